@@ -1,0 +1,159 @@
+package trace
+
+// Kind is the kind of a block (docs/format/stream.md).
+type Kind uint8
+
+// Block kinds; part of the format.
+const (
+	KindMeta Kind = iota + 1
+	KindDefs
+	KindSamples
+	KindEpoch
+	KindSync
+	KindGap
+	KindEnd
+	KindSummary // reserved
+	KindLayout  // reserved
+	KindRefs    // reserved
+)
+
+// Block is one block of the stream. Payload does not include the 16-byte header or the padding.
+type Block struct {
+	Kind    Kind
+	Version uint8
+	Flags   uint16
+	Seq     uint64
+	Payload []byte
+}
+
+// JVM is the `jvm` event: what a recording is a recording of.
+type JVM struct {
+	ABI, Major, Collector, PID                                     uint64
+	StartMS, T0WallMS                                              uint64 // Unix milliseconds
+	HeapBase                                                       uint64 // byte address of word 0
+	HeapWords, Align, RegionWords, Flags, Depth, Interval, MaxHeap uint64
+	Session, VM, Probe                                             string
+}
+
+// Note is a remark for the reader of a recording.
+type Note struct {
+	Time uint64
+	Text string
+}
+
+// Type describes a class as the heap sees it.
+type Type struct {
+	ID, Flags, Size, Log2, Loader, Word uint64
+	Name                                string // VM-internal: java/lang/String, [I
+}
+
+// Loader names a class loader.
+type Loader struct {
+	ID   uint64
+	Name string
+}
+
+// LineEntry is one row of a method's line table.
+type LineEntry struct{ BCI, Line int }
+
+// Method is a Java method that stands in some stack.
+type Method struct {
+	ID                     uint64
+	Class, Name, Sig, File string // Class is a signature: Ljava/lang/String;
+	Flags                  uint64
+	Lines                  []LineEntry
+}
+
+// Frame is a node of the trie of stacks: its stack is the node itself (innermost) and its parents.
+type Frame struct {
+	ID, Parent, Method uint64
+	BCI                int64
+}
+
+// Thread is a thread that allocated.
+type Thread struct {
+	ID, Flags uint64
+	Name      string
+}
+
+// Sample is one sampled allocation. Size and Interval are bytes, Time is ns since the probe's start.
+type Sample struct {
+	ID, Time, Thread, Type, Size, Interval, Frame uint64
+}
+
+// Space is a space's extent (words from heap base) and use (bytes) in one pause.
+type Space struct {
+	Kind, Bottom, Top, End, UsedBefore, UsedAfter uint64
+}
+
+// Pause is the pause that ends an epoch. Times are ns since the probe's start.
+type Pause struct {
+	GC, Kind, Flags, Depth, Start, Dur, Probe, JVMGC, PhaseStart uint64
+	Cause                                                        string
+	Interval                                                     uint64
+}
+
+// Range is a range of words from the heap base: [Start, Start+Words).
+type Range struct{ Start, Words uint64 }
+
+// SampleAddr says where the object of a sample is.
+type SampleAddr struct{ ID, Addr uint64 }
+
+// CensusCell counts objects and bytes.
+type CensusCell struct{ Objects, Bytes uint64 }
+
+// CensusRow is one row of a census delta; Cells is indexed by the mask bit (CensusBornYoung …).
+type CensusRow struct {
+	Type, Bucket uint64
+	Cells        [5]CensusCell
+}
+
+// Indexes of CensusRow.Cells.
+const (
+	CensusBornYoung = iota
+	CensusBornOld
+	CensusPromoted
+	CensusDiedYoung
+	CensusDiedOld
+)
+
+// Epoch is a decoded EPOCH block. Allocs, Moves, Births are token blobs, read with WalkTokens and ListTokens; they alias the block.
+type Epoch struct {
+	Pause      Pause
+	Spaces     []Space
+	Regions    []RegionRun
+	Allocs     [][]byte
+	Moves      [][]byte
+	Births     [][]byte
+	Freed      []Range
+	Resolved   []SampleAddr
+	SampleDead []uint64
+	Census     []CensusRow
+}
+
+// RegionRun is a run of G1 regions of one space kind, in the order of the region table.
+type RegionRun struct{ Kind, Run uint64 }
+
+// LiveSample is a sample whose object is alive at a sync point. Addr in words from heap base.
+type LiveSample struct {
+	ID, Addr, Frame, Thread, Birth, Interval, Size uint64
+}
+
+// Sync is a decoded SYNC block. Lists are list-token blobs that alias the block.
+type Sync struct {
+	GC, Reason, Flags, Time, Probe uint64
+	Spaces                         []Space
+	Regions                        []RegionRun
+	Lists                          [][]byte
+	Samples                        []LiveSample
+	Objects, Bytes                 uint64
+}
+
+// Gap tells that something was lost.
+type Gap struct{ Reason, Epochs, Samples, Time uint64 }
+
+// End is the last word of a session.
+type End struct {
+	Time, Reason uint64
+	Text         string
+}
