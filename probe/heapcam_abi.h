@@ -1,0 +1,279 @@
+/*
+ * heapcam_abi.h: what probe and agent agree on, as numbers.
+ *
+ * Two contracts stand here: the stream of blocks and events (docs/format/stream.md; Go: package trace) and the header of the
+ * shared ring (docs/format/shared-ring.md; Go: package shmring). The Go test trace/abi_test.go reads the #defines of this file and
+ * compares each with the Go table, so a number changed on one side alone fails the build's tests. Only plain integer, shift and
+ * string constants therefore: no expression that needs a compiler.
+ *
+ * All integers in memory are little-endian. Addresses in the stream are words of 8 bytes from the heap base; times are nanoseconds
+ * of CLOCK_MONOTONIC since the probe started.
+ */
+#ifndef HEAPCAM_ABI_H
+#define HEAPCAM_ABI_H
+
+/* ---- versions ---------------------------------------------------------------------------------------------------------------- */
+
+#define HC_ABI_VERSION 1            /* shared ring header; a reader refuses any other */
+#define HC_FORMAT_VERSION 1         /* version byte of each block; a larger one is "too new" */
+
+/* ---- block ------------------------------------------------------------------------------------------------------------------- */
+/*
+ *  byte 0        1          2       4             8                      16
+ *  +--------+----------+--------+-------------+----------------------+---------------------+ pad to 8
+ *  | kind u8| version u8| flags u16| length u32 |       seq u64        |  payload (length B) |
+ *  +--------+----------+--------+-------------+----------------------+---------------------+
+ */
+#define HC_BLOCK_HEADER_SIZE 16
+#define HC_BLOCK_ALIGN 8
+#define HC_BLOCK_OFF_KIND 0
+#define HC_BLOCK_OFF_VERSION 1
+#define HC_BLOCK_OFF_FLAGS 2
+#define HC_BLOCK_OFF_LENGTH 4
+#define HC_BLOCK_OFF_SEQ 8
+#define HC_BF_PARTIAL 1             /* reserved */
+
+#define HC_KIND_META 1
+#define HC_KIND_DEFS 2
+#define HC_KIND_SAMPLES 3
+#define HC_KIND_EPOCH 4
+#define HC_KIND_SYNC 5
+#define HC_KIND_GAP 6
+#define HC_KIND_END 7
+#define HC_KIND_SUMMARY 8           /* reserved */
+#define HC_KIND_LAYOUT 9            /* reserved */
+#define HC_KIND_REFS 10             /* reserved */
+
+/* ---- events: one tag byte, then the fields of that row in docs/format/stream.md ------------------------------------------------ */
+
+#define HC_EV_JVM 1
+#define HC_EV_NOTE 2
+#define HC_EV_TYPE 8
+#define HC_EV_LOADER 9
+#define HC_EV_METHOD 10
+#define HC_EV_FRAME 11
+#define HC_EV_THREAD 12
+#define HC_EV_SAMPLEBASE 16
+#define HC_EV_SAMPLE 17
+#define HC_EV_PAUSE 24
+#define HC_EV_SPACE 25
+#define HC_EV_REGIONS 26
+#define HC_EV_ALLOCS 27
+#define HC_EV_MOVES 28
+#define HC_EV_BIRTHS 29
+#define HC_EV_FREED 30
+#define HC_EV_RESOLVED 31
+#define HC_EV_SAMPLEDEAD 32
+#define HC_EV_CENSUS 33
+#define HC_EV_SYNCPOINT 40
+#define HC_EV_LIST 41
+#define HC_EV_LIVESAMPLES 42
+#define HC_EV_TOTAL 43
+#define HC_EV_GAP 48
+#define HC_EV_END 49
+
+/* ---- values of fields ---------------------------------------------------------------------------------------------------------- */
+
+/* jvm.collector */
+#define HC_COLLECTOR_SERIAL 1
+#define HC_COLLECTOR_PARALLEL 2
+#define HC_COLLECTOR_G1 3
+
+/* jvm.flags */
+#define HC_JF_COMPRESSED_OOPS 1
+#define HC_JF_COMPRESSED_CLASS 2
+#define HC_JF_COMPACT_HEADERS 4
+#define HC_JF_AT_START 8            /* loaded at start: the tape begins with the JVM */
+#define HC_JF_NO_SAMPLING 16        /* sampling unavailable */
+
+/* jvm.depth, pause.depth, ring depth_now and depth_wanted */
+#define HC_DEPTH_SAMPLES 1
+#define HC_DEPTH_SURVIVORS 2
+#define HC_DEPTH_FULL 3
+
+/* type.flags */
+#define HC_TF_ARRAY 1
+#define HC_TF_VARIABLE 2            /* variable size: java.lang.Class */
+#define HC_TF_FILLER 4
+#define HC_TF_HIDDEN 8
+#define HC_TF_OBJARRAY 16
+
+/* method.flags */
+#define HC_MF_NATIVE 1
+#define HC_MF_HIDDEN 2              /* method of a hidden class */
+
+/* frame.bci of a native frame (zigzag signed) */
+#define HC_BCI_NATIVE (-1)
+
+/* thread.flags */
+#define HC_THREAD_VIRTUAL 1         /* all virtual threads share one entry */
+
+/* pause.kind */
+#define HC_PAUSE_YOUNG 1
+#define HC_PAUSE_MIXED 2
+#define HC_PAUSE_FULL 3
+#define HC_PAUSE_REMARK 4
+#define HC_PAUSE_CLEANUP 5
+#define HC_PAUSE_WALK 6             /* emergency stop without collection */
+#define HC_PAUSE_UNKNOWN 7
+
+/* pause.flags */
+#define HC_PF_EXACT 1               /* the fates in this block are complete */
+#define HC_PF_SYNC_FOLLOWS 2
+#define HC_PF_EVAC_FAILED 4
+#define HC_PF_MISSED 8              /* a collection without events came before */
+#define HC_PF_FAULT 16              /* a check or the guard fired: the fates of this epoch were dropped */
+#define HC_PF_EDEN_KEPT 32          /* eden was not collected in this pause */
+
+/* space.kind, regions */
+#define HC_SPACE_FREE 0
+#define HC_SPACE_EDEN 1
+#define HC_SPACE_SURVIVOR 2
+#define HC_SPACE_OLD 3
+#define HC_SPACE_HUMONGOUS 4
+#define HC_SPACE_HUMONGOUS_CONT 5
+#define HC_SPACE_ARCHIVE 6
+
+/* syncpoint.reason */
+#define HC_SYNC_FIRST 1
+#define HC_SYNC_ROTATION 2
+#define HC_SYNC_FULL 3
+#define HC_SYNC_EVAC_FAILED 4
+#define HC_SYNC_MISSED 5
+#define HC_SYNC_FAULT 6
+#define HC_SYNC_LOST 7
+#define HC_SYNC_RECONNECT 8
+#define HC_SYNC_WALK 9
+#define HC_SYNC_GC 10
+#define HC_SYNC_DEPTH 11
+
+/* syncpoint.flags */
+#define HC_SF_EDEN 1                /* eden listed */
+#define HC_SF_FIRST 2               /* first of the session */
+
+/* census rows: bits of the mask, and buckets of age (collections survived) */
+#define HC_CENSUS_BORN_YOUNG 1
+#define HC_CENSUS_BORN_OLD 2
+#define HC_CENSUS_PROMOTED 4
+#define HC_CENSUS_DIED_YOUNG 8
+#define HC_CENSUS_DIED_OLD 16
+#define HC_BUCKET_0 0
+#define HC_BUCKET_1 1
+#define HC_BUCKET_2_3 2
+#define HC_BUCKET_4_7 3
+#define HC_BUCKET_8_15 4
+#define HC_BUCKET_OLD 5
+
+/* gap.reason */
+#define HC_GAP_OVERFLOW 1
+#define HC_GAP_VIOLATION 2
+#define HC_GAP_AWAY 3
+#define HC_GAP_STORE 4
+#define HC_GAP_SAMPLES 5
+
+/* end.reason */
+#define HC_END_DEATH 1
+#define HC_END_DETACHED 2
+#define HC_END_GAVE_UP 3
+
+/* ---- walk tokens: one LEB128, low three bits the form, the rest v ---------------------------------------------------------------- */
+
+#define HC_TOK_BITS 3
+#define HC_TOK_DEAD 0
+#define HC_TOK_MOVE 1               /* survives at an explicit destination */
+#define HC_TOK_LANE0 2              /* survives where lane 0 goes on; 3, 4, 5: lanes 1, 2, 3 */
+#define HC_TOK_SKIP 6
+#define HC_TOK_END 7
+#define HC_LANES 4
+
+/* list tokens */
+#define HC_LIST_END 0
+#define HC_LIST_SKIP 1
+#define HC_LIST_TYPE 2              /* token of the object of type t is t - 1 + HC_LIST_TYPE */
+
+/* ---- limits: a reader refuses what is beyond, so a writer must stay within -------------------------------------------------------- */
+
+#define HC_MAX_BLOCK (1 << 30)      /* bytes of a block's payload */
+#define HC_MAX_STR (1 << 20)        /* bytes of a string */
+#define HC_MAX_TYPE_ID ((1 << 28) - 1)
+#define HC_MAX_ADDR (1LL << 45)     /* words: 256 TiB */
+#define HC_MAX_OBJECT (1LL << 40)   /* words of one object */
+#define HC_MAX_LOG2 3               /* array element: at most 8 bytes */
+#define HC_MAX_INSTANCE (1 << 24)   /* bytes of an instance, or of an array's header */
+#define HC_MAX_ALIGN 256            /* bytes: ObjectAlignmentInBytes */
+#define HC_MAX_LINES 65536          /* rows of a method's line table */
+
+/* ---- shared ring -------------------------------------------------------------------------------------------------------------- */
+
+#define HC_RING_MAGIC "HEAPCAMR"
+#define HC_RING_HEADER_SIZE 4096
+#define HC_RING_MIN_CAPACITY (1 << 20)
+#define HC_RING_MAX_CAPACITY (1 << 30)
+#define HC_RING_AGENT_STALE_NS 5000000000LL /* agent_heartbeat older than this: nobody reads */
+
+#define HC_RING_OFF_MAGIC 0
+#define HC_RING_OFF_ABI 8
+#define HC_RING_OFF_HEADER_SIZE 12
+#define HC_RING_OFF_CAPACITY 16
+#define HC_RING_OFF_PID 24
+#define HC_RING_OFF_FLAGS 28
+#define HC_RING_OFF_START_TICKS 32
+#define HC_RING_OFF_PIDNS 40
+#define HC_RING_OFF_SESSION 48
+#define HC_RING_OFF_PROBE_VERSION 80
+#define HC_RING_OFF_HEAD 128
+#define HC_RING_OFF_STATE 136
+#define HC_RING_OFF_DEPTH_NOW 140
+#define HC_RING_OFF_HEARTBEAT 144
+#define HC_RING_OFF_EPOCHS 152
+#define HC_RING_OFF_EPOCHS_DROPPED 160
+#define HC_RING_OFF_EPOCHS_FAILED 168
+#define HC_RING_OFF_SAMPLES 176
+#define HC_RING_OFF_SAMPLES_DROPPED 184
+#define HC_RING_OFF_SYNC_DONE 192
+#define HC_RING_OFF_EMERGENCY_DONE 200
+#define HC_RING_OFF_REDEFINE_DONE 208
+#define HC_RING_OFF_PROBE_NS 216
+#define HC_RING_OFF_PAUSE_NS 224
+#define HC_RING_OFF_LAST_SYNC_BYTES 232
+#define HC_RING_OFF_LIVE_BYTES 240
+#define HC_RING_OFF_SAMPLE_NS 248
+#define HC_RING_OFF_TAIL 256
+#define HC_RING_OFF_AGENT_HEARTBEAT 264
+#define HC_RING_OFF_AGENT_GENERATION 272
+#define HC_RING_OFF_SYNC_WANTED 320
+#define HC_RING_OFF_EMERGENCY 328
+#define HC_RING_OFF_EMERGENCY_METHOD 336
+#define HC_RING_OFF_DEPTH_WANTED 340
+#define HC_RING_OFF_INTERVAL_WANTED 344
+#define HC_RING_OFF_PAUSE 352
+#define HC_RING_OFF_DETACH 356
+#define HC_RING_OFF_REDEFINE 360
+#define HC_RING_OFF_REASON 512
+#define HC_RING_OFF_JVM 1024
+
+/* widths of the texts in the header, terminating NUL included where the format says so */
+#define HC_RING_LEN_SESSION 32      /* hex, no NUL */
+#define HC_RING_LEN_PROBE_VERSION 48
+#define HC_RING_LEN_REASON 512
+#define HC_RING_LEN_JVM 512
+
+/* ring flags */
+#define HC_RING_DISK 1
+#define HC_RING_MEMFD 2
+
+/* ring state */
+#define HC_STATE_STARTING 0
+#define HC_STATE_RECORDING 1
+#define HC_STATE_PAUSED 2
+#define HC_STATE_REFUSED 3
+#define HC_STATE_DETACHED 4
+#define HC_STATE_GOODBYE 5
+#define HC_STATE_GAVE_UP 6
+
+/* emergency_method */
+#define HC_EMERGENCY_WALK 1
+#define HC_EMERGENCY_GC 2
+#define HC_EMERGENCY_ORACLE 3       /* test mode only */
+
+#endif /* HEAPCAM_ABI_H */
