@@ -1,0 +1,136 @@
+package trace
+
+// Versions.
+const (
+	FormatVersion = 1 // of blocks
+	ABIVersion    = 1 // of the shared ring's header
+)
+
+// Values of fields; part of the format. They are untyped so that they compare with the uint64 fields of types.go.
+const (
+	CollectorSerial   = 1
+	CollectorParallel = 2
+	CollectorG1       = 3
+)
+
+// Bits of JVM.Flags.
+const (
+	JVMCompressedOops  = 1
+	JVMCompressedClass = 2
+	JVMCompactHeaders  = 4
+	JVMAtStart         = 8  // loaded at start: the tape begins with the JVM
+	JVMNoSampling      = 16 // sampling unavailable
+)
+
+// Depths of recording.
+const (
+	DepthSamples   = 1
+	DepthSurvivors = 2
+	DepthFull      = 3
+)
+
+// Bits of Type.Flags.
+const (
+	TypeArray    = 1
+	TypeVariable = 2 // variable size: java.lang.Class
+	TypeFiller   = 4
+	TypeHidden   = 8
+	TypeObjArray = 16
+)
+
+// Bits of Method.Flags and Thread.Flags, and the byte code index of a native frame.
+const (
+	MethodNative  = 1
+	MethodHidden  = 2
+	ThreadVirtual = 1
+	BCINative     = -1
+)
+
+// Kinds of pauses.
+const (
+	PauseYoung   = 1
+	PauseMixed   = 2
+	PauseFull    = 3
+	PauseRemark  = 4
+	PauseCleanup = 5
+	PauseWalk    = 6 // emergency stop without collection
+	PauseUnknown = 7
+)
+
+// Bits of Pause.Flags.
+const (
+	PauseExact       = 1 // the fates in this block are complete
+	PauseSyncFollows = 2
+	PauseEvacFailed  = 4
+	PauseMissed      = 8  // a collection without events came before
+	PauseFault       = 16 // a check or the guard fired: the fates of this epoch were dropped
+	PauseEdenKept    = 32 // eden was not collected in this pause
+)
+
+// Kinds of spaces and regions.
+const (
+	SpaceFree          = 0
+	SpaceEden          = 1
+	SpaceSurvivor      = 2
+	SpaceOld           = 3
+	SpaceHumongous     = 4 // start
+	SpaceHumongousCont = 5 // continued
+	SpaceArchive       = 6
+)
+
+// Reasons and flags of sync points.
+const (
+	SyncFirst      = 1
+	SyncRotation   = 2
+	SyncFull       = 3
+	SyncEvacFailed = 4
+	SyncMissed     = 5
+	SyncFault      = 6
+	SyncLost       = 7
+	SyncReconnect  = 8
+	SyncWalk       = 9
+	SyncGC         = 10
+	SyncDepth      = 11
+
+	SyncEdenListed     = 1 // bit of Sync.Flags
+	SyncFirstOfSession = 2 // bit of Sync.Flags
+)
+
+// Buckets of age of census rows: collections survived, as the object's header says.
+const (
+	Bucket0    = 0
+	Bucket1    = 1
+	Bucket2to3 = 2
+	Bucket4to7 = 3
+	Bucket8up  = 4
+	BucketOld  = 5 // no age
+)
+
+// Reasons of gaps.
+const (
+	GapOverflow  = 1
+	GapViolation = 2
+	GapAway      = 3
+	GapStore     = 4
+	GapSamples   = 5
+)
+
+// Reasons of ends.
+const (
+	EndDeath    = 1
+	EndDetached = 2
+	EndGaveUp   = 3
+)
+
+// Bucket gives the census bucket of an age in collections survived.
+func Bucket(age uint64) uint64 {
+	switch {
+	case age < 2:
+		return age
+	case age < 4:
+		return Bucket2to3
+	case age < 8:
+		return Bucket4to7
+	}
+	return Bucket8up
+}

@@ -1,0 +1,344 @@
+package trace
+
+import "strconv"
+
+// Tag is the first byte of an event.
+type Tag uint8
+
+// Tags of events; part of the format.
+const (
+	TagJVM         Tag = 1
+	TagNote        Tag = 2
+	TagType        Tag = 8
+	TagLoader      Tag = 9
+	TagMethod      Tag = 10
+	TagFrame       Tag = 11
+	TagThread      Tag = 12
+	TagSampleBase  Tag = 16
+	TagSample      Tag = 17
+	TagPause       Tag = 24
+	TagSpace       Tag = 25
+	TagRegions     Tag = 26
+	TagAllocs      Tag = 27
+	TagMoves       Tag = 28
+	TagBirths      Tag = 29
+	TagFreed       Tag = 30
+	TagResolved    Tag = 31
+	TagSampleDead  Tag = 32
+	TagCensus      Tag = 33
+	TagSyncPoint   Tag = 40
+	TagList        Tag = 41
+	TagLiveSamples Tag = 42
+	TagTotal       Tag = 43
+	TagGap         Tag = 48
+	TagEnd         Tag = 49
+)
+
+// FieldType says how a field is written.
+type FieldType uint8
+
+// Types of fields.
+const (
+	FieldU     FieldType = iota // unsigned LEB128
+	FieldS                      // zigzag signed LEB128
+	FieldStr                    // u length and bytes
+	FieldLines                  // a FieldStr that holds a line table
+	FieldBlob                   // u32 length and bytes
+)
+
+// DeltaType says what the number of a record counts from.
+type DeltaType uint8
+
+// Delta types. DeltaPrev: from the same field of the record before. DeltaEnd: from the record before's end, which is this field plus
+// the next one. The first record of a blob counts from 0.
+const (
+	DeltaNone DeltaType = iota
+	DeltaPrev
+	DeltaEnd
+)
+
+// BlobForm says what a blob holds.
+type BlobForm uint8
+
+// Forms of blobs.
+const (
+	BlobNone    BlobForm = iota
+	BlobWalk             // walk tokens
+	BlobList             // list tokens
+	BlobRecords          // records, see Event.Records
+	BlobCensus           // census rows
+)
+
+// Field is a field of an event or record.
+type Field struct {
+	Name  string
+	Type  FieldType
+	Max   uint64 // largest value (largest magnitude, for FieldS; of the sum, with Delta); more is corrupt
+	Min   uint64
+	Enum  *Enum // names of values for the text form, or nil
+	Delta DeltaType
+}
+
+// Enum names the values of a field, or its bits if Bits is set.
+type Enum struct {
+	Name  string
+	Bits  bool
+	Names map[uint64]string
+}
+
+// Event is a row of the spec table.
+type Event struct {
+	Tag     Tag
+	Name    string
+	Fields  []Field
+	Form    BlobForm // if the one field is a FieldBlob
+	Records []Field  // one record of a BlobRecords blob
+	Record  string   // its name in the text form
+}
+
+// BlockSpec tells which events a kind of block may hold.
+type BlockSpec struct {
+	Kind     Kind
+	Name     string
+	Tags     []Tag
+	Reserved bool
+}
+
+func enum(name string, names ...string) *Enum {
+	e := &Enum{Name: name, Names: map[uint64]string{}}
+	for i, n := range names {
+		if n != "" {
+			e.Names[uint64(i)] = n
+		}
+	}
+	return e
+}
+
+func bitsOf(name string, names ...string) *Enum {
+	e := &Enum{Name: name, Bits: true, Names: map[uint64]string{}}
+	for i, n := range names {
+		e.Names[1<<i] = n
+	}
+	return e
+}
+
+// Enumerations of field values. Their names are those of the text form and of every other place that shows one.
+var (
+	CollectorNames   = enum("collector", "", "serial", "parallel", "g1")
+	JVMFlagNames     = bitsOf("jvm flags", "compressed_oops", "compressed_class", "compact_headers", "at_start", "no_sampling")
+	DepthNames       = enum("depth", "", "samples", "survivors", "full")
+	TypeFlagNames    = bitsOf("type flags", "array", "variable", "filler", "hidden", "objarray")
+	MethodFlagNames  = bitsOf("method flags", "native", "hidden")
+	ThreadFlagNames  = bitsOf("thread flags", "virtual")
+	PauseKindNames   = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown")
+	PauseFlagNames   = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept")
+	SpaceNames       = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive")
+	SyncReasonNames  = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost", "reconnect", "walk", "gc", "depth")
+	SyncFlagNames    = bitsOf("sync flags", "eden", "first")
+	GapReasonNames   = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
+	EndReasonNames   = enum("end reason", "", "death", "detached", "gave_up")
+	CensusFieldNames = [5]string{"born_young", "born_old", "promoted", "died_young", "died_old"}
+)
+
+// Shorthands for the table.
+func u(name string, max uint64) Field  { return Field{Name: name, Type: FieldU, Max: max} }
+func id(name string, max uint64) Field { return Field{Name: name, Type: FieldU, Min: 1, Max: max} }
+func en(name string, min, max uint64, e *Enum) Field {
+	return Field{Name: name, Type: FieldU, Min: min, Max: max, Enum: e}
+}
+func str(name string) Field { return Field{Name: name, Type: FieldStr, Max: MaxStr} }
+
+var blob = []Field{{Name: "blob", Type: FieldBlob}}
+
+const (
+	maxAny   = 1<<64 - 1
+	maxFlags = 1<<32 - 1
+)
+
+// blockSpecs and events are the spec table: decoders check by it, text form and parser derive from it, and tests hold stream.md and
+// heapcam_abi.h against it.
+var blockSpecs = []BlockSpec{
+	{KindMeta, "META", []Tag{TagJVM, TagNote}, false},
+	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread}, false},
+	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample}, false},
+	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved, TagSampleDead, TagCensus}, false},
+	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal}, false},
+	{KindGap, "GAP", []Tag{TagGap}, false},
+	{KindEnd, "END", []Tag{TagEnd}, false},
+	{KindSummary, "SUMMARY", nil, true},
+	{KindLayout, "LAYOUT", nil, true},
+	{KindRefs, "REFS", nil, true},
+}
+
+var events = []Event{
+	{Tag: TagJVM, Name: "jvm", Fields: []Field{
+		u("abi", MaxCount), u("major", MaxCount), en("collector", 1, 3, CollectorNames), u("pid", MaxCount),
+		u("start_ms", MaxTime), u("t0_wall_ms", MaxTime), u("heap_base", maxAny), u("heap_words", MaxAddr), u("align", MaxAlign),
+		u("region_words", MaxAddr), en("flags", 0, maxFlags, JVMFlagNames), en("depth", 1, 3, DepthNames),
+		u("interval", MaxBytes), u("max_heap", MaxBytes), str("session"), str("vm"), str("probe"),
+	}},
+	{Tag: TagNote, Name: "note", Fields: []Field{u("time", MaxTime), str("text")}},
+	{Tag: TagType, Name: "type", Fields: []Field{
+		id("id", MaxTypeID), en("flags", 0, maxFlags, TypeFlagNames), u("size", MaxInstance), u("log2", MaxLog2), u("loader", MaxID),
+		u("word", maxAny), str("name"),
+	}},
+	{Tag: TagLoader, Name: "loader", Fields: []Field{id("id", MaxID), str("name")}},
+	{Tag: TagMethod, Name: "method", Fields: []Field{
+		id("id", MaxID), str("class"), str("name"), str("sig"), str("file"), en("flags", 0, maxFlags, MethodFlagNames),
+		{Name: "lines", Type: FieldLines, Max: MaxStr},
+	}},
+	{Tag: TagFrame, Name: "frame", Fields: []Field{
+		id("id", MaxID), u("parent", MaxID), u("method", MaxID), {Name: "bci", Type: FieldS, Max: MaxBCI},
+	}},
+	{Tag: TagThread, Name: "thread", Fields: []Field{id("id", MaxID), en("flags", 0, maxFlags, ThreadFlagNames), str("name")}},
+	{Tag: TagSampleBase, Name: "samplebase", Fields: []Field{u("time", MaxTime), u("id", MaxSampleID)}},
+	{Tag: TagSample, Name: "sample", Fields: []Field{
+		{Name: "did", Type: FieldS, Max: maxAny}, {Name: "dtime", Type: FieldS, Max: maxAny}, u("thread", MaxID), u("type", MaxTypeID),
+		u("size", MaxBytes), u("interval", MaxBytes), u("frame", MaxID),
+	}},
+	{Tag: TagPause, Name: "pause", Fields: []Field{
+		u("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, PauseFlagNames), en("depth", 1, 3, DepthNames),
+		u("start", MaxTime), u("dur", MaxTime), u("probe", MaxTime), u("jvm_gc", MaxCount), u("phase_start", MaxTime), str("cause"),
+		u("interval", MaxBytes),
+	}},
+	{Tag: TagSpace, Name: "space", Fields: []Field{
+		en("kind", 0, 6, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr), u("used_before", MaxBytes),
+		u("used_after", MaxBytes),
+	}},
+	{Tag: TagRegions, Name: "regions", Fields: blob, Form: BlobRecords, Record: "region", Records: []Field{
+		en("kind", 0, 6, SpaceNames), u("run", MaxAddr),
+	}},
+	{Tag: TagAllocs, Name: "allocs", Fields: blob, Form: BlobWalk},
+	{Tag: TagMoves, Name: "moves", Fields: blob, Form: BlobWalk},
+	{Tag: TagBirths, Name: "births", Fields: blob, Form: BlobList},
+	{Tag: TagFreed, Name: "freed", Fields: blob, Form: BlobRecords, Record: "range", Records: []Field{
+		{Name: "start", Type: FieldS, Max: MaxAddr, Delta: DeltaEnd}, u("words", MaxAddr),
+	}},
+	{Tag: TagResolved, Name: "resolved", Fields: blob, Form: BlobRecords, Record: "at", Records: []Field{
+		{Name: "id", Type: FieldU, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+	}},
+	{Tag: TagSampleDead, Name: "sampledead", Fields: blob, Form: BlobRecords, Record: "dead", Records: []Field{
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
+	}},
+	{Tag: TagCensus, Name: "census", Fields: blob, Form: BlobCensus},
+	{Tag: TagSyncPoint, Name: "syncpoint", Fields: []Field{
+		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames), u("time", MaxTime), u("probe", MaxTime),
+	}},
+	{Tag: TagList, Name: "list", Fields: blob, Form: BlobList},
+	{Tag: TagLiveSamples, Name: "livesamples", Fields: blob, Form: BlobRecords, Record: "live", Records: []Field{
+		{Name: "id", Type: FieldU, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+		u("frame", MaxID), u("thread", MaxID), u("birth", MaxCount), u("interval", MaxBytes), u("size", MaxBytes),
+	}},
+	{Tag: TagTotal, Name: "total", Fields: []Field{u("objects", MaxCount), u("bytes", MaxBytes)}},
+	{Tag: TagGap, Name: "gap", Fields: []Field{
+		en("reason", 1, 255, GapReasonNames), u("epochs", MaxCount), u("samples", MaxCount), u("time", MaxTime),
+	}},
+	{Tag: TagEnd, Name: "end", Fields: []Field{u("time", MaxTime), en("reason", 1, 255, EndReasonNames), str("text")}},
+}
+
+// Dispatch tables made from the spec once; read only.
+var (
+	eventByTag = func() (t [256]*Event) {
+		for i := range events {
+			t[events[i].Tag] = &events[i]
+		}
+		return
+	}()
+	eventByName = func() map[string]*Event {
+		m := map[string]*Event{}
+		for i := range events {
+			m[events[i].Name] = &events[i]
+		}
+		return m
+	}()
+	allowed = func() (t [256][256]bool) {
+		for _, b := range blockSpecs {
+			for _, tag := range b.Tags {
+				t[b.Kind][tag] = true
+			}
+		}
+		return
+	}()
+)
+
+// BlockSpecs gives the rows of the block table. The caller must not change it.
+func BlockSpecs() []BlockSpec { return blockSpecs }
+
+// Events gives the rows of the event table. The caller must not change it.
+func Events() []Event { return events }
+
+// Known says whether this version defines the kind, reserved ones included.
+func (k Kind) Known() bool { return k >= KindMeta && k <= KindRefs }
+
+// Reserved says whether the kind has a number but no content yet.
+func (k Kind) Reserved() bool { return k >= KindSummary && k <= KindRefs }
+
+// String gives the name of the kind as the format page writes it, or its number.
+func (k Kind) String() string {
+	if k.Known() {
+		return blockSpecs[k-1].Name
+	}
+	return strconv.Itoa(int(k))
+}
+
+// String gives the name of a value, or of its bits joined by "|". What has no name is written as a number.
+func (e *Enum) String(v uint64) string {
+	if !e.Bits {
+		if n, ok := e.Names[v]; ok {
+			return n
+		}
+		return strconv.FormatUint(v, 10)
+	}
+	if v == 0 {
+		return "0"
+	}
+	s := ""
+	for i := 0; i < 64; i++ {
+		bit := uint64(1) << i
+		if n, ok := e.Names[bit]; ok && v&bit != 0 {
+			s += "|" + n
+			v &^= bit
+		}
+	}
+	if v != 0 {
+		s += "|" + strconv.FormatUint(v, 10)
+	}
+	return s[1:]
+}
+
+// Value is the inverse of String.
+func (e *Enum) Value(s string) (uint64, bool) {
+	if !e.Bits {
+		return e.value(s)
+	}
+	var v uint64
+	for s != "" {
+		part := s
+		for i := range s {
+			if s[i] == '|' {
+				part = s[:i]
+				break
+			}
+		}
+		x, ok := e.value(part)
+		if !ok {
+			return 0, false
+		}
+		v |= x
+		if len(part) == len(s) {
+			return v, true
+		}
+		s = s[len(part)+1:]
+	}
+	return 0, false
+}
+
+func (e *Enum) value(s string) (uint64, bool) {
+	for v, n := range e.Names {
+		if n == s {
+			return v, true
+		}
+	}
+	v, err := strconv.ParseUint(s, 10, 64)
+	return v, err == nil
+}

@@ -1,0 +1,317 @@
+package trace
+
+import "encoding/binary"
+
+// Forms of walk tokens; part of the format (docs/format/stream.md, "Walk tokens").
+const (
+	walkBits  = 3
+	walkDead  = 0
+	walkMove  = 1
+	walkLane0 = 2 // 2–5
+	walkSkip  = 6
+	walkEnd   = 7
+
+	// Lanes is the number of places where survivors may go on being laid down without saying where.
+	Lanes = 4
+)
+
+// WalkKind is what WalkTokens.Next has found.
+type WalkKind uint8
+
+const (
+	// WalkSegment begins a range: [Addr, Addr+Words). All that the state knows in it either is moved by a token that follows or
+	// is dead.
+	WalkSegment WalkKind = iota
+	// WalkDead is an object at Addr that did not survive.
+	WalkDead
+	// WalkMove is an object at Addr that now is at Dest.
+	WalkMove
+	// WalkSkip is Words words at Addr that hold nothing of interest. Given only if All is set.
+	WalkSkip
+	// WalkEnd ends a segment; Addr is where the cursor stands. Given only if All is set.
+	WalkEnd
+)
+
+// WalkTokens iterates over a blob of walk tokens (`allocs`, `moves`). Fields are valid after Next has returned true.
+//
+//	w := trace.NewWalkTokens(blob, types)
+//	for w.Next() {
+//		switch w.Kind { … }
+//	}
+//	if err := w.Err(); err != nil { … }
+type WalkTokens struct {
+	Kind   WalkKind
+	Form   uint8  // the low bits of the token: 0 dead, 1 explicit move, 2–5 lane 0–3, 6 skip, 7 end
+	Type   uint32 // of WalkDead and WalkMove
+	Addr   uint64 // words from heap base
+	Words  uint64 // size
+	Length uint64 // elements, or words for types of variable size; 0 for instances
+	Dest   uint64 // of WalkMove, words from heap base
+
+	// All makes Next give skips and ends too.
+	All bool
+
+	buf   []byte
+	pos   int
+	types *TypeTable
+	dense []typeEntry
+	mask  uint64
+
+	in       bool // within a segment
+	cur, end uint64
+	lanes    [Lanes]uint64
+	k        uint8
+	dest     uint64 // the newest explicit destination
+	why      string
+}
+
+// NewWalkTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled meanwhile.
+func NewWalkTokens(blob []byte, types *TypeTable) WalkTokens {
+	return WalkTokens{buf: blob, types: types, dense: types.dense, mask: types.mask}
+}
+
+// Err gives what ended the iteration early, a *CorruptError with the offset in the blob, or nil.
+func (w *WalkTokens) Err() error {
+	if w.why == "" {
+		return nil
+	}
+	return &CorruptError{Kind: KindEpoch, Event: "walk tokens", Offset: int64(w.pos), Why: w.why}
+}
+
+// Next goes to the next token and says whether there is one.
+func (w *WalkTokens) Next() bool {
+	for {
+		if !w.in {
+			return w.nextSegment()
+		}
+		// Everything below is what a replay spends its time on: one byte integers, a known instance type.
+		pos, buf := w.pos, w.buf
+		var tok uint64
+		if pos < len(buf) && buf[pos] < 0x80 {
+			tok = uint64(buf[pos])
+			pos++
+		} else {
+			v, n := binary.Uvarint(buf[pos:])
+			if n <= 0 {
+				return w.fail(varintWhy(n))
+			}
+			tok, pos = v, pos+n
+		}
+		form, v := uint8(tok&(1<<walkBits-1)), tok>>walkBits
+		if form >= walkSkip {
+			if form == walkSkip {
+				if v > w.end-w.cur {
+					return w.fail("skip runs past the range")
+				}
+				w.pos = pos
+				w.Addr, w.Words = w.cur, v
+				w.cur += v
+				if w.All {
+					w.Kind, w.Form = WalkSkip, form
+					return true
+				}
+				continue
+			}
+			if v != 0 {
+				return w.fail("end of segment with a value")
+			}
+			w.pos, w.in = pos, false
+			if w.All {
+				w.Kind, w.Form, w.Addr, w.Words = WalkEnd, form, w.cur, 0
+				return true
+			}
+			continue
+		}
+
+		var e typeEntry
+		if v < uint64(len(w.dense)) {
+			e = w.dense[v]
+		}
+		if e.form == formUndefined {
+			if e = w.types.far[v]; e.form == formUndefined || v > MaxTypeID {
+				return w.fail("token of an unknown type")
+			}
+		}
+		var length, words uint64
+		if e.form == formInstance {
+			words = (uint64(e.base) + w.mask) &^ w.mask >> 3
+		} else {
+			if pos < len(buf) && buf[pos] < 0x80 {
+				length = uint64(buf[pos])
+				pos++
+			} else {
+				u, n := binary.Uvarint(buf[pos:])
+				if n <= 0 {
+					return w.fail(varintWhy(n))
+				}
+				length, pos = u, pos+n
+			}
+			var ok bool
+			if words, ok = e.words(length, w.mask); !ok {
+				return w.fail("length out of range")
+			}
+		}
+		if words > w.end-w.cur {
+			return w.fail("object runs past the range")
+		}
+
+		w.Form, w.Type, w.Addr, w.Words, w.Length = form, uint32(v), w.cur, words, length
+		w.cur += words
+		if form == walkDead {
+			w.Kind = WalkDead
+			w.pos = pos
+			return true
+		}
+		var dest uint64
+		if form == walkMove {
+			u, n := binary.Uvarint(buf[pos:])
+			if n <= 0 {
+				return w.fail(varintWhy(n))
+			}
+			pos += n
+			dest = w.dest + uint64(unzigzag(u))
+			w.dest = dest
+			w.lanes[w.k&(Lanes-1)] = dest + words
+			w.k++
+		} else {
+			i := (form - walkLane0) & (Lanes - 1)
+			dest = w.lanes[i]
+			w.lanes[i] = dest + words
+		}
+		if dest > MaxAddr-words {
+			return w.fail("destination out of range")
+		}
+		w.Kind, w.Dest = WalkMove, dest
+		w.pos = pos
+		return true
+	}
+}
+
+func (w *WalkTokens) nextSegment() bool {
+	if w.why != "" || w.pos == len(w.buf) {
+		return false
+	}
+	c := cursor{buf: w.buf, pos: w.pos}
+	start := w.end + uint64(c.s())
+	words := c.u()
+	switch {
+	case !c.ok():
+		return w.fail(c.why)
+	case start > MaxAddr || words > MaxAddr-start:
+		return w.fail("range out of the address space")
+	}
+	w.pos = c.pos
+	w.in, w.cur, w.end = true, start, start+words
+	w.Kind, w.Addr, w.Words = WalkSegment, start, words
+	return true
+}
+
+func (w *WalkTokens) fail(why string) bool {
+	w.why, w.in = why, false
+	return false
+}
+
+// WalkEncoder writes a blob of walk tokens. Between Begin and End, tokens lie side by side from the segment's start on. Its errors
+// are sticky: see Err.
+type WalkEncoder struct {
+	types    *TypeTable
+	buf      []byte
+	in       bool
+	cur, end uint64
+	lanes    [Lanes]uint64
+	k        uint8
+	dest     uint64
+	why      string
+}
+
+// NewWalkEncoder begins an empty blob.
+func NewWalkEncoder(types *TypeTable) *WalkEncoder { return &WalkEncoder{types: types} }
+
+// Begin opens the segment [start, start+words).
+func (e *WalkEncoder) Begin(start, words uint64) {
+	if e.in || start > MaxAddr || words > MaxAddr-start {
+		e.fail("Begin: segment open, or range out of the address space")
+		return
+	}
+	e.buf = appendS(e.buf, int64(start-e.end))
+	e.buf = appendU(e.buf, words)
+	e.in, e.cur, e.end = true, start, start+words
+}
+
+// At gives the address of the next token.
+func (e *WalkEncoder) At() uint64 { return e.cur }
+
+// Dead writes an object that did not survive.
+func (e *WalkEncoder) Dead(typ uint32, length uint64) { e.object(walkDead, typ, length) }
+
+// Move writes an object that now is at dest, in the shortest form.
+func (e *WalkEncoder) Move(typ uint32, length, dest uint64) {
+	for i, l := range e.lanes {
+		if l == dest {
+			e.lanes[i] += e.object(walkLane0+uint64(i), typ, length)
+			return
+		}
+	}
+	n := e.object(walkMove, typ, length)
+	e.buf = appendS(e.buf, int64(dest-e.dest))
+	e.dest = dest
+	e.lanes[e.k%Lanes] = dest + n
+	e.k++
+}
+
+// SkipTo writes that nothing of interest stands before addr; nothing is written if the cursor is there already.
+func (e *WalkEncoder) SkipTo(addr uint64) {
+	if addr == e.cur {
+		return
+	}
+	if !e.in || addr < e.cur || addr > e.end {
+		e.fail("SkipTo: out of the segment")
+		return
+	}
+	e.buf = appendU(e.buf, (addr-e.cur)<<walkBits|walkSkip)
+	e.cur = addr
+}
+
+// End closes the segment. The cursor need not have reached its end.
+func (e *WalkEncoder) End() {
+	if !e.in {
+		e.fail("End: no segment open")
+		return
+	}
+	e.buf = appendU(e.buf, walkEnd)
+	e.in = false
+}
+
+// Bytes gives the blob written so far; it stays the encoder's.
+func (e *WalkEncoder) Bytes() []byte { return e.buf }
+
+// Err says what the caller did wrong first, if anything: a token outside of a segment, an unknown type.
+func (e *WalkEncoder) Err() error {
+	if e.in && e.why == "" {
+		e.why = "segment left open"
+	}
+	if e.why == "" {
+		return nil
+	}
+	return &CorruptError{Kind: KindEpoch, Event: "walk encoder", Offset: int64(len(e.buf)), Why: e.why}
+}
+
+func (e *WalkEncoder) object(form uint64, typ uint32, length uint64) uint64 {
+	n, ok := e.types.Words(uint64(typ), length)
+	if !ok || !e.in || n > e.end-e.cur {
+		e.fail("object of unknown type or length, or out of the segment")
+		return 0
+	}
+	e.buf = appendU(e.buf, uint64(typ)<<walkBits|form)
+	if e.types.HasLength(uint64(typ)) {
+		e.buf = appendU(e.buf, length)
+	}
+	e.cur += n
+	return n
+}
+
+func (e *WalkEncoder) fail(why string) {
+	if e.why == "" {
+		e.why = why
+	}
+}
