@@ -1,0 +1,162 @@
+package trace
+
+// The encoders give blocks of version FormatVersion with seq 0, as the agent writes them; a caller that stands in for a probe sets
+// Seq. They do not check ranges: what lies beyond limits.go is refused by the decoders.
+
+// EncodeMeta is the inverse of DecodeMeta.
+func EncodeMeta(m Meta) Block {
+	var b []byte
+	if m.HasJVM {
+		j := &m.JVM
+		b = put(b, TagJVM, []uint64{
+			j.ABI, j.Major, j.Collector, j.PID, j.StartMS, j.T0WallMS, j.HeapBase, j.HeapWords, j.Align, j.RegionWords, j.Flags,
+			j.Depth, j.Interval, j.MaxHeap,
+		}, j.Session, j.VM, j.Probe)
+	}
+	for _, n := range m.Notes {
+		b = put(b, TagNote, []uint64{n.Time}, n.Text)
+	}
+	return Block{Kind: KindMeta, Version: FormatVersion, Payload: b}
+}
+
+// EncodeDefs is the inverse of DecodeDefs. A large set should be split by the caller: see MaxBlock.
+func EncodeDefs(d Defs) Block {
+	var b []byte
+	for i := range d.Loaders {
+		b = AppendLoader(b, d.Loaders[i])
+	}
+	for i := range d.Types {
+		b = AppendType(b, d.Types[i])
+	}
+	for i := range d.Threads {
+		b = AppendThread(b, d.Threads[i])
+	}
+	for i := range d.Methods {
+		b = AppendMethod(b, d.Methods[i])
+	}
+	for i := range d.Frames {
+		b = AppendFrame(b, d.Frames[i])
+	}
+	return Block{Kind: KindDefs, Version: FormatVersion, Payload: b}
+}
+
+// AppendType, AppendLoader, AppendMethod, AppendFrame and AppendThread append one event to the payload of a DEFS block, for writers
+// that intern definitions as bytes.
+func AppendType(b []byte, t Type) []byte {
+	return put(b, TagType, []uint64{t.ID, t.Flags, t.Size, t.Log2, t.Loader, t.Word}, t.Name)
+}
+
+// AppendLoader: see AppendType.
+func AppendLoader(b []byte, l Loader) []byte { return put(b, TagLoader, []uint64{l.ID}, l.Name) }
+
+// AppendMethod: see AppendType.
+func AppendMethod(b []byte, m Method) []byte {
+	return put(b, TagMethod, []uint64{m.ID, m.Flags}, m.Class, m.Name, m.Sig, m.File, string(appendLines(nil, m.Lines)))
+}
+
+// AppendFrame: see AppendType.
+func AppendFrame(b []byte, f Frame) []byte {
+	return appendS(appendU(appendU(appendU(append(b, byte(TagFrame)), f.ID), f.Parent), f.Method), f.BCI)
+}
+
+// AppendThread: see AppendType.
+func AppendThread(b []byte, t Thread) []byte {
+	return put(b, TagThread, []uint64{t.ID, t.Flags}, t.Name)
+}
+
+// EncodeSamples is the inverse of DecodeSamples.
+func EncodeSamples(samples []Sample) Block {
+	var b []byte
+	var prev Sample
+	for i, s := range samples {
+		if i == 0 {
+			prev = Sample{ID: s.ID, Time: s.Time}
+			b = put(b, TagSampleBase, []uint64{s.Time, s.ID})
+		}
+		b = put(b, TagSample, []uint64{s.ID - prev.ID, s.Time - prev.Time, s.Thread, s.Type, s.Size, s.Interval, s.Frame})
+		prev = s
+	}
+	return Block{Kind: KindSamples, Version: FormatVersion, Payload: b}
+}
+
+// EncodeEpoch is the inverse of DecodeEpoch.
+func EncodeEpoch(e *Epoch) Block {
+	p := &e.Pause
+	b := put(nil, TagPause, []uint64{
+		p.GC, p.Kind, p.Flags, p.Depth, p.Start, p.Dur, p.Probe, p.JVMGC, p.PhaseStart, p.Interval,
+	}, p.Cause)
+	b = putPlace(b, e.Spaces, e.Regions)
+	for _, blob := range e.Allocs {
+		b = putBlob(b, TagAllocs, blob)
+	}
+	for _, blob := range e.Moves {
+		b = putBlob(b, TagMoves, blob)
+	}
+	for _, blob := range e.Births {
+		b = putBlob(b, TagBirths, blob)
+	}
+	b = putRecords(b, TagFreed, len(e.Freed), func(i int) record { return record{e.Freed[i].Start, e.Freed[i].Words} })
+	b = putRecords(b, TagResolved, len(e.Resolved), func(i int) record { return record{e.Resolved[i].ID, e.Resolved[i].Addr} })
+	b = putRecords(b, TagSampleDead, len(e.SampleDead), func(i int) record { return record{e.SampleDead[i]} })
+	if len(e.Census) > 0 {
+		var blob []byte
+		for _, r := range e.Census {
+			mask := uint64(0)
+			for i, c := range r.Cells {
+				if c != (CensusCell{}) {
+					mask |= 1 << i
+				}
+			}
+			blob = appendCensusRow(blob, r, mask)
+		}
+		b = putBlob(b, TagCensus, blob)
+	}
+	return Block{Kind: KindEpoch, Version: FormatVersion, Payload: b}
+}
+
+// EncodeSync is the inverse of DecodeSync.
+func EncodeSync(s *Sync) Block {
+	b := put(nil, TagSyncPoint, []uint64{s.GC, s.Reason, s.Flags, s.Time, s.Probe})
+	b = putPlace(b, s.Spaces, s.Regions)
+	for _, blob := range s.Lists {
+		b = putBlob(b, TagList, blob)
+	}
+	b = putRecords(b, TagLiveSamples, len(s.Samples), func(i int) record {
+		l := &s.Samples[i]
+		return record{l.ID, l.Addr, l.Frame, l.Thread, l.Birth, l.Interval, l.Size}
+	})
+	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
+	return Block{Kind: KindSync, Version: FormatVersion, Payload: b}
+}
+
+// EncodeGap is the inverse of DecodeGap.
+func EncodeGap(g Gap) Block {
+	return Block{Kind: KindGap, Version: FormatVersion, Payload: put(nil, TagGap, []uint64{g.Reason, g.Epochs, g.Samples, g.Time})}
+}
+
+// EncodeEnd is the inverse of DecodeEnd.
+func EncodeEnd(e End) Block {
+	return Block{Kind: KindEnd, Version: FormatVersion, Payload: put(nil, TagEnd, []uint64{e.Time, e.Reason}, e.Text)}
+}
+
+func putPlace(b []byte, spaces []Space, regions []RegionRun) []byte {
+	for _, s := range spaces {
+		b = put(b, TagSpace, []uint64{s.Kind, s.Bottom, s.Top, s.End, s.UsedBefore, s.UsedAfter})
+	}
+	return putRecords(b, TagRegions, len(regions), func(i int) record { return record{regions[i].Kind, regions[i].Run} })
+}
+
+// putRecords appends a blob of n records, or nothing if there are none.
+func putRecords(b []byte, tag Tag, n int, at func(i int) record) []byte {
+	if n == 0 {
+		return b
+	}
+	var blob []byte
+	var prev record
+	for i := range n {
+		rec := at(i)
+		blob = appendRecord(blob, eventByTag[tag].Records, &rec, &prev)
+		prev = rec
+	}
+	return putBlob(b, tag, blob)
+}
