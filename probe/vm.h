@@ -1,0 +1,74 @@
+// vm.h: what the probe knows of the JVM it sits in. Everything comes from the tables that libjvm exports (gHotSpotVM*),
+// never from a version number; what is missing is refused by name.
+#ifndef HEAPCAM_VM_H
+#define HEAPCAM_VM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HC_MAX_REASON = 512 };
+
+// Offsets are bytes inside the VM's structures; addresses point at static fields.
+struct vm {
+    int major;
+    int collector; // HC_COLLECTOR_*
+    bool compressed_oops, compressed_class, compact_headers;
+    bool check_jni;
+    uint64_t align; // object alignment, bytes
+
+    // heap
+    char *heap; // the CollectedHeap object
+    char *heap_base;
+    uint64_t heap_bytes;
+    uint64_t max_heap;
+
+    // Parallel: holders of MutableSpace*; Serial: of ContiguousSpace*
+    char *eden, *from, *to, *old; // current space objects; from and to swap, read them anew (vm_spaces)
+    int64_t space_bottom, space_top, space_end;
+
+    // G1
+    int64_t hr_bottom, hr_top, hr_end, hr_tag;
+    char **g1_table; // address of the table's base pointer
+    uint64_t *g1_len;
+    uint64_t region_bytes;
+    int g1_eden, g1_surv, g1_old_mask, g1_hum_start, g1_hum_cont, g1_archive_mask, g1_free;
+
+    // classes
+    char **cld_head;
+    int64_t cld_next, cld_klasses, cld_loader;
+    int64_t k_next, k_layout, k_name, k_cld;
+    int64_t sym_len, sym_body;
+    char **narrow_klass_base;
+    int *narrow_klass_shift;
+    int klass_shift; // in the mark, compact headers
+    int *mirror_size_offset;
+
+    // threads and TLABs
+    char **thread_list;
+    int64_t tl_length, tl_threads, thread_tlab;
+    int64_t tlab_top, tlab_end;
+    uint64_t tlab_reserve; // bytes behind _end
+
+    unsigned *total_collections;
+
+    // PerfMemory counters; found at the first collection
+    char **perf_start;
+    char **perf_top;
+    int64_t *perf_inv[3];
+    char *perf_cause, *perf_last_cause;
+};
+
+extern struct vm vm;
+void vm_spaces_now(void);
+
+// vm_load fills vm from the tables. false: `why` says what is missing or not handled, in one line.
+bool vm_load(void *some_libjvm_address, bool allow_untested, char why[HC_MAX_REASON]);
+// vm_late reads what HotSpot sets only after Agent_OnLoad (class base, counters). Called at the first collection.
+bool vm_late(char why[HC_MAX_REASON]);
+
+static inline uint64_t rd64(const void *p) { return *(const volatile uint64_t *)p; }
+static inline uint32_t rd32(const void *p) { return *(const volatile uint32_t *)p; }
+static inline char *rdp(const void *p) { return *(char *const volatile *)p; }
+
+#endif
