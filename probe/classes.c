@@ -1,0 +1,256 @@
+// classes.c: class words and their types. The table is filled by walking ClassLoaderDataGraph inside pauses; entries are never removed,
+// a class that died keeps its type so that what it left in old space can still be measured.
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct centry *ctab;
+uint64_t ctab_mask;
+int ctab_shift;
+struct tinfo *tinfo;
+uint32_t ntypes; // highest id
+struct crow *crows;
+uint32_t cstamp = 1, *ctouched, nctouched;
+
+static uint32_t scan_no, nloaders, mirror_type;
+static struct cld_seen {
+    uint64_t cld, head;
+    uint32_t loader;
+} *clds; // open addressing; forgotten whenever classes may have died
+enum { CLDS = 1 << 16, CTAB = 1 << 18 };
+static struct side {
+    uint64_t addr;
+    uint32_t type;
+} *side;
+enum { SIDE = 1 << 20 };
+static uint32_t nside;
+
+static void *reserve_mem(size_t n) {
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+bool classes_init(void) {
+    ctab = reserve_mem(CTAB * sizeof *ctab);
+    ctab_mask = CTAB - 1;
+    ctab_shift = 64 - 18;
+    tinfo = reserve_mem(MAX_TYPES * sizeof *tinfo);
+    crows = reserve_mem((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
+    ctouched = reserve_mem((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
+    clds = reserve_mem(CLDS * sizeof *clds);
+    side = reserve_mem(SIDE * sizeof *side);
+    return ctab && tinfo && crows && ctouched && clds && side;
+}
+
+static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name, size_t n) {
+    uint8_t buf[2200];
+    struct enc e = {buf, buf, buf + sizeof buf, false};
+    put8(&e, HC_EV_TYPE);
+    put_u(&e, id);
+    put_u(&e, flags);
+    if (flags & HC_TF_ARRAY) {
+        put_u(&e, (uint32_t)lh >> 16 & 0xff);
+        put_u(&e, (uint32_t)lh & 63);
+    } else {
+        put_u(&e, (uint32_t)lh & ~1u);
+        put_u(&e, 0);
+    }
+    put_u(&e, loader);
+    put_u(&e, word);
+    put_str(&e, name, n);
+    if (e.over || !deflog_append(&type_log, buf, (size_t)(e.p - buf))) violation("the table of type definitions is full", id);
+}
+
+static uint64_t word_of(char *klass) {
+    if (vm.compressed_class || vm.compact_headers) return (uint64_t)(klass - rdp(vm.narrow_klass_base)) >> rd32(vm.narrow_klass_shift);
+    return (uint64_t)klass;
+}
+
+static char *klass_of(uint64_t word) {
+    if (vm.compressed_class || vm.compact_headers) return rdp(vm.narrow_klass_base) + (word << rd32(vm.narrow_klass_shift));
+    return (char *)word;
+}
+
+static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
+    int32_t lh = (int32_t)rd32(klass + vm.k_layout);
+    struct centry *c = class_lookup(word);
+    if (c && !(c->type & TF_DEAD) && c->lh == lh) {
+        tinfo[c->type & TYPE_MASK].scan = scan_no;
+        return c;
+    }
+    char *sym = rdp(klass + vm.k_name);
+    if (!sym) return c; // a class in the making has no objects
+    char name[2048];
+    size_t n = rd32(sym + vm.sym_len) & 0xffff;
+    if (n > sizeof name) n = sizeof name;
+    memcpy(name, sym + vm.sym_body, n);
+    if (lh == 0) return c; // interfaces and abstract classes without objects: layout neutral
+    if (ntypes + 1 >= MAX_TYPES) violation("more classes than the probe can hold", ntypes);
+    uint32_t id = ntypes + 1, flags = 0;
+    if (lh < 0) flags |= HC_TF_ARRAY | ((uint32_t)lh >> 30 == 2 ? HC_TF_OBJARRAY : 0);
+    if (n == 15 && !memcmp(name, "java/lang/Class", 15)) flags |= HC_TF_VARIABLE, mirror_type = id;
+    if (n > 23 && !memcmp(name, "jdk/internal/vm/Filler", 22)) flags |= HC_TF_FILLER;
+    for (size_t i = 1; i + 1 < n; i++)
+        if (name[i] == '+' || (name[i] == '/' && name[i + 1] == '0' && i + 2 < n && name[i + 2] == 'x')) flags |= HC_TF_HIDDEN;
+    emit_type(id, word, lh, flags, loader, name, n);
+    tinfo[id] = (struct tinfo){.lh = lh, .scan = scan_no, .flags = (uint8_t)flags};
+    ntypes = id;
+    if (c) { // the address of a dead class was used again
+        c->lh = lh;
+        c->type = id | TF_REUSED;
+        return c;
+    }
+    if (ntypes > CTAB / 2) violation("the class table is full", ntypes);
+    uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
+    while (ctab[i].word) i = (i + 1) & ctab_mask;
+    ctab[i].type = id;
+    ctab[i].lh = lh;
+    atomic_store_explicit((_Atomic uint64_t *)&ctab[i].word, word, memory_order_release); // pairs with class_lookup
+    return &ctab[i];
+}
+
+static struct cld_seen *cld_slot(uint64_t cld) {
+    uint64_t i = (cld * 0x9e3779b97f4a7c15ull) >> 48;
+    for (int n = 0; n < CLDS; n++, i = (i + 1) & (CLDS - 1))
+        if (clds[i].cld == cld || !clds[i].cld) return &clds[i];
+    return NULL;
+}
+
+static uint32_t define_loader(char *cld) {
+    // The loader's class names it; the instance only distinguishes.
+    uint8_t buf[2200];
+    struct enc e = {buf, buf, buf + sizeof buf, false};
+    uint32_t id = ++nloaders;
+    put8(&e, HC_EV_LOADER);
+    put_u(&e, id);
+    char *h = rdp(cld + vm.cld_loader);
+    uint64_t oop = h ? rd64(h) : 0;
+    const char *name = "(boot)";
+    size_t n = 6;
+    struct obj o;
+    if (oop && oop >= (uint64_t)vm.heap_base && oop < (uint64_t)vm.heap_base + vm.heap_bytes && obj_at(oop, rd64((void *)oop), &o)) {
+        uint64_t m = rd64((void *)oop);
+        uint64_t word = vm.compact_headers ? m >> vm.klass_shift : vm.compressed_class ? rd32((char *)oop + 8) : rd64((char *)oop + 8);
+        char *sym = rdp(klass_of(word) + vm.k_name);
+        n = rd32(sym + vm.sym_len) & 0xffff;
+        name = sym + vm.sym_body;
+        if (n > 2000) n = 2000;
+    } else if (oop) {
+        name = "(loader)";
+        n = 8;
+    }
+    put_str(&e, name, n);
+    deflog_append(&type_log, buf, (size_t)(e.p - buf));
+    return id;
+}
+
+static void scan(bool only_new) {
+    uint64_t guardn = 0;
+    for (char *cld = rdp(vm.cld_head); cld; cld = rdp(cld + vm.cld_next)) {
+        if (++guardn > 1u << 22) violation("the list of class loaders has no end", (uint64_t)cld);
+        char *head = rdp(cld + vm.cld_klasses);
+        struct cld_seen *s = cld_slot((uint64_t)cld);
+        uint64_t stop = 0;
+        if (s && s->cld) {
+            if (only_new && s->head == (uint64_t)head) continue;
+            if (only_new) stop = s->head;
+        }
+        uint32_t loader = s && s->cld ? s->loader : define_loader(cld);
+        uint64_t kn = 0;
+        for (char *k = head; k && (uint64_t)k != stop; k = rdp(k + vm.k_next)) {
+            if (++kn > 1u << 22) violation("a list of classes has no end", (uint64_t)k);
+            insert(k, word_of(k), loader);
+        }
+        if (s) *s = (struct cld_seen){(uint64_t)cld, (uint64_t)head, loader};
+    }
+}
+
+void classes_scan_new(void) { scan(true); }
+
+bool classes_scan_all(void) {
+    scan_no++;
+    memset(clds, 0, CLDS * sizeof *clds);
+    uint32_t before = ntypes;
+    nloaders += 0;
+    scan(false);
+    bool died = false;
+    for (uint64_t i = 0; i <= ctab_mask; i++) {
+        struct centry *c = &ctab[i];
+        if (!c->word || c->type & TF_DEAD) continue;
+        uint32_t t = c->type & TYPE_MASK;
+        if (t <= before && tinfo[t].scan != scan_no) {
+            c->type |= TF_DEAD;
+            died = true;
+        }
+    }
+    return died;
+}
+
+struct centry *classes_learn(uint64_t word) {
+    // Archived heap objects may have a class of the CDS archive that nobody loaded: mapped, sane, and without a loader.
+    char k[512];
+    char *kl = klass_of(word);
+    if (vm.k_cld + 8 > (int64_t)sizeof k || vm.k_name + 8 > (int64_t)sizeof k || !safe_read(k, (uint64_t)kl, sizeof k)) return NULL;
+    if (rdp(k + vm.k_cld) != NULL) return NULL;
+    char sym[16];
+    char *s = rdp(k + vm.k_name);
+    if (!s || !safe_read(sym, (uint64_t)s, sizeof sym)) return NULL;
+    for (int i = (int)vm.sym_body; i < (int)vm.sym_body + 2; i++)
+        if (sym[i] < 0x24 || sym[i] > 0x7a) return NULL;
+    return insert(kl, word, 0);
+}
+
+// ---- side table: objects of dead classes, by address --------------------------------------------------------------------------------
+void side_clear(void) {
+    if (nside) memset(side, 0, SIDE * sizeof *side);
+    nside = 0;
+}
+
+void side_add(uint64_t addr, uint32_t type) {
+    if (nside > SIDE / 2) violation("too many objects of unloaded classes", nside);
+    uint64_t i = (addr * 0x9e3779b97f4a7c15ull) >> 44;
+    while (side[i].addr && side[i].addr != addr) i = (i + 1) & (SIDE - 1);
+    if (side[i].addr) return; // the first note is the right one: later ones may see a reused class
+    side[i] = (struct side){addr, type};
+    nside++;
+}
+
+uint32_t side_get(uint64_t addr) {
+    if (!nside) return 0;
+    for (uint64_t i = (addr * 0x9e3779b97f4a7c15ull) >> 44; side[i].addr; i = (i + 1) & (SIDE - 1))
+        if (side[i].addr == addr) return side[i].type;
+    return 0;
+}
+
+// A range was freed or evacuated: what stands there from now on is new. Entries stay as tombstones (type 0).
+void side_drop(uint64_t lo, uint64_t hi) {
+    if (!nside) return;
+    for (uint64_t i = 0; i < SIDE; i++)
+        if (side[i].addr >= lo && side[i].addr < hi) side[i].type = 0;
+}
+
+// ---- census ----------------------------------------------------------------------------------------------------------------------------
+void census_reset(void) {
+    cstamp++;
+    nctouched = 0;
+}
+
+void census_put(struct enc *e) {
+    if (!nctouched) return;
+    uint8_t *at = blob_begin(e, HC_EV_CENSUS);
+    for (uint32_t i = 0; i < nctouched; i++) {
+        struct crow *r = &crows[ctouched[i]];
+        uint32_t mask = 0;
+        for (int c = 0; c < 5; c++) mask |= r->n[c] ? 1u << c : 0;
+        put_u(e, r->type);
+        put_u(e, r->bucket);
+        put_u(e, mask);
+        for (int c = 0; c < 5; c++)
+            if (r->n[c]) put_u(e, r->n[c]), put_u(e, r->b[c]);
+    }
+    blob_end(e, at);
+}

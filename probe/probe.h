@@ -1,0 +1,215 @@
+// probe.h: the parts of the probe and who may call them.
+//
+//   agent.c    entry points, JVMTI events, control thread            any thread
+//   epoch.c    what happens at the start and finish of a pause       VM thread, world stopped
+//   walk.c     linear walks and their tokens                         VM thread, world stopped
+//   classes.c  class word -> type, census counters                   VM thread writes, control thread looks up
+//   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM thread
+//   ring.c     the shared ring and the definition logs               the holder of the writer lock
+//
+// Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction; (2) every raw read
+// of heap or metadata happens between guard_arm and guard_disarm or through safe_read; (3) nothing is visible to the agent before
+// ring_commit stores head.
+#ifndef HEAPCAM_PROBE_H
+#define HEAPCAM_PROBE_H
+
+#include <jvmti.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+
+#include "heapcam_abi.h"
+#include "vm.h"
+
+#ifndef HC_PROBE_VERSION
+#define HC_PROBE_VERSION "0.1.0-dev"
+#endif
+
+struct options {
+    char dir[256];
+    int depth, stack;
+    uint64_t interval, ring;
+    uint32_t slots;
+    bool allow_untested, oracle;
+    uint64_t fault_at;
+};
+extern struct options opt;
+extern jvmtiEnv *ti;
+extern uint64_t t0; // CLOCK_MONOTONIC at start
+
+uint64_t now_ns(void);
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+// ---- encoder: never writes past end; over tells that something did not fit -------------------------------------------------------
+struct enc {
+    uint8_t *p, *base, *end;
+    bool over;
+};
+static inline bool room(struct enc *e, size_t n) {
+    if ((size_t)(e->end - e->p) >= n) return true;
+    e->over = true;
+    return false;
+}
+static inline void put8(struct enc *e, uint8_t v) {
+    if (room(e, 1)) *e->p++ = v;
+}
+static inline void put_u(struct enc *e, uint64_t v) {
+    if (!room(e, 10)) return;
+    while (v >= 0x80) *e->p++ = (uint8_t)(v | 0x80), v >>= 7;
+    *e->p++ = (uint8_t)v;
+}
+static inline void put_s(struct enc *e, int64_t v) { put_u(e, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63)); }
+void put_str(struct enc *e, const char *s, size_t n);
+uint8_t *blob_begin(struct enc *e, int tag);
+void blob_end(struct enc *e, uint8_t *at);
+
+// ---- ring.c ------------------------------------------------------------------------------------------------------------------------
+extern uint8_t *ring; // header
+static inline _Atomic uint64_t *ring64(int off) { return (_Atomic uint64_t *)(ring + off); }
+static inline _Atomic uint32_t *ring32(int off) { return (_Atomic uint32_t *)(ring + off); }
+bool ring_create(char why[HC_MAX_REASON]);
+void ring_state(uint32_t state, const char *reason);
+bool ring_try(void);
+void ring_unlock(void);
+void ring_begin(struct enc *e); // caller holds the lock; e writes behind head
+bool ring_commit(struct enc *e);
+uint8_t *block_begin(struct enc *e, int kind);
+void block_end(struct enc *e, uint8_t *at);
+void reserve_begin(struct enc *e); // when the lock is taken: the VM thread's private reserve
+bool reserve_commit(struct enc *e);
+bool reserve_flush(void); // caller holds the lock
+extern _Atomic uint64_t reserve_len;
+
+// Definition logs: append-only, readers take [sent, len) without a lock.
+struct deflog {
+    uint8_t *mem;
+    size_t cap;
+    _Atomic size_t len;
+    size_t sent;
+    size_t pending; // sent once the commit in the making succeeds
+};
+extern struct deflog type_log, site_log; // type_log: VM thread appends; site_log: under site_lock
+bool deflog_append(struct deflog *l, const uint8_t *b, size_t n);
+void put_defs(struct enc *e, bool everything);
+void defs_committed(bool ok);
+
+// ---- classes.c -----------------------------------------------------------------------------------------------------------------------
+enum { MAX_TYPES = 1 << 17, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TYPE_MASK = (1 << 30) - 1, BUCKETS = 6 };
+struct centry {
+    uint64_t word;
+    uint32_t type; // TF_* | id
+    int32_t lh;
+};
+struct tinfo {
+    int32_t lh;
+    uint32_t scan;
+    uint8_t flags;
+};
+extern struct centry *ctab;
+extern uint64_t ctab_mask;
+extern int ctab_shift;
+extern struct tinfo *tinfo;
+extern uint32_t ntypes;
+bool classes_init(void);
+void classes_scan_new(void);           // classes loaded since the last scan
+bool classes_scan_all(void);           // all; true: some died
+struct centry *classes_learn(uint64_t word); // a class of the CDS archive that nobody loaded yet
+void classes_grow_if_needed(void);     // control thread
+void side_clear(void);
+void side_add(uint64_t addr, uint32_t type);
+uint32_t side_get(uint64_t addr);
+void side_drop(uint64_t lo, uint64_t hi);
+
+static inline struct centry *class_lookup(uint64_t word) {
+    uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
+    for (;; i = (i + 1) & ctab_mask) {
+        struct centry *c = &ctab[i];
+        uint64_t w = atomic_load_explicit((_Atomic uint64_t *)&c->word, memory_order_acquire);
+        if (w == word) return c;
+        if (!w) return NULL;
+    }
+}
+
+struct crow {
+    uint32_t stamp, type, bucket, pad;
+    uint64_t n[5], b[5];
+};
+extern struct crow *crows;
+extern uint32_t cstamp, *ctouched, nctouched;
+static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t bytes) {
+    uint32_t i = type * BUCKETS + bucket;
+    struct crow *r = &crows[i];
+    if (r->stamp != cstamp) {
+        *r = (struct crow){.stamp = cstamp, .type = type, .bucket = bucket};
+        ctouched[nctouched++] = i;
+    }
+    r->n[cell]++;
+    r->b[cell] += bytes;
+}
+void census_put(struct enc *e);
+void census_reset(void);
+
+// ---- guard (agent.c) -----------------------------------------------------------------------------------------------------------------
+extern sigjmp_buf guard_env;
+void guard_arm(void);
+void guard_disarm(void);
+void guard_init(void);
+bool safe_read(void *dst, uint64_t addr, size_t n);
+// A self-check failed: leaves the walk like a fault does. Only between guard_arm and guard_disarm.
+_Noreturn void violation(const char *what, uint64_t where);
+extern const char *violated;
+extern uint64_t violated_at;
+
+// ---- walk.c --------------------------------------------------------------------------------------------------------------------------
+struct obj {
+    uint32_t type;
+    uint64_t bytes, len; // len: elements, or words for types of variable size
+    bool has_len, reused;
+};
+bool obj_at(uint64_t a, uint64_t mark, struct obj *o); // false: unknown class
+struct walker {
+    struct enc *e;
+    uint64_t prev_end, prev_dst, lane[4];
+    int k;
+    bool open;
+};
+struct hole {
+    uint64_t lo, hi;
+};
+extern struct hole *holes;
+extern uint32_t nholes;
+void tlab_holes(void);
+enum { SRC_FROM, SRC_OLD, SRC_EDEN };
+// fates of an evacuated range; source says what a death counts as; eden lists dead objects too and skips holes. Returns false on self-forwarding.
+bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
+// objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
+uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
+uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range
+void walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died
+void dest_reset(void);
+bool dest_init(void);
+bool is_old(uint64_t a); // epoch.c: is this address in old space after the pause
+
+// ---- epoch.c -------------------------------------------------------------------------------------------------------------------------
+bool epoch_init(void);
+void epoch_start(void);
+void epoch_finish(void);
+void epoch_walk(int reason); // inside a stop without collection
+uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes); // inside a stop: raw walk of everything, into the census counters
+extern _Atomic uint64_t gc_counter; // odd while a collection runs
+extern uint64_t epoch_no;
+extern _Atomic bool gave_up;
+void put_jvm(struct enc *e);
+
+// ---- samples.c -----------------------------------------------------------------------------------------------------------------------
+extern _Atomic uint64_t interval_now;
+bool samples_init(void);
+void JNICALL on_sample(jvmtiEnv *, JNIEnv *, jthread, jobject, jclass, jlong);
+void samples_put(struct enc *e, bool at_pause);
+void samples_resolve(struct enc *e);
+void samples_live(struct enc *e);
+void samples_reap(JNIEnv *jni); // control thread: deletes weak references of the dead
+bool samples_waiting(void);
+void samples_forget(JNIEnv *jni);
+
+#endif

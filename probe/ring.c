@@ -1,0 +1,236 @@
+// ring.c: the shared ring (docs/format/shared-ring.md), blocks, and the definition logs.
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+uint8_t *ring;
+static uint8_t *data; // mapped twice in a row: a write may run over the end
+static uint64_t capacity, seq;
+static atomic_flag writer = ATOMIC_FLAG_INIT;
+static uint8_t *reserve;
+enum { RESERVE = 8 << 20 };
+_Atomic uint64_t reserve_len;
+struct deflog type_log, site_log;
+
+void put_str(struct enc *e, const char *s, size_t n) {
+    put_u(e, n);
+    if (!room(e, n)) return;
+    memcpy(e->p, s, n);
+    e->p += n;
+}
+
+uint8_t *blob_begin(struct enc *e, int tag) {
+    put8(e, (uint8_t)tag);
+    uint8_t *at = e->p;
+    if (room(e, 4)) e->p += 4;
+    return at;
+}
+
+void blob_end(struct enc *e, uint8_t *at) {
+    if (e->over) return;
+    uint32_t n = (uint32_t)(e->p - at - 4);
+    memcpy(at, &n, 4);
+}
+
+uint8_t *block_begin(struct enc *e, int kind) {
+    while ((e->p - e->base) & 7) put8(e, 0);
+    uint8_t *at = e->p;
+    if (!room(e, HC_BLOCK_HEADER_SIZE)) return at;
+    memset(at, 0, HC_BLOCK_HEADER_SIZE);
+    at[0] = (uint8_t)kind;
+    at[1] = HC_FORMAT_VERSION;
+    e->p += HC_BLOCK_HEADER_SIZE;
+    return at;
+}
+
+void block_end(struct enc *e, uint8_t *at) {
+    if (e->over) return;
+    uint32_t n = (uint32_t)(e->p - at - HC_BLOCK_HEADER_SIZE);
+    uint64_t s = ++seq;
+    memcpy(at + HC_BLOCK_OFF_LENGTH, &n, 4);
+    memcpy(at + HC_BLOCK_OFF_SEQ, &s, 8);
+    while ((e->p - e->base) & 7) put8(e, 0);
+}
+
+static uint64_t start_ticks(void) {
+    char b[1024];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, b, sizeof b - 1);
+    close(fd);
+    if (n <= 0) return 0;
+    b[n] = 0;
+    char *p = strrchr(b, ')');
+    unsigned long long t = 0;
+    if (p) sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &t);
+    return t;
+}
+
+static int open_ring(uint64_t ticks, uint32_t *flags, char *why) {
+    char path[400];
+    const char *dirs[] = {opt.dir[0] ? opt.dir : "/dev/shm", "/dev/shm", NULL};
+    for (int i = 0; dirs[i]; i++) {
+        snprintf(path, sizeof path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            // A full tmpfs must fail here and not as SIGBUS inside a pause.
+            int err = posix_fallocate(fd, 0, (off_t)(HC_RING_HEADER_SIZE + capacity));
+            if (!err) return fd;
+            snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes in %s: %s", (unsigned long long)capacity, dirs[i], strerror(err));
+            unlink(path);
+            close(fd);
+        } else {
+            snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(errno));
+        }
+        if (errno == EEXIST) return -1;
+    }
+    int fd = (int)syscall(SYS_memfd_create, "heapcam.ring", 1u /* MFD_CLOEXEC */);
+    if (fd >= 0 && !posix_fallocate(fd, 0, (off_t)(HC_RING_HEADER_SIZE + capacity))) {
+        *flags |= HC_RING_MEMFD;
+        return fd; // stays open: the agent finds it through /proc/PID/fd
+    }
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+static bool log_init(struct deflog *l, size_t cap) {
+    l->mem = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    l->cap = cap;
+    return l->mem != MAP_FAILED;
+}
+
+bool ring_create(char why[HC_MAX_REASON]) {
+    capacity = HC_RING_MIN_CAPACITY;
+    while (capacity < opt.ring && capacity < HC_RING_MAX_CAPACITY) capacity *= 2;
+    uint64_t ticks = start_ticks();
+    uint32_t flags = 0;
+    int fd = open_ring(ticks, &flags, why);
+    if (fd < 0) return false;
+    // Header and data once, then the data a second time right behind: one contiguous view of a wrapping ring.
+    uint64_t total = HC_RING_HEADER_SIZE + 2 * capacity;
+    uint8_t *m = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m == MAP_FAILED) goto nomap;
+    if (mmap(m, HC_RING_HEADER_SIZE + capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) goto nomap;
+    if (mmap(m + HC_RING_HEADER_SIZE + capacity, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
+             HC_RING_HEADER_SIZE) == MAP_FAILED)
+        goto nomap;
+    madvise(m, total, MADV_DONTFORK);
+    if (!(flags & HC_RING_MEMFD)) close(fd);
+    if (!log_init(&type_log, 64 << 20) || !log_init(&site_log, 64 << 20)) goto nomap;
+    reserve = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserve == MAP_FAILED) goto nomap;
+    ring = m;
+    data = m + HC_RING_HEADER_SIZE;
+    struct stat st;
+    *(uint32_t *)(ring + HC_RING_OFF_ABI) = HC_ABI_VERSION;
+    *(uint32_t *)(ring + HC_RING_OFF_HEADER_SIZE) = HC_RING_HEADER_SIZE;
+    *(uint64_t *)(ring + HC_RING_OFF_CAPACITY) = capacity;
+    *(uint32_t *)(ring + HC_RING_OFF_PID) = (uint32_t)getpid();
+    *(uint32_t *)(ring + HC_RING_OFF_FLAGS) = flags;
+    *(uint64_t *)(ring + HC_RING_OFF_START_TICKS) = ticks;
+    *(uint64_t *)(ring + HC_RING_OFF_PIDNS) = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+    uint8_t rnd[16] = {0};
+    if (syscall(SYS_getrandom, rnd, sizeof rnd, 0) != sizeof rnd) memcpy(rnd, &ticks, 8);
+    for (int i = 0; i < 16; i++) snprintf((char *)ring + HC_RING_OFF_SESSION + 2 * i, 3, "%02x", rnd[i]);
+    memset(ring + HC_RING_OFF_PROBE_VERSION, 0, HC_RING_LEN_PROBE_VERSION);
+    snprintf((char *)ring + HC_RING_OFF_PROBE_VERSION, HC_RING_LEN_PROBE_VERSION, "%s", HC_PROBE_VERSION);
+    *ring32(HC_RING_OFF_DEPTH_NOW) = (uint32_t)opt.depth;
+    return true;
+nomap:
+    snprintf(why, HC_MAX_REASON, "cannot map the shared ring: %s", strerror(errno));
+    close(fd);
+    return false;
+}
+
+void ring_state(uint32_t state, const char *reason) {
+    if (!ring) return;
+    if (reason) snprintf((char *)ring + HC_RING_OFF_REASON, HC_RING_LEN_REASON, "%s", reason);
+    atomic_store_explicit(ring32(HC_RING_OFF_STATE), state, memory_order_release);
+}
+
+bool ring_try(void) { return !atomic_flag_test_and_set_explicit(&writer, memory_order_acquire); }
+void ring_unlock(void) { atomic_flag_clear_explicit(&writer, memory_order_release); }
+
+void ring_begin(struct enc *e) {
+    uint64_t head = atomic_load_explicit(ring64(HC_RING_OFF_HEAD), memory_order_relaxed);
+    // Pairs with the agent's store of tail after it has persisted what it read. The word is the agent's: do not trust it.
+    uint64_t tail = atomic_load_explicit(ring64(HC_RING_OFF_TAIL), memory_order_acquire);
+    uint64_t used = head - tail;
+    if (tail > head || used > capacity) used = capacity;
+    e->base = e->p = data + (head & (capacity - 1));
+    e->end = e->base + (capacity - used);
+    e->over = false;
+}
+
+bool ring_commit(struct enc *e) {
+    if (e->over) return false;
+    uint64_t head = atomic_load_explicit(ring64(HC_RING_OFF_HEAD), memory_order_relaxed);
+    atomic_store_explicit(ring64(HC_RING_OFF_HEAD), head + (uint64_t)(e->p - e->base), memory_order_release);
+    return true;
+}
+
+void reserve_begin(struct enc *e) {
+    e->base = e->p = reserve;
+    e->end = reserve + RESERVE;
+    e->over = atomic_load_explicit(&reserve_len, memory_order_acquire) != 0;
+}
+
+bool reserve_commit(struct enc *e) {
+    if (e->over) return false;
+    atomic_store_explicit(&reserve_len, (uint64_t)(e->p - e->base), memory_order_release);
+    return true;
+}
+
+bool reserve_flush(void) {
+    uint64_t n = atomic_load_explicit(&reserve_len, memory_order_acquire);
+    if (!n) return true;
+    struct enc e;
+    ring_begin(&e);
+    bool ok = room(&e, n);
+    if (ok) {
+        memcpy(e.p, reserve, n);
+        e.p += n;
+        ring_commit(&e);
+    }
+    atomic_store_explicit(&reserve_len, 0, memory_order_release);
+    return ok;
+}
+
+bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {
+    size_t len = atomic_load_explicit(&l->len, memory_order_relaxed);
+    if (n > l->cap - len) return false;
+    memcpy(l->mem + len, b, n);
+    atomic_store_explicit(&l->len, len + n, memory_order_release);
+    return true;
+}
+
+void put_defs(struct enc *e, bool everything) {
+    struct deflog *ls[] = {&type_log, &site_log};
+    for (int i = 0; i < 2; i++) {
+        struct deflog *l = ls[i];
+        size_t len = atomic_load_explicit(&l->len, memory_order_acquire);
+        size_t from = everything ? 0 : l->sent;
+        l->pending = len;
+        if (len == from) continue;
+        uint8_t *at = block_begin(e, HC_KIND_DEFS);
+        if (room(e, len - from)) {
+            memcpy(e->p, l->mem + from, len - from);
+            e->p += len - from;
+        }
+        block_end(e, at);
+    }
+}
+
+void defs_committed(bool ok) {
+    if (!ok) return;
+    type_log.sent = type_log.pending;
+    site_log.sent = site_log.pending;
+}
