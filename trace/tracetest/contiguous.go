@@ -100,13 +100,13 @@ const plabWords = 64
 
 // target is a space that a collection copies into: bump allocation, with Parallel through two buffers side by side.
 type target struct {
-	m        *Model
-	top      *uint64
-	limit    uint64
-	kind     uint64
-	plab     [2]struct{ cur, end uint64 }
-	out      *[]*obj // all that was put here, fillers too
-	pl       *plan
+	m     *Model
+	top   *uint64
+	limit uint64
+	kind  uint64
+	plab  [2]struct{ cur, end uint64 }
+	out   *[]*obj // all that was put here, fillers too
+	pl    *plan
 }
 
 // place finds room for words; false if there is none.

@@ -94,7 +94,7 @@ type Model struct {
 	lost             bool   // the reader does not know the state
 	owe              uint64 // reason of a sync point that is due, 0 none
 	samples          []trace.Sample
-	unresolved       map[uint64]*obj // by sample id: allocated, not in the state
+	unresolved       map[uint64]*obj         // by sample id: allocated, not in the state
 	given            map[uint64]trace.Sample // all samples ever sent
 	allocated, bytes uint64
 }
@@ -144,7 +144,9 @@ func (m *Model) Types() *trace.TypeTable { return m.types }
 func (m *Model) JVM() trace.JVM { return m.jvm }
 
 // End gives the END block of a JVM that exits now.
-func (m *Model) End() trace.Block { return m.seal(trace.EncodeEnd(trace.End{Time: m.now, Reason: trace.EndDeath})) }
+func (m *Model) End() trace.Block {
+	return m.seal(trace.EncodeEnd(trace.End{Time: m.now, Reason: trace.EndDeath}))
+}
 
 // Step runs the program up to its next pause and collects. With wantSync the pause is one that answers a sync request, and a SYNC is
 // the last of the blocks (unless the epoch is dropped; the SYNC then comes with the next). The first step begins with META.
@@ -191,7 +193,7 @@ func (m *Model) mutate() {
 		t := m.typ(m.r.IntN(len(catalogue) - 1))
 		length := uint64(0)
 		if m.types.HasLength(t.ID) {
-			length = 2 + m.r.Uint64N(14)
+			length = m.align(2 + m.r.Uint64N(14))
 			if t.Flags&trace.TypeArray != 0 {
 				length = m.r.Uint64N(20)
 				if m.r.IntN(60) == 0 {
