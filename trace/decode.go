@@ -277,11 +277,12 @@ func decodeLines(b []byte) (lines []LineEntry, why string) {
 	c := cursor{buf: b}
 	var bci, line uint64
 	for c.more() {
-		bci += c.u()
+		d := c.u()
+		bci += d
 		line += uint64(c.s())
 		switch {
 		case !c.ok():
-		case bci > MaxBCI || line > MaxLine:
+		case d > MaxBCI || bci > MaxBCI || line > MaxLine:
 			c.fail("line table out of range")
 		case len(lines) == MaxLines:
 			c.fail("line table too long")

@@ -124,6 +124,8 @@ func (rec *record) read(c *cursor, fields []Field) {
 		v := c.u()
 		if f.Type == FieldS {
 			v = uint64(unzigzag(v))
+		} else if f.Delta != DeltaNone && v > f.Max { // it would wrap, and count down
+			c.fail(f.Name + " out of range")
 		}
 		v += f.base(&prev, i)
 		if c.ok() && !f.inRange(v) {
