@@ -187,6 +187,7 @@ uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects
 void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range
 void walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died
 void dest_reset(void);
+uint64_t walk_ndest(void); // destinations that no walk of a target range has met
 bool dest_init(void);
 bool is_old(uint64_t a); // epoch.c: is this address in old space after the pause
 

@@ -1,0 +1,439 @@
+// samples.c: sampled allocations. Application threads come here through SampledObjectAlloc; they take a lock only when a method or a
+// stack is seen for the first time, and never one that the VM thread wants.
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+_Atomic uint64_t interval_now;
+
+// A sampled object that lives, found through a weak global. Written by the sampling thread until NEW, then by the writer-lock holder
+// (SENT) and the VM thread (RESOLVED, DEAD); freed by the control thread.
+enum { FREE, CLAIMED, NEW, SENT, RESOLVED, DEAD };
+struct slot {
+    _Atomic uint32_t state;
+    uint32_t frame, thread;
+    uint64_t id, interval, size, birth, addr;
+    jweak w;
+};
+static struct slot *slots;
+static _Atomic uint32_t high, hint;
+static _Atomic uint64_t next_id, live_slots;
+
+// Side buffer: many producers, one consumer (whoever holds the writer lock). A cell's turn says who may touch it.
+struct rec {
+    _Atomic uint64_t turn;
+    uint64_t id, time, word, size, interval;
+    uint32_t thread, frame, slot;
+};
+enum { SIDE = 1 << 14, PENDING = 4096 };
+static struct rec *side;
+static _Atomic uint64_t put_at;
+static uint64_t take_at;
+static struct rec pending[PENDING];
+static uint32_t npending;
+
+static pthread_mutex_t site_lock = PTHREAD_MUTEX_INITIALIZER;
+struct node {
+    _Atomic uint32_t id;
+    uint32_t parent, method;
+    int32_t bci;
+};
+struct meth {
+    _Atomic uintptr_t key;
+    uint32_t id;
+};
+enum { NODES = 1 << 19, METHS = 1 << 17 };
+static struct node *nodes;
+static struct meth *meths;
+static uint32_t nnodes, nmeths, nthreads = 1;
+static __thread struct {
+    uint64_t prev; // interval at the last draw, + 1
+    uint32_t id;
+} me;
+
+static void *zeros(size_t n) {
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+bool samples_init(void) {
+    slots = zeros(opt.slots * sizeof *slots);
+    side = zeros(SIDE * sizeof *side);
+    nodes = zeros(NODES * sizeof *nodes);
+    meths = zeros(METHS * sizeof *meths);
+    if (!slots || !side || !nodes || !meths) return false;
+    for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
+    return true;
+}
+
+static void def(const uint8_t *b, struct enc *e) {
+    if (!e->over) deflog_append(&site_log, b, (size_t)(e->p - b));
+}
+
+static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? strlen(s) : 0); }
+
+static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
+    enum { CAP = 1 << 17 };
+    uint8_t *buf = malloc(2 * CAP);
+    if (!buf) return 0;
+    struct enc e = {buf, buf, buf + CAP, false}, l = {buf + CAP, buf + CAP, buf + 2 * CAP, false};
+    char *name = NULL, *sig = NULL, *cls = NULL, *file = NULL;
+    jclass k = NULL;
+    jint n = 0;
+    jvmtiLineNumberEntry *lines = NULL;
+    jboolean native = JNI_FALSE;
+    (*env)->GetMethodName(env, m, &name, &sig, NULL);
+    if ((*env)->GetMethodDeclaringClass(env, m, &k) == JVMTI_ERROR_NONE && k) {
+        (*env)->GetClassSignature(env, k, &cls, NULL);
+        (*env)->GetSourceFileName(env, k, &file);
+        (*jni)->DeleteLocalRef(jni, k);
+    }
+    (*env)->IsMethodNative(env, m, &native);
+    if (!native && (*env)->GetLineNumberTable(env, m, &n, &lines) != JVMTI_ERROR_NONE) n = 0, lines = NULL;
+    int64_t bci = 0, line = 0;
+    for (jint i = 0; i < n && i < HC_MAX_LINES; i++) {
+        if (lines[i].start_location < bci) continue; // the table may be out of order: keep what ascends
+        put_u(&l, (uint64_t)(lines[i].start_location - bci));
+        put_s(&l, lines[i].line_number - line);
+        bci = lines[i].start_location, line = lines[i].line_number;
+    }
+    pthread_mutex_lock(&site_lock);
+    uint32_t id = 0;
+    if (nmeths < METHS / 2) {
+        uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
+        while (atomic_load_explicit(&meths[i].key, memory_order_relaxed) && meths[i].key != (uintptr_t)m) i = (i + 1) & (METHS - 1);
+        if (meths[i].key) {
+            id = meths[i].id;
+        } else {
+            id = ++nmeths;
+            put8(&e, HC_EV_METHOD);
+            put_u(&e, id);
+            put_z(&e, cls);
+            put_z(&e, name);
+            put_z(&e, sig);
+            put_z(&e, file);
+            bool hidden = cls && (strchr(cls, '+') || strstr(cls, ".0x") || strstr(cls, "/0x"));
+            put_u(&e, (native ? HC_MF_NATIVE : 0) | (hidden ? HC_MF_HIDDEN : 0));
+            put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
+            def(buf, &e);
+            meths[i].id = id;
+            atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with method_id
+        }
+    }
+    pthread_mutex_unlock(&site_lock);
+    char *ps[] = {name, sig, cls, file, (char *)lines};
+    for (int i = 0; i < 5; i++)
+        if (ps[i]) (*env)->Deallocate(env, (unsigned char *)ps[i]);
+    free(buf);
+    return id;
+}
+
+static uint32_t method_id(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
+    for (uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;; i = (i + 1) & (METHS - 1)) {
+        uintptr_t k = atomic_load_explicit(&meths[i].key, memory_order_acquire);
+        if (k == (uintptr_t)m) return meths[i].id;
+        if (!k) return define_method(env, jni, m);
+    }
+}
+
+static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
+    uint64_t h = ((uint64_t)parent << 32 | method) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint32_t)bci * 0xc2b2ae3d27d4eb4full;
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
+    uint64_t first = h >> 45;
+    for (int locked = 0;; locked = 1) {
+        if (locked) pthread_mutex_lock(&site_lock);
+        for (uint64_t i = first;; i = (i + 1) & (NODES - 1)) {
+            uint32_t id = atomic_load_explicit(&nodes[i].id, memory_order_acquire);
+            if (id && nodes[i].parent == parent && nodes[i].method == method && nodes[i].bci == bci) {
+                if (locked) pthread_mutex_unlock(&site_lock);
+                return id;
+            }
+            if (id) continue;
+            if (!locked) break;
+            if (nnodes < NODES / 2) {
+                uint8_t buf[64];
+                struct enc e = {buf, buf, buf + sizeof buf, false};
+                id = ++nnodes;
+                put8(&e, HC_EV_FRAME);
+                put_u(&e, id);
+                put_u(&e, parent);
+                put_u(&e, method);
+                put_s(&e, bci);
+                def(buf, &e);
+                nodes[i].parent = parent, nodes[i].method = method, nodes[i].bci = bci;
+                atomic_store_explicit(&nodes[i].id, id, memory_order_release);
+            }
+            pthread_mutex_unlock(&site_lock);
+            return id; // 0: the table is full, the stack stays unknown
+        }
+    }
+}
+
+static void define_thread(uint32_t id, uint32_t flags, const char *name) {
+    uint8_t buf[1200];
+    struct enc e = {buf, buf, buf + sizeof buf, false};
+    put8(&e, HC_EV_THREAD);
+    put_u(&e, id);
+    put_u(&e, flags);
+    size_t n = name ? strlen(name) : 0;
+    put_str(&e, name ? name : "", n > 1000 ? 1000 : n);
+    pthread_mutex_lock(&site_lock);
+    def(buf, &e);
+    pthread_mutex_unlock(&site_lock);
+}
+
+static bool is_virtual(JNIEnv *jni, jthread t) {
+    // JNI 21 has IsVirtualThread as entry 234 of the function table; the header of 17 does not know it.
+    static _Atomic int has = -1;
+    if (has < 0) has = (*jni)->GetVersion(jni) >= 0x00150000;
+    return has && ((jboolean(JNICALL *)(JNIEnv *, jobject))((void **)*jni)[234])(jni, t);
+}
+
+static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
+    if (is_virtual(jni, t)) {
+        static _Atomic int told;
+        if (!atomic_exchange(&told, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
+        return 1;
+    }
+    if (me.id) return me.id;
+    jvmtiThreadInfo info = {0};
+    (*env)->GetThreadInfo(env, t, &info);
+    pthread_mutex_lock(&site_lock);
+    me.id = ++nthreads;
+    pthread_mutex_unlock(&site_lock);
+    define_thread(me.id, 0, info.name);
+    if (info.name) (*env)->Deallocate(env, (unsigned char *)info.name);
+    if (info.thread_group) (*jni)->DeleteLocalRef(jni, info.thread_group);
+    if (info.context_class_loader) (*jni)->DeleteLocalRef(jni, info.context_class_loader);
+    return me.id;
+}
+
+// The class word of an object that may move at any moment: read between two looks at the collection counter, never dereferenced directly.
+static uint64_t class_word(jvmtiEnv *env, jobject o) {
+    for (int i = 0; i < 8; i++) {
+        uint64_t c = atomic_load_explicit(&gc_counter, memory_order_acquire), h[2];
+        if (!(c & 1) && safe_read(h, rd64((void *)((uintptr_t)o & ~7ull)), sizeof h)) {
+            atomic_thread_fence(memory_order_acquire);
+            if (atomic_load_explicit(&gc_counter, memory_order_relaxed) == c)
+                return vm.compact_headers ? h[0] >> vm.klass_shift : vm.compressed_class ? (uint32_t)h[1] : h[1];
+        }
+        jlong size; // a call into the VM: it waits until the collection is over
+        (*env)->GetObjectSize(env, o, &size);
+    }
+    return 0;
+}
+
+static uint32_t claim(void) {
+    uint32_t h = atomic_load_explicit(&hint, memory_order_relaxed);
+    for (uint32_t n = 0; n < 256 && n < opt.slots; n++) {
+        uint32_t i = (h + n) % opt.slots, f = FREE;
+        if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) == FREE && atomic_compare_exchange_strong(&slots[i].state, &f, CLAIMED)) {
+            atomic_store_explicit(&hint, (i + 1) % opt.slots, memory_order_relaxed);
+            uint32_t hi = atomic_load(&high);
+            while (hi <= i && !atomic_compare_exchange_weak(&high, &hi, i + 1)) {
+            }
+            return i;
+        }
+    }
+    atomic_store_explicit(&hint, (h + 256) % opt.slots, memory_order_relaxed);
+    return UINT32_MAX;
+}
+
+static bool push(const struct rec *r) {
+    uint64_t at = atomic_load_explicit(&put_at, memory_order_relaxed);
+    for (;;) {
+        struct rec *c = &side[at & (SIDE - 1)];
+        uint64_t turn = atomic_load_explicit(&c->turn, memory_order_acquire);
+        if (turn == at) {
+            if (!atomic_compare_exchange_weak_explicit(&put_at, &at, at + 1, memory_order_relaxed, memory_order_relaxed)) continue;
+            c->id = r->id, c->time = r->time, c->word = r->word, c->size = r->size, c->interval = r->interval;
+            c->thread = r->thread, c->frame = r->frame, c->slot = r->slot;
+            atomic_store_explicit(&c->turn, at + 1, memory_order_release); // pairs with pop
+            return true;
+        }
+        if (turn < at) return false; // full
+        at = atomic_load_explicit(&put_at, memory_order_relaxed);
+    }
+}
+
+static bool pop(struct rec *out) {
+    struct rec *c = &side[take_at & (SIDE - 1)];
+    if (atomic_load_explicit(&c->turn, memory_order_acquire) != take_at + 1) return false;
+    out->id = c->id, out->time = c->time, out->word = c->word, out->size = c->size, out->interval = c->interval;
+    out->thread = c->thread, out->frame = c->frame, out->slot = c->slot;
+    atomic_store_explicit(&c->turn, take_at + SIDE, memory_order_release);
+    take_at++;
+    return true;
+}
+
+static void drop(uint64_t n) { atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), n, memory_order_relaxed); }
+
+void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
+    (void)klass;
+    if (atomic_load_explicit(&gave_up, memory_order_relaxed) || atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed)) return;
+    uint64_t begin = now_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
+    struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = begin - t0};
+    me.prev = iv + 1;
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
+    jvmtiFrameInfo fr[512];
+    jint n = 0;
+    if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
+    for (jint i = n - 1; i >= 0; i--) {
+        uint32_t m = method_id(env, jni, fr[i].method);
+        r.frame = m ? node_id(r.frame, m, (int32_t)fr[i].location) : 0;
+        if (!r.frame) break;
+    }
+    r.thread = thread_id(env, jni, thread);
+    r.word = class_word(env, obj);
+    r.slot = claim();
+    r.id = atomic_fetch_add(&next_id, 1) + 1;
+    if (r.slot == UINT32_MAX) {
+        drop(1);
+    } else {
+        struct slot *s = &slots[r.slot];
+        s->w = (*jni)->NewWeakGlobalRef(jni, obj);
+        s->id = r.id, s->frame = r.frame, s->thread = r.thread, s->interval = r.interval, s->size = r.size;
+        s->birth = atomic_load_explicit((_Atomic uint64_t *)&epoch_no, memory_order_relaxed) + 1;
+        atomic_store_explicit(&s->state, s->w ? NEW : DEAD, memory_order_release);
+        if (!push(&r)) {
+            atomic_store_explicit(&s->state, DEAD, memory_order_release);
+            drop(1);
+        }
+    }
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLE_NS), now_ns() - begin, memory_order_relaxed);
+}
+
+bool samples_waiting(void) { return atomic_load_explicit(&put_at, memory_order_relaxed) - take_at > SIDE / 4; }
+
+static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64_t *id, uint64_t *time) {
+    put8(e, HC_EV_SAMPLE);
+    put_s(e, (int64_t)(r->id - *id));
+    put_s(e, (int64_t)(r->time - *time));
+    put_u(e, r->thread);
+    put_u(e, type);
+    put_u(e, r->size);
+    put_u(e, r->interval);
+    put_u(e, r->frame);
+    *id = r->id, *time = r->time;
+    uint32_t st = NEW;
+    if (r->slot != UINT32_MAX) atomic_compare_exchange_strong(&slots[r->slot].state, &st, SENT);
+}
+
+// Everything taken since the last time. A class that was loaded after the last scan has no type yet: such samples wait for the pause.
+void samples_put(struct enc *e, bool at_pause) {
+    struct rec r;
+    uint8_t *at = NULL;
+    uint64_t id = 0, time = 0;
+    uint32_t keep = 0;
+    for (uint32_t i = 0;; i++) {
+        bool old = i < npending;
+        if (old)
+            r = pending[i];
+        else if (!pop(&r))
+            break;
+        struct centry *c = r.word ? class_lookup(r.word) : NULL;
+        if (!c && !at_pause && (old || keep < PENDING)) {
+            if (keep <= i || !old) {
+                if (keep < PENDING) pending[keep++] = r;
+                continue;
+            }
+        }
+        if (!at) {
+            at = block_begin(e, HC_KIND_SAMPLES);
+            put8(e, HC_EV_SAMPLEBASE);
+            put_u(e, r.time);
+            put_u(e, r.id);
+            id = r.id, time = r.time;
+        }
+        put_sample(e, &r, c ? c->type & TYPE_MASK : 0, &id, &time);
+    }
+    npending = keep;
+    if (at) block_end(e, at);
+}
+
+bool in_state(uint64_t a); // epoch.c
+
+void samples_resolve(struct enc *e) {
+    uint32_t hi = atomic_load(&high);
+    uint64_t id = 0, addr = 0;
+    uint8_t *at = NULL;
+    // Two passes: the events are one blob each.
+    for (uint32_t i = 0; i < hi; i++) {
+        struct slot *s = &slots[i];
+        if (atomic_load_explicit(&s->state, memory_order_acquire) != SENT) continue;
+        uint64_t a = rd64((void *)((uintptr_t)s->w & ~7ull));
+        if (!a) {
+            atomic_store_explicit(&s->state, DEAD, memory_order_release);
+            continue;
+        }
+        s->addr = a;
+        if (!in_state(a)) continue;
+        if (!at) at = blob_begin(e, HC_EV_RESOLVED);
+        uint64_t w = (a - (uint64_t)vm.heap_base) >> 3;
+        put_s(e, (int64_t)(s->id - id));
+        put_s(e, (int64_t)(w - addr));
+        id = s->id, addr = w;
+        atomic_store_explicit(&s->state, RESOLVED, memory_order_release);
+    }
+    if (at) blob_end(e, at);
+    at = NULL;
+    id = 0;
+    for (uint32_t i = 0; i < hi; i++) {
+        struct slot *s = &slots[i];
+        if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
+        s->addr = rd64((void *)((uintptr_t)s->w & ~7ull));
+        if (s->addr) continue;
+        if (!at) at = blob_begin(e, HC_EV_SAMPLEDEAD);
+        put_s(e, (int64_t)(s->id - id));
+        id = s->id;
+        atomic_store_explicit(&s->state, DEAD, memory_order_release);
+    }
+    if (at) blob_end(e, at);
+}
+
+void samples_live(struct enc *e) {
+    uint32_t hi = atomic_load(&high);
+    uint64_t id = 0, addr = 0;
+    uint8_t *at = NULL;
+    for (uint32_t i = 0; i < hi; i++) {
+        struct slot *s = &slots[i];
+        if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED || !s->addr) continue;
+        if (!at) at = blob_begin(e, HC_EV_LIVESAMPLES);
+        uint64_t w = (s->addr - (uint64_t)vm.heap_base) >> 3;
+        put_s(e, (int64_t)(s->id - id));
+        put_s(e, (int64_t)(w - addr));
+        put_u(e, s->frame);
+        put_u(e, s->thread);
+        put_u(e, s->birth);
+        put_u(e, s->interval);
+        put_u(e, s->size);
+        id = s->id, addr = w;
+    }
+    if (at) blob_end(e, at);
+}
+
+void samples_reap(JNIEnv *jni) {
+    uint32_t hi = atomic_load(&high), low = UINT32_MAX;
+    for (uint32_t i = 0; i < hi; i++) {
+        if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != DEAD) continue;
+        if (slots[i].w) (*jni)->DeleteWeakGlobalRef(jni, slots[i].w);
+        slots[i].w = NULL;
+        atomic_store_explicit(&slots[i].state, FREE, memory_order_release);
+        if (low == UINT32_MAX) low = i;
+    }
+    // Low slots first: what a pause looks through stays short.
+    if (low != UINT32_MAX) atomic_store_explicit(&hint, low, memory_order_relaxed);
+}
+
+void samples_forget(JNIEnv *jni) {
+    uint32_t hi = atomic_load(&high);
+    for (uint32_t i = 0; i < hi; i++) {
+        uint32_t st = atomic_load_explicit(&slots[i].state, memory_order_acquire);
+        if (st >= NEW) atomic_store_explicit(&slots[i].state, DEAD, memory_order_release);
+    }
+    samples_reap(jni);
+}
