@@ -202,6 +202,7 @@
 #define HC_MAX_INSTANCE (1 << 24)   /* bytes of an instance, or of an array's header */
 #define HC_MAX_ALIGN 256            /* bytes: ObjectAlignmentInBytes */
 #define HC_MAX_LINES 65536          /* rows of a method's line table */
+#define HC_MAX_RECORDS (1 << 22)     /* samples, resolved samples, freed ranges, census rows, regions: of each kind in one block */
 
 /* ---- shared ring -------------------------------------------------------------------------------------------------------------- */
 

@@ -21,7 +21,7 @@ struct slot {
 };
 static struct slot *slots;
 static _Atomic uint32_t high, hint;
-static _Atomic uint64_t next_id, live_slots;
+static _Atomic uint64_t next_id;
 
 // Side buffer: many producers, one consumer (whoever holds the writer lock). A cell's turn says who may touch it.
 struct rec {
@@ -330,17 +330,14 @@ void samples_put(struct enc *e, bool at_pause) {
     uint64_t id = 0, time = 0;
     uint32_t keep = 0;
     for (uint32_t i = 0;; i++) {
-        bool old = i < npending;
-        if (old)
+        if (i < npending)
             r = pending[i];
         else if (!pop(&r))
             break;
         struct centry *c = r.word ? class_lookup(r.word) : NULL;
-        if (!c && !at_pause && (old || keep < PENDING)) {
-            if (keep <= i || !old) {
-                if (keep < PENDING) pending[keep++] = r;
-                continue;
-            }
+        if (r.word && !c && !at_pause && keep < PENDING) { // keep <= i: what it overwrites has been read
+            pending[keep++] = r;
+            continue;
         }
         if (!at) {
             at = block_begin(e, HC_KIND_SAMPLES);

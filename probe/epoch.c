@@ -1,0 +1,600 @@
+// epoch.c: what happens at the start and the finish of a pause. All of it runs on the VM thread while the world stands still.
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+struct area {
+    uint64_t bottom, top, end;
+    uint32_t kind; // HC_SPACE_*
+};
+// Last finish, start of this pause, finish of this pause. Serial and Parallel: eden, two survivors, old. G1: the region table by index.
+static struct area *L, *S, *F;
+static uint32_t nL, nS, nF, max_areas;
+static bool have_last, started;
+static uint64_t eden_known; // eden below this address is part of the state (a full collection left it filled)
+static uint64_t last_finish, start_time, start_cost;
+static int64_t inv[3];
+static unsigned last_total;
+static bool missed, conc_next_cleanup;
+
+uint64_t epoch_no;
+_Atomic uint64_t gc_counter;
+_Atomic bool gave_up;
+static int need_sync = HC_SYNC_FIRST;
+static uint64_t answered_sync;
+static int faults_in_a_row;
+static uint32_t last_depth;
+uint64_t walk_ndest(void);
+
+static bool is_g1(void) { return vm.collector == HC_COLLECTOR_G1; }
+
+bool epoch_init(void) {
+    max_areas = is_g1() ? (uint32_t)(vm.heap_bytes / vm.region_bytes) + 1 : 4;
+    size_t n = max_areas * sizeof(struct area);
+    struct area **as[] = {&L, &S, &F};
+    for (int i = 0; i < 3; i++) {
+        *as[i] = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (*as[i] == MAP_FAILED) return false;
+    }
+    last_finish = now_ns();
+    return true;
+}
+
+static uint32_t snapshot(struct area *a) {
+    if (!is_g1()) {
+        vm_spaces_now();
+        char *sp[] = {vm.eden, vm.from, vm.to, vm.old};
+        static const uint32_t kinds[] = {HC_SPACE_EDEN, HC_SPACE_SURVIVOR, HC_SPACE_SURVIVOR, HC_SPACE_OLD};
+        for (int i = 0; i < 4; i++) {
+            a[i] = (struct area){rd64(sp[i] + vm.space_bottom), rd64(sp[i] + vm.space_top), rd64(sp[i] + vm.space_end), kinds[i]};
+            if (a[i].bottom > a[i].top || a[i].top > a[i].end || a[i].bottom < (uint64_t)vm.heap_base ||
+                a[i].end > (uint64_t)vm.heap_base + vm.heap_bytes)
+                violation("the bounds of a space make no sense", a[i].bottom);
+        }
+        return 4;
+    }
+    char *tab = rdp(vm.g1_table);
+    uint64_t n = rd64(vm.g1_len);
+    if (n > max_areas) n = max_areas;
+    for (uint64_t i = 0; i < n; i++) {
+        char *r = rdp(tab + 8 * i);
+        if (!r) {
+            a[i] = (struct area){0};
+            continue;
+        }
+        int tag = (int)rd32(r + vm.hr_tag);
+        uint32_t k = tag == vm.g1_free       ? HC_SPACE_FREE
+                     : tag == vm.g1_eden     ? HC_SPACE_EDEN
+                     : tag == vm.g1_surv     ? HC_SPACE_SURVIVOR
+                     : tag == vm.g1_hum_start ? HC_SPACE_HUMONGOUS
+                     : tag == vm.g1_hum_cont ? HC_SPACE_HUMONGOUS_CONT
+                     : vm.g1_archive_mask && tag & vm.g1_archive_mask ? HC_SPACE_ARCHIVE
+                                                                      : HC_SPACE_OLD;
+        a[i] = (struct area){rd64(r + vm.hr_bottom), rd64(r + vm.hr_top), rd64(r + vm.hr_end), k};
+        if (a[i].bottom != (uint64_t)vm.heap_base + i * vm.region_bytes || a[i].top < a[i].bottom || a[i].top > a[i].end)
+            violation("the bounds of a region make no sense", a[i].bottom);
+    }
+    return (uint32_t)n;
+}
+
+static uint32_t region_of(uint64_t a) { return (uint32_t)((a - (uint64_t)vm.heap_base) / vm.region_bytes); }
+
+bool is_old(uint64_t a) {
+    if (is_g1()) {
+        uint32_t i = region_of(a);
+        return i < nF && F[i].kind != HC_SPACE_SURVIVOR;
+    }
+    return a >= F[3].bottom && a < F[3].end;
+}
+
+bool in_state(uint64_t a) {
+    if (is_g1()) {
+        uint32_t i = region_of(a);
+        return i < nF && F[i].kind != HC_SPACE_EDEN && F[i].kind != HC_SPACE_FREE;
+    }
+    return a < F[0].bottom || a >= F[0].end || a < eden_known;
+}
+
+static bool no_reader(void) {
+    uint64_t hb = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
+    return hb && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
+}
+
+void epoch_start(void) {
+    atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+    start_time = now_ns();
+    started = false;
+    if (gave_up) return;
+    char why[HC_MAX_REASON];
+    if (!vm_late(why)) return;
+    for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
+    missed = last_total != *vm.total_collections && have_last;
+    if (sigsetjmp(guard_env, 0) == 0) {
+        guard_arm();
+        classes_scan_new();
+        nS = snapshot(S);
+        nholes = 0;
+        if (*ring32(HC_RING_OFF_DEPTH_NOW) == HC_DEPTH_FULL) tlab_holes();
+        started = true;
+    }
+    guard_disarm();
+    start_cost = now_ns() - start_time;
+}
+
+static int pause_kind(void) {
+    int64_t d[3];
+    for (int i = 0; i < 3; i++) d[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) - inv[i] : 0;
+    if (d[1] > 0) {
+        conc_next_cleanup = false;
+        return HC_PAUSE_FULL;
+    }
+    if (d[0] > 0) {
+        if (is_g1())
+            for (uint32_t i = 0; i < nS && i < nF; i++)
+                if (S[i].kind == HC_SPACE_OLD && F[i].kind != HC_SPACE_OLD) return HC_PAUSE_MIXED;
+        return HC_PAUSE_YOUNG;
+    }
+    if (is_g1()) {
+        conc_next_cleanup = !conc_next_cleanup;
+        return conc_next_cleanup ? HC_PAUSE_REMARK : HC_PAUSE_CLEANUP;
+    }
+    return HC_PAUSE_UNKNOWN;
+}
+
+static void put_space(struct enc *e, uint32_t kind, const struct area *b, const struct area *a, uint64_t before, uint64_t after) {
+    put8(e, HC_EV_SPACE);
+    put_u(e, kind);
+    uint64_t base = (uint64_t)vm.heap_base;
+    (void)b;
+    put_u(e, a ? (a->bottom - base) >> 3 : 0);
+    put_u(e, a ? (a->top - base) >> 3 : 0);
+    put_u(e, a ? (a->end - base) >> 3 : 0);
+    put_u(e, before);
+    put_u(e, after);
+}
+
+static uint64_t put_spaces(struct enc *e) {
+    uint64_t total = 0;
+    if (!is_g1()) {
+        // S[1] and F[1] are "from" before and after: what was used before stands in the old from.
+        put_space(e, HC_SPACE_EDEN, &S[0], &F[0], S[0].top - S[0].bottom, F[0].top - F[0].bottom);
+        put_space(e, HC_SPACE_SURVIVOR, &S[1], &F[1], S[1].top - S[1].bottom, F[1].top - F[1].bottom);
+        put_space(e, HC_SPACE_OLD, &S[3], &F[3], S[3].top - S[3].bottom, F[3].top - F[3].bottom);
+        return F[0].top - F[0].bottom + F[1].top - F[1].bottom + F[3].top - F[3].bottom;
+    }
+    uint64_t b[7] = {0}, a[7] = {0};
+    for (uint32_t i = 0; i < nS; i++) b[S[i].kind] += S[i].top - S[i].bottom;
+    for (uint32_t i = 0; i < nF; i++) a[F[i].kind] += F[i].top - F[i].bottom;
+    for (uint32_t k = HC_SPACE_EDEN; k <= HC_SPACE_ARCHIVE; k++) {
+        if (k == HC_SPACE_HUMONGOUS_CONT) continue;
+        if (k == HC_SPACE_HUMONGOUS) b[k] += b[k + 1], a[k] += a[k + 1];
+        if (b[k] || a[k]) put_space(e, k, NULL, NULL, b[k], a[k]);
+        total += a[k];
+    }
+    uint8_t *at = blob_begin(e, HC_EV_REGIONS);
+    for (uint32_t i = 0; i < nF;) {
+        uint32_t j = i;
+        while (j < nF && F[j].kind == F[i].kind) j++;
+        put_u(e, F[i].kind);
+        put_u(e, j - i);
+        i = j;
+    }
+    blob_end(e, at);
+    return total;
+}
+
+static bool evacuated(uint32_t i, bool evac) { // G1: did this pause empty region i
+    if (S[i].kind == HC_SPACE_OLD) return F[i].kind != HC_SPACE_OLD && F[i].kind != HC_SPACE_ARCHIVE;
+    return evac && (S[i].kind == HC_SPACE_SURVIVOR || S[i].kind == HC_SPACE_EDEN);
+}
+
+// A humongous object that the pause itself granted has no header yet: it is born in the next one.
+static bool hum_new(uint32_t i) { return F[i].kind == HC_SPACE_HUMONGOUS && S[i].kind != HC_SPACE_HUMONGOUS; }
+static bool hum_known(uint32_t i) { return i < nL && L[i].kind == HC_SPACE_HUMONGOUS; }
+
+static uint64_t hum_end(uint64_t bottom) {
+    struct obj o;
+    if (!obj_at(bottom, rd64((void *)bottom), &o)) violation("a humongous object has an unknown class", bottom);
+    return bottom + o.bytes;
+}
+
+static struct walker walker_on(struct enc *e) { return (struct walker){.e = e}; }
+
+// The fates of this pause. false: something was not evacuated.
+static bool fates(struct enc *e, int kind, int depth) {
+    bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED, ok = true;
+    uint8_t *at;
+    struct walker w = walker_on(e);
+
+    // Eden that survived the pause: nothing was evacuated from it (promotion failure).
+    if (evac && !is_g1() && S[0].top > S[0].bottom && F[0].top == S[0].top && F[0].bottom == S[0].bottom) return false;
+    if (evac && is_g1())
+        for (uint32_t i = 0; i < nS && i < nF; i++)
+            if ((S[i].kind == HC_SPACE_EDEN || S[i].kind == HC_SPACE_SURVIVOR) && F[i].kind == HC_SPACE_OLD) return false;
+
+    // 1. known ranges that were emptied
+    at = blob_begin(e, HC_EV_MOVES);
+    if (!is_g1()) {
+        if (evac && eden_known > S[0].bottom) ok &= walk_moves(&w, S[0].bottom, eden_known, SRC_FROM);
+        if (evac && S[1].top > S[1].bottom) ok &= walk_moves(&w, S[1].bottom, S[1].top, SRC_FROM);
+        if (evac && S[2].top > S[2].bottom) ok &= walk_moves(&w, S[2].bottom, S[2].top, SRC_FROM);
+    } else if (evac) {
+        for (uint32_t i = 0; i < nS && i < nF; i++)
+            if (S[i].kind != HC_SPACE_EDEN && evacuated(i, evac) && S[i].top > S[i].bottom)
+                ok &= walk_moves(&w, S[i].bottom, S[i].top, S[i].kind == HC_SPACE_OLD ? SRC_OLD : SRC_FROM);
+    }
+    blob_end(e, at);
+
+    // 2. eden
+    if (evac && depth == HC_DEPTH_FULL) {
+        w = walker_on(e);
+        at = blob_begin(e, HC_EV_ALLOCS);
+        if (!is_g1()) {
+            uint64_t lo = eden_known > S[0].bottom ? eden_known : S[0].bottom;
+            if (S[0].top > lo) ok &= walk_moves(&w, lo, S[0].top, SRC_EDEN);
+        } else {
+            for (uint32_t i = 0; i < nS && i < nF; i++)
+                if (S[i].kind == HC_SPACE_EDEN && S[i].top > S[i].bottom) ok &= walk_moves(&w, S[i].bottom, S[i].top, SRC_EDEN);
+        }
+        blob_end(e, at);
+    }
+
+    // 3. what is new in places that were not emptied
+    w = walker_on(e);
+    at = blob_begin(e, HC_EV_BIRTHS);
+    if (!is_g1()) {
+        if (S[3].bottom != L[3].bottom || S[3].top < L[3].top || F[3].top < S[3].top) violation("old space shrank", S[3].top);
+        if (walk_births(&w, L[3].top, S[3].top, false, true) != S[3].top) violation("a class word in old space is unknown", L[3].top);
+        if (evac && walk_births(&w, F[1].bottom, F[1].top, true, false) != F[1].top) violation("a class word in survivor space is unknown", F[1].bottom);
+        uint64_t stop = walk_births(&w, S[3].top, F[3].top, false, false);
+        F[3].top = stop; // the rest was granted in this pause and has no header yet
+    } else {
+        for (uint32_t i = 0; i < nF; i++) {
+            struct area *f = &F[i], *s = &S[i];
+            bool was = i < nS && s->kind == HC_SPACE_OLD;
+            if (f->kind == HC_SPACE_SURVIVOR && evac) {
+                if (walk_births(&w, f->bottom, f->top, true, false) != f->top) violation("a class word in a survivor region is unknown", f->bottom);
+            } else if (f->kind == HC_SPACE_OLD) {
+                uint64_t from = was ? s->top : f->bottom;
+                if (walk_births(&w, from, f->top, false, false) != f->top) violation("a class word in an old region is unknown", from);
+            } else if (f->kind == HC_SPACE_HUMONGOUS && !hum_known(i)) {
+                if (hum_new(i))
+                    f->kind = HC_SPACE_FREE; // for the next pause; see hum_new
+                else if (walk_births(&w, f->bottom, hum_end(f->bottom), false, true) == f->bottom)
+                    violation("a humongous object has an unknown class", f->bottom);
+            }
+        }
+    }
+    blob_end(e, at);
+    if (!e->over && walk_ndest()) violation("a destination is not the start of an object", walk_ndest());
+
+    // 4. regions that were simply freed
+    if (is_g1()) {
+        at = blob_begin(e, HC_EV_FREED);
+        uint64_t prev = 0;
+        for (uint32_t i = 0; i < nS && i < nF; i++) {
+            bool hum = S[i].kind == HC_SPACE_HUMONGOUS && F[i].kind != HC_SPACE_HUMONGOUS && hum_known(i);
+            bool old = S[i].kind == HC_SPACE_OLD && F[i].kind != HC_SPACE_OLD && !evac;
+            if (!hum && !old) continue;
+            uint64_t end = hum ? hum_end(S[i].bottom) : S[i].top;
+            walk_dead(S[i].bottom, end);
+            uint64_t b = (S[i].bottom - (uint64_t)vm.heap_base) >> 3, n = (end - S[i].bottom) >> 3;
+            put_s(e, (int64_t)(b - prev));
+            put_u(e, n);
+            prev = b + n;
+        }
+        blob_end(e, at);
+    }
+    return ok;
+}
+
+static void list_all(struct enc *e, bool with_eden) {
+    uint8_t *at = blob_begin(e, HC_EV_LIST);
+    struct walker w = walker_on(e);
+    uint64_t n = 0, b = 0;
+    eden_known = is_g1() ? 0 : F[0].bottom;
+    if (!is_g1()) {
+        if (with_eden) eden_known = walk_list(&w, F[0].bottom, F[0].top, &n, &b);
+        if (walk_list(&w, F[1].bottom, F[1].top, &n, &b) != F[1].top) violation("a class word in survivor space is unknown", F[1].bottom);
+        F[3].top = walk_list(&w, F[3].bottom, F[3].top, &n, &b);
+    } else {
+        for (uint32_t i = 0; i < nF; i++) {
+            if (F[i].kind == HC_SPACE_HUMONGOUS) {
+                // A header that is not there yet reads as class 0 or as what stood there before.
+                if (hum_new(i)) {
+                    F[i].kind = HC_SPACE_FREE;
+                    continue;
+                }
+                walk_list(&w, F[i].bottom, hum_end(F[i].bottom), &n, &b);
+            } else if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR || F[i].kind == HC_SPACE_ARCHIVE) {
+                if (walk_list(&w, F[i].bottom, F[i].top, &n, &b) != F[i].top && !e->over)
+                    violation("a class word in a region is unknown", F[i].bottom);
+            }
+        }
+    }
+    blob_end(e, at);
+    put8(e, HC_EV_TOTAL);
+    put_u(e, n);
+    put_u(e, b);
+}
+
+static const char *cause(int kind, size_t *n) {
+    const char *c = vm.perf_cause;
+    if (kind == HC_PAUSE_WALK) c = "heapcam walk";
+    if (!c) c = "";
+    *n = strnlen(c, 80);
+    return c;
+}
+
+static void put_pause(struct enc *e, int kind, uint32_t flags, uint32_t depth, uint64_t cost0) {
+    uint64_t now = now_ns();
+    size_t n;
+    const char *c = cause(kind, &n);
+    put8(e, HC_EV_PAUSE);
+    put_u(e, epoch_no);
+    put_u(e, (uint64_t)kind);
+    put_u(e, flags);
+    put_u(e, depth);
+    put_u(e, start_time - t0);
+    put_u(e, now - start_time);
+    put_u(e, start_cost + (now - cost0));
+    put_u(e, *vm.total_collections);
+    put_u(e, last_finish - t0);
+    put_str(e, c, n);
+    put_u(e, atomic_load_explicit(&interval_now, memory_order_relaxed));
+}
+
+// What died with its class is measured while the class is still known (G1 leaves such objects in place after remark).
+static void unload(int kind) {
+    if (kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED || kind == HC_PAUSE_WALK) return;
+    bool died = classes_scan_all();
+    if (kind == HC_PAUSE_FULL || !is_g1()) {
+        side_clear(); // everything was compacted: no stale class word is left
+        return;
+    }
+    if (!died) return;
+    for (uint32_t i = 0; i < nF; i++)
+        if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR) walk_stale(F[i].bottom, F[i].top);
+        else if (F[i].kind == HC_SPACE_EDEN && *ring32(HC_RING_OFF_DEPTH_NOW) == HC_DEPTH_FULL)
+            walk_stale(F[i].bottom, F[i].top);
+}
+
+static void forget_freed(void) {
+    if (!is_g1()) return;
+    for (uint32_t i = 0; i < nS && i < nF; i++)
+        if (S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN))
+            side_drop(S[i].bottom, S[i].end);
+}
+
+static void give_up(struct enc *e) {
+    char text[300];
+    size_t n = (size_t)0;
+    n = 0;
+    const char *p = violated ? violated : "a read faulted";
+    while (p[n] && n < sizeof text - 1) text[n] = p[n], n++;
+    text[n] = 0;
+    uint8_t *at = block_begin(e, HC_KIND_END);
+    put8(e, HC_EV_END);
+    put_u(e, now_ns() - t0);
+    put_u(e, HC_END_GAVE_UP);
+    put_str(e, text, n);
+    block_end(e, at);
+    memcpy(ring + HC_RING_OFF_REASON, text, n + 1);
+    atomic_store(&gave_up, true);
+    ring_state(HC_STATE_GAVE_UP, NULL);
+}
+
+static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth) {
+    uint64_t begin = now_ns();
+    uint8_t *at = block_begin(e, HC_KIND_SYNC), *from = at;
+    if (depth != HC_DEPTH_SAMPLES) list_all(e, with_eden);
+    put_spaces(e);
+    samples_live(e);
+    put8(e, HC_EV_SYNCPOINT);
+    put_u(e, epoch_no);
+    put_u(e, (uint64_t)reason);
+    put_u(e, (with_eden ? HC_SF_EDEN : 0) | (reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0));
+    put_u(e, begin - t0);
+    put_u(e, now_ns() - begin);
+    block_end(e, at);
+    if (!e->over) atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
+}
+
+static void finish(int kind, int forced) {
+    uint64_t begin = now_ns();
+    uint32_t depth = *ring32(HC_RING_OFF_DEPTH_NOW), flags = 0;
+    volatile int reason = need_sync;
+    epoch_no++;
+    atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), epoch_no, memory_order_relaxed);
+    census_reset();
+    if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
+    last_depth = depth;
+    uint64_t wanted = atomic_load_explicit(ring64(HC_RING_OFF_SYNC_WANTED), memory_order_acquire);
+    if (!reason && wanted != answered_sync) reason = HC_SYNC_ROTATION;
+    if (!reason) reason = forced;
+
+    struct enc e;
+    bool locked = ring_try();
+    bool fits = true;
+    if (locked) {
+        fits = reserve_flush();
+        ring_begin(&e);
+    } else {
+        reserve_begin(&e);
+    }
+    uint8_t *commit_start = e.p;
+    volatile bool fault = false, walked = false, exact = false;
+    uint8_t *volatile epoch_at = e.p;
+
+    // A fault anywhere below comes back here: what was encoded of the fates is dropped, the pause is still told.
+    if (sigsetjmp(guard_env, 0) == 0) {
+        guard_arm();
+        if (kind != HC_PAUSE_WALK) {
+            nF = snapshot(F);
+            if (kind == 0) kind = pause_kind();
+        }
+        if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)8);
+        unload(kind);
+        put_defs(&e, false);
+        if (locked) samples_put(&e, true);
+        epoch_at = e.p;
+        bool evac_ok = true;
+        uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
+        atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
+        if (missed) flags |= HC_PF_MISSED, reason = reason ? reason : HC_SYNC_MISSED;
+        if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
+        if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && kind != HC_PAUSE_FULL) {
+            evac_ok = fates(&e, kind, (int)depth);
+            walked = true;
+            if (!evac_ok) {
+                // The state cannot be followed through this pause. Start the block again without fates.
+                e.p = epoch_at;
+                dest_reset();
+                census_reset();
+                at = block_begin(&e, HC_KIND_EPOCH);
+                put_spaces(&e);
+                flags |= HC_PF_EVAC_FAILED;
+                reason = reason ? reason : HC_SYNC_EVAC_FAILED;
+            }
+            exact = evac_ok;
+        }
+        if (exact) flags |= HC_PF_EXACT;
+        if (kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP || kind == HC_PAUSE_UNKNOWN || kind == HC_PAUSE_WALK) flags |= HC_PF_EDEN_KEPT;
+        bool eden = kind == HC_PAUSE_FULL || (flags & HC_PF_EVAC_FAILED && !is_g1());
+        if (!is_g1() && kind != HC_PAUSE_WALK && (kind == HC_PAUSE_YOUNG)) eden_known = F[0].bottom;
+        if (eden && !is_g1()) eden_known = F[0].top;
+        if (locked) samples_resolve(&e);
+        census_put(&e);
+        uint8_t *before_pause = e.p;
+        struct enc saved = e;
+        put_pause(&e, kind, flags | (reason ? HC_PF_SYNC_FOLLOWS : 0), depth, begin);
+        block_end(&e, at);
+        if (reason) {
+            sync_block(&e, reason, eden && !is_g1(), depth);
+            if (e.over && !saved.over) {
+                // The listing does not fit: keep the epoch, ask again.
+                e = saved;
+                e.p = before_pause;
+                put_pause(&e, kind, flags, depth, begin);
+                block_end(&e, at);
+                need_sync = reason == HC_SYNC_ROTATION ? HC_SYNC_LOST : reason;
+                reason = 0;
+            }
+        }
+        faults_in_a_row = 0;
+        if (is_g1()) forget_freed();
+    } else {
+        fault = true;
+    }
+    guard_disarm();
+
+    if (fault) {
+        dest_reset();
+        census_reset();
+        e.p = epoch_at;
+        e.over = false;
+        atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
+        need_sync = HC_SYNC_FAULT;
+        uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
+        put_pause(&e, kind ? kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT, depth, begin);
+        block_end(&e, at);
+        if (++faults_in_a_row >= 8) give_up(&e);
+    }
+    bool ok = fits && (locked ? ring_commit(&e) : reserve_commit(&e));
+    defs_committed(ok);
+    if (locked) ring_unlock();
+    if (!ok) {
+        atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
+        need_sync = HC_SYNC_LOST;
+    } else if (!fault && reason) {
+        need_sync = 0;
+        answered_sync = wanted;
+        atomic_store_explicit(ring64(HC_RING_OFF_SYNC_DONE), wanted, memory_order_release);
+    }
+    (void)commit_start, (void)walked;
+    have_last = !fault && depth != HC_DEPTH_SAMPLES;
+    struct area *t = L;
+    L = F, nL = nF;
+    F = t;
+    last_total = *vm.total_collections;
+    last_finish = now_ns();
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + last_finish - begin, memory_order_relaxed);
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);
+    uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
+    if (dw >= HC_DEPTH_SAMPLES && dw <= HC_DEPTH_FULL) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
+}
+
+void epoch_finish(void) {
+    if (!atomic_load(&gave_up) && vm.perf_inv[0] && !*ring32(HC_RING_OFF_PAUSE) && !no_reader())
+        finish(0, 0);
+    else if (!atomic_load(&gave_up))
+        have_last = false, need_sync = HC_SYNC_LOST;
+    atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+}
+
+void epoch_want_sync(int reason) {
+    if (!need_sync) need_sync = reason;
+}
+
+// A stop without a collection. Nothing moves; what old space gained since the last pause is told, and everything is listed.
+void epoch_walk(int reason) {
+    char why[HC_MAX_REASON];
+    if (atomic_load(&gave_up) || !vm_late(why)) return;
+    atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+    start_time = now_ns();
+    missed = have_last && last_total != *vm.total_collections;
+    started = false;
+    if (sigsetjmp(guard_env, 0) == 0) {
+        guard_arm();
+        classes_scan_new();
+        nS = snapshot(S);
+        nF = snapshot(F);
+        started = true;
+    }
+    guard_disarm();
+    start_cost = 0;
+    if (started) finish(HC_PAUSE_WALK, reason);
+    atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+}
+
+uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
+    static uint8_t sink[1 << 16];
+    volatile uint64_t unknown = 0;
+    *objects = *bytes = 0;
+    if (sigsetjmp(guard_env, 0) == 0) {
+        guard_arm();
+        classes_scan_new();
+        census_reset();
+        nF = snapshot(F);
+        tlab_holes();
+        (void)sink;
+        for (uint32_t i = 0; i < nF; i++) {
+            if (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_HUMONGOUS_CONT) continue;
+            if (!is_g1() && i == 2) continue; // to-space
+            uint64_t top = F[i].kind == HC_SPACE_HUMONGOUS ? hum_end(F[i].bottom) : F[i].top;
+            uint32_t h = 0;
+            for (uint64_t a = F[i].bottom; a < top;) {
+                while (h < nholes && holes[h].lo < a) h++;
+                if (F[i].kind == HC_SPACE_EDEN && h < nholes && holes[h].lo == a) {
+                    a = holes[h].hi;
+                    continue;
+                }
+                struct obj o;
+                if (!obj_at(a, rd64((void *)a), &o)) {
+                    unknown++;
+                    break;
+                }
+                census(o.type, 0, 0, o.bytes);
+                ++*objects, *bytes += o.bytes;
+                a += o.bytes;
+            }
+        }
+    } else {
+        unknown = UINT64_MAX;
+    }
+    guard_disarm();
+    return unknown;
+}
