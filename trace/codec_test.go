@@ -1,0 +1,386 @@
+package trace
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Generators stay within limits.go; strings are ASCII where the decoder would repair them.
+var (
+	genStr  = rapid.StringMatching(`[ -~äöü日本]{0,12}`)
+	genID   = rapid.Uint64Range(1, MaxID)
+	genZID  = rapid.Uint64Range(0, MaxID)
+	genType = rapid.Uint64Range(1, MaxTypeID)
+	genTime = rapid.Uint64Range(0, MaxTime)
+	genAddr = rapid.Uint64Range(0, MaxAddr)
+	genNum  = rapid.Uint64Range(0, MaxCount)
+	genSize = rapid.Uint64Range(0, MaxBytes)
+	genFlag = rapid.Uint64Range(0, maxFlags)
+	genSamp = rapid.Uint64Range(1, MaxSampleID)
+	genBlob = rapid.SliceOfN(rapid.Byte(), 0, 20)
+)
+
+func list[T any](t *rapid.T, name string, gen func() T) []T {
+	var out []T
+	for range rapid.IntRange(0, 4).Draw(t, name) {
+		out = append(out, gen())
+	}
+	return out
+}
+
+func genMeta(t *rapid.T) Meta {
+	m := Meta{HasJVM: rapid.Bool().Draw(t, "jvm")}
+	if m.HasJVM {
+		m.JVM = JVM{
+			ABI: genNum.Draw(t, "abi"), Major: genNum.Draw(t, "major"), Collector: rapid.Uint64Range(1, 3).Draw(t, "col"),
+			PID: genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
+			HeapBase: rapid.Uint64().Draw(t, "base"), HeapWords: genAddr.Draw(t, "words"),
+			Align: rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"), RegionWords: genAddr.Draw(t, "region"),
+			Flags: genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Interval: genSize.Draw(t, "interval"),
+			MaxHeap: genSize.Draw(t, "max"), Session: genStr.Draw(t, "session"), VM: genStr.Draw(t, "vm"), Probe: genStr.Draw(t, "probe"),
+		}
+	}
+	m.Notes = list(t, "notes", func() Note { return Note{genTime.Draw(t, "time"), genStr.Draw(t, "text")} })
+	return m
+}
+
+func genDefs(t *rapid.T) Defs {
+	return Defs{
+		Types: list(t, "types", func() Type {
+			return Type{
+				ID: genType.Draw(t, "id"), Flags: genFlag.Draw(t, "flags"), Size: rapid.Uint64Range(1, MaxInstance).Draw(t, "size"),
+				Log2: rapid.Uint64Range(0, MaxLog2).Draw(t, "log2"), Loader: genZID.Draw(t, "loader"), Word: rapid.Uint64().Draw(t, "word"),
+				Name: genStr.Draw(t, "name"),
+			}
+		}),
+		Loaders: list(t, "loaders", func() Loader { return Loader{genID.Draw(t, "id"), genStr.Draw(t, "name")} }),
+		Methods: list(t, "methods", func() Method {
+			bci := 0
+			return Method{
+				ID: genID.Draw(t, "id"), Class: genStr.Draw(t, "class"), Name: genStr.Draw(t, "name"), Sig: genStr.Draw(t, "sig"),
+				File: genStr.Draw(t, "file"), Flags: genFlag.Draw(t, "flags"),
+				Lines: list(t, "lines", func() LineEntry {
+					bci = rapid.IntRange(bci, MaxBCI).Draw(t, "bci")
+					return LineEntry{bci, rapid.IntRange(0, MaxLine).Draw(t, "line")}
+				}),
+			}
+		}),
+		Frames: list(t, "frames", func() Frame {
+			f := Frame{genID.Draw(t, "id"), genZID.Draw(t, "parent"), genZID.Draw(t, "method"), rapid.Int64Range(-1, MaxBCI).Draw(t, "bci")}
+			if f.ID == f.Parent {
+				f.Parent = 0
+			}
+			return f
+		}),
+		Threads: list(t, "threads", func() Thread {
+			return Thread{genID.Draw(t, "id"), genFlag.Draw(t, "flags"), genStr.Draw(t, "name")}
+		}),
+	}
+}
+
+func genSamples(t *rapid.T) []Sample {
+	return list(t, "samples", func() Sample {
+		return Sample{
+			ID: genSamp.Draw(t, "id"), Time: genTime.Draw(t, "time"), Thread: genZID.Draw(t, "thread"), Type: genType.Draw(t, "type"),
+			Size: genSize.Draw(t, "size"), Interval: genSize.Draw(t, "interval"), Frame: genZID.Draw(t, "frame"),
+		}
+	})
+}
+
+func genSpaces(t *rapid.T) []Space {
+	return list(t, "spaces", func() Space {
+		bottom := genAddr.Draw(t, "bottom")
+		top := rapid.Uint64Range(bottom, MaxAddr).Draw(t, "top")
+		end := rapid.Uint64Range(top, MaxAddr).Draw(t, "end")
+		return Space{rapid.Uint64Range(0, 6).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"), genSize.Draw(t, "after")}
+	})
+}
+
+func genRegions(t *rapid.T) []RegionRun {
+	return list(t, "regions", func() RegionRun { return RegionRun{rapid.Uint64Range(0, 6).Draw(t, "kind"), genAddr.Draw(t, "run")} })
+}
+
+func genBlobs(t *rapid.T, name string) [][]byte {
+	return list(t, name, func() []byte { return genBlob.Draw(t, name) })
+}
+
+// ascending ids: the format counts them upwards.
+func ascending(t *rapid.T) func() uint64 {
+	id := uint64(0)
+	return func() uint64 { id += rapid.Uint64Range(0, MaxSampleID/8).Draw(t, "did"); return id }
+}
+
+func genEpoch(t *rapid.T) *Epoch {
+	next := ascending(t)
+	return &Epoch{
+		Pause: Pause{
+			GC: genNum.Draw(t, "gc"), Kind: rapid.Uint64Range(1, 7).Draw(t, "kind"), Flags: genFlag.Draw(t, "flags"),
+			Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Start: genTime.Draw(t, "start"), Dur: genTime.Draw(t, "dur"),
+			Probe: genTime.Draw(t, "probe"), JVMGC: genNum.Draw(t, "jvmgc"), PhaseStart: genTime.Draw(t, "phase"),
+			Cause: genStr.Draw(t, "cause"), Interval: genSize.Draw(t, "interval"),
+		},
+		Spaces: genSpaces(t), Regions: genRegions(t), Allocs: genBlobs(t, "allocs"), Moves: genBlobs(t, "moves"), Births: genBlobs(t, "births"),
+		Freed: list(t, "freed", func() Range {
+			r := Range{Start: genAddr.Draw(t, "start")}
+			r.Words = rapid.Uint64Range(0, MaxAddr-r.Start).Draw(t, "words")
+			return r
+		}),
+		Resolved:   list(t, "resolved", func() SampleAddr { return SampleAddr{next(), genAddr.Draw(t, "addr")} }),
+		SampleDead: list(t, "dead", func() uint64 { return genSamp.Draw(t, "id") }),
+		Census: list(t, "census", func() CensusRow {
+			r := CensusRow{Type: genType.Draw(t, "type"), Bucket: rapid.Uint64Range(0, BucketOld).Draw(t, "bucket")}
+			for i := range r.Cells {
+				if rapid.Bool().Draw(t, "cell") {
+					r.Cells[i] = CensusCell{genNum.Draw(t, "objects"), genSize.Draw(t, "bytes")}
+				}
+			}
+			return r
+		}),
+	}
+}
+
+func genSync(t *rapid.T) *Sync {
+	next := ascending(t)
+	return &Sync{
+		GC: genNum.Draw(t, "gc"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"), Flags: genFlag.Draw(t, "flags"),
+		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
+		Samples: list(t, "samples", func() LiveSample {
+			return LiveSample{next(), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"), genNum.Draw(t, "birth"),
+				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
+		}),
+		Objects: genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
+	}
+}
+
+func genAnyBlock(t *rapid.T) Block {
+	var b Block
+	switch rapid.IntRange(1, 7).Draw(t, "block") {
+	case 1:
+		b = EncodeMeta(genMeta(t))
+	case 2:
+		b = EncodeDefs(genDefs(t))
+	case 3:
+		b = EncodeSamples(genSamples(t))
+	case 4:
+		b = EncodeEpoch(genEpoch(t))
+	case 5:
+		b = EncodeSync(genSync(t))
+	case 6:
+		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"), genNum.Draw(t, "samples"), genTime.Draw(t, "time")})
+	default:
+		b = EncodeEnd(End{genTime.Draw(t, "time"), rapid.Uint64Range(1, 3).Draw(t, "reason"), genStr.Draw(t, "text")})
+	}
+	b.Seq = rapid.Uint64().Draw(t, "seq")
+	b.Flags = rapid.Uint16().Draw(t, "bflags")
+	return b
+}
+
+// TestRoundTrip: what an encoder wrote its decoder gives back equal.
+func TestRoundTrip(t *testing.T) {
+	same := func(t *rapid.T, want, got any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(want, got) {
+			t.Fatalf("\nwrote %+v\nread  %+v", want, got)
+		}
+	}
+	for name, f := range map[string]func(t *rapid.T){
+		"meta":    func(t *rapid.T) { w := genMeta(t); g, err := DecodeMeta(EncodeMeta(w)); same(t, w, g, err) },
+		"defs":    func(t *rapid.T) { w := genDefs(t); g, err := DecodeDefs(EncodeDefs(w)); same(t, w, g, err) },
+		"samples": func(t *rapid.T) { w := genSamples(t); g, err := DecodeSamples(EncodeSamples(w)); same(t, w, g, err) },
+		"epoch": func(t *rapid.T) {
+			w := genEpoch(t)
+			g, err := DecodeEpoch(EncodeEpoch(w))
+			for _, bs := range [][][]byte{w.Allocs, w.Moves, w.Births, g.Allocs, g.Moves, g.Births} {
+				for i := range bs {
+					bs[i] = append([]byte{}, bs[i]...) // nil and empty are one to the format
+				}
+			}
+			same(t, w, g, err)
+		},
+		"sync": func(t *rapid.T) {
+			w := genSync(t)
+			g, err := DecodeSync(EncodeSync(w))
+			for _, bs := range [][][]byte{w.Lists, g.Lists} {
+				for i := range bs {
+					bs[i] = append([]byte{}, bs[i]...)
+				}
+			}
+			same(t, w, g, err)
+		},
+		"gap": func(t *rapid.T) { w := Gap{1, 2, 3, 4}; g, err := DecodeGap(EncodeGap(w)); same(t, w, g, err) },
+		"end": func(t *rapid.T) { w := End{1, 2, "x"}; g, err := DecodeEnd(EncodeEnd(w)); same(t, w, g, err) },
+	} {
+		t.Run(name, rapid.MakeCheck(f))
+	}
+}
+
+// TestBlocksRoundTrip: framing, and what is cut off at any byte is torn, never corrupt.
+func TestBlocksRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := list(t, "blocks", func() Block { return genAnyBlock(t) })
+		var p []byte
+		for _, b := range want {
+			before := len(p)
+			p = AppendBlock(p, b)
+			if len(p)-before != b.Size() || len(p)%BlockAlign != 0 {
+				t.Fatalf("block takes %d bytes, Size says %d", len(p)-before, b.Size())
+			}
+		}
+		i := 0
+		for b, err := range Blocks(p) {
+			if err != nil || !b.Equal(want[i]) {
+				t.Fatalf("block %d: %v, %v", i, b.Kind, err)
+			}
+			i++
+		}
+		if i != len(want) {
+			t.Fatalf("%d of %d blocks", i, len(want))
+		}
+		if len(p) > 0 {
+			cut := rapid.IntRange(0, len(p)-1).Draw(t, "cut")
+			for _, err := range Blocks(p[:cut]) {
+				if err != nil && !errors.Is(err, ErrTorn) {
+					t.Fatalf("cut at %d: %v", cut, err)
+				}
+			}
+			if _, _, err := ReadBlock(p[:min(cut, want[0].Size()-1)]); !errors.Is(err, ErrTorn) {
+				t.Fatalf("cut within the first block: %v", err)
+			}
+		}
+	})
+}
+
+// TestErrorsAreThree: torn, corrupt and too new are told apart, and a caller's mistake from all of them.
+func TestErrorsAreThree(t *testing.T) {
+	good := EncodeEnd(End{Time: 1, Reason: 1})
+	var corrupt *CorruptError
+	var tooNew *TooNewError
+	var kind *KindError
+
+	newer := good
+	newer.Version = FormatVersion + 1
+	newer.Payload = []byte{0xff, 0xff} // events of tomorrow
+	b, _, err := ReadBlock(AppendBlock(nil, newer))
+	if err != nil {
+		t.Fatalf("a newer block is framed alike: %v", err)
+	}
+	if _, err := DecodeEnd(b); !errors.As(err, &tooNew) || tooNew.Version != 2 || errors.As(err, &corrupt) {
+		t.Errorf("newer block: %v", err)
+	}
+	if _, err := DecodeGap(good); !errors.As(err, &kind) {
+		t.Errorf("wrong kind: %v", err)
+	}
+	framed := AppendBlock(nil, good)
+	for name, p := range map[string][]byte{
+		"kind 0":    append([]byte{0}, framed[1:]...),
+		"version 0": append([]byte{7, 0}, framed[2:]...),
+		"length":    append([]byte{7, 1, 0, 0, 1, 0, 0, 0x40}, framed[8:]...),
+		"padding":   append(append([]byte{}, framed[:len(framed)-1]...), 1),
+	} {
+		if _, _, err := ReadBlock(p); !errors.As(err, &corrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"foreign event":      "block END\n  gap reason=1",
+		"unknown event":      "block END\n  hex 07",
+		"two jvm":            "block META\n  jvm collector=1 depth=1 align=8\n  jvm collector=1 depth=1 align=8",
+		"odd alignment":      "block META\n  jvm collector=1 depth=1 align=24",
+		"no pause":           "block EPOCH\n  space kind=eden",
+		"two pauses":         "block EPOCH\n  pause kind=1 depth=1\n  pause kind=1 depth=1",
+		"kind of pause":      "block EPOCH\n  pause kind=9 depth=1",
+		"spaces upside down": "block EPOCH\n  pause kind=1 depth=1\n  space kind=eden bottom=2 top=1 end=3",
+		"freed beyond":       "block EPOCH\n  pause kind=1 depth=1\n  freed\n    range start=35184372088832 words=1",
+		"samples backwards":  "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at id=4 addr=1",
+		"census mask":        "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
+		"string too long":    "block END\n  hex 3100018180808001",
+		"integer too long":   "block END\n  hex 31ffffffffffffffffffff7f",
+		"cut in an event":    "block END\n  hex 3100",
+		"no total":           "block SYNC\n  syncpoint reason=first",
+		"no base":            "block SAMPLES\n  sample did=1",
+		"sample id 0":        "block SAMPLES\n  samplebase\n  sample did=0",
+		"type 0":             "block DEFS\n  type size=16",
+		"size 0":             "block DEFS\n  type id=1",
+		"own parent":         "block DEFS\n  frame id=1 parent=1",
+		"lines backwards":    "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
+	} {
+		blocks, err := ParseText(strings.NewReader(text))
+		if err != nil || len(blocks) != 1 {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := decodeAny(blocks[0]); !errors.As(err, &corrupt) {
+			t.Errorf("%s: %v", name, err)
+		} else if corrupt.Kind != blocks[0].Kind || corrupt.Offset < 0 || corrupt.Offset > int64(len(blocks[0].Payload)) {
+			t.Errorf("%s: error without a good place: %+v", name, corrupt)
+		}
+	}
+}
+
+func decodeAny(b Block) (err error) {
+	switch b.Kind {
+	case KindMeta:
+		_, err = DecodeMeta(b)
+	case KindDefs:
+		_, err = DecodeDefs(b)
+	case KindSamples:
+		_, err = DecodeSamples(b)
+	case KindEpoch:
+		_, err = DecodeEpoch(b)
+	case KindSync:
+		_, err = DecodeSync(b)
+	case KindGap:
+		_, err = DecodeGap(b)
+	case KindEnd:
+		_, err = DecodeEnd(b)
+	}
+	return err
+}
+
+func TestPrettyClass(t *testing.T) {
+	for in, want := range map[string]string{
+		"java/lang/String":                         "java.lang.String",
+		"[I":                                       "int[]",
+		"[[Ljava/lang/String;":                     "java.lang.String[][]",
+		"I":                                        "I", // a class of the default package
+		"Foo$$Lambda+0x00007f8a1c000a18":           "Foo$$Lambda",
+		"a/Foo$$Lambda$14+0x0000000800c03000":      "a.Foo$$Lambda",
+		"a/Foo$$Lambda$14/0x0000000800c03000":      "a.Foo$$Lambda",
+		"[La/Foo$$Lambda$14+0x0000000800c03000;":   "a.Foo$$Lambda[]",
+		"java/lang/invoke/LambdaForm$MH+0x00007f8": "java.lang.invoke.LambdaForm$MH",
+		"a/B$1": "a.B$1", "a/Foo+0xzz": "a.Foo+0xzz", "": "", "[": "[]", "0x1": "0x1",
+	} {
+		if got := PrettyClass(in); got != want {
+			t.Errorf("PrettyClass(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]", "LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
+		if got := PrettySignature(in); got != want {
+			t.Errorf("PrettySignature(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCleanString(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", "ä": "ä", "a\xc0\x80b": "a\x00b", "\xed\xa0\xbd\xed\xb8\x80": "😀", "\xff": "\uFFFD", "\xed\xa0\xbdx": "\uFFFD\uFFFD\uFFFDx",
+	} {
+		if got := CleanString([]byte(in)); got != want {
+			t.Errorf("CleanString(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	m := Method{Lines: []LineEntry{{2, 10}, {5, 11}, {5, 12}, {9, 8}}}
+	for bci, want := range map[int64]int{-1: 0, 0: 0, 2: 10, 4: 10, 5: 12, 8: 12, 9: 8, 1000: 8} {
+		if got := m.Line(bci); got != want {
+			t.Errorf("Line(%d) = %d, want %d", bci, got, want)
+		}
+	}
+}
