@@ -403,7 +403,8 @@ static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth
     if (!e->over) atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
 }
 
-static void finish(int kind, int forced) {
+static void finish(int pause, int forced) {
+    volatile int kind = pause;
     uint64_t begin = now_ns();
     uint32_t depth = *ring32(HC_RING_OFF_DEPTH_NOW), flags = 0;
     volatile int reason = need_sync;
@@ -436,7 +437,7 @@ static void finish(int kind, int forced) {
             nF = snapshot(F);
             if (kind == 0) kind = pause_kind();
         }
-        if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)8);
+        if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)(opt.fault_at ? 8 : 16));
         unload(kind);
         put_defs(&e, false);
         if (locked) samples_put(&e, true);

@@ -1,0 +1,564 @@
+// agent.c: entry points, JVMTI events, the guard, and the control thread.
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct options opt;
+jvmtiEnv *ti;
+uint64_t t0;
+static uint64_t t0_wall_ms;
+static JavaVM *javavm;
+static bool at_start, sampling, attached;
+static _Atomic bool stopping;
+void epoch_want_sync(int reason);
+
+uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// One line on stderr, never more: it is the application's stderr.
+void say(const char *fmt, ...) {
+    char b[900];
+    int n = snprintf(b, sizeof b, "heapcam: ");
+    va_list ap;
+    va_start(ap, fmt);
+    n += vsnprintf(b + n, sizeof b - (size_t)n - 1, fmt, ap);
+    va_end(ap);
+    if (n > (int)sizeof b - 2) n = (int)sizeof b - 2;
+    b[n++] = '\n';
+    ssize_t r = write(2, b, (size_t)n);
+    (void)r;
+}
+
+// ---- guard ---------------------------------------------------------------------------------------------------------------------------
+sigjmp_buf guard_env;
+const char *violated;
+uint64_t violated_at;
+static volatile sig_atomic_t armed;
+static pthread_t armed_thread;
+static struct sigaction old_segv, old_bus;
+
+static void on_fault(int sig, siginfo_t *si, void *uc) {
+    if (armed && pthread_equal(pthread_self(), armed_thread)) {
+        violated = "a read faulted";
+        violated_at = (uint64_t)si->si_addr;
+        siglongjmp(guard_env, 1);
+    }
+    // Another thread's fault belongs to the JVM (stack banging, SafeFetch): hand it on.
+    struct sigaction *o = sig == SIGBUS ? &old_bus : &old_segv;
+    if (o->sa_flags & SA_SIGINFO)
+        o->sa_sigaction(sig, si, uc);
+    else if (o->sa_handler != SIG_DFL && o->sa_handler != SIG_IGN)
+        o->sa_handler(sig);
+}
+
+void guard_arm(void) {
+    violated = NULL;
+    armed_thread = pthread_self();
+    armed = 1;
+    if (vm.check_jni) return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = on_fault;
+    a.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    sigaction(SIGSEGV, &a, &old_segv);
+    sigaction(SIGBUS, &a, &old_bus);
+}
+
+void guard_disarm(void) {
+    if (!armed) return;
+    if (!vm.check_jni) {
+        sigaction(SIGSEGV, &old_segv, NULL);
+        sigaction(SIGBUS, &old_bus, NULL);
+    }
+    armed = 0;
+}
+
+_Noreturn void violation(const char *what, uint64_t where) {
+    violated = what;
+    violated_at = where;
+    siglongjmp(guard_env, 2);
+}
+
+bool safe_read(void *dst, uint64_t addr, size_t n) {
+    struct iovec l = {dst, n}, r = {(void *)addr, n};
+    return process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
+}
+
+// ---- options -------------------------------------------------------------------------------------------------------------------------
+static bool parse(const char *s) {
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .ring = 16 << 20};
+    if (!s) return true;
+    char *copy = strdup(s), *save = NULL;
+    if (!copy) return false;
+    bool ok = true;
+    for (char *t = strtok_r(copy, ",:", &save); t; t = strtok_r(NULL, ",:", &save)) {
+        char *v = strchr(t, '=');
+        if (!v) {
+            say("option \"%s\" has no value (write %s=…); not recording", t, t);
+            ok = false;
+            break;
+        }
+        *v++ = 0;
+        unsigned long long n = strtoull(v, NULL, 10);
+        if (!strcmp(t, "dir"))
+            snprintf(opt.dir, sizeof opt.dir, "%s", v);
+        else if (!strcmp(t, "depth"))
+            opt.depth = !strcmp(v, "full") ? HC_DEPTH_FULL : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES : HC_DEPTH_SURVIVORS;
+        else if (!strcmp(t, "interval"))
+            opt.interval = n > 1u << 30 ? 1u << 30 : n;
+        else if (!strcmp(t, "ring"))
+            opt.ring = n;
+        else if (!strcmp(t, "stack"))
+            opt.stack = n < 1 ? 1 : n > 512 ? 512 : (int)n;
+        else if (!strcmp(t, "slots"))
+            opt.slots = n > 1u << 22 ? 1u << 22 : (uint32_t)n;
+        else if (!strcmp(t, "allow_untested"))
+            opt.allow_untested = n;
+        else if (!strcmp(t, "oracle"))
+            opt.oracle = n;
+        else if (!strcmp(t, "fault_at"))
+            opt.fault_at = n;
+        else {
+            say("option \"%s\" is unknown; not recording", t);
+            ok = false;
+            break;
+        }
+    }
+    free(copy);
+    if (!opt.slots) opt.slots = opt.interval < 65536 ? 1 << 20 : 1 << 16;
+    return ok;
+}
+
+// ---- blocks that are not epochs ----------------------------------------------------------------------------------------------------------
+static char vm_name[300];
+
+static void put_jvm_event(struct enc *e) {
+    uint64_t up = 0;
+    jlong ns = 0;
+    if ((*ti)->GetTime(ti, &ns) == JVMTI_ERROR_NONE) up = 0;
+    (void)up;
+    uint8_t *at = block_begin(e, HC_KIND_META);
+    put8(e, HC_EV_JVM);
+    uint64_t v[] = {HC_ABI_VERSION, (uint64_t)vm.major, (uint64_t)vm.collector, (uint64_t)getpid(), t0_wall_ms, t0_wall_ms, (uint64_t)vm.heap_base,
+                    vm.heap_bytes >> 3, vm.align, vm.collector == HC_COLLECTOR_G1 ? vm.region_bytes >> 3 : 0,
+                    (vm.compressed_oops ? HC_JF_COMPRESSED_OOPS : 0) | (vm.compressed_class ? HC_JF_COMPRESSED_CLASS : 0) |
+                        (vm.compact_headers ? HC_JF_COMPACT_HEADERS : 0) | (at_start ? HC_JF_AT_START : 0) | (sampling ? 0 : HC_JF_NO_SAMPLING),
+                    (uint64_t)opt.depth, opt.interval, vm.max_heap};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) put_u(e, v[i]);
+    put_str(e, (char *)ring + HC_RING_OFF_SESSION, HC_RING_LEN_SESSION);
+    put_str(e, vm_name, strlen(vm_name));
+    put_str(e, HC_PROBE_VERSION, strlen(HC_PROBE_VERSION));
+    block_end(e, at);
+}
+
+// Takes the writer lock; only for threads that may wait.
+static void lock_writer(void) {
+    while (!ring_try()) usleep(200);
+}
+
+static bool commit_now(void (*fill)(struct enc *)) {
+    struct enc e;
+    lock_writer();
+    reserve_flush();
+    ring_begin(&e);
+    fill(&e);
+    bool ok = ring_commit(&e);
+    defs_committed(ok);
+    ring_unlock();
+    return ok;
+}
+
+static void fill_samples(struct enc *e) {
+    put_defs(e, false);
+    samples_put(e, false);
+}
+static void fill_all_defs(struct enc *e) {
+    put_jvm_event(e);
+    put_defs(e, true);
+}
+static uint64_t end_reason;
+static void fill_end(struct enc *e) {
+    fill_samples(e);
+    uint8_t *at = block_begin(e, HC_KIND_END);
+    put8(e, HC_EV_END);
+    put_u(e, now_ns() - t0);
+    put_u(e, end_reason);
+    put_str(e, "", 0);
+    block_end(e, at);
+}
+
+// ---- events ----------------------------------------------------------------------------------------------------------------------------
+static void JNICALL on_gc_start(jvmtiEnv *env) {
+    (void)env;
+    epoch_start();
+}
+static void JNICALL on_gc_finish(jvmtiEnv *env) {
+    (void)env;
+    epoch_finish();
+}
+
+static void refuse(const char *why) {
+    say("not recording this JVM: %s", why);
+    ring_state(HC_STATE_REFUSED, why);
+}
+
+static bool event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
+    jvmtiError r = (*ti)->SetEventNotificationMode(ti, m, ev, NULL);
+    if (r) say("SetEventNotificationMode(%s) failed: %d", name, (int)r);
+    return r == 0;
+}
+
+// ---- emergencies -------------------------------------------------------------------------------------------------------------------------
+static bool walked;
+static int walk_reason;
+
+static jint JNICALL first_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size, jlong *tag,
+                                    jlong *rtag, jint len, void *user) {
+    (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len, (void)user;
+    if (!walked) {
+        walked = true;
+        epoch_walk(walk_reason);
+    }
+    return JVMTI_VISIT_ABORT;
+}
+
+static void emergency_walk(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Object");
+    jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
+    if (!o) {
+        (*jni)->ExceptionClear(jni);
+        return;
+    }
+    jvmtiHeapCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.heap_reference_callback = first_reference;
+    walked = false;
+    walk_reason = HC_SYNC_WALK;
+    (*ti)->FollowReferences(ti, 0, NULL, o, &cb, NULL);
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, k);
+}
+
+// ---- oracle (test mode): the raw walk against JVMTI's own heap iteration, in one stop ---------------------------------------------------------
+static uint64_t *o_count, *o_bytes, o_n, raw_objects, raw_bytes, raw_unknown;
+static bool o_walked;
+static jint JNICALL each_object(jlong class_tag, jlong size, jlong *tag, jint len, void *user) {
+    (void)tag, (void)len, (void)user;
+    if (!o_walked) {
+        o_walked = true;
+        raw_unknown = oracle_tally(&raw_objects, &raw_bytes);
+    }
+    uint64_t i = class_tag > 0 && (uint64_t)class_tag <= o_n ? (uint64_t)class_tag : 0;
+    o_count[i]++;
+    o_bytes[i] += (uint64_t)size;
+    return JVMTI_VISIT_OBJECTS;
+}
+
+struct named {
+    char *sig;
+    uint64_t n, b, rn, rb;
+};
+static int by_sig(const void *a, const void *b) { return strcmp(((const struct named *)a)->sig, ((const struct named *)b)->sig); }
+
+// Types by signature from the definition log, so that both sides are compared by name, summed over loaders.
+static void raw_by_name(struct named *t, uint64_t n) {
+    const uint8_t *p = type_log.mem, *end = p + type_log.len;
+    while (p < end) {
+        int tag = *p++;
+        uint64_t f[6] = {0};
+        int nf = tag == HC_EV_TYPE ? 6 : 1;
+        for (int i = 0; i < nf; i++)
+            for (int s = 0;; s += 7) {
+                uint8_t c = *p++;
+                f[i] |= (uint64_t)(c & 127) << s;
+                if (c < 128) break;
+            }
+        uint64_t len = 0;
+        for (int s = 0;; s += 7) {
+            uint8_t c = *p++;
+            len |= (uint64_t)(c & 127) << s;
+            if (c < 128) break;
+        }
+        char key[2200];
+        if (tag == HC_EV_TYPE && f[0] <= ntypes) {
+            if (f[1] & HC_TF_ARRAY)
+                snprintf(key, sizeof key, "%.*s", (int)len, (const char *)p);
+            else
+                snprintf(key, sizeof key, "L%.*s;", (int)len, (const char *)p);
+            // Hidden classes: JVMTI writes the last separator as '.'
+            for (char *c = key; *c; c++)
+                if (*c == '+' || *c == '.') *c = '/';
+            struct named want = {.sig = key}, *r = bsearch(&want, t, n, sizeof *t, by_sig);
+            uint64_t cn = 0, cb = 0;
+            for (uint32_t b = 0; b < BUCKETS; b++) {
+                struct crow *row = &crows[f[0] * BUCKETS + b];
+                if (row->stamp == cstamp) cn += row->n[0], cb += row->b[0];
+            }
+            if (r)
+                r->rn += cn, r->rb += cb;
+            else if (cn)
+                say("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
+        }
+        p += len;
+    }
+}
+
+static void oracle(JNIEnv *jni) {
+    jint n = 0;
+    jclass *ks = NULL;
+    if ((*ti)->GetLoadedClasses(ti, &n, &ks)) return;
+    o_n = (uint64_t)n;
+    o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);
+    struct named *t = calloc((size_t)n + 1, sizeof *t);
+    if (!o_count || !o_bytes || !t) return;
+    for (jint i = 0; i < n; i++) {
+        (*ti)->SetTag(ti, ks[i], i + 1);
+        (*ti)->GetClassSignature(ti, ks[i], &t[i].sig, NULL);
+        for (char *c = t[i].sig; c && *c; c++)
+            if (*c == '.' || *c == '+') *c = '/';
+    }
+    jvmtiHeapCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.heap_iteration_callback = each_object;
+    o_walked = false;
+    lock_writer(); // keeps ordinary epochs out of the counters
+    (*ti)->IterateThroughHeap(ti, 0, NULL, &cb, NULL);
+    ring_unlock();
+    uint64_t jn = 0, jb = 0;
+    for (jint i = 0; i < n; i++) t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1], jn += t[i].n, jb += t[i].b;
+    jn += o_count[0], jb += o_bytes[0];
+    qsort(t, (size_t)n, sizeof *t, by_sig);
+    uint64_t m = 0;
+    for (jint i = 0; i < n; i++) { // one name, several loaders: one row
+        if (m && !strcmp(t[m - 1].sig, t[i].sig))
+            t[m - 1].n += t[i].n, t[m - 1].b += t[i].b;
+        else
+            t[m++] = t[i];
+    }
+    raw_by_name(t, m);
+    uint64_t bad = 0;
+    for (uint64_t i = 0; i < m; i++)
+        if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
+            bad++;
+            say("oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", t[i].sig, (unsigned long long)t[i].n, (unsigned long long)t[i].b,
+                (unsigned long long)t[i].rn, (unsigned long long)t[i].rb);
+        }
+    say("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu unknown=%llu untagged=%llu holes=%u",
+        (unsigned long long)raw_objects, (unsigned long long)raw_bytes, (unsigned long long)jn, (unsigned long long)jb, (unsigned long long)m,
+        (unsigned long long)bad, (unsigned long long)raw_unknown, (unsigned long long)o_count[0], nholes);
+    for (jint i = 0; i < n; i++) (*ti)->SetTag(ti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
+    (*ti)->Deallocate(ti, (unsigned char *)ks);
+    free(o_count), free(o_bytes), free(t);
+}
+
+// ---- control thread ----------------------------------------------------------------------------------------------------------------------
+static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
+    (void)env, (void)arg;
+    uint64_t flushed = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
+    while (!atomic_load(&stopping)) {
+        usleep(50000);
+        uint64_t now = now_ns();
+        atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now, memory_order_relaxed);
+        if (atomic_load(&gave_up)) {
+            event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
+            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
+            say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
+            samples_forget(jni);
+            return;
+        }
+        uint32_t paused = *ring32(HC_RING_OFF_PAUSE);
+        ring_state(paused ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
+        uint64_t iw = *ring64(HC_RING_OFF_INTERVAL_WANTED);
+        if (sampling && iw && iw - 1 != interval_now && iw - 1 <= 1u << 30) {
+            interval_now = iw - 1;
+            (*ti)->SetHeapSamplingInterval(ti, (jint)interval_now);
+        }
+        if (*ring64(HC_RING_OFF_REDEFINE) != redefine) {
+            redefine = *ring64(HC_RING_OFF_REDEFINE);
+            if (commit_now(fill_all_defs)) {
+                epoch_want_sync(HC_SYNC_RECONNECT);
+                *ring64(HC_RING_OFF_REDEFINE_DONE) = redefine;
+            } else {
+                redefine--; // no room yet: again in a moment
+            }
+        }
+        if (*ring64(HC_RING_OFF_EMERGENCY) != emergency) {
+            emergency = *ring64(HC_RING_OFF_EMERGENCY);
+            uint32_t m = *ring32(HC_RING_OFF_EMERGENCY_METHOD);
+            if (m == HC_EMERGENCY_WALK) {
+                emergency_walk(jni);
+            } else if (m == HC_EMERGENCY_GC) {
+                epoch_want_sync(HC_SYNC_GC);
+                (*ti)->ForceGarbageCollection(ti);
+            } else if (m == HC_EMERGENCY_ORACLE && opt.oracle) {
+                oracle(jni);
+            }
+            atomic_store(ring64(HC_RING_OFF_EMERGENCY_DONE), emergency);
+        }
+        if (now - flushed > 1000000000u || samples_waiting() || atomic_load(&reserve_len)) {
+            flushed = now;
+            commit_now(fill_samples);
+        }
+        samples_reap(jni);
+        if (*ring32(HC_RING_OFF_DETACH)) {
+            event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
+            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
+            atomic_store(&gave_up, true);
+            end_reason = HC_END_DETACHED;
+            commit_now(fill_end);
+            usleep(100000);
+            samples_forget(jni);
+            ring_state(HC_STATE_DETACHED, "detached on request");
+            return;
+        }
+    }
+}
+
+static bool start_control(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Thread");
+    jmethodID init = k ? (*jni)->GetMethodID(jni, k, "<init>", "(Ljava/lang/String;)V") : NULL;
+    jstring name = init ? (*jni)->NewStringUTF(jni, "heapcam") : NULL;
+    jobject t = name ? (*jni)->NewObject(jni, k, init, name) : NULL;
+    if (!t) {
+        (*jni)->ExceptionClear(jni);
+        return false;
+    }
+    jvmtiError r = (*ti)->RunAgentThread(ti, t, control, NULL, JVMTI_THREAD_NORM_PRIORITY);
+    (*jni)->DeleteLocalRef(jni, t);
+    (*jni)->DeleteLocalRef(jni, name);
+    (*jni)->DeleteLocalRef(jni, k);
+    return r == JVMTI_ERROR_NONE;
+}
+
+static void property(const char *name, char *to, size_t n) {
+    char *v = NULL;
+    to[0] = 0;
+    if ((*ti)->GetSystemProperty(ti, name, &v) || !v) return;
+    snprintf(to, n, "%s", v);
+    (*ti)->Deallocate(ti, (unsigned char *)v);
+}
+
+// The heap exists now: look at it, and begin. 0: recording.
+static int begin(JNIEnv *jni) {
+    char why[HC_MAX_REASON] = "", a[120], b[120];
+    property("java.specification.version", a, sizeof a);
+    vm.major = atoi(a);
+    property("java.vm.name", a, sizeof a);
+    property("java.vm.version", b, sizeof b);
+    snprintf(vm_name, sizeof vm_name, "%s %s", a, b);
+    if (!vm_load((void *)(*javavm)->GetEnv, opt.allow_untested, why)) return refuse(why), 1;
+    if (!ring_create(why)) return refuse(why), 1;
+    snprintf((char *)ring + HC_RING_OFF_JVM, HC_RING_LEN_JVM, "%s", vm_name);
+    if (!classes_init() || !dest_init() || !epoch_init() || !samples_init()) {
+        refuse("no memory for the probe's tables");
+        memcpy(ring, HC_RING_MAGIC, 8);
+        return 1;
+    }
+    interval_now = opt.interval;
+    commit_now(fill_all_defs);
+    atomic_thread_fence(memory_order_release);
+    memcpy(ring, HC_RING_MAGIC, 8);
+    if (sampling) {
+        (*ti)->SetHeapSamplingInterval(ti, (jint)opt.interval);
+        event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+    }
+    if (!event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart") ||
+        !event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish") || !start_control(jni)) {
+        refuse("JVMTI did not give the events");
+        return 1;
+    }
+    ring_state(HC_STATE_RECORDING, NULL);
+    return 0;
+}
+
+static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
+    (void)env, (void)t;
+    begin(jni);
+}
+
+static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
+    (void)env, (void)jni;
+    if (!ring || !memcmp(ring, "\0\0\0\0\0\0\0\0", 8)) return;
+    atomic_store(&stopping, true);
+    if (atomic_exchange(&gave_up, true)) return;
+    end_reason = HC_END_DEATH;
+    commit_now(fill_end);
+    ring_state(HC_STATE_GOODBYE, NULL);
+}
+
+static jint setup(JavaVM *v, char *options) {
+    if (attached) {
+        say("the probe is already in this JVM");
+        return 1;
+    }
+    attached = true;
+    javavm = v;
+    t0 = now_ns();
+    struct timespec w;
+    clock_gettime(CLOCK_REALTIME, &w);
+    t0_wall_ms = (uint64_t)w.tv_sec * 1000 + (uint64_t)w.tv_nsec / 1000000;
+    if (!parse(options)) return 2;
+    if ((*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
+        say("not recording this JVM: it has no JVMTI 11");
+        return 3;
+    }
+    jvmtiCapabilities c;
+    memset(&c, 0, sizeof c);
+    c.can_generate_garbage_collection_events = 1;
+    c.can_get_line_numbers = 1;
+    c.can_get_source_file_name = 1;
+    c.can_tag_objects = 1;
+    jvmtiError r = (*ti)->AddCapabilities(ti, &c);
+    if (r) {
+        say("not recording this JVM: AddCapabilities failed: %d", (int)r);
+        return 4;
+    }
+    // Exclusive to one agent: asked for apart, and gone without.
+    memset(&c, 0, sizeof c);
+    c.can_generate_sampled_object_alloc_events = 1;
+    sampling = (*ti)->AddCapabilities(ti, &c) == JVMTI_ERROR_NONE;
+    if (!sampling) say("another agent holds allocation sampling: recording without sites");
+    jvmtiEventCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.VMInit = on_vm_init;
+    cb.VMDeath = on_vm_death;
+    cb.GarbageCollectionStart = on_gc_start;
+    cb.GarbageCollectionFinish = on_gc_finish;
+    cb.SampledObjectAlloc = on_sample;
+    (*ti)->SetEventCallbacks(ti, &cb, sizeof cb);
+    event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
+    return 0;
+}
+
+// A refusal never ends the JVM: at start the answer is always 0.
+EXPORT JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *v, char *options, void *reserved) {
+    (void)reserved;
+    at_start = true;
+    if (setup(v, options) == 0) event(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, "VMInit");
+    return 0;
+}
+
+EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
+    (void)reserved;
+    JNIEnv *jni;
+    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return 5;
+    jint r = setup(v, options);
+    return r ? r : begin(jni);
+}
