@@ -374,6 +374,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         usleep(50000);
         uint64_t now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now, memory_order_relaxed);
+        if (atomic_load(&stopping)) return;
         if (atomic_load(&gave_up)) {
             event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
@@ -458,10 +459,9 @@ static void property(const char *name, char *to, size_t n) {
 // The heap exists now: look at it, and begin. 0: recording.
 static int begin(JNIEnv *jni) {
     char why[HC_MAX_REASON] = "", a[120], b[120];
-    property("java.specification.version", a, sizeof a);
-    vm.major = atoi(a);
     property("java.vm.name", a, sizeof a);
     property("java.vm.version", b, sizeof b);
+    vm.major = atoi(b);
     snprintf(vm_name, sizeof vm_name, "%s %s", a, b);
     if (!vm_load((void *)(*javavm)->GetEnv, opt.allow_untested, why)) return refuse(why), 1;
     if (!ring_create(why)) return refuse(why), 1;

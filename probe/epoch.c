@@ -322,7 +322,7 @@ static void list_all(struct enc *e, bool with_eden) {
 }
 
 static const char *cause(int kind, size_t *n) {
-    const char *c = vm.perf_cause;
+    const char *c = vm.perf_last_cause; // at finish the current cause is already "No GC"
     if (kind == HC_PAUSE_WALK) c = "heapcam walk";
     if (!c) c = "";
     *n = strnlen(c, 80);
@@ -437,7 +437,7 @@ static void finish(int pause, int forced) {
             nF = snapshot(F);
             if (kind == 0) kind = pause_kind();
         }
-        if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)(opt.fault_at ? 8 : 16));
+        if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
         unload(kind);
         put_defs(&e, false);
         if (locked) samples_put(&e, true);
@@ -493,6 +493,7 @@ static void finish(int pause, int forced) {
     guard_disarm();
 
     if (fault) {
+        if (opt.oracle) say("epoch %llu: %s at %#llx", (unsigned long long)epoch_no, violated ? violated : "?", (unsigned long long)violated_at);
         dest_reset();
         census_reset();
         e.p = epoch_at;
