@@ -108,14 +108,7 @@ func genBlobs(t *rapid.T, name string) [][]byte {
 	return list(t, name, func() []byte { return genBlob.Draw(t, name) })
 }
 
-// ascending ids: the format counts them upwards.
-func ascending(t *rapid.T) func() uint64 {
-	id := uint64(0)
-	return func() uint64 { id += rapid.Uint64Range(0, MaxSampleID/8).Draw(t, "did"); return id }
-}
-
 func genEpoch(t *rapid.T) *Epoch {
-	next := ascending(t)
 	return &Epoch{
 		Pause: Pause{
 			GC: genNum.Draw(t, "gc"), Kind: rapid.Uint64Range(1, 7).Draw(t, "kind"), Flags: genFlag.Draw(t, "flags"),
@@ -129,7 +122,7 @@ func genEpoch(t *rapid.T) *Epoch {
 			r.Words = rapid.Uint64Range(0, MaxAddr-r.Start).Draw(t, "words")
 			return r
 		}),
-		Resolved:   list(t, "resolved", func() SampleAddr { return SampleAddr{next(), genAddr.Draw(t, "addr")} }),
+		Resolved:   list(t, "resolved", func() SampleAddr { return SampleAddr{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr")} }),
 		SampleDead: list(t, "dead", func() uint64 { return genSamp.Draw(t, "id") }),
 		Census: list(t, "census", func() CensusRow {
 			r := CensusRow{Type: genType.Draw(t, "type"), Bucket: rapid.Uint64Range(0, BucketOld).Draw(t, "bucket")}
@@ -144,12 +137,11 @@ func genEpoch(t *rapid.T) *Epoch {
 }
 
 func genSync(t *rapid.T) *Sync {
-	next := ascending(t)
 	return &Sync{
 		GC: genNum.Draw(t, "gc"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"), Flags: genFlag.Draw(t, "flags"),
 		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
 		Samples: list(t, "samples", func() LiveSample {
-			return LiveSample{next(), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"), genNum.Draw(t, "birth"),
+			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"), genNum.Draw(t, "birth"),
 				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
 		}),
 		Objects: genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
@@ -297,7 +289,7 @@ func TestErrorsAreThree(t *testing.T) {
 		"kind of pause":      "block EPOCH\n  pause kind=9 depth=1",
 		"spaces upside down": "block EPOCH\n  pause kind=1 depth=1\n  space kind=eden bottom=2 top=1 end=3",
 		"freed beyond":       "block EPOCH\n  pause kind=1 depth=1\n  freed\n    range start=35184372088832 words=1",
-		"samples backwards":  "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at id=4 addr=1",
+		"sample id below 0":  "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at id=0xffffffffffffffff addr=1",
 		"census mask":        "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
 		"string too long":    "block END\n  hex 3100018180808001",
 		"integer too long":   "block END\n  hex 31ffffffffffffffffffff7f",

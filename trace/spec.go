@@ -215,7 +215,7 @@ var events = []Event{
 		{Name: "start", Type: FieldS, Max: MaxAddr, Delta: DeltaEnd}, u("words", MaxAddr),
 	}},
 	{Tag: TagResolved, Name: "resolved", Fields: blob, Form: BlobRecords, Record: "at", Records: []Field{
-		{Name: "id", Type: FieldU, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
 	}},
 	{Tag: TagSampleDead, Name: "sampledead", Fields: blob, Form: BlobRecords, Record: "dead", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
@@ -226,7 +226,7 @@ var events = []Event{
 	}},
 	{Tag: TagList, Name: "list", Fields: blob, Form: BlobList},
 	{Tag: TagLiveSamples, Name: "livesamples", Fields: blob, Form: BlobRecords, Record: "live", Records: []Field{
-		{Name: "id", Type: FieldU, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
 		u("frame", MaxID), u("thread", MaxID), u("birth", MaxCount), u("interval", MaxBytes), u("size", MaxBytes),
 	}},
 	{Tag: TagTotal, Name: "total", Fields: []Field{u("objects", MaxCount), u("bytes", MaxBytes)}},

@@ -115,7 +115,7 @@ func (m *Model) pause(kind uint64, sure bool) *Epoch {
 			if o.in {
 				delete(m.known, at)
 				if o.Space == trace.SpaceOld && !m.mem.wasOld(at) {
-					cell(o, trace.Bucket(o.Age), trace.CensusPromoted)
+					cell(o, trace.Bucket1, trace.CensusPromoted) // the probe does not read the header again
 				}
 				moved = append(moved, o)
 			} else {
