@@ -206,8 +206,8 @@ func TestTokensAreBounded(t *testing.T) {
 	for name, blob := range map[string][]byte{
 		"unknown type":  appendU(appendS(nil, 0), 7),
 		"no end":        appendU(appendS(nil, 0), 2),
-		"skip far":      appendU(appendU(appendS(nil, 5), listSkip), MaxAddr),
-		"object far":    appendU(appendU(appendS(nil, MaxAddr), 4), MaxLength),
+		"skip far":      append(appendU(appendU(appendS(nil, 5), listSkip), MaxAddr), listEnd),
+		"object far":    append(appendU(appendU(appendS(nil, MaxAddr), 4), MaxLength), listEnd),
 		"segment below": appendS(nil, -1),
 	} {
 		l := NewListTokens(blob, types)
