@@ -1,0 +1,47 @@
+# heapcam: targets. "make" alone lists them.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
+PROBE   := probe/lib/libheapcam-linux-amd64.so
+CFLAGS  ?= -O2 -g
+export GOFLAGS := -buildvcs=false
+
+.PHONY: help setup probe build demo test test-full bench bench-overhead lint clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing on Debian 12 (apt packages by name)
+	@tools/setup
+
+probe: setup $(PROBE) ## compile the C probe
+
+$(PROBE): $(wildcard probe/*.c probe/*.h)
+	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
+	JH=$${JH:-$(JAVA_HOME)}; \
+	gcc -std=c11 $(CFLAGS) -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$$JH/include" -I"$$JH/include/linux" \
+	    -DHC_PROBE_VERSION='"$(VERSION)"' probe/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
+
+build: probe ## bin/heapcam, with the probe inside
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/heapcam ./cmd/heapcam
+
+demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
+	@tools/demo
+
+test: build ## all tests, small (at most 8 minutes on 2 cores)
+	@tools/test
+
+test-full: build ## the numbers that the documentation names (long)
+	@HEAPCAM_FULL=1 tools/test
+
+bench: build ## benchmarks of the Go packages
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
+
+bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= select)
+	@PROGRAM="$(PROGRAM)" JDK="$(JDK)" GC="$(GC)" bench/overhead
+
+lint: setup ## gofmt, vet, staticcheck, layers, C warnings
+	@tools/lint
+
+clean: ## remove what the build made
+	rm -rf bin probe/lib/*.so probe/build

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// maxDefs bounds each table of definitions: what a JVM can make the agent remember.
+const maxDefs = 1 << 20
+
+// defs holds the definitions of one recording, and which of them the present file has. A definition travels once from the probe; each
+// file must be readable alone, so what a file uses and does not have yet is written before its use.
+type defs struct {
+	types   map[uint64]trace.Type
+	loaders map[uint64]trace.Loader
+	methods map[uint64]trace.Method
+	frames  map[uint64]trace.Frame
+	threads map[uint64]trace.Thread
+
+	inFile  struct{ types, loaders, methods, frames, threads map[uint64]struct{} }
+	dropped uint64 // definitions beyond maxDefs
+}
+
+func newDefs() *defs {
+	d := &defs{types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
+		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}}
+	d.newFile()
+	return d
+}
+
+func (d *defs) newFile() {
+	f := &d.inFile
+	f.types, f.loaders, f.methods = map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]struct{}{}
+	f.frames, f.threads = map[uint64]struct{}{}, map[uint64]struct{}{}
+}
+
+func put[T any](d *defs, m map[uint64]T, id uint64, v T) {
+	if _, ok := m[id]; !ok && len(m) >= maxDefs {
+		d.dropped++
+		return
+	}
+	m[id] = v
+}
+
+// add takes a DEFS block of the probe and returns what must be written to the present file at once: types and loaders.
+func (d *defs) add(b trace.Block) (trace.Defs, error) {
+	var out trace.Defs
+	x, err := trace.DecodeDefs(b)
+	if err != nil {
+		return out, err
+	}
+	for _, t := range x.Types {
+		put(d, d.types, t.ID, t)
+		if use(d.inFile.types, t.ID) {
+			out.Types = append(out.Types, t)
+		}
+	}
+	for _, l := range x.Loaders {
+		put(d, d.loaders, l.ID, l)
+		if use(d.inFile.loaders, l.ID) {
+			out.Loaders = append(out.Loaders, l)
+		}
+	}
+	for _, m := range x.Methods {
+		put(d, d.methods, m.ID, m)
+	}
+	for _, f := range x.Frames {
+		put(d, d.frames, f.ID, f)
+	}
+	for _, t := range x.Threads {
+		put(d, d.threads, t.ID, t)
+	}
+	return out, nil
+}
+
+// use marks id and says whether it was not there yet.
+func use(m map[uint64]struct{}, id uint64) bool {
+	if _, ok := m[id]; ok {
+		return false
+	}
+	m[id] = struct{}{}
+	return true
+}
+
+// need adds to out what a reference to frame and thread needs in the present file. Parents come before children.
+func (d *defs) need(out *trace.Defs, frame, thread uint64) {
+	if t, ok := d.threads[thread]; ok && use(d.inFile.threads, thread) {
+		out.Threads = append(out.Threads, t)
+	}
+	start := len(out.Frames)
+	for frame != 0 {
+		f, ok := d.frames[frame]
+		if !ok || !use(d.inFile.frames, frame) {
+			break
+		}
+		out.Frames = append(out.Frames, f)
+		if m, ok := d.methods[f.Method]; ok && use(d.inFile.methods, f.Method) {
+			out.Methods = append(out.Methods, m)
+		}
+		frame = f.Parent
+	}
+	slices.Reverse(out.Frames[start:])
+}
+
+// all gives every type and loader, for the head of a new file.
+func (d *defs) all() trace.Defs {
+	var out trace.Defs
+	for _, id := range slices.Sorted(maps.Keys(d.loaders)) {
+		use(d.inFile.loaders, id)
+		out.Loaders = append(out.Loaders, d.loaders[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.types)) {
+		use(d.inFile.types, id)
+		out.Types = append(out.Types, d.types[id])
+	}
+	return out
+}
+
+func empty(x trace.Defs) bool {
+	return len(x.Types)+len(x.Loaders)+len(x.Methods)+len(x.Frames)+len(x.Threads) == 0
+}
+
+func (d *defs) String() string {
+	return fmt.Sprintf("%d types, %d methods, %d frames, %d threads", len(d.types), len(d.methods), len(d.frames), len(d.threads))
+}

@@ -1,0 +1,69 @@
+// Package layers holds the rule that imports point down only.
+package layers
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/heapcam/heapcam/"
+
+// level of each package; an import must go to a lower one. Why: the recording path must stay small enough to be trusted on a production
+// host, so it never pulls in the reading path, and trace is the vocabulary that all share.
+var level = map[string]int{
+	"trace": 0, "trace/tracetest": 1, "probe": 0,
+	"quality": 1, "ringstore": 1,
+	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
+	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/jvms": 3,
+	"svc": 4, "agent": 4, "web": 4,
+	"cmd/heapcam": 5,
+}
+
+var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
+var reading = map[string]bool{"heap": true, "classify": true, "analysis": true}
+
+func TestLayers(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Doc,GoFiles", module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for dec.More() {
+		var p struct {
+			ImportPath, Doc  string
+			Imports, GoFiles []string
+		}
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if len(p.GoFiles) > 0 && !strings.HasPrefix(p.Doc, "Package ") && !strings.HasPrefix(p.Doc, "Command ") {
+			t.Errorf("%s has no package comment: each package opens with its job, terms and invariants", name)
+		}
+		if strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "bench") {
+			continue
+		}
+		l, ok := level[name]
+		if !ok && len(p.GoFiles) > 0 {
+			t.Errorf("%s has no layer: give it one in this table", name)
+			continue
+		}
+		for _, i := range p.Imports {
+			if !strings.HasPrefix(i, module) || strings.HasPrefix(i, module+"internal/") {
+				continue
+			}
+			i = strings.TrimPrefix(i, module)
+			if il, ok := level[i]; ok && il >= l {
+				t.Errorf("%s imports %s: imports point down only, so that each layer can be tested and trusted without those above", name, i)
+			}
+			for _, r := range recording {
+				if name == r && reading[i] {
+					t.Errorf("%s imports %s: the recording path never imports the reading path", name, i)
+				}
+			}
+		}
+	}
+}
