@@ -1,0 +1,110 @@
+package shmring
+
+import "encoding/binary"
+
+// Control words. Each setter needs Acquire first and gives ErrNotAcquired, ErrSuperseded, *ViolationError or an I/O error.
+
+// RequestSync asks for a sync point in the next natural collection. It is answered when Status.SyncDone ≥ ticket.
+func (r *Ring) RequestSync() (ticket uint64, err error) { return r.raise(OffSyncWanted) }
+
+// RequestRedefine asks for META and all definitions again and a sync point in the next collection (Status.RedefineDone ≥ ticket).
+func (r *Ring) RequestRedefine() (ticket uint64, err error) { return r.raise(OffRedefine) }
+
+// RequestEmergency asks for a sync point now (Status.EmergencyDone ≥ ticket).
+func (r *Ring) RequestEmergency(m Method) (ticket uint64, err error) {
+	if err := r.set32(OffEmergencyMethod, uint32(m)); err != nil { // before the counter that makes it count
+		return 0, err
+	}
+	return r.raise(OffEmergency)
+}
+
+// SetDepth sets the depth of recording from the next pause on (trace.Depth…).
+func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, depth) }
+
+// SetInterval sets the mean interval of sampling in bytes; 0 samples every allocation.
+func (r *Ring) SetInterval(bytes uint64) error { return r.set64(OffIntervalWanted, bytes+1) }
+
+// SetPause stops recording, or lets it go on.
+func (r *Ring) SetPause(on bool) error {
+	if on {
+		return r.set32(OffPause, 1)
+	}
+	return r.set32(OffPause, 0)
+}
+
+// Detach asks the probe to stop. It answers by an END block and StateDetached.
+func (r *Ring) Detach() error { return r.set32(OffDetach, 1) }
+
+// Beat tells the probe that somebody reads. Wait does it too; call it at least every 2 s when busy elsewhere.
+func (r *Ring) Beat() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.owned(); err != nil {
+		return err
+	}
+	return r.beat()
+}
+
+func (r *Ring) beat() error {
+	now := Monotonic()
+	if err := r.put64(OffAgentHeartbeat, now); err != nil {
+		return err
+	}
+	r.beatAt = now
+	return nil
+}
+
+// raise adds one to a counter. Counters are relative: whatever an agent before left there is the base.
+func (r *Ring) raise(off int) (uint64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.owned(); err != nil {
+		return 0, err
+	}
+	var b [8]byte
+	if err := readFull(r.f, b[:], int64(off)); err != nil {
+		return 0, r.quarantine(0, "control word", err)
+	}
+	v := binary.LittleEndian.Uint64(b[:]) + 1
+	return v, r.put64(off, v)
+}
+
+func (r *Ring) set32(off int, v uint32) error {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], v)
+	return r.set(off, b[:])
+}
+
+func (r *Ring) set64(off int, v uint64) error {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	return r.set(off, b[:])
+}
+
+func (r *Ring) set(off int, b []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.owned(); err != nil {
+		return err
+	}
+	return r.put(off, b)
+}
+
+func (r *Ring) put64(off int, v uint64) error {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	return r.put(off, b[:])
+}
+
+// put writes one word of the agent, in one pwrite of its aligned bytes. A truncated file is not made longer again by it.
+func (r *Ring) put(off int, b []byte) error {
+	size, err := r.f.Size()
+	if err != nil {
+		return err
+	}
+	if uint64(size) < HeaderSize+r.capacity {
+		return r.quarantine(0, "size", errShort)
+	}
+	_, err = r.f.WriteAt(b, int64(off))
+	return err
+}

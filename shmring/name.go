@@ -1,0 +1,52 @@
+package shmring
+
+import (
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// FileName gives the name of the ring of a process: pid in its own namespace, start ticks. Part of the format.
+func FileName(pid uint32, startTicks uint64) string {
+	return "heapcam-" + strconv.FormatUint(uint64(pid), 10) + "-" + strconv.FormatUint(startTicks, 10) + ".ring"
+}
+
+// ParseName is the inverse of FileName; the last element of a path will do.
+func ParseName(path string) (pid uint32, startTicks uint64, ok bool) {
+	s, ok := strings.CutPrefix(filepath.Base(path), "heapcam-")
+	if !ok {
+		return 0, 0, false
+	}
+	if s, ok = strings.CutSuffix(s, ".ring"); !ok {
+		return 0, 0, false
+	}
+	a, b, ok := strings.Cut(s, "-")
+	if !ok {
+		return 0, 0, false
+	}
+	p, err1 := strconv.ParseUint(a, 10, 32)
+	t, err2 := strconv.ParseUint(b, 10, 64)
+	if err1 != nil || err2 != nil || FileName(uint32(p), t) != "heapcam-"+s+".ring" { // "007" is not a pid
+		return 0, 0, false
+	}
+	return uint32(p), t, true
+}
+
+// Scan gives the paths of what is named like a ring in a folder, sorted. Whether they are rings, Open tells. A folder that does not
+// exist has none.
+func Scan(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	var paths []string
+	for _, e := range entries {
+		if _, _, ok := ParseName(e.Name()); ok && e.Type().IsRegular() {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	sort.Strings(paths)
+	return paths, err
+}

@@ -1,0 +1,182 @@
+package shmring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// identity is what a Ring keeps of where it was opened.
+type identity struct {
+	dev, ino uint64
+	dir      int    // O_PATH of the folder, -1: none (memfd)
+	name     string // within dir
+}
+
+// Open opens the ring at a path of the agent's own namespace. The last element may not be a symbolic link.
+// Errors: ErrNotReady, *NotRingError, *TooNewError, *OwnerError, I/O errors (fs.ErrNotExist, fs.ErrPermission).
+func Open(path string, opt Options) (*Ring, error) {
+	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	return openAt(dir, filepath.Base(path), path, opt)
+}
+
+// OpenIn opens the ring at a path as the process pid sees it (its mount namespace and root). Links on the way are followed within that
+// root only. Errors as Open.
+func OpenIn(pid int, path string, opt Options) (*Ring, error) {
+	rootPath := "/proc/" + strconv.Itoa(pid) + "/root"
+	root, err := unix.Open(rootPath, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: rootPath, Err: err}
+	}
+	defer unix.Close(root)
+	shown := rootPath + filepath.Clean("/"+path)
+	dir, err := openInRoot(root, filepath.Dir(filepath.Clean("/"+path)))
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Dir(shown), Err: err}
+	}
+	return openAt(dir, filepath.Base(path), shown, opt)
+}
+
+// OpenFD opens the memfd ring that is descriptor fd of the process pid. Errors as Open.
+func OpenFD(pid, fd int, opt Options) (*Ring, error) {
+	path := fmt.Sprintf("/proc/%d/fd/%d", pid, fd)
+	p, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0) // follows: it is a magic link
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return openPath(p, path, identity{dir: -1}, opt)
+}
+
+// openInRoot opens the folder dir (absolute, clean) below root. Without openat2 (Linux < 5.6, or a seccomp filter) no link is followed.
+func openInRoot(root int, dir string) (int, error) {
+	rel := strings.TrimPrefix(dir, "/")
+	if rel == "" {
+		rel = "."
+	}
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	fd, err := unix.Openat2(root, rel, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		return fd, err
+	}
+	if fd, err = unix.Openat(root, ".", flags, 0); err != nil {
+		return -1, err
+	}
+	for _, name := range strings.Split(rel, "/") {
+		next, err := unix.Openat(fd, name, flags|unix.O_NOFOLLOW, 0)
+		unix.Close(fd)
+		if err != nil {
+			return -1, err
+		}
+		fd = next
+	}
+	return fd, nil
+}
+
+// openAt opens name in dir; it takes dir over.
+func openAt(dir int, name, path string, opt Options) (*Ring, error) {
+	p, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		unix.Close(dir)
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	r, err := openPath(p, path, identity{dir: dir, name: name}, opt)
+	if err != nil {
+		unix.Close(dir)
+		return nil, err
+	}
+	return r, nil
+}
+
+// openPath looks at what p (O_PATH; taken over) is before it opens it: opening a fifo or a device has effects of its own.
+func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
+	defer unix.Close(p)
+	var st unix.Stat_t
+	if err := unix.Fstat(p, &st); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, &NotRingError{path, "not a regular file"}
+	}
+	if opt.CheckOwner && int(st.Uid) != opt.UID {
+		return nil, &OwnerError{path, int(st.Uid), opt.UID}
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(p), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOATIME, 0)
+	if errors.Is(err, unix.EPERM) { // O_NOATIME is for the owner
+		fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(p), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := &osFile{os.NewFile(uintptr(fd), path)}
+	r, err := newRing(path, f, opt)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	id.dev, id.ino = uint64(st.Dev), st.Ino
+	r.id = id
+	return r, nil
+}
+
+func (id *identity) close() {
+	if id.name != "" {
+		unix.Close(id.dir)
+		id.name = ""
+	}
+}
+
+// Unlink removes the ring's file, if its name still is this ring. Call it before Close, when a ring whose JVM is gone or whose probe is
+// detached has been drained and persisted. A memfd needs none.
+func (r *Ring) Unlink() error {
+	if r.id.name == "" {
+		return nil
+	}
+	var st unix.Stat_t
+	err := unix.Fstatat(r.id.dir, r.id.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) || err == nil && (uint64(st.Dev) != r.id.dev || st.Ino != r.id.ino) {
+		return nil
+	}
+	if err == nil {
+		err = unix.Unlinkat(r.id.dir, r.id.name, 0)
+	}
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return &os.PathError{Op: "unlink", Path: r.path, Err: err}
+	}
+	return nil
+}
+
+type osFile struct{ *os.File }
+
+func (f *osFile) Size() (int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// Lock takes the file's flock. It goes with the descriptor: a killed agent leaves none.
+func (f *osFile) Lock() (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Monotonic gives CLOCK_MONOTONIC in ns, the clock of heartbeats.
+func Monotonic() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0
+	}
+	return uint64(ts.Nano())
+}

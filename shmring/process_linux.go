@@ -1,0 +1,118 @@
+package shmring
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// process says whether the producer is there: a process with the header's start ticks, and, if it is silent and we may look, one that
+// still has the ring mapped (an exec keeps pid and start time).
+func (r *Ring) process(s Status, silent bool) Life {
+	pid := r.opt.HostPID
+	if pid == 0 {
+		var ok bool
+		if pid, ok = FindProcess(s.PID, s.StartTicks, s.PIDNS); !ok {
+			return Gone
+		}
+	} else if ticks, zombie, err := startTicks(pid); err == nil && (ticks != s.StartTicks || zombie) || errors.Is(err, fs.ErrNotExist) {
+		return Gone
+	}
+	if silent && r.id.ino != 0 {
+		if mapped, err := maps(pid, r.id.dev, r.id.ino); err == nil && !mapped {
+			return Gone
+		}
+	}
+	return Alive
+}
+
+// FindProcess gives the pid, in the agent's namespace, of the process that calls itself pid in the namespace pidns (an inode; 0: not
+// known) and started at ticks. Two JVMs in two namespaces may share pid, and even start time: then the namespace decides, where we may
+// look at it.
+func FindProcess(pid uint32, ticks, pidns uint64) (hostPID int, ok bool) {
+	match := func(host int) bool {
+		t, zombie, err := startTicks(host)
+		if err != nil || t != ticks || zombie || lastNSPid(host) != int(pid) {
+			return false
+		}
+		if pidns == 0 {
+			return true
+		}
+		var st unix.Stat_t
+		if unix.Stat(fmt.Sprintf("/proc/%d/ns/pid", host), &st) != nil {
+			return true // not allowed to look
+		}
+		return st.Ino == pidns
+	}
+	if match(int(pid)) { // same namespace, mostly
+		return int(pid), true
+	}
+	d, err := os.Open("/proc")
+	if err != nil {
+		return 0, false
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, n := range names {
+		if host, err := strconv.Atoi(n); err == nil && match(host) {
+			return host, true
+		}
+	}
+	return 0, false
+}
+
+// startTicks gives field 22 of /proc/PID/stat, and whether the process is a zombie (dead, not yet waited for).
+func startTicks(pid int) (ticks uint64, zombie bool, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		if errors.Is(err, unix.ESRCH) {
+			err = fs.ErrNotExist
+		}
+		return 0, false, err
+	}
+	i := bytes.LastIndexByte(b, ')') // the name before it may hold anything
+	if i < 0 {
+		return 0, false, errors.New("shmring: /proc/PID/stat without a name")
+	}
+	f := bytes.Fields(b[i+1:])
+	if len(f) < 20 {
+		return 0, false, errors.New("shmring: /proc/PID/stat is short")
+	}
+	ticks, err = strconv.ParseUint(string(f[19]), 10, 64)
+	return ticks, f[0][0] == 'Z' || f[0][0] == 'X', err
+}
+
+// lastNSPid gives the pid of a process in its own namespace, 0 if it is not there.
+func lastNSPid(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			f := strings.Fields(v)
+			if len(f) == 0 {
+				return 0
+			}
+			n, _ := strconv.Atoi(f[len(f)-1])
+			return n
+		}
+	}
+	return pid // Linux before 4.1
+}
+
+// maps says whether /proc/PID/maps has the file.
+func maps(pid int, dev, ino uint64) (bool, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return false, err
+	}
+	want := fmt.Sprintf(" %02x:%02x %d ", unix.Major(dev), unix.Minor(dev), ino)
+	return bytes.Contains(b, []byte(want)), nil
+}

@@ -1,0 +1,79 @@
+package shmring
+
+import (
+	"context"
+	"time"
+)
+
+// Bounds of Wait's polling: quick while data flows, at rest ten looks a second (each is two or three preads).
+const (
+	pollMin   = time.Millisecond
+	pollMax   = 100 * time.Millisecond
+	beatEvery = uint64(time.Second)
+	lookEvery = 500 * time.Millisecond // for a producer that died
+)
+
+// Wait returns nil as soon as committed data lies behind the cursor. It keeps the agent's heartbeat going. When nothing is left to read
+// and nothing will come it gives ErrEnded or ErrGone; it does so in that order: all that was committed is read first. Other errors: the
+// context's, and those of Read.
+func (r *Ring) Wait(ctx context.Context) error {
+	poll := pollMin
+	var timer *time.Timer
+	var lastLook time.Time
+	for {
+		// State and life before head: what they tell of was committed before.
+		s, err := r.Status()
+		if err != nil {
+			return err
+		}
+		life := Alive
+		if s.State.Ended() {
+			life = Ended
+		} else if now := time.Now(); now.Sub(lastLook) >= lookEvery {
+			lastLook = now
+			life = r.alive(s)
+		}
+		n, err := r.waitStep()
+		switch {
+		case err != nil:
+			return err
+		case n > 0:
+			return nil
+		case life == Ended:
+			return ErrEnded
+		case life == Gone:
+			return ErrGone
+		}
+		if timer == nil {
+			timer = time.NewTimer(poll)
+			defer timer.Stop()
+		} else {
+			timer.Reset(poll)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		poll = min(poll*2, pollMax)
+	}
+}
+
+// waitStep beats if it is time and gives the backlog.
+func (r *Ring) waitStep() (uint64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.owned(); err != nil {
+		return 0, err
+	}
+	if Monotonic()-r.beatAt >= beatEvery {
+		if err := r.beat(); err != nil {
+			return 0, err
+		}
+	}
+	head, err := r.stableHead()
+	if err != nil {
+		return 0, err
+	}
+	return head - r.cursor, nil
+}
