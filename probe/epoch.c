@@ -390,7 +390,13 @@ static void give_up(struct enc *e) {
 static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth) {
     uint64_t begin = now_ns();
     uint8_t *at = block_begin(e, HC_KIND_SYNC), *from = at;
-    if (depth != HC_DEPTH_SAMPLES) list_all(e, with_eden);
+    if (depth != HC_DEPTH_SAMPLES) {
+        list_all(e, with_eden);
+    } else {
+        put8(e, HC_EV_TOTAL);
+        put_u(e, 0);
+        put_u(e, 0);
+    }
     put_spaces(e);
     samples_live(e);
     put8(e, HC_EV_SYNCPOINT);

@@ -65,6 +65,7 @@ static int64_t off_ms_bottom = -1, off_ms_top = -1, off_ms_end = -1;
 static int64_t off_gc_young = -1, off_gc_old = -1, off_dn_eden = -1, off_dn_from = -1, off_dn_to = -1, off_tg_space = -1;
 static int64_t off_cs_bottom = -1, off_cs_top = -1, off_cs_end = -1;
 static int64_t off_hrm = -1, off_hrm_regions = -1, off_tab_base = -1, off_tab_len = -1, off_hr_type = -1, off_type_tag = -1;
+static int64_t off_tlab_desired = -1;
 static int64_t off_f_name = -1, off_f_addr = -1;
 static char *st_lab_reserve, *st_prefetch, *st_mirror, *st_nkbase, *st_nkshift, *st_cldhead, *st_threads, *st_perf, *st_perf_top;
 static char *ps_young_gen, *ps_old_gen, *g_young, *g_old;
@@ -141,6 +142,7 @@ static struct wanted fields[] = {
     {"Thread", "_tlab", &vm.thread_tlab, MUST},
     {"ThreadLocalAllocBuffer", "_top", &vm.tlab_top, MUST},
     {"ThreadLocalAllocBuffer", "_end", &vm.tlab_end, MUST},
+    {"ThreadLocalAllocBuffer", "_desired_size", &off_tlab_desired, MUST},
     {"ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", &st_prefetch, MUST},
     {"PerfMemory", "_start", &st_perf, MUST},
     {"PerfMemory", "_top", &st_perf_top, MUST},
@@ -323,6 +325,10 @@ bool vm_load(void *addr, bool allow_untested, char why[HC_MAX_REASON]) {
     vm.align = al ? (uint64_t)rd32(al) : 8;
     if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1)) return fail(why, "ObjectAlignmentInBytes makes no sense");
     if (!load_heap(why)) return false;
+    // While allocation is sampled, _end is where the next sample is due; the buffer's real end is _allocation_end, which no table names.
+    // It lies between _end and _desired_size; any other distance is a layout that nobody has looked at.
+    if (off_tlab_desired != vm.tlab_end + 16) return fail(why, "the layout of ThreadLocalAllocBuffer is not the known one");
+    vm.tlab_end += 8;
     vm.cld_head = (char **)st_cldhead;
     vm.narrow_klass_base = (char **)st_nkbase;
     vm.narrow_klass_shift = (int *)st_nkshift;
