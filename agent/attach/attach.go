@@ -39,8 +39,9 @@ var (
 	ErrNotJVM = errors.New("not a HotSpot JVM")
 	// ErrPermission says that the JVM belongs to another user and we lack the rights.
 	ErrPermission = errors.New("not permitted: the JVM runs as another user")
-	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or SIGQUIT is not caught (-Xrs).
-	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism or -Xrs)")
+	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT and does not
+	// listen either. (With -Xrs it does not catch it, but listens from its start.)
+	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism)")
 	// ErrTimeout says that the JVM did not answer in time: it is stopped, or busy.
 	ErrTimeout = errors.New("the JVM did not answer in time")
 	// ErrProtocol says that the answer was none of the protocol.

@@ -240,9 +240,9 @@ func forbidden(pid int) bool {
 	disabled := false
 	for _, o := range options {
 		switch o {
-		case "-XX:+DisableAttachMechanism", "-Xrs", "-XX:+ReduceSignalUsage":
+		case "-XX:+DisableAttachMechanism":
 			disabled = true
-		case "-XX:-DisableAttachMechanism", "-XX:-ReduceSignalUsage":
+		case "-XX:-DisableAttachMechanism":
 			disabled = false
 		}
 	}

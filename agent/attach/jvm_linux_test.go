@@ -1,0 +1,278 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const sleeper = `public class Sleeper { public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); } }`
+
+// java gives a launcher of that major, or skips.
+func java(t *testing.T, major string) string {
+	m, _ := filepath.Glob("/usr/lib/jvm/*-" + major + "-*/bin/java")
+	if len(m) == 0 {
+		t.Skipf("not run: JDK %s", major)
+	}
+	return m[0]
+}
+
+// compiled gives a folder with Sleeper.class that any JVM here can run.
+func compiled(t *testing.T) string {
+	dir := t.TempDir()
+	os.Chmod(dir, 0o755)
+	os.Chmod(filepath.Dir(dir), 0o755) // another user runs it
+	src := filepath.Join(dir, "Sleeper.java")
+	if err := os.WriteFile(src, []byte(sleeper), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	javac := filepath.Join(filepath.Dir(java(t, "17")), "javac")
+	if out, err := exec.Command(javac, "-d", dir, src).CombinedOutput(); err != nil {
+		t.Skipf("not run: javac: %v %s", err, out)
+	}
+	return dir
+}
+
+// launch starts a command and waits until it says "up".
+func launch(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	b := make([]byte, 2)
+	if _, err := out.Read(b); err != nil || string(b) != "up" {
+		cmd.Process.Kill()
+		cmd.Wait()
+		t.Fatalf("%v did not come up: %v %s", cmd.Args, err, stderr.String())
+	}
+	go func() { // a thread dump must not block it
+		b := make([]byte, 4096)
+		for {
+			if _, err := out.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	return cmd
+}
+
+func TestJVM(t *testing.T) {
+	dir := compiled(t)
+	for _, major := range []string{"17", "25"} {
+		t.Run(major, func(t *testing.T) {
+			cmd := exec.Command(java(t, major), "-Xshare:auto", "-XX:+UseSerialGC", "-Dheapcam.test="+major, "-cp", dir, "Sleeper")
+			cmd.Dir = dir
+			launch(t, cmd)
+			pid := cmd.Process.Pid
+			ctx := context.Background()
+
+			text, err := Command(ctx, pid, "properties")
+			if err != nil || !strings.Contains(text, "heapcam.test="+major) {
+				t.Fatalf("properties: %v, %.200q", err, text)
+			}
+			if text, err = Command(ctx, pid, "jcmd", "VM.version"); err != nil || !strings.Contains(text, "JDK "+major) {
+				t.Errorf("jcmd VM.version: %v, %q", err, text)
+			}
+			var bad *CommandError
+			if _, err = Command(ctx, pid, "nonsense"); !errors.As(err, &bad) || bad.Status == 0 {
+				t.Errorf("unknown command: %v", err)
+			}
+			var load *LoadError
+			if err = Load(ctx, pid, "/nonexistent/lib.so", ""); !errors.As(err, &load) || !strings.Contains(load.Text, "/nonexistent/lib.so") {
+				t.Errorf("missing library: %v", err)
+			}
+			left, _ := filepath.Glob(filepath.Join(dir, ".attach_pid*"))
+			if left2, _ := filepath.Glob(fmt.Sprintf("/tmp/.attach_pid%d", pid)); len(left)+len(left2) != 0 {
+				t.Errorf("trigger left: %v %v", left, left2)
+			}
+		})
+	}
+}
+
+// TestAgentReturns loads a library whose Agent_OnAttach returns what its options say.
+func TestAgentReturns(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("not run: no C compiler")
+	}
+	dir := compiled(t)
+	src, lib := filepath.Join(dir, "a.c"), filepath.Join(dir, "liba.so")
+	code := "#include <stdlib.h>\nint Agent_OnAttach(void *vm, char *o, void *r) { return atoi(o); }\n"
+	if err := os.WriteFile(src, []byte(code), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", lib, src).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, major := range []string{"17", "25"} {
+		t.Run(major, func(t *testing.T) {
+			cmd := launch(t, exec.Command(java(t, major), "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
+			if err := Load(context.Background(), cmd.Process.Pid, lib, "0"); err != nil {
+				t.Error(err)
+			}
+			var ret *ReturnError
+			if err := Load(context.Background(), cmd.Process.Pid, lib, "42"); !errors.As(err, &ret) || ret.Code != 42 {
+				t.Errorf("got %v, want return code 42", err)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	dir := compiled(t)
+	ctx := context.Background()
+	if err := Load(ctx, 1<<22+5, "/x", ""); !errors.Is(err, ErrNoProcess) {
+		t.Errorf("no process: %v", err)
+	}
+	if err := Load(ctx, -1, "/x", ""); !errors.Is(err, ErrNoProcess) {
+		t.Errorf("pid -1: %v", err)
+	}
+	sleep := exec.Command("sleep", "600")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sleep.Process.Kill(); sleep.Wait() })
+	if err := Load(ctx, sleep.Process.Pid, "/x", ""); !errors.Is(err, ErrNotJVM) {
+		t.Errorf("sleep: %v", err)
+	}
+	if sleep.Process.Signal(syscall.Signal(0)) != nil {
+		t.Error("sleep was killed")
+	}
+	off := launch(t, exec.Command(java(t, "17"), "-XX:+DisableAttachMechanism", "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
+	if err := Load(ctx, off.Process.Pid, "/x", ""); !errors.Is(err, ErrDisabled) {
+		t.Errorf("disabled: %v", err)
+	}
+	// -Xrs does not catch SIGQUIT, but listens from the start: must work, and without the signal that would kill it.
+	rs := launch(t, exec.Command(java(t, "17"), "-Xrs", "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
+	if tg, err := look(rs.Process.Pid); err != nil || tg.quit {
+		t.Errorf("-Xrs: %+v, %v", tg, err)
+	}
+	if _, err := Command(ctx, rs.Process.Pid, "properties"); err != nil {
+		t.Errorf("-Xrs: %v", err)
+	}
+	// A stopped JVM does not answer.
+	cmd := launch(t, exec.Command(java(t, "17"), "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
+	cmd.Process.Signal(syscall.SIGSTOP)
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if err := Load(short, cmd.Process.Pid, "/x", ""); !errors.Is(err, ErrTimeout) {
+		t.Errorf("stopped: %v", err)
+	}
+	cmd.Process.Signal(syscall.SIGCONT)
+	if _, err := Command(ctx, cmd.Process.Pid, "properties"); err != nil {
+		t.Errorf("after SIGCONT: %v", err)
+	}
+}
+
+// TestOtherUser: root may attach to a JVM of anybody; somebody else may not.
+func TestOtherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not run: needs root")
+	}
+	dir := compiled(t)
+	cmd := exec.Command(java(t, "17"), "-XX:+UseSerialGC", "-cp", dir, "Sleeper")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	launch(t, cmd)
+	// As yet another user, by this same test binary.
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "attach.test")
+	b, err := os.ReadFile(self)
+	if err == nil {
+		err = os.WriteFile(bin, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command(bin, "-test.run=^TestHelper$")
+	other.Dir = "/"
+	other.Env = append(os.Environ(), fmt.Sprintf("ATTACH_TO=%d", cmd.Process.Pid))
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	if out, err := other.CombinedOutput(); err != nil {
+		t.Errorf("as another user: %v %s", err, out)
+	}
+	if _, err := Command(context.Background(), cmd.Process.Pid, "properties"); err != nil {
+		t.Errorf("as root: %v", err)
+	}
+}
+
+func TestHelper(t *testing.T) {
+	var pid int
+	if _, err := fmt.Sscan(os.Getenv("ATTACH_TO"), &pid); err != nil {
+		t.Skip("only as a process of TestOtherUser")
+	}
+	if _, err := Command(context.Background(), pid, "properties"); !errors.Is(err, ErrPermission) {
+		t.Errorf("got %v, want ErrPermission", err)
+	}
+}
+
+// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user namespace.
+func TestNamespaces(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not run: needs root")
+	}
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip("not run: unshare")
+	}
+	dir := compiled(t)
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"mount and pid", []string{"--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}},
+		{"user", []string{"--user", "--map-users=0,100000,65536", "--map-groups=0,100000,65536", "--setuid=0", "--setgid=0", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := exec.Command("unshare", append(c.args, "true")...).Run(); err != nil {
+				t.Skipf("not run: unshare %v: %v", c.args, err)
+			}
+			j := java(t, "17")
+			// Its /tmp hides the classes: they come by another way.
+			script := fmt.Sprintf("mkdir -p /tmp/x 2>/dev/null; mount --bind %s /mnt && mount -t tmpfs tmpfs /tmp && cd / && exec %s -XX:+UseSerialGC -cp /mnt Sleeper", dir, j)
+			cmd := launch(t, exec.Command("unshare", append(c.args, "sh", "-c", script)...))
+			pid := child(t, cmd.Process.Pid)
+			tg, err := look(pid)
+			if err != nil || tg.nspid == pid {
+				t.Fatalf("look: %+v, %v", tg, err)
+			}
+			text, err := Command(context.Background(), pid, "properties")
+			if err != nil || !strings.Contains(text, "java.version=17") {
+				t.Errorf("properties: %v", err)
+			}
+		})
+	}
+}
+
+func child(t *testing.T, pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	var c int
+	if err == nil {
+		_, err = fmt.Sscan(string(b), &c)
+	}
+	if err != nil {
+		out, err := exec.Command("pgrep", "-P", fmt.Sprint(pid)).Output()
+		if err == nil {
+			_, err = fmt.Sscan(string(out), &c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
