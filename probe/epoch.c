@@ -248,7 +248,10 @@ static bool fates(struct enc *e, int kind, int depth) {
     if (!is_g1()) {
         if (S[3].bottom != L[3].bottom || S[3].top < L[3].top || F[3].top < S[3].top) violation("old space shrank", S[3].top);
         if (walk_births(&w, L[3].top, S[3].top, false, true) != S[3].top) violation("a class word in old space is unknown", L[3].top);
-        if (evac && walk_births(&w, F[1].bottom, F[1].top, true, false) != F[1].top) violation("a class word in survivor space is unknown", F[1].bottom);
+        if (evac) {
+            uint64_t at_stop = walk_births(&w, F[1].bottom, F[1].top, true, false);
+            if (at_stop != F[1].top) violation("a class word in survivor space is unknown", at_stop);
+        }
         uint64_t stop = walk_births(&w, S[3].top, F[3].top, false, false);
         F[3].top = stop; // the rest was granted in this pause and has no header yet
     } else {
@@ -297,9 +300,14 @@ static void list_all(struct enc *e, bool with_eden) {
     uint64_t n = 0, b = 0;
     eden_known = is_g1() ? 0 : F[0].bottom;
     if (!is_g1()) {
-        if (with_eden) eden_known = walk_list(&w, F[0].bottom, F[0].top, &n, &b);
-        if (walk_list(&w, F[1].bottom, F[1].top, &n, &b) != F[1].top) violation("a class word in survivor space is unknown", F[1].bottom);
-        F[3].top = walk_list(&w, F[3].bottom, F[3].top, &n, &b);
+        if (with_eden) {
+            uint64_t stop = walk_list(&w, F[0].bottom, F[0].top, &n, &b);
+            if (!e->over) eden_known = stop;
+        }
+        if (walk_list(&w, F[1].bottom, F[1].top, &n, &b) != F[1].top && !e->over)
+            violation("a class word in survivor space is unknown", F[1].bottom);
+        uint64_t stop = walk_list(&w, F[3].bottom, F[3].top, &n, &b);
+        if (!e->over) F[3].top = stop;
     } else {
         for (uint32_t i = 0; i < nF; i++) {
             if (F[i].kind == HC_SPACE_HUMONGOUS) {
