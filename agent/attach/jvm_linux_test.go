@@ -51,7 +51,11 @@ func launch(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		os.Remove(fmt.Sprintf("/tmp/.java_pid%d", cmd.Process.Pid)) // a killed JVM leaves it
+	})
 	b := make([]byte, 2)
 	if _, err := out.Read(b); err != nil || string(b) != "up" {
 		cmd.Process.Kill()
@@ -222,57 +226,43 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user namespace.
+// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user namespace too.
 func TestNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: needs root")
 	}
-	if _, err := exec.LookPath("unshare"); err != nil {
-		t.Skip("not run: unshare")
-	}
 	dir := compiled(t)
 	for _, c := range []struct {
 		name string
-		args []string
+		attr syscall.SysProcAttr
 	}{
-		{"mount and pid", []string{"--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}},
-		{"user", []string{"--user", "--map-users=0,100000,65536", "--map-groups=0,100000,65536", "--setuid=0", "--setgid=0", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}},
+		{"mount and pid", syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}},
+		{"user", syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100000, Size: 65536}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100000, Size: 65536}},
+			Credential:  &syscall.Credential{},
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := exec.Command("unshare", append(c.args, "true")...).Run(); err != nil {
-				t.Skipf("not run: unshare %v: %v", c.args, err)
+			try := exec.Command("true")
+			try.SysProcAttr = &c.attr
+			if err := try.Run(); err != nil {
+				t.Skipf("not run: namespaces: %v", err)
 			}
-			j := java(t, "17")
 			// Its /tmp hides the classes: they come by another way.
-			script := fmt.Sprintf("mkdir -p /tmp/x 2>/dev/null; mount --bind %s /mnt && mount -t tmpfs tmpfs /tmp && cd / && exec %s -XX:+UseSerialGC -cp /mnt Sleeper", dir, j)
-			cmd := launch(t, exec.Command("unshare", append(c.args, "sh", "-c", script)...))
-			pid := child(t, cmd.Process.Pid)
-			tg, err := look(pid)
-			if err != nil || tg.nspid == pid {
+			script := fmt.Sprintf("mount --bind %s /mnt && mount -t tmpfs tmpfs /tmp && cd / && exec %s -XX:+UseSerialGC -cp /mnt Sleeper", dir, java(t, "17"))
+			cmd := exec.Command("sh", "-c", script)
+			cmd.SysProcAttr = &c.attr
+			launch(t, cmd)
+			tg, err := look(cmd.Process.Pid)
+			if err != nil || tg.nspid != 1 {
 				t.Fatalf("look: %+v, %v", tg, err)
 			}
-			text, err := Command(context.Background(), pid, "properties")
+			text, err := Command(context.Background(), cmd.Process.Pid, "properties")
 			if err != nil || !strings.Contains(text, "java.version=17") {
 				t.Errorf("properties: %v", err)
 			}
 		})
 	}
-}
-
-func child(t *testing.T, pid int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	var c int
-	if err == nil {
-		_, err = fmt.Sscan(string(b), &c)
-	}
-	if err != nil {
-		out, err := exec.Command("pgrep", "-P", fmt.Sprint(pid)).Output()
-		if err == nil {
-			_, err = fmt.Sscan(string(out), &c)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c
 }
