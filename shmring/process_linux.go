@@ -25,7 +25,7 @@ func (r *Ring) process(s Status, silent bool) Life {
 		return Gone
 	}
 	if silent && r.id.ino != 0 {
-		if mapped, err := maps(pid, r.id.dev, r.id.ino); err == nil && !mapped {
+		if mapped, err := maps(pid, r.id.ino, r.id.name); err == nil && !mapped {
 			return Gone
 		}
 	}
@@ -107,12 +107,11 @@ func lastNSPid(pid int) int {
 	return pid // Linux before 4.1
 }
 
-// maps says whether /proc/PID/maps has the file.
-func maps(pid int, dev, ino uint64) (bool, error) {
+// maps says whether /proc/PID/maps has the file. By inode or by name: layered file systems show other inodes there than stat does.
+func maps(pid int, ino uint64, name string) (bool, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return false, err
 	}
-	want := fmt.Sprintf(" %02x:%02x %d ", unix.Major(dev), unix.Minor(dev), ino)
-	return bytes.Contains(b, []byte(want)), nil
+	return bytes.Contains(b, fmt.Appendf(nil, " %d ", ino)) || name != "" && bytes.Contains(b, []byte("/"+name)), nil
 }
