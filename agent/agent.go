@@ -1,0 +1,405 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/heapcam/heapcam/shmring"
+)
+
+const (
+	pollFast  = 20 * time.Millisecond
+	pollSlow  = 500 * time.Millisecond
+	fastPhase = 10 * time.Second
+	// notReadyFor is how long a file named like a ring may stay unfinished before the agent says so.
+	notReadyFor = 10 * time.Second
+	// maxSessions bounds the JVMs that one agent records at a time.
+	maxSessions = 256
+)
+
+// Agent records every JVM whose probe makes a ring in a watched folder.
+type Agent struct {
+	cfg   Config
+	store func(cfg *Config, dir string, who identity) (store, error) // errOtherSession: not this session's folder
+
+	mu       sync.Mutex
+	sessions map[string]*entry // by path of the ring
+	over     []Status          // of sessions that have ended, oldest first, at most maxOver
+	watch    []string
+	closed   bool
+
+	wg      sync.WaitGroup
+	rescan  chan struct{}
+	changed chan struct{} // closed and made anew when a session begins or ends
+}
+
+const maxOver = 1024
+
+type entry struct {
+	s      *session
+	since  time.Time
+	bad    error // opened in vain for good; never tried again
+	warned bool
+	cancel context.CancelFunc
+}
+
+// New checks cfg and makes an agent; it does nothing before Run.
+func New(cfg Config) (*Agent, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	out, err := filepath.Abs(cfg.Out)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Out = out
+	if err := os.MkdirAll(cfg.Out, 0o700); err != nil {
+		return nil, fmt.Errorf("folder for recordings: %w", err)
+	}
+	if err := writable(cfg.Out); err != nil {
+		return nil, fmt.Errorf("folder for recordings: %w", err)
+	}
+	return &Agent{
+		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, watch: slices.Clone(cfg.Watch),
+		rescan: make(chan struct{}, 1), changed: make(chan struct{}),
+	}, nil
+}
+
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".heapcam-write-*")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// Out gives the folder that holds the ring folders, as an absolute path.
+func (a *Agent) Out() string { return a.cfg.Out }
+
+// Watch adds a folder in which rings may appear.
+func (a *Agent) Watch(dir string) {
+	a.mu.Lock()
+	if !slices.Contains(a.watch, dir) {
+		a.watch = append(a.watch, dir)
+	}
+	a.mu.Unlock()
+	a.Rescan()
+}
+
+// Rescan makes Run look at the watched folders now.
+func (a *Agent) Rescan() {
+	select {
+	case a.rescan <- struct{}{}:
+	default:
+	}
+}
+
+// Run watches and records until ctx is done; then sessions stop where they stand, so that another agent may go on, and their goroutines
+// end. It returns nil then.
+func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer a.wg.Wait()
+	defer cancel()
+	w, err := fsnotify.NewWatcher()
+	if err != nil { // out of inotify instances: polling does
+		a.cfg.Log.Warn().Err(err).Msg("no file notification: polling")
+		w = &fsnotify.Watcher{}
+	} else {
+		defer w.Close()
+	}
+	watched := map[string]bool{}
+	start := time.Now()
+	for {
+		a.mu.Lock()
+		dirs := slices.Clone(a.watch)
+		a.mu.Unlock()
+		for _, d := range dirs {
+			if w.Events != nil && !watched[d] && w.Add(d) == nil {
+				watched[d] = true
+			}
+		}
+		again := a.scan(ctx, dirs)
+		poll := a.cfg.Poll
+		if poll == 0 {
+			if poll = pollSlow; again || time.Since(start) < fastPhase {
+				poll = pollFast
+			}
+		}
+		timer := time.NewTimer(poll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-a.rescan:
+		case <-w.Events:
+		case <-w.Errors:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// scan opens what is new in dirs and says whether something there is not ready yet.
+func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
+	seen := map[string]bool{}
+	for _, d := range dirs {
+		paths, err := shmring.Scan(d)
+		if err != nil {
+			a.cfg.Log.Warn().Err(err).Str("dir", d).Msg("can not look for rings")
+			continue
+		}
+		for _, p := range paths {
+			seen[p] = true
+			again = a.try(ctx, p) || again
+		}
+	}
+	a.mu.Lock()
+	for p, e := range a.sessions {
+		if e.s == nil && !seen[p] {
+			delete(a.sessions, p)
+		}
+	}
+	a.mu.Unlock()
+	return again
+}
+
+func (a *Agent) try(ctx context.Context, path string) (again bool) {
+	a.mu.Lock()
+	e := a.sessions[path]
+	if e == nil {
+		e = &entry{since: time.Now()}
+		a.sessions[path] = e
+	}
+	busy := e.s != nil || e.bad != nil || a.closed
+	n := 0
+	for _, o := range a.sessions {
+		if o.s != nil {
+			n++
+		}
+	}
+	a.mu.Unlock()
+	if busy {
+		return false
+	}
+	if a.cfg.Accept != nil && !a.cfg.Accept(path) {
+		return false
+	}
+	if n >= maxSessions {
+		e.warn(a, path, fmt.Errorf("%d JVMs are being recorded already: not recording more", n))
+		return true
+	}
+	s, err := a.open(path)
+	switch {
+	case errors.Is(err, shmring.ErrNotReady):
+		if time.Since(e.since) > notReadyFor {
+			e.warn(a, path, err)
+		}
+		return time.Since(e.since) < notReadyFor
+	case errors.Is(err, shmring.ErrBusy):
+		e.warn(a, path, err)
+		return false
+	case errors.Is(err, os.ErrNotExist):
+		return false
+	case err != nil:
+		var store *StoreError
+		if errors.As(err, &store) { // the disk may come back
+			e.warn(a, path, err)
+			return false
+		}
+		a.mu.Lock()
+		e.bad = err
+		a.mu.Unlock()
+		e.warn(a, path, err)
+		return false
+	}
+	sctx, cancel := context.WithCancel(ctx)
+	a.mu.Lock()
+	e.s, e.cancel = s, cancel
+	a.wg.Add(1)
+	a.signal()
+	a.mu.Unlock()
+	go func() {
+		defer a.wg.Done()
+		defer cancel()
+		a.runSession(sctx, path, s)
+	}()
+	return false
+}
+
+func (e *entry) warn(a *Agent, path string, err error) {
+	if !e.warned {
+		e.warned = true
+		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("not recording")
+	}
+}
+
+func (a *Agent) runSession(ctx context.Context, path string, s *session) {
+	s.log.Info().Str("dir", s.status.Dir).Msg("recording")
+	err := s.guarded(ctx)
+	stopped := err != nil && ctx.Err() != nil
+	var bad *shmring.ViolationError
+	switch {
+	case stopped:
+		s.set(func(st *Status) { st.Phase = Stopped })
+	case errors.As(err, &bad):
+		s.set(func(st *Status) { st.Phase, st.Reason = Quarantined, err.Error() })
+		s.log.Error().Err(err).Msg("the ring broke the contract and is not read any further")
+	case err != nil:
+		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
+		s.log.Error().Err(err).Msg("recording stopped")
+	default:
+		st := s.snapshot()
+		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
+	}
+	if cerr := s.st.Close(); cerr != nil {
+		s.log.Error().Err(cerr).Msg("closing the recording")
+	}
+	if err == nil { // drained: the file is memory that nobody needs any more
+		if uerr := s.ring.Unlink(); uerr != nil {
+			s.log.Warn().Err(uerr).Msg("removing the drained ring")
+		}
+	}
+	s.ring.Close()
+	a.mu.Lock()
+	a.over = append(a.over, s.snapshot())
+	if len(a.over) > maxOver {
+		a.over = slices.Delete(a.over, 0, len(a.over)-maxOver)
+	}
+	if err == nil || stopped {
+		delete(a.sessions, path)
+	} else {
+		a.sessions[path].s, a.sessions[path].bad = nil, err
+	}
+	a.signal()
+	a.mu.Unlock()
+}
+
+// guarded is the last line of defence for the other JVMs: a mistake of ours that a producer can trigger must not end the agent.
+func (s *session) guarded(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error while reading %s: %v", s.ring.Path(), r)
+		}
+	}()
+	return s.record(ctx)
+}
+
+// signal wakes those who wait for a change; a.mu is held.
+func (a *Agent) signal() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// Status gives the sessions, running ones first, by name.
+func (a *Agent) Status() []Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []Status
+	for _, e := range a.sessions {
+		if e.s != nil {
+			out = append(out, e.s.snapshot())
+		}
+	}
+	slices.SortFunc(out, func(x, y Status) int { return strings.Compare(x.ID, y.ID) })
+	return append(out, a.over...)
+}
+
+// Detach asks the probe of the session whose ID is id, or all for "", to stop. It returns how many were asked.
+func (a *Agent) Detach(id string) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	var errs []error
+	for _, e := range a.sessions {
+		if e.s == nil || id != "" && e.s.status.ID != id {
+			continue
+		}
+		if err := e.s.ring.Detach(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		n++
+	}
+	return n, errors.Join(errs...)
+}
+
+// Drain waits until no session runs whose JVM has gone or whose probe has ended, and every ring in the watched folders has been looked
+// at: what was committed before the call is in the store then. Sessions of living JVMs are not waited for. Run must be running.
+func (a *Agent) Drain(ctx context.Context) error {
+	for {
+		a.Rescan()
+		a.mu.Lock()
+		dirs, changed := slices.Clone(a.watch), a.changed
+		var rings []*shmring.Ring
+		known := map[string]bool{}
+		for p, e := range a.sessions {
+			known[p] = e.s != nil || e.bad != nil || e.warned
+			if e.s != nil {
+				rings = append(rings, e.s.ring)
+			}
+		}
+		a.mu.Unlock()
+		busy := false
+		for _, d := range dirs {
+			paths, _ := shmring.Scan(d)
+			for _, p := range paths {
+				if !known[p] && (a.cfg.Accept == nil || a.cfg.Accept(p)) {
+					busy = true
+				}
+			}
+		}
+		for _, r := range rings {
+			if life, err := r.Alive(); err == nil && (life == shmring.Ended || life == shmring.Gone) {
+				busy = true
+			}
+		}
+		if !busy {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-time.After(pollFast):
+		}
+	}
+}
+
+// Idle waits until no session runs.
+func (a *Agent) Idle(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		n, changed := 0, a.changed
+		for _, e := range a.sessions {
+			if e.s != nil {
+				n++
+			}
+		}
+		a.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// Changed gives a channel that is closed when a session begins or ends.
+func (a *Agent) Changed() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changed
+}

@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Config says how to record. See Defaults for what zero values mean.
+type Config struct {
+	// Out is the folder that holds one ring folder per JVM; made if missing (mode 0700). Required.
+	Out string
+	// Watch names the folders in which probes create their rings. One that does not exist is waited for.
+	Watch []string
+	// MaxTraceSize is M of package ringstore, bytes per JVM; 0: 1 GiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
+	MaxTraceSize int64
+	Deviation    float64
+	// Compression is none or full; "": full.
+	Compression string
+	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
+	Emergency string
+	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
+	MaxRing uint64
+	// Poll is how often watched folders are looked at without being told; 0: 20 ms for the first seconds, then 500 ms.
+	Poll time.Duration
+	// Accept, if set, is asked about each ring before it is acquired; false leaves it alone.
+	Accept func(path string) bool
+	// Log takes what an operator should know. The zero value is silent.
+	Log zerolog.Logger
+}
+
+// Defaults of Config.
+const (
+	DefaultMaxTraceSize = 1 << 30
+	DefaultDeviation    = 0.25
+	defaultMaxRing      = 256 << 20
+)
+
+// fill fills in defaults and validates.
+func (c *Config) fill() error {
+	if c.Out == "" {
+		return errors.New("agent: no folder for recordings")
+	}
+	if c.MaxTraceSize == 0 {
+		c.MaxTraceSize = DefaultMaxTraceSize
+	}
+	if c.Deviation == 0 {
+		c.Deviation = DefaultDeviation
+	}
+	if c.Deviation < 0 || c.Deviation > 0.5 {
+		return fmt.Errorf("agent: deviation %v is not in (0, 0.5]", c.Deviation)
+	}
+	if c.MaxTraceSize < 0 {
+		return fmt.Errorf("agent: negative max trace size %d", c.MaxTraceSize)
+	}
+	switch c.Compression {
+	case "":
+		c.Compression = "full"
+	case "none", "full":
+	default:
+		return fmt.Errorf("agent: compression %q is neither none nor full", c.Compression)
+	}
+	switch c.Emergency {
+	case "":
+		c.Emergency = "walk"
+	case "walk", "gc", "off":
+	default:
+		return fmt.Errorf("agent: emergency %q is neither walk, gc nor off", c.Emergency)
+	}
+	if c.MaxRing == 0 {
+		c.MaxRing = defaultMaxRing
+	}
+	return nil
+}
+
+// DepthNames are the depths by their names on the command line and in the probe's options.
+var DepthNames = map[string]uint64{"samples": trace.DepthSamples, "survivors": trace.DepthSurvivors, "full": trace.DepthFull}
+
+// DepthName gives the name of a depth, or "unknown".
+func DepthName(d uint64) string {
+	for n, v := range DepthNames {
+		if v == d {
+			return n
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// StoreError says that the recording's folder can not be used now.
+type StoreError struct {
+	Dir string
+	Err error
+}
+
+func (e *StoreError) Error() string { return fmt.Sprintf("recording %s: %v", e.Dir, e.Err) }
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// open makes a session of the ring at path.
+func (a *Agent) open(path string) (*session, error) {
+	ring, err := shmring.Open(path, shmring.Options{MaxCapacity: a.cfg.MaxRing})
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.newSession(ring)
+	if err != nil {
+		ring.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
+	h, err := ring.Status()
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := ring.Acquire()
+	if err != nil {
+		return nil, err
+	}
+	pid, name := int(h.PID), ""
+	if host, ok := shmring.FindProcess(h.PID, h.StartTicks, h.PIDNS); ok {
+		pid, name = host, ProcessName(host)
+	}
+	if name == "" {
+		name = "jvm"
+	}
+	id := FolderName(name, pid, h.StartTicks)
+	st, dir, err := a.openStore(id, identity{
+		Session: h.Session, Name: name, PID: pid, NSPID: h.PID, StartTicks: h.StartTicks, VM: h.JVM, Probe: h.Probe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		cfg: &a.cfg, ring: ring, st: st, plan: newPlan(a.cfg.Emergency), live: newLive(), defs: newDefs(),
+		skipTo: st.LastSource(), ringLoss: h,
+	}
+	s.begun = s.skipTo > 0
+	s.await = !fresh
+	if fresh {
+		s.ringLoss.EpochsDropped, s.ringLoss.SamplesDropped = 0, 0
+	}
+	s.status = Status{
+		ID: filepath.Base(dir), Name: name, PID: pid, StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe,
+		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
+	}
+	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	return s, nil
+}
+
+// openStore opens the ring folder of one session: that of the same session goes on, that of another one is left alone.
+func (a *Agent) openStore(id string, who identity) (store, string, error) {
+	for _, try := range []string{id, id + "-" + shortSession(who.Session)} {
+		dir := filepath.Join(a.cfg.Out, try)
+		st, err := a.store(&a.cfg, dir, who)
+		if errors.Is(err, errOtherSession) {
+			continue
+		}
+		if err != nil {
+			return nil, "", &StoreError{dir, err}
+		}
+		return st, dir, nil
+	}
+	return nil, "", &StoreError{filepath.Join(a.cfg.Out, id), errOtherSession}
+}
+
+var errOtherSession = errors.New("the folder holds another recording")
+
+func shortSession(s string) string {
+	if len(s) > 8 {
+		return s[:8]
+	}
+	return s
+}
+
+// FolderName gives the name of a recording: the program's name, the pid, and when the process started in clock ticks since boot.
+func FolderName(name string, pid int, ticks uint64) string {
+	return cleanName(name) + "-" + strconv.Itoa(pid) + "-" + strconv.FormatUint(ticks, 10)
+}
+
+// maxName bounds the name within a folder's name.
+const maxName = 48
+
+// cleanName keeps what is safe in a file name on every platform.
+func cleanName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '.', r == '$':
+			return r
+		}
+		return '_'
+	}, s)
+	s = strings.TrimLeft(s, ".")
+	if len(s) > maxName {
+		s = s[len(s)-maxName:]
+	}
+	if s == "" {
+		return "jvm"
+	}
+	return s
+}
+
+// mainName finds in the arguments of a java command what it runs: the last part of the main class's name, or the jar's without its
+// ending; "" if there is none.
+func mainName(args []string) string {
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "-jar":
+			if i+1 < len(args) {
+				return strings.TrimSuffix(filepath.Base(args[i+1]), ".jar")
+			}
+			return ""
+		case a == "-m" || a == "--module":
+			if i+1 < len(args) {
+				return simpleClass(args[i+1])
+			}
+			return ""
+		case strings.HasPrefix(a, "--module="):
+			return simpleClass(a[len("--module="):])
+		case a == "-cp" || a == "-classpath" || a == "--class-path" || a == "-p" || a == "--module-path" || a == "--upgrade-module-path" ||
+			a == "--add-modules" || a == "--limit-modules" || a == "--add-reads" || a == "--add-exports" || a == "--add-opens" ||
+			a == "--patch-module" || a == "--source" || a == "--enable-native-access" || a == "--describe-module" || a == "-d":
+			i++
+		case strings.HasPrefix(a, "-") || strings.HasPrefix(a, "@"):
+		default:
+			return simpleClass(a)
+		}
+	}
+	return ""
+}
+
+func simpleClass(s string) string {
+	if strings.HasSuffix(s, ".java") {
+		return strings.TrimSuffix(filepath.Base(s), ".java")
+	}
+	if i := strings.LastIndexAny(s, "./"); i >= 0 {
+		s = s[i+1:]
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// ask is what the plan wants of the probe.
+type ask int
+
+const (
+	askNothing ask = iota
+	askSync
+	askEmergency
+)
+
+// retryAfter is how many natural collections may pass unanswered before a sync point is asked for again.
+const retryAfter = 3
+
+// plan decides when a sync point is asked for and when a file begins. Natural collections come first; an emergency only when what is
+// left would not hold the next sync point, and no second one before a natural collection has passed.
+type plan struct {
+	method string // walk, gc, off
+
+	want      bool // rotation is wanted
+	need      bool // something was lost: a sync point is wanted, whether or not rotation is
+	asked     bool // the probe was asked
+	since     int  // natural collections since it was asked
+	emergency bool // asked for since the last natural collection
+	syncSize  int64
+	maxEpoch  int64
+	live      uint64 // at the last sync point
+}
+
+func newPlan(method string) *plan { return &plan{method: method, syncSize: 64 << 10} }
+
+// waiting says that the answer to a request is what the session waits for.
+func (p *plan) waiting() bool { return p.emergency && p.asked }
+
+func (p *plan) wanted() bool { return p.want }
+
+// rotate says whether the sync point that has come begins a new file. After a loss it does too: the old file ends where it was whole.
+func (p *plan) rotate() bool { return p.want }
+
+func (p *plan) epoch(size int, natural bool) {
+	p.maxEpoch = max(p.maxEpoch-p.maxEpoch/16, int64(size))
+	if natural {
+		p.since++
+		p.emergency = false
+	}
+}
+
+func (p *plan) stored(int) {}
+
+// synced says that a sync point stands in place.
+func (p *plan) synced(size int) {
+	p.syncSize = int64(size)
+	p.need = false
+	if !p.want {
+		p.asked = false
+	}
+}
+
+// began says that a file has begun.
+func (p *plan) began(size int) {
+	p.syncSize = max(int64(size), 4<<10)
+	p.want, p.need, p.asked, p.since = false, false, false, 0
+}
+
+// failed says that a file could not begin: the sync point was too large for what is left.
+func (p *plan) failed(size int) {
+	p.syncSize = int64(size)
+	p.want, p.asked, p.since = true, false, 0
+}
+
+func (p *plan) lost() { p.need = true }
+
+// reserve is R: the room that the next sync point will need, with the epoch before it.
+func (p *plan) reserve(live uint64) int64 {
+	r := p.syncSize
+	if p.live > 0 && live > p.live {
+		r = int64(float64(r) * min(4, float64(live)/float64(p.live)))
+	}
+	return r + r/8 + p.maxEpoch
+}
+
+// next decides after each batch.
+func (p *plan) next(st storeStats, h shmring.Status) ask {
+	if p.live == 0 || !p.want {
+		p.live = h.LiveBytes
+	}
+	p.want = p.want || st.Rotate
+	if !p.want && !p.need {
+		return askNothing
+	}
+	if !p.asked || p.since >= retryAfter {
+		p.asked, p.since = true, 0
+		return askSync
+	}
+	if p.want && p.method != "off" && !p.emergency && st.Room < p.reserve(h.LiveBytes) {
+		p.emergency = true
+		return askEmergency
+	}
+	return askNothing
+}

@@ -1,0 +1,513 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+const (
+	// readBatch is how much a session takes from the ring at once, bytes; a larger block comes alone.
+	readBatch = 1 << 20
+	// smallBacklog and gather: while less than that is there, a session waits so long for more, since larger frames compress better.
+	// What waits in the ring survives the death of JVM and agent alike.
+	smallBacklog = 64 << 10
+	gather       = 200 * time.Millisecond
+	// maxNotes bounds the notes that are repeated in each file.
+	maxNotes = 32
+	// defsChunk bounds how many definitions go into one DEFS block of the agent.
+	defsChunk = 1 << 14
+	// maxCorrupt is how many undecodable blocks a producer may send before its ring is put into quarantine.
+	maxCorrupt = 16
+)
+
+// session records one JVM. All but status belongs to its goroutine.
+type session struct {
+	cfg  *Config
+	log  zerolog.Logger
+	ring *shmring.Ring
+	st   store
+	plan *plan
+	live *live
+
+	defs  *defs
+	jvm   trace.JVM
+	has   bool // jvm is known
+	notes []trace.Note
+	begun bool // a file is open
+	await bool // reconnected: the definitions have been asked for and not come yet
+
+	pending  []byte // whole blocks that the store has not got yet
+	info     frameInfo
+	skipTo   uint64 // source position up to which the store has everything
+	epochs   uint64 // in pending
+	lost     trace.Gap
+	ringLoss shmring.Status // loss counters as told last
+	ended    bool           // END was seen
+	depth    uint64         // of the last epoch
+	time     uint64         // newest time of the stream
+
+	mu     sync.Mutex // guards status
+	status Status
+}
+
+// record empties the ring until it ends or ctx is done. The error says why reading stopped; nil after an orderly or sudden end of the JVM.
+func (s *session) record(ctx context.Context) error {
+	for {
+		err := s.ring.Wait(ctx)
+		if errors.Is(err, shmring.ErrEnded) || errors.Is(err, shmring.ErrGone) {
+			s.finish(errors.Is(err, shmring.ErrGone))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n, err := s.ring.Backlog(); err == nil && n < smallBacklog && !s.urgent() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(gather):
+			}
+		}
+		if err := s.step(); err != nil {
+			return err
+		}
+	}
+}
+
+// urgent says that somebody waits for what the ring holds.
+func (s *session) urgent() bool {
+	st, err := s.ring.Status()
+	return err != nil || st.State.Ended() || s.plan.waiting()
+}
+
+// step takes one batch through to the store and commits it.
+func (s *session) step() error {
+	batch, err := s.ring.Read(readBatch)
+	if err != nil || len(batch.Data) == 0 {
+		return err
+	}
+	pos := batch.Start
+	for b, err := range trace.Blocks(batch.Data) {
+		if err != nil {
+			return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: "framing", Err: err}
+		}
+		pos += uint64(b.Size())
+		if pos <= s.skipTo { // an agent before had stored it but not committed
+			s.intern(b)
+			continue
+		}
+		s.info.Source = pos
+		if err := s.block(b); err != nil {
+			n := s.count(func(d *Drops) { d.Corrupt++ }).Corrupt
+			s.log.Warn().Err(err).Uint64("pos", pos).Msg("block of the probe can not be read")
+			if n >= maxCorrupt {
+				return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: "too many unreadable blocks", Err: err}
+			}
+		}
+	}
+	s.flush()
+	if err := s.ring.Commit(batch.End); err != nil {
+		return err
+	}
+	return s.look()
+}
+
+// intern takes the definitions of a block that is in the store already.
+func (s *session) intern(b trace.Block) {
+	switch b.Kind {
+	case trace.KindMeta:
+		s.meta(b)
+	case trace.KindDefs:
+		s.defs.add(b)
+	}
+}
+
+func (s *session) block(b trace.Block) error {
+	if b.Version > trace.FormatVersion { // not ours to judge: a newer reader may understand it
+		s.push(b)
+		return nil
+	}
+	switch b.Kind {
+	case trace.KindMeta:
+		return s.meta(b)
+	case trace.KindDefs:
+		out, err := s.defs.add(b)
+		if err != nil {
+			return err
+		}
+		if s.await { // the file may lack what our tables do not know of
+			s.push(b)
+			return nil
+		}
+		s.pushDefs(out)
+		return nil
+	case trace.KindSamples:
+		samples, err := trace.DecodeSamples(b)
+		if err != nil {
+			return err
+		}
+		var need trace.Defs
+		for i := range samples {
+			s.defs.need(&need, samples[i].Frame, samples[i].Thread)
+			s.stamp(samples[i].Time)
+		}
+		s.live.samples(samples)
+		s.pushDefs(need)
+		s.push(b)
+		return nil
+	case trace.KindEpoch:
+		return s.epoch(b)
+	case trace.KindSync:
+		return s.sync(b)
+	case trace.KindEnd:
+		e, err := trace.DecodeEnd(b)
+		if err != nil {
+			return err
+		}
+		s.stamp(e.Time)
+		s.ended = true
+		s.push(b)
+		return nil
+	case trace.KindGap:
+		g, err := trace.DecodeGap(b)
+		if err != nil {
+			return err
+		}
+		s.stamp(g.Time)
+		s.live.unknown()
+		s.push(b)
+		return nil
+	}
+	s.push(b) // unknown kinds of our version are kept: readers skip and count them
+	return nil
+}
+
+func (s *session) meta(b trace.Block) error {
+	m, err := trace.DecodeMeta(b)
+	if err != nil {
+		return err
+	}
+	if m.HasJVM {
+		s.jvm, s.has = m.JVM, true
+		s.depth = m.JVM.Depth
+		s.await = false
+		s.live.jvm(&m.JVM)
+		s.set(func(st *Status) {
+			st.VM, st.Probe, st.Interval, st.Depth = m.JVM.VM, m.JVM.Probe, m.JVM.Interval, DepthName(m.JVM.Depth)
+		})
+	}
+	for _, n := range m.Notes {
+		s.log.Info().Str("note", n.Text).Msg("the probe says")
+	}
+	known := len(s.notes)
+	for _, n := range m.Notes {
+		if len(s.notes) < maxNotes && !s.noted(n) {
+			s.notes = append(s.notes, n)
+		}
+	}
+	switch {
+	case !s.begun && s.has:
+		s.begin(nil) // the tape begins now: what comes before the first listing is samples and pauses, and an exit before any collection leaves them
+	case s.begun && len(s.notes) > known:
+		s.push(trace.EncodeMeta(trace.Meta{Notes: s.notes[known:]}))
+	}
+	return nil
+}
+
+func (s *session) noted(n trace.Note) bool {
+	for _, o := range s.notes {
+		if o == n {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) epoch(b trace.Block) error {
+	e, err := trace.DecodeEpoch(b)
+	if err != nil {
+		return err
+	}
+	p := &e.Pause
+	s.depth = p.Depth
+	s.stamp(p.Start + p.Dur)
+	if s.info.FirstGC == 0 {
+		s.info.FirstGC = p.GC
+	}
+	s.info.LastGC = p.GC
+	s.tellLoss()
+	s.push(b)
+	s.epochs++
+	s.live.epoch(e)
+	s.plan.epoch(b.Size(), p.Kind != trace.PauseWalk)
+	s.set(func(st *Status) {
+		st.Collections++
+		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
+	})
+	if p.Depth == trace.DepthSamples && s.plan.wanted() { // nothing is listed at this depth: a file may begin anywhere
+		s.flush()
+		s.begin(nil)
+	}
+	return nil
+}
+
+func (s *session) sync(b trace.Block) error {
+	y, err := trace.DecodeSync(b)
+	if err != nil {
+		return err
+	}
+	s.stamp(y.Time)
+	s.set(func(st *Status) { st.SyncPoints++ })
+	s.live.sync(y)
+	if !s.has { // reconnected, and the definitions are not here yet: such a listing can stand in the old file only
+		s.push(b)
+		return nil
+	}
+	if s.plan.rotate() {
+		before := s.info.Source
+		s.info.Source = before - uint64(b.Size())
+		s.flush()
+		s.info.Source, s.info.FirstGC, s.info.LastGC = before, y.GC, y.GC
+		s.begin(&syncBlock{b, y})
+		return nil
+	}
+	s.pushDefs(s.needSync(y))
+	s.push(b)
+	s.plan.synced(b.Size())
+	return nil
+}
+
+type syncBlock struct {
+	b trace.Block
+	y *trace.Sync
+}
+
+func (s *session) needSync(y *trace.Sync) trace.Defs {
+	var need trace.Defs
+	for i := range y.Samples {
+		s.defs.need(&need, y.Samples[i].Frame, y.Samples[i].Thread)
+	}
+	return need
+}
+
+// begin starts a new file with META, DEFS and, unless nil, the sync point.
+func (s *session) begin(y *syncBlock) {
+	s.defs.newFile()
+	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.jvm, HasJVM: true, Notes: s.notes}))
+	head = appendDefs(head, s.defs.all())
+	if y != nil {
+		head = appendDefs(head, s.needSync(y.y))
+		head = trace.AppendBlock(head, y.b)
+	}
+	err := s.st.Rotate(head, s.info)
+	if err != nil {
+		s.refused(err, 0)
+		s.defs.newFile() // whatever file is open, nothing is known of what it has
+		if y != nil {
+			s.plan.failed(len(head))
+		}
+		return
+	}
+	first := !s.begun
+	s.begun = true
+	s.plan.began(len(head))
+	s.clearInfo()
+	if !first {
+		s.set(func(st *Status) { st.Rotations++ })
+	}
+}
+
+// push appends a block to what the next frame will hold.
+func (s *session) push(b trace.Block) { s.pending = trace.AppendBlock(s.pending, b) }
+
+func (s *session) pushDefs(d trace.Defs) { s.pending = appendDefs(s.pending, d) }
+
+// flush gives the store what is pending. What it refuses is lost and counted; the loss stands in a GAP before what it takes next.
+func (s *session) flush() {
+	if len(s.pending) == 0 {
+		return
+	}
+	out := s.pending
+	if s.lost.Reason != 0 { // what was lost may have held definitions
+		out = append(appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.lost)), s.defs.all()), out...)
+	}
+	var err error
+	if s.begun {
+		err = s.st.Append(out, s.info)
+	} else {
+		err = errNoFile
+	}
+	if err != nil {
+		s.refused(err, s.epochs)
+		s.defs.newFile()
+	} else {
+		s.lost = trace.Gap{}
+		s.plan.stored(len(out))
+	}
+	s.pending = s.pending[:0]
+	if cap(s.pending) > 8*readBatch { // a rare large sync point must not hold its memory for ever
+		s.pending = nil
+	}
+	s.epochs = 0
+	s.clearInfo()
+}
+
+var errNoFile = errors.New("no file has begun: the probe has not introduced its JVM yet")
+
+func (s *session) clearInfo() {
+	s.info.FirstGC, s.info.LastGC, s.info.T0, s.info.T1 = 0, 0, 0, 0
+}
+
+// refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
+func (s *session) refused(err error, epochs uint64) {
+	if s.lost.Reason == 0 {
+		s.log.Warn().Err(err).Msg("the store refused a write: epochs are dropped until a sync point fits")
+	}
+	s.lost.Reason = trace.GapStore
+	s.lost.Epochs += epochs
+	s.lost.Time = s.time
+	s.live.unknown()
+	s.plan.lost()
+	s.count(func(d *Drops) { d.StoreEpochs += epochs })
+	s.set(func(st *Status) { st.StoreError = err.Error() })
+}
+
+// tellLoss writes a GAP when the ring's counters of loss have grown since it looked last.
+func (s *session) tellLoss() {
+	st, err := s.ring.Status()
+	if err != nil {
+		return
+	}
+	if n := st.EpochsDropped - s.ringLoss.EpochsDropped; n != 0 && n < 1<<40 {
+		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: n, Time: s.time}))
+		s.count(func(d *Drops) { d.RingEpochs += n })
+		s.live.unknown()
+	}
+	if n := st.SamplesDropped - s.ringLoss.SamplesDropped; n != 0 && n < 1<<40 {
+		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapSamples, Samples: n, Time: s.time}))
+		s.count(func(d *Drops) { d.Samples += n })
+	}
+	s.ringLoss = st
+}
+
+func (s *session) stamp(t uint64) {
+	if s.info.T0 == 0 || t < s.info.T0 {
+		s.info.T0 = t
+	}
+	s.info.T1 = max(s.info.T1, t)
+	s.time = max(s.time, t)
+}
+
+// look compares what the store holds with what it may hold, and asks the probe for what is needed.
+func (s *session) look() error {
+	h, err := s.ring.Status()
+	if err != nil {
+		return err
+	}
+	stats := s.st.Stats()
+	switch s.plan.next(stats, h) {
+	case askSync:
+		_, err = s.ring.RequestSync()
+	case askEmergency:
+		m := shmring.MethodWalk
+		if s.cfg.Emergency == "gc" {
+			m = shmring.MethodGC
+		}
+		_, err = s.ring.RequestEmergency(m)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
+	s.show(h, stats)
+	return nil
+}
+
+func (s *session) show(h shmring.Status, stats storeStats) {
+	phase := Recording
+	switch h.State {
+	case shmring.StatePaused:
+		phase = Paused
+	case shmring.StateRefused:
+		phase = Refused
+	case shmring.StateGaveUp:
+		phase = GaveUp
+	case shmring.StateDetached, shmring.StateGoodbye:
+		phase = EndedPhase
+	}
+	q := s.live.quality()
+	s.set(func(st *Status) {
+		st.Phase, st.Reason = phase, ""
+		if phase == Refused || phase == GaveUp {
+			st.Reason = h.Reason
+		}
+		if st.VM == "" {
+			st.VM = h.JVM
+		}
+		st.Samples, st.LiveBytes, st.Backlog = h.Samples, h.LiveBytes, h.Backlog()
+		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
+		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.defs.dropped
+		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
+		st.Quality = q
+	})
+}
+
+// finish tells how the JVM went. gone: without goodbye.
+func (s *session) finish(gone bool) {
+	h, err := s.ring.Status()
+	if err == nil {
+		s.tellLoss()
+		s.flush()
+		s.show(h, s.st.Stats())
+	}
+	if gone {
+		s.set(func(st *Status) { st.Phase = GonePhase })
+	}
+}
+
+func (s *session) set(f func(*Status)) {
+	s.mu.Lock()
+	f(&s.status)
+	s.mu.Unlock()
+}
+
+func (s *session) count(f func(*Drops)) Drops {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.status.Dropped)
+	return s.status.Dropped
+}
+
+func (s *session) snapshot() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.status
+	return st
+}
+
+// appendDefs appends d as DEFS blocks of bounded size.
+func appendDefs(dst []byte, d trace.Defs) []byte {
+	for !empty(d) {
+		var c trace.Defs
+		c.Loaders, d.Loaders = cut(d.Loaders)
+		c.Types, d.Types = cut(d.Types)
+		c.Methods, d.Methods = cut(d.Methods)
+		c.Threads, d.Threads = cut(d.Threads)
+		if len(d.Methods) == 0 { // a frame's method stands before it
+			c.Frames, d.Frames = cut(d.Frames)
+		}
+		dst = trace.AppendBlock(dst, trace.EncodeDefs(c))
+	}
+	return dst
+}
+
+func cut[T any](s []T) (head, rest []T) {
+	n := min(len(s), defsChunk)
+	return s[:n], s[n:]
+}

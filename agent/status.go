@@ -1,0 +1,81 @@
+package agent
+
+import "time"
+
+// Phase says where a session stands.
+type Phase string
+
+// Phases.
+const (
+	Recording   Phase = "recording"
+	Paused      Phase = "paused"
+	Silent      Phase = "silent"      // the JVM is stopped or starved
+	Refused     Phase = "refused"     // the probe does not record this JVM; see Reason
+	EndedPhase  Phase = "ended"       // in order: exit or detachment
+	GonePhase   Phase = "killed"      // the JVM went without goodbye
+	GaveUp      Phase = "gave up"     // the probe detached itself; see Reason
+	Quarantined Phase = "quarantined" // the producer broke the contract; see Reason
+	Stopped     Phase = "stopped"     // the agent stopped reading
+)
+
+// Over says that nothing more will come.
+func (p Phase) Over() bool {
+	return p != Recording && p != Paused && p != Silent
+}
+
+// Status is what an agent knows of one session. Sizes are bytes, times ns, counts since the session began.
+type Status struct {
+	ID         string    `json:"id"` // name of the ring folder
+	Name       string    `json:"name"`
+	PID        int       `json:"pid"` // in the agent's namespace where known, else as the JVM sees it
+	StartTicks uint64    `json:"start_ticks"`
+	Session    string    `json:"session"`
+	VM         string    `json:"vm"`
+	Probe      string    `json:"probe"`
+	Phase      Phase     `json:"phase"`
+	Reason     string    `json:"reason,omitempty"`
+	Dir        string    `json:"dir"`
+	Since      time.Time `json:"since"`
+
+	Depth        string `json:"depth"`
+	Interval     uint64 `json:"sampling_bytes"`
+	Collections  uint64 `json:"collections"` // recorded
+	LastGC       uint64 `json:"last_gc"`
+	SyncPoints   uint64 `json:"sync_points"`
+	Samples      uint64 `json:"samples"`
+	LiveBytes    uint64 `json:"live_bytes"`
+	Rotations    uint64 `json:"rotations"`
+	TraceBytes   int64  `json:"trace_bytes"` // on disk
+	Files        int    `json:"files"`
+	RingBytes    uint64 `json:"ring_bytes"` // memory taken by the shared ring
+	Backlog      uint64 `json:"backlog_bytes"`
+	ProbeNS      uint64 `json:"probe_ns"`
+	PauseNS      uint64 `json:"pause_ns"`
+	SampleNS     uint64 `json:"sample_ns"`
+	Dropped      Drops  `json:"dropped"`
+	StoreError   string `json:"store_error,omitempty"` // the last refusal of the store
+	GuaranteeMet bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
+
+	// Quality of the last collection, in bytes and objects; nil while unknown.
+	Quality *Quality `json:"quality,omitempty"`
+}
+
+// Drops counts what was lost, by cause.
+type Drops struct {
+	RingEpochs   uint64 `json:"ring_epochs"`   // the shared ring was full
+	StoreEpochs  uint64 `json:"store_epochs"`  // the store refused
+	FailedEpochs uint64 `json:"failed_epochs"` // fates dropped by a check or the guard
+	Samples      uint64 `json:"samples"`
+	Definitions  uint64 `json:"definitions"` // beyond the bound of a table
+	Corrupt      uint64 `json:"corrupt"`     // blocks that could not be decoded
+}
+
+// Quality says of how much of the live heap the allocation site is known (package quality).
+type Quality struct {
+	GC         uint64 `json:"gc"`
+	Objects    uint64 `json:"objects"`
+	Bytes      uint64 `json:"bytes"`
+	Exact      uint64 `json:"exact_bytes"`
+	BeforeTape uint64 `json:"before_tape_bytes"`
+	Unknown    uint64 `json:"unknown_bytes"`
+}
