@@ -1,0 +1,82 @@
+package jvms
+
+import (
+	"fmt"
+	"os/user"
+	"strconv"
+)
+
+// Problem is why a JVM can not be recorded, for programs; part of what doctor prints as JSON.
+type Problem string
+
+// Problems.
+const (
+	OK             Problem = ""
+	BadCollector   Problem = "collector"
+	UntestedMajor  Problem = "untested-jdk"
+	NotHotSpot     Problem = "not-hotspot"
+	NoRights       Problem = "rights"
+	AttachDisabled Problem = "attach-disabled"
+	Musl           Problem = "musl"
+)
+
+// Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has the last word.
+type Verdict struct {
+	Recordable bool     `json:"recordable"`
+	Problem    Problem  `json:"problem,omitempty"`
+	Reason     string   `json:"reason,omitempty"`   // one line
+	Remedy     string   `json:"remedy,omitempty"`   // one line; "": none
+	Warnings   []string `json:"warnings,omitempty"` // what a recording would lack
+}
+
+// testedMajors are those that the probe takes without --allow-untested-jdk.
+var testedMajors = map[int]bool{17: true, 25: true}
+
+// minShm is the smallest default ring in bytes.
+const minShm = 4 << 20
+
+// Doctor judges one JVM of List.
+func Doctor(j JVM) Verdict {
+	no := func(p Problem, remedy, format string, args ...any) Verdict {
+		return Verdict{Problem: p, Reason: fmt.Sprintf(format, args...), Remedy: remedy}
+	}
+	switch {
+	case !j.readable:
+		return no(NoRights, "run heapcam as root or as that user", "it runs as user %s and we may not look into it", userName(j.UID))
+	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
+		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC", "collector %s can not be recorded", j.Collector)
+	case j.musl:
+		return no(Musl, "use a JDK that is built against glibc", "it runs on musl libc, the probe needs glibc")
+	case j.Major != 0 && !testedMajors[j.Major]:
+		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first", "JDK %d is untested", j.Major)
+	case j.AttachDisabled:
+		return no(AttachDisabled, "start it under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+	}
+	v := Verdict{Recordable: true}
+	if !j.PerfData {
+		v.Warnings = append(v.Warnings, "it keeps no PerfData (-XX:-UsePerfData): kinds of pauses can not be told apart")
+	}
+	if j.Collector == "" {
+		v.Warnings = append(v.Warnings, "its collector is not known from outside")
+	}
+	if j.Major == 0 {
+		v.Warnings = append(v.Warnings, "its version is not known from outside")
+	}
+	if j.Container {
+		v.Warnings = append(v.Warnings, "it lives in a container: the probe is copied into its file system")
+		if j.noexec {
+			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe can not be loaded from there")
+		}
+	}
+	if j.shmFree >= 0 && j.shmFree < minShm {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, lost when JVM and heapcam both die", j.shmFree>>10))
+	}
+	return v
+}
+
+func userName(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(uid)
+}

@@ -1,0 +1,236 @@
+// Package jvms finds the JVMs of this host and says from outside which of them can be recorded.
+//
+// Terms. A JVM is a process that maps libjvm. Its *id* is pid and start time, in a short form that is never reused while the host is
+// up. *PerfData* is the file of counters that HotSpot shares (/tmp/hsperfdata_<user>/<pid>, both as the JVM sees them).
+//
+// Invariants:
+//
+//  1. Everything under /proc/PID and every byte of PerfData was written by the JVM's user, who may be anyone: files are opened without
+//     following links or blocking, read up to a limit, their owner compared, each offset checked; texts are stripped of control
+//     characters. Otherwise listing as root would show, or follow, what they like.
+//  2. Looking changes nothing: no signal, no attach, no file.
+//  3. A process that goes away while it is looked at is left out; it is no error.
+//
+// What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On systems other than Linux
+// List finds nothing and says ErrUnsupported.
+package jvms
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// JVM is one JVM as it can be seen from outside. Fields that could not be found out are zero.
+type JVM struct {
+	PID        int    `json:"pid"`         // in our namespace
+	NSPID      int    `json:"nspid"`       // in its own
+	StartTicks uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat
+	ID         string `json:"id"`          // see ID
+	UID        int    `json:"uid"`         // effective, as we count
+	GID        int    `json:"gid"`
+	Name       string `json:"name"` // main class, or file name of the jar
+	VM         string `json:"vm"`   // "OpenJDK 64-Bit Server VM"
+	Version    string `json:"version"`
+	Major      int    `json:"major"`
+	Collector  string `json:"collector"` // Serial, Parallel, G1, Z, Shenandoah, Epsilon; "": not known
+	Home       string `json:"home"`
+	LibJVM     string `json:"libjvm"` // as it sees it
+	PerfData   bool   `json:"perf_data"`
+	Container  bool   `json:"container"` // has a mount namespace of its own
+	Userns     bool   `json:"user_namespace"`
+
+	Args           []string `json:"-"` // the VM's options, those of the environment included; they may hold secrets
+	AttachDisabled bool     `json:"attach_disabled"`
+	Recorded       bool     `json:"recorded"` // maps a shared ring of heapcam
+	musl           bool
+	readable       bool // we may look at its maps, thus attach
+	noexec         bool // its /tmp
+	shmFree        int64
+}
+
+// ID gives the short form of pid and start time that names a JVM everywhere: "4711-k3f9". The second part is base 36.
+func ID(pid int, startTicks uint64) string {
+	return strconv.Itoa(pid) + "-" + strconv.FormatUint(startTicks, 36)
+}
+
+// NotFoundError says that no JVM matches a reference. Process says that there is a process of that pid, but no JVM.
+type NotFoundError struct {
+	Ref     string
+	Process bool
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Process {
+		return fmt.Sprintf("process %s is not a JVM", e.Ref)
+	}
+	return fmt.Sprintf("no JVM %q here", e.Ref)
+}
+
+// AmbiguousError says that several JVMs match a reference.
+type AmbiguousError struct {
+	Ref     string
+	Matches []JVM
+}
+
+func (e *AmbiguousError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q is %d JVMs:", e.Ref, len(e.Matches))
+	for i, j := range e.Matches {
+		if i == 8 {
+			b.WriteString(" …")
+			break
+		}
+		fmt.Fprintf(&b, " %s (%s)", j.ID, j.Name)
+	}
+	return b.String()
+}
+
+// Resolve gives the JVM of this host that ref means: see Find. Errors: *NotFoundError, *AmbiguousError, List's.
+func Resolve(ref string) (JVM, error) {
+	all, err := List()
+	if err != nil {
+		return JVM{}, err
+	}
+	return Find(all, ref)
+}
+
+// Find picks the one JVM of all that ref means: its pid; else its id; else its name, the last part of its name (Main of org.example.Main),
+// or the beginning of its id, whatever gives a match first. Errors: *NotFoundError, *AmbiguousError.
+func Find(all []JVM, ref string) (JVM, error) {
+	base := func(name string) string {
+		name = path.Base(name)
+		if strings.HasSuffix(name, ".jar") {
+			return strings.TrimSuffix(name, ".jar")
+		}
+		return name[strings.LastIndexByte(name, '.')+1:]
+	}
+	for _, match := range []func(JVM) bool{
+		func(j JVM) bool { return strconv.Itoa(j.PID) == ref },
+		func(j JVM) bool { return j.ID == ref },
+		func(j JVM) bool { return j.Name == ref },
+		func(j JVM) bool { return j.Name != "" && base(j.Name) == ref },
+		func(j JVM) bool { return strings.HasPrefix(j.ID, ref) },
+	} {
+		var found []JVM
+		for _, j := range all {
+			if ref != "" && match(j) {
+				found = append(found, j)
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return JVM{}, &AmbiguousError{ref, found}
+		}
+	}
+	pid, err := strconv.Atoi(ref)
+	return JVM{}, &NotFoundError{ref, err == nil && exists(pid)}
+}
+
+// fromPerf fills in what the counters say.
+func (j *JVM) fromPerf(p map[string]string) {
+	j.PerfData = true
+	j.VM = p["java.property.java.vm.name"]
+	j.Version = p["java.property.java.vm.version"]
+	j.Home = p["java.property.java.home"]
+	j.Major = major(p["java.property.java.version"])
+	if j.Major == 0 {
+		j.Major = major(p["java.property.java.vm.specification.version"])
+	}
+	j.Name = commandName(p["sun.rt.javaCommand"])
+	j.Args = append(strings.Fields(p["java.rt.vmFlags"]), strings.Fields(p["java.rt.vmArgs"])...)
+	first, _, _ := strings.Cut(p["sun.gc.collector.0.name"], " ")
+	switch {
+	case first == "" && p["sun.gc.generation.1.name"] == "Heap" && p["sun.gc.generation.0.name"] == "":
+		j.Collector = "Epsilon"
+	case first == "ZGC", first == "Z":
+		j.Collector = "Z"
+	case first == "Serial", first == "Parallel", first == "G1", first == "Shenandoah":
+		j.Collector = first
+	}
+	// JDK 8 to 11 name collectors otherwise; the policy is named alike in all.
+	if j.Collector == "" {
+		j.Collector = map[string]string{"Copy:MSC": "Serial", "ParScav:MSC": "Parallel", "GarbageFirst": "G1", "ParNew:CMS": "CMS"}[p["sun.gc.policy.name"]]
+	}
+}
+
+// fromArgs fills in what is still open from the options.
+func (j *JVM) fromArgs() {
+	for _, o := range j.Args {
+		switch {
+		case o == "-XX:+DisableAttachMechanism":
+			j.AttachDisabled = true
+		case o == "-XX:-DisableAttachMechanism":
+			j.AttachDisabled = false
+		case !j.PerfData && strings.HasPrefix(o, "-XX:+Use") && strings.HasSuffix(o, "GC"):
+			switch g := strings.TrimSuffix(strings.TrimPrefix(o, "-XX:+Use"), "GC"); g {
+			case "Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon":
+				j.Collector = g
+			}
+		}
+	}
+}
+
+// commandName gives the main class or jar of sun.rt.javaCommand, whose rest are the program's arguments: not for other eyes.
+func commandName(cmd string) string {
+	cmd = strings.TrimSpace(cmd)
+	if i := strings.Index(cmd, ".jar "); i >= 0 && !strings.ContainsRune(cmd[:i], ' ') || strings.HasSuffix(cmd, ".jar") && !strings.ContainsRune(cmd, ' ') {
+		first, _, _ := strings.Cut(cmd, " ")
+		return path.Base(first)
+	}
+	first, _, _ := strings.Cut(cmd, " ")
+	if i := strings.LastIndexByte(first, '/'); i >= 0 { // module/class, or a source file
+		first = first[i+1:]
+	}
+	return first
+}
+
+// cmdlineName gives the same from the arguments of the process, and the options before it.
+func cmdlineName(args []string) (name string, options []string) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	for i := 1; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "-jar" || a == "-m" || a == "--module":
+			if i+1 < len(args) {
+				return commandName(args[i+1]), options
+			}
+		case a == "-cp" || a == "-classpath" || a == "--class-path" || a == "-p" || a == "--module-path" || a == "--add-modules" ||
+			a == "--add-opens" || a == "--add-exports" || a == "--add-reads" || a == "--upgrade-module-path" || a == "--source":
+			i++
+		case strings.HasPrefix(a, "-") || strings.HasPrefix(a, "@"):
+			options = append(options, a)
+		default:
+			return commandName(a), options
+		}
+	}
+	return "", options
+}
+
+// major gives 17 for "17.0.15", 8 for "1.8.0_402", 0 for what is none.
+func major(v string) int {
+	v = strings.TrimPrefix(v, "1.")
+	if i := strings.IndexFunc(v, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		v = v[:i]
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n > 999 {
+		return 0
+	}
+	return n
+}
+
+// clean makes a foreign text fit for a terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
+}
