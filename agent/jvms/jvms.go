@@ -143,7 +143,11 @@ func (j *JVM) fromPerf(p map[string]string) {
 	}
 	j.Name = commandName(p["sun.rt.javaCommand"])
 	j.Args = append(strings.Fields(p["java.rt.vmFlags"]), strings.Fields(p["java.rt.vmArgs"])...)
-	first, _, _ := strings.Cut(p["sun.gc.collector.0.name"], " ")
+	name := p["sun.gc.collector.0.name"]
+	if name == "" { // ZGC on 17 has only number 2
+		name = p["sun.gc.collector.2.name"]
+	}
+	first, _, _ := strings.Cut(name, " ")
 	switch {
 	case first == "" && p["sun.gc.generation.1.name"] == "Heap" && p["sun.gc.generation.0.name"] == "":
 		j.Collector = "Epsilon"
@@ -160,13 +164,14 @@ func (j *JVM) fromPerf(p map[string]string) {
 
 // fromArgs fills in what is still open from the options.
 func (j *JVM) fromArgs() {
+	known := j.Collector != ""
 	for _, o := range j.Args {
 		switch {
 		case o == "-XX:+DisableAttachMechanism":
 			j.AttachDisabled = true
 		case o == "-XX:-DisableAttachMechanism":
 			j.AttachDisabled = false
-		case !j.PerfData && strings.HasPrefix(o, "-XX:+Use") && strings.HasSuffix(o, "GC"):
+		case !known && strings.HasPrefix(o, "-XX:+Use") && strings.HasSuffix(o, "GC"):
 			switch g := strings.TrimSuffix(strings.TrimPrefix(o, "-XX:+Use"), "GC"); g {
 			case "Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon":
 				j.Collector = g

@@ -1,0 +1,174 @@
+package jvms
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// perfFile builds PerfData with the given texts.
+func perfFile(order binary.ByteOrder, kv ...string) []byte {
+	b := make([]byte, perfHeader)
+	binary.BigEndian.PutUint32(b, perfMagic)
+	if order == binary.LittleEndian {
+		b[4] = 1
+	}
+	b[5], b[7] = 2, 1
+	order.PutUint32(b[24:], perfHeader)
+	order.PutUint32(b[28:], uint32(len(kv)/2))
+	for i := 0; i < len(kv); i += 2 {
+		name, value := kv[i]+"\x00", kv[i+1]+"\x00"
+		for len(name)%4 != 0 {
+			name += "\x00"
+		}
+		for len(value)%4 != 0 {
+			value += "\x00"
+		}
+		e := make([]byte, perfEntry)
+		order.PutUint32(e, uint32(perfEntry+len(name)+len(value)))
+		order.PutUint32(e[4:], perfEntry)
+		order.PutUint32(e[8:], uint32(len(value)))
+		e[12] = 'B'
+		order.PutUint32(e[16:], uint32(perfEntry+len(name)))
+		b = append(append(append(b, e...), name...), value...)
+	}
+	return b
+}
+
+func TestPerf(t *testing.T) {
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		b := perfFile(order, "sun.rt.javaCommand", "org.x.Main secret", "sun.gc.collector.0.name", "G1 young\x1b[2J", "java.property.java.version", "1.8.0_402")
+		p, err := parsePerf(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var j JVM
+		j.fromPerf(p)
+		if j.Name != "org.x.Main" || j.Collector != "G1" || j.Major != 8 {
+			t.Errorf("%+v", j)
+		}
+		if strings.Contains(p["sun.gc.collector.0.name"], "\x1b") {
+			t.Error("an escape came through")
+		}
+		for n := range b { // cut anywhere: an error or less, never a panic
+			if _, err := parsePerf(b[:n]); err == nil {
+				t.Errorf("cut at %d of %d: no error", n, len(b))
+			}
+		}
+	}
+}
+
+func FuzzPerf(f *testing.F) {
+	f.Add(perfFile(binary.LittleEndian, "a", "b", "sun.gc.collector.0.name", "ZGC x"))
+	f.Add(perfFile(binary.BigEndian, "a", "b"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := parsePerf(b)
+		var pe *PerfError
+		if err != nil && !errors.As(err, &pe) {
+			t.Error(err)
+		}
+		if err == nil {
+			j := JVM{readable: true}
+			j.fromPerf(p)
+			j.fromArgs()
+			Doctor(j)
+			Find([]JVM{j}, "x")
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                      "",
+		"Main":                                  "Main",
+		"org.example.Main --password x":         "org.example.Main",
+		"/opt/my app.jar":                       "my",
+		"/opt/app.jar --x":                      "app.jar",
+		"app.jar":                               "app.jar",
+		"jdk.compiler/com.sun.tools.javac.Main": "com.sun.tools.javac.Main",
+	} {
+		if in == "/opt/my app.jar" {
+			continue // blanks in paths can not be told from arguments
+		}
+		if got := commandName(in); got != want {
+			t.Errorf("commandName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"java -Xmx1g -cp a:b org.x.Main x":     "org.x.Main",
+		"java -jar /opt/app.jar -x":            "app.jar",
+		"java --module-path m -m mod/org.M":    "org.M",
+		"java @args":                           "",
+		"java":                                 "",
+		"java -ea --add-opens a/b=C org.x.M y": "org.x.M",
+	} {
+		if got, _ := cmdlineName(strings.Fields(in)); got != want {
+			t.Errorf("cmdlineName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]int{"17.0.15": 17, "25": 25, "1.8.0_402": 8, "25-ea": 25, "x": 0, "": 0, "99999999999999999999": 0} {
+		if got := major(in); got != want {
+			t.Errorf("major(%q) = %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	all := []JVM{
+		{PID: 12, ID: ID(12, 4000), Name: "org.example.Main"},
+		{PID: 123, ID: ID(123, 4001), Name: "org.other.Main"},
+		{PID: 7, ID: ID(7, 99), Name: "app.jar"},
+		{PID: 8, ID: ID(8, 99), Name: "12"},
+	}
+	for ref, pid := range map[string]int{"12": 12, "123": 123, ID(7, 99): 7, "org.other.Main": 123, "app": 7, "app.jar": 7, "12-": 12} {
+		if j, err := Find(all, ref); err != nil || j.PID != pid {
+			t.Errorf("Find(%q) = %d, %v, want %d", ref, j.PID, err, pid)
+		}
+	}
+	var many *AmbiguousError
+	if _, err := Find(all, "Main"); !errors.As(err, &many) || len(many.Matches) != 2 {
+		t.Errorf("Main: %v", err)
+	}
+	if _, err := Find(all, "1"); !errors.As(err, &many) {
+		t.Errorf("1: %v", err)
+	}
+	var none *NotFoundError
+	for _, ref := range []string{"", "nothing", "-3"} {
+		if _, err := Find(all, ref); !errors.As(err, &none) || none.Process {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	good := JVM{Major: 17, Collector: "G1", PerfData: true, readable: true, shmFree: -1}
+	if v := Doctor(good); !v.Recordable || len(v.Warnings) != 0 {
+		t.Errorf("%+v", v)
+	}
+	for want, change := range map[Problem]func(*JVM){
+		BadCollector:   func(j *JVM) { j.Collector = "Z" },
+		UntestedMajor:  func(j *JVM) { j.Major = 21 },
+		NoRights:       func(j *JVM) { j.readable = false },
+		AttachDisabled: func(j *JVM) { j.Args = []string{"-XX:+DisableAttachMechanism"}; j.fromArgs() },
+		Musl:           func(j *JVM) { j.musl = true },
+	} {
+		j := good
+		change(&j)
+		if v := Doctor(j); v.Recordable || v.Problem != want || v.Reason == "" || v.Remedy == "" {
+			t.Errorf("%s: %+v", want, v)
+		}
+	}
+	for _, change := range []func(*JVM){
+		func(j *JVM) { j.PerfData = false },
+		func(j *JVM) { j.Collector = "" },
+		func(j *JVM) { j.shmFree = 100 },
+		func(j *JVM) { j.Container = true },
+	} {
+		j := good
+		change(&j)
+		if v := Doctor(j); !v.Recordable || len(v.Warnings) != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+}
