@@ -28,12 +28,16 @@ void dest_reset(void) {
     ndest = 0;
 }
 
-static inline uint64_t align_up(uint64_t n) { return (n + vm.align - 1) & ~(vm.align - 1); }
+#define HOT static inline __attribute__((always_inline))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
 
-static inline bool measure(uint64_t a, uint32_t type, int32_t lh, struct obj *o) {
+HOT uint64_t align_up(uint64_t n) { return (n + vm.align - 1) & ~(vm.align - 1); }
+
+HOT bool measure(uint64_t a, uint32_t type, int32_t lh, struct obj *o) {
     o->type = type;
     if (lh > 0) {
-        if (tinfo[type].flags & HC_TF_VARIABLE) {
+        // The slow-path bit is rare (mirrors, finalizable classes): only then look the type up.
+        if (!LIKELY(!(lh & 1)) && tinfo[type].flags & HC_TF_VARIABLE) {
             o->len = rd32((char *)a + rd32(vm.mirror_size_offset));
             o->has_len = true;
             o->bytes = o->len * 8;
@@ -50,7 +54,7 @@ static inline bool measure(uint64_t a, uint32_t type, int32_t lh, struct obj *o)
     return o->len <= 0x7fffffff;
 }
 
-static inline uint64_t word_at(uint64_t a, uint64_t mark) {
+HOT uint64_t word_at(uint64_t a, uint64_t mark) {
     if (vm.compact_headers) {
         if ((mark & 3) == 3) { // forwarded: the class stands in the copy
             uint64_t d = mark & ~7ull;
@@ -59,24 +63,32 @@ static inline uint64_t word_at(uint64_t a, uint64_t mark) {
         }
         return mark >> vm.klass_shift;
     }
-    return vm.compressed_class ? rd32((char *)a + 8) : rd64((char *)a + 8);
+    return LIKELY(vm.compressed_class) ? rd32((char *)a + 8) : rd64((char *)a + 8);
 }
 
-bool obj_at(uint64_t a, uint64_t mark, struct obj *o) {
-    uint64_t word = word_at(a, mark);
-    if (!word) return false;
-    struct centry *c = class_lookup(word);
-    if (!c) c = classes_learn(word);
-    if (!c) return false;
-    uint32_t type = c->type & TYPE_MASK;
+static __attribute__((noinline)) struct centry *unknown_class(uint64_t word) { return word ? classes_learn(word) : NULL; }
+
+static __attribute__((noinline)) bool measure_reused(uint64_t a, struct centry *c, struct obj *o) {
+    uint32_t type = c->type & TYPE_MASK, t = side_get(a);
     int32_t lh = c->lh;
-    o->reused = c->type & (TF_DEAD | TF_REUSED);
-    if (o->reused) {
-        uint32_t t = side_get(a);
-        if (t) type = t, lh = tinfo[t].lh;
-    }
+    if (t) type = t, lh = tinfo[t].lh;
+    o->reused = true;
     return measure(a, type, lh, o);
 }
+
+HOT bool object(uint64_t a, uint64_t mark, struct obj *o) {
+    uint64_t word = word_at(a, mark);
+    struct centry *c = class_lookup(word);
+    if (!LIKELY(c && word)) {
+        c = unknown_class(word);
+        if (!c) return false;
+    }
+    if (!LIKELY(!(c->type & (TF_DEAD | TF_REUSED)))) return measure_reused(a, c, o);
+    o->reused = false;
+    return measure(a, c->type, c->lh, o);
+}
+
+bool obj_at(uint64_t a, uint64_t mark, struct obj *o) { return object(a, mark, o); }
 
 void tlab_holes(void) {
     nholes = 0;
@@ -120,7 +132,7 @@ bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source) {
         }
         uint64_t mark = rd64((void *)a);
         struct obj o;
-        if (!obj_at(a, mark, &o)) violation("a class word in evacuated memory is unknown", a);
+        if (!object(a, mark, &o)) violation("a class word in evacuated memory is unknown", a);
         if ((mark & 3) == 3) {
             uint64_t d = mark & ~7ull;
             if (d == a || mark & 4) {
@@ -147,7 +159,7 @@ bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source) {
                 }
                 dest[dw >> 6] |= 1ull << (dw & 63);
                 ndest++;
-                bool old = is_old(d);
+                bool old = source != SRC_OLD && is_old(d);
                 if (source == SRC_EDEN)
                     census(o.type, old ? 5 : 0, old ? 1 : 0, o.bytes);
                 else if (source == SRC_FROM && old)
@@ -172,12 +184,13 @@ bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source) {
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all) {
     struct enc *e = w->e;
     uint64_t a = lo, skip = 0;
+    const uint64_t base = (uint64_t)vm.heap_base;
     bool open = false;
     while (a < hi) {
         uint64_t mark = rd64((void *)a);
         struct obj o;
-        if (!obj_at(a, mark, &o) || o.bytes > hi - a) break;
-        uint64_t dw = WORD(a);
+        if (!object(a, mark, &o) || o.bytes > hi - a) break;
+        uint64_t dw = (a - base) >> 3;
         uint64_t bit = 1ull << (dw & 63);
         if (!all && dest[dw >> 6] & bit) {
             dest[dw >> 6] &= ~bit;
@@ -210,7 +223,7 @@ uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects
     put_s(e, (int64_t)(WORD(lo) - w->prev_end));
     while (a < hi) {
         struct obj o;
-        if (!obj_at(a, rd64((void *)a), &o) || o.bytes > hi - a) break;
+        if (!object(a, rd64((void *)a), &o) || o.bytes > hi - a) break;
         put_u(e, (uint64_t)o.type - 1 + HC_LIST_TYPE);
         if (o.has_len) put_u(e, o.len);
         a += o.bytes;
@@ -227,7 +240,7 @@ uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects
 void walk_dead(uint64_t lo, uint64_t hi) {
     for (uint64_t a = lo; a < hi;) {
         struct obj o;
-        if (!obj_at(a, rd64((void *)a), &o) || o.bytes > hi - a) return;
+        if (!object(a, rd64((void *)a), &o) || o.bytes > hi - a) return;
         census(o.type, 5, 4, o.bytes);
         a += o.bytes;
     }
@@ -237,7 +250,7 @@ void walk_stale(uint64_t lo, uint64_t hi) {
     for (uint64_t a = lo; a < hi;) {
         struct obj o;
         uint64_t mark = rd64((void *)a);
-        if (!obj_at(a, mark, &o) || o.bytes > hi - a) return;
+        if (!object(a, mark, &o) || o.bytes > hi - a) return;
         if (o.reused) {
             struct centry *c = class_lookup(word_at(a, mark));
             if (c && c->type & TF_DEAD) side_add(a, o.type);
