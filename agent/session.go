@@ -19,7 +19,7 @@ const (
 	// smallBacklog and gather: while less than that is there, a session waits so long for more, since larger frames compress better.
 	// What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
-	gather       = 200 * time.Millisecond
+	gather       = 100 * time.Millisecond
 	// maxNotes bounds the notes that are repeated in each file.
 	maxNotes = 32
 	// defsChunk bounds how many definitions go into one DEFS block of the agent.

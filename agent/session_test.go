@@ -1,0 +1,409 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memStore is a store in memory: one slice of frames a file.
+type memStore struct {
+	mu     sync.Mutex
+	files  [][]byte
+	source uint64
+	limit  int // bytes of a file until rotation is wanted
+	refuse int // the next so many writes are refused
+	closed bool
+}
+
+var errRefused = errors.New("no room")
+
+func (m *memStore) Append(p []byte, f frameInfo) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse > 0 {
+		m.refuse--
+		return errRefused
+	}
+	if len(m.files) == 0 {
+		return errors.New("no file")
+	}
+	last := len(m.files) - 1
+	m.files[last] = append(m.files[last], p...)
+	m.source = f.Source
+	return nil
+}
+
+func (m *memStore) Rotate(p []byte, f frameInfo) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse > 0 {
+		m.refuse--
+		return errRefused
+	}
+	m.files = append(m.files, append([]byte(nil), p...))
+	m.source = f.Source
+	return nil
+}
+
+func (m *memStore) LastSource() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
+func (m *memStore) Close() error       { m.closed = true; return nil }
+func (m *memStore) Stats() storeStats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	if len(m.files) > 0 {
+		n = len(m.files[len(m.files)-1])
+	}
+	return storeStats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit, Room: 1 << 30, Guarantee: true}
+}
+
+type rig struct {
+	t     *testing.T
+	a     *Agent
+	mem   *memStore
+	dir   string
+	stop  func()
+	ended chan struct{}
+}
+
+func newRig(t *testing.T, mem *memStore) *rig {
+	dir := t.TempDir()
+	rings := filepath.Join(dir, "rings")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, mem: mem, dir: rings}
+	r.start(dir)
+	return r
+}
+
+func (r *rig) start(dir string) {
+	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{r.dir}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a.store = func(*Config, string, identity) (store, error) { return r.mem, nil }
+	r.a = a
+	ctx, cancel := context.WithCancel(context.Background())
+	r.ended = make(chan struct{})
+	go func() { defer close(r.ended); a.Run(ctx) }()
+	var once sync.Once
+	ended := r.ended
+	r.stop = func() { once.Do(func() { cancel(); <-ended }) }
+	r.t.Cleanup(r.stop)
+}
+
+func (r *rig) drain() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := r.a.Drain(ctx); err != nil {
+		r.t.Fatalf("drain: %v; %+v", err, r.a.Status())
+	}
+}
+
+// commit writes blocks as a probe does, waiting for room.
+func (r *rig) commit(p *ringtest.Producer, blocks []trace.Block) {
+	r.t.Helper()
+	for i := 0; ; i++ {
+		n := 0
+		for _, b := range blocks {
+			n += b.Size()
+		}
+		if p.Free() >= uint64(n) {
+			if ok, err := p.Commit(blocks...); !ok || err != nil {
+				r.t.Fatal(ok, err)
+			}
+			p.Beat()
+			return
+		}
+		if i > 5000 {
+			r.t.Fatalf("the agent does not read: %+v", r.a.Status())
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// play lets a model run n epochs into the ring, answering requests for sync points, and returns the epochs.
+func (r *rig) play(p *ringtest.Producer, m *tracetest.Model, n int) []*tracetest.Epoch {
+	var eps []*tracetest.Epoch
+	for range n {
+		behind, err := p.Answer(shmring.OffSyncWanted, shmring.OffSyncDone)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		ep := m.Step(behind > 0 || len(eps) == 0)
+		eps = append(eps, ep)
+		r.commit(p, ep.Blocks)
+	}
+	return eps
+}
+
+func TestEveryFileReadsAlone(t *testing.T) {
+	for _, c := range []uint64{trace.CollectorSerial, trace.CollectorG1} {
+		mem := &memStore{limit: 60 << 10}
+		r := newRig(t, mem)
+		p, err := ringtest.Create(r.dir, ringtest.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		m := tracetest.New(tracetest.All(uint64(c), c, trace.DepthSurvivors))
+		// The model may run ahead of the agent's requests; slow it down so that some are answered.
+		var eps []*tracetest.Epoch
+		for range 40 {
+			eps = append(eps, r.play(p, m, 3)...)
+			wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+		}
+		r.commit(p, []trace.Block{m.End()})
+		if err := p.State(shmring.StateGoodbye, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.drain()
+		if !mem.closed || len(mem.files) < 3 {
+			t.Fatalf("closed %v, %d files", mem.closed, len(mem.files))
+		}
+		if left, _ := shmring.Scan(r.dir); len(left) != 0 {
+			t.Errorf("a drained ring was left: %v", left)
+		}
+		byGC := map[uint64]*tracetest.Epoch{}
+		for _, e := range eps {
+			if !e.Dropped {
+				byGC[e.Pause.GC] = e
+			}
+		}
+		checkFiles(t, mem.files, byGC)
+		r.stop()
+		st := r.a.Status()
+		if len(st) != 1 || st[0].Phase != EndedPhase || st[0].Rotations != uint64(len(mem.files)-1) {
+			t.Errorf("status %+v", st)
+		}
+	}
+}
+
+// checkFiles replays each file alone and compares the state after each of its collections with the truth; all epochs must be there once.
+func checkFiles(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
+	t.Helper()
+	seen := map[uint64]int{}
+	states := 0
+	for i, f := range files {
+		rd := tracetest.NewReader()
+		defined := map[uint64]bool{0: true}
+		ids := map[uint64]uint64{}
+		n := 0
+		var at *tracetest.Epoch
+		compare := func() {
+			if at == nil || !rd.Known && at.Synced { // its listing begins the next file
+				return
+			}
+			if rd.Known {
+				states++
+			}
+			if why := rd.Compare(at, ids); why != "" {
+				t.Fatalf("file %d alone, after gc %d: %s", i, at.Pause.GC, why)
+			}
+		}
+		var prev trace.Kind
+		for b, err := range trace.Blocks(f) {
+			if err != nil {
+				t.Fatalf("file %d: %v", i, err)
+			}
+			if n == 0 && b.Kind != trace.KindMeta {
+				t.Errorf("file %d begins with %v", i, b.Kind)
+			}
+			n++
+			switch b.Kind {
+			case trace.KindDefs:
+				d, _ := trace.DecodeDefs(b)
+				for _, fr := range d.Frames {
+					if !defined[fr.Parent] {
+						t.Errorf("file %d: frame %d before its parent %d", i, fr.ID, fr.Parent)
+					}
+					defined[fr.ID] = true
+				}
+			case trace.KindSamples:
+				ss, _ := trace.DecodeSamples(b)
+				for _, x := range ss {
+					if !defined[x.Frame] {
+						t.Errorf("file %d: sample %d with undefined frame %d", i, x.ID, x.Frame)
+					}
+				}
+			case trace.KindSync:
+				y, _ := trace.DecodeSync(b)
+				for _, x := range y.Samples {
+					if !defined[x.Frame] {
+						t.Errorf("file %d: live sample %d with undefined frame %d", i, x.ID, x.Frame)
+					}
+				}
+			case trace.KindGap:
+				compare()
+				at = nil
+			case trace.KindEpoch:
+				compare()
+				e, err := trace.DecodeEpoch(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[e.Pause.GC]++
+				at = byGC[e.Pause.GC]
+				ids = map[uint64]uint64{}
+			}
+			if err := rd.Apply(b); err != nil {
+				t.Fatalf("file %d, %v after %v: %v", i, b.Kind, prev, err)
+			}
+			prev = b.Kind
+		}
+		compare()
+	}
+	for gc := range byGC {
+		if seen[gc] != 1 {
+			t.Errorf("gc %d was recorded %d times", gc, seen[gc])
+		}
+	}
+	if states == 0 {
+		t.Error("no state was ever known")
+	}
+}
+
+func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
+	mem := &memStore{limit: 1 << 30}
+	r := newRig(t, mem)
+	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := tracetest.New(tracetest.Config{Seed: 7})
+	r.play(p, m, 5)
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	mem.mu.Lock()
+	mem.refuse = 2
+	mem.mu.Unlock()
+	for range 3 {
+		r.play(p, m, 2)
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	}
+	p.End(shmring.StateGoodbye, "")
+	r.drain()
+	var gap trace.Gap
+	synced := false
+	for b, err := range trace.Blocks(mem.files[0]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Kind == trace.KindGap {
+			gap, _ = trace.DecodeGap(b)
+		}
+		synced = synced || b.Kind == trace.KindSync && gap.Reason != 0
+	}
+	st := r.a.Status()[0]
+	if gap.Reason != trace.GapStore || gap.Epochs == 0 || gap.Epochs != st.Dropped.StoreEpochs {
+		t.Errorf("gap %+v, status %+v", gap, st.Dropped)
+	}
+	if !synced {
+		t.Error("no sync point was asked for after the loss")
+	}
+	if st.StoreError == "" {
+		t.Error("the refusal is not told")
+	}
+}
+
+func TestAnotherAgentGoesOn(t *testing.T) {
+	mem := &memStore{limit: 1 << 30}
+	r := newRig(t, mem)
+	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := tracetest.New(tracetest.Config{Seed: 9})
+	eps := r.play(p, m, 10)
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	r.stop()
+	eps = append(eps, r.play(p, m, 4)...) // nobody reads; the ring holds it
+	r.start(t.TempDir())
+	wait(t, func() bool { return p.Peek64(shmring.OffRedefine) > p.Peek64(shmring.OffRedefineDone) })
+	r.commit(p, m.Head())
+	p.Answer(shmring.OffRedefine, shmring.OffRedefineDone)
+	ep := m.Step(true)
+	r.commit(p, ep.Blocks)
+	eps = append(eps, ep)
+	eps = append(eps, r.play(p, m, 5)...)
+	p.End(shmring.StateGoodbye, "")
+	r.drain()
+	byGC := map[uint64]*tracetest.Epoch{}
+	for _, e := range eps {
+		byGC[e.Pause.GC] = e
+	}
+	checkFiles(t, mem.files, byGC)
+}
+
+func TestHostileRingIsLeftAlone(t *testing.T) {
+	mem := &memStore{limit: 1 << 30}
+	r := newRig(t, mem)
+	bad, err := ringtest.Create(r.dir, ringtest.Config{PID: 1 << 21})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bad.Close()
+	good, err := ringtest.Create(r.dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer good.Close()
+	m := tracetest.New(tracetest.Config{Seed: 3})
+	r.play(good, m, 2)
+	bad.Poke64(shmring.OffHead, 3)
+	bad.Truncate(100)
+	r.play(good, m, 2)
+	good.End(shmring.StateGoodbye, "")
+	wait(t, func() bool {
+		for _, s := range r.a.Status() {
+			if s.Phase == EndedPhase && s.Collections == 4 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func wait(t *testing.T, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !f(); {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func TestMainName(t *testing.T) {
+	for want, args := range map[string][]string{
+		"App":    {"java", "-Xmx1g", "-cp", "x", "com.acme.App", "arg"},
+		"server": {"java", "-jar", "/srv/server.jar"},
+		"Main":   {"java", "-p", "mods", "-m", "acme.mod/com.acme.Main"},
+		"Hello":  {"java", "src/Hello.java"},
+		"":       {"java", "-version"},
+	} {
+		if got := mainName(args); got != want {
+			t.Errorf("mainName(%q) = %q, want %q", args, got, want)
+		}
+	}
+	if got := FolderName("../a b", 7, 9); got != "_a_b-7-9" {
+		t.Errorf("FolderName = %q", got)
+	}
+}
