@@ -17,10 +17,14 @@ import (
 func (r *Ring) process(s Status, silent bool) Life {
 	pid := r.opt.HostPID
 	if pid == 0 {
+		pid = int(r.found.Load()) // searched for once only
+	}
+	if pid == 0 {
 		var ok bool
 		if pid, ok = FindProcess(s.PID, s.StartTicks, s.PIDNS); !ok {
 			return Gone
 		}
+		r.found.Store(int64(pid))
 	} else if ticks, zombie, err := startTicks(pid); err == nil && (ticks != s.StartTicks || zombie) || errors.Is(err, fs.ErrNotExist) {
 		return Gone
 	}

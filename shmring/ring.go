@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -46,6 +47,8 @@ type Ring struct {
 	f    file
 	opt  Options
 	id   identity // dev, inode, and the folder, for Unlink and Alive
+
+	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 
 	fixed    [OffHead]byte // the words that never change, as Open saw them
 	capacity uint64

@@ -1,5 +1,7 @@
 // Package ringtest is a producer of shared rings in Go, for tests: it does what the probe does to the file, by pwrite where the probe
 // has a mapping, and can be made to misbehave. It checks nothing that it was told to write.
+//
+// It does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five seconds.
 package ringtest
 
 import (
