@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -99,9 +99,9 @@ func shortSession(s string) string {
 	return s
 }
 
-// FolderName gives the name of a recording: the program's name, the pid, and when the process started in clock ticks since boot.
+// FolderName gives the name of a recording: the program's name and the JVM's id (see jvms.ID: pid and start).
 func FolderName(name string, pid int, ticks uint64) string {
-	return cleanName(name) + "-" + strconv.Itoa(pid) + "-" + strconv.FormatUint(ticks, 10)
+	return cleanName(name) + "-" + jvms.ID(pid, ticks)
 }
 
 // maxName bounds the name within a folder's name.

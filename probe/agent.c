@@ -1,3 +1,5 @@
+//go:build ignore
+
 // agent.c: entry points, JVMTI events, the guard, and the control thread.
 #define _GNU_SOURCE
 #include "probe.h"

@@ -1,3 +1,5 @@
+//go:build ignore
+
 // classes.c: class words and their types. The table is filled by walking ClassLoaderDataGraph inside pauses; entries are never removed,
 // a class that died keeps its type so that what it left in old space can still be measured.
 #define _GNU_SOURCE

@@ -1,3 +1,5 @@
+//go:build ignore
+
 // epoch.c: what happens at the start and the finish of a pause. All of it runs on the VM thread while the world stands still.
 #define _GNU_SOURCE
 #include "probe.h"

@@ -1,3 +1,5 @@
+//go:build ignore
+
 // ring.c: the shared ring (docs/format/shared-ring.md), blocks, and the definition logs.
 #define _GNU_SOURCE
 #include "probe.h"

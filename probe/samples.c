@@ -1,3 +1,5 @@
+//go:build ignore
+
 // samples.c: sampled allocations. Application threads come here through SampledObjectAlloc; they take a lock only when a method or a
 // stack is seen for the first time, and never one that the VM thread wants.
 #define _GNU_SOURCE

@@ -1,3 +1,5 @@
+//go:build ignore
+
 // vm.c: reads the tables of libjvm into struct vm.
 #define _GNU_SOURCE
 #include "vm.h"

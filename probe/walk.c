@@ -1,3 +1,5 @@
+//go:build ignore
+
 // walk.c: linear walks over memory that stands still, and the tokens of docs/format/stream.md.
 #define _GNU_SOURCE
 #include "probe.h"

@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// API of the daemon: JSON over HTTP on a Unix socket, whose file mode (0600) says who may use it.
+//
+//	GET  /v1/status            -> StatusReply
+//	POST /v1/attach {AttachRequest} -> AttachReply
+//	POST /v1/detach {DetachRequest} -> DetachReply
+//
+// An error is a status of 400 or above and ErrorReply; Code is the exit code that a verb gives for it.
+
+// StatusReply is the answer of GET /v1/status and what `status --json` prints.
+type StatusReply struct {
+	Schema string   `json:"schema"` // heapcam.status/1
+	Agent  bool     `json:"agent"`  // an agent answered
+	Out    string   `json:"out"`
+	JVMs   []Status `json:"jvms"`
+}
+
+// StatusSchema names the shape of StatusReply.
+const StatusSchema = "heapcam.status/1"
+
+// AttachRequest asks to load the probe into a running JVM.
+type AttachRequest struct {
+	JVM     string `json:"jvm"`               // pid, beginning of an id, or name
+	Options string `json:"options,omitempty"` // of the probe, without dir=
+}
+
+// AttachReply says which JVM was meant.
+type AttachReply struct {
+	ID   string `json:"id"`
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+}
+
+// DetachRequest asks to stop recording a JVM.
+type DetachRequest struct {
+	ID string `json:"id"` // of Status
+}
+
+// DetachReply says how many sessions were asked to stop.
+type DetachReply struct {
+	Asked int `json:"asked"`
+}
+
+// ErrorReply tells an error.
+type ErrorReply struct {
+	Error string `json:"error"`
+	Code  int    `json:"code"`
+}
+
+const (
+	maxRequest = 64 << 10
+	apiTimeout = 30 * time.Second
+)
+
+// Attacher loads the probe into a running JVM so that its ring appears in a folder that the agent watches.
+type Attacher func(ctx context.Context, r AttachRequest) (AttachReply, error)
+
+// Handler serves the API. code maps an error to an exit code; attach may be nil.
+func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
+	mux := http.NewServeMux()
+	reply := func(w http.ResponseWriter, v any, err error) {
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			v = ErrorReply{err.Error(), code(err)}
+		}
+		json.NewEncoder(w).Encode(v)
+	}
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, StatusReply{StatusSchema, true, a.cfg.Out, a.Status()}, nil)
+	})
+	mux.HandleFunc("POST /v1/attach", func(w http.ResponseWriter, r *http.Request) {
+		var req AttachRequest
+		if err := decode(r, &req); err != nil || attach == nil {
+			reply(w, nil, errors.Join(err, errIf(attach == nil, "this agent does not attach")))
+			return
+		}
+		out, err := attach(r.Context(), req)
+		a.Rescan()
+		reply(w, out, err)
+	})
+	mux.HandleFunc("POST /v1/detach", func(w http.ResponseWriter, r *http.Request) {
+		var req DetachRequest
+		err := decode(r, &req)
+		n := 0
+		if err == nil && req.ID == "" {
+			err = errors.New("no id")
+		}
+		if err == nil {
+			n, err = a.Detach(req.ID)
+		}
+		reply(w, DetachReply{n}, err)
+	})
+	return mux
+}
+
+func errIf(b bool, s string) error {
+	if b {
+		return errors.New(s)
+	}
+	return nil
+}
+
+func decode(r *http.Request, v any) error {
+	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(v)
+}
+
+// Serve serves the API on a Unix socket at path until ctx is done. A socket that nobody listens on is replaced; one that somebody does
+// listen on is an error.
+func (a *Agent) Serve(ctx context.Context, path string, attach Attacher, code func(error) int) error {
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		c.Close()
+		return fmt.Errorf("another agent listens on %s", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
+		os.Remove(path)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return err
+	}
+	srv := &http.Server{Handler: a.Handler(attach, code), ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-ctx.Done()
+		srv.Close()
+	}()
+	err = srv.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil {
+		<-done
+		return nil
+	}
+	return err
+}
+
+// Client talks to an agent.
+type Client struct{ http *http.Client }
+
+// RemoteError is an error that the agent told.
+type RemoteError struct {
+	Text string
+	Code int
+}
+
+func (e *RemoteError) Error() string { return e.Text }
+
+// Dial makes a client of the agent that listens on the Unix socket at path. Errors: none listens there.
+func Dial(path string) (*Client, error) {
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c.Close()
+	return &Client{&http.Client{Timeout: apiTimeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		},
+	}}}, nil
+}
+
+// Status asks for the sessions.
+func (c *Client) Status(ctx context.Context) (r StatusReply, err error) {
+	return r, c.call(ctx, "GET", "status", nil, &r)
+}
+
+// Attach asks to record a running JVM.
+func (c *Client) Attach(ctx context.Context, q AttachRequest) (r AttachReply, err error) {
+	return r, c.call(ctx, "POST", "attach", q, &r)
+}
+
+// Detach asks to stop recording.
+func (c *Client) Detach(ctx context.Context, q DetachRequest) (r DetachReply, err error) {
+	return r, c.call(ctx, "POST", "detach", q, &r)
+}
+
+func (c *Client) call(ctx context.Context, method, verb string, in, out any) error {
+	pr, pw := io.Pipe()
+	go func() { pw.CloseWithError(json.NewEncoder(pw).Encode(in)) }()
+	defer pr.Close()
+	req, err := http.NewRequestWithContext(ctx, method, "http://agent/v1/"+verb, pr)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	const maxReply = 64 << 20
+	d := json.NewDecoder(io.LimitReader(resp.Body, maxReply))
+	if resp.StatusCode >= 400 {
+		var e ErrorReply
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("agent: %s", resp.Status)
+		}
+		return &RemoteError{e.Error, e.Code}
+	}
+	return d.Decode(out)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/attach"
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/probe"
+)
+
+type attachOptions struct {
+	rec    recordOptions
+	socket string
+	json   bool
+}
+
+func newAttachCmd() *cobra.Command {
+	var o attachOptions
+	c := &cobra.Command{
+		Use:   "attach JVM",
+		Short: "Have the agent record a running JVM",
+		Long:  "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of an id, or a name.\nWithout an agent use `heapcam record`.",
+		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.rec.check(); err != nil {
+				return err
+			}
+			cl, err := dialAgent(o.socket)
+			if err != nil {
+				return err
+			}
+			opts := strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
+			r, err := cl.Attach(c.Context(), agent.AttachRequest{JVM: args[0], Options: opts})
+			if err != nil {
+				return remote(err)
+			}
+			if o.json {
+				return printJSON(os.Stdout, struct {
+					Schema string `json:"schema"`
+					agent.AttachReply
+				}{"heapcam.attach/1", r})
+			}
+			fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d)\n", r.Name, r.PID)
+			return nil
+		},
+	}
+	o.rec.add(c)
+	addSocket(c, &o.socket)
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+func addSocket(c *cobra.Command, p *string) {
+	c.Flags().StringVar(p, "socket", "", "socket of the agent (default $HEAPCAM_SOCKET, else /run/heapcam/agent.sock as root, else in the user's runtime folder)")
+}
+
+// socketPath gives where the agent of this user listens.
+func socketPath(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if s := os.Getenv("HEAPCAM_SOCKET"); s != "" {
+		return s, nil
+	}
+	if os.Getuid() == 0 {
+		return "/run/heapcam/agent.sock", nil
+	}
+	dir, err := privateDir()
+	return filepath.Join(dir, "agent.sock"), err
+}
+
+func dialAgent(flag string) (*agent.Client, error) {
+	path, err := socketPath(flag)
+	if err != nil {
+		return nil, err
+	}
+	c, err := agent.Dial(path)
+	if err != nil {
+		return nil, withCode(exitNotFound, "no agent listens on %s: start one with `heapcam agent`, or use `heapcam record` (%v)", path, err)
+	}
+	return c, nil
+}
+
+func remote(err error) error {
+	if e, ok := err.(*agent.RemoteError); ok {
+		return withCode(e.Code, "%s", e.Text)
+	}
+	return err
+}
+
+// resolve finds the running JVM that ref means.
+func resolve(ref string) (jvms.JVM, error) {
+	j, err := jvms.Resolve(ref)
+	switch e := err.(type) {
+	case *jvms.NotFoundError:
+		if e.Process {
+			return j, withCode(exitNoRecord, "%w", err)
+		}
+		return j, withCode(exitNotFound, "%w (`heapcam doctor` lists the JVMs here)", err)
+	case *jvms.AmbiguousError:
+		return j, withCode(exitUsage, "%w", err)
+	}
+	return j, err
+}
+
+// loadProbe loads the probe into j. ringDir gives the folder for its ring, first as the JVM sees it, then as we do; the library is put
+// where the JVM can read it.
+func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) error {
+	if v := jvms.Doctor(j); !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")) {
+		err := fmt.Errorf("pid %d (%s) can not be recorded: %s", j.PID, j.Name, v.Reason)
+		if v.Remedy != "" {
+			err = fmt.Errorf("%w; %s", err, v.Remedy)
+		}
+		code := exitNoRecord
+		if v.Problem == jvms.NoRights {
+			code = exitDenied
+		}
+		return withCode(code, "%w", err)
+	}
+	b, err := probe.Library()
+	if err != nil {
+		return err
+	}
+	lib := ""
+	if j.UID == os.Getuid() && !j.Container {
+		lib, err = installProbe()
+	} else {
+		// Into the JVM's own namespace, in a folder that belongs to its user.
+		dir := filepath.Join("/tmp", "heapcam-"+strconv.Itoa(j.UID))
+		root := fmt.Sprintf("/proc/%d/root", j.PID)
+		if err = ownDir(filepath.Join(root, dir), j.UID); err == nil {
+			lib, err = placeLibrary(filepath.Join(root, dir), b, j.UID)
+			lib = strings.TrimPrefix(lib, root)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return attach.Load(ctx, j.PID, lib, "dir="+ringDirAsJVM+","+options)
+}
+
+// ringDirFor makes the folder in which j's probe makes its ring: as the JVM sees it, and as we do.
+func ringDirFor(j jvms.JVM, base string) (asJVM, ours string, err error) {
+	name := fmt.Sprintf("heapcam-%d", j.UID)
+	if !j.Container {
+		dir := filepath.Join(base, name)
+		return dir, dir, ownDir(dir, j.UID)
+	}
+	root := fmt.Sprintf("/proc/%d/root", j.PID)
+	for _, b := range []string{"/dev/shm", "/tmp"} {
+		dir := filepath.Join(b, name)
+		if err = ownDir(filepath.Join(root, dir), j.UID); err == nil {
+			return dir, filepath.Join(root, dir), nil
+		}
+	}
+	return "", "", err
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/probe"
+)
+
+type doctorRow struct {
+	jvms.JVM
+	jvms.Verdict
+}
+
+func newDoctorCmd() *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "doctor [JVM]",
+		Short: "Which JVMs here can be recorded, and if not why",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var all []jvms.JVM
+			var err error
+			if len(args) == 1 {
+				var j jvms.JVM
+				if j, err = resolve(args[0]); err != nil {
+					return err
+				}
+				all = []jvms.JVM{j}
+			} else if all, err = jvms.List(); err != nil {
+				return err
+			}
+			rows := make([]doctorRow, len(all))
+			bad := 0
+			for i, j := range all {
+				rows[i] = doctorRow{j, jvms.Doctor(j)}
+				if !rows[i].Recordable {
+					bad++
+				}
+			}
+			_, perr := probe.Library()
+			if asJSON {
+				err = printJSON(os.Stdout, struct {
+					Schema string      `json:"schema"`
+					Probe  bool        `json:"probe"`
+					JVMs   []doctorRow `json:"jvms"`
+				}{"heapcam.doctor/1", perr == nil, rows})
+			} else {
+				printDoctor(rows)
+				if perr != nil {
+					fmt.Fprintf(os.Stderr, "heapcam: %v\n", perr)
+				}
+			}
+			if err == nil && len(args) == 1 && bad > 0 {
+				return status(exitNoRecord)
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func printDoctor(rows []doctorRow) {
+	if len(rows) == 0 {
+		fmt.Fprintln(os.Stderr, "heapcam: no JVM runs here, as far as this user can see")
+		return
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t")
+	for _, r := range rows {
+		ok := "yes"
+		if r.Recorded {
+			ok = "is recorded"
+		}
+		if !r.Recordable {
+			ok = "no: " + r.Reason
+			if r.Remedy != "" {
+				ok += "; " + r.Remedy
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
+		for _, x := range r.Warnings {
+			fmt.Fprintf(w, "\t\t\t\t  note: %s\t\n", x)
+		}
+	}
+	w.Flush()
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/heapcam/heapcam/probe"
+)
+
+// installProbe writes the embedded library into a private folder, named by its content, and gives its path. An existing one is never
+// written to: JVMs may have it mapped. Errors: probe.ErrNone, I/O errors.
+func installProbe() (string, error) {
+	b, err := probe.Library()
+	if err != nil {
+		return "", err
+	}
+	dir, err := privateDir()
+	if err != nil {
+		return "", err
+	}
+	return placeLibrary(dir, b, -1)
+}
+
+// placeLibrary puts the library into dir, owned by uid unless that is negative.
+func placeLibrary(dir string, b []byte, uid int) (string, error) {
+	sum := sha256.Sum256(b)
+	path := filepath.Join(dir, "libheapcam-"+hex.EncodeToString(sum[:8])+".so")
+	if old, err := os.ReadFile(path); err == nil && sha256.Sum256(old) == sum {
+		return path, nil
+	}
+	f, err := os.CreateTemp(dir, ".libheapcam-*")
+	if err != nil {
+		return "", fmt.Errorf("extract the probe: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Chmod(0o700)
+	}
+	if err == nil && uid >= 0 {
+		err = f.Chown(uid, -1)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("extract the probe: %w", err)
+	}
+	return path, nil
+}
+
+// privateDir gives a folder that only this user can write to: below $XDG_RUNTIME_DIR, else the folder for temporary files.
+func privateDir() (string, error) {
+	uid := os.Getuid()
+	dir := filepath.Join(os.TempDir(), "heapcam-"+strconv.Itoa(uid))
+	if x := os.Getenv("XDG_RUNTIME_DIR"); x != "" && filepath.IsAbs(x) {
+		if st, err := os.Stat(x); err == nil && st.IsDir() {
+			dir = filepath.Join(x, "heapcam")
+		}
+	}
+	return dir, ownDir(dir, uid)
+}
+
+// ownDir makes dir with mode 0700, owned by uid, or checks that it is such: in a shared folder somebody else may have made it first.
+func ownDir(dir string, uid int) error {
+	switch err := os.Mkdir(dir, 0o700); {
+	case err == nil:
+		if uid != os.Getuid() {
+			return os.Chown(dir, uid, -1)
+		}
+		return nil
+	case !os.IsExist(err):
+		return err
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || !st.IsDir() || int(sys.Uid) != uid || st.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is not a folder that only uid %d can write to: remove it", dir, uid)
+	}
+	return nil
+}
+
+// makeRingDir makes a folder for shared rings, in memory if possible, owned by uid unless that is negative.
+func makeRingDir(what string, uid int) (string, error) {
+	base := "/dev/shm"
+	if st, err := os.Stat(base); err != nil || !st.IsDir() {
+		base = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(base, "heapcam-"+what+"-")
+	if err != nil {
+		if dir, err = os.MkdirTemp("", "heapcam-"+what+"-"); err != nil {
+			return "", fmt.Errorf("folder for shared rings: %w", err)
+		}
+	}
+	if uid >= 0 && uid != os.Getuid() {
+		if err := os.Chown(dir, uid, -1); err != nil {
+			os.Remove(dir)
+			return "", err
+		}
+	}
+	return dir, nil
+}

@@ -1,0 +1,71 @@
+// Command heapcam is a dashcam for the JVM heap: it records running JVMs into a bounded ring, and reads what was recorded. One file a
+// verb; docs/operations.md documents verbs, flags and exit codes. Data goes to stdout, talk to stderr.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the build (-ldflags -X main.version=…).
+var version = "dev"
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes one command line and gives its exit code.
+func run(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	code := exitCode(err)
+	if msg := message(err); msg != "" {
+		fmt.Fprintf(os.Stderr, "heapcam: %s\n", msg)
+	}
+	if code == exitUsage {
+		fmt.Fprintln(os.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags")
+	}
+	return code
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "heapcam",
+		Short:         "A dashcam for the JVM heap",
+		Long:          "heapcam records what lives in the heap of running JVMs into a ring of files that never grows past its limit.\nAfter an incident, pull the last part and see the heap at every collection of it.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newStatusCmd(), newPullCmd(),
+		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newVersionCmd(),
+	)
+	return root
+}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if c.HasSubCommands() {
+		return usage("unknown verb %q", args[0])
+	}
+	return usage("%s takes no argument, got %q", c.Name(), args[0])
+}
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("%s needs %s", c.Name(), what)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+// recordOptions are the flags that run, record, attach and agent share.
+type recordOptions struct {
+	out         string
+	maxTrace    size
+	deviation   float64
+	depth       string
+	sampling    size
+	compression string
+	emergency   string
+	ring        size
+	untested    bool
+	verbose     bool
+}
+
+func (o *recordOptions) add(c *cobra.Command) {
+	o.maxTrace, o.sampling = agent.DefaultMaxTraceSize, 512<<10
+	f := c.Flags()
+	f.StringVar(&o.out, "out", "", "folder for recordings, one ring folder a JVM (default $HEAPCAM_OUT, else ./heapcam-recordings; the agent as root: /var/lib/heapcam)")
+	f.Var(&o.maxTrace, "max-trace-size", "size of the ring on disk, per JVM")
+	f.Float64Var(&o.deviation, "max-trace-size-deviation", agent.DefaultDeviation, "how far the ring may be above or below its size, 0 < d <= 0.5")
+	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
+	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
+	f.StringVar(&o.compression, "compression", "full", "none or full")
+	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
+	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 MiB)")
+	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
+}
+
+// check finds what is wrong before anything is started.
+func (o *recordOptions) check() error {
+	if _, ok := agent.DepthNames[o.depth]; !ok {
+		return usage("--depth %s: it is samples, survivors or full", o.depth)
+	}
+	if o.deviation <= 0 || o.deviation > 0.5 {
+		return usage("--max-trace-size-deviation %v: it must be above 0 and at most 0.5", o.deviation)
+	}
+	if o.compression != "none" && o.compression != "full" {
+		return usage("--compression %s: it is none or full", o.compression)
+	}
+	if o.emergency != "walk" && o.emergency != "gc" && o.emergency != "off" {
+		return usage("--emergency %s: it is walk, gc or off", o.emergency)
+	}
+	if o.sampling > 1<<30 {
+		return usage("--sampling %s: at most 1 GiB", &o.sampling)
+	}
+	if o.maxTrace < 1<<20 {
+		return usage("--max-trace-size %s: at least 1 MiB", &o.maxTrace)
+	}
+	if o.ring != 0 && (o.ring < 1<<20 || o.ring > 1<<30 || o.ring&(o.ring-1) != 0) {
+		return usage("--ring %s: it must be a power of two from 1 MiB to 1 GiB", &o.ring)
+	}
+	return nil
+}
+
+func (o *recordOptions) config(stderr io.Writer) agent.Config {
+	level := zerolog.WarnLevel
+	if o.verbose {
+		level = zerolog.DebugLevel
+	}
+	return agent.Config{
+		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Emergency: o.emergency,
+		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
+	}
+}
+
+func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
+	return zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.TimeOnly}).Level(level).With().Timestamp().Logger()
+}
+
+// probeOptions are what follows the library's path in -agentpath.
+func (o *recordOptions) probeOptions(ringDir string) string {
+	s := fmt.Sprintf("dir=%s,depth=%s,interval=%d", ringDir, o.depth, int64(o.sampling))
+	if o.ring != 0 {
+		s += fmt.Sprintf(",ring=%d", int64(o.ring))
+	}
+	if o.untested {
+		s += ",allow_untested=1"
+	}
+	if x := os.Getenv("HEAPCAM_PROBE_OPTIONS"); x != "" { // for tests of the probe's own hooks
+		s += "," + x
+	}
+	return s
+}
+
+func (o *recordOptions) outDir() string {
+	if o.out != "" {
+		return o.out
+	}
+	return defaultOut()
+}
+
+func defaultOut() string {
+	if d := os.Getenv("HEAPCAM_OUT"); d != "" {
+		return d
+	}
+	return "heapcam-recordings"
+}
+
+// systemOut is where the agent keeps recordings when it runs as root.
+const systemOut = "/var/lib/heapcam"
+
+// outDirs are the folders that reading verbs look into.
+func outDirs(flag string) []string {
+	if flag != "" {
+		return []string{flag}
+	}
+	return []string{defaultOut(), systemOut}
+}
+
+// printJSON writes v, which has its own "schema" field, to w.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// summary is the line on one recorded JVM.
+func summary(s agent.Status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (pid %d)", s.Name, s.PID)
+	switch {
+	case s.Phase == agent.Refused:
+		fmt.Fprintf(&b, ": not recorded: %s", s.Reason)
+		return b.String()
+	case s.Phase == agent.Quarantined, s.Phase == agent.GaveUp, s.Phase == agent.Stopped && s.Reason != "":
+		fmt.Fprintf(&b, ": %s: %s;", s.Phase, s.Reason)
+	case s.Phase == agent.GonePhase:
+		b.WriteString(" was killed;")
+	}
+	fmt.Fprintf(&b, " %s, %s in %s: %s", plural(s.Collections, "collection"), humanBytes(s.TraceBytes), plural(uint64(s.Files), "file"), s.Dir)
+	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
+		fmt.Fprintf(&b, " (%s lost)", plural(n, "collection"))
+	}
+	return b.String()
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+const ringAppears = 10 * time.Second
+
+type recordVerb struct {
+	rec recordOptions
+	dur time.Duration
+}
+
+func newRecordCmd() *cobra.Command {
+	var o recordVerb
+	c := &cobra.Command{
+		Use:   "record JVM",
+		Short: "Record a running JVM until Ctrl-C, its end, or --for is over",
+		Long:  "record loads the probe into JVM (a pid, the beginning of an id, or a name), records with the recorder inside, and detaches.",
+		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
+		RunE:  func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+	}
+	o.rec.add(c)
+	c.Flags().DurationVar(&o.dur, "for", 0, "record for so long (like 90s or 15m; 0: until Ctrl-C or the JVM's end)")
+	return c
+}
+
+func (o *recordVerb) run(ref string) error {
+	if err := o.rec.check(); err != nil {
+		return err
+	}
+	if o.dur < 0 {
+		return usage("--for %v: it is negative", o.dur)
+	}
+	j, err := resolve(ref)
+	if err != nil {
+		return err
+	}
+	asJVM, ours, cleanup, err := o.ringDir(j.PID, j.UID, j.Container)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	cfg := o.rec.config(os.Stderr)
+	cfg.Watch = []string{ours}
+	a, err := agent.New(cfg)
+	if err != nil {
+		return err
+	}
+	sig, stopSig := signal.NotifyContext(context.Background(), stopSignals()...)
+	defer stopSig()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Run(ctx)
+	}()
+	defer func() { cancel(); <-done }()
+
+	opts := strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
+	if err := loadProbe(sig, j, asJVM, opts); err != nil {
+		return err
+	}
+	appear, stopAppear := context.WithTimeout(sig, ringAppears)
+	defer stopAppear()
+	for len(a.Status()) == 0 {
+		select {
+		case <-appear.Done():
+			if sig.Err() != nil {
+				return nil
+			}
+			return withCode(exitNoRecord, "the probe was loaded into pid %d (%s) but made no ring: its line on the JVM's stderr says why", j.PID, j.Name)
+		case <-a.Changed():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d) into %s; Ctrl-C ends it\n", j.Name, j.PID, a.Status()[0].Dir)
+	until := sig
+	if o.dur > 0 {
+		t, stop := context.WithTimeout(sig, o.dur)
+		defer stop()
+		until = t
+	}
+	if err := a.Idle(until); err != nil { // time is over, or Ctrl-C
+		if _, err := a.Detach(""); err != nil {
+			fmt.Fprintf(os.Stderr, "heapcam: detach: %v\n", err)
+		}
+		wait, stop := context.WithTimeout(context.Background(), detachTime)
+		defer stop()
+		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
+			fmt.Fprintln(os.Stderr, "heapcam: the JVM did not confirm that the probe has stopped")
+		}
+	}
+	cancel()
+	<-done
+	report(a)
+	for _, s := range a.Status() {
+		switch s.Phase {
+		case agent.Refused, agent.GaveUp:
+			return status(exitNoRecord)
+		case agent.Quarantined:
+			return status(exitDamaged)
+		}
+	}
+	return nil
+}
+
+// ringDir makes a private folder for the ring: as the JVM sees it, as we do, and how to remove it.
+func (o *recordVerb) ringDir(pid, uid int, container bool) (asJVM, ours string, cleanup func(), err error) {
+	if !container {
+		dir, err := makeRingDir("record", uid)
+		return dir, dir, func() { os.RemoveAll(dir) }, err
+	}
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	for _, base := range []string{"/dev/shm", "/tmp"} {
+		dir, merr := os.MkdirTemp(filepath.Join(root, base), "heapcam-record-")
+		if merr != nil {
+			err = merr
+			continue
+		}
+		if err = chown(dir, uid); err != nil {
+			os.Remove(dir)
+			continue
+		}
+		return strings.TrimPrefix(dir, root), dir, func() { os.RemoveAll(dir) }, nil
+	}
+	return "", "", nil, err
+}
+
+func chown(dir string, uid int) error {
+	if uid == os.Getuid() {
+		return nil
+	}
+	return os.Chown(dir, uid, -1)
+}

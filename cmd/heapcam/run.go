@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+const (
+	// drainTime bounds the reading of what JVMs left in their rings after the command has ended.
+	drainTime = 60 * time.Second
+	// detachTime bounds the wait for JVMs that outlive the command to let go.
+	detachTime = 5 * time.Second
+)
+
+type runOptions struct {
+	rec recordOptions
+}
+
+func newRunCmd() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run [flags] -- COMMAND [ARG…]",
+		Short: "Run a command and record every JVM that it or anything below it starts",
+		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records them until COMMAND ends.\n" +
+			"Input, output, signals and the exit status pass through: 128+n when the command was ended by signal n, 125 when heapcam itself\n" +
+			"failed, 126 or 127 when the command can not be executed or found. Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return o.run(args)
+		},
+	}
+	c.Flags().SetInterspersed(false)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitRunFailed, "%v", err) })
+	o.rec.add(c)
+	return c
+}
+
+func (o *runOptions) run(args []string) error {
+	fail := func(err error) error { return withCode(exitRunFailed, "%w", err) }
+	if err := o.rec.check(); err != nil {
+		return fail(err)
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		if errors.Is(err, fs.ErrPermission) {
+			return withCode(exitNotExec, "%w", err)
+		}
+		return withCode(exitNoCommand, "%w", err)
+	}
+	lib, err := installProbe()
+	if err != nil {
+		return fail(err)
+	}
+	rings, err := makeRingDir("run", -1)
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(rings)
+	cfg := o.rec.config(os.Stderr)
+	cfg.Watch = []string{rings}
+	a, err := agent.New(cfg)
+	if err != nil {
+		return fail(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Run(ctx)
+	}()
+	stop := func() { cancel(); <-done }
+	defer stop()
+
+	cmd := &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd.Env = withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings))
+	sigs := make(chan os.Signal, 32)
+	signal.Notify(sigs, passedSignals()...)
+	defer signal.Stop(sigs)
+	if err := cmd.Start(); err != nil {
+		return withCode(exitNotExec, "%w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-sigs:
+				passSignal(cmd.Process, s)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	werr := cmd.Wait()
+	close(ended)
+	var exit *exec.ExitError
+	if werr != nil && !errors.As(werr, &exit) {
+		return fail(werr)
+	}
+	o.finish(a)
+	stop()
+	report(a)
+	return status(waitStatus(cmd.ProcessState))
+}
+
+// finish reads what is left. JVMs that outlive the command are let go: nobody would read their rings any more.
+func (o *runOptions) finish(a *agent.Agent) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := a.Drain(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+	}
+	if n, _ := a.Detach(""); n > 0 {
+		fmt.Fprintf(os.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
+		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
+		defer cancel()
+		a.Idle(ctx)
+	}
+}
+
+// report tells where the recordings are.
+func report(a *agent.Agent) {
+	all := a.Status()
+	for _, s := range all {
+		fmt.Fprintf(os.Stderr, "heapcam: recorded %s\n", summary(s))
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(os.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS")
+	}
+}
+
+// withToolOptions sets JAVA_TOOL_OPTIONS in env, behind what is there.
+func withToolOptions(env []string, option string) []string {
+	const key = "JAVA_TOOL_OPTIONS="
+	out := make([]string, 0, len(env)+1)
+	value := option
+	for _, e := range env {
+		if len(e) >= len(key) && e[:len(key)] == key {
+			if old := e[len(key):]; old != "" {
+				value = old + " " + option
+			}
+			continue
+		}
+		out = append(out, e)
+	}
+	return append(out, key+value)
+}

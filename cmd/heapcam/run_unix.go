@@ -1,0 +1,35 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func passedSignals() []os.Signal {
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+}
+
+// passSignal gives a signal on. What a terminal sends goes to the whole foreground group: the command has it already.
+func passSignal(p *os.Process, s os.Signal) {
+	if (s == syscall.SIGINT || s == syscall.SIGQUIT) && foreground() {
+		return
+	}
+	p.Signal(s)
+}
+
+func foreground() bool {
+	pg, err := unix.IoctlGetInt(int(os.Stdin.Fd()), unix.TIOCGPGRP)
+	return err == nil && pg == unix.Getpgrp()
+}
+
+// waitStatus gives what a shell would: the status, or 128+n after signal n.
+func waitStatus(p *os.ProcessState) int {
+	if ws, ok := p.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return p.ExitCode()
+}

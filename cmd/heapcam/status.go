@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+type statusOptions struct {
+	out    string
+	socket string
+	json   bool
+}
+
+func newStatusCmd() *cobra.Command {
+	var o statusOptions
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "What is being recorded, and what recordings there are",
+		Long:  "status asks the agent, if one runs, and lists the recordings in the folder for recordings.",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+	}
+	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
+	addSocket(c, &o.socket)
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+func (o *statusOptions) run(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
+	path, err := socketPath(o.socket)
+	if err == nil {
+		if cl, derr := agent.Dial(path); derr == nil {
+			if r, err = cl.Status(ctx); err != nil {
+				return remote(err)
+			}
+		} else if o.socket != "" {
+			return withCode(exitNotFound, "no agent listens on %s: %v", path, derr)
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range r.JVMs {
+		known[s.Dir] = true
+	}
+	recs, err := recordings(outDirs(o.out))
+	if err != nil {
+		return err
+	}
+	for _, s := range recs {
+		if !known[s.Dir] {
+			r.JVMs = append(r.JVMs, s)
+		}
+	}
+	if o.json {
+		return printJSON(os.Stdout, r)
+	}
+	if !r.Agent {
+		fmt.Fprintln(os.Stderr, "heapcam: no agent runs; these are recordings on disk")
+	}
+	if len(r.JVMs) == 0 {
+		fmt.Fprintln(os.Stderr, "heapcam: nothing is being recorded and there are no recordings")
+		return nil
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t")
+	for _, s := range r.JVMs {
+		share := "-"
+		if up := time.Since(s.Since); s.PauseNS > 0 && up > 0 {
+			share = fmt.Sprintf("%.2f%%", 100*float64(s.ProbeNS)/float64(up))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, humanBytes(int64(s.LiveBytes)),
+			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
+		if s.Reason != "" {
+			fmt.Fprintf(w, "  %s\t\n", s.Reason)
+		}
+		if s.StoreError != "" {
+			fmt.Fprintf(w, "  the disk refused: %s\t\n", s.StoreError)
+		}
+		if !s.GuaranteeMet && !s.Phase.Over() {
+			fmt.Fprint(w, "  the ring is too small for this heap: see --max-trace-size\t\n")
+		}
+	}
+	return w.Flush()
+}

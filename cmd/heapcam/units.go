@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// size is a flag of bytes: 16GiB, 512k, 4M, 1048576. Suffixes are powers of 1024, with or without "iB" or "B", in any case.
+type size int64
+
+func (s *size) String() string { return humanBytes(int64(*s)) }
+func (s *size) Type() string   { return "SIZE" }
+func (s *size) Set(v string) error {
+	n, err := parseSize(v)
+	if err == nil {
+		*s = size(n)
+	}
+	return err
+}
+
+func parseSize(v string) (int64, error) {
+	t := strings.ToLower(strings.TrimSpace(v))
+	i := strings.IndexFunc(t, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	unit := ""
+	if i >= 0 {
+		t, unit = t[:i], strings.TrimSpace(t[i:])
+	}
+	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20, "g": 30, "gb": 30, "gib": 30,
+		"t": 40, "tb": 40, "tib": 40}[unit]
+	f, err := strconv.ParseFloat(t, 64)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("%q is not a size (like 512k, 64MiB or 16GiB)", v)
+	}
+	f *= float64(uint64(1) << shift)
+	if f < 0 || f >= math.MaxInt64 {
+		return 0, fmt.Errorf("size %q is out of range", v)
+	}
+	return int64(f), nil
+}
+
+// last is a flag that is a size or a duration.
+type last struct {
+	set   bool
+	bytes int64
+	dur   time.Duration
+}
+
+func (l *last) Type() string { return "SIZE|DURATION" }
+func (l *last) String() string {
+	switch {
+	case !l.set:
+		return ""
+	case l.dur > 0:
+		return l.dur.String()
+	}
+	return humanBytes(l.bytes)
+}
+
+// Set takes a duration when the unit says so: 15m is a quarter of an hour, 15MiB and 15M are sizes.
+func (l *last) Set(v string) error {
+	if d, err := time.ParseDuration(v); err == nil && d > 0 {
+		*l = last{set: true, dur: d}
+		return nil
+	}
+	n, err := parseSize(v)
+	if err != nil || n <= 0 {
+		return fmt.Errorf("%q is neither a size (like 64MiB) nor a duration (like 15m)", v)
+	}
+	*l = last{set: true, bytes: n}
+	return nil
+}
+
+func humanBytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return trim(float64(n)/(1<<30)) + " GiB"
+	case n >= 1<<20:
+		return trim(float64(n)/(1<<20)) + " MiB"
+	case n >= 1<<10:
+		return trim(float64(n)/(1<<10)) + " KiB"
+	}
+	return strconv.FormatInt(n, 10) + " B"
+}
+
+func trim(f float64) string {
+	s := strconv.FormatFloat(f, 'f', 1, 64)
+	return strings.TrimSuffix(s, ".0")
+}
+
+func plural(n uint64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	if strings.HasSuffix(one, "y") {
+		return fmt.Sprintf("%d %sies", n, one[:len(one)-1])
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/probe"
+	"github.com/heapcam/heapcam/trace"
+)
+
+func newVersionCmd() *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Version, formats, and whether the probe is inside",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			lib, err := probe.Library()
+			sum := ""
+			if err == nil {
+				s := sha256.Sum256(lib)
+				sum = hex.EncodeToString(s[:8])
+			}
+			if asJSON {
+				return printJSON(os.Stdout, struct {
+					Schema  string `json:"schema"`
+					Version string `json:"version"`
+					Format  int    `json:"format"`
+					ABI     int    `json:"ring_abi"`
+					Go      string `json:"go"`
+					OS      string `json:"os"`
+					Arch    string `json:"arch"`
+					Probe   string `json:"probe,omitempty"`
+				}{"heapcam.version/1", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
+			}
+			fmt.Printf("heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if err != nil {
+				fmt.Printf("no probe inside: %v\n", err)
+			} else {
+				fmt.Printf("probe inside: linux/amd64, %d bytes, %s\n", len(lib), sum)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
