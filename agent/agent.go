@@ -353,7 +353,7 @@ func (a *Agent) Drain(ctx context.Context) error {
 		for _, d := range dirs {
 			paths, _ := shmring.Scan(d)
 			for _, p := range paths {
-				if !known[p] && (a.cfg.Accept == nil || a.cfg.Accept(p)) {
+				if !known[p] && (a.cfg.Accept == nil || a.cfg.Accept(p)) && !abandoned(p) {
 					busy = true
 				}
 			}
@@ -373,6 +373,23 @@ func (a *Agent) Drain(ctx context.Context) error {
 		case <-time.After(pollFast):
 		}
 	}
+}
+
+// abandoned says that a ring was never finished and its maker is gone: a JVM killed while it started.
+func abandoned(path string) bool {
+	r, err := shmring.Open(path, shmring.Options{})
+	if err == nil {
+		r.Close()
+		return false
+	}
+	if !errors.Is(err, shmring.ErrNotReady) {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	pid, ticks, ok := shmring.ParseName(path)
+	if ok {
+		_, ok = findProcess(pid, ticks, 0)
+	}
+	return !ok
 }
 
 // Idle waits until no session runs.

@@ -44,7 +44,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		return nil, err
 	}
 	pid, name := int(h.PID), ""
-	if host, ok := shmring.FindProcess(h.PID, h.StartTicks, h.PIDNS); ok {
+	if host, ok := findProcess(h.PID, h.StartTicks, h.PIDNS); ok {
 		pid, name = host, ProcessName(host)
 	}
 	if name == "" {

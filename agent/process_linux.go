@@ -5,7 +5,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/heapcam/heapcam/shmring"
 )
+
+// findProcess gives the pid in the agent's namespace of a ring's maker; pidns may be 0.
+func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
+	return shmring.FindProcess(pid, ticks, pidns)
+}
 
 // ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, else the name of its executable;
 // "" if the process can not be looked at.
@@ -15,8 +22,11 @@ func ProcessName(pid int) string {
 		return ""
 	}
 	args := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
-	if n := mainName(args); n != "" {
-		return n
+	program := filepath.Base(args[0])
+	if strings.HasPrefix(program, "java") {
+		if n := mainName(args); n != "" {
+			return n
+		}
 	}
-	return filepath.Base(args[0])
+	return program
 }

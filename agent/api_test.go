@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+func TestSocket(t *testing.T) {
+	r := newRig(t, &memStore{limit: 1 << 30})
+	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r.play(p, tracetest.New(tracetest.Config{Seed: 1}), 3)
+	dir, err := os.MkdirTemp("", "hc") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	sock := filepath.Join(dir, "s")
+	if err := os.WriteFile(sock+"x", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	boom := errors.New("no such JVM")
+	go func() {
+		done <- r.a.Serve(ctx, sock, func(_ context.Context, q AttachRequest) (AttachReply, error) {
+			if q.JVM == "x" {
+				return AttachReply{}, boom
+			}
+			return AttachReply{PID: 7}, nil
+		}, func(error) int { return 3 })
+	}()
+	var c *Client
+	wait(t, func() bool { c, err = Dial(sock); return err == nil })
+	if st, err := os.Stat(sock); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("socket: %v %v", st.Mode(), err)
+	}
+	wait(t, func() bool {
+		s, err := c.Status(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(s.JVMs) == 1 && s.JVMs[0].Collections == 3 && s.Schema == StatusSchema
+	})
+	if a, err := c.Attach(ctx, AttachRequest{JVM: "y"}); err != nil || a.PID != 7 {
+		t.Errorf("attach: %+v %v", a, err)
+	}
+	var re *RemoteError
+	if _, err := c.Attach(ctx, AttachRequest{JVM: "x"}); !errors.As(err, &re) || re.Code != 3 || re.Text != boom.Error() {
+		t.Errorf("attach: %v", err)
+	}
+	if d, err := c.Detach(ctx, DetachRequest{ID: r.a.Status()[0].ID}); err != nil || d.Asked != 1 {
+		t.Errorf("detach: %+v %v", d, err)
+	}
+	if p.Peek32(shmring.OffDetach) != 1 {
+		t.Error("the probe was not asked to stop")
+	}
+	if err := r.a.Serve(ctx, sock, nil, nil); err == nil {
+		t.Error("two agents on one socket")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// fakeJava is a JVM with a probe, as far as heapcam can see: it makes a ring in the folder that JAVA_TOOL_OPTIONS names and lets the
+// reference model run in it. Arguments: collections, then exit CODE, kill, or hang.
+func fakeJava() {
+	fail := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "fakejava:", err)
+			os.Exit(99)
+		}
+	}
+	dir := ""
+	for _, o := range strings.Fields(os.Getenv("JAVA_TOOL_OPTIONS")) {
+		if _, opts, ok := strings.Cut(o, ".so="); ok && strings.HasPrefix(o, "-agentpath:") {
+			for _, kv := range strings.Split(opts, ",") {
+				if v, ok := strings.CutPrefix(kv, "dir="); ok {
+					dir = v
+				}
+			}
+		}
+	}
+	n, err := strconv.Atoi(os.Args[1])
+	fail(err)
+	p, err := ringtest.Create(dir, ringtest.Config{})
+	fail(err)
+	m := tracetest.New(tracetest.Config{Seed: 1})
+	for i := range n {
+		behind, err := p.Answer(shmring.OffSyncWanted, shmring.OffSyncDone)
+		fail(err)
+		ep := m.Step(i == 0 || behind > 0)
+		size := uint64(0)
+		for _, b := range ep.Blocks {
+			size += uint64(b.Size())
+		}
+		for p.Free() < size {
+			time.Sleep(time.Millisecond)
+		}
+		_, err = p.Commit(ep.Blocks...)
+		fail(err)
+		fail(p.Beat())
+	}
+	fmt.Println("fakejava ran", n)
+	switch os.Args[2] {
+	case "kill":
+		p.WriteBehind([]byte("half a block"))
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "hang":
+		for {
+			time.Sleep(50 * time.Millisecond)
+			p.Beat()
+		}
+	}
+	fail(p.End(shmring.StateGoodbye, ""))
+	code, err := strconv.Atoi(os.Args[3])
+	fail(err)
+	os.Exit(code)
+}
+
+// cmdStatus runs a program and compares its exit status: status CODE PROGRAM ARG…
+func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if e, ok := err.(*exec.ExitError); ok {
+		got = e.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("status %d, want %d", got, want)
+	}
+}
