@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
 PROBE   := probe/lib/libheapcam-linux-amd64.so
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
 .PHONY: help setup probe build demo test test-full bench bench-overhead lint clean
@@ -16,11 +16,11 @@ setup: ## install what is missing on Debian 12 (apt packages by name)
 
 probe: setup $(PROBE) ## compile the C probe
 
-$(PROBE): $(wildcard probe/*.c probe/*.h)
+$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
 	gcc -std=c11 $(CFLAGS) -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$$JH/include" -I"$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(VERSION)"' probe/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
 
 build: probe ## bin/heapcam, with the probe inside
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/heapcam ./cmd/heapcam

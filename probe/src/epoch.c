@@ -17,6 +17,9 @@ static struct area *L, *S, *F;
 static uint32_t nL, nS, nF, max_areas;
 static bool have_last, started;
 static uint64_t eden_known; // eden below this address is part of the state (a full collection left it filled)
+// A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it, which has no header
+// yet and cannot be told from what stood there before. The next young collection therefore ends with a listing instead of fates.
+static bool eden_dirty;
 static uint64_t last_finish, start_time, start_cost;
 static int64_t inv[3];
 static unsigned last_total;
@@ -220,7 +223,6 @@ static bool fates(struct enc *e, int kind, int depth) {
     // 1. known ranges that were emptied
     at = blob_begin(e, HC_EV_MOVES);
     if (!is_g1()) {
-        if (evac && eden_known > S[0].bottom) ok &= walk_moves(&w, S[0].bottom, eden_known, SRC_FROM);
         if (evac && S[1].top > S[1].bottom) ok &= walk_moves(&w, S[1].bottom, S[1].top, SRC_FROM);
         if (evac && S[2].top > S[2].bottom) ok &= walk_moves(&w, S[2].bottom, S[2].top, SRC_FROM);
     } else if (evac) {
@@ -235,8 +237,7 @@ static bool fates(struct enc *e, int kind, int depth) {
         w = walker_on(e);
         at = blob_begin(e, HC_EV_ALLOCS);
         if (!is_g1()) {
-            uint64_t lo = eden_known > S[0].bottom ? eden_known : S[0].bottom;
-            if (S[0].top > lo) ok &= walk_moves(&w, lo, S[0].top, SRC_EDEN);
+            if (S[0].top > S[0].bottom) ok &= walk_moves(&w, S[0].bottom, S[0].top, SRC_EDEN);
         } else {
             for (uint32_t i = 0; i < nS && i < nF; i++)
                 if (S[i].kind == HC_SPACE_EDEN && S[i].top > S[i].bottom) ok &= walk_moves(&w, S[i].bottom, S[i].top, SRC_EDEN);
@@ -463,7 +464,9 @@ static void finish(int pause, int forced) {
         atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
         if (missed) flags |= HC_PF_MISSED, reason = reason ? reason : HC_SYNC_MISSED;
         if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
-        if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && kind != HC_PAUSE_FULL) {
+        bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
+        if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
+        if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !dirty && kind != HC_PAUSE_FULL) {
             evac_ok = fates(&e, kind, (int)depth);
             walked = true;
             if (!evac_ok) {
@@ -482,7 +485,7 @@ static void finish(int pause, int forced) {
         if (kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP || kind == HC_PAUSE_UNKNOWN || kind == HC_PAUSE_WALK) flags |= HC_PF_EDEN_KEPT;
         bool eden = kind == HC_PAUSE_FULL || (flags & HC_PF_EVAC_FAILED && !is_g1());
         if (!is_g1() && kind != HC_PAUSE_WALK && (kind == HC_PAUSE_YOUNG)) eden_known = F[0].bottom;
-        if (eden && !is_g1()) eden_known = F[0].top;
+        if (eden && !is_g1()) eden_known = F[0].top, eden_dirty = F[0].top > F[0].bottom;
         if (locked) samples_resolve(&e);
         census_put(&e);
         uint8_t *before_pause = e.p;
