@@ -1,0 +1,295 @@
+package ringstore
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// File is one ring file opened for reading, on its own or inside a container.
+type File struct {
+	Name   string
+	Header FileHeader
+	Size   int64
+	r      io.ReaderAt
+	c      io.Closer
+}
+
+// OpenFile opens a single ring file. Errors: ErrTorn (not even a header), *CorruptError, *TooNewError, I/O errors.
+func OpenFile(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	out, err := newFile(path, f, st.Size())
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	out.c = f
+	return out, nil
+}
+
+func newFile(name string, r io.ReaderAt, size int64) (*File, error) {
+	b := make([]byte, min(size, fileHeaderSize))
+	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	h, err := decodeFileHeader(name, b)
+	if err != nil {
+		if errors.Is(err, ErrTorn) {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return nil, err
+	}
+	return &File{Name: name, Header: h, Size: size, r: r}, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	if f.c != nil {
+		return f.c.Close()
+	}
+	return nil
+}
+
+// Headers iterates over the headers of the frames. Damage is yielded as an error (*CorruptError, or ErrTorn at the end, wrapped with the
+// file's name and offset) and reading goes on at the next frame header that is sound.
+func (f *File) Headers() iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		at := int64(fileHeaderSize)
+		for at < f.Size {
+			b := make([]byte, min(f.Size-at, frameHeaderSize))
+			if _, err := f.r.ReadAt(b, at); err != nil && err != io.EOF {
+				yield(Frame{}, err)
+				return
+			}
+			fr, err := decodeFrame(f.Name, at, b)
+			if err == nil && at+frameHeaderSize+int64(fr.Stored) > f.Size {
+				err = ErrTorn
+			}
+			if err == nil {
+				if !yield(fr, nil) {
+					return
+				}
+				at += frameHeaderSize + int64(fr.Stored)
+				continue
+			}
+			var newer *TooNewError
+			next := int64(-1)
+			if !errors.As(err, &newer) {
+				next = f.resync(at + 1)
+			}
+			if errors.Is(err, ErrTorn) && next >= 0 {
+				err = &CorruptError{f.Name, at, "length of a frame"}
+			} else if errors.Is(err, ErrTorn) {
+				err = fmt.Errorf("%s: at offset %d: %w", f.Name, at, ErrTorn)
+			}
+			if !yield(Frame{}, err) || next < 0 {
+				return
+			}
+			at = next
+		}
+	}
+}
+
+// resync finds the next sound frame header at or behind at; -1: none.
+func (f *File) resync(at int64) int64 {
+	const chunk = 1 << 20
+	b := make([]byte, chunk+frameHeaderSize)
+	for ; at < f.Size; at += chunk {
+		n, err := f.r.ReadAt(b, at)
+		if err != nil && err != io.EOF {
+			return -1
+		}
+		for i := 0; i+frameHeaderSize <= n; i++ {
+			if b[i] == frameMagic[0] && string(b[i:i+4]) == frameMagic {
+				if fr, err := decodeFrame(f.Name, at+int64(i), b[i:i+frameHeaderSize]); err == nil && at+int64(i)+frameHeaderSize+int64(fr.Stored) <= f.Size {
+					return at + int64(i)
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose payload is damaged is
+// yielded with the error and a nil payload.
+func (f *File) Frames() iter.Seq2[FrameData, error] {
+	return func(yield func(FrameData, error) bool) {
+		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
+		if err != nil {
+			yield(FrameData{}, err)
+			return
+		}
+		defer dec.Close()
+		for fr, err := range f.Headers() {
+			d := FrameData{Frame: fr}
+			if err == nil {
+				stored := make([]byte, fr.Stored) // bounded: Headers checked it against the file
+				if _, err = f.r.ReadAt(stored, fr.Offset+frameHeaderSize); err == nil || err == io.EOF {
+					d.Payload, err = fr.payload(f.Name, stored, dec)
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// FrameData is a frame and its unpacked payload.
+type FrameData struct {
+	Frame
+	Payload []byte
+}
+
+// Recording is a pulled container, a ring folder or a single ring file, opened alike.
+type Recording struct {
+	Path     string
+	Files    []*File
+	Manifest *Manifest // of a container, else nil
+	Problems []error   // files that could not be opened
+	c        io.Closer
+}
+
+// OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
+// that are damaged stand in Problems.
+func OpenRecording(path string) (*Recording, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{Path: path}
+	if st.IsDir() {
+		names, err := ringFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", path)
+		}
+		for _, n := range names {
+			r.add(OpenFile(n))
+		}
+		return r.checked()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var magic [8]byte
+	f.ReadAt(magic[:], 0)
+	if string(magic[:]) == fileMagic {
+		f.Close()
+		r.add(OpenFile(path))
+		return r.checked()
+	}
+	r.c = f
+	if err := r.openTar(f, st.Size()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return r.checked()
+}
+
+func (r *Recording) add(f *File, err error) {
+	if err != nil {
+		r.Problems = append(r.Problems, err)
+		return
+	}
+	r.Files = append(r.Files, f)
+}
+
+func (r *Recording) checked() (*Recording, error) {
+	if len(r.Files) == 0 && len(r.Problems) > 0 {
+		r.Close()
+		return nil, r.Problems[0]
+	}
+	return r, nil
+}
+
+// position counts the bytes that the tar reader has consumed, so that members can be read in place later.
+type position struct {
+	f  *os.File
+	at int64
+}
+
+func (p *position) Read(b []byte) (int, error) {
+	n, err := p.f.ReadAt(b, p.at)
+	p.at += int64(n)
+	return n, err
+}
+
+func (p *position) Seek(off int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+		p.at = off
+	case io.SeekCurrent:
+		p.at += off
+	case io.SeekEnd:
+		st, err := p.f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		p.at = st.Size() + off
+	}
+	return p.at, nil
+}
+
+func (r *Recording) openTar(f *os.File, size int64) error {
+	p := &position{f: f}
+	t := tar.NewReader(p)
+	for first := true; ; first = false {
+		h, err := t.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if first {
+				return &CorruptError{r.Path, 0, "neither a ring file nor a heapcam container"}
+			}
+			r.Problems = append(r.Problems, fmt.Errorf("%s: at offset %d: %w", r.Path, p.at, ErrTorn))
+			break
+		}
+		start := p.at
+		name := filepath.Base(h.Name)
+		switch {
+		case name == manifestName && h.Size < 1<<20:
+			b, err := io.ReadAll(io.LimitReader(t, 1<<20))
+			if err == nil {
+				r.Manifest, err = decodeManifest(b)
+			}
+			if err != nil {
+				r.Problems = append(r.Problems, fmt.Errorf("%s: manifest: %w", r.Path, err))
+			}
+		case strings.HasSuffix(name, ".hcr"):
+			n := min(h.Size, max(size-start, 0))
+			r.add(newFile(r.Path+":"+name, io.NewSectionReader(f, start, n), n))
+		}
+	}
+	return nil
+}
+
+// Close closes all files.
+func (r *Recording) Close() error {
+	for _, f := range r.Files {
+		f.Close()
+	}
+	if r.c != nil {
+		return r.c.Close()
+	}
+	return nil
+}
