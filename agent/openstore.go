@@ -1,32 +1,36 @@
 package agent
 
-import "github.com/heapcam/heapcam/ringstore"
+import (
+	"errors"
 
-// ringStore fits ringstore's Store to what a session needs.
-type ringStore struct{ s *ringstore.Store }
+	"github.com/heapcam/heapcam/ringstore"
+)
 
-func openStoreDefault(cfg *Config, dir string, id identity) (store, error) {
-	s, rec, err := ringstore.Open(dir, ringstore.Config{MaxTraceSize: cfg.MaxTraceSize, Deviation: cfg.Deviation, Compression: cfg.Compression},
-		ringstore.Identity{Session: id.Session, PID: uint32(id.PID), StartTicks: id.StartTicks})
+// ringStore makes a store of package ringstore one of ours.
+type ringStore struct{ *ringstore.Store }
+
+func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
+	s, rec, err := ringstore.Open(ringstore.Config{
+		Dir: dir, MaxTraceSize: cfg.MaxTraceSize, Deviation: cfg.Deviation, Compression: cfg.Compression,
+	}, ringstore.Identity{
+		Session: who.Session, Name: who.Name, PID: who.PID, NSPID: who.NSPID, StartTicks: who.StartTicks, VM: who.VM, Probe: who.Probe,
+	})
+	if errors.Is(err, ringstore.ErrOtherRecording) {
+		return nil, errOtherSession
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range rec.Notes {
-		cfg.Log.Warn().Str("dir", dir).Msg(n)
+	if rec.Torn > 0 {
+		cfg.Log.Warn().Str("dir", dir).Int64("bytes", rec.Torn).Msg("cut a torn tail off the recording; the shared ring still holds what it was")
 	}
 	return ringStore{s}, nil
 }
 
-func info(f frameInfo) ringstore.FrameInfo {
-	return ringstore.FrameInfo{Source: f.Source, FirstGC: f.FirstGC, LastGC: f.LastGC, T0: f.T0, T1: f.T1}
-}
+func (s ringStore) Append(p []byte, f frameInfo) error { return s.Store.Append(p, ringstore.FrameInfo(f)) }
+func (s ringStore) Rotate(p []byte, f frameInfo) error { return s.Store.Rotate(p, ringstore.FrameInfo(f)) }
 
-func (r ringStore) Append(payload []byte, f frameInfo) error { return r.s.Append(payload, info(f)) }
-func (r ringStore) Rotate(head []byte, f frameInfo) error    { return r.s.Rotate(head, info(f)) }
-func (r ringStore) LastSource() uint64                       { return r.s.LastSource() }
-func (r ringStore) Close() error                             { return r.s.Close() }
-
-func (r ringStore) Stats() storeStats {
-	s := r.s.Stats()
-	return storeStats{Bytes: s.Bytes, Active: s.Active, Room: s.Room, Files: s.Files, Rotate: s.Rotate, Guarantee: s.Guarantee}
+func (s ringStore) Stats() storeStats {
+	st := s.Store.Stats()
+	return storeStats{Bytes: st.Bytes, Active: st.Active, Room: st.Room, Files: st.Files, Rotate: st.Rotate, Guarantee: st.Guarantee}
 }
