@@ -108,8 +108,14 @@ static bool no_reader(void) {
     return hb && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
 }
 
+// Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish without a start of
+// its own is the outer one and ends nothing.
+static int nesting;
+static bool pending;
+
 void epoch_start(void) {
-    atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+    if (nesting++ == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+    pending = true;
     start_time = now_ns();
     started = false;
     if (gave_up) return;
@@ -549,11 +555,15 @@ static void finish(int pause, int forced) {
 }
 
 void epoch_finish(void) {
-    if (!atomic_load(&gave_up) && vm.perf_inv[0] && !*ring32(HC_RING_OFF_PAUSE) && !no_reader())
-        finish(0, 0);
-    else if (!atomic_load(&gave_up))
-        have_last = false, need_sync = HC_SYNC_LOST;
-    atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
+    if (nesting == 0) return; // loaded in the middle of a pause
+    if (pending && !atomic_load(&gave_up)) {
+        if (vm.perf_inv[0] && !*ring32(HC_RING_OFF_PAUSE) && !no_reader())
+            finish(0, 0);
+        else
+            have_last = false, need_sync = HC_SYNC_LOST;
+    }
+    pending = false;
+    if (--nesting == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }
 
 void epoch_want_sync(int reason) {
