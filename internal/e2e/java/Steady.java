@@ -1,0 +1,51 @@
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/** Churn with objects of all ages, from two threads. Arguments: milliseconds, slots kept. Prints its pid first and "done" last. */
+public class Steady {
+    record Node(Node next, String name, int[] data) {}
+
+    static volatile Object sink;
+
+    static void work(int seed, long end, int slots) {
+        Random r = new Random(seed);
+        Object[] ring = new Object[slots];
+        Map<Integer, List<Node>> map = new HashMap<>();
+        for (int i = 0; System.nanoTime() < end; i++) {
+            for (int k = 0; k < 200; k++) {
+                int at = r.nextInt(ring.length);
+                Object o = switch (r.nextInt(6)) {
+                    case 0 -> new byte[r.nextInt(300)];
+                    case 1 -> new Node(null, "node " + i, new int[r.nextInt(8)]);
+                    case 2 -> new Object[] {ring[at], new long[3]};
+                    case 3 -> new StringBuilder().append(i).append(':').append(k).toString();
+                    default -> new Object();
+                };
+                if (o instanceof Object[] a && a[0] instanceof Object[]) a[0] = null;
+                if (k % 3 == 0) ring[at] = o;
+                else sink = o;
+            }
+            List<Node> l = map.computeIfAbsent(r.nextInt(200), x -> new ArrayList<>());
+            l.add(new Node(null, "kept", new int[4]));
+            if (l.size() > 50) map.remove(r.nextInt(200));
+        }
+        sink = map;
+    }
+
+    public static void main(String[] a) throws Exception {
+        System.out.println("pid " + ProcessHandle.current().pid());
+        long end = System.nanoTime() + Long.parseLong(a[0]) * 1_000_000;
+        int slots = Integer.parseInt(a[1]);
+        Thread[] ts = new Thread[2];
+        for (int i = 0; i < ts.length; i++) {
+            int n = i;
+            ts[i] = new Thread(() -> work(n, end, slots));
+            ts[i].start();
+        }
+        for (Thread t : ts) t.join();
+        System.out.println("done");
+    }
+}
