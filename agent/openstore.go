@@ -4,10 +4,14 @@ import (
 	"errors"
 
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // ringStore makes a store of package ringstore one of ours.
-type ringStore struct{ *ringstore.Store }
+type ringStore struct {
+	*ringstore.Store
+	dir string
+}
 
 func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 	s, rec, err := ringstore.Open(ringstore.Config{
@@ -24,13 +28,30 @@ func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 	if rec.Torn > 0 {
 		cfg.Log.Warn().Str("dir", dir).Int64("bytes", rec.Torn).Msg("cut a torn tail off the recording; the shared ring still holds what it was")
 	}
-	return ringStore{s}, nil
+	return ringStore{s, dir}, nil
 }
 
-func (s ringStore) Append(p []byte, f frameInfo) error { return s.Store.Append(p, ringstore.FrameInfo(f)) }
-func (s ringStore) Rotate(p []byte, f frameInfo) error { return s.Store.Rotate(p, ringstore.FrameInfo(f)) }
+func (s ringStore) Append(p []byte, f frameInfo) error {
+	return s.Store.Append(p, ringstore.FrameInfo(f))
+}
+func (s ringStore) Rotate(p []byte, f frameInfo) error {
+	return s.Store.Rotate(p, ringstore.FrameInfo(f))
+}
 
 func (s ringStore) Stats() storeStats {
 	st := s.Store.Stats()
 	return storeStats{Bytes: st.Bytes, Active: st.Active, Room: st.Room, Files: st.Files, Rotate: st.Rotate, Guarantee: st.Guarantee}
+}
+
+func (s ringStore) Newest(take func(trace.Block)) {
+	rec, err := ringstore.OpenRecording(s.dir)
+	if err != nil || len(rec.Files) == 0 {
+		return
+	}
+	defer rec.Close()
+	for b, err := range rec.Files[len(rec.Files)-1].Blocks() {
+		if err == nil {
+			take(b)
+		}
+	}
 }

@@ -146,7 +146,7 @@ func pullFile(t *tar.Writer, path string, m *Manifest, progress func(int64)) err
 		return copyRaw(t, path, m, progress) // what cannot be read is evidence too
 	}
 	defer f.Close()
-	end := int64(fileHeaderSize)
+	end := int64(headerSize)
 	whole := true
 	for fr, err := range f.Headers() {
 		if err != nil {
@@ -155,7 +155,7 @@ func pullFile(t *tar.Writer, path string, m *Manifest, progress func(int64)) err
 			}
 			continue
 		}
-		end = fr.Offset + frameHeaderSize + int64(fr.Stored)
+		end = fr.Offset + frameSize + int64(fr.Stored)
 		if fr.FirstGC > 0 && (m.FirstGC == 0 || fr.FirstGC < m.FirstGC) {
 			m.FirstGC = fr.FirstGC
 		}
@@ -164,7 +164,7 @@ func pullFile(t *tar.Writer, path string, m *Manifest, progress func(int64)) err
 	if !whole {
 		end = f.Size
 	}
-	m.Session, m.PID = f.Header.Identity.Session, f.Header.Identity.PID
+	m.Session, m.PID = f.Session, f.header.pid
 	return member(t, filepath.Base(path), io.NewSectionReader(f.r, 0, end), end, m, progress)
 }
 

@@ -11,18 +11,22 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // File is one ring file opened for reading, on its own or inside a container.
 type File struct {
-	Name   string
-	Header FileHeader
-	Size   int64
-	r      io.ReaderAt
-	c      io.Closer
+	Name    string
+	header  fileHeader
+	Session string
+	Index   uint64 // number in the ring
+	Size    int64
+	r       io.ReaderAt
+	c       io.Closer
 }
 
-// OpenFile opens a single ring file. Errors: ErrTorn (not even a header), *CorruptError, *TooNewError, I/O errors.
+// OpenFile opens a single ring file. Errors: *DamageError, *TooNewError, I/O errors.
 func OpenFile(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -43,18 +47,15 @@ func OpenFile(path string) (*File, error) {
 }
 
 func newFile(name string, r io.ReaderAt, size int64) (*File, error) {
-	b := make([]byte, min(size, fileHeaderSize))
+	b := make([]byte, min(size, headerSize))
 	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
 		return nil, err
 	}
-	h, err := decodeFileHeader(name, b)
+	h, err := decodeHeader(name, b)
 	if err != nil {
-		if errors.Is(err, ErrTorn) {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
 		return nil, err
 	}
-	return &File{Name: name, Header: h, Size: size, r: r}, nil
+	return &File{Name: name, header: h, Index: h.index, Session: h.session, Size: size, r: r}, nil
 }
 
 // Close closes the file.
@@ -65,38 +66,36 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Headers iterates over the headers of the frames. Damage is yielded as an error (*CorruptError, or ErrTorn at the end, wrapped with the
-// file's name and offset) and reading goes on at the next frame header that is sound.
+// Headers iterates over the headers of the frames. Damage is yielded as an error (*DamageError) and reading goes on at the next frame header that is sound.
 func (f *File) Headers() iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		at := int64(fileHeaderSize)
+		at := int64(headerSize)
 		for at < f.Size {
-			b := make([]byte, min(f.Size-at, frameHeaderSize))
+			b := make([]byte, min(f.Size-at, frameSize))
 			if _, err := f.r.ReadAt(b, at); err != nil && err != io.EOF {
 				yield(Frame{}, err)
 				return
 			}
 			fr, err := decodeFrame(f.Name, at, b)
-			if err == nil && at+frameHeaderSize+int64(fr.Stored) > f.Size {
+			if err == nil && at+frameSize+int64(fr.Stored) > f.Size {
 				err = ErrTorn
 			}
 			if err == nil {
 				if !yield(fr, nil) {
 					return
 				}
-				at += frameHeaderSize + int64(fr.Stored)
+				at += frameSize + int64(fr.Stored)
 				continue
 			}
-			var newer *TooNewError
-			next := int64(-1)
-			if !errors.As(err, &newer) {
-				next = f.resync(at + 1)
+			next := f.resync(at + 1)
+			var d *DamageError
+			if !errors.As(err, &d) {
+				d = &DamageError{f.Name, at, "the frame is not whole", ErrTorn}
 			}
-			if errors.Is(err, ErrTorn) && next >= 0 {
-				err = &CorruptError{f.Name, at, "length of a frame"}
-			} else if errors.Is(err, ErrTorn) {
-				err = fmt.Errorf("%s: at offset %d: %w", f.Name, at, ErrTorn)
+			if next >= 0 && d.Err == ErrTorn {
+				d = &DamageError{f.Name, at, "length of a frame", ErrCorrupt}
 			}
+			err = d
 			if !yield(Frame{}, err) || next < 0 {
 				return
 			}
@@ -108,15 +107,15 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 // resync finds the next sound frame header at or behind at; -1: none.
 func (f *File) resync(at int64) int64 {
 	const chunk = 1 << 20
-	b := make([]byte, chunk+frameHeaderSize)
+	b := make([]byte, chunk+frameSize)
 	for ; at < f.Size; at += chunk {
 		n, err := f.r.ReadAt(b, at)
 		if err != nil && err != io.EOF {
 			return -1
 		}
-		for i := 0; i+frameHeaderSize <= n; i++ {
+		for i := 0; i+frameSize <= n; i++ {
 			if b[i] == frameMagic[0] && string(b[i:i+4]) == frameMagic {
-				if fr, err := decodeFrame(f.Name, at+int64(i), b[i:i+frameHeaderSize]); err == nil && at+int64(i)+frameHeaderSize+int64(fr.Stored) <= f.Size {
+				if fr, err := decodeFrame(f.Name, at+int64(i), b[i:i+frameSize]); err == nil && at+int64(i)+frameSize+int64(fr.Stored) <= f.Size {
 					return at + int64(i)
 				}
 			}
@@ -139,12 +138,34 @@ func (f *File) Frames() iter.Seq2[FrameData, error] {
 			d := FrameData{Frame: fr}
 			if err == nil {
 				stored := make([]byte, fr.Stored) // bounded: Headers checked it against the file
-				if _, err = f.r.ReadAt(stored, fr.Offset+frameHeaderSize); err == nil || err == io.EOF {
+				if _, err = f.r.ReadAt(stored, fr.Offset+frameSize); err == nil || err == io.EOF {
 					d.Payload, err = fr.payload(f.Name, stored, dec)
 				}
 			}
 			if !yield(d, err) {
 				return
+			}
+		}
+	}
+}
+
+// Blocks iterates over the blocks of all frames. Errors as Frames; a block that cannot be framed is damage too.
+func (f *File) Blocks() iter.Seq2[trace.Block, error] {
+	return func(yield func(trace.Block, error) bool) {
+		for fr, err := range f.Frames() {
+			if err != nil {
+				if !yield(trace.Block{}, err) {
+					return
+				}
+				continue
+			}
+			for b, err := range trace.Blocks(fr.Payload) {
+				if err != nil {
+					err = &DamageError{f.Name, fr.Offset, err.Error(), ErrCorrupt}
+				}
+				if !yield(b, err) {
+					return
+				}
 			}
 		}
 	}
@@ -259,9 +280,9 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 		}
 		if err != nil {
 			if first {
-				return &CorruptError{r.Path, 0, "neither a ring file nor a heapcam container"}
+				return corrupt(r.Path, 0, "neither a ring file nor a heapcam container")
 			}
-			r.Problems = append(r.Problems, fmt.Errorf("%s: at offset %d: %w", r.Path, p.at, ErrTorn))
+			r.Problems = append(r.Problems, &DamageError{r.Path, p.at, "the container is cut off", ErrTorn})
 			break
 		}
 		start := p.at
@@ -279,6 +300,9 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 			n := min(h.Size, max(size-start, 0))
 			r.add(newFile(r.Path+":"+name, io.NewSectionReader(f, start, n), n))
 		}
+	}
+	if r.Manifest == nil {
+		return &DamageError{r.Path, size, "the container has no manifest: it was cut off", ErrTorn}
 	}
 	return nil
 }

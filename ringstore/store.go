@@ -1,6 +1,7 @@
 package ringstore
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -18,17 +19,30 @@ const block = 4096
 
 // Config is how large a ring may get.
 type Config struct {
-	// MaxTraceSize is M, bytes; at least 1 MiB. Deviation is d, 0 < d ≤ 0.5.
+	// Dir is the ring folder, made if missing (mode 0700).
+	Dir string
+	// MaxTraceSize is M, bytes; 0: 1 GiB, at least 256 KiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
-	// Compression is "none" or "full".
+	// Compression is "none" or "full"; "": full.
 	Compression string
 }
 
-func (c Config) validate() error {
+func (c *Config) fill() error {
+	if c.MaxTraceSize == 0 {
+		c.MaxTraceSize = 1 << 30
+	}
+	if c.Deviation == 0 {
+		c.Deviation = 0.25
+	}
+	if c.Compression == "" {
+		c.Compression = "full"
+	}
 	switch {
-	case c.MaxTraceSize < 1<<20:
-		return fmt.Errorf("max_trace_size of %d bytes is too small: at least 1 MiB", c.MaxTraceSize)
+	case c.Dir == "":
+		return errors.New("ringstore: no folder")
+	case c.MaxTraceSize < 1<<18:
+		return fmt.Errorf("max_trace_size of %d bytes is too small: at least 256 KiB", c.MaxTraceSize)
 	case !(c.Deviation > 0 && c.Deviation <= 0.5):
 		return fmt.Errorf("max_trace_size_deviation of %v is out of range: more than 0, at most 0.5", c.Deviation)
 	case c.Compression != "none" && c.Compression != "full":
@@ -48,9 +62,10 @@ type Stats struct {
 
 // Recovery tells what Open found.
 type Recovery struct {
-	Files  int
-	Notes  []string // what is torn, corrupt or too new, by file
-	Source uint64
+	Resumed bool  // the folder held this session's recording
+	Torn    int64 // bytes of an unfinished frame that were cut off the newest file
+	Files   int
+	Notes   []string // what is corrupt or too new, by file; it stays where it is
 }
 
 type fileSize struct {
@@ -77,12 +92,13 @@ type Store struct {
 
 func occupied(n int64) int64 { return (n + block - 1) / block * block }
 
-// Open opens or makes the ring folder dir. Errors: *IdentityError when the folder holds another session.
-func Open(dir string, cfg Config, id Identity) (*Store, Recovery, error) {
+// Open opens or makes the ring folder. Errors: ErrOtherRecording when the folder holds another session.
+func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 	var rec Recovery
-	if err := cfg.validate(); err != nil {
+	if err := cfg.fill(); err != nil {
 		return nil, rec, err
 	}
+	dir := cfg.Dir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
@@ -91,39 +107,77 @@ func Open(dir string, cfg Config, id Identity) (*Store, Recovery, error) {
 	if err != nil {
 		return nil, rec, err
 	}
-	for _, p := range names {
+	for i, p := range names {
 		st, err := os.Stat(p)
 		if err != nil {
 			continue
 		}
-		s.files = append(s.files, fileSize{p, occupied(st.Size())})
-		idx := indexOf(p)
-		s.index = max(s.index, idx)
+		s.index = max(s.index, indexOf(p))
 		f, err := OpenFile(p)
 		if err != nil {
 			rec.Notes = append(rec.Notes, err.Error())
+			s.files = append(s.files, fileSize{p, occupied(st.Size())})
 			continue
 		}
-		if f.Header.Identity.Session != id.Session {
+		if f.Session != id.Session {
 			f.Close()
-			return nil, rec, &IdentityError{dir, f.Header.Identity.Session, id.Session}
+			return nil, rec, fmt.Errorf("%s: session %s, not %s: %w", dir, f.Session, id.Session, ErrOtherRecording)
 		}
+		rec.Resumed = true
+		end, sound := int64(headerSize), true
 		for fr, err := range f.Headers() {
 			if err != nil {
-				rec.Notes = append(rec.Notes, err.Error())
+				sound = sound && errors.Is(err, ErrTorn)
+				if !errors.Is(err, ErrTorn) {
+					rec.Notes = append(rec.Notes, err.Error())
+				}
 				continue
 			}
 			s.source = max(s.source, fr.Source)
+			end = fr.Offset + frameSize + int64(fr.Stored)
 		}
 		f.Close()
+		if i == len(names)-1 && sound {
+			if s.active, err = os.OpenFile(p, os.O_RDWR, 0); err == nil {
+				if rec.Torn = st.Size() - end; rec.Torn > 0 {
+					err = s.active.Truncate(end)
+				}
+			}
+			if err == nil {
+				s.size = end
+				continue
+			}
+			rec.Torn, s.active = 0, nil
+		}
+		s.files = append(s.files, fileSize{p, occupied(st.Size())})
 	}
-	rec.Files, rec.Source = len(s.files), s.source
+	rec.Files = len(names)
+	if err := s.describe(); err != nil {
+		return nil, rec, err
+	}
 	if cfg.Compression == "full" {
 		if s.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {
 			return nil, rec, err
 		}
 	}
 	return s, rec, nil
+}
+
+// describe writes recording.json: whose recording the folder holds, for people and for status.
+func (s *Store) describe() error {
+	b, err := json.MarshalIndent(map[string]any{"schema": "heapcam.recording/1", "session": s.id.Session, "name": s.id.Name, "pid": s.id.PID,
+		"nspid": s.id.NSPID, "start_ticks": s.id.StartTicks, "vm": s.id.VM, "probe": s.id.Probe}, "", "  ")
+	if err != nil {
+		return err
+	}
+	p := filepath.Join(s.dir, "recording.json")
+	if _, err := os.Stat(p); err == nil && s.id.Name == "" {
+		return nil
+	}
+	if err := os.WriteFile(p+".new", b, 0o600); err != nil {
+		return fmt.Errorf("ring folder: %w", err)
+	}
+	return os.Rename(p+".new", p)
 }
 
 func ringFiles(dir string) ([]string, error) {
@@ -148,7 +202,7 @@ func indexOf(path string) uint64 {
 }
 
 func (s *Store) total() int64 {
-	n := int64(0)
+	n := int64(2 * block) // the folder and recording.json
 	for _, f := range s.files {
 		n += f.size
 	}
@@ -168,7 +222,7 @@ func (s *Store) target() int64 {
 	return min(max(s.cfg.MaxTraceSize/n, 4*s.lastRot), s.cfg.MaxTraceSize/2)
 }
 
-func (s *Store) pack(payload []byte, flags uint16, info FrameInfo) []byte {
+func (s *Store) pack(payload []byte, flags uint8, info FrameInfo) []byte {
 	f := Frame{FrameInfo: info, Flags: flags, Raw: uint32(len(payload))}
 	stored := payload
 	if s.enc != nil {
@@ -179,18 +233,18 @@ func (s *Store) pack(payload []byte, flags uint16, info FrameInfo) []byte {
 	return s.buf
 }
 
-// Append adds a frame of whole blocks to the open file; with none open it begins one. After an error nothing of payload is in it.
-// Errors: *LimitError, I/O errors.
+// Append adds a frame of whole blocks to the open file. After an error nothing of payload is in it.
+// Errors: ErrNoFile, ErrNoRoom, I/O errors.
 func (s *Store) Append(payload []byte, info FrameInfo) error {
 	if len(payload) > MaxFrame {
 		return fmt.Errorf("frame of %d bytes: at most %d", len(payload), MaxFrame)
 	}
-	b := s.pack(payload, 0, info)
 	if s.active == nil {
-		return s.begin(b, info)
+		return ErrNoFile
 	}
+	b := s.pack(payload, 0, info)
 	if need := occupied(s.size+int64(len(b))) - occupied(s.size); s.total()+need > s.limit() {
-		return &LimitError{need, s.limit() - s.total()}
+		return fmt.Errorf("%d bytes needed, %d left: %w", need, s.limit()-s.total(), ErrNoRoom)
 	}
 	return s.write(b, info)
 }
@@ -217,9 +271,9 @@ func (s *Store) Rotate(head []byte, info FrameInfo) error {
 		return fmt.Errorf("frame of %d bytes: at most %d", len(head), MaxFrame)
 	}
 	b := s.pack(head, FlagHead, info)
-	need := occupied(fileHeaderSize + int64(len(b)))
-	if need > s.limit()-occupied(s.size) {
-		return &LimitError{need, s.limit() - occupied(s.size)} // would not fit even alone beside the open file
+	need := occupied(headerSize + int64(len(b)))
+	if need > s.limit()-occupied(s.size)-2*block {
+		return fmt.Errorf("%d bytes needed beside the open file: %w", need, ErrNoRoom) // would not fit even alone beside the open file
 	}
 	s.lastRot = int64(len(b))
 	m, low := s.cfg.MaxTraceSize, s.cfg.MaxTraceSize-int64(float64(s.cfg.MaxTraceSize)*s.cfg.Deviation)
@@ -238,7 +292,7 @@ func (s *Store) Rotate(head []byte, info FrameInfo) error {
 }
 
 func (s *Store) begin(b []byte, info FrameInfo) error {
-	need := occupied(fileHeaderSize + int64(len(b)))
+	need := occupied(headerSize + int64(len(b)))
 	for len(s.files) > 0 && s.total()+need > s.limit() {
 		if err := os.Remove(s.files[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -247,14 +301,14 @@ func (s *Store) begin(b []byte, info FrameInfo) error {
 		s.evicted++
 	}
 	if s.total()+need > s.limit() {
-		return &LimitError{need, s.limit() - s.total()}
+		return fmt.Errorf("%d bytes needed, %d left: %w", need, s.limit()-s.total(), ErrNoRoom)
 	}
 	path := filepath.Join(s.dir, fmt.Sprintf("%08d.hcr", s.index+1))
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("new ring file: %w", err)
 	}
-	h := FileHeader{Index: s.index + 1, CreatedMS: uint64(s.now().UnixMilli()), Identity: s.id}
+	h := fileHeader{index: s.index + 1, created: uint64(s.now().UnixNano()), session: s.id.Session, pid: uint32(s.id.PID), nspid: s.id.NSPID, ticks: s.id.StartTicks}
 	all := append(h.encode(), b...)
 	if _, err := f.WriteAt(all, 0); err != nil {
 		f.Close()
