@@ -92,8 +92,11 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 			if !errors.As(err, &d) {
 				d = &DamageError{f.Name, at, "the frame is not whole", ErrTorn}
 			}
-			if next >= 0 && d.Err == ErrTorn {
+			switch {
+			case next >= 0 && d.Err == ErrTorn:
 				d = &DamageError{f.Name, at, "length of a frame", ErrCorrupt}
+			case next < 0:
+				d = &DamageError{f.Name, at, "no whole frame follows (" + d.Why + ")", ErrTorn}
 			}
 			err = d
 			if !yield(Frame{}, err) || next < 0 {
