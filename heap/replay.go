@@ -1,0 +1,342 @@
+// Package heap rebuilds the heap's state after any collection from a stream of blocks, from any sync point on
+// (docs/format/stream.md, "How a reader applies an EPOCH").
+//
+// Terms: the state is *known* from a sync point on, until an epoch that is not exact; *before the tape* are objects older than the
+// recording. Invariants: what a stream says is checked before it is believed (a move of something that the state does not know, a birth
+// on top of an object, are counted and told, never followed blindly); a sync point replaces the state, and if the state was known it is
+// compared with it first. It does not read files and does not judge.
+package heap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// BlockSource gives the blocks of a recording, io.EOF at its end. An error that is not io.EOF is damage; the source may be asked again for
+// what follows it.
+type BlockSource interface {
+	Next() (trace.Block, error)
+}
+
+// Sample is a sampled allocation and what is known of it. Weight is how many objects of its kind it stands for.
+type Sample struct {
+	trace.Sample
+	Birth  uint64 // collection number of its phase
+	Weight float64
+}
+
+// weight is the Horvitz–Thompson weight of an object of size bytes under a mean interval.
+func weight(size, interval uint64) float64 {
+	if interval == 0 || size == 0 {
+		return 1
+	}
+	return 1 / -math.Expm1(-float64(size)/float64(interval))
+}
+
+// Collection is one epoch as replayed.
+type Collection struct {
+	trace.Pause
+	Spaces               []trace.Space
+	Known                bool   // the state after it is known
+	Synced               bool   // a sync point stands at it
+	Objects, Bytes       uint64 // of the state, if known
+	Used                 uint64 // bytes, all spaces, after it
+	Born, Died, Promoted trace.CensusCell
+	LiveSamples          int
+	SampledBytes         uint64
+	SyncProbe            uint64 // ns, the listing's cost
+	EpochsLost           uint64 // told by gaps before it
+}
+
+// Comparison is what a sync point said of the replayed state.
+type Comparison struct {
+	GC, Reason uint64
+	Mismatches uint64
+	First      string            // the first mismatch, in words
+	Explained  map[string]uint64 // differences that the facts explain, by name
+}
+
+// Replayer replays a stream. Errors in what the stream says are in Faults.
+type Replayer struct {
+	src     BlockSource
+	JVM     trace.JVM
+	Types   map[uint64]trace.Type
+	Loaders map[uint64]trace.Loader
+	Methods map[uint64]trace.Method
+	Frames  map[uint64]trace.Frame
+	Threads map[uint64]trace.Thread
+
+	State    *State
+	Known    bool
+	Live     map[uint64]*Sample // resolved and not known dead, by id
+	Compared []Comparison
+	Faults   []string
+	Damage   []error
+	Gaps     []trace.Gap
+	End      *trace.End
+	Taken    uint64 // samples seen
+
+	table   *trace.TypeTable
+	fresh   map[uint64]*Sample // taken, not yet resolved
+	gc      uint64
+	pending *Collection
+	lost    uint64
+	back    *trace.Block
+}
+
+// maxFresh bounds samples that wait for their collection.
+const maxFresh = 1 << 22
+
+// NewReplayer begins at the start of src.
+func NewReplayer(src BlockSource) *Replayer {
+	return &Replayer{src: src, Types: map[uint64]trace.Type{}, Loaders: map[uint64]trace.Loader{}, Methods: map[uint64]trace.Method{},
+		Frames: map[uint64]trace.Frame{}, Threads: map[uint64]trace.Thread{}, State: newState(), Live: map[uint64]*Sample{},
+		fresh: map[uint64]*Sample{}, table: trace.NewTypeTable(8)}
+}
+
+func (r *Replayer) fault(format string, args ...any) {
+	if len(r.Faults) < 1000 {
+		r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// Next replays to the next collection, its sync point included. io.EOF at the end; *trace.TooNewError when the stream is of a later format.
+func (r *Replayer) Next() (*Collection, error) {
+	for {
+		b, err := r.block()
+		if err == io.EOF {
+			if c := r.pending; c != nil {
+				r.pending = nil
+				return r.close(c), nil
+			}
+			return nil, io.EOF
+		}
+		if err != nil {
+			r.Damage = append(r.Damage, err)
+			r.Known = false
+			if len(r.Damage) > 10000 {
+				return nil, err
+			}
+			continue
+		}
+		if c := r.pending; c != nil && b.Kind == trace.KindEpoch {
+			r.back, r.pending = &b, nil
+			return r.close(c), nil
+		}
+		if err := r.apply(b); err != nil {
+			var newer *trace.TooNewError
+			if errors.As(err, &newer) {
+				return nil, err
+			}
+			r.fault("%v", err)
+			if b.Kind == trace.KindEpoch || b.Kind == trace.KindSync {
+				r.Known = false
+			}
+		}
+	}
+}
+
+func (r *Replayer) block() (trace.Block, error) {
+	if r.back != nil {
+		b := *r.back
+		r.back = nil
+		return b, nil
+	}
+	return r.src.Next()
+}
+
+func (r *Replayer) close(c *Collection) *Collection {
+	c.Known = r.Known
+	if r.Known {
+		c.Objects, c.Bytes = uint64(r.State.n), r.State.bytes
+	}
+	c.LiveSamples = len(r.Live)
+	for _, s := range r.Live {
+		c.SampledBytes += s.Size
+	}
+	return c
+}
+
+func (r *Replayer) apply(b trace.Block) error {
+	switch b.Kind {
+	case trace.KindMeta:
+		m, err := trace.DecodeMeta(b)
+		if err == nil && m.HasJVM {
+			r.JVM = m.JVM
+			r.table.SetAlign(m.JVM.Align)
+		}
+		return err
+	case trace.KindDefs:
+		return r.define(b)
+	case trace.KindSamples:
+		ss, err := trace.DecodeSamples(b)
+		for _, s := range ss {
+			r.Taken++
+			if len(r.fresh) < maxFresh {
+				r.fresh[s.ID] = &Sample{Sample: s, Birth: r.gc + 1, Weight: weight(s.Size, s.Interval)}
+			}
+		}
+		return err
+	case trace.KindEpoch:
+		return r.epoch(b)
+	case trace.KindSync:
+		return r.sync(b)
+	case trace.KindGap:
+		g, err := trace.DecodeGap(b)
+		if err == nil {
+			r.Gaps = append(r.Gaps, g)
+			r.lost += g.Epochs
+			if g.Epochs > 0 {
+				r.Known = false
+			}
+		}
+		return err
+	case trace.KindEnd:
+		e, err := trace.DecodeEnd(b)
+		if err == nil {
+			r.End = &e
+		}
+		return err
+	}
+	return nil
+}
+
+func (r *Replayer) define(b trace.Block) error {
+	d, err := trace.DecodeDefs(b)
+	if err != nil {
+		return err
+	}
+	for _, t := range d.Types {
+		r.Types[t.ID] = t
+	}
+	for _, l := range d.Loaders {
+		r.Loaders[l.ID] = l
+	}
+	for _, m := range d.Methods {
+		r.Methods[m.ID] = m
+	}
+	for _, f := range d.Frames {
+		r.Frames[f.ID] = f
+	}
+	for _, t := range d.Threads {
+		r.Threads[t.ID] = t
+	}
+	return r.table.DefineAll(d.Types)
+}
+
+func (r *Replayer) epoch(b trace.Block) error {
+	e, err := trace.DecodeEpoch(b)
+	if err != nil {
+		return err
+	}
+	if r.gc != 0 && e.Pause.GC != r.gc+1 {
+		r.Known = false
+		if e.Pause.GC > r.gc {
+			r.lost += e.Pause.GC - r.gc - 1
+		}
+	}
+	r.gc = e.Pause.GC
+	c := &Collection{Pause: e.Pause, Spaces: e.Spaces, EpochsLost: r.lost}
+	r.lost = 0
+	for _, s := range e.Spaces {
+		c.Used += s.UsedAfter
+	}
+	for _, row := range e.Census {
+		for i, cell := range row.Cells {
+			to := &c.Born
+			switch i {
+			case trace.CensusPromoted:
+				to = &c.Promoted
+			case trace.CensusDiedYoung, trace.CensusDiedOld:
+				to = &c.Died
+			}
+			to.Objects += cell.Objects
+			to.Bytes += cell.Bytes
+		}
+	}
+	r.pending = c
+	if e.Pause.Flags&trace.PauseExact == 0 {
+		r.Known = false
+	}
+	if r.Known {
+		if err := r.fates(e); err != nil {
+			r.Known = false
+			r.fault("collection %d: %v", r.gc, err)
+		}
+	}
+	for _, s := range e.Resolved {
+		if f := r.fresh[s.ID]; f != nil {
+			r.Live[s.ID] = f
+		}
+		if r.Known && !r.State.setSample(s.Addr, s.ID) {
+			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
+		}
+	}
+	for _, id := range e.SampleDead {
+		delete(r.Live, id)
+	}
+	if e.Pause.Flags&trace.PauseEdenKept == 0 {
+		clear(r.fresh)
+	}
+	return nil
+}
+
+func (r *Replayer) fates(e *trace.Epoch) error {
+	var moved, known []Object
+	walk := func(blob []byte) error {
+		w := trace.NewWalkTokens(blob, r.table)
+		j := 0
+		for w.Next() {
+			switch w.Kind {
+			case trace.WalkSegment:
+				known, j = r.State.take(known[:0], w.Addr, w.Words), 0
+			case trace.WalkMove:
+				for j < len(known) && known[j].Addr < w.Addr {
+					j++
+				}
+				o := Object{Birth: uint32(r.gc)}
+				if j < len(known) && known[j].Addr == w.Addr {
+					o = known[j]
+					if o.Type != w.Type || o.Length != w.Length {
+						return fmt.Errorf("type %d moves from %d where type %d was known", w.Type, w.Addr, o.Type)
+					}
+				}
+				o.Addr, o.Words, o.Type, o.Length = w.Dest, w.Words, w.Type, w.Length
+				moved = append(moved, o)
+			}
+		}
+		return w.Err()
+	}
+	for _, b := range e.Moves {
+		if err := walk(b); err != nil {
+			return err
+		}
+	}
+	for _, b := range e.Allocs {
+		if err := walk(b); err != nil {
+			return err
+		}
+	}
+	for _, f := range e.Freed {
+		known = r.State.take(known[:0], f.Start, f.Words)
+	}
+	for _, o := range moved {
+		r.State.add(o)
+	}
+	for _, b := range e.Births {
+		l := trace.NewListTokens(b, r.table)
+		for l.Next() {
+			if l.Kind == trace.ListObject {
+				r.State.add(Object{Addr: l.Addr, Words: l.Words, Length: l.Length, Type: l.Type, Birth: uint32(r.gc)})
+			}
+		}
+		if err := l.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
