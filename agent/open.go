@@ -61,7 +61,6 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		cfg: &a.cfg, ring: ring, st: st, plan: newPlan(a.cfg.Emergency), live: newLive(), defs: newDefs(),
 		skipTo: st.LastSource(), ringLoss: h,
 	}
-	s.begun = s.skipTo > 0
 	s.await = !fresh
 	if fresh {
 		s.ringLoss.EpochsDropped, s.ringLoss.SamplesDropped = 0, 0
@@ -71,6 +70,9 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	if s.skipTo > 0 {
+		s.resume()
+	}
 	return s, nil
 }
 

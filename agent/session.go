@@ -119,6 +119,19 @@ func (s *session) step() error {
 	return s.look()
 }
 
+// resume begins a new file of a recording that an agent before began: what its newest file defines is known, so that what still lies in the
+// ring can be read even if the JVM no longer answers.
+func (s *session) resume() {
+	s.begun = true // interning begins no file
+	s.st.Newest(s.intern)
+	s.begun, s.pending = false, nil
+	if s.has {
+		s.info.Source = s.skipTo
+		s.begin(nil)
+		s.plan.lost()
+	}
+}
+
 // intern takes the definitions of a block that is in the store already.
 func (s *session) intern(b trace.Block) {
 	switch b.Kind {

@@ -1,5 +1,7 @@
 package agent
 
+import "github.com/heapcam/heapcam/trace"
+
 // store is what a session needs of package ringstore.
 type store interface {
 	// Append adds a frame of whole blocks to the open file. After an error nothing of payload is in it.
@@ -8,6 +10,8 @@ type store interface {
 	Rotate(head []byte, f frameInfo) error
 	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.
 	LastSource() uint64
+	// Newest gives the blocks of the newest file, for one who goes on with a recording.
+	Newest(f func(trace.Block))
 	Stats() storeStats
 	Close() error
 }
