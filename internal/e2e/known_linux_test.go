@@ -1,0 +1,287 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/probe"
+)
+
+// TestHistogram asks the JVM itself, by jcmd, three times during a recording: the recorded state of that collection has as many objects and
+// bytes of every class. Fillers aside: 25 names them, 17 makes them of int[]. G1 on 17 may keep dead objects in regions that it did not compact:
+// they are counted and told.
+func TestHistogram(t *testing.T) {
+	for _, c := range []struct {
+		major int
+		gc    string
+	}{{25, "Serial"}, {25, "Parallel"}, {25, "G1"}, {17, "G1"}} {
+		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off"}}
+			r := p.start(t)
+			var jcmd []map[string][2]uint64
+			for i := range 3 {
+				await(t, "ready", func() bool { return strings.Count(r.stdout.String(), "ready\n") > i })
+				out, err := exec.Command(filepath.Join(jdk(t, c.major), "bin", "jcmd"), strconv.Itoa(r.pid()), "GC.class_histogram").CombinedOutput()
+				if err != nil {
+					t.Fatalf("jcmd: %v\n%s", err, out)
+				}
+				jcmd = append(jcmd, parseHistogram(string(out)))
+				r.stdinW.WriteString("\n")
+			}
+			r.finish(t)
+			rec := checkCount(t, r)
+			verify(t, rec.dir, 1)
+			var rep reportReply
+			heapcamJSON(t, &rep, "report", rec.dir)
+			k := 0
+			for _, gc := range rep.Collections {
+				if !strings.Contains(gc.Cause, "Heap Inspection") {
+					continue
+				}
+				if k == len(jcmd) {
+					t.Fatal("more heap inspections were recorded than asked for")
+				}
+				var h histogramReply
+				heapcamJSON(t, &h, "histogram", rec.dir, "--at", strconv.FormatUint(gc.GC, 10))
+				compareHistograms(t, fmt.Sprintf("GC %d", gc.GC), jcmd[k], h, c.gc == "G1" && c.major == 17)
+				k++
+			}
+			if k != len(jcmd) {
+				t.Errorf("%d of %d heap inspections were recorded", k, len(jcmd))
+			}
+		})
+	}
+}
+
+var histogramLine = regexp.MustCompile(`(?m)^ *\d+: +(\d+) +(\d+) +(\S+)`)
+
+// parseHistogram reads jcmd's table: objects and bytes by the VM's name of the class, summed over loaders.
+func parseHistogram(s string) map[string][2]uint64 {
+	h := map[string][2]uint64{}
+	for _, m := range histogramLine.FindAllStringSubmatch(s, -1) {
+		n, _ := strconv.ParseUint(m[1], 10, 64)
+		b, _ := strconv.ParseUint(m[2], 10, 64)
+		name := typeName(m[3])
+		h[name] = [2]uint64{h[name][0] + n, h[name][1] + b}
+	}
+	return h
+}
+
+// typeName makes Class.getTypeName() of the VM's name; hidden classes lose their address.
+func typeName(s string) string {
+	dims := 0
+	for strings.HasPrefix(s, "[") {
+		s, dims = s[1:], dims+1
+	}
+	if dims > 0 {
+		switch s[0] {
+		case 'L':
+			s = strings.TrimSuffix(s[1:], ";")
+		default:
+			s = map[byte]string{'Z': "boolean", 'B': "byte", 'C': "char", 'S': "short", 'I': "int", 'J': "long", 'F': "float", 'D': "double"}[s[0]]
+		}
+	}
+	return s + strings.Repeat("[]", dims)
+}
+
+var hiddenSuffix = regexp.MustCompile(`([/.+])0x[0-9a-f]+`)
+
+// fold makes names comparable: hidden classes are one row each family, since their stable form is heapcam's own.
+func fold(name string) string {
+	name = hiddenSuffix.ReplaceAllString(name, "")
+	if i := strings.Index(name, "$$Lambda"); i >= 0 {
+		return name[:i] + "$$Lambda"
+	}
+	for _, f := range []string{"LambdaForm$", "java.lang.invoke.BoundMethodHandle$Species"} {
+		if i := strings.Index(name, f); i >= 0 && i+len(f) <= len(name) {
+			return name[:i+len(f)]
+		}
+	}
+	return name
+}
+
+func filler(name string) bool {
+	return strings.Contains(name, "FillerObject") || strings.Contains(name, "FillerElement") || strings.Contains(name, "FillerArray")
+}
+
+func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h histogramReply, deadAllowed bool) {
+	t.Helper()
+	want, got := map[string][2]uint64{}, map[string][2]uint64{}
+	for n, v := range jvm {
+		f := fold(n)
+		want[f] = [2]uint64{want[f][0] + v[0], want[f][1] + v[1]}
+	}
+	for _, c := range h.Classes {
+		f := fold(c.Class)
+		got[f] = [2]uint64{got[f][0] + c.Objects, got[f][1] + c.Bytes}
+	}
+	names := map[string]bool{}
+	for n := range want {
+		names[n] = true
+	}
+	for n := range got {
+		names[n] = true
+	}
+	compared, dead := 0, uint64(0)
+	for n := range names {
+		if filler(n) {
+			continue
+		}
+		compared++
+		w, g := want[n], got[n]
+		if w == g {
+			continue
+		}
+		if deadAllowed && g[0] >= w[0] && g[1] >= w[1] {
+			dead += g[0] - w[0]
+			continue
+		}
+		t.Errorf("%s: %s: the JVM counts %d objects and %d bytes, heapcam %d and %d", what, n, w[0], w[1], g[0], g[1])
+	}
+	t.Logf("%s: %d classes compared, %d dead objects of regions that were not compacted", what, compared, dead)
+	if compared < 100 {
+		t.Errorf("%s: only %d classes compared", what, compared)
+	}
+}
+
+// TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's run: every class has as
+// many objects and bytes.
+func TestOracleInside(t *testing.T) {
+	run := func(t *testing.T, major int, gc string, opts ...string) {
+		home := jdk(t, major)
+		lib, err := probe.Library()
+		if err != nil {
+			t.Skip("not run: the oracle inside (the probe is not compiled: make probe)")
+		}
+		dir := t.TempDir()
+		so := filepath.Join(dir, "libheapcam.so")
+		if err := os.WriteFile(so, lib, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr buffer
+		c := exec.Command(filepath.Join(home, "bin", "java"), append(opts, "-Xmx64m", "-XX:+Use"+gc+"GC", "-agentpath:"+so+"=dir="+dir+",oracle=1",
+			"-cp", classPath(t), "Steady", "2500", "20000")...)
+		c.Stdout, c.Stderr = &stdout, &stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.Wait() }()
+		defer c.Process.Kill()
+		var ring *os.File
+		await(t, "ring", func() bool {
+			if m, _ := filepath.Glob(filepath.Join(dir, "*.ring")); len(m) == 1 {
+				ring, err = os.OpenFile(m[0], os.O_RDWR, 0)
+				return err == nil
+			}
+			return false
+		})
+		defer ring.Close()
+		const offEmergency, offMethod, oracle = 328, 336, 3
+		for i := byte(1); i <= 2; i++ {
+			time.Sleep(500 * time.Millisecond)
+			ring.WriteAt([]byte{oracle}, offMethod)
+			ring.WriteAt([]byte{i}, offEmergency)
+			await(t, "the oracle", func() bool {
+				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) || syscall.Kill(c.Process.Pid, 0) != nil
+			})
+		}
+		if err := <-done; err != nil || !strings.HasSuffix(stdout.String(), "done\n") {
+			t.Fatalf("the JVM: %v\n%s", err, tail(stderr.String()))
+		}
+		sums := regexp.MustCompile(`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)`).
+			FindAllStringSubmatch(stderr.String(), -1)
+		if len(sums) != 2 {
+			t.Fatalf("%d answers of the oracle, want 2\n%s", len(sums), tail(stderr.String()))
+		}
+		holes := 0
+		for _, s := range sums {
+			n := make([]int, len(s))
+			for i := range s[1:] {
+				n[i+1], _ = strconv.Atoi(s[i+1])
+			}
+			if n[3] < 10_000 || n[5] < 300 {
+				t.Errorf("too little to compare: %s", s[0])
+			}
+			if n[7] != 0 {
+				t.Errorf("objects of unknown classes: %s", s[0])
+			}
+			holes += n[9]
+		}
+		// A hole is the rest of a thread's buffer. JVMTI fills it for its own iteration and counts the filler: int[] on 17, a class of its own on 25.
+		for _, d := range regexp.MustCompile(`oracle: (differs|class only in the walk:) (\S+) (?:jvmti=(\d+)/\d+ walk=(\d+)/)?`).FindAllStringSubmatch(stderr.String(), -1) {
+			jvmti, _ := strconv.Atoi(d[3])
+			walk, _ := strconv.Atoi(d[4])
+			if f := d[2]; d[1] == "differs" && (f == "[I" || f == "Ljava/lang/Object;" || strings.Contains(f, "jdk/internal/vm/Filler")) {
+				holes -= jvmti - walk
+				continue
+			}
+			t.Errorf("walk and JVMTI differ: %s", d[0])
+		}
+		if holes != 0 {
+			t.Errorf("the fillers that JVMTI made and the holes that the walk stepped over differ by %d\n%s", holes, tail(stderr.String()))
+		}
+	}
+	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) { run(t, major, gc) })
+	t.Run("compact headers", func(t *testing.T) { run(t, 25, "G1", "-XX:+UseCompactObjectHeaders") })
+}
+
+// TestKnownSites holds known objects from known sites. At interval 0 the counts of samples per site are exact.
+func TestKnownSites(t *testing.T) {
+	eachPair(t, []int{17, 25}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
+		const n = 2000
+		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: []string{strconv.Itoa(n)}, limit: "256MiB",
+			flags: []string{"--sampling", "0", "--emergency", "off", "--ring", "64MiB"}}
+		r := p.start(t)
+		r.finish(t)
+		rec := checkCount(t, r)
+		verify(t, rec.dir, 1)
+		src, err := os.ReadFile("java/Known.java")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rep struct {
+			Sites []struct {
+				Class   string  `json:"class"`
+				Site    []frame `json:"site"`
+				Samples uint64  `json:"samples"`
+			} `json:"sites"`
+		}
+		out, errs, code := heapcam(t, "report", rec.dir, "--json")
+		if code != 0 {
+			t.Fatalf("report: status %d %s", code, errs)
+		}
+		if err := json.NewDecoder(bytes.NewReader([]byte(out))).Decode(&rep); err != nil {
+			t.Fatal(err)
+		}
+		if rep.Sites == nil {
+			t.Skip("not run: exact counts per site (report lists no sites)")
+		}
+		for no, l := range strings.Split(string(src), "\n") {
+			m := regexp.MustCompile(`// SITE (\w+) (\S+) (\d+)`).FindStringSubmatch(l)
+			if m == nil {
+				continue
+			}
+			per, _ := strconv.Atoi(m[3])
+			found := uint64(0)
+			for _, s := range rep.Sites {
+				if len(s.Site) > 0 && s.Class == m[2] && s.Site[0].Method == m[1] && s.Site[0].Line != nil && *s.Site[0].Line == no+1 {
+					found += s.Samples
+				}
+			}
+			if found != uint64(per*n) {
+				t.Errorf("%s, line %d: %d live samples of %s, want %d", m[1], no+1, found, m[2], per*n)
+			}
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// checkCount compares the collections that were recorded with the stops that the JVM logged.
+func checkCount(t *testing.T, r *running) recorded {
+	t.Helper()
+	rec, p := r.recorded(t), r.pauses(t)
+	if rec.collections < p.stops || rec.collections > len(p.lines)+p.idle || rec.lost != 0 {
+		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without", rec.collections, rec.lost, len(p.lines), p.stops, p.idle)
+	}
+	return rec
+}
+
+// TestPairs records a program with objects of all ages on each collector, JDK and walking depth: what was replayed is what was listed.
+func TestPairs(t *testing.T) {
+	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		for _, depth := range []string{"survivors", "full"} {
+			t.Run(depth, func(t *testing.T) {
+				ms, limit := "1200", "4MiB" // rotates a few times
+				if depth == "full" {
+					limit = "24MiB"
+				}
+				if full {
+					ms = "10000"
+				}
+				p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{ms, "20000"}, limit: limit, flags: []string{"--depth", depth, "--emergency", "off"}}
+				r := p.start(t)
+				r.finish(t)
+				rec := checkCount(t, r)
+				verify(t, rec.dir, 2)
+			})
+		}
+	})
+}
+
+// TestSituations records what is hard for a collector or for an observer of it. log must match a line of the JVM's own log of pauses: the
+// situation did occur.
+func TestSituations(t *testing.T) {
+	big := func(small, large string) string {
+		if full {
+			return large
+		}
+		return small
+	}
+	for _, c := range []struct {
+		name    string
+		majors  []int
+		gcs     []string
+		heap    string
+		opts    []string
+		main    string
+		args    []string
+		flags   []string
+		log     string
+		inexact bool // collections may be lost or more than those logged
+	}{
+		{name: "class unloading", main: "Classes", args: []string{big("1000", "20000"), "100"}, opts: []string{"-XX:MetaspaceSize=8m"}, log: "Metadata GC Threshold"},
+		{name: "metadata threshold", main: "Meta", args: []string{big("3000", "30000")}, opts: []string{"-XX:MetaspaceSize=4m"}, log: "Metadata GC Threshold", heap: "64m"},
+		{name: "humongous", gcs: []string{"G1"}, main: "Humongous", args: []string{big("300", "5000")}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "G1 Humongous Allocation"},
+		{name: "large arrays", gcs: []string{"Serial", "Parallel"}, main: "Humongous", args: []string{big("300", "5000")}, heap: "64m"},
+		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "450"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, log: `Young \(Mixed\)`},
+		{name: "evacuation failure", gcs: []string{"G1"}, majors: []int{25}, main: "Evac", args: []string{big("700", "10000"), "40", "40"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "Evacuation Failure"},
+		{name: "tight", main: "Tight", args: []string{big("700", "10000"), "75"}, heap: "48m", log: "Pause"},
+		{name: "System.gc", main: "Collect", args: []string{big("15", "300")}, log: `System.gc\(\)`},
+		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm", args: []string{big("15", "200")}, heap: "64m"},
+		{name: "virtual threads", gcs: []string{"G1"}, majors: []int{25}, main: "Virtual", args: []string{big("10", "200")}, heap: "64m", flags: []string{"--sampling", "16k"}},
+		{name: "forks", gcs: []string{"G1"}, main: "Forker", args: []string{big("10", "100")}, heap: "64m"},
+		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
+		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
+		{name: "wide classes", majors: []int{17}, gcs: []string{"G1"}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:-UseCompressedClassPointers"}, heap: "96m"},
+		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
+		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"1000", "20000"}, opts: []string{"-XX:StartFlightRecording=settings=profile,filename=/dev/null"}, heap: "96m"},
+		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"}, flags: []string{"--sampling", "0"}, inexact: true},
+		{name: "samples only", gcs: []string{"G1"}, main: "Steady", args: []string{"700", "20000"}, flags: []string{"--depth", "samples"}, heap: "64m"},
+	} {
+		majors, gcs := c.majors, c.gcs
+		if majors == nil {
+			majors = []int{17, 25}
+		}
+		if gcs == nil {
+			gcs = collectors
+		}
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
+				p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: c.args, limit: "16MiB", flags: append([]string{"--emergency", "off"}, c.flags...)}
+				r := p.start(t)
+				r.finish(t)
+				log := strings.Join(r.pauses(t).lines, "\n")
+				if c.log != "" && !regexp.MustCompile(c.log).MatchString("Pause "+log) {
+					t.Fatalf("the situation did not occur: no %q in the JVM's log", c.log)
+				}
+				var rec recorded
+				if c.inexact {
+					rec = r.recorded(t)
+				} else {
+					rec = checkCount(t, r)
+				}
+				for _, l := range r.probeLines() {
+					t.Errorf("the probe complains: %s", l)
+				}
+				verify(t, rec.dir, 0)
+			})
+		})
+	}
+}
+
+// TestRefused runs what can not be recorded: one line that names the reason, and the JVM runs on untouched.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, reason string
+		opts         []string
+	}{
+		{"ZGC", "ZGC", []string{"-XX:+UseZGC"}},
+		{"Shenandoah", "Shenandoah", []string{"-XX:+UseShenandoahGC"}},
+		{"Epsilon", "Epsilon", []string{"-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC"}},
+		{"no perf data", "UsePerfData", []string{"-XX:+UseG1GC", "-XX:-UsePerfData"}},
+	} {
+		for _, major := range []int{17, 25} {
+			t.Run(c.name, func(t *testing.T) {
+				p := program{major: major, heap: "512m", opts: c.opts, main: "Collect", args: []string{"2"}}
+				r := p.start(t)
+				if code := r.wait(t); code != 0 && strings.Contains(r.stdout.String()+r.stderr.String(), "Unrecognized VM option") {
+					t.Skipf("not run: %s (JDK %d is built without it)", c.name, major)
+				} else if code != 0 || !strings.HasSuffix(r.stdout.String(), "done\n") {
+					t.Fatalf("status %d: the JVM must run on", code)
+				}
+				var lines []string
+				for _, l := range r.probeLines() {
+					if strings.Contains(l, "not record") {
+						lines = append(lines, l)
+					}
+				}
+				if len(lines) != 1 || !strings.Contains(lines[0], c.reason) {
+					t.Errorf("want one line that names %s, got %q", c.reason, lines)
+				}
+			})
+		}
+	}
+}
+
+// TestCheckJNI demands that the JVM's own checks of native code find nothing.
+func TestCheckJNI(t *testing.T) {
+	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Collect", args: []string{"8"}, flags: []string{"--sampling", "64k"}}
+		r := p.start(t)
+		r.finish(t)
+		for _, bad := range []string{"WARNING", "FATAL", "native method"} {
+			if s := r.stdout.String() + r.stderr.String(); strings.Contains(s, bad) {
+				t.Errorf("-Xcheck:jni is not silent:\n%s", s)
+			}
+		}
+		verify(t, checkCount(t, r).dir, 0)
+	})
+}
+
+// TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again, and all goes on.
+func TestGuard(t *testing.T) {
+	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"800", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
+		r := p.start(t)
+		r.finish(t)
+		rec := checkCount(t, r)
+		if rec.collections < 8 {
+			t.Fatalf("%d collections: the test needs some after the fault", rec.collections)
+		}
+		verify(t, rec.dir, 1)
+	})
+}
