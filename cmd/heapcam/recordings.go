@@ -1,9 +1,183 @@
 package main
 
-import "github.com/heapcam/heapcam/agent"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
-func storeTooNew(error) bool   { return false }
-func storeDamaged(error) bool  { return false }
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+func storeTooNew(err error) bool {
+	var e *ringstore.TooNewError
+	return errors.As(err, &e)
+}
+
+func storeDamaged(err error) bool {
+	var e *ringstore.DamageError
+	return errors.As(err, &e) || errors.Is(err, ringstore.ErrOtherRecording)
+}
+
 func storeNotFound(error) bool { return false }
 
-func recordings(dirs []string) ([]agent.Status, error) { return nil, nil }
+// recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
+func recordings(dirs []string) ([]agent.Status, error) {
+	var out []agent.Status
+	for _, d := range dirs {
+		entries, err := os.ReadDir(d)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && len(dirs) > 1 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if !e.IsDir() {
+				continue
+			}
+			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	return out, nil
+}
+
+// onDisk describes one ring folder: NAME-PID-START.
+func onDisk(dir string) (agent.Status, bool) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		abs = dir
+	}
+	files, _ := filepath.Glob(filepath.Join(abs, "*.hcr"))
+	if len(files) == 0 {
+		return agent.Status{}, false
+	}
+	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s.Name, s.PID = splitID(s.ID)
+	for _, f := range files {
+		if st, err := os.Stat(f); err == nil {
+			s.TraceBytes += st.Size()
+			if s.Since.IsZero() {
+				s.Since = st.ModTime()
+			}
+		}
+	}
+	for i := len(files) - 1; i >= 0; i-- { // frame headers are enough
+		f, err := ringstore.OpenFile(files[i])
+		if err != nil {
+			continue
+		}
+		s.Session = f.Session
+		for h, err := range f.Headers() {
+			if err == nil {
+				s.LastGC = max(s.LastGC, h.LastGC)
+			}
+		}
+		f.Close()
+		if s.LastGC > 0 {
+			break
+		}
+	}
+	s.Collections = s.LastGC
+	return s, true
+}
+
+// splitID takes NAME-PID-START[-SESSION] apart.
+func splitID(id string) (name string, pid int) {
+	parts := strings.Split(id, "-")
+	for i := len(parts) - 2; i > 0; i-- {
+		if n, err := strconv.Atoi(parts[i]); err == nil && n > 0 {
+			return strings.Join(parts[:i], "-"), n
+		}
+	}
+	return id, 0
+}
+
+// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one. Damaged files are told on
+// stderr and left out.
+func openRecording(path string) (*ringstore.Recording, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		if _, ok := onDisk(path); !ok {
+			if subs := ringFolders(path); len(subs) == 1 {
+				path = subs[0]
+			} else if len(subs) > 1 {
+				return nil, usage("%s holds %d recordings: name one of them (like %s)", path, len(subs), subs[0])
+			} else {
+				return nil, withCode(exitDamaged, "%s: not a recording: no ring files (*.hcr) in this folder", path)
+			}
+		}
+	}
+	r, err := ringstore.OpenRecording(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(os.Stderr, "heapcam: left out: %v\n", p)
+	}
+	if len(r.Files) == 0 {
+		r.Close()
+		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+	}
+	return r, nil
+}
+
+func ringFolders(dir string) []string {
+	recs, err := recordings([]string{dir})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, s := range recs {
+		out = append(out, s.Dir)
+	}
+	return out
+}
+
+// source gives the blocks of files in order; see heap.BlockSource. Close it.
+type source struct {
+	files []*ringstore.File
+	next  func() (trace.Block, error, bool)
+	stop  func()
+	// Damage counts what could not be read.
+	Damage []error
+}
+
+func newSource(files ...*ringstore.File) *source { return &source{files: files} }
+
+// Next gives the next block. Damage is kept in Damage and given once as an error.
+func (s *source) Next() (trace.Block, error) {
+	for {
+		if s.next == nil {
+			if len(s.files) == 0 {
+				return trace.Block{}, io.EOF
+			}
+			s.next, s.stop = iter.Pull2(s.files[0].Blocks())
+			s.files = s.files[1:]
+		}
+		b, err, ok := s.next()
+		if !ok {
+			s.Close()
+			continue
+		}
+		if err != nil {
+			s.Damage = append(s.Damage, err)
+		}
+		return b, err
+	}
+}
+
+// Close ends the iteration.
+func (s *source) Close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.next, s.stop = nil, nil
+}
