@@ -1,0 +1,354 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// CollectionRow is a collection of the window in the report. Times are ns.
+type CollectionRow struct {
+	GC      uint64    `json:"gc"`
+	JVMGC   uint64    `json:"jvm_gc"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Cause   string    `json:"cause"`
+	PauseNS uint64    `json:"pause_ns"`
+	ProbeNS uint64    `json:"probe_ns"`
+	SyncNS  uint64    `json:"sync_ns,omitempty"`
+	Used    uint64    `json:"used_bytes"`
+	Known   bool      `json:"known"`
+	Objects uint64    `json:"objects"`
+	Bytes   uint64    `json:"bytes"`
+	Synced  bool      `json:"sync_point"`
+	Quality Quality   `json:"quality"`
+}
+
+// Quality is what is known of the sites of the live objects: exact (a sample stands on the object), before the tape (at most) and unknown;
+// they add up to all live objects.
+type Quality struct {
+	ExactObjects   uint64 `json:"exact_objects"`
+	ExactBytes     uint64 `json:"exact_bytes"`
+	BeforeObjects  uint64 `json:"before_tape_objects"`
+	BeforeBytes    uint64 `json:"before_tape_bytes"`
+	UnknownObjects uint64 `json:"unknown_objects"`
+	UnknownBytes   uint64 `json:"unknown_bytes"`
+}
+
+// Suspect is a site whose surviving objects grow.
+type Suspect struct {
+	Class          string       `json:"class"`
+	Site           []StackFrame `json:"site"`
+	BytesPerSecond float64      `json:"bytes_per_second"`
+	GrownBytes     uint64       `json:"grown_bytes"` // estimate over the window
+	LiveSamples    int          `json:"live_samples"`
+	Share          float64      `json:"share_of_growth"`
+	Confidence     float64      `json:"confidence"`
+	Sentence       string       `json:"sentence"`
+}
+
+// GrownClass is a class that grew between the first and the last known collection.
+type GrownClass struct {
+	Class   string `json:"class"`
+	Objects int64  `json:"objects"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// Report is the whole of `heapcam report`.
+type Report struct {
+	Schema      string          `json:"schema"`
+	JVM         string          `json:"jvm"`
+	Collector   string          `json:"collector"`
+	From        time.Time       `json:"from"`
+	To          time.Time       `json:"to"`
+	Collections []CollectionRow `json:"collections"`
+	PauseNS     uint64          `json:"pause_ns"`
+	ProbeNS     uint64          `json:"probe_ns"`
+	WindowNS    uint64          `json:"window_ns"`
+	Grown       []GrownClass    `json:"grown"`
+	Suspects    []Suspect       `json:"suspects"`
+	Quality     Quality         `json:"quality"`
+	Samples     uint64          `json:"samples"`
+	LostEpochs  uint64          `json:"lost_epochs"`
+	LostSamples uint64          `json:"lost_samples"`
+	UnknownGCs  int             `json:"collections_of_unknown_state"`
+	Damage      []string        `json:"damage"`
+	End         string          `json:"end"`
+	FirstLook   string          `json:"look_first"`
+}
+
+var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
+
+type site struct {
+	frame uint64
+	typ   uint64
+}
+
+// MakeReport replays all of r.
+func MakeReport(r *heap.Replayer) (*Report, error) {
+	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, Damage: []string{}}
+	var times []float64
+	series := map[site][]float64{} // weighted live bytes per collection, of what has survived two
+	liveNow := map[site]int{}
+	var first, last []heap.Count
+	var before *heap.Count
+	for n := 0; ; n++ {
+		c, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
+			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
+		rep.PauseNS += c.Dur
+		rep.ProbeNS += c.Probe + c.SyncProbe
+		rep.LostEpochs += c.EpochsLost
+		if n == 0 {
+			rep.From = row.Time
+		}
+		rep.To = row.Time
+		clear(liveNow)
+		times = append(times, float64(c.Start)/1e9)
+		for _, s := range r.Live {
+			k := site{s.Frame, s.Type}
+			liveNow[k]++
+			if s.Birth+2 > c.GC {
+				continue
+			}
+			v := series[k]
+			for len(v) < len(times) {
+				v = append(v, 0)
+			}
+			v[len(times)-1] += float64(s.Size) * s.Weight
+			series[k] = v
+		}
+		if c.Known {
+			last = append(last[:0], r.State.PerType()...)
+			if first == nil {
+				first = append([]heap.Count{}, last...)
+				b := heap.Count{Objects: c.Objects, Bytes: c.Bytes}
+				if r.JVM.Flags&trace.JVMAtStart != 0 {
+					b = heap.Count{}
+				}
+				before = &b
+			}
+			q := Quality{ExactObjects: uint64(c.LiveSamples), ExactBytes: c.SampledBytes}
+			q.ExactObjects, q.ExactBytes = min(q.ExactObjects, c.Objects), min(q.ExactBytes, c.Bytes)
+			before.Objects, before.Bytes = min(before.Objects, c.Objects-q.ExactObjects), min(before.Bytes, c.Bytes-q.ExactBytes)
+			q.BeforeObjects, q.BeforeBytes = before.Objects, before.Bytes
+			q.UnknownObjects, q.UnknownBytes = c.Objects-q.ExactObjects-q.BeforeObjects, c.Bytes-q.ExactBytes-q.BeforeBytes
+			row.Quality, rep.Quality = q, q
+		} else {
+			rep.UnknownGCs++
+		}
+		rep.Collections = append(rep.Collections, row)
+	}
+	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
+	if n := len(rep.Collections); n > 0 {
+		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS
+	}
+	for _, g := range r.Gaps {
+		rep.LostSamples += g.Samples
+	}
+	for _, d := range r.Damage {
+		rep.Damage = append(rep.Damage, d.Error())
+	}
+	rep.Damage = append(rep.Damage, r.Faults...)
+	rep.End = "the JVM went without goodbye, or is still running"
+	if r.End != nil {
+		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
+	}
+	rep.grown(r, first, last)
+	rep.suspects(r, times, series, liveNow)
+	rep.FirstLook = rep.advice()
+	return rep, nil
+}
+
+func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
+	by := map[string]*GrownClass{}
+	for id, l := range last {
+		var f heap.Count
+		if id < len(first) {
+			f = first[id]
+		}
+		if l == f {
+			continue
+		}
+		name := r.TypeName(uint32(id))
+		g := by[name]
+		if g == nil {
+			g = &GrownClass{Class: name}
+			by[name] = g
+		}
+		g.Objects += int64(l.Objects - f.Objects)
+		g.Bytes += int64(l.Bytes - f.Bytes)
+	}
+	for _, g := range by {
+		if g.Bytes > 0 {
+			rep.Grown = append(rep.Grown, *g)
+		}
+	}
+	sort.Slice(rep.Grown, func(i, j int) bool {
+		a, b := rep.Grown[i], rep.Grown[j]
+		return a.Bytes > b.Bytes || a.Bytes == b.Bytes && a.Class < b.Class
+	})
+	if len(rep.Grown) > 20 {
+		rep.Grown = rep.Grown[:20]
+	}
+}
+
+// suspects ranks sites by growth of what has survived two collections: Theil–Sen slope over the window, kept if a Mann–Kendall test makes
+// chance unlikely. Both are robust against the sawtooth of ordinary collections.
+func (rep *Report) suspects(r *heap.Replayer, times []float64, series map[site][]float64, live map[site]int) {
+	if len(times) < 8 {
+		return
+	}
+	const points = 120
+	idx := make([]int, 0, points)
+	for i := range min(points, len(times)) {
+		idx = append(idx, i*len(times)/min(points, len(times)))
+	}
+	idx[len(idx)-1] = len(times) - 1
+	window := times[len(times)-1] - times[0]
+	total := 0.0
+	for k, v := range series {
+		for len(v) < len(times) {
+			v = append(v, 0)
+		}
+		slope, z := trend(times, v, idx)
+		if slope <= 0 || z < 3 || live[k] < 3 {
+			continue
+		}
+		grown := slope * window
+		total += grown
+		st := Stack(r, k.frame, 64)
+		cls := r.TypeName(uint32(k.typ))
+		rep.Suspects = append(rep.Suspects, Suspect{Class: cls, Site: st, BytesPerSecond: slope, GrownBytes: uint64(grown), LiveSamples: live[k],
+			Confidence: 1 - math.Erfc(z/math.Sqrt2)/2})
+	}
+	sort.Slice(rep.Suspects, func(i, j int) bool {
+		a, b := &rep.Suspects[i], &rep.Suspects[j]
+		return a.BytesPerSecond > b.BytesPerSecond
+	})
+	for i := range rep.Suspects {
+		s := &rep.Suspects[i]
+		s.Share = float64(s.GrownBytes) / total
+		at := "an unknown site"
+		if len(s.Site) > 0 {
+			at = s.Site[0].String()
+		}
+		s.Sentence = fmt.Sprintf("%s from %s grows by about %s a second and does not go away (estimated from %d live samples).", s.Class, at,
+			Bytes(uint64(s.BytesPerSecond)), s.LiveSamples)
+	}
+	if len(rep.Suspects) > 10 {
+		rep.Suspects = rep.Suspects[:10]
+	}
+}
+
+// trend gives the median of pairwise slopes and Mann–Kendall's z at the points idx.
+func trend(t, v []float64, idx []int) (slope, z float64) {
+	var slopes []float64
+	s, n := 0.0, float64(len(idx))
+	for i := range idx {
+		for j := i + 1; j < len(idx); j++ {
+			a, b := idx[i], idx[j]
+			if t[b] > t[a] {
+				slopes = append(slopes, (v[b]-v[a])/(t[b]-t[a]))
+			}
+			switch {
+			case v[b] > v[a]:
+				s++
+			case v[b] < v[a]:
+				s--
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return 0, 0
+	}
+	sort.Float64s(slopes)
+	return slopes[len(slopes)/2], (s - 1) / math.Sqrt(n*(n-1)*(2*n+5)/18)
+}
+
+func (rep *Report) advice() string {
+	switch {
+	case len(rep.Suspects) > 0:
+		return rep.Suspects[0].Sentence
+	case len(rep.Collections) < 8:
+		return "Too few collections for a trend: pull a longer window."
+	default:
+		return "No site grows steadily in this window."
+	}
+}
+
+// WriteText prints the report on one screen.
+func (rep *Report) WriteText(w io.Writer) {
+	ms := func(ns uint64) float64 { return float64(ns) / 1e6 }
+	n := len(rep.Collections)
+	fmt.Fprintf(w, "%s, %s\n", rep.JVM, rep.Collector)
+	if n == 0 {
+		fmt.Fprintln(w, "no collection in this recording")
+		return
+	}
+	fmt.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n", rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
+		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC, rep.End)
+	kinds := map[string]int{}
+	var used []float64
+	var longest, syncs uint64
+	for _, c := range rep.Collections {
+		kinds[c.Kind]++
+		used = append(used, float64(c.Used))
+		longest = max(longest, c.PauseNS)
+		if c.Synced {
+			syncs++
+		}
+	}
+	var ks []string
+	for k, v := range kinds {
+		ks = append(ks, fmt.Sprintf("%d %s", v, k))
+	}
+	sort.Strings(ks)
+	fmt.Fprintf(w, "collections  %d (%s), %d sync points\n", n, strings.Join(ks, ", "), syncs)
+	fmt.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n", ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS),
+		100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
+	fmt.Fprintf(w, "heap used    %s  %s → %s\n", Spark(used, 60), Bytes(rep.Collections[0].Used), Bytes(rep.Collections[n-1].Used))
+	q := rep.Quality
+	all := max(q.ExactBytes+q.BeforeBytes+q.UnknownBytes, 1)
+	fmt.Fprintf(w, "quality      site exact %.2f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
+		100*float64(q.ExactBytes)/float64(all), 100*float64(q.BeforeBytes)/float64(all), 100*float64(q.UnknownBytes)/float64(all), rep.Samples)
+	fmt.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
+	if len(rep.Grown) > 0 {
+		fmt.Fprintln(w, "classes that grew most (first to last known collection; not yet collected garbage included)")
+		for i, g := range rep.Grown {
+			if i == 5 {
+				break
+			}
+			fmt.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), g.Class)
+		}
+	}
+	if len(rep.Suspects) > 0 {
+		fmt.Fprintln(w, "sites that grow (survivors of two collections, estimated from samples)")
+		for i, s := range rep.Suspects {
+			if i == 3 {
+				break
+			}
+			fmt.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, s.Class, Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
+			for j, f := range s.Site {
+				if j == 4 {
+					fmt.Fprintf(w, "       … %d more\n", len(s.Site)-j)
+					break
+				}
+				fmt.Fprintf(w, "       at %s\n", f)
+			}
+		}
+	}
+	fmt.Fprintf(w, "look first   %s\n", rep.FirstLook)
+}
