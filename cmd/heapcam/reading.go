@@ -60,7 +60,7 @@ whole ring files: at least as much as asked. The file is a tar archive with a ma
 }
 
 func doPull(ctx context.Context, c *cobra.Command, dir, to string, want last) error {
-	opt := ringstore.PullOptions{LastBytes: want.bytes, LastDuration: want.time}
+	opt := ringstore.PullOptions{LastBytes: want.bytes, LastDuration: want.dur}
 	if f, ok := c.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		begin := time.Now()
 		opt.Progress = func(done, total int64) {
