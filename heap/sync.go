@@ -1,7 +1,9 @@
 package heap
 
 import (
+	stdcmp "cmp"
 	"fmt"
+	"slices"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -28,18 +30,10 @@ func (r *Replayer) sync(b trace.Block) error {
 	}
 	next := newState()
 	next.codes, next.codeOf = old.codes, old.codeOf
-	eden := uint64(0)
-	if s.Flags&trace.SyncEdenListed != 0 {
-		for _, sp := range s.Spaces {
-			if sp.Kind == trace.SpaceEden {
-				eden = sp.Top
-			}
-		}
-	}
-	edenLo := uint64(0)
+	var edenLo, eden uint64 // eden's bounds; 0: regions
 	for _, sp := range s.Spaces {
 		if sp.Kind == trace.SpaceEden {
-			edenLo = sp.Bottom
+			edenLo, eden = sp.Bottom, sp.End
 		}
 	}
 	j := 0
@@ -51,6 +45,8 @@ func (r *Replayer) sync(b trace.Block) error {
 	}
 	missing := func(o Object, inFiller bool) {
 		switch {
+		case o.Addr >= edenLo && o.Addr < eden: // listed after a full collection, not part of ordinary listings
+			cmp.Explained["eden"]++
 		case inFiller:
 			cmp.Explained["scrubbed by the collector"]++
 		case r.isFiller(o.Type):
@@ -59,48 +55,59 @@ func (r *Replayer) sync(b trace.Block) error {
 			bad("known and not listed: %s at word %d", r.TypeName(o.Type), o.Addr)
 		}
 	}
+	// Segments come in the order of the collector's spaces, not of their addresses: the merge needs the latter.
+	var listed []Object
+	sorted := true
 	for _, blob := range s.Lists {
 		l := trace.NewListTokens(blob, r.table)
 		for l.Next() {
 			if l.Kind != trace.ListObject {
 				continue
 			}
-			o := Object{Addr: l.Addr, Words: l.Words, Length: l.Length, Type: l.Type, Birth: uint32(s.GC)}
-			if r.Known {
-				for j < len(before) && before[j].Addr < o.Addr {
-					missing(before[j], false)
-					j++
-				}
-				filler := r.isFiller(o.Type)
-				if j < len(before) && before[j].Addr == o.Addr {
-					was := before[j]
-					j++
-					if was.Type == o.Type && was.Length == o.Length {
-						o.Birth = was.Birth
-					} else if filler {
-						cmp.Explained["scrubbed by the collector"]++
-					} else {
-						bad("%s at word %d was known as %s", r.TypeName(o.Type), o.Addr, r.TypeName(was.Type))
-					}
-				} else if eden > 0 && o.Addr >= edenLo && o.Addr < eden {
-					cmp.Explained["eden"]++
-				} else if filler {
-					cmp.Explained["filler"]++
-				} else {
-					bad("listed and not known: %s at word %d", r.TypeName(o.Type), o.Addr)
-				}
-				if filler {
-					for j < len(before) && before[j].Addr < o.Addr+o.Words {
-						missing(before[j], true)
-						j++
-					}
-				}
+			if n := len(listed); n > 0 && listed[n-1].Addr >= l.Addr {
+				sorted = false
 			}
-			next.add(o)
+			listed = append(listed, Object{Addr: l.Addr, Words: l.Words, Length: l.Length, Type: l.Type, Birth: uint32(s.GC)})
 		}
 		if err := l.Err(); err != nil {
 			return err
 		}
+	}
+	if !sorted {
+		slices.SortFunc(listed, func(a, b Object) int { return stdcmp.Compare(a.Addr, b.Addr) })
+	}
+	for _, o := range listed {
+		if r.Known {
+			for j < len(before) && before[j].Addr < o.Addr {
+				missing(before[j], false)
+				j++
+			}
+			filler := r.isFiller(o.Type)
+			if j < len(before) && before[j].Addr == o.Addr {
+				was := before[j]
+				j++
+				if was.Type == o.Type && was.Length == o.Length {
+					o.Birth = was.Birth
+				} else if filler {
+					cmp.Explained["scrubbed by the collector"]++
+				} else {
+					bad("%s at word %d was known as %s", r.TypeName(o.Type), o.Addr, r.TypeName(was.Type))
+				}
+			} else if eden > 0 && o.Addr >= edenLo && o.Addr < eden {
+				cmp.Explained["eden"]++
+			} else if filler {
+				cmp.Explained["filler"]++
+			} else {
+				bad("listed and not known: %s at word %d", r.TypeName(o.Type), o.Addr)
+			}
+			if filler {
+				for j < len(before) && before[j].Addr < o.Addr+o.Words {
+					missing(before[j], true)
+					j++
+				}
+			}
+		}
+		next.add(o)
 	}
 	for ; j < len(before); j++ {
 		missing(before[j], false)

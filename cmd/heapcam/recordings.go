@@ -1,17 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/heapcam/heapcam/agent"
-	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -23,125 +22,162 @@ func storeTooNew(err error) bool {
 
 func storeDamaged(err error) bool {
 	var e *ringstore.DamageError
-	return errors.As(err, &e)
+	return errors.As(err, &e) || errors.Is(err, ringstore.ErrOtherRecording)
 }
 
 func storeNotFound(error) bool { return false }
 
-// recordings lists the ring folders below dirs, newest last.
+// recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
 func recordings(dirs []string) ([]agent.Status, error) {
 	var out []agent.Status
-	type aged struct {
-		s  agent.Status
-		at int64
-	}
-	var all []aged
 	for _, d := range dirs {
-		es, err := os.ReadDir(d)
-		if errors.Is(err, os.ErrNotExist) {
+		entries, err := os.ReadDir(d)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && len(dirs) > 1 {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range es {
-			dir := filepath.Join(d, e.Name())
-			b, err := os.ReadFile(filepath.Join(dir, "recording.json"))
-			if err != nil {
+		for _, e := range entries {
+			if !e.IsDir() {
 				continue
 			}
-			var m struct {
-				Session    string `json:"session"`
-				Name       string `json:"name"`
-				PID        int    `json:"pid"`
-				StartTicks uint64 `json:"start_ticks"`
-				VM         string `json:"vm"`
-				Probe      string `json:"probe"`
+			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
+				out = append(out, s)
 			}
-			if json.Unmarshal(b, &m) != nil {
-				continue
-			}
-			s := agent.Status{ID: e.Name(), Name: m.Name, PID: m.PID, StartTicks: m.StartTicks, Session: m.Session, VM: m.VM, Probe: m.Probe, Dir: dir}
-			at := int64(0)
-			fs, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
-			for _, f := range fs {
-				if st, err := os.Stat(f); err == nil {
-					s.TraceBytes += st.Size()
-					s.Files++
-					at = max(at, st.ModTime().UnixNano())
-				}
-			}
-			all = append(all, aged{s, at})
 		}
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].at < all[j].at })
-	for _, a := range all {
-		out = append(out, a.s)
 	}
 	return out, nil
 }
 
-// findRecording resolves a reference (pid, id prefix, name; "" if there is only one) to a ring folder.
-func findRecording(dirs []string, ref string) (string, error) {
-	if st, err := os.Stat(ref); ref != "" && err == nil && st.IsDir() {
-		return ref, nil
-	}
-	all, err := recordings(dirs)
+// onDisk describes one ring folder: NAME-PID-START.
+func onDisk(dir string) (agent.Status, bool) {
+	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", err
+		abs = dir
 	}
-	var hits []agent.Status
-	for _, s := range all {
-		if ref == "" || s.Name == ref || s.ID == ref || strings.HasPrefix(s.ID, ref) || strconv.Itoa(s.PID) == ref {
-			hits = append(hits, s)
+	files, _ := filepath.Glob(filepath.Join(abs, "*.hcr"))
+	if len(files) == 0 {
+		return agent.Status{}, false
+	}
+	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s.Name, s.PID = splitID(s.ID)
+	for _, f := range files {
+		if st, err := os.Stat(f); err == nil {
+			s.TraceBytes += st.Size()
+			if s.Since.IsZero() {
+				s.Since = st.ModTime()
+			}
 		}
 	}
-	switch {
-	case len(hits) == 1:
-		return hits[0].Dir, nil
-	case len(hits) == 0 && ref == "":
-		return "", withCode(exitNotFound, "no recording in %s: name the folder with --out", strings.Join(dirs, ", "))
-	case len(hits) == 0:
-		return "", withCode(exitNotFound, "no recording of %q in %s", ref, strings.Join(dirs, ", "))
+	for i := len(files) - 1; i >= 0; i-- { // frame headers are enough
+		f, err := ringstore.OpenFile(files[i])
+		if err != nil {
+			continue
+		}
+		s.Session = f.Session
+		for h, err := range f.Headers() {
+			if err == nil {
+				s.LastGC = max(s.LastGC, h.LastGC)
+			}
+		}
+		f.Close()
+		if s.LastGC > 0 {
+			break
+		}
 	}
-	var ids []string
-	for _, h := range hits {
-		ids = append(ids, "  "+h.ID)
-	}
-	return "", usage("several recordings match; name one of:\n%s", strings.Join(ids, "\n"))
+	s.Collections = s.LastGC
+	return s, true
 }
 
-// blocks makes one source of the files of a recording, in order.
-type blocks struct {
+// splitID takes NAME-PID-START[-SESSION] apart.
+func splitID(id string) (name string, pid int) {
+	parts := strings.Split(id, "-")
+	for i := len(parts) - 2; i > 0; i-- {
+		if n, err := strconv.Atoi(parts[i]); err == nil && n > 0 {
+			return strings.Join(parts[:i], "-"), n
+		}
+	}
+	return id, 0
+}
+
+// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one. Damaged files are told on
+// stderr and left out.
+func openRecording(path string) (*ringstore.Recording, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		if _, ok := onDisk(path); !ok {
+			if subs := ringFolders(path); len(subs) == 1 {
+				path = subs[0]
+			} else if len(subs) > 1 {
+				return nil, usage("%s holds %d recordings: name one of them (like %s)", path, len(subs), subs[0])
+			} else {
+				return nil, withCode(exitDamaged, "%s: not a recording: no ring files (*.hcr) in this folder", path)
+			}
+		}
+	}
+	r, err := ringstore.OpenRecording(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(os.Stderr, "heapcam: left out: %v\n", p)
+	}
+	if len(r.Files) == 0 {
+		r.Close()
+		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+	}
+	return r, nil
+}
+
+func ringFolders(dir string) []string {
+	recs, err := recordings([]string{dir})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, s := range recs {
+		out = append(out, s.Dir)
+	}
+	return out
+}
+
+// source gives the blocks of files in order; see heap.BlockSource. Close it.
+type source struct {
 	files []*ringstore.File
 	next  func() (trace.Block, error, bool)
 	stop  func()
+	// Damage counts what could not be read.
+	Damage []error
 }
 
-func (b *blocks) Next() (trace.Block, error) {
+func newSource(files ...*ringstore.File) *source { return &source{files: files} }
+
+// Next gives the next block. Damage is kept in Damage and given once as an error.
+func (s *source) Next() (trace.Block, error) {
 	for {
-		if b.next == nil {
-			if len(b.files) == 0 {
+		if s.next == nil {
+			if len(s.files) == 0 {
 				return trace.Block{}, io.EOF
 			}
-			b.next, b.stop = pull2(b.files[0])
-			b.files = b.files[1:]
+			s.next, s.stop = iter.Pull2(s.files[0].Blocks())
+			s.files = s.files[1:]
 		}
-		x, err, ok := b.next()
-		if ok {
-			return x, err
+		b, err, ok := s.next()
+		if !ok {
+			s.Close()
+			continue
 		}
-		b.stop()
-		b.next = nil
+		if err != nil {
+			s.Damage = append(s.Damage, err)
+		}
+		return b, err
 	}
 }
 
-func openReplay(path string) (*heap.Replayer, *ringstore.Recording, error) {
-	rec, err := ringstore.OpenRecording(path)
-	if err != nil {
-		return nil, nil, err
+// Close ends the iteration.
+func (s *source) Close() {
+	if s.stop != nil {
+		s.stop()
 	}
-	r := heap.NewReplayer(&blocks{files: rec.Files})
-	r.Damage = append(r.Damage, rec.Problems...)
-	return r, rec, nil
+	s.next, s.stop = nil, nil
 }

@@ -45,7 +45,7 @@ public class LeakyShop {
             open.add(order(id, r));
             if (open.size() > 3000) {
                 Order done = open.poll();
-                if (done.id() % 300 == 0) audit(done.id());
+                if (done.id() % 600 == 0) audit(done.id());
             }
             if (id % 4000 < 2) Thread.yield();
         }

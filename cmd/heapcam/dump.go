@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+func newDumpCmd() *cobra.Command {
+	brief := false
+	c := &cobra.Command{
+		Use:   "dump FILE",
+		Short: "The trace as text",
+		Args:  exactly(1, "one FILE: a pulled recording, a ring folder or a ring file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			rec, err := openRecording(args[0])
+			if err != nil {
+				return err
+			}
+			defer rec.Close()
+			out := bufio.NewWriterSize(os.Stdout, 1<<16)
+			bad, err := dump(out, rec, brief)
+			if err == nil {
+				err = out.Flush()
+			}
+			if errors.Is(err, syscall.EPIPE) { // head has seen enough
+				return nil
+			}
+			if err == nil && bad > 0 {
+				return withCode(exitDamaged, "%s could not be read", plural(bad, "place"))
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&brief, "brief", false, "leave out the objects")
+	return c
+}
+
+func dump(w io.Writer, rec *ringstore.Recording, brief bool) (bad uint64, err error) {
+	t := trace.NewTextWriter(w)
+	t.Brief = brief
+	for _, f := range rec.Files {
+		if _, err := fmt.Fprintf(w, "# file %s\n", f.Name); err != nil {
+			return bad, err
+		}
+		for b, err := range f.Blocks() {
+			if err != nil {
+				bad++
+				fmt.Fprintf(os.Stderr, "heapcam: %v\n", err)
+				continue
+			}
+			if err := t.Block(b); err != nil {
+				return bad, err
+			}
+		}
+	}
+	return bad, nil
+}

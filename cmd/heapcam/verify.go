@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+// verified is what verify says of one recording or of one file opened alone.
+type verified struct {
+	File        string            `json:"file"`
+	Alone       bool              `json:"alone"` // a single ring file, opened without those before it
+	Collections uint64            `json:"collections"`
+	Known       uint64            `json:"known"` // collections after which the state is known
+	SyncPoints  uint64            `json:"sync_points"`
+	Compared    uint64            `json:"compared"` // sync points that met a known state
+	Mismatches  uint64            `json:"mismatches"`
+	Explained   map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, by name
+	First       string            `json:"first_mismatch,omitempty"`
+	Faults      []string          `json:"faults,omitempty"` // what the stream says that can not be
+	Damage      []string          `json:"damage,omitempty"`
+	Lost        uint64            `json:"epochs_lost,omitempty"`
+}
+
+type verifyReply struct {
+	Schema     string            `json:"schema"`
+	Files      []verified        `json:"files"`
+	SyncPoints uint64            `json:"sync_points"`
+	Mismatches uint64            `json:"mismatches"`
+	Explained  map[string]uint64 `json:"explained"`
+	Damaged    int               `json:"damaged"`
+}
+
+func newVerifyCmd() *cobra.Command {
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "verify FILE|DIR",
+		Short: "Replay, compare with every sync point, open each file alone",
+		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. It ends with 8 when anything differs that the facts do not explain, with 6 when a file is damaged.",
+		Args:  exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring folders"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := verifyAll(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(os.Stdout, r)
+			} else {
+				printVerify(r)
+			}
+			switch {
+			case err != nil:
+				return err
+			case r.Mismatches > 0:
+				return status(exitMismatch)
+			case r.Damaged > 0:
+				return status(exitDamaged)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func verifyAll(path string) (*verifyReply, error) {
+	paths := []string{path}
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		if _, ok := onDisk(path); !ok {
+			if subs := ringFolders(path); len(subs) > 0 {
+				paths = subs
+			}
+		}
+	}
+	out := &verifyReply{Schema: "heapcam.verify/1", Files: []verified{}, Explained: map[string]uint64{}}
+	for _, p := range paths {
+		rec, err := openRecording(p)
+		if err != nil {
+			return nil, err
+		}
+		err = out.recording(rec)
+		rec.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (out *verifyReply) recording(rec *ringstore.Recording) error {
+	all, err := verifyFiles(rec.Path, rec.Files)
+	if err != nil {
+		return err
+	}
+	for _, p := range rec.Problems {
+		all.Damage = append(all.Damage, p.Error())
+	}
+	results := []verified{all}
+	if len(rec.Files) > 1 {
+		for _, f := range rec.Files {
+			v, err := verifyFiles(f.Name, []*ringstore.File{f})
+			if err != nil {
+				return err
+			}
+			v.Alone = true
+			results = append(results, v)
+		}
+	}
+	for i, v := range results {
+		if i == 0 {
+			out.SyncPoints += v.SyncPoints
+			for k, n := range v.Explained {
+				out.Explained[k] += n
+			}
+			if len(v.Damage) > 0 {
+				out.Damaged++
+			}
+		}
+		out.Mismatches += v.Mismatches
+		out.Files = append(out.Files, v)
+	}
+	return nil
+}
+
+// maxTold bounds how many faults and damages of one file are listed.
+const maxTold = 20
+
+func verifyFiles(name string, files []*ringstore.File) (verified, error) {
+	v := verified{File: name, Explained: map[string]uint64{}}
+	src := newSource(files...)
+	defer src.Close()
+	r := heap.NewReplayer(src)
+	for {
+		c, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return v, fmt.Errorf("%s: %w", name, err)
+		}
+		v.Collections++
+		if c.Known {
+			v.Known++
+		}
+		if c.Synced {
+			v.SyncPoints++
+		}
+		v.Lost += c.EpochsLost
+	}
+	for _, c := range r.Compared {
+		v.Compared++
+		v.Mismatches += c.Mismatches
+		for k, n := range c.Explained {
+			v.Explained[k] += n
+		}
+		if v.First == "" && c.Mismatches > 0 {
+			v.First = fmt.Sprintf("gc %d: %s", c.GC, c.First)
+		}
+	}
+	v.Faults = r.Faults[:min(len(r.Faults), maxTold)]
+	for _, e := range r.Damage {
+		if len(v.Damage) < maxTold {
+			v.Damage = append(v.Damage, e.Error())
+		}
+	}
+	return v, nil
+}
+
+func printVerify(r *verifyReply) {
+	for _, v := range r.Files {
+		what := v.File
+		if v.Alone {
+			what = "  alone: " + what
+		}
+		fmt.Printf("%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
+		if v.First != "" {
+			fmt.Printf("    %s\n", v.First)
+		}
+		for _, s := range append(v.Faults, v.Damage...) {
+			fmt.Printf("    %s\n", s)
+		}
+		if v.Lost > 0 && !v.Alone {
+			fmt.Printf("    %s lost\n", plural(v.Lost, "epoch"))
+		}
+	}
+	if len(r.Explained) > 0 {
+		var ks []string
+		for k, n := range r.Explained {
+			ks = append(ks, fmt.Sprintf("%d %s", n, k))
+		}
+		sort.Strings(ks)
+		fmt.Printf("differences that are explained: %s\n", strings.Join(ks, ", "))
+	}
+	fmt.Printf("%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+}
+
+func mismatches(n uint64) string {
+	if n == 1 {
+		return "1 mismatch"
+	}
+	return fmt.Sprintf("%d mismatches", n)
+}
