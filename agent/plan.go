@@ -1,9 +1,5 @@
 package agent
 
-import (
-	"github.com/heapcam/heapcam/shmring"
-)
-
 // ask is what the plan wants of the probe.
 type ask int
 
@@ -17,7 +13,7 @@ const (
 const retryAfter = 3
 
 // plan decides when a sync point is asked for and when a file begins. Natural collections come first; an emergency only when what is
-// left would not hold the next sync point, and no second one before a natural collection has passed.
+// left would not hold the next epochs, and no second one before a natural collection has passed.
 type plan struct {
 	method string // walk, gc, off
 
@@ -28,7 +24,6 @@ type plan struct {
 	emergency bool // asked for since the last natural collection
 	syncSize  int64
 	maxEpoch  int64
-	live      uint64 // at the last sync point
 }
 
 func newPlan(method string) *plan { return &plan{method: method, syncSize: 64 << 10} }
@@ -74,20 +69,12 @@ func (p *plan) failed(size int) {
 
 func (p *plan) lost() { p.need = true }
 
-// reserve is R: the room that the next sync point will need, with the epoch before it.
-func (p *plan) reserve(live uint64) int64 {
-	r := p.syncSize
-	if p.live > 0 && live > p.live {
-		r = int64(float64(r) * min(4, float64(live)/float64(p.live)))
-	}
-	return r + r/8 + p.maxEpoch
-}
+// reserve is the room that must be left: the epoch that ends the old file, and the one after it if no sync point comes with the first. The
+// sync point itself needs none of it: its size is known when its file begins, and the oldest files go for it by need.
+func (p *plan) reserve() int64 { return 2*p.maxEpoch + 64<<10 }
 
 // next decides after each batch.
-func (p *plan) next(st storeStats, h shmring.Status) ask {
-	if p.live == 0 || !p.want {
-		p.live = h.LiveBytes
-	}
+func (p *plan) next(st storeStats) ask {
 	p.want = p.want || st.Rotate
 	if !p.want && !p.need {
 		return askNothing
@@ -96,7 +83,7 @@ func (p *plan) next(st storeStats, h shmring.Status) ask {
 		p.asked, p.since = true, 0
 		return askSync
 	}
-	if p.want && p.method != "off" && !p.emergency && st.Room < p.reserve(h.LiveBytes) {
+	if p.want && p.method != "off" && !p.emergency && st.Room < p.reserve() {
 		p.emergency = true
 		return askEmergency
 	}

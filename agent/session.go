@@ -425,7 +425,7 @@ func (s *session) look() error {
 		return err
 	}
 	stats := s.st.Stats()
-	switch s.plan.next(stats, h) {
+	switch s.plan.next(stats) {
 	case askSync:
 		_, err = s.ring.RequestSync()
 	case askEmergency:
