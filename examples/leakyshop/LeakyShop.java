@@ -43,7 +43,7 @@ public class LeakyShop {
         ArrayDeque<Order> open = new ArrayDeque<>();
         for (long id = worker; ; id += 2) {
             open.add(order(id, r));
-            if (open.size() > 3000) {
+            if (open.size() > 500) {
                 Order done = open.poll();
                 if (done.id() % 600 == 0) audit(done.id());
             }
