@@ -276,10 +276,13 @@ func (s *Store) Rotate(head []byte, info FrameInfo) error {
 		return fmt.Errorf("%d bytes needed beside the open file: %w", need, ErrNoRoom) // would not fit even alone beside the open file
 	}
 	s.lastRot = int64(len(b))
-	m, low := s.cfg.MaxTraceSize, s.cfg.MaxTraceSize-int64(float64(s.cfg.MaxTraceSize)*s.cfg.Deviation)
+	// The new file shall have room to reach T before the total reaches M. When sync points are large T is more than d·M, and less than
+	// M(1−d) stays (rule 5: otherwise the ring would hold little but listings).
+	m, target := s.cfg.MaxTraceSize, s.target()
+	low := m - max(int64(float64(m)*s.cfg.Deviation), target)
 	for len(s.files) > 0 {
 		t := s.total()
-		if t+need <= s.limit() && (t+need <= m || t-s.files[0].size < low) {
+		if t+need <= s.limit() && (t+max(need, target) <= m || t-s.files[0].size < low) {
 			break
 		}
 		if err := os.Remove(s.files[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -344,8 +347,10 @@ func (s *Store) Stats() Stats {
 	if s.active != nil {
 		st.Files++
 	}
-	st.Rotate = s.size >= st.Target || t >= s.cfg.MaxTraceSize
-	st.Guarantee = float64(s.lastRot) <= s.cfg.Deviation*float64(s.cfg.MaxTraceSize)
+	spare := int64(float64(s.cfg.MaxTraceSize) * s.cfg.Deviation)
+	// At M a file that is little but its listing goes on while half of d·M is left.
+	st.Rotate = s.size >= st.Target || t >= s.cfg.MaxTraceSize && (s.size >= 2*s.lastRot || st.Room < spare/2)
+	st.Guarantee = st.Target <= spare
 	return st
 }
 

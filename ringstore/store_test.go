@@ -88,7 +88,7 @@ func TestLimit(t *testing.T) {
 				rt.Fatalf("step %d: %d bytes on disk, the store counts %d", i, got, s.Stats().Bytes)
 			}
 			filled = filled || s.Stats().Bytes >= m
-			if filled && float64(headMax+2*frameMax+8192) <= d*float64(m) && s.Stats().Bytes < int64(float64(m)*(1-d)) {
+			if filled && float64(4*headMax+2*frameMax+8192) <= d*float64(m) && s.Stats().Bytes < int64(float64(m)*(1-d)) {
 				rt.Fatalf("step %d: %d bytes are left of %d", i, s.Stats().Bytes, m)
 			}
 		}
