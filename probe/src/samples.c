@@ -231,7 +231,7 @@ static uint64_t class_word(jvmtiEnv *env, jobject o) {
 
 static uint32_t claim(void) {
     uint32_t h = atomic_load_explicit(&hint, memory_order_relaxed);
-    for (uint32_t n = 0; n < 256 && n < opt.slots; n++) {
+    for (uint32_t n = 0; n < 4096 && n < opt.slots; n++) {
         uint32_t i = (h + n) % opt.slots, f = FREE;
         if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) == FREE && atomic_compare_exchange_strong(&slots[i].state, &f, CLAIMED)) {
             atomic_store_explicit(&hint, (i + 1) % opt.slots, memory_order_relaxed);
@@ -241,7 +241,7 @@ static uint32_t claim(void) {
             return i;
         }
     }
-    atomic_store_explicit(&hint, (h + 256) % opt.slots, memory_order_relaxed);
+    atomic_store_explicit(&hint, (h + 4096) % opt.slots, memory_order_relaxed);
     return UINT32_MAX;
 }
 
