@@ -37,8 +37,8 @@ test-full: build ## the numbers that the documentation names (long)
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
 
-bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= select)
-	@PROGRAM="$(PROGRAM)" JDK="$(JDK)" GC="$(GC)" bench/overhead
+bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= select; resumable; appends to bench/results)
+	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6)
 
 lint: setup ## gofmt, vet, staticcheck, layers, C warnings
 	@tools/lint

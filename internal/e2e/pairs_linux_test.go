@@ -21,7 +21,7 @@ func TestPairs(t *testing.T) {
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
-				ms, limit := "1200", "4MiB" // rotates a few times
+				ms, limit := "1200", "6MiB" // rotates a few times
 				if depth == "full" {
 					limit = "24MiB"
 				}
