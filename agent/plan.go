@@ -17,16 +17,17 @@ const retryAfter = 3
 type plan struct {
 	method string // walk, gc, off
 
-	want      bool // rotation is wanted
-	need      bool // something was lost: a sync point is wanted, whether or not rotation is
-	asked     bool // the probe was asked
-	since     int  // natural collections since it was asked
-	emergency bool // asked for since the last natural collection
-	syncSize  int64
-	maxEpoch  int64
+	want      bool  // rotation is wanted
+	need      bool  // something was lost: a sync point is wanted, whether or not rotation is
+	asked     bool  // the probe was asked
+	since     int   // natural collections since it was asked
+	emergency bool  // asked for since the last natural collection
+	maxEpoch  int64 // largest recent growth of a file between two looks, as stored
+	active    int64 // size of the open file at the last look
+	skip      bool  // what it has grown by holds a sync point
 }
 
-func newPlan(method string) *plan { return &plan{method: method, syncSize: 64 << 10} }
+func newPlan(method string) *plan { return &plan{method: method} }
 
 // waiting says that the answer to a request is what the session waits for.
 func (p *plan) waiting() bool { return p.emergency && p.asked }
@@ -36,34 +37,29 @@ func (p *plan) wanted() bool { return p.want }
 // rotate says whether the sync point that has come begins a new file. After a loss it does too: the old file ends where it was whole.
 func (p *plan) rotate() bool { return p.want }
 
-func (p *plan) epoch(size int, natural bool) {
-	p.maxEpoch = max(p.maxEpoch-p.maxEpoch/16, int64(size))
+func (p *plan) epoch(natural bool) {
 	if natural {
 		p.since++
 		p.emergency = false
 	}
 }
 
-func (p *plan) stored(int) {}
-
 // synced says that a sync point stands in place.
-func (p *plan) synced(size int) {
-	p.syncSize = int64(size)
-	p.need = false
+func (p *plan) synced() {
+	p.need, p.skip = false, true
 	if !p.want {
 		p.asked = false
 	}
 }
 
 // began says that a file has begun.
-func (p *plan) began(size int) {
-	p.syncSize = max(int64(size), 4<<10)
+func (p *plan) began() {
+	p.skip = true
 	p.want, p.need, p.asked, p.since = false, false, false, 0
 }
 
 // failed says that a file could not begin: the sync point was too large for what is left.
-func (p *plan) failed(size int) {
-	p.syncSize = int64(size)
+func (p *plan) failed() {
 	p.want, p.asked, p.since = true, false, 0
 }
 
@@ -75,6 +71,10 @@ func (p *plan) reserve() int64 { return 2*p.maxEpoch + 64<<10 }
 
 // next decides after each batch.
 func (p *plan) next(st storeStats) ask {
+	if !p.skip {
+		p.maxEpoch = max(p.maxEpoch-p.maxEpoch/16, st.Active-p.active)
+	}
+	p.active, p.skip = st.Active, false
 	p.want = p.want || st.Rotate
 	if !p.want && !p.need {
 		return askNothing

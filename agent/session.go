@@ -259,7 +259,7 @@ func (s *session) epoch(b trace.Block) error {
 	s.push(b)
 	s.epochs++
 	s.live.epoch(e)
-	s.plan.epoch(b.Size(), p.Kind != trace.PauseWalk)
+	s.plan.epoch(p.Kind != trace.PauseWalk)
 	s.set(func(st *Status) {
 		st.Collections++
 		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
@@ -293,7 +293,7 @@ func (s *session) sync(b trace.Block) error {
 	}
 	s.pushDefs(s.needSync(y))
 	s.push(b)
-	s.plan.synced(b.Size())
+	s.plan.synced()
 	return nil
 }
 
@@ -324,13 +324,13 @@ func (s *session) begin(y *syncBlock) {
 		s.refused(err, 0)
 		s.defs.newFile() // whatever file is open, nothing is known of what it has
 		if y != nil {
-			s.plan.failed(len(head))
+			s.plan.failed()
 		}
 		return
 	}
 	first := !s.begun
 	s.begun = true
-	s.plan.began(len(head))
+	s.plan.began()
 	s.clearInfo()
 	if !first {
 		s.set(func(st *Status) { st.Rotations++ })
@@ -362,7 +362,6 @@ func (s *session) flush() {
 		s.defs.newFile()
 	} else {
 		s.lost = trace.Gap{}
-		s.plan.stored(len(out))
 	}
 	s.pending = s.pending[:0]
 	if cap(s.pending) > 8*readBatch { // a rare large sync point must not hold its memory for ever

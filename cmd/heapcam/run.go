@@ -18,6 +18,8 @@ import (
 const (
 	// drainTime bounds the reading of what JVMs left in their rings after the command has ended.
 	drainTime = 60 * time.Second
+	// dyingTime is the patience with a JVM that is going but not gone when the command has ended.
+	dyingTime = 700 * time.Millisecond
 	// detachTime bounds the wait for JVMs that outlive the command to let go.
 	detachTime = 5 * time.Second
 )
@@ -123,6 +125,11 @@ func (o *runOptions) finish(a *agent.Agent) {
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+	}
+	dying, stop := context.WithTimeout(ctx, dyingTime) // a killed JVM with a large heap takes its time
+	defer stop()
+	if a.Idle(dying) == nil {
+		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
 		fmt.Fprintf(os.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
