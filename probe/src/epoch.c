@@ -339,7 +339,9 @@ static void list_all(struct enc *e, bool with_eden) {
 }
 
 static const char *cause(int kind, size_t *n) {
-    const char *c = vm.perf_last_cause; // at finish the current cause is already "No GC"
+    // The finish comes inside the scope of the current cause (G1, and all of 25) or after it, when the current one is "No GC" again.
+    const char *c = vm.perf_cause;
+    if (!c || !*c || !strncmp(c, "No GC", 5)) c = vm.perf_last_cause;
     if (kind == HC_PAUSE_WALK) c = "heapcam walk";
     if (!c) c = "";
     *n = strnlen(c, 80);
