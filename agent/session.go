@@ -128,6 +128,8 @@ func (s *session) resume() {
 	if s.has {
 		s.info.Source = s.skipTo
 		s.begin(nil)
+		// How much was lost while nobody read shows in the collections' numbers.
+		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapAway}))
 		s.plan.lost()
 	}
 }

@@ -94,8 +94,10 @@ func (o *agentOptions) attacher(a *agent.Agent) agent.Attacher {
 		if err != nil {
 			return agent.AttachReply{}, err
 		}
-		if j.Recorded {
-			return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
+		for _, s := range a.Status() { // a probe that was detached stays mapped: j.Recorded says too much
+			if s.PID == j.PID && s.StartTicks == j.StartTicks && !s.Phase.Over() {
+				return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
+			}
 		}
 		asJVM, ours, err := ringDirFor(j, o.rings)
 		if err != nil {
