@@ -250,6 +250,7 @@ func fileSizes(name string, r *row) error {
 		return err
 	}
 	defer f.Close()
+	types := trace.NewTypeTable(8)
 	for fr, err := range f.Frames() {
 		if err == io.EOF {
 			break
@@ -263,12 +264,39 @@ func fileSizes(name string, r *row) error {
 				return err
 			}
 			switch b.Kind {
+			case trace.KindMeta:
+				m, err := trace.DecodeMeta(b)
+				if err != nil {
+					return err
+				}
+				types.SetAlign(m.JVM.Align)
+			case trace.KindDefs:
+				d, err := trace.DecodeDefs(b)
+				if err != nil {
+					return err
+				}
+				if err := types.DefineAll(d.Types); err != nil {
+					return err
+				}
 			case trace.KindEpoch:
 				e, err := trace.DecodeEpoch(b)
 				if err != nil {
 					return err
 				}
+				for _, blob := range e.Allocs { // full depth: all of eden, the census of births repeats its survivors
+					w := trace.NewWalkTokens(blob, types)
+					for w.Next() {
+						r.Objects++
+						r.ObjectBytes += 8 * w.Words
+					}
+					if err := w.Err(); err != nil {
+						return err
+					}
+				}
 				for _, c := range e.Census {
+					if len(e.Allocs) > 0 {
+						break
+					}
 					for _, i := range []int{trace.CensusBornYoung, trace.CensusBornOld} {
 						r.Objects += c.Cells[i].Objects
 						r.ObjectBytes += c.Cells[i].Bytes

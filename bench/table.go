@@ -43,11 +43,11 @@ func render(w io.Writer, rows []row) {
 	fmt.Fprintf(w, "Measured %s to %s.\n", first, last)
 	for _, depth := range []string{"survivors", "full"} {
 		fmt.Fprintf(w, "\n### Depth `%s`\n\n", depth)
-		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe, % of run time | CPU, all | of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync bytes/object | lost |")
-		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe in pauses, % of run time | sampling, % | CPU, all | of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync bytes/object | lost |")
+		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		var shares, cpus []float64
 		for _, g := range keys {
-			var share, cpu, rec, wall, aa, gc []float64
+			var share, sampling, cpu, rec, wall, aa, gc []float64
 			var trace, syncBytes int64
 			var objects, syncObjects, lost uint64
 			n := 0
@@ -61,7 +61,8 @@ func render(w io.Writer, rows []row) {
 				n++
 				base := float64(a.Wall+b.Wall) / 2
 				baseCPU := float64(a.AppCPU+b.AppCPU) / 2
-				share = append(share, 100*float64(d.Probe+d.Sample)/float64(d.Wall))
+				share = append(share, 100*float64(d.Probe)/float64(d.Wall))
+				sampling = append(sampling, 100*float64(d.Sample)/float64(d.Wall))
 				cpu = append(cpu, float64(d.AppCPU+d.RecCPU)/baseCPU)
 				rec = append(rec, 100*float64(d.RecCPU)/baseCPU)
 				wall = append(wall, float64(d.Wall)/base)
@@ -79,16 +80,17 @@ func render(w io.Writer, rows []row) {
 				continue
 			}
 			shares, cpus = append(shares, median(share)), append(cpus, median(cpu))
-			fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n", g.program, g.vm, g.gc, n, median(share), median(cpu), median(rec),
+			fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n", g.program, g.vm, g.gc, n, median(share), median(sampling), median(cpu), median(rec),
 				interval(wall), interval(aa), median(gc), ratio(float64(trace), float64(objects)), ratio(float64(syncBytes), float64(syncObjects)), lost)
 		}
 		if len(shares) > 0 {
-			fmt.Fprintf(w, "\nMean of the probe's share: %.2f %% (worst %.2f %%). Mean CPU: %.3f.\n", mean(shares), slices.Max(shares), mean(cpus))
+			fmt.Fprintf(w, "\nMean of the probe's share in pauses: %.2f %% (worst %.2f %%). Mean CPU: %.3f.\n", mean(shares), slices.Max(shares), mean(cpus))
 		}
 	}
 	fmt.Fprintln(w, strings.TrimSpace(`
-Each figure is a median over rounds of the ratio to the mean of both plain runs of the same round. "Probe": its own clocks, in pauses and in
-sampled allocations. "CPU, all": user+system time of JVM and recorder. Bytes per object are compressed, sync points apart, per object born
+Each figure is a median over rounds of the ratio to the mean of both plain runs of the same round. "Probe" and
+"sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of it does; the
+clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per object are compressed, sync points apart, per object born
 within the walk's sight (at survivors depth those that outlived a collection); sync bytes are per object listed. The interval is Student's.`))
 }
 
