@@ -9,6 +9,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/syncpoint"
 )
 
 // StoreError says that the recording's folder can not be used now.
@@ -58,7 +59,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		cfg: &a.cfg, ring: ring, st: st, plan: newPlan(a.cfg.Emergency), live: newLive(), defs: newDefs(),
+		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(a.cfg.Emergency), live: newLive(), defs: newDefs(),
 		skipTo: st.LastSource(), ringLoss: h,
 	}
 	s.await = !fresh

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/syncpoint"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -34,7 +35,7 @@ type session struct {
 	log  zerolog.Logger
 	ring *shmring.Ring
 	st   store
-	plan *plan
+	plan *syncpoint.Plan
 	live *live
 
 	defs  *defs
@@ -84,7 +85,7 @@ func (s *session) record(ctx context.Context) error {
 // urgent says that somebody waits for what the ring holds.
 func (s *session) urgent() bool {
 	st, err := s.ring.Status()
-	return err != nil || st.State.Ended() || s.plan.waiting()
+	return err != nil || st.State.Ended() || s.plan.Waiting()
 }
 
 // step takes one batch through to the store and commits it.
@@ -130,7 +131,7 @@ func (s *session) resume() {
 		s.begin(nil)
 		// How much was lost while nobody read shows in the collections' numbers.
 		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapAway}))
-		s.plan.lost()
+		s.plan.Lost()
 	}
 }
 
@@ -261,12 +262,12 @@ func (s *session) epoch(b trace.Block) error {
 	s.push(b)
 	s.epochs++
 	s.live.epoch(e)
-	s.plan.epoch(p.Kind != trace.PauseWalk)
+	s.plan.Epoch(p.Kind != trace.PauseWalk)
 	s.set(func(st *Status) {
 		st.Collections++
 		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
 	})
-	if p.Depth == trace.DepthSamples && s.plan.wanted() { // nothing is listed at this depth: a file may begin anywhere
+	if p.Depth == trace.DepthSamples && s.plan.Wanted() { // nothing is listed at this depth: a file may begin anywhere
 		s.flush()
 		s.begin(nil)
 	}
@@ -285,7 +286,7 @@ func (s *session) sync(b trace.Block) error {
 		s.push(b)
 		return nil
 	}
-	if s.plan.rotate() {
+	if s.plan.Rotate() {
 		before := s.info.Source
 		s.info.Source = before - uint64(b.Size())
 		s.flush()
@@ -295,7 +296,7 @@ func (s *session) sync(b trace.Block) error {
 	}
 	s.pushDefs(s.needSync(y))
 	s.push(b)
-	s.plan.synced()
+	s.plan.Synced()
 	return nil
 }
 
@@ -326,13 +327,13 @@ func (s *session) begin(y *syncBlock) {
 		s.refused(err, 0)
 		s.defs.newFile() // whatever file is open, nothing is known of what it has
 		if y != nil {
-			s.plan.failed()
+			s.plan.Failed()
 		}
 		return
 	}
 	first := !s.begun
 	s.begun = true
-	s.plan.began()
+	s.plan.Began()
 	s.clearInfo()
 	if !first {
 		s.set(func(st *Status) { st.Rotations++ })
@@ -388,7 +389,7 @@ func (s *session) refused(err error, epochs uint64) {
 	s.lost.Epochs += epochs
 	s.lost.Time = s.time
 	s.live.unknown()
-	s.plan.lost()
+	s.plan.Lost()
 	s.count(func(d *Drops) { d.StoreEpochs += epochs })
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 }
@@ -426,10 +427,10 @@ func (s *session) look() error {
 		return err
 	}
 	stats := s.st.Stats()
-	switch s.plan.next(stats) {
-	case askSync:
+	switch s.plan.Next(syncpoint.Store{Active: stats.Active, Room: stats.Room, Rotate: stats.Rotate}) {
+	case syncpoint.Sync:
 		_, err = s.ring.RequestSync()
-	case askEmergency:
+	case syncpoint.Emergency:
 		m := shmring.MethodWalk
 		if s.cfg.Emergency == "gc" {
 			m = shmring.MethodGC
