@@ -26,9 +26,14 @@ type Config struct {
 	Deviation    float64
 	// Compression is "none" or "full"; "": full.
 	Compression string
+
+	fs fsys // tests; nil: the system's
 }
 
 func (c *Config) fill() error {
+	if c.fs == nil {
+		c.fs = osFS{}
+	}
 	if c.MaxTraceSize == 0 {
 		c.MaxTraceSize = 1 << 30
 	}
@@ -57,6 +62,7 @@ type Stats struct {
 	Files                       int
 	Rotate                      bool  // a file has reached T, or the total M
 	Guarantee                   bool  // a sync point fits into d·M, so M(1−d) of complete trace is kept
+	TooSmall                    bool  // the last sync point was refused or left no room for another: a larger max_trace_size is needed
 	Evicted                     int64 // files given up for newer ones
 }
 
@@ -75,19 +81,22 @@ type fileSize struct {
 
 // Store is the writing side of one JVM's ring. It is used by one goroutine.
 type Store struct {
-	cfg     Config
-	dir     string
-	id      Identity
-	files   []fileSize // sealed ones, oldest first
-	active  *os.File
-	size    int64 // logical size of the active file
-	index   uint64
-	source  uint64
-	lastRot int64 // stored bytes of the last head
-	evicted int64
-	enc     *zstd.Encoder
-	buf     []byte
-	now     func() time.Time
+	cfg      Config
+	dir      string
+	id       Identity
+	files    []fileSize // sealed ones, oldest first
+	active   ringFile
+	path     string // of the active file
+	size     int64  // logical size of the active file
+	blocks   int64  // what the system says that it occupies
+	index    uint64
+	source   uint64
+	lastRot  int64 // stored bytes of the last head
+	evicted  int64
+	tooSmall bool
+	enc      *zstd.Encoder
+	buf      []byte
+	now      func() time.Time
 }
 
 func occupied(n int64) int64 { return (n + block - 1) / block * block }
@@ -138,16 +147,20 @@ func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 		}
 		f.Close()
 		if i == len(names)-1 && sound {
-			if s.active, err = os.OpenFile(p, os.O_RDWR, 0); err == nil {
+			if s.active, err = cfg.fs.Open(p); err == nil {
 				if rec.Torn = st.Size() - end; rec.Torn > 0 {
 					err = s.active.Truncate(end)
 				}
 			}
 			if err == nil {
-				s.size = end
+				s.size, s.path, s.blocks = end, p, s.active.Blocks()
 				continue
 			}
+			if s.active != nil {
+				s.active.Close()
+			}
 			rec.Torn, s.active = 0, nil
+			rec.Notes = append(rec.Notes, err.Error())
 		}
 		s.files = append(s.files, fileSize{p, occupied(st.Size())})
 	}
@@ -206,10 +219,33 @@ func (s *Store) total() int64 {
 	for _, f := range s.files {
 		n += f.size
 	}
-	if s.active != nil {
-		n += occupied(s.size)
+	return n + s.open()
+}
+
+// open is what the active file occupies: the system may take more than its length (preallocation, extent blocks).
+func (s *Store) open() int64 {
+	if s.active == nil {
+		return 0
 	}
-	return n
+	return max(occupied(s.size), s.blocks)
+}
+
+// grow is what n more bytes in the active file take.
+func (s *Store) grow(n int64) int64 { return max(occupied(s.size+n), s.open()) - s.open() }
+
+// reserve is the room that is kept beside the open file for the next head, so that a new file can begin whatever happens. A head of which
+// two do not fit below the limit has none: there the open file itself goes for the next one.
+func (s *Store) reserve() int64 {
+	r := occupied(headerSize+s.lastRot+s.lastRot/4) + block
+	if s.lastRot == 0 || r+occupied(s.lastRot+headerSize)+2*block > s.limit() {
+		return 0
+	}
+	return r
+}
+
+// room is how much the active file may still grow.
+func (s *Store) room() int64 {
+	return min(s.limit()-s.total(), s.limit()-2*block-s.open()-s.reserve())
 }
 
 func (s *Store) limit() int64 {
@@ -243,14 +279,15 @@ func (s *Store) Append(payload []byte, info FrameInfo) error {
 		return ErrNoFile
 	}
 	b := s.pack(payload, 0, info)
-	if need := occupied(s.size+int64(len(b))) - occupied(s.size); s.total()+need > s.limit() {
-		return fmt.Errorf("%d bytes needed, %d left: %w", need, s.limit()-s.total(), ErrNoRoom)
+	if need := s.grow(int64(len(b))); need > s.room() {
+		return fmt.Errorf("%d bytes needed, %d left: %w", need, max(s.room(), 0), ErrNoRoom)
 	}
 	return s.write(b, info)
 }
 
 func (s *Store) write(b []byte, info FrameInfo) error {
 	n, err := s.active.WriteAt(b, s.size)
+	s.blocks = s.active.Blocks()
 	if err != nil {
 		// What arrived of it is a torn tail in the middle: cut it, or seal the file if that fails too.
 		if n > 0 && s.active.Truncate(s.size) != nil {
@@ -265,73 +302,93 @@ func (s *Store) write(b []byte, info FrameInfo) error {
 }
 
 // Rotate begins a new file with head (META, DEFS, SYNC). The oldest files go first, by need: they are given up only because head's size is
-// known and fits. After an error the file before is still the open one.
+// known and fits. After an error the file before is still the open one, unless head fits only without it: then it is the oldest file, and
+// goes as such. Errors: ErrNoRoom when head is larger than M; I/O errors.
 func (s *Store) Rotate(head []byte, info FrameInfo) error {
 	if len(head) > MaxFrame {
 		return fmt.Errorf("frame of %d bytes: at most %d", len(head), MaxFrame)
 	}
 	b := s.pack(head, FlagHead, info)
 	need := occupied(headerSize + int64(len(b)))
-	if need > s.limit()-occupied(s.size)-2*block {
-		return fmt.Errorf("%d bytes needed beside the open file: %w", need, ErrNoRoom) // would not fit even alone beside the open file
+	m := s.cfg.MaxTraceSize
+	if need+2*block > m {
+		s.tooSmall = true
+		return fmt.Errorf("a sync point of %d bytes does not fit into max_trace_size %d; %d would do: %w", len(b), m, 8*int64(len(b)), ErrNoRoom)
 	}
+	last := s.lastRot
 	s.lastRot = int64(len(b))
+	s.tooSmall = 8*need > s.limit()
 	// The new file shall have room to reach T before the total reaches M. When sync points are large T is more than d·M, and less than
 	// M(1−d) stays (rule 5: otherwise the ring would hold little but listings).
-	m, target := s.cfg.MaxTraceSize, s.target()
+	target := s.target()
 	low := m - max(int64(float64(m)*s.cfg.Deviation), target)
 	for len(s.files) > 0 {
 		t := s.total()
 		if t+need <= s.limit() && (t+max(need, target) <= m || t-s.files[0].size < low) {
 			break
 		}
-		if err := os.Remove(s.files[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("give up the oldest ring file: %w", err)
+		if err := s.evict(); err != nil {
+			s.lastRot = last
+			return err
 		}
-		s.files = s.files[1:]
-		s.evicted++
 	}
-	return s.begin(b, info)
+	if s.active != nil && s.total()+need > s.limit() {
+		s.seal()
+		if err := s.evict(); err != nil {
+			return err
+		}
+	}
+	if err := s.begin(b, info); err != nil {
+		if s.active != nil {
+			s.lastRot = last
+		}
+		return err
+	}
+	return nil
+}
+
+// evict gives up the oldest sealed file.
+func (s *Store) evict() error {
+	if err := s.cfg.fs.Remove(s.files[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("give up the oldest ring file: %w", err)
+	}
+	s.files = s.files[1:]
+	s.evicted++
+	return nil
 }
 
 func (s *Store) begin(b []byte, info FrameInfo) error {
-	need := occupied(headerSize + int64(len(b)))
-	for len(s.files) > 0 && s.total()+need > s.limit() {
-		if err := os.Remove(s.files[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		s.files = s.files[1:]
-		s.evicted++
-	}
-	if s.total()+need > s.limit() {
-		return fmt.Errorf("%d bytes needed, %d left: %w", need, s.limit()-s.total(), ErrNoRoom)
-	}
 	path := filepath.Join(s.dir, fmt.Sprintf("%08d.hcr", s.index+1))
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := s.cfg.fs.Create(path)
 	if err != nil {
 		return fmt.Errorf("new ring file: %w", err)
 	}
-	h := fileHeader{index: s.index + 1, created: uint64(s.now().UnixNano()), session: s.id.Session, pid: uint32(s.id.PID), nspid: s.id.NSPID, ticks: s.id.StartTicks}
+	s.index++ // a name is used once, even if its file could neither be written nor removed
+	h := fileHeader{index: s.index, created: uint64(s.now().UnixNano()), session: s.id.Session, pid: uint32(s.id.PID), nspid: s.id.NSPID, ticks: s.id.StartTicks}
 	all := append(h.encode(), b...)
 	if _, err := f.WriteAt(all, 0); err != nil {
 		f.Close()
-		os.Remove(path)
+		if s.cfg.fs.Remove(path) != nil {
+			s.keep(path, max(occupied(int64(len(all))), 0))
+		}
 		return fmt.Errorf("new ring file: %w", err)
 	}
 	s.seal()
-	s.active, s.size = f, int64(len(all))
-	s.index++
+	s.active, s.path, s.size, s.blocks = f, path, int64(len(all)), f.Blocks()
 	s.source = max(s.source, info.Source)
 	return nil
 }
+
+// keep counts a file that could not be removed; it goes when it is the oldest.
+func (s *Store) keep(path string, size int64) { s.files = append(s.files, fileSize{path, size}) }
 
 func (s *Store) seal() {
 	if s.active == nil {
 		return
 	}
-	s.files = append(s.files, fileSize{s.active.Name(), occupied(s.size)})
 	s.active.Close()
-	s.active, s.size = nil, 0
+	s.keep(s.path, s.open())
+	s.active, s.path, s.size, s.blocks = nil, "", 0, 0
 }
 
 // LastSource is the position in the shared ring up to which the recording holds everything; 0 for a new one.
@@ -343,13 +400,16 @@ func (s *Store) Dir() string { return s.dir }
 // Stats says how the ring stands.
 func (s *Store) Stats() Stats {
 	t := s.total()
-	st := Stats{Bytes: t, Active: s.size, Room: s.limit() - t, Target: s.target(), Files: len(s.files), Evicted: s.evicted}
+	st := Stats{Bytes: t, Active: s.size, Room: s.room(), Target: s.target(), Files: len(s.files), Evicted: s.evicted, TooSmall: s.tooSmall}
 	if s.active != nil {
 		st.Files++
 	}
-	spare := int64(float64(s.cfg.MaxTraceSize) * s.cfg.Deviation)
-	// At M a file that is little but its listing goes on while half of d·M is left.
-	st.Rotate = s.size >= st.Target || t >= s.cfg.MaxTraceSize && (s.size >= 2*s.lastRot || st.Room < spare/2)
+	m := s.cfg.MaxTraceSize
+	spare := int64(float64(m) * s.cfg.Deviation)
+	// A file holds at least as much else as its listing, as far as M allows: otherwise each collection would be listed.
+	enough := s.size >= min(2*s.lastRot, m-2*block)
+	// At M a file that is little but its listing goes on while half of what was to spare is left.
+	st.Rotate = s.size >= st.Target && enough || t >= m && (enough || st.Room < spare/2)
 	st.Guarantee = st.Target <= spare
 	return st
 }
