@@ -116,10 +116,24 @@ func (r *Replayer) Next() (*Collection, error) {
 			return nil, io.EOF
 		}
 		if err != nil {
+			c := r.settled()
 			r.Damage = append(r.Damage, err)
 			r.Known = false
+			if c != nil {
+				return c, nil
+			}
 			if len(r.Damage) > 10000 {
 				return nil, err
+			}
+			continue
+		}
+		if b.Kind == trace.KindGap {
+			c := r.settled()
+			if err := r.apply(b); err != nil {
+				r.fault("%v", err)
+			}
+			if c != nil {
+				return c, nil
 			}
 			continue
 		}
@@ -138,6 +152,17 @@ func (r *Replayer) Next() (*Collection, error) {
 			}
 		}
 	}
+}
+
+// settled gives the collection at hand if its state is known, before something is read that ends the knowledge: what is lost later does
+// not make it unknown. One whose state is not known waits for its sync point.
+func (r *Replayer) settled() *Collection {
+	c := r.pending
+	if c == nil || !r.Known {
+		return nil
+	}
+	r.pending = nil
+	return r.close(c)
 }
 
 func (r *Replayer) block() (trace.Block, error) {

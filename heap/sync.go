@@ -4,6 +4,7 @@ import (
 	stdcmp "cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -30,12 +31,7 @@ func (r *Replayer) sync(b trace.Block) error {
 	}
 	next := newState()
 	next.codes, next.codeOf = old.codes, old.codeOf
-	var edenLo, eden uint64 // eden's bounds; 0: regions
-	for _, sp := range s.Spaces {
-		if sp.Kind == trace.SpaceEden {
-			edenLo, eden = sp.Bottom, sp.End
-		}
-	}
+	eden := r.eden(s)
 	j := 0
 	bad := func(format string, args ...any) {
 		cmp.Mismatches++
@@ -45,7 +41,7 @@ func (r *Replayer) sync(b trace.Block) error {
 	}
 	missing := func(o Object, inFiller bool) {
 		switch {
-		case o.Addr >= edenLo && o.Addr < eden: // listed after a full collection, not part of ordinary listings
+		case eden.has(o.Addr): // listed after a full collection, not part of ordinary listings
 			cmp.Explained["eden"]++
 		case inFiller:
 			cmp.Explained["scrubbed by the collector"]++
@@ -93,7 +89,7 @@ func (r *Replayer) sync(b trace.Block) error {
 				} else {
 					bad("%s at word %d was known as %s", r.TypeName(o.Type), o.Addr, r.TypeName(was.Type))
 				}
-			} else if eden > 0 && o.Addr >= edenLo && o.Addr < eden {
+			} else if eden.has(o.Addr) {
 				cmp.Explained["eden"]++
 			} else if filler {
 				cmp.Explained["filler"]++
@@ -121,6 +117,38 @@ func (r *Replayer) sync(b trace.Block) error {
 	r.State, r.Known, r.gc = next, true, s.GC
 	r.adoptSamples(s)
 	return nil
+}
+
+// ranges are stretches of words, ascending and apart.
+type ranges []trace.Range
+
+func (g ranges) has(addr uint64) bool {
+	i := sort.Search(len(g), func(i int) bool { return g[i].Start > addr })
+	return i > 0 && addr-g[i-1].Start < g[i-1].Words
+}
+
+// eden gives where eden is at a sync point: one stretch, or on G1 the regions of that kind.
+func (r *Replayer) eden(s *trace.Sync) ranges {
+	var g ranges
+	at, words := uint64(0), r.JVM.RegionWords
+	for _, run := range s.Regions {
+		if words == 0 || run.Run > (trace.MaxAddr-at)/words {
+			break
+		}
+		if n := run.Run * words; run.Kind == trace.SpaceEden && n > 0 {
+			g = append(g, trace.Range{Start: at, Words: n})
+		}
+		at += run.Run * words
+	}
+	if words == 0 {
+		for _, sp := range s.Spaces {
+			if sp.Kind == trace.SpaceEden && sp.End > sp.Bottom {
+				g = append(g, trace.Range{Start: sp.Bottom, Words: sp.End - sp.Bottom})
+			}
+		}
+		slices.SortFunc(g, func(a, b trace.Range) int { return stdcmp.Compare(a.Start, b.Start) })
+	}
+	return g
 }
 
 func (r *Replayer) adoptSamples(s *trace.Sync) {
