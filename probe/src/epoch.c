@@ -103,6 +103,13 @@ bool in_state(uint64_t a) {
     return a < F[0].bottom || a >= F[0].end || a < eden_known;
 }
 
+// A humongous object begins here. One that a collection freed is gone from the regions at that collection's finish.
+bool humongous_at(uint64_t a) {
+    if (!is_g1() || a < (uint64_t)vm.heap_base) return false;
+    uint32_t i = region_of(a);
+    return i < nF && F[i].kind == HC_SPACE_HUMONGOUS && F[i].bottom == a;
+}
+
 static bool no_reader(void) {
     uint64_t hb = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
     return hb && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;

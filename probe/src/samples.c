@@ -19,7 +19,7 @@ struct slot {
     _Atomic uint32_t state;
     uint32_t frame, thread;
     uint64_t id, interval, size, birth, addr;
-    jweak w;
+    jweak w; // NULL: a humongous object of G1, which stays at addr until its region is freed
 };
 static struct slot *slots;
 static _Atomic uint32_t high, hint;
@@ -297,10 +297,14 @@ void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, 
         drop(1);
     } else {
         struct slot *s = &slots[r.slot];
-        s->w = (*jni)->NewWeakGlobalRef(jni, obj);
+        // A weak global would keep G1 from freeing a humongous object in young collections: it takes every referent outside the
+        // collection set for live. Such objects do not move, so their address is enough.
+        bool humongous = vm.collector == HC_COLLECTOR_G1 && r.size > vm.region_bytes / 2;
+        s->addr = humongous ? rd64((void *)((uintptr_t)obj & ~7ull)) : 0;
+        s->w = humongous ? NULL : (*jni)->NewWeakGlobalRef(jni, obj);
         s->id = r.id, s->frame = r.frame, s->thread = r.thread, s->interval = r.interval, s->size = r.size;
         s->birth = atomic_load_explicit((_Atomic uint64_t *)&epoch_no, memory_order_relaxed) + 1;
-        atomic_store_explicit(&s->state, s->w ? NEW : DEAD, memory_order_release);
+        atomic_store_explicit(&s->state, s->w || s->addr ? NEW : DEAD, memory_order_release);
         if (!push(&r)) {
             atomic_store_explicit(&s->state, DEAD, memory_order_release);
             drop(1);
@@ -355,6 +359,13 @@ void samples_put(struct enc *e, bool at_pause) {
 }
 
 bool in_state(uint64_t a); // epoch.c
+bool humongous_at(uint64_t a);
+
+// Where the object is now; 0: it died. In a pause.
+static uint64_t where(const struct slot *s) {
+    if (s->w) return rd64((void *)((uintptr_t)s->w & ~7ull));
+    return s->addr && humongous_at(s->addr) ? s->addr : 0;
+}
 
 void samples_resolve(struct enc *e) {
     uint32_t hi = atomic_load(&high);
@@ -364,7 +375,7 @@ void samples_resolve(struct enc *e) {
     for (uint32_t i = 0; i < hi; i++) {
         struct slot *s = &slots[i];
         if (atomic_load_explicit(&s->state, memory_order_acquire) != SENT) continue;
-        uint64_t a = rd64((void *)((uintptr_t)s->w & ~7ull));
+        uint64_t a = where(s);
         if (!a) {
             atomic_store_explicit(&s->state, DEAD, memory_order_release);
             continue;
@@ -384,7 +395,7 @@ void samples_resolve(struct enc *e) {
     for (uint32_t i = 0; i < hi; i++) {
         struct slot *s = &slots[i];
         if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
-        s->addr = rd64((void *)((uintptr_t)s->w & ~7ull));
+        s->addr = where(s);
         if (s->addr) continue;
         if (!at) at = blob_begin(e, HC_EV_SAMPLEDEAD);
         put_s(e, (int64_t)(s->id - id));
