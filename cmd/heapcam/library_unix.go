@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/heapcam/heapcam/probe"
+	"github.com/heapcam/heapcam/shmring"
 )
 
 // installProbe writes the embedded library into a private folder, named by its content, and gives its path. An existing one is never
@@ -99,9 +101,11 @@ func makeRingDir(what string, uid int) (string, error) {
 	if st, err := os.Stat(base); err != nil || !st.IsDir() {
 		base = os.TempDir()
 	}
-	dir, err := os.MkdirTemp(base, "heapcam-"+what+"-")
+	sweep(base)
+	pattern := fmt.Sprintf("heapcam-%s-%d-", what, os.Getpid())
+	dir, err := os.MkdirTemp(base, pattern)
 	if err != nil {
-		if dir, err = os.MkdirTemp("", "heapcam-"+what+"-"); err != nil {
+		if dir, err = os.MkdirTemp("", pattern); err != nil {
 			return "", fmt.Errorf("folder for shared rings: %w", err)
 		}
 	}
@@ -112,4 +116,47 @@ func makeRingDir(what string, uid int) (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// sweep removes this user's ring folders whose recorder was killed and whose JVMs are gone: they are memory that nobody gives back.
+func sweep(base string) {
+	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-r*-*-*"))
+	for _, dir := range dirs {
+		var what string
+		var pid int
+		name := strings.ReplaceAll(filepath.Base(dir), "-", " ")
+		if n, _ := fmt.Sscanf(name, "heapcam %s %d ", &what, &pid); n != 2 || pid <= 0 || what != "run" && what != "record" {
+			continue
+		}
+		st, err := os.Lstat(dir)
+		if err != nil || !st.IsDir() || running(pid) {
+			continue
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != os.Getuid() {
+			continue
+		}
+		rings, err := shmring.Scan(dir)
+		used := err != nil
+		for _, r := range rings {
+			if jvm, _, ok := shmring.ParseName(r); !ok || running(int(jvm)) {
+				used = true
+			}
+		}
+		if !used {
+			os.RemoveAll(dir)
+		}
+	}
+}
+
+// running says whether there is a process of that pid that is more than a zombie.
+func running(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return false
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true
+	}
+	_, state, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
