@@ -44,7 +44,8 @@ type State struct {
 	samples []uint64 // ids; index 0 unused
 	n       int
 	bytes   uint64
-	perType []Count // by type id
+	perType []Count           // by type id
+	far     map[uint32]*Count // ids from denseTypes on
 }
 
 // Count is objects and bytes.
@@ -71,10 +72,7 @@ func (s *State) intern(c code, words uint64) uint32 {
 }
 
 func (s *State) count(typ uint32, words uint64, up bool) {
-	for int(typ) >= len(s.perType) {
-		s.perType = append(s.perType, make([]Count, 1+len(s.perType))...)
-	}
-	c := &s.perType[typ]
+	c := s.counter(typ)
 	if up {
 		s.n++
 		s.bytes += words * 8
@@ -86,6 +84,28 @@ func (s *State) count(typ uint32, words uint64, up bool) {
 		c.Objects--
 		c.Bytes -= words * 8
 	}
+}
+
+// denseTypes bounds the ids that are counted in a slice: no honest probe gives larger ones, and a token of four bytes must not take
+// gigabytes.
+const denseTypes = 1 << 20
+
+func (s *State) counter(typ uint32) *Count {
+	if typ >= denseTypes {
+		c := s.far[typ]
+		if c == nil {
+			c = &Count{}
+			if s.far == nil {
+				s.far = map[uint32]*Count{}
+			}
+			s.far[typ] = c
+		}
+		return c
+	}
+	if n := int(typ) + 1 - len(s.perType); n > 0 {
+		s.perType = append(s.perType, make([]Count, n)...)
+	}
+	return &s.perType[typ]
 }
 
 func (s *State) add(o Object) {
@@ -210,5 +230,5 @@ func (s *State) Each(f func(Object) bool) {
 	}
 }
 
-// PerType gives objects and bytes by type id.
+// PerType gives objects and bytes by type id, of ids below denseTypes. It stays the state's.
 func (s *State) PerType() []Count { return s.perType }
