@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/quality"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -97,7 +98,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	series := map[site][]float64{} // weighted live bytes per collection, of what has survived two
 	liveNow := map[site]int{}
 	var first, last []heap.Count
-	var before *heap.Count
+	var tape quality.Tape
 	for n := 0; ; n++ {
 		c, err := r.Next()
 		if err == io.EOF {
@@ -134,17 +135,8 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				b := heap.Count{Objects: c.Objects, Bytes: c.Bytes}
-				if r.JVM.Flags&trace.JVMAtStart != 0 {
-					b = heap.Count{}
-				}
-				before = &b
 			}
-			q := Quality{ExactObjects: uint64(c.LiveSamples), ExactBytes: c.SampledBytes}
-			q.ExactObjects, q.ExactBytes = min(q.ExactObjects, c.Objects), min(q.ExactBytes, c.Bytes)
-			before.Objects, before.Bytes = min(before.Objects, c.Objects-q.ExactObjects), min(before.Bytes, c.Bytes-q.ExactBytes)
-			q.BeforeObjects, q.BeforeBytes = before.Objects, before.Bytes
-			q.UnknownObjects, q.UnknownBytes = c.Objects-q.ExactObjects-q.BeforeObjects, c.Bytes-q.ExactBytes-q.BeforeBytes
+			q := after(r, &tape)
 			row.Quality, rep.Quality = q, q
 		} else {
 			rep.UnknownGCs++
@@ -170,6 +162,24 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.suspects(r, times, series, liveNow)
 	rep.FirstLook = rep.advice()
 	return rep, nil
+}
+
+// after gives the quality of the state of r, by type as package quality defines it.
+func after(r *heap.Replayer, tape *quality.Tape) Quality {
+	tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
+	live, exact := map[uint32]quality.Count{}, map[uint32]quality.Count{}
+	for id, c := range r.State.PerType() {
+		if c.Objects > 0 {
+			live[uint32(id)] = quality.Count(c)
+		}
+	}
+	for _, s := range r.Live {
+		c := exact[uint32(s.Type)]
+		exact[uint32(s.Type)] = quality.Count{Objects: c.Objects + 1, Bytes: c.Bytes + s.Size}
+	}
+	q := tape.After(live, exact)
+	return Quality{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
+		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes}
 }
 
 func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {

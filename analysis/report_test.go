@@ -1,0 +1,94 @@
+package analysis
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+type blocks struct{ b []trace.Block }
+
+func (s *blocks) Next() (trace.Block, error) {
+	if len(s.b) == 0 {
+		return trace.Block{}, io.EOF
+	}
+	b := s.b[0]
+	s.b = s.b[1:]
+	return b, nil
+}
+
+// TestReport makes a report of random streams: one row a collection, quality that adds up, JSON without a null list, one screen of text.
+func TestReport(t *testing.T) {
+	for _, col := range []uint64{trace.CollectorSerial, trace.CollectorParallel, trace.CollectorG1} {
+		m := tracetest.New(tracetest.All(7, col, trace.DepthSurvivors))
+		var bs []trace.Block
+		epochs := 0
+		for i := range 40 {
+			e := m.Step(i%6 == 0)
+			bs = append(bs, e.Blocks...)
+			if !e.Dropped {
+				epochs++
+			}
+		}
+		rep, err := MakeReport(heap.NewReplayer(&blocks{append(bs, m.End())}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rep.Collections) != epochs {
+			t.Errorf("%d rows for %d collections", len(rep.Collections), epochs)
+		}
+		for _, c := range rep.Collections {
+			q := c.Quality
+			if c.Known && (q.ExactObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
+				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
+			}
+		}
+		j, err := json.Marshal(rep)
+		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) || !bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
+			t.Errorf("%v: %.200s", err, j)
+		}
+		var text strings.Builder
+		rep.WriteText(&text)
+		if n := strings.Count(text.String(), "\n"); n > 40 {
+			t.Errorf("%d lines are no screen", n)
+		}
+	}
+	rep, err := MakeReport(heap.NewReplayer(&blocks{}))
+	if err != nil || rep.FirstLook == "" {
+		t.Errorf("empty recording: %v", err)
+	}
+	rep.WriteText(io.Discard)
+}
+
+// TestSuspects puts one slow leak beside sites that churn, that are large and steady, and that rose once and stay.
+func TestSuspects(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	r := heap.NewReplayer(&blocks{})
+	series, live := map[site][]float64{}, map[site]int{}
+	var times []float64
+	leak := site{1, 1}
+	for i := range 200 {
+		times = append(times, float64(i))
+		series[leak] = append(series[leak], float64(i/4)*524288)
+		for k := uint64(2); k < 20; k++ { // large and noisy, no trend
+			series[site{k, 1}] = append(series[site{k, 1}], 5e7+2e7*rng.NormFloat64())
+		}
+		series[site{20, 1}] = append(series[site{20, 1}], map[bool]float64{true: 4e7}[i > 5])
+	}
+	for k := range series {
+		live[k] = 50
+	}
+	rep := &Report{}
+	rep.suspects(r, times, series, live)
+	if len(rep.Suspects) == 0 || math.Abs(rep.Suspects[0].BytesPerSecond-131072) > 5000 {
+		t.Fatalf("the leak is not first: %+v", rep.Suspects)
+	}
+}
