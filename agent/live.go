@@ -1,15 +1,48 @@
 package agent
 
-import "github.com/heapcam/heapcam/trace"
+import (
+	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/trace"
+)
 
-// live feeds the live estimator of package quality.
-type live struct{}
+// maxLiveTypes bounds the classes the estimate is kept for, redefinitions of a resumed session included.
+const maxLiveTypes = 1 << 20
 
-func newLive() *live { return &live{} }
+// live feeds the live estimator of package quality. What it can not read it does not judge: the figure is unknown then.
+type live struct {
+	types *trace.TypeTable
+	est   *quality.Live
+	gc    uint64
+}
 
-func (l *live) jvm(*trace.JVM)         {}
-func (l *live) samples([]trace.Sample) {}
-func (l *live) epoch(*trace.Epoch)     {}
-func (l *live) sync(*trace.Sync)       {}
-func (l *live) unknown()               {}
-func (l *live) quality() *Quality      { return nil }
+func newLive() *live {
+	t := trace.NewTypeTable(8)
+	return &live{types: t, est: quality.NewLive(t)}
+}
+
+func (l *live) jvm(j *trace.JVM)          { l.types.SetAlign(j.Align); l.est.JVM(j) }
+func (l *live) samples(ss []trace.Sample) { l.est.Samples(ss) }
+func (l *live) epoch(e *trace.Epoch)      { l.gc = e.Pause.GC; l.est.Epoch(e) }
+func (l *live) unknown()                  { l.est.Lost() }
+
+func (l *live) defs(types []trace.Type) {
+	if l.types.Len()+len(types) > maxLiveTypes || l.types.DefineAll(types) != nil {
+		l.est.Lost()
+	}
+}
+
+func (l *live) sync(s *trace.Sync) {
+	l.gc = s.GC
+	if l.est.Sync(s) != nil {
+		l.est.Lost()
+	}
+}
+
+func (l *live) quality() *Quality {
+	q, ok := l.est.Quality()
+	if !ok {
+		return nil
+	}
+	return &Quality{GC: l.gc, Objects: q.Exact.Objects + q.Before.Objects + q.Unknown.Objects, Bytes: q.Exact.Bytes + q.Before.Bytes + q.Unknown.Bytes,
+		Exact: q.Exact.Bytes, BeforeTape: q.Before.Bytes, Unknown: q.Unknown.Bytes}
+}

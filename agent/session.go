@@ -158,6 +158,9 @@ func (s *session) block(b trace.Block) error {
 		if err != nil {
 			return err
 		}
+		if d, err := trace.DecodeDefs(b); err == nil { // out lacks what the file has
+			s.live.defs(d.Types)
+		}
 		if s.await { // the file may lack what our tables do not know of
 			s.push(b)
 			return nil

@@ -62,7 +62,7 @@ type sample struct {
 	size uint64
 }
 
-// maxFresh bounds the samples that wait for their collection.
+// maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for ever.
 const maxFresh = 1 << 20
 
 // Live follows a stream as it is recorded. Its cost per epoch follows the census and the samples; a sync point is scanned once.
@@ -102,7 +102,7 @@ func (l *Live) Epoch(e *trace.Epoch) {
 		l.known = false
 	}
 	for _, r := range e.Resolved {
-		if s, ok := l.fresh[r.ID]; ok {
+		if s, ok := l.fresh[r.ID]; ok && len(l.live) < maxFresh {
 			l.live[r.ID] = s
 		}
 	}
@@ -116,6 +116,10 @@ func (l *Live) Epoch(e *trace.Epoch) {
 		return
 	}
 	for _, r := range e.Census {
+		if !l.types.Known(r.Type) { // as the listings have it; bounds the table
+			l.known = false
+			return
+		}
 		c := l.total[uint32(r.Type)]
 		for _, i := range [...]int{trace.CensusBornYoung, trace.CensusBornOld} {
 			c.add(Count{r.Cells[i].Objects, r.Cells[i].Bytes})
@@ -172,6 +176,9 @@ func (l *Live) Sync(s *trace.Sync) error {
 	}
 	live := make(map[uint64]sample, len(s.Samples))
 	for _, x := range s.Samples {
+		if len(live) == maxFresh {
+			break
+		}
 		v, ok := l.live[x.ID]
 		if !ok {
 			if v, ok = l.fresh[x.ID]; !ok {
