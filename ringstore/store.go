@@ -233,11 +233,11 @@ func (s *Store) open() int64 {
 // grow is what n more bytes in the active file take.
 func (s *Store) grow(n int64) int64 { return max(occupied(s.size+n), s.open()) - s.open() }
 
-// reserve is the room that is kept beside the open file for the next head, so that a new file can begin whatever happens. A head of which
-// two do not fit below the limit has none: there the open file itself goes for the next one.
+// reserve is the room that is kept beside the open file for the next head, so that a new file can begin whatever happens. Large heads have
+// none, since it would leave too little for all else: there the open file itself may have to go for the next one.
 func (s *Store) reserve() int64 {
 	r := occupied(headerSize+s.lastRot+s.lastRot/4) + block
-	if s.lastRot == 0 || r+occupied(s.lastRot+headerSize)+2*block > s.limit() {
+	if s.lastRot == 0 || r > s.limit()/4 {
 		return 0
 	}
 	return r
@@ -406,8 +406,9 @@ func (s *Store) Stats() Stats {
 	}
 	m := s.cfg.MaxTraceSize
 	spare := int64(float64(m) * s.cfg.Deviation)
-	// A file holds at least as much else as its listing, as far as M allows: otherwise each collection would be listed.
-	enough := s.size >= min(2*s.lastRot, m-2*block)
+	// A file holds at least as much else as its listing, as long as the next one fits beside it: otherwise each collection would be listed.
+	next := s.lastRot + s.lastRot/4
+	enough := s.size >= min(2*s.lastRot, max(s.limit()-2*block-next-spare/4, next))
 	// At M a file that is little but its listing goes on while half of what was to spare is left.
 	st.Rotate = s.size >= st.Target && enough || t >= m && (enough || st.Room < spare/2)
 	st.Guarantee = st.Target <= spare

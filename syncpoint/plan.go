@@ -8,7 +8,9 @@
 //  1. A sync point is asked for in the next natural collection first. An emergency comes only when the next epochs would not fit.
 //  2. No second emergency before a natural collection has passed; with method off there is none.
 //  3. A wish that is not answered within RetryAfter natural collections is made again.
-//  4. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
+//  4. When a file could not begin, the next try waits twice as many collections as the one before: a listing that cannot be kept costs the
+//     application pauses for nothing.
+//  5. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
 //
 // What it does not do: it knows no files and no ring; the caller makes its wishes come true.
 package syncpoint
@@ -32,6 +34,9 @@ const (
 // RetryAfter is how many natural collections may pass unanswered before a sync point is asked for again.
 const RetryAfter = 3
 
+// maxBackoff bounds the doubling of invariant 4: at most RetryAfter<<maxBackoff natural collections.
+const maxBackoff = 7
+
 // Plan decides when a sync point is asked for and when a file begins. Natural collections come first; an emergency only when what is
 // left would not hold the next epochs, and no second one before a natural collection has passed.
 type Plan struct {
@@ -44,6 +49,7 @@ type Plan struct {
 	emergency bool  // asked for since the last natural collection
 	maxEpoch  int64 // largest recent growth of a file between two looks, as stored
 	active    int64 // size of the open file at the last look
+	fails     uint  // files that could not begin, in a row
 	skip      bool  // what it has grown by holds a sync point
 }
 
@@ -51,7 +57,7 @@ type Plan struct {
 func New(method string) *Plan { return &Plan{method: method} }
 
 // Waiting says that the answer to a request is what the session waits for.
-func (p *Plan) Waiting() bool { return p.emergency && p.asked }
+func (p *Plan) Waiting() bool { return p.emergency && p.asked && p.fails == 0 }
 
 // Wanted says that rotation is wanted.
 func (p *Plan) Wanted() bool { return p.want }
@@ -70,7 +76,7 @@ func (p *Plan) Epoch(natural bool) {
 // Synced says that a sync point stands in place.
 func (p *Plan) Synced() {
 	p.need, p.skip = false, true
-	if !p.want {
+	if !p.want && p.fails == 0 {
 		p.asked = false
 	}
 }
@@ -78,12 +84,13 @@ func (p *Plan) Synced() {
 // Began says that a file has begun.
 func (p *Plan) Began() {
 	p.skip = true
-	p.want, p.need, p.asked, p.since = false, false, false, 0
+	p.want, p.need, p.asked, p.since, p.fails = false, false, false, 0, 0
 }
 
-// Failed says that a file could not begin: the sync point was too large for what is left.
+// Failed says that a file could not begin: the sync point was too large for what is left, or the disk failed.
 func (p *Plan) Failed() {
-	p.want, p.asked, p.since = true, false, 0
+	p.fails = min(p.fails+1, maxBackoff)
+	p.want, p.asked, p.since = true, true, 0
 }
 
 // Lost says that epochs were lost: a reader has to start anew behind the gap.
@@ -103,11 +110,11 @@ func (p *Plan) Next(st Store) Ask {
 	if !p.want && !p.need {
 		return Nothing
 	}
-	if !p.asked || p.since >= RetryAfter {
+	if !p.asked || p.since >= RetryAfter<<p.fails {
 		p.asked, p.since = true, 0
 		return Sync
 	}
-	if p.want && p.method != "off" && !p.emergency && st.Room < p.reserve() {
+	if p.fails == 0 && p.want && p.method != "off" && !p.emergency && st.Room < p.reserve() {
 		p.emergency = true
 		return Emergency
 	}

@@ -1,0 +1,157 @@
+//go:build unix
+
+package syncpoint_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/syncpoint"
+)
+
+func onDisk(t *rapid.T, dir string) (n int64) {
+	err := filepath.Walk(dir, func(_ string, st os.FileInfo, err error) error {
+		if err == nil {
+			n += st.Sys().(*syscall.Stat_t).Blocks * 512
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestRing plays an application, its probe and a recorder on a real store: epochs of all sizes with bursts, times without a natural collection,
+// sync points up to 2T that grow and shrink, every d. The limit holds at every step, M(1−d) stays where the store says that it does, the
+// oldest file goes only for a new one that came to be, there is no second emergency in a phase, and nothing goes on being dropped for ever.
+func TestRing(t *testing.T) {
+	base := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		m := rapid.Int64Range(1<<18, 1<<20).Draw(rt, "M")
+		d := rapid.Float64Range(0.02, 0.5).Draw(rt, "d")
+		method := rapid.SampledFrom([]string{"walk", "off"}).Draw(rt, "method")
+		epochMax := rapid.IntRange(1, int(m)/16).Draw(rt, "epoch")
+		syncMax := rapid.IntRange(1, int(2*float64(m)*d)).Draw(rt, "sync") // 2T
+		quiet := rapid.IntRange(0, 20).Draw(rt, "share of batches without a collection, in 20")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 3))
+		dir, err := os.MkdirTemp(base, "s")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"}, ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer s.Close()
+		p := syncpoint.New(method)
+		limit := m + int64(float64(m)*d)
+		var (
+			buf                          = make([]byte, max(4*epochMax, syncMax, 99)+1)
+			src, evicted                 uint64
+			asked                        bool
+			emergencies, dropped, listed int
+			filled                       bool
+			largest                      int
+		)
+		info := func() ringstore.FrameInfo { src++; return ringstore.FrameInfo{Source: src} }
+		rotate := func(n int) {
+			before := s.Stats()
+			if err := s.Rotate(buf[:n], info()); err != nil {
+				if !errors.Is(err, ringstore.ErrNoRoom) {
+					rt.Fatal(err)
+				}
+				if int64(n)+4*4096 < m {
+					rt.Fatalf("a head of %d bytes does not fit into M = %d: %v", n, m, err)
+				}
+				if s.Stats().Evicted != before.Evicted {
+					rt.Fatal("a file was given up for a head that did not fit")
+				}
+				p.Failed()
+				return
+			}
+			evicted = uint64(s.Stats().Evicted)
+			p.Began()
+			dropped = 0
+		}
+		answer := func() {
+			asked = false
+			listed++
+			n := 1 + r.IntN(syncMax)
+			largest = max(largest, n)
+			if p.Rotate() {
+				rotate(n)
+				return
+			}
+			if s.Append(buf[:n], info()) != nil {
+				p.Lost()
+			}
+			p.Synced()
+		}
+		rotate(100)
+		naturals := 0
+		for range 300 {
+			n := 1 + r.IntN(epochMax)
+			if r.IntN(16) == 0 {
+				n *= 4
+			}
+			natural := r.IntN(20) >= quiet
+			if err := s.Append(buf[:n], info()); errors.Is(err, ringstore.ErrNoRoom) {
+				p.Lost()
+				if natural {
+					dropped++
+				}
+			} else if err != nil {
+				rt.Fatal(err)
+			} else {
+				dropped = 0
+			}
+			if natural {
+				naturals++
+				emergencies = 0
+				p.Epoch(true)
+				if asked {
+					answer()
+				}
+			}
+			st := s.Stats()
+			switch p.Next(syncpoint.Store{Active: st.Active, Room: st.Room, Rotate: st.Rotate}) {
+			case syncpoint.Sync:
+				asked = true
+			case syncpoint.Emergency:
+				if emergencies++; emergencies > 1 || method == "off" {
+					rt.Fatalf("method %s, %d emergencies without a natural collection", method, emergencies)
+				}
+				p.Epoch(false)
+				answer()
+			}
+			st = s.Stats()
+			got := onDisk(rt, dir)
+			if got > limit || st.Bytes > limit {
+				rt.Fatalf("%d bytes on disk, the store counts %d, limit %d", got, st.Bytes, limit)
+			}
+			if uint64(st.Evicted) != evicted {
+				rt.Fatal("a file was given up, and no new one came to be")
+			}
+			// An ask takes one natural collection, its answer the next; a sync point that stands in place, another round.
+			if dropped > 3*syncpoint.RetryAfter {
+				rt.Fatalf("%d natural collections, and still all is dropped: %+v", dropped, st)
+			}
+			filled = filled || st.Bytes >= m
+			if over := int64(5*largest + 4*epochMax*2 + 8*4096); filled && st.Guarantee && float64(over) <= d*float64(m) && st.Bytes < m-int64(d*float64(m)) {
+				rt.Fatalf("%d bytes are left of %d (d = %v): %+v", st.Bytes, m, d, st)
+			}
+		}
+		if listed > naturals/2+emergencies+20 && naturals > 100 && int64(8*syncMax) < m && int64(40*epochMax) < m/16 {
+			rt.Fatalf("%d listings in %d collections", listed, naturals)
+		}
+	})
+}
