@@ -162,6 +162,13 @@ func (p *program) start(t *testing.T) *running {
 	t.Helper()
 	home := jdk(t, p.major)
 	dir := t.TempDir()
+	if keep := os.Getenv("HEAPCAM_KEEP"); keep != "" { // a folder for what failing tests recorded
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(os.CopyFS(filepath.Join(keep, strings.ReplaceAll(t.Name(), "/", "_")), os.DirFS(dir)))
+			}
+		})
+	}
 	r := &running{program: p, out: filepath.Join(dir, "rec"), gclog: filepath.Join(dir, "gc.log"), stdout: &buffer{}, stderr: &buffer{}}
 	limit, heap := p.limit, p.heap
 	if limit == "" {
