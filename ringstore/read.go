@@ -109,9 +109,8 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 
 // resync finds the next sound frame header at or behind at; -1: none.
 func (f *File) resync(at int64) int64 {
-	const chunk = 1 << 20
-	b := make([]byte, chunk+frameSize)
-	for ; at < f.Size; at += chunk {
+	b := make([]byte, 4096+frameSize) // grows: mostly the next frame is near
+	for at < f.Size {
 		n, err := f.r.ReadAt(b, at)
 		if err != nil && err != io.EOF {
 			return -1
@@ -122,6 +121,10 @@ func (f *File) resync(at int64) int64 {
 					return at + int64(i)
 				}
 			}
+		}
+		at += int64(len(b) - frameSize + 1)
+		if len(b) < 1<<20 {
+			b = make([]byte, 2*len(b))
 		}
 	}
 	return -1

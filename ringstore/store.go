@@ -60,8 +60,8 @@ func (c *Config) fill() error {
 type Stats struct {
 	Bytes, Active, Room, Target int64
 	Files                       int
-	Rotate                      bool  // a file has reached T, or the total M
-	Guarantee                   bool  // a sync point fits into d·M, so M(1−d) of complete trace is kept
+	Rotate                      bool  // a file has reached T, or the total M, or a frame was refused
+	Guarantee                   bool  // a sync point and the largest frame fit into d·M, so M(1−d) of complete trace is kept
 	TooSmall                    bool  // the last sync point was refused or left no room for another: a larger max_trace_size is needed
 	Evicted                     int64 // files given up for newer ones
 }
@@ -94,6 +94,8 @@ type Store struct {
 	lastRot  int64 // stored bytes of the last head
 	evicted  int64
 	tooSmall bool
+	largest  int64 // recent frame, fading
+	refused  int64 // what the last refused frame needed, 0 since a new file has begun: that file shall have room for it
 	enc      *zstd.Encoder
 	buf      []byte
 	now      func() time.Time
@@ -279,7 +281,11 @@ func (s *Store) Append(payload []byte, info FrameInfo) error {
 		return ErrNoFile
 	}
 	b := s.pack(payload, 0, info)
+	s.largest = max(s.largest-s.largest/64, int64(len(b)))
 	if need := s.grow(int64(len(b))); need > s.room() {
+		if n := need + 2*block; n <= s.limit()/2 { // larger ones never fit
+			s.refused = max(s.refused, n)
+		}
 		return fmt.Errorf("%d bytes needed, %d left: %w", need, max(s.room(), 0), ErrNoRoom)
 	}
 	return s.write(b, info)
@@ -324,7 +330,7 @@ func (s *Store) Rotate(head []byte, info FrameInfo) error {
 	low := m - max(int64(float64(m)*s.cfg.Deviation), target)
 	for len(s.files) > 0 {
 		t := s.total()
-		if t+need <= s.limit() && (t+max(need, target) <= m || t-s.files[0].size < low) {
+		if t+need+s.refused <= s.limit() && (t+max(need, target) <= m || t-s.files[0].size < low) {
 			break
 		}
 		if err := s.evict(); err != nil {
@@ -376,6 +382,7 @@ func (s *Store) begin(b []byte, info FrameInfo) error {
 	s.seal()
 	s.active, s.path, s.size, s.blocks = f, path, int64(len(all)), f.Blocks()
 	s.source = max(s.source, info.Source)
+	s.refused = 0
 	return nil
 }
 
@@ -410,8 +417,8 @@ func (s *Store) Stats() Stats {
 	next := s.lastRot + s.lastRot/4
 	enough := s.size >= min(2*s.lastRot, max(s.limit()-2*block-next-spare/4, next))
 	// At M a file that is little but its listing goes on while half of what was to spare is left.
-	st.Rotate = s.size >= st.Target && enough || t >= m && (enough || st.Room < spare/2)
-	st.Guarantee = st.Target <= spare
+	st.Rotate = s.refused > 0 || s.size >= st.Target && enough || t >= m && (enough || st.Room < spare/2)
+	st.Guarantee = st.Target <= spare && next+s.largest+2*block <= spare
 	return st
 }
 
