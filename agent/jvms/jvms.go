@@ -100,6 +100,7 @@ func Resolve(ref string) (JVM, error) {
 // Find picks the one JVM of all that ref means: its pid; else its id; else its name, the last part of its name (Main of org.example.Main),
 // or the beginning of its id, whatever gives a match first. Errors: *NotFoundError, *AmbiguousError.
 func Find(all []JVM, ref string) (JVM, error) {
+	pid, number := strconv.Atoi(ref)
 	base := func(name string) string {
 		name = path.Base(name)
 		if strings.HasSuffix(name, ".jar") {
@@ -112,7 +113,8 @@ func Find(all []JVM, ref string) (JVM, error) {
 		func(j JVM) bool { return j.ID == ref },
 		func(j JVM) bool { return j.Name == ref },
 		func(j JVM) bool { return j.Name != "" && base(j.Name) == ref },
-		func(j JVM) bool { return strings.HasPrefix(j.ID, ref) },
+		// A bare number is a pid and nothing else: the first digits of another JVM's id must never attach to that one.
+		func(j JVM) bool { return number != nil && strings.HasPrefix(j.ID, ref) },
 	} {
 		var found []JVM
 		for _, j := range all {
@@ -127,8 +129,7 @@ func Find(all []JVM, ref string) (JVM, error) {
 			return JVM{}, &AmbiguousError{ref, found}
 		}
 	}
-	pid, err := strconv.Atoi(ref)
-	return JVM{}, &NotFoundError{ref, err == nil && exists(pid)}
+	return JVM{}, &NotFoundError{ref, number == nil && exists(pid)}
 }
 
 // fromPerf fills in what the counters say.

@@ -130,10 +130,10 @@ func TestFind(t *testing.T) {
 	if _, err := Find(all, "Main"); !errors.As(err, &many) || len(many.Matches) != 2 {
 		t.Errorf("Main: %v", err)
 	}
-	if _, err := Find(all, "1"); !errors.As(err, &many) {
-		t.Errorf("1: %v", err)
-	}
 	var none *NotFoundError
+	if j, err := Find(all, "1"); !errors.As(err, &none) {
+		t.Errorf("1 is a pid, not the beginning of an id: %v, %v", j.ID, err)
+	}
 	for _, ref := range []string{"", "nothing", "-3"} {
 		if _, err := Find(all, ref); !errors.As(err, &none) || none.Process {
 			t.Errorf("%q: %v", ref, err)
