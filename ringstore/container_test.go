@@ -23,8 +23,8 @@ func FuzzContainer(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add(file)
 	f.Add(m)
+	p := filepath.Join(f.TempDir(), "x")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p := filepath.Join(t.TempDir(), "x")
 		if err := os.WriteFile(p, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
