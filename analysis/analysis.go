@@ -47,7 +47,8 @@ func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
 
 // wall is the time of day, UTC, of a stream time.
 func wall(r *heap.Replayer, ns uint64) time.Time {
-	return time.UnixMilli(int64(r.JVM.T0WallMS)).Add(time.Duration(ns)).UTC()
+	// A hostile anchor must not give a year that JSON refuses.
+	return time.UnixMilli(int64(min(r.JVM.T0WallMS, 1<<47))).Add(time.Duration(ns)).UTC()
 }
 
 // Bytes renders a size for people.

@@ -218,7 +218,7 @@ func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
 // suspects ranks sites by growth of what has survived two collections: Theil–Sen slope over the window, kept if a Mann–Kendall test makes
 // chance unlikely. Both are robust against the sawtooth of ordinary collections.
 func (rep *Report) suspects(r *heap.Replayer, times []float64, series map[site][]float64, live map[site]int) {
-	if len(times) < 8 {
+	if len(times) < 8 || times[len(times)-1] <= times[0] {
 		return
 	}
 	const points = 120
@@ -250,7 +250,9 @@ func (rep *Report) suspects(r *heap.Replayer, times []float64, series map[site][
 	})
 	for i := range rep.Suspects {
 		s := &rep.Suspects[i]
-		s.Share = float64(s.GrownBytes) / total
+		if total > 0 {
+			s.Share = float64(s.GrownBytes) / total
+		}
 		at := "an unknown site"
 		if len(s.Site) > 0 {
 			at = s.Site[0].String()

@@ -2,8 +2,9 @@
 // (docs/format/stream.md, "How a reader applies an EPOCH").
 //
 // Terms: the state is *known* from a sync point on, until an epoch that is not exact; *before the tape* are objects older than the
-// recording. Invariants: what a stream says is checked before it is believed (a move of something that the state does not know, a birth
-// on top of an object, are counted and told, never followed blindly); a sync point replaces the state, and if the state was known it is
+// recording. Invariants: what a stream says is decoded within limits, a moved object must be of the type that was known at its place; a move
+// of something unknown counts as a birth. After a full collection Birth of objects without a sample is the number of that collection: a
+// lower bound of their age; a sync point replaces the state, and if the state was known it is
 // compared with it first. It does not read files and does not judge.
 package heap
 

@@ -83,7 +83,7 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 		e := truth[c.GC]
 		if e == nil {
 			t.Fatalf("%s: collection %d was never made", name, c.GC)
-			return
+			return 0
 		}
 		if c.Known != e.Known && head == nil {
 			t.Fatalf("%s: collection %d known %v, truth %v; faults %q", name, c.GC, c.Known, e.Known, r.Faults)
