@@ -45,7 +45,7 @@ public class LeakyShop {
             open.add(order(id, r));
             if (open.size() > 500) {
                 Order done = open.poll();
-                if (done.id() % 600 == 0) audit(done.id());
+                if (done.id() % 3000 == 0) audit(done.id());
             }
             if (id % 4000 < 2) Thread.yield();
         }

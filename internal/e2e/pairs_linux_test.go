@@ -66,7 +66,7 @@ func TestSituations(t *testing.T) {
 		{name: "metadata threshold", main: "Meta", args: []string{big("3000", "30000")}, opts: []string{"-XX:MetaspaceSize=4m"}, log: "Metadata GC Threshold", heap: "64m"},
 		{name: "humongous", gcs: []string{"G1"}, main: "Humongous", args: []string{big("300", "5000")}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "G1 Humongous Allocation"},
 		{name: "large arrays", gcs: []string{"Serial", "Parallel"}, main: "Humongous", args: []string{big("300", "5000")}, heap: "64m"},
-		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "350"}, opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30", "-XX:G1HeapWastePercent=1"}, log: `Young \(Mixed\)`},
+		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "350"}, opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30", "-XX:G1HeapWastePercent=1", "-XX:+UnlockExperimentalVMOptions", "-XX:G1MixedGCLiveThresholdPercent=99"}, log: `Young \(Mixed\)`},
 		{name: "evacuation failure", gcs: []string{"G1"}, majors: []int{25}, main: "Evac", args: []string{big("700", "10000"), "40", "40"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "Evacuation Failure"},
 		{name: "tight", main: "Tight", args: []string{big("700", "10000"), "75"}, heap: "48m", log: "Pause"},
 		{name: "System.gc", main: "Collect", args: []string{big("15", "300")}, log: `System.gc\(\)`},
