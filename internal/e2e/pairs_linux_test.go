@@ -90,7 +90,7 @@ func TestSituations(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
-				p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: c.args, limit: "16MiB", flags: append([]string{"--emergency", "off"}, c.flags...)}
+				p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: c.args, limit: "64MiB", flags: append([]string{"--emergency", "off"}, c.flags...)}
 				r := p.start(t)
 				r.finish(t)
 				log := strings.Join(r.pauses(t).lines, "\n")
