@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/syncpoint"
 )
@@ -52,6 +53,10 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		name = "jvm"
 	}
 	id := FolderName(name, pid, h.StartTicks)
+	last, err := emergency.New(a.cfg.Emergency, ring.RequestEmergency)
+	if err != nil {
+		return nil, err
+	}
 	st, dir, err := a.openStore(id, identity{
 		Session: h.Session, Name: name, PID: pid, NSPID: h.PID, StartTicks: h.StartTicks, VM: h.JVM, Probe: h.Probe,
 	})
@@ -59,7 +64,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(a.cfg.Emergency), live: newLive(), defs: newDefs(),
+		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(), last: last, live: newLive(), defs: newDefs(),
 		skipTo: st.LastSource(), ringLoss: h,
 	}
 	s.await = !fresh

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/syncpoint"
 	"github.com/heapcam/heapcam/trace"
@@ -36,6 +37,7 @@ type session struct {
 	ring *shmring.Ring
 	st   store
 	plan *syncpoint.Plan
+	last *emergency.Control
 	live *live
 
 	defs  *defs
@@ -85,7 +87,7 @@ func (s *session) record(ctx context.Context) error {
 // urgent says that somebody waits for what the ring holds.
 func (s *session) urgent() bool {
 	st, err := s.ring.Status()
-	return err != nil || st.State.Ended() || s.plan.Waiting()
+	return err != nil || st.State.Ended() || s.last.Waiting()
 }
 
 // step takes one batch through to the store and commits it.
@@ -265,7 +267,10 @@ func (s *session) epoch(b trace.Block) error {
 	s.push(b)
 	s.epochs++
 	s.live.epoch(e)
-	s.plan.Epoch(p.Kind != trace.PauseWalk)
+	if p.Kind != trace.PauseWalk {
+		s.plan.Natural()
+		s.last.Natural()
+	}
 	s.set(func(st *Status) {
 		st.Collections++
 		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
@@ -430,15 +435,12 @@ func (s *session) look() error {
 		return err
 	}
 	stats := s.st.Stats()
-	switch s.plan.Next(syncpoint.Store{Active: stats.Active, Room: stats.Room, Rotate: stats.Rotate}) {
-	case syncpoint.Sync:
+	if s.plan.Next(syncpoint.Store{Active: stats.Active, Rotate: stats.Rotate}) {
 		_, err = s.ring.RequestSync()
-	case syncpoint.Emergency:
-		m := shmring.MethodWalk
-		if s.cfg.Emergency == "gc" {
-			m = shmring.MethodGC
-		}
-		_, err = s.ring.RequestEmergency(m)
+	} else {
+		_, err = s.last.Look(emergency.View{
+			Due: s.plan.Due(), Room: stats.Room, Reserve: s.plan.Reserve(), Answered: h.EmergencyDone, Now: time.Now(),
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
@@ -459,7 +461,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 	case shmring.StateDetached, shmring.StateGoodbye:
 		phase = EndedPhase
 	}
-	q := s.live.quality()
+	q, em := s.live.quality(), s.last.Stats()
 	s.set(func(st *Status) {
 		st.Phase, st.Reason = phase, ""
 		if phase == Refused || phase == GaveUp {
@@ -472,6 +474,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
 		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.defs.dropped
 		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
+		st.Emergencies, st.EmergenciesUnanswered = em.Sent, em.TimedOut
 		st.Quality = q
 	})
 }

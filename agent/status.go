@@ -37,24 +37,27 @@ type Status struct {
 	Dir        string    `json:"dir"`
 	Since      time.Time `json:"since"`
 
-	Depth        string `json:"depth"`
-	Interval     uint64 `json:"sampling_bytes"`
-	Collections  uint64 `json:"collections"` // recorded
-	LastGC       uint64 `json:"last_gc"`
-	SyncPoints   uint64 `json:"sync_points"`
-	Samples      uint64 `json:"samples"`
-	LiveBytes    uint64 `json:"live_bytes"`
-	Rotations    uint64 `json:"rotations"`
-	TraceBytes   int64  `json:"trace_bytes"` // on disk
-	Files        int    `json:"files"`
-	RingBytes    uint64 `json:"ring_bytes"` // memory taken by the shared ring
-	Backlog      uint64 `json:"backlog_bytes"`
-	ProbeNS      uint64 `json:"probe_ns"`
-	PauseNS      uint64 `json:"pause_ns"`
-	SampleNS     uint64 `json:"sample_ns"`
-	Dropped      Drops  `json:"dropped"`
-	StoreError   string `json:"store_error,omitempty"` // the last refusal of the store
-	GuaranteeMet bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
+	Depth       string `json:"depth"`
+	Interval    uint64 `json:"sampling_bytes"`
+	Collections uint64 `json:"collections"` // recorded
+	LastGC      uint64 `json:"last_gc"`
+	SyncPoints  uint64 `json:"sync_points"`
+	Samples     uint64 `json:"samples"`
+	LiveBytes   uint64 `json:"live_bytes"`
+	Rotations   uint64 `json:"rotations"`
+	Emergencies uint64 `json:"emergencies"` // sync points that did not wait for a natural collection
+	// EmergenciesUnanswered of them were given up after emergency.Timeout.
+	EmergenciesUnanswered uint64 `json:"emergencies_unanswered"`
+	TraceBytes            int64  `json:"trace_bytes"` // on disk
+	Files                 int    `json:"files"`
+	RingBytes             uint64 `json:"ring_bytes"` // memory taken by the shared ring
+	Backlog               uint64 `json:"backlog_bytes"`
+	ProbeNS               uint64 `json:"probe_ns"`
+	PauseNS               uint64 `json:"pause_ns"`
+	SampleNS              uint64 `json:"sample_ns"`
+	Dropped               Drops  `json:"dropped"`
+	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store
+	GuaranteeMet          bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
 
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"quality,omitempty"`

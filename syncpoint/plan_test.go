@@ -9,15 +9,14 @@ import (
 // TestPlan plays a store and a probe that answers late or never, and holds the plan to its invariants.
 func TestPlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		method := rapid.SampledFrom([]string{"walk", "gc", "off"}).Draw(rt, "method")
 		target := rapid.Int64Range(1000, 100_000).Draw(rt, "T")
 		room := target + rapid.Int64Range(0, 200_000).Draw(rt, "overshoot")
 		answers := rapid.IntRange(0, 8).Draw(rt, "answer after so many collections")
-		p := New(method)
+		p := New()
 		p.Began()
 		var active int64
-		lost := false
-		asked, unanswered, sinceAsk, emergencies, rotations := false, 0, 0, 0, 0
+		lost, asked := false, false
+		unanswered, sinceAsk, rotations := 0, 0, 0
 		for range 300 {
 			size := rapid.Int64Range(1, 5000).Draw(rt, "epoch")
 			if active+size <= room {
@@ -26,14 +25,12 @@ func TestPlan(t *testing.T) {
 				p.Lost()
 				lost = true
 			}
-			p.Epoch(true)
-			emergencies = 0
+			p.Natural()
 			unanswered++
 			sinceAsk++
 			answered := asked && unanswered > answers
 			for range 2 { // a look after each batch
-				switch p.Next(Store{Active: active, Room: room - active, Rotate: active >= target}) {
-				case Sync:
+				if p.Next(Store{Active: active, Rotate: active >= target}) {
 					if asked && sinceAsk < RetryAfter {
 						rt.Fatalf("asked again after %d collections", sinceAsk)
 					}
@@ -45,18 +42,9 @@ func TestPlan(t *testing.T) {
 						unanswered = 0
 					}
 					asked = true
-				case Emergency:
-					emergencies++
-					if method == "off" || emergencies > 1 {
-						rt.Fatalf("method %s, %d emergencies in one phase", method, emergencies)
-					}
-					if !asked {
-						rt.Fatal("an emergency before a natural collection was given its chance")
-					}
-					if room-active > 2*room+64<<10 {
-						rt.Fatal("an emergency although there is room")
-					}
-					answered = true
+				}
+				if p.Due() && (!asked || active < target && !p.Wanted()) {
+					rt.Fatal("due before a natural collection was given its chance, or without need")
 				}
 			}
 			if answered {
@@ -78,20 +66,22 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-func TestOffNeverCallsAnEmergency(t *testing.T) {
-	p := New("off")
-	for range 10 {
-		p.Epoch(true)
-		if p.Next(Store{Active: 10, Room: 0, Rotate: true}) == Emergency {
-			t.Fatal("emergency although off")
-		}
+// TestReserve: the reserve holds the two largest recent epochs, forgets slowly, and does not take a listing for an epoch.
+func TestReserve(t *testing.T) {
+	p := New()
+	p.Began()
+	p.Next(Store{Active: 1_000_000}) // the head
+	if r := p.Reserve(); r != 64<<10 {
+		t.Errorf("the head counts as an epoch: %d", r)
 	}
-	p = New("walk")
-	p.Next(Store{Active: 10, Room: 0, Rotate: true})
-	if p.Next(Store{Active: 10, Room: 0, Rotate: true}) != Emergency {
-		t.Fatal("no emergency although there is no room")
+	p.Next(Store{Active: 1_300_000})
+	if r := p.Reserve(); r < 600_000 {
+		t.Errorf("reserve %d, the last epoch took 300000", r)
 	}
-	if p.Next(Store{Active: 10, Room: 0, Rotate: true}) != Nothing {
-		t.Fatal("a second emergency before a natural collection")
+	for i := range int64(200) {
+		p.Next(Store{Active: 1_300_000 + i*100})
+	}
+	if r := p.Reserve(); r > 100_000 {
+		t.Errorf("reserve %d long after the burst", r)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package syncpoint_test
+package emergency_test
 
 import (
 	"errors"
@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/syncpoint"
 )
 
@@ -52,7 +55,7 @@ func TestRing(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer s.Close()
-		p := syncpoint.New(method)
+		p := syncpoint.New()
 		limit := m + int64(float64(m)*d)
 		var (
 			buf                          = make([]byte, max(4*epochMax, syncMax, 99)+1)
@@ -62,6 +65,11 @@ func TestRing(t *testing.T) {
 			filled                       bool
 			largest                      int
 		)
+		ticket := uint64(0)
+		last, err := emergency.New(method, func(shmring.Method) (uint64, error) { ticket++; return ticket, nil })
+		if err != nil {
+			rt.Fatal(err)
+		}
 		info := func() ringstore.FrameInfo { src++; return ringstore.FrameInfo{Source: src} }
 		rotate := func(n int) {
 			before := s.Stats()
@@ -117,20 +125,19 @@ func TestRing(t *testing.T) {
 			if natural {
 				naturals++
 				emergencies = 0
-				p.Epoch(true)
+				p.Natural()
+				last.Natural()
 				if asked {
 					answer()
 				}
 			}
 			st := s.Stats()
-			switch p.Next(syncpoint.Store{Active: st.Active, Room: st.Room, Rotate: st.Rotate}) {
-			case syncpoint.Sync:
+			if p.Next(syncpoint.Store{Active: st.Active, Rotate: st.Rotate}) {
 				asked = true
-			case syncpoint.Emergency:
+			} else if sent, _ := last.Look(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(), Answered: ticket, Now: time.Unix(int64(src), 0)}); sent {
 				if emergencies++; emergencies > 1 || method == "off" {
 					rt.Fatalf("method %s, %d emergencies without a natural collection", method, emergencies)
 				}
-				p.Epoch(false)
 				answer()
 			}
 			st = s.Stats()

@@ -1,0 +1,121 @@
+// Package emergency is the scheduler's last resort: a sync point that does not wait for a natural collection (ICPE'16 §3.3).
+//
+// Terms. A *natural* collection is one that the application caused. An *emergency* makes a stop of its own: method walk stops without
+// collecting, gc forces a full collection, off makes none. R is the *reserve*: what the epochs before the next listing take.
+//
+// Invariants:
+//
+//  1. An emergency comes only when a sync point is due, was asked of the natural collections first, and what is left would not hold R.
+//  2. There is no second one before a natural collection has passed, whether or not the first was answered: the application is stopped at
+//     most once more a phase than it would stop by itself. Until then epochs that do not fit are dropped and counted, by the caller.
+//  3. One that is not answered within the time-out is given up and counted: nobody waits for it any longer, nothing is sent again.
+//  4. A request that could not be sent was not made: the next look may send it.
+//
+// What it does not do: it knows no files; how much is left and what R is stand in the View. It is used by one goroutine.
+package emergency
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// Timeout is how long an answer may take. A stop waits for all threads to reach a safepoint, and the listing of a large heap takes up to
+// max_sync_pause; a JVM that needs longer than this does not run.
+const Timeout = 10 * time.Second
+
+// View is how things stand at a look.
+type View struct {
+	// Due says that a sync point was asked of the natural collections and has not come.
+	Due bool
+	// Room is what the open file may still take; Reserve is R. Both in bytes.
+	Room, Reserve int64
+	// Answered is the newest ticket that the probe has answered.
+	Answered uint64
+	// Now is the time of the look; only differences matter.
+	Now time.Time
+}
+
+// Stats counts what happened since New.
+type Stats struct {
+	Sent     uint64
+	Answered uint64
+	TimedOut uint64
+	// Held counts the phases in which one was due but not allowed: what did not fit was dropped.
+	Held uint64
+}
+
+// Send asks the probe for an emergency and gives its ticket.
+type Send func(shmring.Method) (ticket uint64, err error)
+
+// Control decides and sends.
+type Control struct {
+	method shmring.Method
+	off    bool
+	send   Send
+
+	spent  bool // one was sent, and no natural collection has passed since
+	held   bool // counted in this phase
+	open   bool // sent and neither answered nor timed out
+	ticket uint64
+	sentAt time.Time
+	stats  Stats
+}
+
+// New makes a control; method is walk, gc or off.
+func New(method string, send Send) (*Control, error) {
+	c := &Control{send: send}
+	switch method {
+	case "walk":
+		c.method = shmring.MethodWalk
+	case "gc":
+		c.method = shmring.MethodGC
+	case "off":
+		c.off = true
+	default:
+		return nil, fmt.Errorf("emergency %q is neither walk, gc nor off", method)
+	}
+	return c, nil
+}
+
+// Natural says that a natural collection has passed.
+func (c *Control) Natural() { c.spent, c.held = false, false }
+
+// Waiting says that an emergency is on its way.
+func (c *Control) Waiting() bool { return c.open }
+
+// Stats gives the counters.
+func (c *Control) Stats() Stats { return c.stats }
+
+// Look decides, and sends if need be. It says whether an emergency was sent; the error is that of sending.
+func (c *Control) Look(v View) (sent bool, err error) {
+	if c.open {
+		switch {
+		case v.Answered >= c.ticket:
+			c.open = false
+			c.stats.Answered++
+		case v.Now.Sub(c.sentAt) >= Timeout:
+			c.open = false
+			c.stats.TimedOut++
+		}
+	}
+	if !v.Due || v.Room >= v.Reserve {
+		return false, nil
+	}
+	if c.off || c.spent {
+		if !c.held && !c.open {
+			c.held = true
+			c.stats.Held++
+		}
+		return false, nil
+	}
+	ticket, err := c.send(c.method)
+	if err != nil {
+		return false, fmt.Errorf("emergency: %w", err)
+	}
+	c.ticket, c.sentAt = ticket, v.Now
+	c.spent, c.open = true, true
+	c.stats.Sent++
+	return true, nil
+}
