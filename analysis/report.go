@@ -3,7 +3,9 @@ package analysis
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -57,8 +59,19 @@ type Suspect struct {
 // GrownClass is a class that grew between the first and the last known collection.
 type GrownClass struct {
 	Class   string `json:"class"`
+	Loader  string `json:"loader,omitempty"` // where two classes share a name
 	Objects int64  `json:"objects"`
 	Bytes   int64  `json:"bytes"`
+}
+
+// GrownSite is a site that grew between the first and the last known collection, estimated from samples. Samples is how many more live.
+type GrownSite struct {
+	Class   string       `json:"class"`
+	Loader  string       `json:"loader,omitempty"`
+	Site    []StackFrame `json:"site"`
+	Samples int64        `json:"samples"`
+	Objects int64        `json:"objects"`
+	Bytes   int64        `json:"bytes"`
 }
 
 // Report is the whole of `heapcam report`.
@@ -73,6 +86,8 @@ type Report struct {
 	ProbeNS     uint64          `json:"probe_ns"`
 	WindowNS    uint64          `json:"window_ns"`
 	Grown       []GrownClass    `json:"grown"`
+	GrownSites  []GrownSite     `json:"grown_sites"`
+	Sites       []SiteRow       `json:"sites"` // what lives after the last known collection, the most bytes first
 	Suspects    []Suspect       `json:"suspects"`
 	Quality     Quality         `json:"quality"`
 	Samples     uint64          `json:"samples"`
@@ -93,11 +108,14 @@ type site struct {
 
 // MakeReport replays all of r.
 func MakeReport(r *heap.Replayer) (*Report, error) {
-	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, Damage: []string{}}
+	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
+		Sites: []SiteRow{}, Damage: []string{}}
 	var times []float64
 	series := map[site][]float64{} // weighted live bytes per collection, of what has survived two
 	liveNow := map[site]int{}
 	var first, last []heap.Count
+	var firstSites map[siteKey]*tally
+	var alive []*heap.Sample // after the last known collection
 	var tape quality.Tape
 	for n := 0; ; n++ {
 		c, err := r.Next()
@@ -135,7 +153,9 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
+				firstSites = siteTallies(r, maps.Values(r.Live))
 			}
+			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
 			q := after(r, &tape)
 			row.Quality, rep.Quality = q, q
 		} else {
@@ -159,6 +179,10 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
 	rep.grown(r, first, last)
+	lastSites := siteTallies(r, slices.Values(alive))
+	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
+	rep.Sites = siteRows(r, lastSites, byClass(r, last))
+	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.suspects(r, times, series, liveNow)
 	rep.FirstLook = rep.advice()
 	return rep, nil
@@ -183,7 +207,8 @@ func after(r *heap.Replayer, tape *quality.Tape) Quality {
 }
 
 func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
-	by := map[string]*GrownClass{}
+	by := map[Class]*GrownClass{}
+	var classes []Class
 	for id, l := range last {
 		var f heap.Count
 		if id < len(first) {
@@ -192,23 +217,26 @@ func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
 		if l == f {
 			continue
 		}
-		name := r.TypeName(uint32(id))
-		g := by[name]
+		k := ClassOf(r, uint32(id)).folded()
+		g := by[k]
 		if g == nil {
-			g = &GrownClass{Class: name}
-			by[name] = g
+			g = &GrownClass{Class: k.Name}
+			by[k] = g
+			classes = append(classes, k)
 		}
 		g.Objects += int64(l.Objects - f.Objects)
 		g.Bytes += int64(l.Bytes - f.Bytes)
 	}
-	for _, g := range by {
+	shared := loaders(r, classes)
+	for k, g := range by {
+		g.Loader = shared[k]
 		if g.Bytes > 0 {
 			rep.Grown = append(rep.Grown, *g)
 		}
 	}
 	sort.Slice(rep.Grown, func(i, j int) bool {
 		a, b := rep.Grown[i], rep.Grown[j]
-		return a.Bytes > b.Bytes || a.Bytes == b.Bytes && a.Class < b.Class
+		return a.Bytes > b.Bytes || a.Bytes == b.Bytes && a.Class+a.Loader < b.Class+b.Loader
 	})
 	if len(rep.Grown) > 20 {
 		rep.Grown = rep.Grown[:20]
@@ -301,6 +329,24 @@ func (rep *Report) advice() string {
 	}
 }
 
+// printStack prints the first n frames.
+func printStack(w io.Writer, site []StackFrame, n int) {
+	for j, f := range site[:min(n, len(site))] {
+		more := ""
+		if j == n-1 && len(site) > n {
+			more = fmt.Sprintf("  (%d more)", len(site)-n)
+		}
+		fmt.Fprintf(w, "       at %s%s\n", f, more)
+	}
+}
+
+func top(site []StackFrame) string {
+	if len(site) == 0 {
+		return "at an unknown site"
+	}
+	return "at " + site[0].String()
+}
+
 // WriteText prints the report on one screen.
 func (rep *Report) WriteText(w io.Writer) {
 	ms := func(ns uint64) float64 { return float64(ns) / 1e6 }
@@ -343,7 +389,26 @@ func (rep *Report) WriteText(w io.Writer) {
 			if i == 5 {
 				break
 			}
-			fmt.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), g.Class)
+			fmt.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
+		}
+	}
+	if len(rep.GrownSites) > 0 {
+		fmt.Fprintln(w, "sites that grew most (estimated from samples)")
+		for i, g := range rep.GrownSites {
+			if i == 3 {
+				break
+			}
+			fmt.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
+			printStack(w, g.Site, 2)
+		}
+	}
+	if len(rep.Sites) > 0 {
+		fmt.Fprintln(w, "sites with most alive (95 % interval; `heapcam histogram --sites` lists all)")
+		for i, s := range rep.Sites {
+			if i == 3 {
+				break
+			}
+			fmt.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), Bytes(s.Bytes), withLoader(s.Class, s.Loader), top(s.Site))
 		}
 	}
 	if len(rep.Suspects) > 0 {
@@ -353,13 +418,7 @@ func (rep *Report) WriteText(w io.Writer) {
 				break
 			}
 			fmt.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, s.Class, Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
-			for j, f := range s.Site {
-				if j == 4 {
-					fmt.Fprintf(w, "       … %d more\n", len(s.Site)-j)
-					break
-				}
-				fmt.Fprintf(w, "       at %s\n", f)
-			}
+			printStack(w, s.Site, 3)
 		}
 	}
 	fmt.Fprintf(w, "look first   %s\n", rep.FirstLook)

@@ -422,6 +422,7 @@ type reportReply struct {
 		Class string  `json:"class"`
 		Site  []frame `json:"site"`
 	} `json:"suspects"`
+	LostSamples uint64 `json:"lost_samples"`
 }
 
 type histogramReply struct {

@@ -1,0 +1,142 @@
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/heapcam/heapcam/heap"
+)
+
+// ErrNotThere is below errors that say that a recording does not hold what was asked for.
+var ErrNotThere = errors.New("not in the recording")
+
+// RefError says that a reference to a collection means nothing.
+type RefError struct{ Ref string }
+
+func (e *RefError) Error() string {
+	return fmt.Sprintf("%s: a number, first, last, peak, or a time like 15:04:05", e.Ref)
+}
+
+type notThere string
+
+func (e notThere) Error() string { return string(e) }
+func (e notThere) Unwrap() error { return ErrNotThere }
+
+// Each calls f after each collection of r until it returns false.
+func Each(r *heap.Replayer, f func(*heap.Collection) bool) error {
+	for {
+		c, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil || !f(c) {
+			return err
+		}
+	}
+}
+
+// Point is one collection after which the state is known. Bytes are those of the state, At is the end of its pause.
+type Point struct {
+	GC, Bytes uint64
+	At        time.Time
+}
+
+// Points replays all of r and gives the collections after which the state is known.
+func Points(r *heap.Replayer) ([]Point, error) {
+	var out []Point
+	err := Each(r, func(c *heap.Collection) bool {
+		if c.Known {
+			out = append(out, Point{c.GC, c.Bytes, wall(r, c.Start+c.Dur)})
+		}
+		return true
+	})
+	return out, err
+}
+
+// Find gives the collection number that ref means: a number, first, last, peak, or a time (15:04:05 local or RFC 3339: the last collection
+// not after it). open gives the recording from its start; it is replayed unless ref is a number. Errors: *RefError, ErrNotThere, and those
+// of the replay.
+func Find(ref string, open func() *heap.Replayer) (uint64, error) {
+	if n, err := strconv.ParseUint(ref, 10, 64); err == nil {
+		return n, nil
+	}
+	points, err := Points(open())
+	if err != nil {
+		return 0, err
+	}
+	return find(ref, points)
+}
+
+func find(ref string, points []Point) (uint64, error) {
+	if len(points) == 0 {
+		return 0, notThere("the state is known after no collection")
+	}
+	switch ref {
+	case "first":
+		return points[0].GC, nil
+	case "last":
+		return points[len(points)-1].GC, nil
+	case "peak":
+		best := points[0]
+		for _, p := range points {
+			if p.Bytes > best.Bytes {
+				best = p
+			}
+		}
+		return best.GC, nil
+	}
+	first, last := points[0].At, points[len(points)-1].At
+	t, err := parseTime(ref, last)
+	if err != nil {
+		return 0, err
+	}
+	if t.Before(first.Truncate(time.Second)) || t.After(last.Add(time.Second)) {
+		return 0, notThere(fmt.Sprintf("%s: the recording goes from %s to %s", ref, first.Local().Format(time.RFC3339), last.Local().Format(time.RFC3339)))
+	}
+	i := sort.Search(len(points), func(i int) bool { return points[i].At.After(t) })
+	return points[max(i-1, 0)].GC, nil
+}
+
+// parseTime reads a time; a time of day is one of the day of day.
+func parseTime(ref string, day time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, ref); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if t, err := time.ParseInLocation(layout, ref, time.Local); err == nil {
+			d := day.Local()
+			return time.Date(d.Year(), d.Month(), d.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local), nil
+		}
+	}
+	return time.Time{}, &RefError{ref}
+}
+
+// At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is not known.
+func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
+	var lo, hi uint64
+	var at *heap.Collection
+	if err := Each(r, func(c *heap.Collection) bool {
+		if lo == 0 {
+			lo = c.GC
+		}
+		if hi = c.GC; hi == gc {
+			at = c
+		}
+		return at == nil
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case lo == 0:
+		return nil, notThere(fmt.Sprintf("collection %d is not in it: it holds none", gc))
+	case at == nil:
+		return nil, notThere(fmt.Sprintf("collection %d is not in it: it goes from %d to %d", gc, lo, hi))
+	case !at.Known:
+		return nil, notThere(fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc))
+	}
+	return at, nil
+}
