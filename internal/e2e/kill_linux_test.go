@@ -21,7 +21,7 @@ func TestKillJVM(t *testing.T) {
 			major = 25
 		}
 		t.Run(gc, func(t *testing.T) {
-			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"60000", "20000"}, limit: "4MiB", flags: []string{"--emergency", "off"}}
+			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"2000000", "20000"}, limit: "4MiB", flags: []string{"--emergency", "off"}}
 			r := p.start(t)
 			await(t, "pid", func() bool { return r.pid() > 0 })
 			time.Sleep(time.Duration(300+rand.IntN(900)) * time.Millisecond)
@@ -55,7 +55,7 @@ func TestKillJVM(t *testing.T) {
 
 // TestKillRecorder kills heapcam under load: the JVM does not notice.
 func TestKillRecorder(t *testing.T) {
-	p := program{major: 17, gc: "G1", heap: "64m", main: "Steady", args: []string{"2500", "20000"}, limit: "4MiB"}
+	p := program{major: 17, gc: "G1", heap: "64m", main: "Steady", args: []string{"80000", "20000"}, limit: "4MiB"}
 	r := p.start(t)
 	await(t, "pid", func() bool { return r.pid() > 0 })
 	time.Sleep(700 * time.Millisecond)

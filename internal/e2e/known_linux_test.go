@@ -168,7 +168,7 @@ func TestOracleInside(t *testing.T) {
 		}
 		var stdout, stderr buffer
 		c := exec.Command(filepath.Join(home, "bin", "java"), append(opts, "-Xmx64m", "-XX:+Use"+gc+"GC", "-agentpath:"+so+"=dir="+dir+",oracle=1",
-			"-cp", classPath(t), "Steady", "2500", "20000")...)
+			"-cp", classPath(t), "Steady", "80000", "20000")...)
 		c.Stdout, c.Stderr = &stdout, &stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)

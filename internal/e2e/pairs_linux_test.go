@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// checkCount compares the collections that were recorded with the stops that the JVM logged.
+// checkCount compares the collections that were recorded with the stops that the JVM logged. On a busy machine the recorder may fall behind
+// and lose some, which it tells; most of them must be there.
 func checkCount(t *testing.T, r *running) recorded {
 	t.Helper()
 	rec, p := r.recorded(t), r.pauses(t)
-	if rec.collections < p.stops || rec.collections > len(p.lines)+p.idle || rec.lost != 0 {
+	if rec.collections+rec.lost < p.stops || rec.collections > len(p.lines)+p.idle || rec.lost > p.stops/4 {
 		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without", rec.collections, rec.lost, len(p.lines), p.stops, p.idle)
 	}
 	return rec
@@ -24,14 +25,14 @@ func TestPairs(t *testing.T) {
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
-				ms, limit := "1200", "6MiB" // rotates a few times
+				rounds, limit := "40000", "6MiB" // rotates a few times
 				if depth == "full" {
 					limit = "24MiB"
 				}
 				if full {
-					ms = "10000"
+					rounds = "400000"
 				}
-				p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{ms, "20000"}, limit: limit, flags: []string{"--depth", depth, "--emergency", "off"}}
+				p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{rounds, "20000"}, limit: limit, flags: []string{"--depth", depth, "--emergency", "off"}}
 				r := p.start(t)
 				r.finish(t)
 				rec := checkCount(t, r)
@@ -73,13 +74,13 @@ func TestSituations(t *testing.T) {
 		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm", args: []string{big("15", "200")}, heap: "64m"},
 		{name: "virtual threads", gcs: []string{"G1"}, majors: []int{25}, main: "Virtual", args: []string{big("10", "200")}, heap: "64m", flags: []string{"--sampling", "16k"}},
 		{name: "forks", gcs: []string{"G1"}, main: "Forker", args: []string{big("10", "100")}, heap: "64m"},
-		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
-		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
-		{name: "wide classes", majors: []int{17}, gcs: []string{"G1"}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:-UseCompressedClassPointers"}, heap: "96m"},
-		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"700", "20000"}, opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
-		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"1000", "20000"}, opts: []string{"-XX:StartFlightRecording=settings=profile,filename=/dev/null"}, heap: "96m"},
+		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
+		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
+		{name: "wide classes", majors: []int{17}, gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedClassPointers"}, heap: "96m"},
+		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
+		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"30000", "20000"}, opts: []string{"-XX:StartFlightRecording=settings=profile,filename=/dev/null"}, heap: "96m"},
 		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"}, flags: []string{"--sampling", "0"}, inexact: true},
-		{name: "samples only", gcs: []string{"G1"}, main: "Steady", args: []string{"700", "20000"}, flags: []string{"--depth", "samples"}, heap: "64m"},
+		{name: "samples only", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"}, flags: []string{"--depth", "samples"}, heap: "64m"},
 	} {
 		majors, gcs := c.majors, c.gcs
 		if majors == nil {
@@ -193,7 +194,7 @@ func TestCheckJNI(t *testing.T) {
 // TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again, and all goes on.
 func TestGuard(t *testing.T) {
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"800", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
 		r := p.start(t)
 		r.finish(t)
 		rec := checkCount(t, r)

@@ -4,17 +4,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-/** Churn with objects of all ages, from two threads. Arguments: milliseconds, slots kept. Prints its pid first and "done" last. */
+/**
+ * Churn with objects of all ages, from two threads. Arguments: rounds of each thread (200 objects a round, 30000 rounds take about a second),
+ * slots kept. Work is given and not time, so that a slow machine records as much as a fast one. Prints its pid first and "done" last.
+ */
 public class Steady {
     record Node(Node next, String name, int[] data) {}
 
     static volatile Object sink;
 
-    static void work(int seed, long end, int slots) {
+    static void work(int seed, int rounds, int slots) {
         Random r = new Random(seed);
         Object[] ring = new Object[slots];
         Map<Integer, List<Node>> map = new HashMap<>();
-        for (int i = 0; System.nanoTime() < end; i++) {
+        for (int i = 0; i < rounds; i++) {
             for (int k = 0; k < 200; k++) {
                 int at = r.nextInt(ring.length);
                 Object o = switch (r.nextInt(6)) {
@@ -37,12 +40,12 @@ public class Steady {
 
     public static void main(String[] a) throws Exception {
         System.out.println("pid " + ProcessHandle.current().pid());
-        long end = System.nanoTime() + Long.parseLong(a[0]) * 1_000_000;
+        int rounds = Integer.parseInt(a[0]);
         int slots = Integer.parseInt(a[1]);
         Thread[] ts = new Thread[2];
         for (int i = 0; i < ts.length; i++) {
             int n = i;
-            ts[i] = new Thread(() -> work(n, end, slots));
+            ts[i] = new Thread(() -> work(n, rounds, slots));
             ts[i].start();
         }
         for (Thread t : ts) t.join();
