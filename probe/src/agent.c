@@ -309,7 +309,7 @@ static void raw_by_name(struct named *t, uint64_t n) {
             uint64_t cn = 0, cb = 0;
             for (uint32_t b = 0; b < BUCKETS; b++) {
                 struct crow *row = &crows[f[0] * BUCKETS + b];
-                if (row->stamp == cstamp) cn += row->n[0], cb += row->b[0];
+                if (row->stamp == cstamp) cn += row->cell[0].n, cb += row->cell[0].b;
             }
             if (r)
                 r->rn += cn, r->rb += cb;

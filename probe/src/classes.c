@@ -18,7 +18,7 @@ uint32_t ntypes; // highest id
 struct crow *crows;
 uint32_t cstamp = 1, *ctouched, nctouched;
 
-static uint32_t scan_no, nloaders, mirror_type;
+static uint32_t scan_no, nloaders;
 static struct cld_seen {
     uint64_t cld, head;
     uint32_t loader;
@@ -94,7 +94,7 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     if (ntypes + 1 >= MAX_TYPES) violation("more classes than the probe can hold", ntypes);
     uint32_t id = ntypes + 1, flags = 0;
     if (lh < 0) flags |= HC_TF_ARRAY | ((uint32_t)lh >> 30 == 2 ? HC_TF_OBJARRAY : 0);
-    if (n == 15 && !memcmp(name, "java/lang/Class", 15)) flags |= HC_TF_VARIABLE, mirror_type = id;
+    if (n == 15 && !memcmp(name, "java/lang/Class", 15)) flags |= HC_TF_VARIABLE;
     if (n > 23 && (!memcmp(name, "jdk/internal/vm/Filler", 22) || !memcmp(name, "[Ljdk/internal/vm/Filler", 24))) flags |= HC_TF_FILLER;
     for (size_t i = 1; i + 1 < n; i++)
         if (name[i] == '+' || (name[i] == '/' && name[i + 1] == '0' && i + 2 < n && name[i + 2] == 'x')) flags |= HC_TF_HIDDEN;
@@ -102,14 +102,15 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     tinfo[id] = (struct tinfo){.lh = lh, .scan = scan_no, .flags = (uint8_t)flags};
     ntypes = id;
     if (c) { // the address of a dead class was used again
+        walk_forget_classes();
         c->lh = lh;
-        c->type = id | TF_REUSED;
+        c->type = id | TF_REUSED | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0);
         return c;
     }
     if (ntypes > CTAB / 2) violation("the class table is full", ntypes);
     uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
     while (ctab[i].word) i = (i + 1) & ctab_mask;
-    ctab[i].type = id;
+    ctab[i].type = id | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0);
     ctab[i].lh = lh;
     atomic_store_explicit((_Atomic uint64_t *)&ctab[i].word, word, memory_order_release); // pairs with class_lookup
     return &ctab[i];
@@ -177,7 +178,6 @@ bool classes_scan_all(void) {
     scan_no++;
     memset(clds, 0, CLDS * sizeof *clds);
     uint32_t before = ntypes;
-    nloaders += 0;
     scan(false);
     bool died = false;
     for (uint64_t i = 0; i <= ctab_mask; i++) {
@@ -189,6 +189,7 @@ bool classes_scan_all(void) {
             died = true;
         }
     }
+    if (died) walk_forget_classes();
     return died;
 }
 
@@ -247,12 +248,12 @@ void census_put(struct enc *e) {
     for (uint32_t i = 0; i < nctouched; i++) {
         struct crow *r = &crows[ctouched[i]];
         uint32_t mask = 0;
-        for (int c = 0; c < 5; c++) mask |= r->n[c] ? 1u << c : 0;
+        for (int c = 0; c < 5; c++) mask |= r->cell[c].n ? 1u << c : 0;
         put_u(e, r->type);
         put_u(e, r->bucket);
         put_u(e, mask);
         for (int c = 0; c < 5; c++)
-            if (r->n[c]) put_u(e, r->n[c]), put_u(e, r->b[c]);
+            if (r->cell[c].n) put_u(e, r->cell[c].n), put_u(e, r->cell[c].b);
     }
     blob_end(e, at);
 }

@@ -85,7 +85,7 @@ static uint32_t snapshot(struct area *a) {
     return (uint32_t)n;
 }
 
-static uint32_t region_of(uint64_t a) { return (uint32_t)((a - (uint64_t)vm.heap_base) / vm.region_bytes); }
+static uint32_t region_of(uint64_t a) { return (uint32_t)((a - (uint64_t)vm.heap_base) >> __builtin_ctzll(vm.region_bytes)); }
 
 bool is_old(uint64_t a) {
     if (is_g1()) {
@@ -233,6 +233,7 @@ static bool fates(struct enc *e, int kind, int depth) {
         for (uint32_t i = 0; i < nS && i < nF; i++)
             if ((S[i].kind == HC_SPACE_EDEN || S[i].kind == HC_SPACE_SURVIVOR) && F[i].kind == HC_SPACE_OLD) return false;
 
+    if (!is_g1()) old_lo = F[3].bottom, old_hi = F[3].end;
     // 1. known ranges that were emptied
     at = blob_begin(e, HC_EV_MOVES);
     if (!is_g1()) {
@@ -543,6 +544,7 @@ static void finish(int pause, int forced) {
     defs_committed(ok);
     if (locked) ring_unlock();
     if (!ok) {
+        dest_reset(); // a walk that was left early leaves its bits
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
         need_sync = HC_SYNC_LOST;
     } else if (!fault && reason) {

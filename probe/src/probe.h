@@ -93,7 +93,9 @@ void put_defs(struct enc *e, bool everything);
 void defs_committed(bool ok);
 
 // ---- classes.c -----------------------------------------------------------------------------------------------------------------------
-enum { MAX_TYPES = 1 << 17, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TYPE_MASK = (1 << 30) - 1, BUCKETS = 6 };
+// TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
+enum { MAX_TYPES = 1 << 17, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
+#define TF_SLOW ((uint32_t)TF_DEAD | TF_REUSED | TF_VARIABLE)
 struct centry {
     uint64_t word;
     uint32_t type; // TF_* | id
@@ -129,9 +131,13 @@ static inline struct centry *class_lookup(uint64_t word) {
     }
 }
 
+// One cache line holds what a birth or a promotion counts.
 struct crow {
     uint32_t stamp, type, bucket, pad;
-    uint64_t n[5], b[5];
+    struct {
+        uint64_t n, b;
+    } cell[5];
+    uint64_t pad2[4];
 };
 extern struct crow *crows;
 extern uint32_t cstamp, *ctouched, nctouched;
@@ -142,8 +148,8 @@ static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t byt
         *r = (struct crow){.stamp = cstamp, .type = type, .bucket = bucket};
         ctouched[nctouched++] = i;
     }
-    r->n[cell]++;
-    r->b[cell] += bytes;
+    r->cell[cell].n++;
+    r->cell[cell].b += bytes;
 }
 void census_put(struct enc *e);
 void census_reset(void);
@@ -161,9 +167,9 @@ extern uint64_t violated_at;
 
 // ---- walk.c --------------------------------------------------------------------------------------------------------------------------
 struct obj {
-    uint32_t type;
-    uint64_t bytes, len; // len: elements, or words for types of variable size
-    bool has_len, reused;
+    uint32_t type, len; // len: elements, or words for types of variable size; only with has_len
+    uint64_t bytes;
+    uint32_t has_len, reused; // 0, 1
 };
 bool obj_at(uint64_t a, uint64_t mark, struct obj *o); // false: unknown class
 struct walker {
@@ -184,12 +190,14 @@ bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
 // objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+void walk_forget_classes(void); // a class word may mean another class from now on
 void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range
 void walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died
 void dest_reset(void);
-uint64_t walk_ndest(void); // destinations that no walk of a target range has met
+uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
 bool dest_init(void);
-bool is_old(uint64_t a); // epoch.c: is this address in old space after the pause
+bool is_old(uint64_t a);         // epoch.c: is this address in old space after the pause
+extern uint64_t old_lo, old_hi; // the same for collectors with one old space
 
 // ---- epoch.c -------------------------------------------------------------------------------------------------------------------------
 bool epoch_init(void);

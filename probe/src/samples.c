@@ -57,6 +57,13 @@ static __thread struct {
     uint32_t id;
 } me;
 
+// Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into the first, so that a
+// torn pair is a miss.
+enum { KNOWN = 1 << 14 };
+static struct {
+    _Atomic uint64_t a, b;
+} *known;
+
 static void *zeros(size_t n) {
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
@@ -67,7 +74,8 @@ bool samples_init(void) {
     side = zeros(SIDE * sizeof *side);
     nodes = zeros(NODES * sizeof *nodes);
     meths = zeros(METHS * sizeof *meths);
-    if (!slots || !side || !nodes || !meths) return false;
+    known = zeros(KNOWN * sizeof *known);
+    if (!slots || !side || !nodes || !meths || !known) return false;
     for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
     return true;
 }
@@ -79,10 +87,8 @@ static void def(const uint8_t *b, struct enc *e) {
 static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? strlen(s) : 0); }
 
 static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
-    enum { CAP = 1 << 17 };
-    uint8_t *buf = malloc(2 * CAP);
-    if (!buf) return 0;
-    struct enc e = {buf, buf, buf + CAP, false}, l = {buf + CAP, buf + CAP, buf + 2 * CAP, false};
+    uint8_t buf[8192], few[4096], *big = NULL; // on the stack: most methods fit, and fresh memory costs page faults
+    struct enc e = {buf, buf, buf + sizeof buf, false}, l = {few, few, few + sizeof few, false};
     char *name = NULL, *sig = NULL, *cls = NULL, *file = NULL;
     jclass k = NULL;
     jint n = 0;
@@ -96,6 +102,15 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     }
     (*env)->IsMethodNative(env, m, &native);
     if (!native && (*env)->GetLineNumberTable(env, m, &n, &lines) != JVMTI_ERROR_NONE) n = 0, lines = NULL;
+    size_t names = 64 + (name ? strlen(name) : 0) + (sig ? strlen(sig) : 0) + (cls ? strlen(cls) : 0) + (file ? strlen(file) : 0);
+    size_t nl = n > 0 ? (size_t)n * 20 : 0;
+    if (nl > sizeof few || names + sizeof few > sizeof buf) {
+        if ((big = malloc(2 * nl + names))) {
+            l = (struct enc){big, big, big + nl, false};
+            e = (struct enc){big + nl, big + nl, big + 2 * nl + names, false};
+        }
+    }
+    uint8_t *const from = e.p;
     int64_t bci = 0, line = 0;
     for (jint i = 0; i < n && i < HC_MAX_LINES; i++) {
         if (lines[i].start_location < bci) continue; // the table may be out of order: keep what ascends
@@ -121,7 +136,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
             bool hidden = cls && (strchr(cls, '+') || strstr(cls, ".0x") || strstr(cls, "/0x"));
             put_u(&e, (native ? HC_MF_NATIVE : 0) | (hidden ? HC_MF_HIDDEN : 0));
             put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
-            def(buf, &e);
+            def(from, &e);
             meths[i].id = id;
             atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with method_id
         }
@@ -130,7 +145,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     char *ps[] = {name, sig, cls, file, (char *)lines};
     for (int i = 0; i < 5; i++)
         if (ps[i]) (*env)->Deallocate(env, (unsigned char *)ps[i]);
-    free(buf);
+    free(big);
     return id;
 }
 
@@ -272,6 +287,46 @@ static bool pop(struct rec *out) {
     return true;
 }
 
+enum { LAST = 64 };
+static __thread struct {
+    jint n;
+    int32_t bci[LAST];
+    uint32_t node[LAST];
+    jmethodID method[LAST];
+} last;
+
+static uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n) {
+    uint64_t h1 = 0x9e3779b97f4a7c15ull * (uint64_t)(n + 1), h2 = h1;
+    for (jint i = 0; i < n; i++) {
+        uint64_t x = (uintptr_t)fr[i].method ^ (uint64_t)fr[i].location << 48;
+        h1 = (h1 ^ x) * 0xbf58476d1ce4e5b9ull, h1 ^= h1 >> 29;
+        h2 = (h2 + x) * 0xc2b2ae3d27d4eb4full, h2 ^= h2 >> 31;
+    }
+    uint64_t k = h1 >> 50, b = atomic_load_explicit(&known[k].b, memory_order_relaxed);
+    if ((atomic_load_explicit(&known[k].a, memory_order_relaxed) ^ b) == h1 && b >> 32 == h2 >> 32) return (uint32_t)b;
+    // The outer frames are mostly those of this thread's last stack.
+    uint32_t f = 0;
+    bool same = true;
+    for (jint i = n - 1, j = 0; i >= 0; i--, j++) {
+        if (same && j < last.n && last.method[j] == fr[i].method && last.bci[j] == (int32_t)fr[i].location) {
+            f = last.node[j];
+            continue;
+        }
+        same = false;
+        uint32_t m = method_id(env, jni, fr[i].method);
+        f = m ? node_id(f, m, (int32_t)fr[i].location) : 0;
+        if (!f) {
+            last.n = 0;
+            return 0;
+        }
+        if (j < LAST) last.method[j] = fr[i].method, last.bci[j] = (int32_t)fr[i].location, last.node[j] = f, last.n = j + 1;
+    }
+    b = (h2 & ~0xffffffffull) | f;
+    atomic_store_explicit(&known[k].b, b, memory_order_relaxed);
+    atomic_store_explicit(&known[k].a, h1 ^ b, memory_order_relaxed);
+    return f;
+}
+
 static void drop(uint64_t n) { atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), n, memory_order_relaxed); }
 
 void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
@@ -284,11 +339,7 @@ void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, 
     jvmtiFrameInfo fr[512];
     jint n = 0;
     if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
-    for (jint i = n - 1; i >= 0; i--) {
-        uint32_t m = method_id(env, jni, fr[i].method);
-        r.frame = m ? node_id(r.frame, m, (int32_t)fr[i].location) : 0;
-        if (!r.frame) break;
-    }
+    r.frame = stack_id(env, jni, fr, n);
     r.thread = thread_id(env, jni, thread);
     r.word = class_word(env, obj);
     r.slot = claim();
