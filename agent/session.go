@@ -53,6 +53,7 @@ type session struct {
 	epochs   uint64 // in pending
 	lost     trace.Gap
 	ringLoss shmring.Status // loss counters as told last
+	lastGC   uint64         // number of the newest epoch, 0 while unknown: numbers that are missing were lost
 	ended    bool           // END was seen
 	depth    uint64         // of the last epoch
 	time     uint64         // newest time of the stream
@@ -144,6 +145,10 @@ func (s *session) intern(b trace.Block) {
 		s.meta(b)
 	case trace.KindDefs:
 		s.defs.add(b)
+	case trace.KindEpoch:
+		if e, err := trace.DecodeEpoch(b); err == nil {
+			s.lastGC = e.Pause.GC
+		}
 	}
 }
 
@@ -263,7 +268,7 @@ func (s *session) epoch(b trace.Block) error {
 		s.info.FirstGC = p.GC
 	}
 	s.info.LastGC = p.GC
-	s.tellLoss()
+	s.tellLoss(p.GC)
 	s.push(b)
 	s.epochs++
 	s.live.epoch(e)
@@ -402,22 +407,37 @@ func (s *session) refused(err error, epochs uint64) {
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 }
 
-// tellLoss writes a GAP when the ring's counters of loss have grown since it looked last.
-func (s *session) tellLoss() {
+// tellLoss writes GAPs for what was lost before the epoch gc. Numbers that are missing say how many epochs and where, also what was lost while
+// no agent ran; the ring's counter is ahead of what is being read. At the end (gc 0) it tells of epochs that no other has followed.
+func (s *session) tellLoss(gc uint64) {
+	n := uint64(0)
+	if gc != 0 {
+		if s.lastGC != 0 && gc > s.lastGC+1 {
+			n = gc - s.lastGC - 1
+		}
+		s.lastGC = gc
+	}
 	st, err := s.ring.Status()
 	if err != nil {
-		return
+		st = s.ringLoss
 	}
-	if n := st.EpochsDropped - s.ringLoss.EpochsDropped; n != 0 && n < 1<<40 {
+	if gc == 0 {
+		if left := st.EpochsDropped - s.ringLoss.EpochsDropped; left < 1<<40 {
+			n = left
+		}
+	}
+	if n != 0 && n < 1<<40 {
 		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: n, Time: s.time}))
 		s.count(func(d *Drops) { d.RingEpochs += n })
 		s.live.unknown()
+		// What was lost before this agent came is not in the difference of the counters.
+		s.ringLoss.EpochsDropped = min(s.ringLoss.EpochsDropped+n, st.EpochsDropped)
 	}
 	if n := st.SamplesDropped - s.ringLoss.SamplesDropped; n != 0 && n < 1<<40 {
 		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapSamples, Samples: n, Time: s.time}))
 		s.count(func(d *Drops) { d.Samples += n })
+		s.ringLoss.SamplesDropped = st.SamplesDropped
 	}
-	s.ringLoss = st
 }
 
 func (s *session) stamp(t uint64) {
@@ -483,7 +503,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 func (s *session) finish(gone bool) {
 	h, err := s.ring.Status()
 	if err == nil {
-		s.tellLoss()
+		s.tellLoss(0)
 		s.flush()
 		s.show(h, s.st.Stats())
 	}

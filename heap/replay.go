@@ -262,7 +262,7 @@ func (r *Replayer) epoch(b trace.Block) error {
 	if r.gc != 0 && e.Pause.GC != r.gc+1 {
 		r.Known = false
 		if e.Pause.GC > r.gc {
-			r.lost += e.Pause.GC - r.gc - 1
+			r.lost = max(r.lost, e.Pause.GC-r.gc-1) // the gap that tells of them says the same
 		}
 	}
 	r.gc = e.Pause.GC

@@ -199,7 +199,7 @@ func (p *program) start(t *testing.T) *running {
 	in.Close()
 	timeout := p.timeout
 	if timeout == 0 {
-		timeout = 60 * time.Second
+		timeout = 180 * time.Second
 	}
 	watchdog := time.AfterFunc(timeout, func() { r.cmd.Process.Kill() })
 	t.Cleanup(func() {
@@ -240,9 +240,9 @@ func (r *running) pid() int {
 // await waits until f holds.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
+			t.Fatalf("%s: not within 60 s", what)
 		}
 	}
 }
@@ -300,6 +300,17 @@ func (r *running) pauses(t *testing.T) (p pauses) {
 	}
 	return p
 }
+
+// stops is how many collections the JVM has logged by now; 0 also before it has a log.
+func (r *running) stops() int {
+	b, err := os.ReadFile(r.gclog)
+	if err != nil {
+		return 0
+	}
+	return len(pauseLine.FindAllIndex(b, -1))
+}
+
+var pauseLine = regexp.MustCompile(` Pause .*ms\n`)
 
 var recordedLine = regexp.MustCompile(`(?m)^heapcam: recorded (.+) \(pid (\d+)\).*? ([\d,]+) collections?, .*? in (\d+) files?: (\S+)( \((\d+) collections? lost\))?$`)
 

@@ -1,30 +1,50 @@
 package e2e
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
+
+// told gives what appends a row to a table of docs/results/kills.md in the long rounds, and nothing else.
+func told(t *testing.T, about, columns string) func(cells ...any) {
+	if !full {
+		return func(...any) {}
+	}
+	return results(t, "kills.md", "Kills and limits", "What happened to JVMs and recorders that were killed at random moments, and what rings occupied on a real disk.", about, columns)
+}
 
 // TestKillJVM kills JVMs at random moments: everything up to the last finished collection is there. The JVM logs a pause before the probe
 // hears of its end, so one logged pause may be missing: the one in which the kill came.
 func TestKillJVM(t *testing.T) {
+	needReader(t)
 	rounds := 3
 	if full {
 		rounds = 20
 	}
+	row := told(t, "kill -9 of the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections recorded | last in the pulled report | mismatches")
 	for i := range rounds {
 		gc, major := collectors[(i+1)%len(collectors)], 17
 		if i%2 == 1 {
 			major = 25
 		}
 		t.Run(gc, func(t *testing.T) {
-			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"2000000", "20000"}, limit: "4MiB", flags: []string{"--emergency", "off"}}
+			p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{untilKilled, "20000", "0"}, limit: "4MiB", flags: []string{"--emergency", "off", "--ring", "64MiB"}}
 			r := p.start(t)
-			await(t, "pid", func() bool { return r.pid() > 0 })
-			time.Sleep(time.Duration(300+rand.IntN(900)) * time.Millisecond)
+			begun := time.Now()
+			await(t, "the first collections", func() bool { return r.stops() >= 3 })
+			time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
+			after := time.Since(begun).Milliseconds()
 			if err := syscall.Kill(r.pid(), syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
@@ -32,48 +52,336 @@ func TestKillJVM(t *testing.T) {
 				t.Errorf("status %d, want 137", code)
 			}
 			rec, logged := r.recorded(t), r.pauses(t).stops
-			if logged == 0 {
-				t.Fatal("killed before the first collection")
-			}
 			if d := logged - rec.collections; d < 0 || d > 1 {
 				t.Errorf("%d collections recorded, the JVM logged %d", rec.collections, logged)
 			}
 			file := filepath.Join(t.TempDir(), "incident.heapcam")
-			needReader(t)
 			if out, errs, code := heapcam(t, "pull", "--out", r.out, "-o", file); code != 0 {
 				t.Fatalf("pull: status %d\n%s%s", code, out, errs)
 			}
-			verify(t, file, 1)
+			v := verify(t, file, 1)
 			var rep reportReply
 			heapcamJSON(t, &rep, "report", file)
-			if n := len(rep.Collections); n == 0 || int(rep.Collections[n-1].GC) < logged-1 {
-				t.Errorf("the report ends at %v, the JVM logged %d pauses", rep.Collections[max(0, n-1):], logged)
+			n := len(rep.Collections)
+			if n == 0 || int(rep.Collections[n-1].GC) < logged-1 {
+				t.Fatalf("the report ends at %v, the JVM logged %d pauses", rep.Collections[max(0, n-1):], logged)
 			}
+			row(i+1, fmt.Sprintf("%s/%d", gc, major), after, logged, rec.collections, rep.Collections[n-1].GC, v.Mismatches)
 		})
 	}
 }
 
-// TestKillRecorder kills heapcam under load: the JVM does not notice.
+// untilKilled names a file that nobody makes.
+const untilKilled = "/nonexistent/heapcam-e2e"
+
+// TestKillRecorder kills `heapcam run` under load: the JVM does not notice.
 func TestKillRecorder(t *testing.T) {
-	p := program{major: 17, gc: "G1", heap: "64m", main: "Steady", args: []string{"80000", "20000"}, limit: "4MiB"}
+	end := filepath.Join(t.TempDir(), "end")
+	p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"}, limit: "4MiB"}
 	r := p.start(t)
-	await(t, "pid", func() bool { return r.pid() > 0 })
-	time.Sleep(700 * time.Millisecond)
+	await(t, "collections", func() bool { return r.stops() >= 5 })
+	await(t, "recording", func() bool {
+		dirs, _ := filepath.Glob(filepath.Join(r.out, "*"))
+		return len(dirs) == 1 && syncPoints(dirs[0]) > 0
+	})
+	time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond)
 	if err := r.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	pid := r.pid()
+	pid, before := r.pid(), r.stops()
 	r.cmd.Process.Wait()
-	await(t, "end of the JVM", func() bool { return syscall.Kill(pid, 0) != nil })
-	if n := r.pauses(t).stops; n < 10 {
-		t.Errorf("%d pauses: the JVM did not run on", n)
+	await(t, "more collections", func() bool { return r.stops() >= before+10 })
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	await(t, "last line of the program", func() bool {
-		return len(r.stdout.String()) > 0 && r.stdout.String()[len(r.stdout.String())-5:] == "done\n"
-	})
+	await(t, "end of the JVM", func() bool { return syscall.Kill(pid, 0) != nil })
+	await(t, "last line of the program", func() bool { return strings.HasSuffix(r.stdout.String(), "done\n") })
 	dirs, _ := filepath.Glob(filepath.Join(r.out, "*"))
 	if len(dirs) != 1 {
 		t.Fatalf("recordings: %v", dirs)
 	}
 	verify(t, dirs[0], 1)
+}
+
+// TestKillAgent kills the daemon at random moments under load and starts it again, sometimes so late that the shared ring overflows: the JVM
+// does not notice, the recording goes on in its folder, and what is missing fell into the time when no agent ran (or one had not yet emptied
+// the ring that it found) and is told by gaps, to the number.
+func TestKillAgent(t *testing.T) {
+	needReader(t)
+	majors, gcs, kills := []int{17}, []string{"Parallel"}, 2
+	if full {
+		majors, gcs, kills = []int{17, 25}, collectors, 20
+	}
+	row := told(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | mismatches")
+	eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
+		depth := "survivors"
+		if gc == "Parallel" { // overflows within a second
+			depth = "full"
+		}
+		d := newDaemon(t, "--max-trace-size", "2GiB", "--depth", depth, "--ring", "4MiB", "--emergency", "off")
+		d.start(t)
+		file := filepath.Join(t.TempDir(), "end")
+		// The rate is one that an agent keeps up with on a busy machine: what is lost is lost to the kills.
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "12"}, opts: []string{d.option(t)}}
+		r := p.plain(t)
+		end := make(chan error, 1)
+		go func() { end <- r.cmd.Wait() }()
+		await(t, "recording", func() bool { return len(d.recordings()) == 1 && r.stops() >= 2 })
+		var away []span
+		for i := range kills {
+			time.Sleep(time.Duration(200+rand.IntN(900)) * time.Millisecond)
+			from, before := time.Now(), r.stops()
+			d.kill()
+			if i == 0 { // at least once the ring must overflow
+				await(t, "collections without an agent", func() bool { return r.stops() >= before+2 && (depth != "full" || d.ring(t).EpochsDropped > 0) })
+			} else {
+				time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
+			}
+			d.start(t)
+			await(t, "the agent has emptied the ring", func() bool { return d.ring(t).Backlog() < 64<<10 })
+			away = append(away, span{from, time.Now()})
+		}
+		n := r.stops()
+		await(t, "collections with an agent", func() bool { return r.stops() >= n+3 })
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-end; err != nil || !strings.HasSuffix(r.stdout.String(), "done\n") {
+			t.Fatalf("the JVM: %v", err)
+		}
+		if s := r.stderr.String(); strings.Contains(s, "heapcam") {
+			t.Errorf("the JVM heard of it: %s", s)
+		}
+		await(t, "the ring is drained", func() bool { return strings.Contains(d.stderr.String(), "recording ended") })
+		d.stop(t)
+		dirs := d.recordings()
+		if len(dirs) != 1 {
+			t.Fatalf("recordings: %v", dirs)
+		}
+		h := readHoles(t, dirs[0])
+		stops, running, alone := r.pauses(t).stops, 0, time.Duration(0)
+		for _, s := range away {
+			alone += s.to.Sub(s.from)
+		}
+		for _, hole := range h.holes {
+			if hole.told != hole.missing {
+				t.Errorf("%d collections are missing before %d, gaps tell of %d", hole.missing, hole.before, hole.told)
+			}
+			if !slices.ContainsFunc(away, hole.meets) {
+				running += hole.missing
+				t.Logf("%d collections are missing before %d, from %v to %v: an agent ran", hole.missing, hole.before, hole.from.Format("05.000"), hole.to.Format("05.000"))
+			}
+		}
+		for _, s := range away {
+			t.Logf("without an agent from %v to %v", s.from.Format("05.000"), s.to.Format("05.000"))
+		}
+		if full && running > 0 { // a starved agent may lose some in small rounds on a busy machine, if it tells
+			t.Errorf("%d of %d missing collections ended while an agent ran", running, h.missing)
+		}
+		if h.away != kills {
+			t.Errorf("%d gaps say that the recorder was away, it was killed %d times", h.away, kills)
+		}
+		if depth == "full" && h.missing == 0 {
+			t.Error("the ring never overflowed")
+		}
+		if int(h.last) < stops || h.recorded+h.missing < stops {
+			t.Errorf("%d collections recorded and %d missing up to %d; the JVM logged %d", h.recorded, h.missing, h.last, stops)
+		}
+		v := verify(t, dirs[0], 2)
+		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops, h.recorded, h.missing, h.told, running, h.gaps, v.SyncPoints, v.Mismatches)
+	})
+}
+
+// span is a stretch of wall clock.
+type span struct{ from, to time.Time }
+
+// clockSlack is what the clock of the JVM, told in ms, and ours may differ by.
+const clockSlack = 20 * time.Millisecond
+
+func (s span) meets(o span) bool {
+	return !s.from.After(o.to.Add(clockSlack)) && !s.to.Before(o.from.Add(-clockSlack))
+}
+
+// hole is a stretch of collections that are missing in a recording: between the end of the one before it and the start of the one behind.
+type hole struct {
+	span
+	before        uint64 // the collection behind it
+	missing, told int
+}
+
+// holes is what is missing in a recording and what tells of it.
+type holes struct {
+	holes                         []hole
+	recorded, missing, told, gaps int
+	away                          int // gaps that say that the recorder was away
+	last                          uint64
+}
+
+// readHoles reads the numbers of the epochs and the gaps between them, as they stand in the files.
+func readHoles(t *testing.T, dir string) (h holes) {
+	t.Helper()
+	rec, err := ringstore.OpenRecording(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	for _, p := range rec.Problems {
+		t.Errorf("damage: %v", p)
+	}
+	var t0, end time.Time
+	told := 0
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b.Kind {
+			case trace.KindMeta:
+				m, err := trace.DecodeMeta(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.HasJVM {
+					t0 = time.UnixMilli(int64(m.JVM.T0WallMS))
+				}
+			case trace.KindGap:
+				g, err := trace.DecodeGap(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.gaps++
+				told += int(g.Epochs)
+				if g.Reason == trace.GapAway {
+					h.away++
+				}
+			case trace.KindEpoch:
+				e, err := trace.DecodeEpoch(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				begun := t0.Add(time.Duration(e.Pause.Start))
+				n := int(e.Pause.GC) - int(h.last) - 1
+				if n < 0 {
+					t.Errorf("collection %d follows %d", e.Pause.GC, h.last)
+				} else if n > 0 || told > 0 {
+					h.holes = append(h.holes, hole{span{end, begun}, e.Pause.GC, n, told})
+					h.missing, h.told = h.missing+n, h.told+told
+				}
+				h.recorded++
+				h.last, end, told = e.Pause.GC, begun.Add(time.Duration(e.Pause.Dur)), 0
+			}
+		}
+	}
+	if told > 0 { // lost at the end: no epoch has followed
+		h.missing, h.told = h.missing+told, h.told+told
+		h.last += uint64(told)
+	}
+	return h
+}
+
+// syncPoints counts the listings that stand in a folder that somebody may be writing to.
+func syncPoints(dir string) (n int) {
+	rec, err := ringstore.OpenRecording(dir)
+	if err != nil {
+		return 0
+	}
+	defer rec.Close()
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err == nil && b.Kind == trace.KindSync {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestLimitOnDisk asks a real disk all the time what the folder of a real JVM's recording occupies while at least five times the limit is
+// written, with sync points from small to larger than a file's target.
+func TestLimitOnDisk(t *testing.T) {
+	limit, ds, slots := int64(1<<20), []string{"0.25"}, []string{"20000"}
+	if full {
+		limit, ds, slots = 4<<20, []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
+	}
+	row := told(t, "limit on a real disk", "pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
+	for _, d := range ds {
+		for i, live := range slots {
+			gc, major := collectors[i%len(collectors)], 17
+			if i%2 == 1 {
+				major = 25
+			}
+			t.Run(fmt.Sprintf("d=%s,%s", d, live), func(t *testing.T) {
+				p := program{major: major, gc: gc, heap: "160m", main: "Until", args: []string{untilKilled, live, "0"}, limit: fmt.Sprint(limit), timeout: 120 * time.Second,
+					flags: []string{"--max-trace-size-deviation", d, "--compression", "none", "--depth", "full"}}
+				r := p.start(t)
+				var most, written atomic.Int64
+				stop, done := make(chan struct{}), make(chan struct{})
+				go func() {
+					defer close(done)
+					sizes := map[string]int64{}
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						now := int64(0)
+						filepath.WalkDir(r.out, func(path string, e os.DirEntry, err error) error {
+							var st syscall.Stat_t
+							if err == nil && e.Type().IsRegular() && syscall.Lstat(path, &st) == nil {
+								now += st.Blocks * 512
+								if g := st.Size - sizes[path]; g > 0 {
+									sizes[path] = st.Size
+									written.Add(g)
+								}
+							}
+							return nil
+						})
+						most.Store(max(most.Load(), now))
+						time.Sleep(200 * time.Microsecond)
+					}
+				}()
+				for end := time.Now().Add(90 * time.Second); written.Load() < 5*limit; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("only %d bytes were written", written.Load())
+					}
+				}
+				syscall.Kill(r.pid(), syscall.SIGKILL)
+				r.wait(t)
+				close(stop)
+				<-done
+				var dev float64
+				fmt.Sscan(d, &dev)
+				if n := most.Load(); n > limit+int64(dev*float64(limit)) || n < limit/2 {
+					t.Errorf("%d bytes were occupied at most; M is %d, d %s", n, limit, d)
+				}
+				rec := r.recorded(t)
+				verify(t, rec.dir, 0)
+				row(fmt.Sprintf("%s/%d", gc, major), fmt.Sprintf("%d MiB", limit>>20), d, int64(float64(limit)*dev)>>10, listings(t, rec.dir), fmt.Sprintf("%.2f", float64(written.Load())/float64(limit)),
+					fmt.Sprintf("%.3f", float64(most.Load())/float64(limit)), fmt.Sprintf("%.2f", 1+dev))
+			})
+		}
+	}
+}
+
+// listings gives the sizes of the sync points that a recording holds, smallest and largest, KiB.
+func listings(t *testing.T, dir string) string {
+	t.Helper()
+	rec, err := ringstore.OpenRecording(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	low, high := 1<<40, 0
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err == nil && b.Kind == trace.KindSync {
+				low, high = min(low, b.Size()), max(high, b.Size())
+			}
+		}
+	}
+	if high == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d to %d", low>>10, high>>10)
 }

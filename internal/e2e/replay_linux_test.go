@@ -23,7 +23,7 @@ import (
 
 // workload is a program of bench/workloads at a size that makes it collect often.
 type workload struct {
-	name, n, heap string // heap is -Xmx, and more if need be
+	name, n, heap string           // heap is -Xmx, and more if need be
 	limit         map[string]int64 // by depth: --max-trace-size to begin with, bytes
 }
 
@@ -45,11 +45,11 @@ func TestReplayWorkloads(t *testing.T) {
 	}
 	needReader(t)
 	out := results(t, "replay.md", "Replay against sync points", `Each recording is of one program of bench/workloads under `+"`heapcam run`"+` with the default emergency method, in a ring so small that it
-rotates at least five times. Hard links keep every ring file, so that the whole recording is verified, and not its window alone.
+rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is verified, and not its window alone.
 *Compared* are the sync points that met a known state and were compared with it object by object; *explained* the differences that the facts
 explain, by name; *alone* the files that were opened alone, and the collections at which their state was held, object by object (address,
 type, size, length), against the state that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store;
-*window* what was in the ring at the end.`,
+*window* what was in the ring at the end.`, "",
 		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | dropped | alone: files, states | differing | window: collections, compared, mismatches")
 	only := os.Getenv("HEAPCAM_ONLY")
 	for _, w := range workloads {
@@ -148,14 +148,19 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 	}
 }
 
-// keepFiles links every ring file below dir into a folder of its own until stop is called: ring files are created and unlinked, never
-// rewritten, so what the ring gives up stays whole there.
+// keepFiles copies every ring file below dir into a folder of its own until stop is called: one that has a successor is finished.
 func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 	all = t.TempDir()
-	look := func() {
+	look := func(last bool) {
 		files, _ := filepath.Glob(filepath.Join(dir, "*", "*.hcr"))
-		for _, f := range files {
-			os.Link(f, filepath.Join(all, filepath.Base(f))) // one that is there already, or gone by now, is told by its number
+		for i, f := range files { // by number
+			to := filepath.Join(all, filepath.Base(f))
+			if _, err := os.Stat(to); !last && (err == nil || i == len(files)-1) {
+				continue
+			}
+			if b, err := os.ReadFile(f); err == nil && os.WriteFile(to+".part", b, 0o600) == nil { // what is missed is told by its number
+				os.Rename(to+".part", to)
+			}
 		}
 	}
 	end, done := make(chan struct{}), make(chan struct{})
@@ -164,10 +169,10 @@ func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 		for {
 			select {
 			case <-end:
-				look()
+				look(true)
 				return
 			case <-time.After(5 * time.Millisecond):
-				look()
+				look(false)
 			}
 		}
 	}()
@@ -307,9 +312,9 @@ func (s *blockSource) close() {
 	s.next, s.stop = nil, nil
 }
 
-// results begins a dated table in docs/results/NAME and gives what appends a row to it. The file is made with title and words if it is not
+// results begins a dated table about something in docs/results/NAME and gives what appends a row to it. The file is made with title and words if it is not
 // there. Rows are written as they come: a run that is ended leaves what it had.
-func results(t *testing.T, name, title, words, columns string) func(cells ...any) {
+func results(t *testing.T, name, title, words, about, columns string) func(cells ...any) {
 	t.Helper()
 	path := filepath.Join("../../docs/results", name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -332,11 +337,14 @@ func results(t *testing.T, name, title, words, columns string) func(cells ...any
 	}
 	version, _ := exec.Command(tool, "version").Output()
 	v, _, _ := strings.Cut(string(version), "\n")
+	if about != "" {
+		about += ", "
+	}
 	begun := false
 	return func(cells ...any) {
 		if !begun {
 			begun = true
-			write(fmt.Sprintf("\n## %s, %s\n\n| %s |\n|%s\n", time.Now().UTC().Format(time.DateOnly), v, columns, strings.Repeat("---|", strings.Count(columns, "|")+1)))
+			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about, time.Now().UTC().Format(time.DateOnly), v, columns, strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string
 		for _, c := range cells {
