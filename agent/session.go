@@ -331,6 +331,9 @@ func (s *session) begin(y *syncBlock) {
 	s.defs.newFile()
 	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.jvm, HasJVM: true, Notes: s.notes}))
 	head = appendDefs(head, s.defs.all())
+	if s.lost.Reason != 0 { // before the listing: what is known ends with the old file, and begins anew with it
+		head = trace.AppendBlock(head, trace.EncodeGap(s.lost))
+	}
 	if y != nil {
 		head = appendDefs(head, s.needSync(y.y))
 		head = trace.AppendBlock(head, y.b)
@@ -345,7 +348,7 @@ func (s *session) begin(y *syncBlock) {
 		return
 	}
 	first := !s.begun
-	s.begun = true
+	s.begun, s.lost = true, trace.Gap{}
 	s.plan.Began()
 	s.clearInfo()
 	if !first {

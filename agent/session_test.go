@@ -24,8 +24,9 @@ type memStore struct {
 	mu     sync.Mutex
 	files  [][]byte
 	source uint64
-	limit  int // bytes of a file until rotation is wanted
-	refuse int // the next so many writes are refused
+	limit  int  // bytes of a file until rotation is wanted
+	refuse int  // the next so many writes are refused
+	full   bool // the open file takes nothing more
 	closed bool
 }
 
@@ -36,6 +37,9 @@ func (m *memStore) Append(p []byte, f frameInfo) error {
 	defer m.mu.Unlock()
 	if m.refuse > 0 {
 		m.refuse--
+		return errRefused
+	}
+	if m.full {
 		return errRefused
 	}
 	if len(m.files) == 0 {
@@ -54,7 +58,7 @@ func (m *memStore) Rotate(p []byte, f frameInfo) error {
 		m.refuse--
 		return errRefused
 	}
-	m.files = append(m.files, append([]byte(nil), p...))
+	m.files, m.full = append(m.files, append([]byte(nil), p...)), false
 	m.source = f.Source
 	return nil
 }
@@ -78,7 +82,7 @@ func (m *memStore) Stats() storeStats {
 	if len(m.files) > 0 {
 		n = len(m.files[len(m.files)-1])
 	}
-	return storeStats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit, Room: 1 << 30, Guarantee: true}
+	return storeStats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit || m.full, Room: 1 << 30, Guarantee: true}
 }
 
 type rig struct {
@@ -329,6 +333,52 @@ func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 	}
 	if st.StoreError == "" {
 		t.Error("the refusal is not told")
+	}
+}
+
+// TestLossStandsBeforeTheNextFile: epochs that the open file did not take are told before the listing that begins the next one. Behind it the
+// gap would end what that listing has made known, and a reader of both files would compare the listing with a state that is older.
+func TestLossStandsBeforeTheNextFile(t *testing.T) {
+	mem := &memStore{limit: 1 << 30}
+	r := newRig(t, mem)
+	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := tracetest.New(tracetest.Config{Seed: 11})
+	files := func() int { mem.mu.Lock(); defer mem.mu.Unlock(); return len(mem.files) }
+	r.play(p, m, 2)
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	mem.mu.Lock()
+	mem.full = true
+	mem.mu.Unlock()
+	from := files()
+	for i := 0; files() == from; i++ {
+		if i == 200 {
+			t.Fatal("no file began")
+		}
+		r.play(p, m, 2)
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	}
+	p.End(shmring.StateGoodbye, "")
+	r.drain()
+	lost := r.a.Status()[0].Dropped.StoreEpochs
+	var told uint64
+	for b, err := range trace.Blocks(mem.files[from]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Kind == trace.KindGap {
+			g, _ := trace.DecodeGap(b)
+			told += g.Epochs
+		}
+		if b.Kind == trace.KindSync {
+			break
+		}
+	}
+	if lost == 0 || told != lost {
+		t.Errorf("%d epochs were lost, %d are told before the listing", lost, told)
 	}
 }
 

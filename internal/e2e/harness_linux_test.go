@@ -269,6 +269,15 @@ func (r *running) finish(t *testing.T) {
 	}
 }
 
+// end makes the file that a program waits for, and waits for it as finish does.
+func (r *running) end(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.finish(t)
+}
+
 // pauses is what the JVM itself logged.
 type pauses struct {
 	lines []string // one a collection, without the word Pause

@@ -82,7 +82,7 @@ func TestKillRecorder(t *testing.T) {
 	await(t, "collections", func() bool { return r.stops() >= 5 })
 	await(t, "recording", func() bool {
 		dirs, _ := filepath.Glob(filepath.Join(r.out, "*"))
-		return len(dirs) == 1 && syncPoints(dirs[0]) > 0
+		return len(dirs) == 1 && len(listings(dirs[0])) > 0
 	})
 	time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond)
 	if err := r.cmd.Process.Kill(); err != nil {
@@ -279,23 +279,6 @@ func readHoles(t *testing.T, dir string) (h holes) {
 	return h
 }
 
-// syncPoints counts the listings that stand in a folder that somebody may be writing to.
-func syncPoints(dir string) (n int) {
-	rec, err := ringstore.OpenRecording(dir)
-	if err != nil {
-		return 0
-	}
-	defer rec.Close()
-	for _, f := range rec.Files {
-		for b, err := range f.Blocks() {
-			if err == nil && b.Kind == trace.KindSync {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // TestLimitOnDisk asks a real disk all the time what the folder of a real JVM's recording occupies while at least five times the limit is
 // written, with sync points from small to larger than a file's target.
 func TestLimitOnDisk(t *testing.T) {
@@ -357,31 +340,9 @@ func TestLimitOnDisk(t *testing.T) {
 				}
 				rec := r.recorded(t)
 				verify(t, rec.dir, 0)
-				row(fmt.Sprintf("%s/%d", gc, major), fmt.Sprintf("%d MiB", limit>>20), d, int64(float64(limit)*dev)>>10, listings(t, rec.dir), fmt.Sprintf("%.2f", float64(written.Load())/float64(limit)),
+				row(fmt.Sprintf("%s/%d", gc, major), fmt.Sprintf("%d MiB", limit>>20), d, int64(float64(limit)*dev)>>10, listingSizes(rec.dir), fmt.Sprintf("%.2f", float64(written.Load())/float64(limit)),
 					fmt.Sprintf("%.3f", float64(most.Load())/float64(limit)), fmt.Sprintf("%.2f", 1+dev))
 			})
 		}
 	}
-}
-
-// listings gives the sizes of the sync points that a recording holds, smallest and largest, KiB.
-func listings(t *testing.T, dir string) string {
-	t.Helper()
-	rec, err := ringstore.OpenRecording(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	low, high := 1<<40, 0
-	for _, f := range rec.Files {
-		for b, err := range f.Blocks() {
-			if err == nil && b.Kind == trace.KindSync {
-				low, high = min(low, b.Size()), max(high, b.Size())
-			}
-		}
-	}
-	if high == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d to %d", low>>10, high>>10)
 }
