@@ -10,10 +10,10 @@ import (
 func TestFarTypeID(t *testing.T) {
 	s := newState()
 	s.add(Object{Addr: 8, Words: 2, Type: trace.MaxTypeID})
-	if len(s.perType) != 0 || s.Objects() != 1 {
-		t.Fatalf("table of %d rows for one type", len(s.perType))
+	if len(s.PerType()) != 0 || s.Objects() != 1 {
+		t.Fatalf("table of %d rows for one type", len(s.PerType()))
 	}
-	if got := s.take(nil, 0, 16); len(got) != 1 || s.Objects() != 0 || s.Bytes() != 0 {
+	if got := taken(s, 0, 16); len(got) != 1 || s.Objects() != 0 || s.Bytes() != 0 {
 		t.Fatalf("took %v, %d left", got, s.Objects())
 	}
 }

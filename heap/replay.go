@@ -2,10 +2,14 @@
 // (docs/format/stream.md, "How a reader applies an EPOCH").
 //
 // Terms: the state is *known* from a sync point on, until an epoch that is not exact; *before the tape* are objects older than the
-// recording. Invariants: what a stream says is decoded within limits, a moved object must be of the type that was known at its place; a move
-// of something unknown counts as a birth. After a full collection Birth of objects without a sample is the number of that collection: a
-// lower bound of their age; a sync point replaces the state, and if the state was known it is
-// compared with it first. It does not read files and does not judge.
+// recording. Invariants: what a stream says is decoded within limits; a moved object must be of the type that was known at its place; a move
+// of something unknown counts as a birth. A sync point replaces the state, and if the state was known it is compared with it first
+// (compare.go). Through a pause without fates, which full collections are, the identity of objects is kept where it is proven (identity.go);
+// all others are "this or another object of the same type", and their age is a lower bound: Object.AtLeast. It does not read files and does
+// not judge.
+//
+// Memory: the state takes 6 to 10 bytes an object, and as much again while a sync point is compared; a dictionary of pairs of type and
+// length and the live samples come on top.
 package heap
 
 import (
@@ -51,14 +55,9 @@ type Collection struct {
 	SampledBytes         uint64
 	SyncProbe            uint64 // ns, the listing's cost
 	EpochsLost           uint64 // told by gaps before it
-}
-
-// Comparison is what a sync point said of the replayed state.
-type Comparison struct {
-	GC, Reason uint64
-	Mismatches uint64
-	First      string            // the first mismatch, in words
-	Explained  map[string]uint64 // differences that the facts explain, by name
+	// Of a collection whose fates are not told (full ones), if the state before it was known: how many objects its sync point lists, and of
+	// how many the identity is proven without a sample.
+	Listed, Proven uint64
 }
 
 // Replayer replays a stream. Errors in what the stream says are in Faults.
@@ -87,6 +86,12 @@ type Replayer struct {
 	pending *Collection
 	lost    uint64
 	back    *trace.Block
+	moved   moved // scratch
+
+	was     bool              // the state before the newest, inexact epoch is State
+	edenIn  bool              // the state may hold objects of eden
+	swept   bool              // a Remark or Cleanup since the newest sync point
+	regions []trace.RegionRun // of G1, after the newest pause
 }
 
 // maxFresh bounds samples that wait for their collection.
@@ -178,7 +183,7 @@ func (r *Replayer) block() (trace.Block, error) {
 func (r *Replayer) close(c *Collection) *Collection {
 	c.Known = r.Known
 	if r.Known {
-		c.Objects, c.Bytes = uint64(r.State.n), r.State.bytes
+		c.Objects, c.Bytes = uint64(r.State.n), r.State.Bytes()
 	}
 	c.LiveSamples = len(r.Live)
 	for _, s := range r.Live {
@@ -261,6 +266,11 @@ func (r *Replayer) epoch(b trace.Block) error {
 	}
 	if r.gc != 0 && e.Pause.GC != r.gc+1 {
 		r.Known = false
+		for _, s := range r.fresh { // of any phase since
+			if s.Birth == r.gc+1 {
+				s.Birth = e.Pause.GC
+			}
+		}
 		if e.Pause.GC > r.gc {
 			r.lost = max(r.lost, e.Pause.GC-r.gc-1) // the gap that tells of them says the same
 		}
@@ -285,8 +295,12 @@ func (r *Replayer) epoch(b trace.Block) error {
 		}
 	}
 	r.pending = c
+	r.was = false
 	if e.Pause.Flags&trace.PauseExact == 0 {
-		r.Known = false
+		r.was, r.Known = r.Known, false
+	}
+	if k := e.Pause.Kind; k == trace.PauseRemark || k == trace.PauseCleanup {
+		r.swept = true
 	}
 	if r.Known {
 		if err := r.fates(e); err != nil {
@@ -298,7 +312,11 @@ func (r *Replayer) epoch(b trace.Block) error {
 		if f := r.fresh[s.ID]; f != nil {
 			r.Live[s.ID] = f
 		}
-		if r.Known && !r.State.setSample(s.Addr, s.ID) {
+		birth := uint64(atLeast)
+		if f := r.fresh[s.ID]; f != nil {
+			birth = f.Birth
+		}
+		if r.Known && !r.State.setSample(s.Addr, s.ID, birth) {
 			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
 		}
 	}
@@ -307,34 +325,44 @@ func (r *Replayer) epoch(b trace.Block) error {
 	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
 		clear(r.fresh)
+		r.edenIn = false
+	}
+	if r.Known { // of an inexact epoch the listing needs the regions before
+		r.regions = e.Regions
 	}
 	return nil
 }
 
+// fates applies what an exact epoch says. On an error the state is of no use any more.
 func (r *Replayer) fates(e *trace.Epoch) error {
-	var moved, known []Object
+	st := r.State
+	st.renumber()
+	t := taker{s: st}
+	m := &r.moved
+	defer func() {
+		t.finish()
+		m.clear()
+	}()
+	codes := st.codes
+	gc := uint32(r.gc)
 	walk := func(blob []byte) error {
 		w := trace.NewWalkTokens(blob, r.table)
-		j := 0
 		for w.Next() {
 			switch w.Kind {
 			case trace.WalkSegment:
-				known, j = r.State.take(known[:0], w.Addr, w.Words), 0
+				t.begin(w.Addr, w.Words)
 			case trace.WalkMove:
-				for j < len(known) && known[j].Addr < w.Addr {
-					j++
+				code, birth, sample, ok := t.take(w.Addr)
+				switch {
+				case !ok:
+					code, birth = codes.of(w.Type, w.Length, w.Words), gc
+				case codes.typ[code] != w.Type || codes.length[code] != w.Length:
+					return fmt.Errorf("type %d moves from %d where type %d was known", w.Type, w.Addr, codes.typ[code])
 				}
-				o := Object{Birth: uint32(r.gc)}
-				if j < len(known) && known[j].Addr == w.Addr {
-					o = known[j]
-					if o.Type != w.Type || o.Length != w.Length {
-						return fmt.Errorf("type %d moves from %d where type %d was known", w.Type, w.Addr, o.Type)
-					}
-				}
-				o.Addr, o.Words, o.Type, o.Length = w.Dest, w.Words, w.Type, w.Length
-				moved = append(moved, o)
+				m.add(w.Dest, code, birth, sample)
 			}
 		}
+		t.finish()
 		return w.Err()
 	}
 	for _, b := range e.Moves {
@@ -348,16 +376,15 @@ func (r *Replayer) fates(e *trace.Epoch) error {
 		}
 	}
 	for _, f := range e.Freed {
-		known = r.State.take(known[:0], f.Start, f.Words)
+		t.begin(f.Start, f.Words)
 	}
-	for _, o := range moved {
-		r.State.add(o)
-	}
+	t.finish()
+	m.settle(st)
 	for _, b := range e.Births {
 		l := trace.NewListTokens(b, r.table)
 		for l.Next() {
 			if l.Kind == trace.ListObject {
-				r.State.add(Object{Addr: l.Addr, Words: l.Words, Length: l.Length, Type: l.Type, Birth: uint32(r.gc)})
+				st.put(l.Addr, codes.of(l.Type, l.Length, l.Words), gc)
 			}
 		}
 		if err := l.Err(); err != nil {

@@ -97,8 +97,8 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 		}
 	}
 	for _, c := range r.Compared {
-		if c.Mismatches != 0 {
-			t.Fatalf("%s: sync point at %d: %d mismatches, first: %s", name, c.GC, c.Mismatches, c.First)
+		if c.Mismatches() != 0 {
+			t.Fatalf("%s: sync point at %d: %d mismatches, first: %v", name, c.GC, c.Mismatches(), c.First)
 		}
 	}
 	if len(r.Damage)+len(r.Faults) != 0 {
@@ -152,15 +152,29 @@ func TestReplayAgainstTruth(t *testing.T) {
 	}
 }
 
+// taken takes out what begins in [start, start+words).
+func taken(s *State, start, words uint64) (out []Object) {
+	s.Each(func(o Object) bool {
+		if o.Addr >= start && o.Addr-start < words {
+			out = append(out, o)
+		}
+		return true
+	})
+	t := taker{s: s}
+	t.begin(start, words)
+	t.finish()
+	return out
+}
+
 // TestSyncTellsADifference shows that the comparison can fail: an object taken out of the replayed state, one added, one of another type.
 func TestSyncTellsADifference(t *testing.T) {
 	m := tracetest.New(tracetest.Config{Seed: 3})
 	bs := append(m.Step(true).Blocks, m.Step(true).Blocks...)
-	for name, spoil := range map[string]func(*State, []Object){
-		"missing": func(s *State, o []Object) { s.take(nil, o[0].Addr, o[0].Words) },
-		"extra":   func(s *State, o []Object) { x := o[0]; x.Addr = 1 << 40; s.add(x) },
-		"type": func(s *State, o []Object) {
-			x := s.take(nil, o[0].Addr, o[0].Words)[0]
+	for kind, spoil := range map[string]func(*State, []Object){
+		Extra:   func(s *State, o []Object) { taken(s, o[0].Addr, o[0].Words) },
+		Missing: func(s *State, o []Object) { x := o[0]; x.Addr = 1 << 40; s.add(x) },
+		Different: func(s *State, o []Object) {
+			x := taken(s, o[0].Addr, o[0].Words)[0]
 			for _, y := range o {
 				if y.Type != x.Type {
 					x.Type = y.Type
@@ -189,8 +203,9 @@ func TestSyncTellsADifference(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := len(r.Compared); n == 0 || r.Compared[n-1].Mismatches == 0 {
-			t.Errorf("%s: no mismatch told", name)
+		n := len(r.Compared)
+		if n == 0 || r.Compared[n-1].Mismatches() != 1 || len(r.Compared[n-1].First) != 1 || r.Compared[n-1].First[0].Kind != kind {
+			t.Errorf("%s: told %+v", kind, r.Compared)
 		}
 	}
 }
@@ -209,7 +224,7 @@ func TestStateAgainstMap(t *testing.T) {
 				continue
 			}
 			at, n := rapid.Uint64Range(0, 4*chunkWords).Draw(t, "at"), rapid.Uint64Range(0, 2*chunkWords).Draw(t, "words")
-			for _, o := range s.take(nil, at, n) {
+			for _, o := range taken(s, at, n) {
 				if m[o.Addr] != o || o.Addr < at || o.Addr >= at+n {
 					t.Fatalf("took %v", o)
 				}

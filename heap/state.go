@@ -1,6 +1,10 @@
 package heap
 
-import "sort"
+import (
+	"math/bits"
+	"slices"
+	"sort"
+)
 
 // chunkWords is the stretch of address space that one chunk's columns cover: 256 KiB, so that an offset fits 16 bits.
 const (
@@ -8,220 +12,334 @@ const (
 	chunkWords = 1 << chunkShift
 )
 
-// Object is one object of the state. Addr and Words in words of 8 bytes from the heap base; Birth is the collection number of the phase it
-// was first seen in (a lower bound of its age if not proven), Sample the id of its sample, 0 if it has none.
+// atLeast marks a birth that is the newest one possible: the object may be older.
+const atLeast = 1 << 31
+
+// Object is one object of the state. Addr and Words are in words of 8 bytes from the heap base. Birth is the collection number of the phase
+// it was allocated in or, without a sample, of the collection that first saw it. AtLeast says that the object's identity is not proven
+// through a full collection or that it was there before the recording: it is this one or another of the same type, and its age is at least
+// what Birth says. Sample is the id of its sample, 0 if it has none.
 type Object struct {
 	Addr, Words, Length uint64
 	Type, Birth         uint32
+	AtLeast             bool
 	Sample              uint64
 }
 
-// chunk holds columns of equal length, sorted by offset unless dirty.
+// chunk holds the objects of a stretch as columns of equal length, sorted by offset unless dirty. 6 to 10 bytes an object.
 type chunk struct {
-	off    []uint16
-	code   []uint32
-	birth  []uint32
-	sample []uint32 // index into State.samples, 0: none
-	dirty  bool
+	off     []uint16
+	code    []uint32
+	birth   []uint32 // with the mark atLeast; nil: all are same
+	same    uint32
+	dirty   bool
+	loose   bool       // samples are not sorted
+	samples []sampleAt // sorted by offset unless loose; the last of one offset counts
 }
 
-// code is a type and a length: all that objects of one kind share.
-type code struct {
-	typ    uint32
-	length uint64
-}
-
-type codeInfo struct {
-	code
-	words uint64
+type sampleAt struct {
+	off uint16
+	id  uint64
 }
 
 // State is the heap after a collection, as columns over stretches of address space; never one Go value per object.
 type State struct {
-	chunks  map[uint64]*chunk
-	codes   []codeInfo
-	codeOf  map[code]uint32
-	samples []uint64 // ids; index 0 unused
-	n       int
-	bytes   uint64
-	perType []Count           // by type id
-	far     map[uint32]*Count // ids from denseTypes on
+	chunks map[uint64]*chunk
+	codes  *codes
+	n      int
+	near   [16]struct { // chunks that were last written to
+		k uint64
+		c *chunk
+	}
+	perType []Count
+	spare   []*chunk // empty ones, for reuse
 }
+
+// maxSpare bounds the empty chunks that are kept: survivor spaces come and go with each collection.
+const maxSpare = 256
 
 // Count is objects and bytes.
 type Count struct{ Objects, Bytes uint64 }
 
-func newState() *State {
-	return &State{chunks: map[uint64]*chunk{}, codeOf: map[code]uint32{}, samples: make([]uint64, 1)}
-}
+func newState() *State { return &State{chunks: map[uint64]*chunk{}, codes: &codes{}} }
 
 // Objects is the number of objects in the state.
 func (s *State) Objects() int { return s.n }
 
 // Bytes is their sum.
-func (s *State) Bytes() uint64 { return s.bytes }
-
-func (s *State) intern(c code, words uint64) uint32 {
-	if i, ok := s.codeOf[c]; ok {
-		return i
+func (s *State) Bytes() uint64 {
+	sum := uint64(0)
+	for i, n := range s.codes.count {
+		sum += n * s.codes.words[i] * 8
 	}
-	i := uint32(len(s.codes))
-	s.codes = append(s.codes, codeInfo{c, words})
-	s.codeOf[c] = i
-	return i
+	return sum
 }
 
-func (s *State) count(typ uint32, words uint64, up bool) {
-	c := s.counter(typ)
-	if up {
-		s.n++
-		s.bytes += words * 8
-		c.Objects++
-		c.Bytes += words * 8
-	} else {
-		s.n--
-		s.bytes -= words * 8
-		c.Objects--
-		c.Bytes -= words * 8
-	}
-}
-
-// denseTypes bounds the ids that are counted in a slice: no honest probe gives larger ones, and a token of four bytes must not take
-// gigabytes.
-const denseTypes = 1 << 20
-
-func (s *State) counter(typ uint32) *Count {
-	if typ >= denseTypes {
-		c := s.far[typ]
-		if c == nil {
-			c = &Count{}
-			if s.far == nil {
-				s.far = map[uint32]*Count{}
-			}
-			s.far[typ] = c
+// PerType gives objects and bytes by type id, of ids below 2^20. It stays the state's, until the next call.
+func (s *State) PerType() []Count {
+	clear(s.perType)
+	for i, n := range s.codes.count {
+		t := s.codes.typ[i]
+		if n == 0 || t >= denseTypes {
+			continue
 		}
-		return c
+		if grow := int(t) + 1 - len(s.perType); grow > 0 {
+			s.perType = append(s.perType, make([]Count, grow)...)
+		}
+		s.perType[t].Objects += n
+		s.perType[t].Bytes += n * s.codes.words[i] * 8
 	}
-	if n := int(typ) + 1 - len(s.perType); n > 0 {
-		s.perType = append(s.perType, make([]Count, n)...)
+	return s.perType
+}
+
+// writable gives the chunk of number k to add to.
+func (s *State) writable(k uint64) *chunk {
+	n := &s.near[k%uint64(len(s.near))]
+	if n.c != nil && n.k == k {
+		return n.c
 	}
-	return &s.perType[typ]
+	c := s.chunks[k]
+	if c == nil {
+		if i := len(s.spare); i > 0 {
+			c, s.spare = s.spare[i-1], s.spare[:i-1]
+		} else {
+			c = &chunk{}
+		}
+		s.chunks[k] = c
+	}
+	n.k, n.c = k, c
+	return c
+}
+
+func (s *State) drop(k uint64) {
+	if c := s.chunks[k]; len(s.spare) < maxSpare {
+		*c = chunk{off: c.off[:0], code: c.code[:0], samples: c.samples[:0]}
+		s.spare = append(s.spare, c)
+	}
+	delete(s.chunks, k)
+	if n := &s.near[k%uint64(len(s.near))]; n.k == k {
+		n.c = nil
+	}
+}
+
+// put adds an object that is not there. birth carries the mark.
+func (s *State) put(addr uint64, code, birth uint32) {
+	c := s.writable(addr >> chunkShift)
+	off := uint16(addr & (chunkWords - 1))
+	n := len(c.off)
+	if n > 0 && c.off[n-1] >= off {
+		c.dirty = true
+	}
+	c.off = append(c.off, off)
+	c.code = append(c.code, code)
+	switch {
+	case c.birth != nil:
+		c.birth = append(c.birth, birth)
+	case n == 0:
+		c.same = birth
+	case c.same != birth:
+		c.spread()
+		c.birth = append(c.birth[:n], birth)
+	}
+	s.codes.count[code]++
+	s.n++
+}
+
+// spread makes a column of births.
+func (c *chunk) spread() {
+	if c.birth != nil {
+		return
+	}
+	c.birth = make([]uint32, len(c.off), cap(c.off))
+	for i := range c.birth {
+		c.birth[i] = c.same
+	}
+}
+
+func (c *chunk) born(i int) uint32 {
+	if c.birth == nil {
+		return c.same
+	}
+	return c.birth[i]
+}
+
+// mark puts a sample on the offset.
+func (c *chunk) mark(off uint16, id uint64) {
+	if n := len(c.samples); n > 0 && c.samples[n-1].off > off {
+		c.loose = true
+	}
+	c.samples = append(c.samples, sampleAt{off, id})
 }
 
 func (s *State) add(o Object) {
-	k := o.Addr >> chunkShift
-	c := s.chunks[k]
-	if c == nil {
-		c = &chunk{}
-		s.chunks[k] = c
+	birth := o.Birth
+	if o.AtLeast {
+		birth |= atLeast
 	}
-	off := uint16(o.Addr & (chunkWords - 1))
-	if n := len(c.off); n > 0 && c.off[n-1] >= off {
-		c.dirty = true
-	}
-	sample := uint32(0)
+	s.put(o.Addr, s.codes.of(o.Type, o.Length, o.Words), birth)
 	if o.Sample != 0 {
-		s.samples = append(s.samples, o.Sample)
-		sample = uint32(len(s.samples) - 1)
+		s.writable(o.Addr>>chunkShift).mark(uint16(o.Addr&(chunkWords-1)), o.Sample)
 	}
-	c.off = append(c.off, off)
-	c.code = append(c.code, s.intern(code{o.Type, o.Length}, o.Words))
-	c.birth = append(c.birth, o.Birth)
-	c.sample = append(c.sample, sample)
-	s.count(o.Type, o.Words, true)
 }
 
-func (c *chunk) Len() int           { return len(c.off) }
-func (c *chunk) Less(i, j int) bool { return c.off[i] < c.off[j] }
-func (c *chunk) Swap(i, j int) {
-	c.off[i], c.off[j] = c.off[j], c.off[i]
-	c.code[i], c.code[j] = c.code[j], c.code[i]
-	c.birth[i], c.birth[j] = c.birth[j], c.birth[i]
-	c.sample[i], c.sample[j] = c.sample[j], c.sample[i]
-}
-
-func (c *chunk) tidy() {
+// tidy sorts a chunk and its samples.
+func (s *State) tidy(c *chunk) {
+	if c.loose {
+		c.loose = false
+		slices.SortStableFunc(c.samples, func(a, b sampleAt) int { return int(a.off) - int(b.off) })
+	}
 	if c.dirty {
-		sort.Stable(c)
-		c.dirty = false
+		s.order(c)
 	}
+}
+
+// order sorts a chunk's columns. Of two objects at one address, which only a corrupt stream has, the newer stays.
+func (s *State) order(c *chunk) {
+	c.dirty = false
+	// Counting sort: the offsets as a bitmap, and where each stood.
+	var there [chunkWords / 64]uint64
+	var at [chunkWords]int32
+	for i, o := range c.off {
+		bit := uint64(1) << (o % 64)
+		if there[o/64]&bit != 0 {
+			s.codes.count[c.code[at[o]]]--
+			s.n--
+		}
+		there[o/64] |= bit
+		at[o] = int32(i)
+	}
+	code := slices.Clone(c.code)
+	var birth []uint32
+	if c.birth != nil {
+		birth = slices.Clone(c.birth)
+	}
+	n := 0
+	for i, w := range there {
+		for ; w != 0; w &= w - 1 {
+			o := i*64 + bits.TrailingZeros64(w)
+			c.off[n], c.code[n] = uint16(o), code[at[o]]
+			if birth != nil {
+				c.birth[n] = birth[at[o]]
+			}
+			n++
+		}
+	}
+	c.off, c.code = c.off[:n], c.code[:n]
+	if birth != nil {
+		c.birth = c.birth[:n]
+	}
+}
+
+// sampleOf gives the sample at the offset, 0 if there is none. The chunk must be tidy.
+func (c *chunk) sampleOf(off uint16) uint64 {
+	if len(c.samples) == 0 {
+		return 0
+	}
+	i := sort.Search(len(c.samples), func(i int) bool { return c.samples[i].off > off })
+	if i > 0 && c.samples[i-1].off == off {
+		return c.samples[i-1].id
+	}
+	return 0
 }
 
 func (s *State) at(k uint64, c *chunk, i int) Object {
-	ci := &s.codes[c.code[i]]
-	return Object{Addr: k<<chunkShift | uint64(c.off[i]), Words: ci.words, Length: ci.length, Type: ci.typ, Birth: c.birth[i],
-		Sample: s.samples[c.sample[i]]}
+	code, b := c.code[i], c.born(i)
+	return Object{Addr: k<<chunkShift | uint64(c.off[i]), Words: s.codes.words[code], Length: s.codes.length[code], Type: s.codes.typ[code],
+		Birth: b &^ atLeast, AtLeast: b&atLeast != 0, Sample: c.sampleOf(c.off[i])}
 }
 
 // keys gives the chunks that overlap [start, end), in order.
-func (s *State) keys(start, end uint64) []uint64 {
-	var ks []uint64
+func (s *State) keys(out []uint64, start, end uint64) []uint64 {
 	lo, hi := start>>chunkShift, (end+chunkWords-1)>>chunkShift
 	if hi-lo < uint64(len(s.chunks)) {
 		for k := lo; k < hi; k++ {
 			if s.chunks[k] != nil {
-				ks = append(ks, k)
+				out = append(out, k)
 			}
 		}
-		return ks
+		return out
 	}
 	for k := range s.chunks {
 		if k >= lo && k < hi {
-			ks = append(ks, k)
+			out = append(out, k)
 		}
 	}
-	sort.Slice(ks, func(i, j int) bool { return ks[i] < ks[j] })
-	return ks
-}
-
-// take removes what stands in [start, start+words) and appends it to out, in order of address.
-func (s *State) take(out []Object, start, words uint64) []Object {
-	end := start + words
-	for _, k := range s.keys(start, end) {
-		c := s.chunks[k]
-		c.tidy()
-		base := k << chunkShift
-		i := sort.Search(len(c.off), func(i int) bool { return base+uint64(c.off[i]) >= start })
-		j := sort.Search(len(c.off), func(i int) bool { return base+uint64(c.off[i]) >= end })
-		for n := i; n < j; n++ {
-			o := s.at(k, c, n)
-			s.count(o.Type, o.Words, false)
-			out = append(out, o)
-		}
-		if i == 0 && j == len(c.off) {
-			delete(s.chunks, k)
-			continue
-		}
-		c.off = append(c.off[:i], c.off[j:]...)
-		c.code = append(c.code[:i], c.code[j:]...)
-		c.birth = append(c.birth[:i], c.birth[j:]...)
-		c.sample = append(c.sample[:i], c.sample[j:]...)
-	}
+	slices.Sort(out)
 	return out
 }
 
-// setSample attaches a sample to the object at addr; false if none stands there.
-func (s *State) setSample(addr, id uint64) bool {
+// cut removes the objects i to j of chunk k from its columns; what they were has been counted.
+func (s *State) cut(k uint64, c *chunk, i, j int) {
+	if i == 0 && j == len(c.off) {
+		s.drop(k)
+		return
+	}
+	if i == j {
+		return
+	}
+	from, to := c.off[i], c.off[j-1]
+	c.off = slices.Delete(c.off, i, j)
+	c.code = slices.Delete(c.code, i, j)
+	if c.birth != nil {
+		c.birth = slices.Delete(c.birth, i, j)
+	}
+	if len(c.samples) > 0 {
+		c.samples = slices.DeleteFunc(c.samples, func(s sampleAt) bool { return s.off >= from && s.off <= to })
+	}
+}
+
+// find gives where the object at addr stands.
+func (s *State) find(addr uint64) (*chunk, int, bool) {
 	c := s.chunks[addr>>chunkShift]
 	if c == nil {
-		return false
+		return nil, 0, false
 	}
-	c.tidy()
-	off := uint16(addr & (chunkWords - 1))
-	i := sort.Search(len(c.off), func(i int) bool { return c.off[i] >= off })
-	if i == len(c.off) || c.off[i] != off {
-		return false
+	if c.dirty {
+		s.order(c)
 	}
-	s.samples = append(s.samples, id)
-	c.sample[i] = uint32(len(s.samples) - 1)
-	return true
+	i, ok := slices.BinarySearch(c.off, uint16(addr&(chunkWords-1)))
+	return c, i, ok
+}
+
+// setSample attaches a sample to the object at addr, and the birth that the sample says; false if nothing stands there.
+func (s *State) setSample(addr, id, birth uint64) bool {
+	c, i, ok := s.find(addr)
+	if ok {
+		c.mark(c.off[i], id)
+		if birth < atLeast {
+			c.setBirth(i, uint32(birth))
+		}
+	}
+	return ok
+}
+
+// level gives up the column of births if all are the same.
+func (c *chunk) level() {
+	if len(c.birth) == 0 {
+		return
+	}
+	for _, b := range c.birth {
+		if b != c.birth[0] {
+			return
+		}
+	}
+	c.same, c.birth = c.birth[0], nil
+}
+
+// setBirth says when the object that stands at index i of a chunk was allocated.
+func (c *chunk) setBirth(i int, birth uint32) {
+	if c.birth == nil && c.same == birth {
+		return
+	}
+	c.spread()
+	c.birth[i] = birth
 }
 
 // Each calls f for each object in order of address until f returns false.
 func (s *State) Each(f func(Object) bool) {
-	for _, k := range s.keys(0, 1<<46) {
+	for _, k := range s.keys(nil, 0, 1<<46) {
 		c := s.chunks[k]
-		c.tidy()
+		s.tidy(c)
 		for i := range c.off {
 			if !f(s.at(k, c, i)) {
 				return
@@ -230,5 +348,160 @@ func (s *State) Each(f func(Object) bool) {
 	}
 }
 
-// PerType gives objects and bytes by type id, of ids below denseTypes. It stays the state's.
-func (s *State) PerType() []Count { return s.perType }
+// renumber drops the codes that no object has if they are many.
+func (s *State) renumber() {
+	if len(s.codes.typ) < s.codes.limit {
+		return
+	}
+	next, to := s.codes.trimmed()
+	if next == nil {
+		return
+	}
+	for _, c := range s.chunks {
+		for i, code := range c.code {
+			c.code[i] = to[code]
+		}
+	}
+	s.codes = next
+}
+
+// taker walks over what stands in a range, in order of address, and takes it out: each object either moves or dies.
+type taker struct {
+	s          *State
+	start, end uint64
+	keys       []uint64
+	ki         int
+	c          *chunk // of keys[ki], nil if not entered
+	from, i, j int    // the part of c in the range; i is the next
+	sample     int
+}
+
+// begin ends the range before and starts with [start, start+words).
+func (t *taker) begin(start, words uint64) {
+	t.finish()
+	t.start, t.end = start, start+words
+	t.keys, t.ki, t.c = t.s.keys(t.keys[:0], t.start, t.end), 0, nil
+}
+
+func (t *taker) enter() {
+	k := t.keys[t.ki]
+	t.c = t.s.chunks[k]
+	t.s.tidy(t.c)
+	base := k << chunkShift
+	t.from, t.j = 0, len(t.c.off)
+	if base < t.start {
+		t.from, _ = slices.BinarySearch(t.c.off, uint16(t.start-base))
+	}
+	if t.end-base < chunkWords {
+		t.j, _ = slices.BinarySearch(t.c.off, uint16(t.end-base))
+	}
+	t.i, t.sample = t.from, 0
+}
+
+// leave lets die what is left of the chunk and goes to the next.
+func (t *taker) leave() {
+	count := t.s.codes.count
+	for _, code := range t.c.code[t.i:t.j] {
+		count[code]--
+	}
+	t.s.n -= t.j - t.i
+	t.s.cut(t.keys[t.ki], t.c, t.from, t.j)
+	t.c = nil
+	t.ki++
+}
+
+// take gives code, birth and sample of the object at addr, which leaves the state without having died. Addresses must not descend.
+func (t *taker) take(addr uint64) (code, birth uint32, sample uint64, ok bool) {
+	k := addr >> chunkShift
+	for t.ki < len(t.keys) {
+		if t.c == nil {
+			if t.keys[t.ki] > k {
+				return 0, 0, 0, false
+			}
+			t.enter()
+		}
+		if t.keys[t.ki] < k {
+			t.leave()
+			continue
+		}
+		if t.keys[t.ki] > k {
+			return 0, 0, 0, false
+		}
+		c, off := t.c, uint16(addr&(chunkWords-1))
+		for t.i < t.j && c.off[t.i] < off {
+			t.s.codes.count[c.code[t.i]]--
+			t.s.n--
+			t.i++
+		}
+		if t.i == t.j || c.off[t.i] != off {
+			return 0, 0, 0, false
+		}
+		code, birth = c.code[t.i], c.born(t.i)
+		if len(c.samples) > 0 {
+			for t.sample < len(c.samples) && c.samples[t.sample].off < off {
+				t.sample++
+			}
+			for t.sample < len(c.samples) && c.samples[t.sample].off == off {
+				sample = c.samples[t.sample].id
+				t.sample++
+			}
+		}
+		t.s.codes.count[code]--
+		t.s.n--
+		t.i++
+		return code, birth, sample, true
+	}
+	return 0, 0, 0, false
+}
+
+// finish ends the range.
+func (t *taker) finish() {
+	for t.ki < len(t.keys) {
+		if t.c == nil {
+			t.enter()
+		}
+		t.leave()
+	}
+	t.keys, t.ki = t.keys[:0], 0
+}
+
+// moved holds what left its place and waits for its new one.
+type moved struct {
+	dest   []uint64
+	code   []uint32
+	birth  []uint32
+	sample []struct {
+		i  int
+		id uint64
+	}
+}
+
+func (m *moved) add(dest uint64, code, birth uint32, sample uint64) {
+	if sample != 0 {
+		m.sample = append(m.sample, struct {
+			i  int
+			id uint64
+		}{len(m.dest), sample})
+	}
+	m.dest, m.code, m.birth = append(m.dest, dest), append(m.code, code), append(m.birth, birth)
+}
+
+// settle puts all of it into s.
+func (m *moved) settle(s *State) {
+	for i, d := range m.dest {
+		s.put(d, m.code[i], m.birth[i])
+	}
+	for _, x := range m.sample {
+		d := m.dest[x.i]
+		s.writable(d>>chunkShift).mark(uint16(d&(chunkWords-1)), x.id)
+	}
+}
+
+// clear empties it; what it holds stays allocated unless it is much.
+func (m *moved) clear() {
+	const keep = 1 << 20
+	if cap(m.dest) > keep {
+		*m = moved{}
+	}
+	m.dest, m.code, m.birth, m.sample = m.dest[:0], m.code[:0], m.birth[:0], m.sample[:0]
+}

@@ -2,121 +2,133 @@ package heap
 
 import (
 	stdcmp "cmp"
-	"fmt"
 	"slices"
 	"sort"
 
 	"github.com/heapcam/heapcam/trace"
 )
 
-// sync compares the listing with the state, if that was known, and adopts it. Both are in order of address: one merge.
+// sync compares the listing with the state, if that was known, and adopts it.
 func (r *Replayer) sync(b trace.Block) error {
 	s, err := trace.DecodeSync(b)
 	if err != nil {
 		return err
 	}
-	if c := r.pending; c != nil {
+	c := r.pending
+	if c != nil {
 		c.Synced, c.SyncProbe = true, s.Probe
 	}
 	if len(s.Lists) == 0 { // depth samples: sites only
 		r.adoptSamples(s)
 		return nil
 	}
-	cmp := Comparison{GC: s.GC, Reason: s.Reason, Explained: map[string]uint64{}}
 	old := r.State
-	var before []Object
-	if r.Known {
-		before = make([]Object, 0, old.n)
-		old.Each(func(o Object) bool { before = append(before, o); return true })
+	next, err := r.list(s)
+	if err != nil {
+		return err
 	}
+	switch {
+	case r.Known:
+		r.Compared = append(r.Compared, r.compare(s, old, next))
+	case r.was && c != nil && c.GC == s.GC:
+		r.identify(s, c, old, next)
+	}
+	if n, b := uint64(next.n), next.Bytes(); n != s.Objects || b != s.Bytes {
+		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects, s.Bytes, n, b)
+	}
+	r.State, r.Known, r.gc = next, true, s.GC
+	r.edenIn = s.Flags&trace.SyncEdenListed != 0
+	r.swept, r.was = false, false
+	r.regions = s.Regions
+	r.adoptSamples(s)
+	return nil
+}
+
+// list makes a state of a listing. It shares the codes of the one before, which counts no more afterwards. Segments come in the order of
+// the collector's spaces; a chunk at the edge of two gets both.
+func (r *Replayer) list(s *trace.Sync) (*State, error) {
+	old := r.State
+	for _, c := range old.chunks {
+		old.tidy(c)
+	}
+	old.renumber()
 	next := newState()
-	next.codes, next.codeOf = old.codes, old.codeOf
-	eden := r.eden(s)
-	j := 0
-	bad := func(format string, args ...any) {
-		cmp.Mismatches++
-		if cmp.First == "" {
-			cmp.First = fmt.Sprintf(format, args...)
-		}
+	codes := old.codes
+	next.codes = codes
+	had := codes.count
+	codes.count = make([]uint64, len(had), cap(had))
+	birth := uint32(s.GC)
+	if r.JVM.Flags&trace.JVMAtStart == 0 || s.GC > 1 {
+		birth |= atLeast // whoever knows better says so afterwards
 	}
-	missing := func(o Object, inFiller bool) {
-		switch {
-		case eden.has(o.Addr): // listed after a full collection, not part of ordinary listings
-			cmp.Explained["eden"]++
-		case inFiller:
-			cmp.Explained["scrubbed by the collector"]++
-		case r.isFiller(o.Type):
-			cmp.Explained["filler"]++
-		default:
-			bad("known and not listed: %s at word %d", r.TypeName(o.Type), o.Addr)
+	var k uint64
+	off, code := make([]uint16, 0, chunkWords/2), make([]uint32, 0, chunkWords/2)
+	flush := func() {
+		if len(off) == 0 {
+			return
 		}
+		c := next.chunks[k]
+		if c == nil {
+			c = &chunk{same: birth, off: slices.Clone(off), code: slices.Clone(code)}
+			next.chunks[k] = c
+		} else {
+			c.off, c.code = append(c.off, off...), append(c.code, code...)
+		}
+		c.dirty = c.dirty || !ascending(c.off)
+		for _, n := range code {
+			codes.count[n]++
+		}
+		next.n += len(off)
+		off, code = off[:0], code[:0]
 	}
-	// Segments come in the order of the collector's spaces, not of their addresses: the merge needs the latter.
-	var listed []Object
-	sorted := true
 	for _, blob := range s.Lists {
 		l := trace.NewListTokens(blob, r.table)
 		for l.Next() {
 			if l.Kind != trace.ListObject {
 				continue
 			}
-			if n := len(listed); n > 0 && listed[n-1].Addr >= l.Addr {
-				sorted = false
+			if at := l.Addr >> chunkShift; at != k {
+				flush()
+				k = at
 			}
-			listed = append(listed, Object{Addr: l.Addr, Words: l.Words, Length: l.Length, Type: l.Type, Birth: uint32(s.GC)})
+			off = append(off, uint16(l.Addr&(chunkWords-1)))
+			code = append(code, codes.of(l.Type, l.Length, l.Words))
 		}
 		if err := l.Err(); err != nil {
-			return err
+			codes.count = append(had, make([]uint64, len(codes.typ)-len(had))...)
+			return nil, err
+		}
+		flush()
+	}
+	for _, c := range next.chunks {
+		next.tidy(c)
+	}
+	return next, nil
+}
+
+// ascending says whether each is above the one before.
+func ascending(off []uint16) bool {
+	for i := 1; i < len(off); i++ {
+		if off[i] <= off[i-1] {
+			return false
 		}
 	}
-	if !sorted {
-		slices.SortFunc(listed, func(a, b Object) int { return stdcmp.Compare(a.Addr, b.Addr) })
+	return true
+}
+
+// both gives the numbers of the chunks that either state has, in order.
+func both(a, b *State) []uint64 {
+	ks := make([]uint64, 0, len(b.chunks))
+	for k := range b.chunks {
+		ks = append(ks, k)
 	}
-	for _, o := range listed {
-		if r.Known {
-			for j < len(before) && before[j].Addr < o.Addr {
-				missing(before[j], false)
-				j++
-			}
-			filler := r.isFiller(o.Type)
-			if j < len(before) && before[j].Addr == o.Addr {
-				was := before[j]
-				j++
-				if was.Type == o.Type && was.Length == o.Length {
-					o.Birth = was.Birth
-				} else if filler {
-					cmp.Explained["scrubbed by the collector"]++
-				} else {
-					bad("%s at word %d was known as %s", r.TypeName(o.Type), o.Addr, r.TypeName(was.Type))
-				}
-			} else if eden.has(o.Addr) {
-				cmp.Explained["eden"]++
-			} else if filler {
-				cmp.Explained["filler"]++
-			} else {
-				bad("listed and not known: %s at word %d", r.TypeName(o.Type), o.Addr)
-			}
-			if filler {
-				for j < len(before) && before[j].Addr < o.Addr+o.Words {
-					missing(before[j], true)
-					j++
-				}
-			}
+	for k := range a.chunks {
+		if b.chunks[k] == nil {
+			ks = append(ks, k)
 		}
-		next.add(o)
 	}
-	for ; j < len(before); j++ {
-		missing(before[j], false)
-	}
-	if r.Known {
-		r.Compared = append(r.Compared, cmp)
-	}
-	if uint64(next.n) != s.Objects || next.bytes != s.Bytes {
-		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects, s.Bytes, next.n, next.bytes)
-	}
-	r.State, r.Known, r.gc = next, true, s.GC
-	r.adoptSamples(s)
-	return nil
+	slices.Sort(ks)
+	return ks
 }
 
 // ranges are stretches of words, ascending and apart.
@@ -127,30 +139,37 @@ func (g ranges) has(addr uint64) bool {
 	return i > 0 && addr-g[i-1].Start < g[i-1].Words
 }
 
-// eden gives where eden is at a sync point: one stretch, or on G1 the regions of that kind.
-func (r *Replayer) eden(s *trace.Sync) ranges {
+// where gives the stretches of a kind of space at a sync point: one, or on G1 the regions of that kind.
+func (r *Replayer) where(kind uint64, spaces []trace.Space, regions []trace.RegionRun) ranges {
+	if r.JVM.RegionWords > 0 {
+		return r.regionsOf(kind, regions)
+	}
+	var g ranges
+	for _, sp := range spaces {
+		if sp.Kind == kind && sp.End > sp.Bottom {
+			g = append(g, trace.Range{Start: sp.Bottom, Words: sp.End - sp.Bottom})
+		}
+	}
+	slices.SortFunc(g, func(a, b trace.Range) int { return stdcmp.Compare(a.Start, b.Start) })
+	return g
+}
+
+func (r *Replayer) regionsOf(kind uint64, regions []trace.RegionRun) ranges {
 	var g ranges
 	at, words := uint64(0), r.JVM.RegionWords
-	for _, run := range s.Regions {
-		if words == 0 || run.Run > (trace.MaxAddr-at)/words {
+	for _, run := range regions {
+		if run.Run > (trace.MaxAddr-at)/words {
 			break
 		}
-		if n := run.Run * words; run.Kind == trace.SpaceEden && n > 0 {
+		if n := run.Run * words; run.Kind == kind && n > 0 {
 			g = append(g, trace.Range{Start: at, Words: n})
 		}
 		at += run.Run * words
 	}
-	if words == 0 {
-		for _, sp := range s.Spaces {
-			if sp.Kind == trace.SpaceEden && sp.End > sp.Bottom {
-				g = append(g, trace.Range{Start: sp.Bottom, Words: sp.End - sp.Bottom})
-			}
-		}
-		slices.SortFunc(g, func(a, b trace.Range) int { return stdcmp.Compare(a.Start, b.Start) })
-	}
 	return g
 }
 
+// adoptSamples takes over the samples that a sync point says live, and what they say of their objects.
 func (r *Replayer) adoptSamples(s *trace.Sync) {
 	live := make(map[uint64]*Sample, len(s.Samples))
 	for _, l := range s.Samples {
@@ -163,32 +182,17 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 				Weight: weight(l.Size, l.Interval)}
 		}
 		live[l.ID] = x
-		r.State.setSample(l.Addr, l.ID)
+		if l.Birth != 0 { // the probe knows it even if epochs were lost
+			x.Birth = l.Birth
+		}
+		r.State.setSample(l.Addr, l.ID, x.Birth)
 		if x.Type == 0 {
-			x.Type = uint64(r.typeAt(l.Addr))
+			if c, i, ok := r.State.find(l.Addr); ok {
+				x.Type = uint64(r.State.codes.typ[c.code[i]])
+			}
 		}
 	}
 	r.Live = live
-}
-
-func (r *Replayer) typeAt(addr uint64) uint32 {
-	c := r.State.chunks[addr>>chunkShift]
-	if c == nil {
-		return 0
-	}
-	c.tidy()
-	for lo, hi := 0, len(c.off); lo < hi; {
-		m := (lo + hi) / 2
-		switch off := uint64(c.off[m]); {
-		case off == addr&(chunkWords-1):
-			return r.State.codes[c.code[m]].typ
-		case off < addr&(chunkWords-1):
-			lo = m + 1
-		default:
-			hi = m
-		}
-	}
-	return 0
 }
 
 func (r *Replayer) isFiller(t uint32) bool { return r.Types[uint64(t)].Flags&trace.TypeFiller != 0 }

@@ -21,13 +21,40 @@ type verified struct {
 	Collections uint64            `json:"collections"`
 	Known       uint64            `json:"known"` // collections after which the state is known
 	SyncPoints  uint64            `json:"sync_points"`
-	Compared    uint64            `json:"compared"` // sync points that met a known state
-	Mismatches  uint64            `json:"mismatches"`
-	Explained   map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, by name
+	Compared    uint64            `json:"compared"`            // sync points that met a known state
+	Objects     uint64            `json:"objects_compared"`    // objects that those list
+	Mismatches  uint64            `json:"mismatches"`          // the sum of the next three, objects
+	Missing     uint64            `json:"missing"`             // known and not listed
+	Extra       uint64            `json:"extra"`               // listed and not known
+	Different   uint64            `json:"different"`           // known as something else
+	Explained   map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
 	First       string            `json:"first_mismatch,omitempty"`
-	Faults      []string          `json:"faults,omitempty"` // what the stream says that can not be
+	Differences []mismatch        `json:"differences,omitempty"` // the first mismatches of each sync point, at most maxTold
+	Untold      uint64            `json:"untold_pauses"`         // pauses without fates (full collections) after which the state was listed
+	Listed      uint64            `json:"untold_listed"`         // objects listed after those
+	Proven      uint64            `json:"untold_proven"`         // of them, objects whose identity is proven without a sample
+	Faults      []string          `json:"faults,omitempty"`      // what the stream says that can not be
 	Damage      []string          `json:"damage,omitempty"`
 	Lost        uint64            `json:"epochs_lost,omitempty"`
+}
+
+// mismatch is one object that differs.
+type mismatch struct {
+	Kind    string `json:"kind"` // missing, extra, different
+	GC      uint64 `json:"gc"`
+	Address string `json:"address"` // of bytes, hexadecimal
+	Known   string `json:"known,omitempty"`
+	Listed  string `json:"listed,omitempty"`
+}
+
+func (m mismatch) String() string {
+	switch m.Kind {
+	case heap.Missing:
+		return fmt.Sprintf("gc %d: missing at %s: %s is known and not listed", m.GC, m.Address, m.Known)
+	case heap.Extra:
+		return fmt.Sprintf("gc %d: extra at %s: %s is listed and not known", m.GC, m.Address, m.Listed)
+	}
+	return fmt.Sprintf("gc %d: different at %s: %s is listed, %s is known", m.GC, m.Address, m.Listed, m.Known)
 }
 
 type verifyReply struct {
@@ -44,7 +71,7 @@ func newVerifyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Replay, compare with every sync point, open each file alone",
-		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. It ends with 8 when anything differs that the facts do not explain, with 6 when a file is damaged.",
+		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. It ends with 8 when anything differs that the facts do not explain, with 6 when a file is damaged.",
 		Args:  exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := verifyAll(args[0])
@@ -154,15 +181,30 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			v.SyncPoints++
 		}
 		v.Lost += c.EpochsLost
+		if c.Listed > 0 {
+			v.Untold++
+			v.Listed += c.Listed
+			v.Proven += c.Proven
+		}
 	}
 	for _, c := range r.Compared {
 		v.Compared++
-		v.Mismatches += c.Mismatches
+		v.Objects += c.Objects
+		v.Mismatches += c.Mismatches()
+		v.Missing += c.Missing
+		v.Extra += c.Extra
+		v.Different += c.Different
 		for k, n := range c.Explained {
 			v.Explained[k] += n
 		}
-		if v.First == "" && c.Mismatches > 0 {
-			v.First = fmt.Sprintf("gc %d: %s", c.GC, c.First)
+		for _, d := range c.First {
+			m := mismatch{d.Kind, c.GC, fmt.Sprintf("%#x", r.JVM.HeapBase+d.Addr*8), d.Known, d.Listed}
+			if v.First == "" {
+				v.First = m.String()
+			}
+			if len(v.Differences) < maxTold {
+				v.Differences = append(v.Differences, m)
+			}
 		}
 	}
 	v.Faults = r.Faults[:min(len(r.Faults), maxTold)]
@@ -181,8 +223,14 @@ func printVerify(r *verifyReply) {
 			what = "  alone: " + what
 		}
 		fmt.Printf("%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
-		if v.First != "" {
-			fmt.Printf("    %s\n", v.First)
+		if v.Mismatches > 0 {
+			fmt.Printf("    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
+		}
+		for _, d := range v.Differences {
+			fmt.Printf("    %s\n", d)
+		}
+		if v.Untold > 0 && !v.Alone {
+			fmt.Printf("    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
 		}
 		for _, s := range append(v.Faults, v.Damage...) {
 			fmt.Printf("    %s\n", s)

@@ -1,0 +1,104 @@
+package heap
+
+// codes numbers the distinct pairs of type and length: a code says all that objects of one kind share, and the columns of the state hold
+// codes. Most lookups are of instances, whose length is 0: they index a table by type.
+type codes struct {
+	typ    []uint32
+	length []uint64
+	words  []uint64
+	count  []uint64 // objects of the state
+
+	inst  []uint32 // code + 1 by type, of length 0
+	slots []uint32 // code + 1, open addressing, of the others
+	used  int
+
+	limit int // below so many no one looks whether they are in use
+}
+
+// minCodes is how many codes are kept whether they are in use or not.
+const minCodes = 4096
+
+// denseTypes bounds the ids that are looked up in a slice: no honest probe gives larger ones, and a token of four bytes must not take
+// gigabytes.
+const denseTypes = 1 << 20
+
+func hash(typ uint32, length uint64) uint64 {
+	h := (length<<28 ^ uint64(typ)) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+// of gives the code of a type and length; words is their size. The first size that was given stays.
+func (c *codes) of(typ uint32, length, words uint64) uint32 {
+	if length == 0 && typ < denseTypes {
+		if uint64(typ) < uint64(len(c.inst)) {
+			if i := c.inst[typ]; i != 0 {
+				return i - 1
+			}
+		} else {
+			c.inst = append(c.inst, make([]uint32, int(typ)+1-len(c.inst))...)
+		}
+		i := c.add(typ, length, words)
+		c.inst[typ] = i + 1
+		return i
+	}
+	if 4*c.used >= 3*len(c.slots) {
+		c.grow()
+	}
+	mask := uint64(len(c.slots) - 1)
+	for h := hash(typ, length) & mask; ; h = (h + 1) & mask {
+		i := c.slots[h]
+		if i == 0 {
+			i = c.add(typ, length, words)
+			c.slots[h] = i + 1
+			c.used++
+			return i
+		}
+		if i--; c.typ[i] == typ && c.length[i] == length {
+			return i
+		}
+	}
+}
+
+func (c *codes) add(typ uint32, length, words uint64) uint32 {
+	c.typ, c.length, c.words, c.count = append(c.typ, typ), append(c.length, length), append(c.words, words), append(c.count, 0)
+	return uint32(len(c.typ) - 1)
+}
+
+func (c *codes) grow() {
+	old := c.slots
+	c.slots = make([]uint32, max(64, 2*len(old)))
+	mask := uint64(len(c.slots) - 1)
+	for _, i := range old {
+		if i == 0 {
+			continue
+		}
+		h := hash(c.typ[i-1], c.length[i-1]) & mask
+		for c.slots[h] != 0 {
+			h = (h + 1) & mask
+		}
+		c.slots[h] = i
+	}
+}
+
+// trimmed gives a dictionary of the codes that are in use and what each old code has become; nil if few are out of use.
+func (c *codes) trimmed() (*codes, []uint32) {
+	live := 0
+	for _, n := range c.count {
+		if n > 0 {
+			live++
+		}
+	}
+	c.limit = max(minCodes, 2*len(c.typ))
+	if len(c.typ) < minCodes || 2*live > len(c.typ) {
+		return nil, nil
+	}
+	next := &codes{limit: max(minCodes, 4*live)}
+	to := make([]uint32, len(c.typ))
+	for i, n := range c.count {
+		if n > 0 {
+			to[i] = next.of(c.typ[i], c.length[i], c.words[i])
+			next.count[to[i]] = n
+		}
+	}
+	return next, to
+}
