@@ -35,6 +35,7 @@ type Agent struct {
 	sessions map[string]*entry // by path of the ring
 	over     []Status          // of sessions that have ended, oldest first, at most maxOver
 	watch    []string
+	run      context.Context // of Run, nil before it
 	closed   bool
 
 	wg      sync.WaitGroup
@@ -48,6 +49,7 @@ type entry struct {
 	s      *session
 	since  time.Time
 	bad    error // opened in vain for good; never tried again
+	last   error // why it is not open, if it is not
 	warned bool
 	cancel context.CancelFunc
 }
@@ -110,6 +112,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.wg.Wait()
 	defer cancel()
+	a.mu.Lock()
+	a.run = ctx
+	a.mu.Unlock()
 	w, err := fsnotify.NewWatcher()
 	if err != nil { // out of inotify instances: polling does
 		a.cfg.Log.Warn().Err(err).Msg("no file notification: polling")
@@ -174,6 +179,13 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 }
 
 func (a *Agent) try(ctx context.Context, path string) (again bool) {
+	return a.open(ctx, path, func() (*shmring.Ring, error) {
+		return shmring.Open(path, shmring.Options{MaxCapacity: a.cfg.MaxRing})
+	})
+}
+
+// open begins a session of the ring that ring opens, known by path.
+func (a *Agent) open(ctx context.Context, path string, ring func() (*shmring.Ring, error)) (again bool) {
 	a.mu.Lock()
 	e := a.sessions[path]
 	if e == nil {
@@ -198,7 +210,10 @@ func (a *Agent) try(ctx context.Context, path string) (again bool) {
 		e.warn(a, path, fmt.Errorf("%d JVMs are being recorded already: not recording more", n))
 		return true
 	}
-	s, err := a.open(path)
+	s, err := a.session(ring)
+	a.mu.Lock()
+	e.last = err
+	a.mu.Unlock()
 	switch {
 	case errors.Is(err, shmring.ErrNotReady):
 		if time.Since(e.since) > notReadyFor {

@@ -37,11 +37,12 @@ type AttachRequest struct {
 	Options string `json:"options,omitempty"` // of the probe, without dir=
 }
 
-// AttachReply says which JVM was meant.
+// AttachReply says which JVM was meant; it is being recorded.
 type AttachReply struct {
-	ID   string `json:"id"`
+	ID   string `json:"id"` // of Status
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
+	Dir  string `json:"dir"`
 }
 
 // DetachRequest asks to stop recording a JVM.
@@ -65,7 +66,7 @@ const (
 	apiTimeout = 30 * time.Second
 )
 
-// Attacher loads the probe into a running JVM so that its ring appears in a folder that the agent watches.
+// Attacher loads the probe into a running JVM and waits until the agent records it.
 type Attacher func(ctx context.Context, r AttachRequest) (AttachReply, error)
 
 // Handler serves the API. code maps an error to an exit code; attach may be nil.

@@ -22,9 +22,9 @@ type StoreError struct {
 func (e *StoreError) Error() string { return fmt.Sprintf("recording %s: %v", e.Dir, e.Err) }
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// open makes a session of the ring at path.
-func (a *Agent) open(path string) (*session, error) {
-	ring, err := shmring.Open(path, shmring.Options{MaxCapacity: a.cfg.MaxRing})
+// session makes a session of the ring that open opens.
+func (a *Agent) session(open func() (*shmring.Ring, error)) (*session, error) {
+	ring, err := open()
 	if err != nil {
 		return nil, err
 	}

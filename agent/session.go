@@ -227,6 +227,10 @@ func (s *session) meta(b trace.Block) error {
 		s.live.jvm(&m.JVM)
 		s.set(func(st *Status) {
 			st.VM, st.Probe, st.Interval, st.Depth = m.JVM.VM, m.JVM.Probe, m.JVM.Interval, DepthName(m.JVM.Depth)
+			// An agent that comes later goes on with what another one began, and the ring's counters with it.
+			if t := time.UnixMilli(int64(m.JVM.T0WallMS)); m.JVM.T0WallMS != 0 && t.Before(st.Since) {
+				st.Since = t
+			}
 		})
 	}
 	for _, n := range m.Notes {
@@ -495,6 +499,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		}
 		st.Samples, st.LiveBytes, st.Backlog = h.Samples, h.LiveBytes, h.Backlog()
 		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
+		st.UpNS = uint64(max(time.Since(st.Since), 0))
 		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.defs.dropped
 		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
 		st.Emergencies, st.EmergenciesUnanswered = em.Sent, em.TimedOut

@@ -23,7 +23,8 @@ func (p Phase) Over() bool {
 	return p != Recording && p != Paused && p != Silent
 }
 
-// Status is what an agent knows of one session. Sizes are bytes, times ns, counts since the session began.
+// Status is what an agent knows of one session. Sizes are bytes, times ns, counts since the session began; what the
+// probe counts itself (samples and times) since it began.
 type Status struct {
 	ID         string    `json:"id"` // name of the ring folder
 	Name       string    `json:"name"`
@@ -35,7 +36,7 @@ type Status struct {
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
 	Dir        string    `json:"dir"`
-	Since      time.Time `json:"since"`
+	Since      time.Time `json:"since"` // when the probe began, also if an agent before did
 
 	Depth       string `json:"depth"`
 	Interval    uint64 `json:"sampling_bytes"`
@@ -55,6 +56,7 @@ type Status struct {
 	ProbeNS               uint64 `json:"probe_ns"`
 	PauseNS               uint64 `json:"pause_ns"`
 	SampleNS              uint64 `json:"sample_ns"`
+	UpNS                  uint64 `json:"up_ns"` // since Since, when the three above were read
 	Dropped               Drops  `json:"dropped"`
 	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store
 	GuaranteeMet          bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill

@@ -18,6 +18,7 @@ const (
 	NoRights       Problem = "rights"
 	AttachDisabled Problem = "attach-disabled"
 	Musl           Problem = "musl"
+	NoPerfData     Problem = "perf-data"
 )
 
 // Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has the last word.
@@ -51,10 +52,12 @@ func Doctor(j JVM) Verdict {
 		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first", "JDK %d is untested", j.Major)
 	case j.AttachDisabled:
 		return no(AttachDisabled, "start it under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+	case j.noPerf:
+		return no(NoPerfData, "start it without that flag", "-XX:-UsePerfData hides which pauses are which")
 	}
 	v := Verdict{Recordable: true}
 	if !j.PerfData {
-		v.Warnings = append(v.Warnings, "it keeps no PerfData (-XX:-UsePerfData): kinds of pauses can not be told apart")
+		v.Warnings = append(v.Warnings, "its PerfData can not be seen: what stands here is from its command line")
 	}
 	if j.Collector == "" {
 		v.Warnings = append(v.Warnings, "its collector is not known from outside")

@@ -45,6 +45,7 @@ type JVM struct {
 	Args           []string `json:"-"` // the VM's options, those of the environment included; they may hold secrets
 	AttachDisabled bool     `json:"attach_disabled"`
 	Recorded       bool     `json:"recorded"` // maps a shared ring of heapcam
+	noPerf         bool     // it counts nothing: -XX:-UsePerfData
 	musl           bool
 	readable       bool // we may look at its maps, thus attach
 	noexec         bool // its /tmp
@@ -172,6 +173,10 @@ func (j *JVM) fromArgs() {
 			j.AttachDisabled = true
 		case o == "-XX:-DisableAttachMechanism":
 			j.AttachDisabled = false
+		case o == "-XX:-UsePerfData":
+			j.noPerf = true
+		case o == "-XX:+UsePerfData":
+			j.noPerf = false
 		case !known && strings.HasPrefix(o, "-XX:+Use") && strings.HasSuffix(o, "GC"):
 			switch g := strings.TrimSuffix(strings.TrimPrefix(o, "-XX:+Use"), "GC"); g {
 			case "Serial", "Parallel", "G1", "Z", "Shenandoah", "Epsilon":

@@ -152,6 +152,7 @@ func TestDoctor(t *testing.T) {
 		NoRights:       func(j *JVM) { j.readable = false },
 		AttachDisabled: func(j *JVM) { j.Args = []string{"-XX:+DisableAttachMechanism"}; j.fromArgs() },
 		Musl:           func(j *JVM) { j.musl = true },
+		NoPerfData:     func(j *JVM) { j.Args = []string{"-XX:-UsePerfData"}; j.fromArgs() },
 	} {
 		j := good
 		change(&j)

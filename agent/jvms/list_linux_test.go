@@ -74,7 +74,7 @@ func TestList(t *testing.T) {
 	}{
 		{"17", "Serial", OK, true, nil, true},
 		{"17", "Parallel", OK, true, nil, true},
-		{"17", "G1", OK, false, []string{"-XX:-UsePerfData"}, true},
+		{"17", "G1", NoPerfData, false, []string{"-XX:-UsePerfData"}, false},
 		{"17", "Epsilon", BadCollector, true, []string{"-XX:+UnlockExperimentalVMOptions"}, false},
 		{"17", "Z", BadCollector, true, nil, false},
 		{"17", "Serial", AttachDisabled, true, []string{"-XX:+DisableAttachMechanism"}, false},

@@ -111,6 +111,10 @@ func (o *agentOptions) attacher(a *agent.Agent) agent.Attacher {
 		if err := loadProbe(ctx, j, asJVM, opts); err != nil {
 			return agent.AttachReply{}, err
 		}
-		return agent.AttachReply{ID: agent.FolderName(j.Name, j.PID, j.StartTicks), PID: j.PID, Name: j.Name}, nil
+		st, err := awaitRing(ctx, a, j)
+		if err != nil {
+			return agent.AttachReply{}, err
+		}
+		return agent.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
 	}
 }

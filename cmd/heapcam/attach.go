@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +51,7 @@ func newAttachCmd() *cobra.Command {
 					agent.AttachReply
 				}{"heapcam.attach/1", r})
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d)\n", r.Name, r.PID)
+			fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
 			return nil
 		},
 	}
@@ -144,7 +147,48 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	if err != nil {
 		return err
 	}
-	return attach.Load(ctx, j.PID, lib, "dir="+ringDirAsJVM+","+options)
+	before := probeInside(j.PID)
+	err = attach.Load(ctx, j.PID, lib, "dir="+ringDirAsJVM+","+options)
+	var refused *attach.ReturnError
+	var unloaded *attach.LoadError
+	switch {
+	case errors.As(err, &refused) && before:
+		return withCode(exitNoRecord, "pid %d (%s) was recorded before: the probe is still in it and can not begin a second time; start the JVM anew", j.PID, j.Name)
+	case errors.As(err, &refused):
+		return withCode(exitNoRecord, "pid %d (%s) can not be recorded: the probe refused it (code %d); its line on the JVM's stderr says why", j.PID, j.Name, refused.Code)
+	case errors.As(err, &unloaded):
+		return withCode(exitNoRecord, "pid %d (%s) can not be recorded: it can not load %s: %s", j.PID, j.Name, lib, unloaded.Text)
+	}
+	return err
+}
+
+// probeInside says that a JVM maps the probe's library.
+func probeInside(pid int) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	return err == nil && bytes.Contains(maps, []byte("/libheapcam"))
+}
+
+// ringAppears bounds the wait for the ring of a probe that was loaded.
+const ringAppears = 10 * time.Second
+
+// awaitRing waits until a records j, into which the probe was loaded.
+func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (agent.Status, error) {
+	ctx, stop := context.WithTimeout(ctx, ringAppears)
+	defer stop()
+	st, err := a.Await(ctx, j.PID, j.StartTicks)
+	var refused *agent.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return st, withCode(exitNoRecord, "pid %d (%s) can not be recorded: %s", j.PID, j.Name, refused.Reason)
+	case errors.Is(err, agent.ErrNoRing):
+		if _, gone := jvms.Look(j.PID); gone != nil {
+			return st, withCode(exitNotFound, "pid %d (%s) has gone", j.PID, j.Name)
+		}
+		return st, withCode(exitNoRecord, "the probe was loaded into pid %d (%s) but no ring of it appeared within %v: its line on the JVM's stderr says why", j.PID, j.Name, ringAppears)
+	case err != nil:
+		return st, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, err)
+	}
+	return st, nil
 }
 
 // ringDirFor makes the folder in which j's probe makes its ring: as the JVM sees it, and as we do.

@@ -15,8 +15,6 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-const ringAppears = 10 * time.Second
-
 type recordVerb struct {
 	rec recordOptions
 	dur time.Duration
@@ -72,20 +70,14 @@ func (o *recordVerb) run(ref string) error {
 	if err := loadProbe(sig, j, asJVM, opts); err != nil {
 		return err
 	}
-	appear, stopAppear := context.WithTimeout(sig, ringAppears)
-	defer stopAppear()
-	for len(a.Status()) == 0 {
-		select {
-		case <-appear.Done():
-			if sig.Err() != nil {
-				return nil
-			}
-			return withCode(exitNoRecord, "the probe was loaded into pid %d (%s) but made no ring: its line on the JVM's stderr says why", j.PID, j.Name)
-		case <-a.Changed():
-		case <-time.After(50 * time.Millisecond):
-		}
+	st, err := awaitRing(sig, a, j)
+	if sig.Err() != nil {
+		return nil
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d) into %s; Ctrl-C ends it\n", j.Name, j.PID, a.Status()[0].Dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d) into %s; Ctrl-C ends it\n", j.Name, j.PID, st.Dir)
 	until := sig
 	if o.dur > 0 {
 		t, stop := context.WithTimeout(sig, o.dur)

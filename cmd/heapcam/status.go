@@ -75,8 +75,8 @@ func (o *statusOptions) run(ctx context.Context) error {
 	fmt.Fprintln(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t")
 	for _, s := range r.JVMs {
 		share := "-"
-		if up := time.Since(s.Since); s.PauseNS > 0 && up > 0 {
-			share = fmt.Sprintf("%.2f%%", 100*float64(s.ProbeNS)/float64(up))
+		if s.PauseNS > 0 && s.UpNS > 0 {
+			share = fmt.Sprintf("%.2f%%", 100*float64(s.ProbeNS)/float64(s.UpNS))
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, humanBytes(int64(s.LiveBytes)),
 			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))

@@ -237,6 +237,8 @@ func (r *running) pid() int {
 	return 0
 }
 
+func (r *running) pidText() string { return strconv.Itoa(r.pid()) }
+
 // await waits until f holds.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()

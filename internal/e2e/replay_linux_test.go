@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ const leastRotations = 5
 
 // TestReplayWorkloads is oracle 3 at full size: real programs on every pair at both walking depths, recorded into rings that rotate at least
 // five times. verify finds no difference that the facts do not explain, and each file opened alone gives the states that the whole gives.
-// HEAPCAM_ONLY selects by substring of the name. What it saw is appended to docs/results/replay.md.
+// HEAPCAM_ONLY, a regular expression, selects by name. What it saw is appended to docs/results/replay.md.
 func TestReplayWorkloads(t *testing.T) {
 	if !full {
 		t.Skip("not run: replay of real programs on all pairs (make test-full)")
@@ -51,13 +52,13 @@ explain, by name; *alone* the files that were opened alone, and the collections 
 type, size, length), against the state that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store;
 *window* what was in the ring at the end.`, "",
 		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | dropped | alone: files, states | differing | window: collections, compared, mismatches")
-	only := os.Getenv("HEAPCAM_ONLY")
+	only := regexp.MustCompile(os.Getenv("HEAPCAM_ONLY"))
 	for _, w := range workloads {
 		t.Run(w.name, func(t *testing.T) {
 			eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 				for _, depth := range []string{"survivors", "full"} {
 					t.Run(depth, func(t *testing.T) {
-						if !strings.Contains(t.Name(), only) {
+						if !only.MatchString(t.Name()) {
 							t.Skip("not selected")
 						}
 						replayWorkload(t, w, major, gc, depth, out)

@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// ErrNoRing says that no shared ring of a JVM appeared in time.
+var ErrNoRing = errors.New("its shared ring did not appear")
+
+// RefusedError says that the probe does not record a JVM.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// strayAfter is how long the ring of a JVM is waited for in the watched folders before it is looked for in what the JVM has mapped: where
+// the folder has no room the probe makes its ring elsewhere, maybe without a name.
+const strayAfter = 500 * time.Millisecond
+
+// Await waits until the JVM with that pid (as we count) and start is recorded, and gives its session. Errors: ErrNoRing when ctx is over
+// before; *RefusedError; why a ring that is there can not be recorded (*StoreError, package shmring's). Run must be running.
+func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, error) {
+	begun := time.Now()
+	for {
+		a.Rescan()
+		changed := a.Changed()
+		for _, s := range a.Status() {
+			if s.PID != pid || s.StartTicks != startTicks {
+				continue
+			}
+			if s.Phase == Refused || s.Phase == GaveUp {
+				return s, &RefusedError{s.Reason}
+			}
+			if !s.Phase.Over() {
+				return s, nil
+			}
+		}
+		stray := "ring of " + strconv.Itoa(pid)
+		if time.Since(begun) > strayAfter {
+			a.adopt(stray, pid)
+		}
+		select {
+		case <-ctx.Done():
+			if err := a.why(pid, startTicks, stray); err != nil {
+				return Status{}, err
+			}
+			return Status{}, fmt.Errorf("%w: %w", ErrNoRing, ctx.Err())
+		case <-changed:
+		case <-time.After(pollFast):
+		}
+	}
+}
+
+// adopt records the ring that a JVM has mapped, wherever it is.
+func (a *Agent) adopt(name string, pid int) {
+	a.mu.Lock()
+	run := a.run
+	a.mu.Unlock()
+	if run == nil {
+		return
+	}
+	a.open(run, name, func() (*shmring.Ring, error) {
+		r, err := shmring.OpenOf(pid, shmring.Options{MaxCapacity: a.cfg.MaxRing})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = shmring.ErrNotReady
+		}
+		return r, err
+	})
+}
+
+// why says what kept a ring of the JVM from being recorded; nil: there was none.
+func (a *Agent) why(pid int, startTicks uint64, stray string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for path, e := range a.sessions {
+		if e.last == nil || errors.Is(e.last, shmring.ErrNotReady) {
+			continue
+		}
+		ns, ticks, ok := shmring.ParseName(path)
+		if host, found := findProcess(ns, ticks, 0); path == stray || ok && ticks == startTicks && found && host == pid {
+			return e.last
+		}
+	}
+	return nil
+}
