@@ -220,6 +220,27 @@ func DecodeSync(b Block) (*Sync, error) {
 	return s, err
 }
 
+// TokenBlobs gives each blob of walk or list tokens of an EPOCH or SYNC block with its offset in the payload. Other events are checked as the
+// decoders do; the blobs are not.
+func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
+	if err := b.check(b.Kind); err != nil {
+		return err
+	}
+	c := cursor{buf: b.Payload}
+	var r row
+	for c.more() {
+		r.read(&c, b.Kind)
+		if !c.ok() {
+			break
+		}
+		switch r.ev.Tag {
+		case TagAllocs, TagMoves, TagBirths, TagList:
+			each(r.ev.Tag, c.pos-len(r.text[0]), r.text[0])
+		}
+	}
+	return c.corrupt(b.Kind, r.ev)
+}
+
 // DecodeGap decodes a GAP block, which holds one event.
 func DecodeGap(b Block) (Gap, error) {
 	var g Gap

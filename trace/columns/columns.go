@@ -1,0 +1,136 @@
+// Package columns rearranges blocks so that a general compressor packs them better and sooner: the tokens of walks and lists, whose types,
+// lengths and destinations alternate in the stream, become columns, and the symbols that are frequent become single bytes. It is a pure
+// transformation of bytes: Decode gives back exactly what Encode was given, whatever that was; what does not parse as blocks or tokens stays
+// as it is. It does not compress and keeps nothing that a reader needs outside the result, so that a lost frame costs only itself.
+//
+// The layout is drawn in docs/format/ring-file.md ("Columns").
+package columns
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// A symbol is a token without operands; its key is token<<2 | list<<1 | has length. Skips of a walk are one symbol, their words an operand.
+const (
+	keyLength = 1
+	keyList   = 2
+	keyShift  = 2
+
+	formBits     = 3
+	formExplicit = 1
+	formSkip     = 6
+	formEnd      = 7
+
+	listEnd  = 0
+	listSkip = 1
+
+	// maxKey bounds the keys that get a code: type ids are small numbers in practice, and tables are indexed by them.
+	maxKey = 1 << 22
+	// short is how many symbols of a frame are one byte; the other codes are two.
+	short = 192
+	// maxCodes bounds the symbols of a frame.
+	maxCodes = short + (256-short)<<8
+)
+
+// ErrCorrupt says that what Decode was given is not what Encode makes.
+var ErrCorrupt = errors.New("corrupt columns")
+
+func corrupt(why string) error { return fmt.Errorf("%w: %s", ErrCorrupt, why) }
+
+// Encoder rearranges one payload after the other of one stream of blocks. It learns the types from the DEFS blocks that it sees and which
+// symbols are frequent; neither is needed for decoding. Not safe for concurrent use.
+type Encoder struct {
+	lengths    []bool   // by type id
+	walk, list table    // by token, of this frame
+	counts     []uint32 // by code, of this frame
+	keys       []uint32 // by code
+	common     []uint32 // keys that get the first codes of the next frame
+
+	blobs                      []blob
+	skeleton, syms, ops, dests []byte
+}
+
+type blob struct {
+	gap, size int // bytes of skeleton before it, its own
+	list      bool
+}
+
+// Encode appends payload, a sequence of blocks, to dst in its new order.
+func (e *Encoder) Encode(dst, payload []byte) []byte {
+	e.begin()
+	from := 0 // what of the payload is not in the skeleton yet
+	for at := 0; at < len(payload); {
+		b, n, err := trace.ReadBlock(payload[at:])
+		if err != nil {
+			break
+		}
+		start := at + trace.BlockHeaderSize
+		at += n
+		if b.Version > trace.FormatVersion {
+			continue
+		}
+		switch b.Kind {
+		case trace.KindDefs:
+			if d, err := trace.DecodeDefs(b); err == nil {
+				e.learn(d.Types)
+			}
+		case trace.KindEpoch, trace.KindSync:
+			_ = trace.TokenBlobs(b, func(tag trace.Tag, off int, tokens []byte) {
+				list := tag == trace.TagList || tag == trace.TagBirths
+				syms, ops, dests := len(e.syms), len(e.ops), len(e.dests)
+				if e.tokens(tokens, list) {
+					gap := payload[from : start+off]
+					e.skeleton = append(e.skeleton, gap...)
+					e.blobs = append(e.blobs, blob{len(gap), len(tokens), list})
+					from = start + off + len(tokens)
+				} else {
+					e.syms, e.ops, e.dests = e.syms[:syms], e.ops[:ops], e.dests[:dests]
+				}
+			})
+		}
+	}
+	e.skeleton = append(e.skeleton, payload[from:]...)
+	return e.finish(dst)
+}
+
+func (e *Encoder) begin() {
+	e.blobs, e.skeleton, e.syms, e.ops, e.dests = e.blobs[:0], e.skeleton[:0], e.syms[:0], e.ops[:0], e.dests[:0]
+	for _, k := range e.keys {
+		e.forget(k)
+	}
+	e.keys, e.counts = e.keys[:0], e.counts[:0]
+	for _, k := range e.common {
+		e.enter(uint64(k>>keyShift), k&keyList != 0)
+	}
+}
+
+// finish writes the frame and notes which symbols were frequent.
+func (e *Encoder) finish(dst []byte) []byte {
+	u := binary.AppendUvarint
+	dst = u(dst, uint64(len(e.skeleton)))
+	dst = u(dst, uint64(len(e.blobs)))
+	for _, b := range e.blobs {
+		list := uint64(0)
+		if b.list {
+			list = 1
+		}
+		dst = u(u(dst, uint64(b.gap)), uint64(b.size)<<1|list)
+	}
+	dst = u(dst, uint64(len(e.keys)))
+	prev := uint32(0)
+	for _, k := range e.keys {
+		dst = binary.AppendVarint(dst, int64(k)-int64(prev))
+		prev = k
+	}
+	dst = u(u(u(dst, uint64(len(e.syms))), uint64(len(e.ops))), uint64(len(e.dests)))
+	dst = append(dst, e.skeleton...)
+	dst = append(dst, e.syms...)
+	dst = append(dst, e.ops...)
+	dst = append(dst, e.dests...)
+	e.rank()
+	return dst
+}

@@ -1,0 +1,217 @@
+package columns
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// learn notes which types' tokens are followed by a length.
+func (e *Encoder) learn(types []trace.Type) {
+	for _, t := range types {
+		if t.ID >= maxKey>>(keyShift+formBits) {
+			continue
+		}
+		for uint64(len(e.lengths)) <= t.ID {
+			e.lengths = append(e.lengths, false)
+		}
+		e.lengths[t.ID] = t.Flags&(trace.TypeArray|trace.TypeVariable) != 0
+	}
+}
+
+// follows says what follows a token of that type.
+func (e *Encoder) follows(id uint64) entry {
+	if id < uint64(len(e.lengths)) && e.lengths[id] {
+		return entryOperand
+	}
+	return 0
+}
+
+// entry is what is known of a token: its code in this frame + 1, and what follows it.
+type entry uint32
+
+const (
+	entryCode    entry = 1<<16 - 1
+	entryOperand entry = 1 << (16 + iota)
+	entryDest
+	entryEnd
+	entrySkip
+)
+
+// table is the entries by token, one table for walks and one for lists.
+type table []entry
+
+// enter gives the entry of a token that has none yet in this frame; 0 if there is no code left for it.
+func (e *Encoder) enter(tok uint64, list bool) entry {
+	form := tok & (1<<formBits - 1)
+	if !list && form == formSkip { // its words are an operand, and stay in the token
+		tok = formSkip
+	} else if tok >= maxKey>>keyShift {
+		return 0
+	}
+	var do entry
+	switch {
+	case list && tok == listEnd, !list && form == formEnd:
+		do = entryEnd
+	case list && tok == listSkip:
+		do = entryOperand
+	case list:
+		do = e.follows(tok - 1)
+	case form == formSkip:
+		do = entryOperand | entrySkip
+	default:
+		if do = e.follows(tok >> formBits); form == formExplicit {
+			do |= entryDest
+		}
+	}
+	key := tok << keyShift
+	t := &e.walk
+	if list {
+		key |= keyList
+		t = &e.list
+	}
+	if do&entryOperand != 0 {
+		key |= keyLength
+	}
+	if tok < uint64(len(*t)) && (*t)[tok] != 0 { // a skip of other words
+		return (*t)[tok]
+	}
+	if len(e.keys) == maxCodes {
+		return 0
+	}
+	if n := uint64(len(*t)); tok >= n {
+		*t = append(*t, make(table, tok+1+n/2-n)...)
+	}
+	e.keys = append(e.keys, uint32(key))
+	e.counts = append(e.counts, 0)
+	(*t)[tok] = entry(len(e.keys)) | do
+	return (*t)[tok]
+}
+
+// forget clears the entry of a key.
+func (e *Encoder) forget(key uint32) {
+	if key&keyList != 0 {
+		e.list[key>>keyShift] = 0
+	} else {
+		e.walk[key>>keyShift] = 0
+	}
+}
+
+// tokens appends a blob's tokens to the columns. It is false, and the columns hold rubbish behind where they ended, for what is not a sequence
+// of tokens in its shortest form, ended as it should be.
+func (e *Encoder) tokens(b []byte, list bool) bool {
+	heads := 2 // integers at the start of a segment: where it begins and, for walks, its words
+	known := &e.walk
+	if list {
+		heads, known = 1, &e.list
+	}
+	syms, ops, dests := slices.Grow(e.syms, 2*len(b)+2), slices.Grow(e.ops, len(b)), slices.Grow(e.dests, len(b))
+	out := syms[:cap(syms)] // written by index: this loop is what the recorder spends its time on
+	n := len(syms)
+	pos, in := 0, 0
+	for pos < len(b) {
+		if in < heads {
+			w := operand(b[pos:])
+			if w == 0 {
+				return false
+			}
+			dests = append(dests, b[pos:pos+w]...)
+			pos += w
+			in++
+			continue
+		}
+		at := pos
+		tok := uint64(b[pos])
+		pos++
+		if tok >= 0x80 {
+			if pos < len(b) && b[pos]-1 < 0x7f {
+				tok = tok&0x7f | uint64(b[pos])<<7
+				pos++
+			} else {
+				var w int
+				if tok, w = binary.Uvarint(b[at:]); w <= 0 || b[at+w-1] == 0 {
+					return false
+				}
+				pos = at + w
+			}
+		}
+		var x entry
+		if tok < uint64(len(*known)) {
+			x = (*known)[tok]
+		}
+		if x == 0 {
+			if x = e.enter(tok, list); x == 0 {
+				return false
+			}
+		}
+		c := x&entryCode - 1
+		e.counts[c]++
+		if c < short {
+			out[n] = byte(c)
+			n++
+		} else {
+			c -= short
+			out[n], out[n+1] = byte(short+c>>8), byte(c)
+			n += 2
+		}
+		if x&^entryCode == 0 {
+			continue
+		}
+		if x&entrySkip != 0 {
+			ops = append(ops, b[at:pos]...) // the whole token
+		} else if x&entryOperand != 0 {
+			w := operand(b[pos:])
+			if w == 0 {
+				return false
+			}
+			ops = append(ops, b[pos:pos+w]...)
+			pos += w
+		}
+		if x&entryDest != 0 {
+			w := operand(b[pos:])
+			if w == 0 {
+				return false
+			}
+			dests = append(dests, b[pos:pos+w]...)
+			pos += w
+		}
+		if x&entryEnd != 0 {
+			in = 0
+		}
+	}
+	e.syms, e.ops, e.dests = out[:n], ops, dests
+	return in == 0
+}
+
+// operand gives the bytes of the LEB128 at the start of b, 0 if it is none. Its form need not be the shortest: it is copied.
+func operand(b []byte) int {
+	for i := 0; i < len(b) && i < binary.MaxVarintLen64; i++ {
+		if b[i] < 0x80 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the table least.
+func (e *Encoder) rank() {
+	if len(e.syms) < 1<<12 && len(e.common) > 0 {
+		return // too few to tell
+	}
+	order := make([]uint16, 0, len(e.keys))
+	for c, n := range e.counts {
+		if n > 0 {
+			order = append(order, uint16(c))
+		}
+	}
+	slices.SortFunc(order, func(a, b uint16) int {
+		return cmp.Or(cmp.Compare(e.counts[b], e.counts[a]), cmp.Compare(e.keys[a], e.keys[b]))
+	})
+	e.common = e.common[:0]
+	for _, c := range order[:min(len(order), short)] {
+		e.common = append(e.common, e.keys[c])
+	}
+	slices.Sort(e.common)
+}
