@@ -21,6 +21,10 @@ type Config struct {
 	Deviation    float64
 	// Compression is none or full; "": full.
 	Compression string
+	// KeepFree is what shall stay free on the file system of Out, bytes; 0: no care is taken before the disk is full.
+	KeepFree int64
+	// SyncInterval is how much a power loss may take; 0: 1 s.
+	SyncInterval time.Duration
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
 	Emergency string
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
@@ -70,6 +74,12 @@ func (c *Config) fill() error {
 	case "walk", "gc", "off":
 	default:
 		return fmt.Errorf("agent: emergency %q is neither walk, gc nor off", c.Emergency)
+	}
+	if c.KeepFree < 0 || c.SyncInterval < 0 {
+		return errors.New("agent: keep_free or sync_interval is negative")
+	}
+	if c.SyncInterval == 0 {
+		c.SyncInterval = time.Second
 	}
 	if c.MaxRing == 0 {
 		c.MaxRing = defaultMaxRing

@@ -15,7 +15,7 @@ type ringStore struct {
 
 func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 	s, rec, err := ringstore.Open(ringstore.Config{
-		Dir: dir, MaxTraceSize: cfg.MaxTraceSize, Deviation: cfg.Deviation, Compression: cfg.Compression,
+		Dir: dir, MaxTraceSize: cfg.MaxTraceSize, Deviation: cfg.Deviation, Compression: cfg.Compression, KeepFree: cfg.KeepFree,
 	}, ringstore.Identity{
 		Session: who.Session, Name: who.Name, PID: who.PID, NSPID: who.NSPID, StartTicks: who.StartTicks, VM: who.VM, Probe: who.Probe,
 	})
@@ -25,22 +25,35 @@ func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, n := range rec.Notes {
+		cfg.Log.Warn().Str("dir", dir).Str("file", n).Msg("a ring file can not be read whole; it stays until its turn to go")
+	}
 	if rec.Torn > 0 {
 		cfg.Log.Warn().Str("dir", dir).Int64("bytes", rec.Torn).Msg("cut a torn tail off the recording; the shared ring still holds what it was")
 	}
 	return ringStore{s, dir}, nil
 }
 
-func (s ringStore) Append(p []byte, f frameInfo) error {
-	return s.Store.Append(p, ringstore.FrameInfo(f))
+func info(f frameInfo) ringstore.FrameInfo {
+	i := ringstore.FrameInfo{Source: f.Source, FirstGC: f.FirstGC, LastGC: f.LastGC, T0: f.T0, T1: f.T1, Flags: ringstore.FlagMarked}
+	if f.Listing {
+		i.Flags |= ringstore.FlagListing
+	}
+	if f.Defs {
+		i.Flags |= ringstore.FlagDefs
+	}
+	return i
 }
-func (s ringStore) Rotate(p []byte, f frameInfo) error {
-	return s.Store.Rotate(p, ringstore.FrameInfo(f))
-}
+
+func (s ringStore) Append(p []byte, f frameInfo) error { return s.Store.Append(p, info(f)) }
+func (s ringStore) Rotate(p []byte, f frameInfo) error { return s.Store.Rotate(p, info(f)) }
 
 func (s ringStore) Stats() storeStats {
 	st := s.Store.Stats()
-	return storeStats{Bytes: st.Bytes, Active: st.Active, Room: st.Room, Files: st.Files, Rotate: st.Rotate, Guarantee: st.Guarantee}
+	return storeStats{
+		Bytes: st.Bytes, Active: st.Active, Room: st.Room, Target: st.Target, Limit: st.Limit, Files: st.Files, Rotate: st.Rotate, Guarantee: st.Guarantee,
+		Deviation: st.Deviation, Capped: st.Capped, Needed: st.Needed, Evicted: st.Evicted, Cut: st.Cut, Faults: st.Faults, Held: st.HeldBytes,
+	}
 }
 
 func (s ringStore) Newest(take func(trace.Block)) {
@@ -49,7 +62,7 @@ func (s ringStore) Newest(take func(trace.Block)) {
 		return
 	}
 	defer rec.Close()
-	for b, err := range rec.Files[len(rec.Files)-1].Blocks() {
+	for b, err := range rec.Files[len(rec.Files)-1].Definitions() {
 		if err == nil {
 			take(b)
 		}

@@ -56,16 +56,20 @@ type session struct {
 	lastGC   uint64         // number of the newest epoch, 0 while unknown: numbers that are missing were lost
 	ended    bool           // END was seen
 	depth    uint64         // of the last epoch
-	time     uint64         // newest time of the stream
+	dirty    bool           // the store took something that was not synced yet
+	syncedAt time.Time
+	time     uint64 // newest time of the stream
 
 	mu     sync.Mutex // guards status
 	status Status
+
+	told storeStats // belongs to the session's goroutine
 }
 
 // record empties the ring until it ends or ctx is done. The error says why reading stopped; nil after an orderly or sudden end of the JVM.
 func (s *session) record(ctx context.Context) error {
 	for {
-		err := s.ring.Wait(ctx)
+		err := s.wait(ctx)
 		if errors.Is(err, shmring.ErrEnded) || errors.Is(err, shmring.ErrGone) {
 			s.finish(errors.Is(err, shmring.ErrGone))
 			return nil
@@ -82,6 +86,36 @@ func (s *session) record(ctx context.Context) error {
 		if err := s.step(); err != nil {
 			return err
 		}
+	}
+}
+
+// wait waits for data; meanwhile what the store took is synced when its time has come.
+func (s *session) wait(ctx context.Context) error {
+	for {
+		s.syncDue()
+		if !s.dirty {
+			return s.ring.Wait(ctx)
+		}
+		until, cancel := context.WithDeadline(ctx, s.syncedAt.Add(s.cfg.SyncInterval))
+		err := s.ring.Wait(until)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+}
+
+// syncDue bounds what a power loss takes.
+func (s *session) syncDue() {
+	now := time.Now()
+	if !s.dirty || now.Sub(s.syncedAt) < s.cfg.SyncInterval {
+		return
+	}
+	s.dirty, s.syncedAt = false, now
+	if err := s.st.SyncSoon(); err != nil {
+		s.dirty = true
+		s.log.Warn().Err(err).Msg("the disk does not keep what it took: a new file begins")
+		s.set(func(st *Status) { st.StoreError = err.Error() })
 	}
 }
 
@@ -284,7 +318,7 @@ func (s *session) epoch(b trace.Block) error {
 		st.Collections++
 		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
 	})
-	if p.Depth == trace.DepthSamples && s.plan.Wanted() { // nothing is listed at this depth: a file may begin anywhere
+	if (p.Depth == trace.DepthSamples || s.plan.Blind()) && s.plan.Wanted() { // nothing is listed: a file may begin anywhere
 		s.flush()
 		s.begin(nil)
 	}
@@ -308,12 +342,24 @@ func (s *session) sync(b trace.Block) error {
 		s.info.Source = before - uint64(b.Size())
 		s.flush()
 		s.info.Source, s.info.FirstGC, s.info.LastGC = before, y.GC, y.GC
+		s.stamp(y.Time)
 		s.begin(&syncBlock{b, y})
 		return nil
 	}
+	// In a frame of its own: if the ring can not hold it no epoch goes with it.
+	before := s.info.Source
+	s.info.Source = before - uint64(b.Size())
+	s.flush()
+	s.info.Source, s.info.FirstGC, s.info.LastGC, s.info.Listing = before, y.GC, y.GC, true
+	s.stamp(y.Time)
 	s.pushDefs(s.needSync(y))
 	s.push(b)
-	s.plan.Synced()
+	switch {
+	case s.flush():
+		s.plan.Synced()
+	case !s.plan.Blind():
+		s.plan.Refused()
+	}
 	return nil
 }
 
@@ -342,18 +388,27 @@ func (s *session) begin(y *syncBlock) {
 		head = appendDefs(head, s.needSync(y.y))
 		head = trace.AppendBlock(head, y.b)
 	}
+	s.info.Listing, s.info.Defs = y != nil, true
 	err := s.st.Rotate(head, s.info)
 	if err != nil {
-		s.refused(err, 0)
 		s.defs.newFile() // whatever file is open, nothing is known of what it has
+		if y != nil && s.tooLarge(err) {
+			s.begin(nil)
+			return
+		}
+		s.refused(err, 0)
 		if y != nil {
 			s.plan.Failed()
 		}
 		return
 	}
 	first := !s.begun
-	s.begun, s.lost = true, trace.Gap{}
-	s.plan.Began()
+	s.begun, s.dirty, s.lost = true, true, trace.Gap{}
+	if y == nil && s.plan.Blind() {
+		s.plan.Unlisted()
+	} else {
+		s.plan.Began()
+	}
 	s.clearInfo()
 	if !first {
 		s.set(func(st *Status) { st.Rotations++ })
@@ -363,15 +418,32 @@ func (s *session) begin(y *syncBlock) {
 // push appends a block to what the next frame will hold.
 func (s *session) push(b trace.Block) { s.pending = trace.AppendBlock(s.pending, b) }
 
-func (s *session) pushDefs(d trace.Defs) { s.pending = appendDefs(s.pending, d) }
+func (s *session) pushDefs(d trace.Defs) {
+	s.info.Defs = s.info.Defs || !empty(d)
+	s.pending = appendDefs(s.pending, d)
+}
 
-// flush gives the store what is pending. What it refuses is lost and counted; the loss stands in a GAP before what it takes next.
-func (s *session) flush() {
+// tooLarge says whether err means that no sync point fits into the ring, and takes note of it.
+func (s *session) tooLarge(err error) bool {
+	var small tooSmallError
+	if !errors.As(err, &small) {
+		return false
+	}
+	s.log.Warn().Err(err).Int64("needed", small.TooSmall()).Msg("no listing fits: recording goes on without, and a file alone does not open")
+	s.plan.TooLarge()
+	s.set(func(st *Status) { st.StoreError = err.Error() })
+	return true
+}
+
+// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; the loss stands in a GAP before
+// what it takes next.
+func (s *session) flush() bool {
 	if len(s.pending) == 0 {
-		return
+		return true
 	}
 	out := s.pending
 	if s.lost.Reason != 0 { // what was lost may have held definitions
+		s.info.Defs = true
 		out = append(appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.lost)), s.defs.all()), out...)
 	}
 	var err error
@@ -380,11 +452,15 @@ func (s *session) flush() {
 	} else {
 		err = errNoFile
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		s.lost = trace.Gap{}
+		s.dirty = true
+	case s.info.Listing && s.tooLarge(err):
+		s.defs.newFile()
+	default:
 		s.refused(err, s.epochs)
 		s.defs.newFile()
-	} else {
-		s.lost = trace.Gap{}
 	}
 	s.pending = s.pending[:0]
 	if cap(s.pending) > 8*readBatch { // a rare large sync point must not hold its memory for ever
@@ -392,12 +468,13 @@ func (s *session) flush() {
 	}
 	s.epochs = 0
 	s.clearInfo()
+	return err == nil
 }
 
 var errNoFile = errors.New("no file has begun: the probe has not introduced its JVM yet")
 
 func (s *session) clearInfo() {
-	s.info.FirstGC, s.info.LastGC, s.info.T0, s.info.T1 = 0, 0, 0, 0
+	s.info = frameInfo{Source: s.info.Source}
 }
 
 // refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
@@ -489,6 +566,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		phase = EndedPhase
 	}
 	q, em := s.live.quality(), s.last.Stats()
+	s.tell(stats)
 	s.set(func(st *Status) {
 		st.Phase, st.Reason = phase, ""
 		if phase == Refused || phase == GaveUp {
@@ -502,9 +580,29 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.UpNS = uint64(max(time.Since(st.Since), 0))
 		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.defs.dropped
 		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
+		st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = stats.Limit, stats.Deviation, stats.Capped, stats.Needed
+		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults, st.HeldBytes = stats.Evicted, stats.Cut, stats.Faults, stats.Held
 		st.Emergencies, st.EmergenciesUnanswered = em.Sent, em.TimedOut
 		st.Quality = q
 	})
+}
+
+// tell logs what has changed about the store that an operator should know.
+func (s *session) tell(now storeStats) {
+	was := s.told
+	s.told = now
+	switch {
+	case now.Capped && !was.Capped:
+		s.log.Warn().Int64("bytes", now.Bytes).Msg("the disk is full or keep_free is reached: the ring goes on inside the space that it has")
+	case was.Capped && !now.Capped:
+		s.log.Info().Int64("limit", now.Limit).Msg("the disk has room again: the ring may grow")
+	}
+	if now.Deviation > was.Deviation && now.Deviation > s.cfg.Deviation {
+		s.log.Warn().Float64("deviation", now.Deviation).Int64("file", now.Target).Msg("listings are large: ring files grow to four of them, and the window varies more than configured")
+	}
+	if was.Needed > 0 && now.Needed == 0 {
+		s.log.Info().Msg("listings fit again")
+	}
 }
 
 // finish tells how the JVM went. gone: without goodbye.

@@ -74,6 +74,7 @@ func (m *memStore) Newest(f func(trace.Block)) {
 }
 
 func (m *memStore) LastSource() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
+func (m *memStore) SyncSoon() error    { return nil }
 func (m *memStore) Close() error       { m.closed = true; return nil }
 func (m *memStore) Stats() storeStats {
 	m.mu.Lock()

@@ -61,6 +61,17 @@ type Status struct {
 	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store
 	GuaranteeMet          bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
 
+	TraceLimit int64 `json:"trace_limit"` // what the ring may occupy: M(1+d), or what the disk leaves
+	// Deviation is the effective one: more than configured where listings are large.
+	Deviation float64 `json:"deviation,omitempty"`
+	// NeededTraceSize is the max_trace_size that a sync point would need; 0 if the one in force does. Otherwise nothing is listed.
+	NeededTraceSize int64 `json:"needed_trace_size,omitempty"`
+	DiskFull        bool  `json:"disk_full,omitempty"` // or keep_free is reached: the ring does not grow
+	FilesEvicted    int64 `json:"files_evicted"`
+	SyncPointsCut   int64 `json:"sync_points_cut"`
+	StoreFaults     int64 `json:"store_faults"`
+	HeldBytes       int64 `json:"held_bytes"` // by a pull, of files that the ring has given up
+
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"quality,omitempty"`
 }

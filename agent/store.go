@@ -13,6 +13,8 @@ type store interface {
 	// Newest gives the blocks of the newest file, for one who goes on with a recording.
 	Newest(f func(trace.Block))
 	Stats() storeStats
+	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; an error is told by a later call.
+	SyncSoon() error
 	Close() error
 }
 
@@ -31,6 +33,7 @@ type frameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64
 	T0, T1          uint64
+	Listing, Defs   bool // it holds a sync point, definitions
 }
 
 // storeStats is what the scheduler and status need to know of a store, in bytes.
@@ -38,7 +41,22 @@ type storeStats struct {
 	Bytes     int64 // all that occupies blocks
 	Active    int64 // the open file
 	Room      int64 // what may still be written to the open file before M(1+d) is reached, the oldest files kept
+	Target    int64 // T
+	Limit     int64 // M(1+d), or what the disk leaves
 	Files     int
-	Rotate    bool // a file has reached T or the total M: rotation is wanted
-	Guarantee bool // M(1−d) of complete trace is kept
+	Rotate    bool    // a file has reached T or the total M: rotation is wanted
+	Guarantee bool    // M(1−d) of complete trace is kept
+	Deviation float64 // the effective one
+	Capped    bool    // the disk is full, or keep_free is reached
+	Needed    int64   // max_trace_size that a sync point needs, 0 if the one in force does
+	Evicted   int64   // files given up for newer ones
+	Cut       int64   // sync points that did not fit
+	Faults    int64   // failed operations of the file system
+	Held      int64   // of files that were given up while a pull reads them
+}
+
+// tooSmallError says that no sync point fits into the ring: it goes on without.
+type tooSmallError interface {
+	error
+	TooSmall() (needed int64)
 }

@@ -1,13 +1,9 @@
-//go:build unix
-
 package emergency_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,28 +11,15 @@ import (
 
 	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/ringstore/storetest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/syncpoint"
 )
-
-func onDisk(t *rapid.T, dir string) (n int64) {
-	err := filepath.Walk(dir, func(_ string, st os.FileInfo, err error) error {
-		if err == nil {
-			n += st.Sys().(*syscall.Stat_t).Blocks * 512
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // TestRing plays an application, its probe and a recorder on a real store: epochs of all sizes with bursts, times without a natural collection,
 // sync points up to 2T that grow and shrink, every d. The limit holds at every step, M(1−d) stays where the store says that it does, the
 // oldest file goes only for a new one that came to be, there is no second emergency in a phase, and nothing goes on being dropped for ever.
 func TestRing(t *testing.T) {
-	base := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<20).Draw(rt, "M")
 		d := rapid.Float64Range(0.02, 0.5).Draw(rt, "d")
@@ -45,18 +28,21 @@ func TestRing(t *testing.T) {
 		syncMax := rapid.IntRange(1, int(2*float64(m)*d)).Draw(rt, "sync") // 2T
 		quiet := rapid.IntRange(0, 20).Draw(rt, "share of batches without a collection, in 20")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 3))
-		dir, err := os.MkdirTemp(base, "s")
+		fs := storetest.New()
+		now := time.Unix(1e9, 0)
+		s, _, err := ringstore.Open(ringstore.Config{Dir: "/r", MaxTraceSize: m, Deviation: d, Compression: "none", FS: fs, Now: func() time.Time { return now }},
+			ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
 		if err != nil {
 			rt.Fatal(err)
 		}
-		defer os.RemoveAll(dir)
-		s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"}, ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer s.Close()
 		p := syncpoint.New()
 		limit := m + int64(float64(m)*d)
+		broke := ""
+		fs.After = func(op string, n int64) {
+			if n > limit && broke == "" {
+				broke = fmt.Sprintf("%s: %d bytes are occupied, the limit is %d", op, n, limit)
+			}
+		}
 		var (
 			buf                          = make([]byte, max(4*epochMax, syncMax, 99)+1)
 			src, evicted                 uint64
@@ -64,6 +50,7 @@ func TestRing(t *testing.T) {
 			emergencies, dropped, listed int
 			filled                       bool
 			largest                      int
+			overshoot                    int64 // of a file beyond T, while no collection came
 		)
 		ticket := uint64(0)
 		last, err := emergency.New(method, func(shmring.Method) (uint64, error) { ticket++; return ticket, nil })
@@ -71,13 +58,30 @@ func TestRing(t *testing.T) {
 			rt.Fatal(err)
 		}
 		info := func() ringstore.FrameInfo { src++; return ringstore.FrameInfo{Source: src} }
-		rotate := func(n int) {
+		var rotate func(n int, listing bool)
+		rotate = func(n int, listing bool) {
 			before := s.Stats()
-			if err := s.Rotate(buf[:n], info()); err != nil {
+			i := info()
+			if listing {
+				i.Flags = ringstore.FlagListing
+			}
+			if err := s.Rotate(buf[:n], i); err != nil {
+				var small *ringstore.TooSmallError
+				if errors.As(err, &small) {
+					if !listing || small.Needed <= m || 8*int64(n) <= m-16*4096 {
+						rt.Fatalf("a listing of %d bytes, M = %d: %v", n, m, err)
+					}
+					if st := s.Stats(); !st.TooSmall || st.Needed != small.Needed || st.Cut != before.Cut+1 || st.Evicted != before.Evicted {
+						rt.Fatalf("not told: %+v, before %+v", st, before)
+					}
+					p.TooLarge()
+					rotate(100, false)
+					return
+				}
 				if !errors.Is(err, ringstore.ErrNoRoom) {
 					rt.Fatal(err)
 				}
-				if int64(n)+4*4096 < m {
+				if int64(n)+8*4096 < m {
 					rt.Fatalf("a head of %d bytes does not fit into M = %d: %v", n, m, err)
 				}
 				if s.Stats().Evicted != before.Evicted {
@@ -87,8 +91,17 @@ func TestRing(t *testing.T) {
 				return
 			}
 			evicted = uint64(s.Stats().Evicted)
-			p.Began()
+			if !listing && p.Blind() {
+				p.Unlisted()
+			} else {
+				p.Began()
+			}
 			dropped = 0
+			if st := s.Stats(); listing && 4*int64(n) > st.Target {
+				rt.Fatalf("a listing of %d bytes in files of %d: more than a quarter", n, st.Target)
+			} else if st.Deviation < d || st.Deviation > 0.5+1e-9 {
+				rt.Fatalf("effective deviation %v, configured %v", st.Deviation, d)
+			}
 		}
 		answer := func() {
 			asked = false
@@ -96,15 +109,22 @@ func TestRing(t *testing.T) {
 			n := 1 + r.IntN(syncMax)
 			largest = max(largest, n)
 			if p.Rotate() {
-				rotate(n)
+				rotate(n, true)
 				return
 			}
-			if s.Append(buf[:n], info()) != nil {
-				p.Lost()
+			i := info()
+			i.Flags = ringstore.FlagListing
+			switch err := s.Append(buf[:n], i); {
+			case errors.As(err, new(*ringstore.TooSmallError)):
+				p.TooLarge()
+				return
+			case err != nil:
+				p.Refused()
+				return
 			}
 			p.Synced()
 		}
-		rotate(100)
+		rotate(100, false)
 		naturals := 0
 		for range 300 {
 			n := 1 + r.IntN(epochMax)
@@ -112,6 +132,7 @@ func TestRing(t *testing.T) {
 				n *= 4
 			}
 			natural := r.IntN(20) >= quiet
+			now = now.Add(300 * time.Millisecond)
 			if err := s.Append(buf[:n], info()); errors.Is(err, ringstore.ErrNoRoom) {
 				p.Lost()
 				if natural {
@@ -130,6 +151,9 @@ func TestRing(t *testing.T) {
 				if asked {
 					answer()
 				}
+				if p.Blind() && p.Wanted() {
+					rotate(100, false)
+				}
 			}
 			st := s.Stats()
 			if p.Next(syncpoint.Store{Active: st.Active, Rotate: st.Rotate}) {
@@ -141,9 +165,8 @@ func TestRing(t *testing.T) {
 				answer()
 			}
 			st = s.Stats()
-			got := onDisk(rt, dir)
-			if got > limit || st.Bytes > limit {
-				rt.Fatalf("%d bytes on disk, the store counts %d, limit %d", got, st.Bytes, limit)
+			if got := fs.Occupied(); broke != "" || st.Bytes > limit || got > st.Bytes {
+				rt.Fatalf("%s; %d bytes on disk, the store counts %d, limit %d", broke, got, st.Bytes, limit)
 			}
 			if uint64(st.Evicted) != evicted {
 				rt.Fatal("a file was given up, and no new one came to be")
@@ -153,7 +176,8 @@ func TestRing(t *testing.T) {
 				rt.Fatalf("%d natural collections, and still all is dropped: %+v", dropped, st)
 			}
 			filled = filled || st.Bytes >= m
-			if over := int64(5*largest + 4*epochMax*2 + 8*4096); filled && st.Guarantee && float64(over) <= d*float64(m) && st.Bytes < m-int64(d*float64(m)) {
+			overshoot = max(overshoot, st.Active-st.Target)
+			if over := int64(5*largest+4*epochMax*2+8*4096) + overshoot; filled && st.Guarantee && float64(over) <= d*float64(m) && st.Bytes < m-int64(d*float64(m)) {
 				rt.Fatalf("%d bytes are left of %d (d = %v): %+v", st.Bytes, m, d, st)
 			}
 		}

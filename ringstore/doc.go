@@ -5,12 +5,14 @@
 // Invariants:
 //
 //  1. What occupies blocks never exceeds M(1+d), at no instant: each write is checked before it is made, and a frame that would not fit is
-//     refused with ErrNoRoom; the caller drops and counts it.
+//     refused with ErrNoRoom; the caller drops and counts it. Preallocation counts, and so does what a pull holds.
 //  2. A new file begins with a frame whose size is known before the oldest file goes (it provably fits), so the oldest file is never given
 //     up for a sync point that cannot be kept.
-//  3. Sync points take at most a quarter of a file: T grows to four times the last one.
-//  4. Files are created, appended to and unlinked, never rewritten; at opening an unfinished frame at the end of the newest is cut off and told.
+//  3. Sync points take at most a quarter of a file: T grows to four times the last one, up to M/2; beyond that none is taken.
+//  4. Files are created, appended to, cut at their end, linked and unlinked, never rewritten. After an error nothing of the frame is in the
+//     file; what could not be cut off at once is cut off later.
 //  5. Nothing is deleted because it could not be read.
+//  6. The disk may fail and get full at every step: the store stays as it was, counts it, and works again when the disk does.
 //
 // It does not interpret the blocks inside frames.
 package ringstore

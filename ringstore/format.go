@@ -13,15 +13,22 @@ import (
 const (
 	fileMagic     = "HEAPCAMF"
 	frameMagic    = "HCFR"
-	formatVersion = 1
+	formatVersion = 2 // 1: without index
 	headerSize    = 128
 	frameSize     = 64
 
 	codecNone = 0
 	codecZstd = 1
 
-	// FlagHead marks the first frame of a file: definitions and a sync point.
+	// FlagHead marks the first frame of a file: definitions and, with FlagListing, a sync point.
 	FlagHead = 1
+	// FlagIndex marks the frame that closes a file: its payload is the index, no blocks.
+	FlagIndex = 2
+	// FlagListing marks a frame that holds a sync point.
+	FlagListing = 4
+	// FlagDefs marks a frame that holds definitions. FlagMarked says that FlagListing and FlagDefs were set where they apply.
+	FlagDefs   = 8
+	FlagMarked = 16
 
 	// MaxFrame bounds a frame's payload, stored and raw: a shared ring holds no more.
 	MaxFrame = 1 << 30
@@ -66,6 +73,23 @@ func (e *TooNewError) Error() string {
 	return fmt.Sprintf("%s: format version %d is newer than this heapcam reads (%d): use a newer heapcam", e.File, e.Version, formatVersion)
 }
 
+// TooSmallError says that a sync point would take more than a quarter of the trace although T is as large as it can be: the ring would
+// hold less than two files. It is an ErrNoRoom.
+type TooSmallError struct {
+	Head   int64 // bytes of the sync point with its definitions, as stored
+	Max    int64 // max_trace_size in force
+	Needed int64 // max_trace_size that would do
+}
+
+func (e *TooSmallError) Error() string {
+	return fmt.Sprintf("max_trace_size %d is too small for a sync point of %d bytes: %d would do", e.Max, e.Head, e.Needed)
+}
+
+// TooSmall gives the max_trace_size that would do, bytes.
+func (e *TooSmallError) TooSmall() int64 { return e.Needed }
+
+func (e *TooSmallError) Unwrap() error { return ErrNoRoom }
+
 func corrupt(file string, at int64, why string) error { return &DamageError{file, at, why, ErrCorrupt} }
 
 // Identity is whose recording a folder holds. PID is the agent's view, NSPID the JVM's own.
@@ -80,6 +104,7 @@ type Identity struct {
 
 // fileHeader is the head of a ring file; created is Unix ns.
 type fileHeader struct {
+	version        uint32 // set by decoding
 	index, created uint64
 	session        string
 	pid, nspid     uint32
@@ -123,7 +148,7 @@ func decodeHeader(name string, b []byte) (fileHeader, error) {
 			return h, corrupt(name, 32, "session is not hexadecimal")
 		}
 	}
-	return fileHeader{index: le.Uint64(b[16:]), created: le.Uint64(b[24:]), session: string(b[32:64]), pid: le.Uint32(b[64:]),
+	return fileHeader{version: le.Uint32(b[8:]), index: le.Uint64(b[16:]), created: le.Uint64(b[24:]), session: string(b[32:64]), pid: le.Uint32(b[64:]),
 		nspid: le.Uint32(b[68:]), ticks: le.Uint64(b[72:])}, nil
 }
 
@@ -133,6 +158,7 @@ type FrameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64
 	T0, T1          uint64
+	Flags           uint8 // FlagListing, FlagDefs, FlagMarked
 }
 
 // Frame is a frame's header.
@@ -140,14 +166,25 @@ type Frame struct {
 	FrameInfo
 	Offset      int64 // in the file
 	Codec       uint8
-	Flags       uint8
 	Stored, Raw uint32
 	crc         uint32
 }
 
+// end is the offset behind the frame.
+func (f Frame) end() int64 { return f.Offset + frameSize + int64(f.Stored) }
+
+// encodeFrame appends f with its payload to dst.
 func encodeFrame(dst []byte, f Frame, stored []byte) []byte {
-	var b [frameSize]byte
-	copy(b[:], frameMagic)
+	var zero [frameSize]byte
+	at := len(dst)
+	dst = append(append(dst, zero[:]...), stored...)
+	putFrame(dst[at:at+frameSize], f, stored)
+	return dst
+}
+
+// putFrame writes f's header to b, which is zero.
+func putFrame(b []byte, f Frame, stored []byte) {
+	copy(b, frameMagic)
 	b[4], b[5] = f.Codec, f.Flags
 	le := binary.LittleEndian
 	le.PutUint32(b[8:], uint32(len(stored)))
@@ -159,7 +196,6 @@ func encodeFrame(dst []byte, f Frame, stored []byte) []byte {
 	le.PutUint64(b[48:], f.T1)
 	le.PutUint32(b[56:], crc32.Checksum(stored, castagnoli))
 	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
-	return append(append(dst, b[:]...), stored...)
 }
 
 func decodeFrame(name string, at int64, b []byte) (Frame, error) {
@@ -173,8 +209,8 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 	if le.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli) {
 		return Frame{}, corrupt(name, at, "checksum of a frame header")
 	}
-	f := Frame{Offset: at, Codec: b[4], Flags: b[5], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
-	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:])}
+	f := Frame{Offset: at, Codec: b[4], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
+	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:]), b[5]}
 	if f.Stored > MaxFrame || f.Raw > MaxFrame || f.Codec > codecZstd || f.Codec == codecNone && f.Stored != f.Raw {
 		return Frame{}, corrupt(name, at, "lengths or codec of a frame make no sense")
 	}

@@ -2,199 +2,369 @@ package ringstore
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
-const manifestName = "manifest.json"
-
-// Manifest is the last member of a container: what it holds.
-type Manifest struct {
-	Schema  string         `json:"schema"` // heapcam.manifest/1
-	Created time.Time      `json:"created"`
-	Host    string         `json:"host,omitempty"`
-	Name    string         `json:"name"`
-	Session string         `json:"session"`
-	PID     uint32         `json:"pid"`
-	FirstGC uint64         `json:"first_gc"`
-	LastGC  uint64         `json:"last_gc"`
-	Files   []ManifestFile `json:"files"`
-	Dropped []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
-}
-
-// ManifestFile is one member.
-type ManifestFile struct {
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-}
-
-func decodeManifest(b []byte) (*Manifest, error) {
-	var m Manifest
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, err
-	}
-	if m.Schema != "heapcam.manifest/1" {
-		return nil, fmt.Errorf("schema %q is not heapcam.manifest/1", m.Schema)
-	}
-	return &m, nil
-}
-
-// PullOptions bound what is taken, counted back from the newest data; zero values take all. Whole files are taken: at least as much as asked.
+// PullOptions bound what is taken; zero values take all. Whole files are taken: at least as much as asked.
 type PullOptions struct {
+	// LastBytes and LastDuration count back from the newest data.
 	LastBytes    int64
 	LastDuration time.Duration
-	Progress     func(done, total int64)
+	// Since and Until are instants.
+	Since, Until time.Time
+	// Redact leaves host and names of threads out. Files are written anew then.
+	Redact bool
+	// Reason stands in the manifest.
+	Reason string
+	// Progress is told how many bytes of how many are done.
+	Progress func(done, total int64)
+	// Part is what an earlier try has written already (ReadPart, Trim); the rest follows behind it.
+	Part *Part
+	// FS is where dir is; nil: the system's.
+	FS FS
 }
 
-// Pull writes the newest part of the ring folder dir to w as one container (tar). It works while a recorder writes: it reads each file up
-// to its last whole frame and holds one file open at a time; a file that the ring gives up meanwhile is named in the manifest.
+// Pull writes the newest part of the ring folder dir to w as one container (tar). It works while a recorder writes: it links the files that
+// it wants, so that they stay whole, and reads each up to its last whole frame. When the ring needs the space it takes back a file that is
+// not being read yet; that one is named in the manifest. Where links can not be made (a folder that is not ours, another file system) it
+// reads the files in place.
 func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manifest, error) {
-	names, err := ringFiles(dir)
+	if opt.FS == nil {
+		opt.FS = OS
+	}
+	all, err := ringFilesIn(opt.FS, dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
+	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", dir)
 	}
-	m := &Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: filepath.Base(dir)}
-	m.Host, _ = os.Hostname()
-	from := pickFrom(names, opt)
-	var total, done int64
-	for _, n := range names[from:] {
-		if st, err := os.Stat(n); err == nil {
-			total += st.Size()
-		}
+	names := pick(opt.FS, dir, all, opt)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: nothing was recorded in this time: %w", dir, os.ErrNotExist)
 	}
-	t := tar.NewWriter(w)
-	for _, n := range names[from:] {
+	p := &puller{fs: opt.FS, opt: opt, t: tar.NewWriter(w)}
+	p.m = &Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: filepath.Base(dir), Redacted: opt.Redact, Reason: opt.Reason}
+	if !opt.Redact {
+		p.m.Host, _ = os.Hostname()
+	}
+	defer p.end()
+	names = p.resume(names)
+	for _, n := range p.link(dir, names) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := pullFile(t, n, m, func(k int64) {
-			done += k
-			if opt.Progress != nil {
-				opt.Progress(done, total)
-			}
-		}); errors.Is(err, os.ErrNotExist) {
-			m.Dropped = append(m.Dropped, filepath.Base(n))
+		err := p.file(n)
+		if errors.Is(err, errGone) {
+			p.m.Dropped = append(p.m.Dropped, filepath.Base(n))
 		} else if err != nil {
 			return nil, fmt.Errorf("pull %s: %w", n, err)
 		}
 	}
-	b, err := json.MarshalIndent(m, "", "  ")
+	p.missing()
+	b, err := json.MarshalIndent(p.m, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	if err := t.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(b)), ModTime: m.Created}); err != nil {
+	if err := p.t.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(b)), ModTime: p.m.Created}); err != nil {
 		return nil, err
 	}
-	if _, err := t.Write(b); err != nil {
+	if _, err := p.t.Write(b); err != nil {
 		return nil, err
 	}
-	return m, t.Close()
+	return p.m, p.t.Close()
 }
 
-// pickFrom gives the index of the oldest file that is needed.
-func pickFrom(names []string, opt PullOptions) int {
-	if opt.LastBytes <= 0 && opt.LastDuration <= 0 {
-		return 0
+// resume counts in what an earlier try has written, and leaves out what need not be written again.
+func (p *puller) resume(names []Info) []Info {
+	if p.opt.Part == nil || len(p.opt.Part.members) == 0 {
+		return names
 	}
-	var bytes int64
-	var newest uint64
-	for i := len(names) - 1; i > 0; i-- {
-		st, err := os.Stat(names[i])
+	for _, m := range p.opt.Part.members {
+		p.m.take(m.file, m.info)
+		p.m.Files = append(p.m.Files, m.ManifestFile)
+	}
+	last := p.m.Files[len(p.m.Files)-1].Name
+	for len(names) > 0 && names[0].Name <= last {
+		p.size += names[0].Size
+		p.done += names[0].Size
+		names = names[1:]
+	}
+	return names
+}
+
+// errGone says that the ring has given the file up.
+var errGone = errors.New("given up by the ring")
+
+type puller struct {
+	fs   FS
+	opt  PullOptions
+	t    *tar.Writer
+	m    *Manifest
+	done int64
+	size int64
+	dir  string // of the links, "": none could be made
+	lock RingFile
+}
+
+// link makes the pull's own names of the files, and gives them.
+func (p *puller) link(dir string, names []Info) []string {
+	var id [8]byte
+	rand.Read(id[:])
+	pulls := filepath.Join(dir, pullsName)
+	clearPulls(p.fs, pulls)
+	paths := make([]string, 0, len(names))
+	for _, n := range names {
+		p.size += n.Size
+		paths = append(paths, filepath.Join(dir, n.Name))
+	}
+	own := filepath.Join(pulls, hex.EncodeToString(id[:]))
+	if p.fs.Mkdir(own) != nil {
+		return paths
+	}
+	lock, err := p.fs.Create(filepath.Join(own, lockName))
+	if err != nil {
+		p.fs.RemoveDir(own)
+		return paths
+	}
+	p.dir, p.lock = own, lock
+	lock.TryLock(true)
+	for i, n := range paths {
+		link := filepath.Join(own, filepath.Base(n))
+		err := p.fs.Link(n, link)
+		switch {
+		case err == nil || errors.Is(err, os.ErrNotExist): // the latter is told when it is its turn
+			paths[i] = link
+		default: // no links here
+			p.end()
+			return append(paths[:0], namesIn(dir, names)...)
+		}
+	}
+	return paths
+}
+
+func namesIn(dir string, names []Info) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, filepath.Join(dir, n.Name))
+	}
+	return out
+}
+
+// end gives up what the pull holds.
+func (p *puller) end() {
+	if p.dir == "" {
+		return
+	}
+	if links, err := p.fs.ReadDir(p.dir); err == nil {
+		for _, l := range links {
+			p.fs.Remove(filepath.Join(p.dir, l.Name))
+		}
+	}
+	p.lock.Close()
+	p.fs.RemoveDir(p.dir)
+	p.fs.RemoveDir(filepath.Dir(p.dir)) // if it was the last
+	p.dir = ""
+}
+
+func (p *puller) file(path string) error {
+	name := filepath.Base(path)
+	r, err := p.fs.OpenRead(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return errGone
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if p.dir != "" {
+		defer p.fs.Remove(path)
+		if ok, err := r.TryLock(false); err == nil && !ok {
+			return errGone
+		}
+	}
+	st, err := r.Info()
+	if err != nil {
+		return err
+	}
+	if p.dir != "" && st.Links == 0 {
+		return errGone
+	}
+	f, err := newFile(path, r, st.Size)
+	if err != nil { // what can not be read is evidence too
+		p.m.Damaged = append(p.m.Damaged, name)
+		if p.opt.Redact {
+			return nil
+		}
+		return p.copy(name, r, st.Size, FrameInfo{}, nil)
+	}
+	if p.opt.Redact {
+		return p.redact(name, f)
+	}
+	if f.x != nil {
+		w := f.x.info
+		p.m.take(f, w)
+		return p.copy(name, r, st.Size, w, f.x)
+	}
+	x, end := index{}, int64(headerSize)
+	for fr, err := range f.Headers() {
+		if err == nil {
+			x.add(fr)
+			end = fr.end()
+		} else if !errors.Is(err, ErrTorn) {
+			p.m.Damaged = append(p.m.Damaged, name)
+			end = st.Size
+			break
+		}
+	}
+	p.m.take(f, x.info)
+	return p.copy(name, r, end, x.info, nil)
+}
+
+// digest gives the SHA-256 that was kept while a closed file was written.
+func (f *File) digest() ([]byte, bool) {
+	if f.x == nil || f.x.mid == [32]byte{} {
+		return nil, false
+	}
+	whole := f.x.at &^ 63
+	h, ok := digestFrom(f.x.mid, whole)
+	if !ok {
+		return nil, false
+	}
+	if _, err := io.Copy(h, io.NewSectionReader(f.r, whole, f.Size-whole)); err != nil {
+		return nil, false
+	}
+	return h.Sum(nil), true
+}
+
+func (p *puller) at(n int64) {
+	p.done += n
+	if p.opt.Progress != nil {
+		p.opt.Progress(p.done, max(p.size, p.done))
+	}
+}
+
+// copy writes size bytes of r as a member. With x their digest up to the index is known.
+func (p *puller) copy(name string, r io.ReaderAt, size int64, w FrameInfo, x *index) error {
+	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
+		return err
+	}
+	sum, from := hash.Hash(sha256.New()), int64(0)
+	if x != nil && x.mid != [32]byte{} {
+		if h, ok := digestFrom(x.mid, x.at&^63); ok {
+			sum, from = h, x.at&^63
+		}
+	}
+	b := make([]byte, 1<<20)
+	for at := int64(0); at < size; {
+		n, err := r.ReadAt(b[:min(size-at, int64(len(b)))], at)
+		if n == 0 {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if end := at + int64(n); end > from {
+			sum.Write(b[max(from-at, 0):n])
+		}
+		if _, err := p.t.Write(b[:n]); err != nil {
+			return err
+		}
+		at += int64(n)
+		p.at(int64(n))
+	}
+	p.m.Files = append(p.m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil)), w.FirstGC, w.LastGC})
+	return nil
+}
+
+// missing names the files between the first and the last that the ring no longer had.
+func (p *puller) missing() {
+	for i := 1; i < len(p.m.Files); i++ {
+		for n := indexOf(p.m.Files[i-1].Name) + 1; n < indexOf(p.m.Files[i].Name) && len(p.m.Missing) < 1024; n++ {
+			p.m.Missing = append(p.m.Missing, n)
+		}
+	}
+}
+
+func ringFilesIn(fs FS, dir string) ([]Info, error) {
+	es, err := fs.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []Info
+	for _, e := range es {
+		if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// pick gives those of the files in dir that are needed.
+func pick(fs FS, dir string, names []Info, opt PullOptions) []Info {
+	if opt.LastBytes <= 0 && opt.LastDuration <= 0 && opt.Since.IsZero() && opt.Until.IsZero() {
+		return names
+	}
+	ws := make([]FrameInfo, len(names))
+	var wall int64 // Unix ns of the stream's zero; 0: unknown
+	for i := len(names) - 1; i >= 0; i-- {
+		f, err := OpenFileIn(fs, filepath.Join(dir, names[i].Name))
 		if err != nil {
 			continue
 		}
-		bytes += st.Size()
-		oldest := ^uint64(0)
-		if f, err := OpenFile(names[i]); err == nil {
-			for fr, err := range f.Headers() {
-				if err == nil && fr.T1 > 0 {
-					newest, oldest = max(newest, fr.T1), min(oldest, fr.T0)
-				}
-			}
-			f.Close()
+		ws[i] = f.Window().FrameInfo
+		if wall == 0 && (!opt.Since.IsZero() || !opt.Until.IsZero()) {
+			wall = f.wallZero()
 		}
-		enough := opt.LastBytes > 0 && bytes >= opt.LastBytes
-		if opt.LastDuration > 0 && oldest != ^uint64(0) {
-			enough = newest-oldest >= uint64(opt.LastDuration)
+		f.Close()
+	}
+	to := len(names)
+	if !opt.Until.IsZero() {
+		for to > 0 && wall+int64(ws[to-1].T0) > opt.Until.UnixNano() {
+			to--
 		}
-		if enough {
-			return i
+	}
+	from := to
+	var bytes int64
+	var newest uint64
+	for from > 0 {
+		w := ws[from-1]
+		newest = max(newest, w.T1)
+		if !opt.Since.IsZero() && w.T1 > 0 && wall+int64(w.T1) < opt.Since.UnixNano() {
+			break
+		}
+		from--
+		bytes += names[from].Size
+		if opt.LastBytes > 0 && bytes >= opt.LastBytes || opt.LastDuration > 0 && w.T1 > 0 && newest-w.T0 >= uint64(opt.LastDuration) {
+			break
+		}
+	}
+	return names[from:to]
+}
+
+// wallZero gives the Unix time, ns, of the stream's zero, 0 if the file does not say.
+func (f *File) wallZero() int64 {
+	for b, err := range f.Definitions() {
+		if err != nil || b.Kind != trace.KindMeta {
+			continue
+		}
+		if m, err := trace.DecodeMeta(b); err == nil && m.HasJVM {
+			return int64(m.JVM.T0WallMS) * int64(time.Millisecond)
 		}
 	}
 	return 0
-}
-
-func pullFile(t *tar.Writer, path string, m *Manifest, progress func(int64)) error {
-	f, err := OpenFile(path)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return copyRaw(t, path, m, progress) // what cannot be read is evidence too
-	}
-	defer f.Close()
-	end := int64(headerSize)
-	whole := true
-	for fr, err := range f.Headers() {
-		if err != nil {
-			if !errors.Is(err, ErrTorn) {
-				whole = false
-			}
-			continue
-		}
-		end = fr.Offset + frameSize + int64(fr.Stored)
-		if fr.FirstGC > 0 && (m.FirstGC == 0 || fr.FirstGC < m.FirstGC) {
-			m.FirstGC = fr.FirstGC
-		}
-		m.LastGC = max(m.LastGC, fr.LastGC)
-	}
-	if !whole {
-		end = f.Size
-	}
-	m.Session, m.PID = f.Session, f.header.pid
-	return member(t, filepath.Base(path), io.NewSectionReader(f.r, 0, end), end, m, progress)
-}
-
-func copyRaw(t *tar.Writer, path string, m *Manifest, progress func(int64)) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return member(t, filepath.Base(path), bytes.NewReader(b), int64(len(b)), m, progress)
-}
-
-type counting struct {
-	io.Writer
-	f func(int64)
-}
-
-func (c counting) Write(b []byte) (int, error) {
-	n, err := c.Writer.Write(b)
-	c.f(int64(n))
-	return n, err
-}
-
-func member(t *tar.Writer, name string, r io.Reader, size int64, m *Manifest, progress func(int64)) error {
-	if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: m.Created}); err != nil {
-		return err
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(counting{t, progress}, sum), r); err != nil {
-		return err
-	}
-	m.Files = append(m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil))})
-	return nil
 }

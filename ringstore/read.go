@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"iter"
 	"os"
@@ -24,20 +25,24 @@ type File struct {
 	Size    int64
 	r       io.ReaderAt
 	c       io.Closer
+	x       *index // nil: it was not closed, or is older than indexes
 }
 
 // OpenFile opens a single ring file. Errors: *DamageError, *TooNewError, I/O errors.
-func OpenFile(path string) (*File, error) {
-	f, err := os.Open(path)
+func OpenFile(path string) (*File, error) { return OpenFileIn(OS, path) }
+
+// OpenFileIn is OpenFile in any file system.
+func OpenFileIn(fs FS, path string) (*File, error) {
+	f, err := fs.OpenRead(path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
+	st, err := f.Info()
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	out, err := newFile(path, f, st.Size())
+	out, err := newFile(path, f, st.Size)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -55,7 +60,44 @@ func newFile(name string, r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Name: name, header: h, Index: h.index, Session: h.session, Size: size, r: r}, nil
+	return &File{Name: name, header: h, Index: h.index, Session: h.session, Size: size, r: r, x: readIndex(name, r, size)}, nil
+}
+
+// Window is what a file holds: the newest position in the shared ring, collections and times, as FrameInfo.
+type Window struct {
+	FrameInfo
+	Frames int
+	Closed bool // by an index, from which this is known
+}
+
+// Window says what the file holds, from its index or, if it has none, from the headers of its frames.
+func (f *File) Window() Window {
+	if f.x != nil {
+		return Window{f.x.info, len(f.x.frames), true}
+	}
+	x := index{}
+	for fr, err := range f.Headers() {
+		if err == nil {
+			x.add(fr)
+		}
+	}
+	return Window{x.info, len(x.frames), false}
+}
+
+// sound says whether what is stored for fr is what was written.
+func (f *File) sound(fr Frame) bool {
+	sum, at, left := uint32(0), fr.Offset+frameSize, int64(fr.Stored)
+	b := make([]byte, min(left, 1<<20))
+	for left > 0 {
+		n, err := f.r.ReadAt(b[:min(left, int64(len(b)))], at)
+		if n == 0 {
+			_ = err
+			return false
+		}
+		sum = crc32.Update(sum, castagnoli, b[:n])
+		at, left = at+int64(n), left-int64(n)
+	}
+	return sum == fr.crc
 }
 
 // Close closes the file.
@@ -66,7 +108,7 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Headers iterates over the headers of the frames. Damage is yielded as an error (*DamageError) and reading goes on at the next frame header that is sound.
+// Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error (*DamageError) and reading goes on at the next frame header that is sound.
 func (f *File) Headers() iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		at := int64(headerSize)
@@ -81,8 +123,18 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 				err = ErrTorn
 			}
 			if err == nil {
-				if !yield(fr, nil) {
-					return
+				if fr.Flags&FlagIndex == 0 {
+					if !yield(fr, nil) {
+						return
+					}
+				} else if f.x == nil { // the frames are there without it
+					err := corrupt(f.Name, at, "an index inside the file")
+					if fr.end() == f.Size {
+						err = &DamageError{f.Name, at, "the index is not what was written", ErrTorn}
+					}
+					if !yield(Frame{}, err) {
+						return
+					}
 				}
 				at += frameSize + int64(fr.Stored)
 				continue
@@ -130,9 +182,17 @@ func (f *File) resync(at int64) int64 {
 	return -1
 }
 
+// Definitions iterates over the blocks of the frames that hold definitions; of files that do not say which, over all. Errors as Frames.
+func (f *File) Definitions() iter.Seq2[trace.Block, error] {
+	return f.blocks(func(fr Frame) bool { return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead) != 0 })
+}
+
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose payload is damaged is
 // yielded with the error and a nil payload.
-func (f *File) Frames() iter.Seq2[FrameData, error] {
+func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil) }
+
+// frames leaves out the frames that want, unless nil, does not want.
+func (f *File) frames(want func(Frame) bool) iter.Seq2[FrameData, error] {
 	return func(yield func(FrameData, error) bool) {
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
 		if err != nil {
@@ -141,6 +201,9 @@ func (f *File) Frames() iter.Seq2[FrameData, error] {
 		}
 		defer dec.Close()
 		for fr, err := range f.Headers() {
+			if err == nil && want != nil && !want(fr) {
+				continue
+			}
 			d := FrameData{Frame: fr}
 			if err == nil {
 				stored := make([]byte, fr.Stored) // bounded: Headers checked it against the file
@@ -156,9 +219,11 @@ func (f *File) Frames() iter.Seq2[FrameData, error] {
 }
 
 // Blocks iterates over the blocks of all frames. Errors as Frames; a block that cannot be framed is damage too.
-func (f *File) Blocks() iter.Seq2[trace.Block, error] {
+func (f *File) Blocks() iter.Seq2[trace.Block, error] { return f.blocks(nil) }
+
+func (f *File) blocks(want func(Frame) bool) iter.Seq2[trace.Block, error] {
 	return func(yield func(trace.Block, error) bool) {
-		for fr, err := range f.Frames() {
+		for fr, err := range f.frames(want) {
 			if err != nil {
 				if !yield(trace.Block{}, err) {
 					return
@@ -190,6 +255,20 @@ type Recording struct {
 	Manifest *Manifest // of a container, else nil
 	Problems []error   // files that could not be opened
 	c        io.Closer
+}
+
+func ringFiles(dir string) ([]string, error) {
+	es, err := OS.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range es {
+		if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
+			out = append(out, filepath.Join(dir, e.Name))
+		}
+	}
+	return out, nil
 }
 
 // OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it

@@ -1,181 +1,61 @@
 package ringstore
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"hash"
 	"os"
 	"path/filepath"
-	"sort"
-	"strings"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 )
 
-// block is what a file system allocates in; occupied sizes are rounded up to it.
-const block = 4096
-
-// Config is how large a ring may get.
-type Config struct {
-	// Dir is the ring folder, made if missing (mode 0700).
-	Dir string
-	// MaxTraceSize is M, bytes; 0: 1 GiB, at least 256 KiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
-	MaxTraceSize int64
-	Deviation    float64
-	// Compression is "none" or "full"; "": full.
-	Compression string
-
-	fs fsys // tests; nil: the system's
-}
-
-func (c *Config) fill() error {
-	if c.fs == nil {
-		c.fs = osFS{}
-	}
-	if c.MaxTraceSize == 0 {
-		c.MaxTraceSize = 1 << 30
-	}
-	if c.Deviation == 0 {
-		c.Deviation = 0.25
-	}
-	if c.Compression == "" {
-		c.Compression = "full"
-	}
-	switch {
-	case c.Dir == "":
-		return errors.New("ringstore: no folder")
-	case c.MaxTraceSize < 1<<18:
-		return fmt.Errorf("max_trace_size of %d bytes is too small: at least 256 KiB", c.MaxTraceSize)
-	case !(c.Deviation > 0 && c.Deviation <= 0.5):
-		return fmt.Errorf("max_trace_size_deviation of %v is out of range: more than 0, at most 0.5", c.Deviation)
-	case c.Compression != "none" && c.Compression != "full":
-		return fmt.Errorf("compression %q is unknown: none or full", c.Compression)
-	}
-	return nil
-}
-
-// Stats is what a store holds, in bytes.
-type Stats struct {
-	Bytes, Active, Room, Target int64
-	Files                       int
-	Rotate                      bool  // a file has reached T, or the total M, or a frame was refused
-	Guarantee                   bool  // a sync point and the largest frame fit into d·M, so M(1−d) of complete trace is kept
-	TooSmall                    bool  // the last sync point was refused or left no room for another: a larger max_trace_size is needed
-	Evicted                     int64 // files given up for newer ones
-}
-
-// Recovery tells what Open found.
-type Recovery struct {
-	Resumed bool  // the folder held this session's recording
-	Torn    int64 // bytes of an unfinished frame that were cut off the newest file
-	Files   int
-	Notes   []string // what is corrupt or too new, by file; it stays where it is
-}
-
-type fileSize struct {
-	path string
-	size int64 // occupied
-}
+// sickAfter is how many writes in a row may fail in one file until a new one is wanted.
+const sickAfter = 3
 
 // Store is the writing side of one JVM's ring. It is used by one goroutine.
 type Store struct {
-	cfg      Config
-	dir      string
-	id       Identity
-	files    []fileSize // sealed ones, oldest first
-	active   ringFile
-	path     string // of the active file
-	size     int64  // logical size of the active file
-	blocks   int64  // what the system says that it occupies
+	cfg Config
+	fs  FS
+	dir string
+	id  Identity
+
+	files  []sealed // oldest first
+	held   []sealed // given up, but a pull reads them; path is the pull's
+	active RingFile
+	path   string // of the active file
+	size   int64  // logical size of the active file
+	blocks int64  // what the system says that it occupies
+	ahead  int64  // up to where blocks were taken ahead
+	x      index  // of the active file
+	sum    hash.Hash
+	dirty  bool // behind size there may be the rest of a write that failed
+	sick   int  // writes that failed in a row
+
 	index    uint64
 	source   uint64
 	lastRot  int64 // stored bytes of the last head
-	evicted  int64
-	tooSmall bool
+	listing  int64 // stored bytes of the last head that held a sync point
+	tooSmall int64 // max_trace_size that the last sync point needs, 0 if it fits
 	largest  int64 // recent frame, fading
 	refused  int64 // what the last refused frame needed, 0 since a new file has begun: that file shall have room for it
-	enc      *zstd.Encoder
-	buf      []byte
-	now      func() time.Time
-}
 
-func occupied(n int64) int64 { return (n + block - 1) / block * block }
+	capped    bool  // the disk is full, or keep_free is reached
+	cap       int64 // what the ring held then
+	growth    int64 // what keep_free leaves, as last seen; 0: not limited by it
+	surveyed  time.Time
+	fullUntil time.Time
+	noAlloc   bool
 
-// Open opens or makes the ring folder. Errors: ErrOtherRecording when the folder holds another session.
-func Open(cfg Config, id Identity) (*Store, Recovery, error) {
-	var rec Recovery
-	if err := cfg.fill(); err != nil {
-		return nil, rec, err
-	}
-	dir := cfg.Dir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, rec, fmt.Errorf("ring folder: %w", err)
-	}
-	s := &Store{cfg: cfg, dir: dir, id: id, now: time.Now}
-	names, err := ringFiles(dir)
-	if err != nil {
-		return nil, rec, err
-	}
-	for i, p := range names {
-		st, err := os.Stat(p)
-		if err != nil {
-			continue
-		}
-		s.index = max(s.index, indexOf(p))
-		f, err := OpenFile(p)
-		if err != nil {
-			rec.Notes = append(rec.Notes, err.Error())
-			s.files = append(s.files, fileSize{p, occupied(st.Size())})
-			continue
-		}
-		if f.Session != id.Session {
-			f.Close()
-			return nil, rec, fmt.Errorf("%s: session %s, not %s: %w", dir, f.Session, id.Session, ErrOtherRecording)
-		}
-		rec.Resumed = true
-		end, sound := int64(headerSize), true
-		for fr, err := range f.Headers() {
-			if err != nil {
-				sound = sound && errors.Is(err, ErrTorn)
-				if !errors.Is(err, ErrTorn) {
-					rec.Notes = append(rec.Notes, err.Error())
-				}
-				continue
-			}
-			s.source = max(s.source, fr.Source)
-			end = fr.Offset + frameSize + int64(fr.Stored)
-		}
-		f.Close()
-		if i == len(names)-1 && sound {
-			if s.active, err = cfg.fs.Open(p); err == nil {
-				if rec.Torn = st.Size() - end; rec.Torn > 0 {
-					err = s.active.Truncate(end)
-				}
-			}
-			if err == nil {
-				s.size, s.path, s.blocks = end, p, s.active.Blocks()
-				continue
-			}
-			if s.active != nil {
-				s.active.Close()
-			}
-			rec.Torn, s.active = 0, nil
-			rec.Notes = append(rec.Notes, err.Error())
-		}
-		s.files = append(s.files, fileSize{p, occupied(st.Size())})
-	}
-	rec.Files = len(names)
-	if err := s.describe(); err != nil {
-		return nil, rec, err
-	}
-	if cfg.Compression == "full" {
-		if s.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {
-			return nil, rec, err
-		}
-	}
-	return s, rec, nil
+	undescribed bool // recording.json is still to be written
+
+	evicted, cut, faults int64
+
+	syncer syncer
+
+	packer *packer
+	buf    []byte
 }
 
 // describe writes recording.json: whose recording the folder holds, for people and for status.
@@ -185,94 +65,26 @@ func (s *Store) describe() error {
 	if err != nil {
 		return err
 	}
-	p := filepath.Join(s.dir, "recording.json")
-	if _, err := os.Stat(p); err == nil && s.id.Name == "" {
-		return nil
+	return s.fs.WriteFile(filepath.Join(s.dir, recordingName), b)
+}
+
+const recordingName = "recording.json"
+
+// pack makes a frame behind so many free bytes. It is good until the next one is made.
+func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {
+	if cap(s.buf) < free {
+		s.buf = make([]byte, free, 1<<16)
 	}
-	if err := os.WriteFile(p+".new", b, 0o600); err != nil {
-		return fmt.Errorf("ring folder: %w", err)
+	b := s.packer.frame(s.buf[:free], payload, info)
+	s.buf = b
+	if cap(b) > keepBuffer {
+		s.buf = nil
 	}
-	return os.Rename(p+".new", p)
+	return b
 }
 
-func ringFiles(dir string) ([]string, error) {
-	es, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range es {
-		if strings.HasSuffix(e.Name(), ".hcr") && e.Type().IsRegular() {
-			out = append(out, filepath.Join(dir, e.Name()))
-		}
-	}
-	sort.Strings(out)
-	return out, nil
-}
-
-func indexOf(path string) uint64 {
-	var n uint64
-	fmt.Sscanf(filepath.Base(path), "%d.hcr", &n)
-	return n
-}
-
-func (s *Store) total() int64 {
-	n := int64(2 * block) // the folder and recording.json
-	for _, f := range s.files {
-		n += f.size
-	}
-	return n + s.open()
-}
-
-// open is what the active file occupies: the system may take more than its length (preallocation, extent blocks).
-func (s *Store) open() int64 {
-	if s.active == nil {
-		return 0
-	}
-	return max(occupied(s.size), s.blocks)
-}
-
-// grow is what n more bytes in the active file take.
-func (s *Store) grow(n int64) int64 { return max(occupied(s.size+n), s.open()) - s.open() }
-
-// reserve is the room that is kept beside the open file for the next head, so that a new file can begin whatever happens. Large heads have
-// none, since it would leave too little for all else: there the open file itself may have to go for the next one.
-func (s *Store) reserve() int64 {
-	r := occupied(headerSize+s.lastRot+s.lastRot/4) + block
-	if s.lastRot == 0 || r > s.limit()/4 {
-		return 0
-	}
-	return r
-}
-
-// room is how much the active file may still grow.
-func (s *Store) room() int64 {
-	return min(s.limit()-s.total(), s.limit()-2*block-s.open()-s.reserve())
-}
-
-func (s *Store) limit() int64 {
-	return s.cfg.MaxTraceSize + int64(float64(s.cfg.MaxTraceSize)*s.cfg.Deviation)
-}
-
-// target is T, at least four sync points (rule 5), at most half of M.
-func (s *Store) target() int64 {
-	n := int64(math.Ceil(1/s.cfg.Deviation - 1e-9))
-	return min(max(s.cfg.MaxTraceSize/n, 4*s.lastRot), s.cfg.MaxTraceSize/2)
-}
-
-func (s *Store) pack(payload []byte, flags uint8, info FrameInfo) []byte {
-	f := Frame{FrameInfo: info, Flags: flags, Raw: uint32(len(payload))}
-	stored := payload
-	if s.enc != nil {
-		f.Codec = codecZstd
-		stored = s.enc.EncodeAll(payload, nil)
-	}
-	s.buf = encodeFrame(s.buf[:0], f, stored)
-	return s.buf
-}
-
-// Append adds a frame of whole blocks to the open file. After an error nothing of payload is in it.
-// Errors: ErrNoFile, ErrNoRoom, I/O errors.
+// Append adds a frame of whole blocks to the open file. After an error nothing of payload is in it, whatever part the system had taken.
+// Errors: ErrNoFile, ErrNoRoom, *TooSmallError for a sync point as Rotate, I/O errors.
 func (s *Store) Append(payload []byte, info FrameInfo) error {
 	if len(payload) > MaxFrame {
 		return fmt.Errorf("frame of %d bytes: at most %d", len(payload), MaxFrame)
@@ -280,122 +92,327 @@ func (s *Store) Append(payload []byte, info FrameInfo) error {
 	if s.active == nil {
 		return ErrNoFile
 	}
-	b := s.pack(payload, 0, info)
+	if err := s.mend(); err != nil {
+		return err
+	}
+	s.survey()
+	info.Flags &^= FlagHead | FlagIndex
+	b := s.pack(0, payload, info)
 	s.largest = max(s.largest-s.largest/64, int64(len(b)))
+	if n := needed(int64(len(b))); info.Flags&FlagListing != 0 && n > s.size0() {
+		s.tooSmall = n
+		s.cut++
+		return &TooSmallError{Head: int64(len(b)), Max: s.size0(), Needed: n}
+	}
+	if len(s.x.frames) >= maxIndex {
+		s.refused = max(s.refused, 1)
+		return fmt.Errorf("a file of %d frames is full: %w", maxIndex, ErrNoRoom)
+	}
 	if need := s.grow(int64(len(b))); need > s.room() {
 		if n := need + 2*block; n <= s.limit()/2 { // larger ones never fit
 			s.refused = max(s.refused, n)
 		}
 		return fmt.Errorf("%d bytes needed, %d left: %w", need, max(s.room(), 0), ErrNoRoom)
 	}
-	return s.write(b, info)
+	return s.write(b, info, len(payload))
 }
 
-func (s *Store) write(b []byte, info FrameInfo) error {
+func (s *Store) write(b []byte, info FrameInfo, raw int) error {
+	s.allocate(int64(len(b)))
 	n, err := s.active.WriteAt(b, s.size)
-	s.blocks = s.active.Blocks()
+	if err == nil && n < len(b) {
+		err = errShort
+	}
 	if err != nil {
-		// What arrived of it is a torn tail in the middle: cut it, or seal the file if that fails too.
-		if n > 0 && s.active.Truncate(s.size) != nil {
-			s.size += int64(n)
-			s.seal()
+		s.failed(err)
+		s.dirty = true // even n = 0 promises nothing
+		s.sick++
+		if noSpace(err) {
+			s.refused = max(s.refused, occupied(int64(len(b)))+2*block)
 		}
+		s.mend() // if it fails too, it is tried again before the next write, at sealing and at opening
+		s.stat()
 		return fmt.Errorf("write to ring file: %w", err)
 	}
-	s.size += int64(len(b))
+	s.sick = 0
+	s.took(b, s.size)
+	s.stat()
 	s.source = max(s.source, info.Source)
 	return nil
 }
 
-// Rotate begins a new file with head (META, DEFS, SYNC). The oldest files go first, by need: they are given up only because head's size is
-// known and fits. After an error the file before is still the open one, unless head fits only without it: then it is the oldest file, and
-// goes as such. Errors: ErrNoRoom when head is larger than M; I/O errors.
-func (s *Store) Rotate(head []byte, info FrameInfo) error {
+// took counts a whole frame, at the end of the active file, in.
+func (s *Store) took(b []byte, at int64) {
+	f, err := decodeFrame(s.path, at, b)
+	if err == nil { // it was encoded just now
+		s.x.add(f)
+	}
+	if s.sum != nil {
+		s.sum.Write(b)
+	}
+	s.size = at + int64(len(b))
+}
+
+var errShort = errors.New("short write")
+
+func (s *Store) stat() {
+	if i, err := s.active.Info(); err == nil {
+		s.blocks = i.Blocks
+	}
+}
+
+// failed counts a fault of the file system, and heeds what it says.
+func (s *Store) failed(err error) {
+	s.faults++
+	if noSpace(err) {
+		s.full()
+	}
+}
+
+// allocate takes blocks ahead, in steps, as far as the limit allows. What it can not get is left to the write.
+func (s *Store) allocate(n int64) {
+	end := s.size + n + indexSize(len(s.x.frames)+1)
+	if s.noAlloc || s.capped || end <= s.ahead {
+		return
+	}
+	step := min(max(s.target()/16, allocMin), allocMax) / block * block
+	to := occupied(end + step)
+	if to-s.open() > s.room()/2 { // near the limit frames take what they need
+		return
+	}
+	err := s.active.Allocate(s.size, to-s.size)
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		s.noAlloc = true
+	case err != nil:
+		s.failed(err)
+	default:
+		s.ahead = to
+	}
+}
+
+// mend cuts off what a failed write may have left.
+func (s *Store) mend() error {
+	if !s.dirty {
+		return nil
+	}
+	if err := s.active.Truncate(s.size); err != nil {
+		s.failed(err)
+		return fmt.Errorf("cut off a failed write: %w", err)
+	}
+	s.dirty, s.ahead = false, 0
+	return nil
+}
+
+// Rotate begins a new file with head (META, DEFS and, if info says so, SYNC). The oldest files go first, by need: they are given up only
+// because head's size is known and fits. After an error the file before is still the open one, unless head fits only without it: then it is
+// the oldest file, and goes as such. Errors: *TooSmallError when head holds a sync point and two files of four such do not fit; ErrNoRoom
+// when it is larger than M; I/O errors.
+func (s *Store) Rotate(head []byte, info FrameInfo) (err error) {
 	if len(head) > MaxFrame {
 		return fmt.Errorf("frame of %d bytes: at most %d", len(head), MaxFrame)
 	}
-	b := s.pack(head, FlagHead, info)
-	need := occupied(headerSize + int64(len(b)))
-	m := s.cfg.MaxTraceSize
-	if need+2*block > m {
-		s.tooSmall = true
-		return fmt.Errorf("a sync point of %d bytes does not fit into max_trace_size %d; %d would do: %w", len(b), m, 8*int64(len(b)), ErrNoRoom)
+	s.survey()
+	info.Flags = info.Flags&^FlagIndex | FlagHead
+	listing := info.Flags&FlagListing != 0
+	if listing {
+		defer func() {
+			if err != nil {
+				s.cut++
+			}
+		}()
 	}
-	last := s.lastRot
-	s.lastRot = int64(len(b))
-	s.tooSmall = 8*need > s.limit()
+	all := s.pack(headerSize, head, info) // the file header comes when the file does
+	b := all[headerSize:]
+	need := occupied(headerSize + int64(len(b)) + indexSize(1))
+	m := s.size0()
+	if n := needed(int64(len(b))); listing && n > m {
+		s.tooSmall = n
+		return &TooSmallError{Head: int64(len(b)), Max: m, Needed: n}
+	}
+	if need+overhead > m {
+		return fmt.Errorf("a head of %d bytes does not fit into max_trace_size %d: %w", len(b), m, ErrNoRoom)
+	}
+	last, lastListing := s.lastRot, s.listing
+	s.lastRot, s.listing = int64(len(b)), 0
+	if listing {
+		s.listing, s.tooSmall = int64(len(b)), 0
+	}
+	defer func() {
+		if err != nil && s.active != nil {
+			s.lastRot, s.listing = last, lastListing
+		}
+	}()
+	trimmed := s.trim()
 	// The new file shall have room to reach T before the total reaches M. When sync points are large T is more than d·M, and less than
 	// M(1−d) stays (rule 5: otherwise the ring would hold little but listings).
 	target := s.target()
 	low := m - max(int64(float64(m)*s.cfg.Deviation), target)
 	for len(s.files) > 0 {
 		t := s.total()
-		if t+need+s.refused <= s.limit() && (t+max(need, target) <= m || t-s.files[0].size < low) {
+		if t+need+s.refused <= s.limit() && (t+max(need, target) <= m || t-overhead-s.files[0].size < low) {
 			break
 		}
 		if err := s.evict(); err != nil {
-			s.lastRot = last
 			return err
 		}
 	}
 	if s.active != nil && s.total()+need > s.limit() {
+		if trimmed != nil { // it is blocks without content that are in the way
+			return fmt.Errorf("give back what was taken ahead: %w", trimmed)
+		}
 		s.seal()
 		if err := s.evict(); err != nil {
 			return err
 		}
 	}
-	if err := s.begin(b, info); err != nil {
-		if s.active != nil {
-			s.lastRot = last
-		}
+	if s.total()+need > s.limit() { // a pull holds what was given up
+		return fmt.Errorf("%d bytes needed beside %d that a pull holds: %w", need, s.heldSize(), ErrNoRoom)
+	}
+	return s.begin(all, info)
+}
+
+// trim gives back what was taken ahead.
+func (s *Store) trim() error {
+	if s.active == nil || s.ahead == 0 || s.dirty {
+		return nil
+	}
+	if err := s.active.Truncate(s.size); err != nil {
+		s.failed(err)
 		return err
 	}
+	s.ahead = 0
+	s.stat()
 	return nil
 }
 
 // evict gives up the oldest sealed file.
 func (s *Store) evict() error {
-	if err := s.cfg.fs.Remove(s.files[0].path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	f := s.files[0]
+	if err := s.fs.Remove(f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.failed(err)
 		return fmt.Errorf("give up the oldest ring file: %w", err)
 	}
 	s.files = s.files[1:]
 	s.evicted++
+	s.takeFromPulls(f)
 	return nil
 }
 
-func (s *Store) begin(b []byte, info FrameInfo) error {
-	path := filepath.Join(s.dir, fmt.Sprintf("%08d.hcr", s.index+1))
-	f, err := s.cfg.fs.Create(path)
+// begin makes a file of all: room for its header, and the first frame.
+func (s *Store) begin(all []byte, info FrameInfo) error {
+	path := filepath.Join(s.dir, fmt.Sprintf("%08d%s", s.index+1, fileSuffix))
+	f, err := s.fs.Create(path)
 	if err != nil {
-		return fmt.Errorf("new ring file: %w", err)
-	}
-	s.index++ // a name is used once, even if its file could neither be written nor removed
-	h := fileHeader{index: s.index, created: uint64(s.now().UnixNano()), session: s.id.Session, pid: uint32(s.id.PID), nspid: s.id.NSPID, ticks: s.id.StartTicks}
-	all := append(h.encode(), b...)
-	if _, err := f.WriteAt(all, 0); err != nil {
-		f.Close()
-		if s.cfg.fs.Remove(path) != nil {
-			s.keep(path, max(occupied(int64(len(all))), 0))
+		s.failed(err)
+		if errors.Is(err, os.ErrExist) {
+			s.index++
 		}
 		return fmt.Errorf("new ring file: %w", err)
 	}
+	s.index++ // a name is used once, even if its file could neither be written nor removed
+	h := fileHeader{index: s.index, created: uint64(s.cfg.Now().UnixNano()), session: s.id.Session, pid: uint32(s.id.PID), nspid: s.id.NSPID, ticks: s.id.StartTicks}
+	copy(all, h.encode())
+	n, err := f.WriteAt(all, 0)
+	if err == nil && n < len(all) {
+		err = errShort
+	}
+	if err != nil {
+		s.failed(err)
+		// A file of which nothing is left is no evidence of anything.
+		if s.fs.Remove(path) != nil {
+			cut := int64(headerSize)
+			if f.Truncate(headerSize) == nil {
+				cut = 0
+			}
+			s.keep(sealed{path, occupied(int64(len(all))), cut})
+		}
+		f.Close()
+		return fmt.Errorf("new ring file: %w", err)
+	}
+	frames := s.x.frames
 	s.seal()
-	s.active, s.path, s.size, s.blocks = f, path, int64(len(all)), f.Blocks()
+	s.active, s.path = f, path
+	s.x = index{frames: frames[:0]}
+	s.sum = sha256.New()
+	s.dirty, s.sick, s.ahead = false, 0, 0
+	s.sum.Write(all[:headerSize])
+	s.took(all[headerSize:], headerSize)
+	s.stat()
 	s.source = max(s.source, info.Source)
 	s.refused = 0
+	if err := s.fs.SyncDir(s.dir); err != nil {
+		s.failed(err)
+		s.syncer.later("")
+	}
 	return nil
 }
 
-// keep counts a file that could not be removed; it goes when it is the oldest.
-func (s *Store) keep(path string, size int64) { s.files = append(s.files, fileSize{path, size}) }
+// keep counts a sealed file.
+func (s *Store) keep(f sealed) { s.files = append(s.files, f) }
 
+// seal closes the active file with its index. If that can not be written the file stays without; what is torn is cut off later.
 func (s *Store) seal() {
 	if s.active == nil {
 		return
 	}
-	s.active.Close()
-	s.keep(s.path, s.open())
-	s.active, s.path, s.size, s.blocks = nil, "", 0, 0
+	f, out := s.active, sealed{path: s.path}
+	size := s.size
+	if s.mend() == nil {
+		var mid [32]byte
+		if s.sum != nil {
+			mid, _ = midState(s.sum)
+		}
+		b := s.x.encode(s.size, mid)
+		n, err := f.WriteAt(b, s.size)
+		if err == nil && n == len(b) {
+			size += int64(len(b))
+			s.dirty = false
+		} else {
+			s.failed(errors.Join(err, errShort))
+			s.dirty = true
+		}
+		if s.dirty || s.ahead > 0 {
+			if err := f.Truncate(size); err != nil {
+				s.failed(err)
+			} else {
+				s.dirty = false
+			}
+		}
+	}
+	if s.dirty {
+		out.cut = size
+	}
+	s.stat()
+	out.size = max(occupied(size), s.blocks)
+	s.keep(out)
+	s.active, s.path, s.size, s.blocks, s.ahead, s.dirty, s.sick = nil, "", 0, 0, 0, false, 0
+	s.x, s.sum = index{}, nil
+	s.syncer.finish(s.fs, f, out.path)
+}
+
+// heal does again what has failed: it cuts off what failed writes left in sealed files, and writes recording.json.
+func (s *Store) heal() {
+	if s.undescribed {
+		if err := s.describe(); err != nil {
+			s.failed(err)
+		} else {
+			s.undescribed = false
+		}
+	}
+	for i := range s.files {
+		if s.files[i].cut == 0 {
+			continue
+		}
+		f, err := s.fs.Open(s.files[i].path)
+		if err != nil {
+			continue
+		}
+		if f.Truncate(s.files[i].cut) == nil {
+			s.files[i].size, s.files[i].cut = occupied(s.files[i].cut), 0
+		}
+		f.Close()
+	}
 }
 
 // LastSource is the position in the shared ring up to which the recording holds everything; 0 for a new one.
@@ -403,39 +420,3 @@ func (s *Store) LastSource() uint64 { return s.source }
 
 // Dir is the ring folder.
 func (s *Store) Dir() string { return s.dir }
-
-// Stats says how the ring stands.
-func (s *Store) Stats() Stats {
-	t := s.total()
-	st := Stats{Bytes: t, Active: s.size, Room: s.room(), Target: s.target(), Files: len(s.files), Evicted: s.evicted, TooSmall: s.tooSmall}
-	if s.active != nil {
-		st.Files++
-	}
-	m := s.cfg.MaxTraceSize
-	spare := int64(float64(m) * s.cfg.Deviation)
-	// A file holds at least as much else as its listing, as long as the next one fits beside it: otherwise each collection would be listed.
-	next := s.lastRot + s.lastRot/4
-	enough := s.size >= min(2*s.lastRot, max(s.limit()-2*block-next-spare/4, next))
-	// At M a file that is little but its listing goes on while half of what was to spare is left.
-	st.Rotate = s.refused > 0 || s.size >= st.Target && enough || t >= m && (enough || st.Room < spare/2)
-	st.Guarantee = st.Target <= spare && next+s.largest+2*block <= spare
-	return st
-}
-
-// Sync makes everything accepted survive a power loss.
-func (s *Store) Sync() error {
-	if s.active == nil {
-		return nil
-	}
-	return s.active.Sync()
-}
-
-// Close syncs and closes; the recording stays.
-func (s *Store) Close() error {
-	err := s.Sync()
-	s.seal()
-	if s.enc != nil {
-		s.enc.Close()
-	}
-	return err
-}

@@ -9,7 +9,8 @@
 //  2. A wish that is not answered within RetryAfter natural collections is made again.
 //  3. When a file could not begin, the next try waits twice as many collections as the one before: a listing that cannot be kept costs the
 //     application pauses for nothing.
-//  4. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
+//  4. While no sync point fits into the ring at all, files begin without, and one is tried again ever more seldom, as in 3.
+//  5. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
 //
 // What it does not do: it knows no files and no ring; the caller makes its wishes come true.
 package syncpoint
@@ -36,6 +37,7 @@ type Plan struct {
 	active   int64 // size of the open file at the last look
 	fails    uint  // files that could not begin, in a row
 	skip     bool  // what it has grown by holds a sync point
+	blind    int   // natural collections until a sync point is tried again, after one that can not fit
 }
 
 // New makes a plan.
@@ -51,13 +53,16 @@ func (p *Plan) Wanted() bool { return p.want }
 func (p *Plan) Rotate() bool { return p.want }
 
 // Natural says that an epoch of a natural collection has come.
-func (p *Plan) Natural() { p.since++ }
+func (p *Plan) Natural() {
+	p.since++
+	p.blind = max(p.blind-1, 0)
+}
 
 // Synced says that a sync point stands in place.
 func (p *Plan) Synced() {
 	p.need, p.skip = false, true
-	if !p.want && p.fails == 0 {
-		p.asked = false
+	if !p.want {
+		p.asked, p.fails = false, 0
 	}
 }
 
@@ -71,6 +76,25 @@ func (p *Plan) Began() {
 func (p *Plan) Failed() {
 	p.fails = min(p.fails+1, maxBackoff)
 	p.want, p.asked, p.since = true, true, 0
+}
+
+// Refused says that a sync point that was to stand in place was not taken: the next look may ask for another.
+func (p *Plan) Refused() { p.need, p.asked = true, false }
+
+// TooLarge says that a sync point came that the ring can not hold, whatever goes: none is asked for now.
+func (p *Plan) TooLarge() {
+	p.blind = RetryAfter << p.fails
+	p.fails = min(p.fails+1, maxBackoff)
+	p.asked = false
+}
+
+// Blind says that files begin without a sync point, after any natural collection.
+func (p *Plan) Blind() bool { return p.blind > 0 }
+
+// Unlisted says that a file has begun without a sync point because none fits.
+func (p *Plan) Unlisted() {
+	p.skip = true
+	p.want, p.asked, p.since = false, false, 0
 }
 
 // Lost says that epochs were lost: a reader has to start anew behind the gap.
@@ -87,7 +111,7 @@ func (p *Plan) Next(st Store) bool {
 	}
 	p.active, p.skip = st.Active, false
 	p.want = p.want || st.Rotate
-	if !p.want && !p.need {
+	if !p.want && !p.need || p.blind > 0 {
 		return false
 	}
 	if !p.asked || p.since >= RetryAfter<<p.fails {

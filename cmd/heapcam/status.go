@@ -86,7 +86,13 @@ func (o *statusOptions) run(ctx context.Context) error {
 		if s.StoreError != "" {
 			fmt.Fprintf(w, "  the disk refused: %s\t\n", s.StoreError)
 		}
-		if !s.GuaranteeMet && !s.Phase.Over() {
+		if s.NeededTraceSize > 0 {
+			fmt.Fprintf(w, "  no listing fits into the ring: nothing is listed; --max-trace-size %s would do\t\n", humanBytes(s.NeededTraceSize))
+		}
+		if s.DiskFull {
+			fmt.Fprintf(w, "  the disk is full: the ring goes on inside %s\t\n", humanBytes(s.TraceLimit))
+		}
+		if !s.GuaranteeMet && s.NeededTraceSize == 0 && !s.DiskFull && !s.Phase.Over() {
 			fmt.Fprint(w, "  the ring is too small for this heap: see --max-trace-size\t\n")
 		}
 	}

@@ -1,0 +1,62 @@
+package ringstore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// block is what a file system allocates in; occupied sizes are rounded up to it.
+const block = 4096
+
+// overhead is what a ring folder takes beside its ring files: the folder, recording.json, the folder of pulls and those of two pulls.
+const overhead = 5 * block
+
+// Config is how large a ring may get.
+type Config struct {
+	// Dir is the ring folder, made if missing (mode 0700).
+	Dir string
+	// MaxTraceSize is M, bytes; 0: 1 GiB, at least 256 KiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
+	MaxTraceSize int64
+	Deviation    float64
+	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it holds. 0: no care is
+	// taken before the disk is full.
+	KeepFree int64
+	// Compression is "none" or "full"; "": full.
+	Compression string
+	// FS is where the files are; nil: the system's. With any other one nothing is done in the background.
+	FS FS
+	// Now is the clock; nil: the system's.
+	Now func() time.Time
+}
+
+func (c *Config) fill() error {
+	if c.FS == nil {
+		c.FS = OS
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.MaxTraceSize == 0 {
+		c.MaxTraceSize = 1 << 30
+	}
+	if c.Deviation == 0 {
+		c.Deviation = 0.25
+	}
+	if c.Compression == "" {
+		c.Compression = "full"
+	}
+	switch {
+	case c.Dir == "":
+		return errors.New("ringstore: no folder")
+	case c.MaxTraceSize < 1<<18:
+		return fmt.Errorf("max_trace_size of %d bytes is too small: at least 256 KiB", c.MaxTraceSize)
+	case !(c.Deviation > 0 && c.Deviation <= 0.5):
+		return fmt.Errorf("max_trace_size_deviation of %v is out of range: more than 0, at most 0.5", c.Deviation)
+	case c.KeepFree < 0:
+		return fmt.Errorf("keep_free of %d bytes is negative", c.KeepFree)
+	case c.Compression != "none" && c.Compression != "full":
+		return fmt.Errorf("compression %q is unknown: none or full", c.Compression)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package ringstore
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"io"
+)
+
+// Layout of the index, the payload of the frame that closes a file; part of the format, drawn in docs/format/ring-file.md.
+const (
+	indexHead   = 40 // count u32, zero u32, chaining value of SHA-256
+	indexEntry  = 40 // stored u32, codec u8, flags u8, zero u16, first gc, last gc, t0, t1
+	trailerSize = 32
+	trailMagic  = "HCFE"
+
+	// maxIndex bounds the frames of one file, so that its index is a frame like others.
+	maxIndex = (MaxFrame - indexHead - trailerSize) / indexEntry
+)
+
+// indexSize is what a file of n frames takes to be closed.
+func indexSize(n int) int64 { return frameSize + indexHead + int64(n)*indexEntry + trailerSize }
+
+// index is what is known of the frames of a file without reading them.
+type index struct {
+	frames []Frame // raw sizes and checksums are not known
+	info   FrameInfo
+	mid    [32]byte // chaining value of SHA-256 after the whole 64-byte pieces of what comes before the index frame; zero: not kept
+	at     int64    // of the index frame
+}
+
+// add counts a frame in.
+func (x *index) add(f Frame) {
+	x.frames = append(x.frames, f)
+	x.info.Source = max(x.info.Source, f.Source)
+	if f.FirstGC > 0 && (x.info.FirstGC == 0 || f.FirstGC < x.info.FirstGC) {
+		x.info.FirstGC = f.FirstGC
+	}
+	x.info.LastGC = max(x.info.LastGC, f.LastGC)
+	if f.T1 > 0 && (x.info.T1 == 0 || f.T0 < x.info.T0) {
+		x.info.T0 = f.T0
+	}
+	x.info.T1 = max(x.info.T1, f.T1)
+}
+
+// encode gives the index frame that closes a file at offset at.
+func (x *index) encode(at int64, mid [32]byte) []byte {
+	le := binary.LittleEndian
+	p := make([]byte, indexSize(len(x.frames))-frameSize)
+	le.PutUint32(p, uint32(len(x.frames)))
+	copy(p[8:], mid[:])
+	for i, f := range x.frames {
+		e := p[indexHead+i*indexEntry:]
+		le.PutUint32(e, f.Stored)
+		e[4], e[5] = f.Codec, f.Flags
+		le.PutUint64(e[8:], f.FirstGC)
+		le.PutUint64(e[16:], f.LastGC)
+		le.PutUint64(e[24:], f.T0)
+		le.PutUint64(e[32:], f.T1)
+	}
+	t := p[len(p)-trailerSize:]
+	copy(t, trailMagic)
+	le.PutUint64(t[8:], uint64(at))
+	le.PutUint64(t[16:], uint64(at)+frameSize+uint64(len(p)))
+	le.PutUint32(t[28:], crc32.Checksum(t[:28], castagnoli))
+	f := Frame{FrameInfo: x.info, Raw: uint32(len(p))}
+	f.Flags = FlagIndex | FlagMarked
+	return encodeFrame(nil, f, p)
+}
+
+// readIndex gives the index of a closed file; nil if it has none or an unsound one: then its frames are gone through.
+func readIndex(name string, r io.ReaderAt, size int64) *index {
+	if size < headerSize+indexSize(0) {
+		return nil
+	}
+	var t [trailerSize]byte
+	if _, err := r.ReadAt(t[:], size-trailerSize); err != nil && err != io.EOF {
+		return nil
+	}
+	le := binary.LittleEndian
+	at := le.Uint64(t[8:])
+	if string(t[:4]) != trailMagic || le.Uint32(t[28:]) != crc32.Checksum(t[:28], castagnoli) || le.Uint64(t[16:]) != uint64(size) ||
+		at < headerSize || at > uint64(size-indexSize(0)) || size-int64(at) > frameSize+MaxFrame {
+		return nil
+	}
+	b := make([]byte, size-int64(at)) // bounded by the file and by MaxFrame
+	if _, err := r.ReadAt(b, int64(at)); err != nil && err != io.EOF {
+		return nil
+	}
+	f, err := decodeFrame(name, int64(at), b)
+	if err != nil || f.Flags&FlagIndex == 0 || f.Codec != codecNone || f.end() != size || crc32.Checksum(b[frameSize:], castagnoli) != f.crc {
+		return nil
+	}
+	p := b[frameSize:]
+	n := int64(le.Uint32(p))
+	if int64(len(p)) != indexSize(int(n))-frameSize {
+		return nil
+	}
+	x := &index{info: f.FrameInfo, at: int64(at)}
+	x.info.Flags = 0
+	copy(x.mid[:], p[8:indexHead])
+	off := int64(headerSize)
+	x.frames = make([]Frame, n)
+	for i := range x.frames {
+		e := p[indexHead+i*indexEntry:]
+		fr := Frame{Offset: off, Codec: e[4], Stored: le.Uint32(e)}
+		fr.FrameInfo = FrameInfo{0, le.Uint64(e[8:]), le.Uint64(e[16:]), le.Uint64(e[24:]), le.Uint64(e[32:]), e[5]}
+		off = fr.end()
+		x.frames[i] = fr
+	}
+	if off != int64(at) {
+		return nil
+	}
+	return x
+}
+
+// The digest of a file is kept while it is written, as the chaining value of SHA-256, so that a pull need not read a file twice nor hash it
+// again: from there on only the rest of the last 64 bytes and the index are hashed.
+
+// midState takes the chaining value after the last whole 64 bytes out of h; ok says whether the library's form is the known one.
+func midState(h hash.Hash) (mid [32]byte, ok bool) {
+	m, is := h.(encoding.BinaryMarshaler)
+	if !is {
+		return mid, false
+	}
+	b, err := m.MarshalBinary()
+	if err != nil || len(b) != shaState || string(b[:4]) != shaMagic {
+		return mid, false
+	}
+	copy(mid[:], b[4:36])
+	return mid, true
+}
+
+// digestFrom gives a hash that has taken n bytes (a multiple of 64) and stands at mid.
+func digestFrom(mid [32]byte, n int64) (hash.Hash, bool) {
+	b := make([]byte, shaState)
+	copy(b, shaMagic)
+	copy(b[4:], mid[:])
+	binary.BigEndian.PutUint64(b[shaState-8:], uint64(n))
+	h := sha256.New()
+	u, is := h.(encoding.BinaryUnmarshaler)
+	if !is || u.UnmarshalBinary(b) != nil {
+		return nil, false
+	}
+	return h, true
+}
+
+// Form in which crypto/sha256 gives its state: magic, chaining value, 64 bytes of input not yet taken, length.
+const (
+	shaMagic = "sha\x03"
+	shaState = 4 + 32 + 64 + 8
+)

@@ -1,0 +1,69 @@
+package ringstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+const manifestName = "manifest.json"
+
+// Manifest is the last member of a container: what it holds.
+type Manifest struct {
+	Schema   string         `json:"schema"` // heapcam.manifest/1
+	Created  time.Time      `json:"created"`
+	Host     string         `json:"host,omitempty"`
+	Name     string         `json:"name"`
+	Session  string         `json:"session"`
+	PID      uint32         `json:"pid"`
+	FirstGC  uint64         `json:"first_gc"`
+	LastGC   uint64         `json:"last_gc"`
+	FromNS   uint64         `json:"from_ns"` // times of the stream
+	ToNS     uint64         `json:"to_ns"`
+	Files    []ManifestFile `json:"files"`
+	Dropped  []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
+	Missing  []uint64       `json:"missing,omitempty"` // numbers between the first and the last file that are in no file
+	Damaged  []string       `json:"damaged,omitempty"` // files that were copied as they are since they can not be read whole
+	Redacted bool           `json:"redacted,omitempty"`
+	Reason   string         `json:"reason,omitempty"` // of the incident
+}
+
+// Complete says that nothing between the first and the last file is missing or damaged.
+func (m *Manifest) Complete() bool {
+	return len(m.Dropped) == 0 && len(m.Missing) == 0 && len(m.Damaged) == 0
+}
+
+// ManifestFile is one member.
+type ManifestFile struct {
+	Name    string `json:"name"`
+	Bytes   int64  `json:"bytes"`
+	SHA256  string `json:"sha256"`
+	FirstGC uint64 `json:"first_gc,omitempty"`
+	LastGC  uint64 `json:"last_gc,omitempty"`
+}
+
+func decodeManifest(b []byte) (*Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, err
+	}
+	if m.Schema != "heapcam.manifest/1" {
+		return nil, fmt.Errorf("schema %q is not heapcam.manifest/1", m.Schema)
+	}
+	return &m, nil
+}
+
+// take counts a file in.
+func (m *Manifest) take(f *File, w FrameInfo) {
+	if w.FirstGC > 0 && (m.FirstGC == 0 || w.FirstGC < m.FirstGC) {
+		m.FirstGC = w.FirstGC
+	}
+	m.LastGC = max(m.LastGC, w.LastGC)
+	if w.T1 > 0 {
+		if m.ToNS == 0 || w.T0 < m.FromNS {
+			m.FromNS = w.T0
+		}
+		m.ToNS = max(m.ToNS, w.T1)
+	}
+	m.Session, m.PID = f.Session, f.header.pid
+}

@@ -1,0 +1,216 @@
+package ringstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+const fileSuffix = ".hcr"
+
+const (
+	// tailTime and tailBytes bound what of an unfinished file is checked against its checksums when it is opened again: what may not have
+	// reached the disk before a power loss. An fsync a second was asked for; ten stand for slow ones.
+	tailTime  = uint64(10 * time.Second)
+	tailBytes = 64 << 20
+)
+
+// Recovery tells what Open found.
+type Recovery struct {
+	Resumed bool  // the folder held this session's recording
+	Torn    int64 // bytes of an unfinished frame that were cut off the newest file
+	Files   int
+	Notes   []string // what is corrupt or too new, by file; it stays where it is
+}
+
+// Open opens or makes the ring folder. It reads the index of each closed file, the frame headers of one that is not, and the checksums of
+// that one's tail. Errors: ErrOtherRecording when the folder holds another session.
+func Open(cfg Config, id Identity) (*Store, Recovery, error) {
+	var rec Recovery
+	if err := cfg.fill(); err != nil {
+		return nil, rec, err
+	}
+	pack, err := newPacker(cfg.Compression)
+	if err != nil {
+		return nil, rec, err
+	}
+	s := &Store{cfg: cfg, fs: cfg.FS, dir: cfg.Dir, id: id, packer: pack}
+	if err := s.fs.Mkdir(s.dir); err != nil {
+		return nil, rec, fmt.Errorf("ring folder: %w", err)
+	}
+	names, described, err := s.list()
+	if err != nil {
+		return nil, rec, err
+	}
+	s.dropPulls()
+	for i, st := range names {
+		if err := s.recoverFile(st, i == len(names)-1, &rec); err != nil {
+			s.drop()
+			return nil, rec, err
+		}
+	}
+	rec.Files = len(names)
+	s.syncer.later("") // the recorder before may have died before its fsync
+	for _, n := range names {
+		s.syncer.later(filepath.Join(s.dir, n.Name))
+	}
+	if !described || id.Name != "" {
+		s.undescribed = true
+		s.heal()
+	}
+	return s, rec, nil
+}
+
+// drop lets go of the open file as a dying process does.
+func (s *Store) drop() {
+	if s.active != nil {
+		s.active.Close()
+		s.active = nil
+	}
+}
+
+// list gives the ring files, oldest first, and whether recording.json is there.
+func (s *Store) list() (files []Info, described bool, err error) {
+	all, err := s.fs.ReadDir(s.dir)
+	if err != nil {
+		return nil, false, fmt.Errorf("ring folder: %w", err)
+	}
+	for _, i := range all {
+		switch {
+		case i.Dir:
+		case strings.HasSuffix(i.Name, fileSuffix):
+			files = append(files, i)
+		case i.Name == recordingName:
+			described = true
+		}
+	}
+	sort.Slice(files, func(a, b int) bool { return files[a].Name < files[b].Name })
+	return files, described, nil
+}
+
+func indexOf(path string) uint64 {
+	var n uint64
+	fmt.Sscanf(filepath.Base(path), "%d"+fileSuffix, &n)
+	return n
+}
+
+// recoverFile takes a file that is there in. Only the newest goes on being written, if it was not closed and is sound.
+func (s *Store) recoverFile(st Info, newest bool, rec *Recovery) error {
+	path := filepath.Join(s.dir, st.Name)
+	s.index = max(s.index, indexOf(path))
+	out := sealed{path: path, size: st.occupies()}
+	if st.Size < headerSize && s.fs.Remove(path) == nil { // a creation that was cut off: there is nothing in it
+		return nil
+	}
+	f, err := OpenFileIn(s.fs, path)
+	if err != nil {
+		var damage *DamageError
+		var tooNew *TooNewError
+		if !errors.As(err, &damage) && !errors.As(err, &tooNew) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		rec.Notes = append(rec.Notes, err.Error())
+		s.keep(out)
+		return nil
+	}
+	defer f.Close()
+	if f.Session != s.id.Session {
+		return fmt.Errorf("%s: session %s, not %s: %w", s.dir, f.Session, s.id.Session, ErrOtherRecording)
+	}
+	rec.Resumed = true
+	if f.x != nil {
+		s.source = max(s.source, f.x.info.Source)
+		s.keep(out)
+		return nil
+	}
+	x, end, err := f.scan()
+	s.source = max(s.source, x.info.Source)
+	if err != nil {
+		rec.Notes = append(rec.Notes, err.Error())
+		s.keep(out)
+		return nil
+	}
+	if !newest || len(x.frames) == 0 || f.header.version < formatVersion { // without a head it can not go on, an older one can not be closed
+		if newest {
+			rec.Torn = max(st.Size-end, 0)
+		}
+		if st.Size > end {
+			out.cut = end
+		}
+		s.keep(out)
+		s.heal()
+		return nil
+	}
+	a, err := s.fs.Open(path)
+	if err == nil && (st.Size > end || st.Blocks > occupied(st.Size)) { // what was taken ahead goes too
+		err = a.Truncate(end)
+	}
+	if err != nil {
+		if a != nil {
+			a.Close()
+		}
+		rec.Notes = append(rec.Notes, fmt.Errorf("%s: %w", path, err).Error())
+		if st.Size > end {
+			out.cut = end
+		}
+		s.keep(out)
+		return nil
+	}
+	rec.Torn = st.Size - end
+	s.active, s.path, s.size, s.x = a, path, end, *x
+	s.stat()
+	return nil
+}
+
+// scan goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail does not, nor do frames
+// at the end whose payload is not what was written, as after a power loss. The error is damage in the middle, which stays where it is.
+func (f *File) scan() (x *index, end int64, err error) {
+	x, end = &index{}, headerSize
+	for fr, e := range f.Headers() {
+		switch {
+		case e == nil:
+			x.add(fr)
+			end = fr.end()
+		case !errors.Is(e, ErrTorn) && err == nil:
+			err = e
+		}
+	}
+	if err != nil {
+		return x, end, err
+	}
+	from, n := len(x.frames), int64(0)
+	for from > 1 && n < tailBytes {
+		fr := x.frames[from-1]
+		if n += int64(fr.Stored); fr.T1 > 0 && fr.T1+tailTime < x.info.T1 {
+			break
+		}
+		from--
+	}
+	if len(x.frames) > 0 && from == 1 {
+		from = 0
+	}
+	bad, last := -1, -1
+	for i := from; i < len(x.frames); i++ {
+		if f.sound(x.frames[i]) {
+			last = i
+		} else if bad < 0 {
+			bad = i
+		}
+	}
+	switch {
+	case bad < 0:
+	case last > bad:
+		return x, end, corrupt(f.Name, x.frames[bad].Offset, "checksum of a frame")
+	default: // nothing sound follows
+		y := &index{}
+		for _, fr := range x.frames[:bad] {
+			y.add(fr)
+		}
+		end = x.frames[bad].Offset
+		return y, end, nil
+	}
+	return x, end, nil
+}

@@ -1,0 +1,114 @@
+package ringstore
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// redact writes a file anew without the names of its threads, as a closed one. Twice: a member's size stands before it.
+func (p *puller) redact(name string, f *File) error {
+	size, _, err := f.rewrite(io.Discard, redactBlock)
+	if err != nil {
+		return err
+	}
+	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, got, err := f.rewrite(io.MultiWriter(p.t, sum), redactBlock)
+	if err != nil {
+		return err
+	}
+	p.at(f.Size)
+	p.m.take(f, got.info)
+	if got.damaged > 0 {
+		p.m.Damaged = append(p.m.Damaged, name)
+	}
+	p.m.Files = append(p.m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil)), got.info.FirstGC, got.info.LastGC})
+	return nil
+}
+
+// redactBlock gives the block as it may leave, false for one that can not be looked into.
+func redactBlock(b trace.Block) (trace.Block, bool) {
+	if b.Version > trace.FormatVersion {
+		return b, false
+	}
+	switch b.Kind {
+	case trace.KindDefs:
+		d, err := trace.DecodeDefs(b)
+		if err != nil {
+			return b, false
+		}
+		for i := range d.Threads {
+			d.Threads[i].Name = ""
+		}
+		return trace.EncodeDefs(d), true
+	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd:
+		return b, true
+	}
+	return b, false
+}
+
+type rewritten struct {
+	info    FrameInfo
+	frames  int
+	damaged int
+	dropped int // blocks that change refused
+}
+
+// rewrite writes the sound frames of f to w as a closed file, each block as change (nil: none) gives it, and says how large the file is.
+func (f *File) rewrite(w io.Writer, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten, err error) {
+	pack, err := newPacker(Full)
+	if err != nil {
+		return 0, out, err
+	}
+	defer pack.close()
+	put := func(b []byte) error {
+		size += int64(len(b))
+		_, err := w.Write(b)
+		return err
+	}
+	h := f.header
+	if err := put(h.encode()); err != nil {
+		return 0, out, err
+	}
+	var x index
+	var raw, frame []byte
+	for fr, e := range f.Frames() {
+		if e != nil {
+			out.damaged++
+			continue
+		}
+		raw = fr.Payload
+		if change != nil {
+			raw = nil
+			for b, e := range trace.Blocks(fr.Payload) {
+				if e != nil {
+					out.damaged++
+					break
+				}
+				c, ok := change(b)
+				if !ok {
+					out.dropped++
+					continue
+				}
+				raw = trace.AppendBlock(raw, c)
+			}
+		}
+		frame = pack.frame(frame[:0], raw, fr.FrameInfo)
+		d, err := decodeFrame(f.Name, size, frame)
+		if err != nil {
+			return 0, out, err
+		}
+		x.add(d)
+		if err := put(frame); err != nil {
+			return 0, out, err
+		}
+	}
+	out.info, out.frames = x.info, len(x.frames)
+	return size + int64(len(x.encode(size, [32]byte{}))), out, put(x.encode(size, [32]byte{}))
+}

@@ -1,0 +1,95 @@
+package ringstore
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Part is what an interrupted Pull has left: whole members of a container.
+type Part struct {
+	members []partMember
+}
+
+type partMember struct {
+	ManifestFile
+	file *File // header and window; its bytes are the container's
+	info FrameInfo
+	end  int64 // of the member in the container
+}
+
+// ReadPart reads the whole members of a container that was cut off. They are hashed, so a part of many GiB takes its time.
+func ReadPart(f *os.File) (*Part, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p := &position{f: f}
+	t := tar.NewReader(p)
+	out := &Part{}
+	for {
+		h, err := t.Next()
+		if err != nil { // the end, or where it was cut
+			return out, nil
+		}
+		start := p.at
+		padded := (h.Size + 511) &^ 511
+		if !strings.HasSuffix(h.Name, fileSuffix) || h.Size < 0 || start+padded > st.Size() {
+			return out, nil
+		}
+		sum := sha256.New()
+		if _, err := io.Copy(sum, io.NewSectionReader(f, start, h.Size)); err != nil {
+			return nil, err
+		}
+		m := partMember{ManifestFile: ManifestFile{Name: filepath.Base(h.Name), Bytes: h.Size, SHA256: hex.EncodeToString(sum.Sum(nil))}, end: start + padded}
+		if m.file, err = newFile(m.Name, io.NewSectionReader(f, start, h.Size), h.Size); err != nil {
+			return out, nil
+		}
+		m.info = m.file.Window().FrameInfo
+		m.FirstGC, m.LastGC = m.info.FirstGC, m.info.LastGC
+		out.members = append(out.members, m)
+	}
+}
+
+// Trim leaves the members that a new pull of dir would not write otherwise, and gives the length to which the container is to be cut.
+func (p *Part) Trim(dir string, fs FS) int64 {
+	var end int64
+	n := 0
+	for ; n < len(p.members); n++ {
+		m := p.members[n]
+		if f, err := OpenFileIn(fs, filepath.Join(dir, m.Name)); err == nil {
+			sum, ok := f.digest()
+			same := ok && f.Session == m.file.Session && f.Size == m.Bytes && hex.EncodeToString(sum) == m.SHA256
+			f.Close()
+			if !same {
+				break
+			}
+		} else if !os.IsNotExist(err) || !sameSession(fs, dir, m.file.Session) {
+			break
+		}
+		end = m.end
+	}
+	p.members = p.members[:n]
+	return end
+}
+
+// Files is how many members there are.
+func (p *Part) Files() int { return len(p.members) }
+
+func sameSession(fs FS, dir, session string) bool {
+	names, err := ringFilesIn(fs, dir)
+	if err != nil {
+		return false
+	}
+	for _, n := range names {
+		if f, err := OpenFileIn(fs, filepath.Join(dir, n.Name)); err == nil {
+			defer f.Close()
+			return f.Session == session
+		}
+	}
+	return false
+}

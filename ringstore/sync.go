@@ -1,0 +1,144 @@
+package ringstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// syncer brings to the disk what was written: beside the store if that is on the system's disk, at once otherwise.
+type syncer struct {
+	bg      sync.WaitGroup
+	running chan error // of the sync under way, nil: none
+
+	mu   sync.Mutex
+	left []string // closed files that are not known to be on the disk; "": the folder
+}
+
+// later takes note of a file that has yet to be synced.
+func (y *syncer) later(path string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for _, p := range y.left {
+		if p == path {
+			return
+		}
+	}
+	y.left = append(y.left, path)
+}
+
+// finish syncs and closes a file that is no longer written to.
+func (y *syncer) finish(fs FS, f RingFile, path string) {
+	do := func() {
+		err := f.Sync()
+		f.Close()
+		if err != nil {
+			y.later(path)
+		}
+	}
+	if fs != OS {
+		do()
+		return
+	}
+	y.bg.Add(1)
+	go func() {
+		defer y.bg.Done()
+		do()
+	}()
+}
+
+// again syncs what could not be synced when it was its turn.
+func (y *syncer) again(fs FS, dir string) error {
+	y.mu.Lock()
+	paths := y.left
+	y.left = nil
+	y.mu.Unlock()
+	var errs error
+	for _, p := range paths {
+		err := syncPath(fs, dir, p)
+		if err != nil {
+			y.later(p)
+			errs = errors.Join(errs, err)
+		}
+	}
+	return errs
+}
+
+func syncPath(fs FS, dir, p string) error {
+	if p == "" {
+		return fs.SyncDir(dir)
+	}
+	f, err := fs.OpenRead(p)
+	if errors.Is(err, os.ErrNotExist) { // given up meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// Sync makes everything accepted survive a power loss. After an error a new file is wanted: what the system could not write it may forget.
+func (s *Store) Sync() error {
+	s.heal()
+	if s.syncer.running != nil {
+		<-s.syncer.running
+		s.syncer.running = nil
+	}
+	s.syncer.bg.Wait()
+	return s.synced(s.sync(s.active))
+}
+
+func (s *Store) sync(f RingFile) error {
+	err := s.syncer.again(s.fs, s.dir)
+	if f != nil {
+		if e := f.Sync(); !errors.Is(e, os.ErrClosed) { // else it was closed meanwhile, and synced before
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+func (s *Store) synced(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.failed(err)
+	s.sick = sickAfter
+	return fmt.Errorf("sync ring file: %w", err)
+}
+
+// SyncSoon does what Sync does without waiting for the disk; an error is told by a later call. While one is under way no other begins.
+func (s *Store) SyncSoon() (err error) {
+	if s.fs != OS {
+		return s.Sync()
+	}
+	y := &s.syncer
+	if y.running != nil {
+		select {
+		case err = <-y.running:
+			y.running = nil
+		default:
+			return nil
+		}
+	}
+	s.heal()
+	f, done := s.active, make(chan error, 1)
+	y.running = done
+	y.bg.Add(1)
+	go func() {
+		defer y.bg.Done()
+		done <- s.sync(f)
+	}()
+	return s.synced(err)
+}
+
+// Close seals the open file, syncs and closes; the recording stays.
+func (s *Store) Close() error {
+	s.seal()
+	err := s.Sync()
+	s.packer.close()
+	return err
+}
