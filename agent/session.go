@@ -333,11 +333,8 @@ func (s *session) sync(b trace.Block) error {
 	s.stamp(y.Time)
 	s.set(func(st *Status) { st.SyncPoints++ })
 	s.live.sync(y)
-	if !s.has { // reconnected, and the definitions are not here yet: such a listing can stand in the old file only
-		s.push(b)
-		return nil
-	}
-	if s.plan.Rotate() {
+	// A session that has reconnected, and whose definitions are not here yet, can list in the old file only.
+	if s.has && s.plan.Rotate() {
 		before := s.info.Source
 		s.info.Source = before - uint64(b.Size())
 		s.flush()
@@ -352,10 +349,13 @@ func (s *session) sync(b trace.Block) error {
 	s.flush()
 	s.info.Source, s.info.FirstGC, s.info.LastGC, s.info.Listing = before, y.GC, y.GC, true
 	s.stamp(y.Time)
-	s.pushDefs(s.needSync(y))
+	if s.has {
+		s.pushDefs(s.needSync(y))
+	}
 	s.push(b)
-	switch {
-	case s.flush():
+	switch ok := s.flush(); {
+	case !s.has:
+	case ok:
 		s.plan.Synced()
 	case !s.plan.Blind():
 		s.plan.Refused()

@@ -28,7 +28,14 @@ type memStore struct {
 	refuse int  // the next so many writes are refused
 	full   bool // the open file takes nothing more
 	closed bool
+	small  bool // no listing fits
 }
+
+// smallError is what a store says whose ring can not hold a listing.
+type smallError struct{}
+
+func (smallError) Error() string   { return "too small" }
+func (smallError) TooSmall() int64 { return 12345 }
 
 var errRefused = errors.New("no room")
 
@@ -38,6 +45,9 @@ func (m *memStore) Append(p []byte, f frameInfo) error {
 	if m.refuse > 0 {
 		m.refuse--
 		return errRefused
+	}
+	if m.small && f.Listing {
+		return smallError{}
 	}
 	if m.full {
 		return errRefused
@@ -57,6 +67,9 @@ func (m *memStore) Rotate(p []byte, f frameInfo) error {
 	if m.refuse > 0 {
 		m.refuse--
 		return errRefused
+	}
+	if m.small && f.Listing {
+		return smallError{}
 	}
 	m.files, m.full = append(m.files, append([]byte(nil), p...)), false
 	m.source = f.Source
@@ -166,6 +179,55 @@ func (r *rig) play(p *ringtest.Producer, m *tracetest.Model, n int) []*tracetest
 		r.commit(p, ep.Blocks)
 	}
 	return eps
+}
+
+// TestNoListingFits: a ring that is too small for a listing goes on without, loses no epoch, begins files all the same, and says so.
+func TestNoListingFits(t *testing.T) {
+	mem := &memStore{limit: 8 << 10, small: true}
+	r := newRig(t, mem)
+	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := tracetest.New(tracetest.All(1, trace.CollectorSerial, trace.DepthSurvivors))
+	epochs := 0
+	for range 40 {
+		for _, ep := range r.play(p, m, 3) {
+			for _, b := range ep.Blocks {
+				if b.Kind == trace.KindEpoch {
+					epochs++
+				}
+			}
+		}
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	}
+	if err := p.State(shmring.StateGoodbye, ""); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	got := 0
+	for _, f := range mem.files {
+		for b, err := range trace.Blocks(f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b.Kind {
+			case trace.KindEpoch:
+				got++
+			case trace.KindSync:
+				t.Error("a listing was written")
+			case trace.KindGap:
+				if g, err := trace.DecodeGap(b); err != nil || g.Reason == trace.GapStore {
+					t.Error("a gap was written", g, err)
+				}
+			}
+		}
+	}
+	st := r.a.Status()[0]
+	if len(mem.files) < 3 || got != epochs || st.Dropped.StoreEpochs != 0 {
+		t.Errorf("%d files, %d of %d epochs; %+v", len(mem.files), got, epochs, st)
+	}
 }
 
 func TestEveryFileReadsAlone(t *testing.T) {
