@@ -42,6 +42,8 @@ var (
 	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT and does not
 	// listen either. (With -Xrs it does not catch it, but listens from its start.)
 	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism)")
+	// ErrReadOnly says that the JVM can not open its socket.
+	ErrReadOnly = errors.New("the JVM can not take attaching: its /tmp is mounted read-only")
 	// ErrTimeout says that the JVM did not answer in time: it is stopped, or busy.
 	ErrTimeout = errors.New("the JVM did not answer in time")
 	// ErrProtocol says that the answer was none of the protocol.

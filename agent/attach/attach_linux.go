@@ -141,6 +141,10 @@ func checkSocket(tmp int, sock string, t target) error {
 
 // trigger makes the JVM open its socket.
 func trigger(ctx context.Context, t target, tmp int, sock string) error {
+	var sys unix.Statfs_t
+	if err := unix.Fstatfs(tmp, &sys); err == nil && sys.Flags&unix.ST_RDONLY != 0 {
+		return ErrReadOnly // it would be told in vain, and we would wait in vain
+	}
 	if forbidden(t.pid) {
 		return ErrDisabled // the JVM would print a thread dump on SIGQUIT and nothing else
 	}
@@ -289,20 +293,27 @@ func remaining(ctx context.Context) time.Duration {
 }
 
 // as runs f with the JVM's user and group when it lives in a user namespace of its own, where the JVM takes no other peer, not even
-// root. The thread is given up afterwards unless it could be changed back.
+// root.
 func as(t target, f func() error) error {
 	if !t.userns || os.Geteuid() != 0 {
 		return f()
 	}
+	return As(t.uid, t.gid, f)
+}
+
+// As runs f on a thread of its own that has the effective ids uid and gid, as we count: in a user namespace that is not ours even root makes
+// files and is taken as a peer only as its users. f must not wait for other goroutines to do its system calls. Errors: f's, or why the ids
+// could not be had.
+func As(uid, gid int, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		// The raw system calls change this thread alone; package syscall's would change all.
-		if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, ^uintptr(0), uintptr(t.gid), ^uintptr(0)); e != 0 {
+		if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, ^uintptr(0), uintptr(gid), ^uintptr(0)); e != 0 {
 			done <- e
 			return
 		}
-		if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(t.uid), ^uintptr(0)); e != 0 {
+		if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); e != 0 {
 			done <- e
 			return
 		}

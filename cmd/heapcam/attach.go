@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -132,17 +131,11 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	if err != nil {
 		return err
 	}
-	lib := ""
+	var lib string
 	if j.UID == os.Getuid() && !j.Container {
 		lib, err = installProbe()
 	} else {
-		// Into the JVM's own namespace, in a folder that belongs to its user.
-		dir := filepath.Join("/tmp", "heapcam-"+strconv.Itoa(j.UID))
-		root := fmt.Sprintf("/proc/%d/root", j.PID)
-		if err = ownDir(filepath.Join(root, dir), j.UID); err == nil {
-			lib, err = placeLibrary(filepath.Join(root, dir), b, j.UID)
-			lib = strings.TrimPrefix(lib, root)
-		}
+		lib, err = libraryFor(j, b)
 	}
 	if err != nil {
 		return err
@@ -194,16 +187,9 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (agent.Status, e
 // ringDirFor makes the folder in which j's probe makes its ring: as the JVM sees it, and as we do.
 func ringDirFor(j jvms.JVM, base string) (asJVM, ours string, err error) {
 	name := fmt.Sprintf("heapcam-%d", j.UID)
-	if !j.Container {
-		dir := filepath.Join(base, name)
-		return dir, dir, ownDir(dir, j.UID)
+	if j.Container {
+		return ringDirIn(j, base, name)
 	}
-	root := fmt.Sprintf("/proc/%d/root", j.PID)
-	for _, b := range []string{"/dev/shm", "/tmp"} {
-		dir := filepath.Join(b, name)
-		if err = ownDir(filepath.Join(root, dir), j.UID); err == nil {
-			return dir, filepath.Join(root, dir), nil
-		}
-	}
-	return "", "", err
+	dir := filepath.Join(base, name)
+	return dir, dir, ownDir(dir, j.UID)
 }

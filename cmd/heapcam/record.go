@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
 )
 
 type recordVerb struct {
@@ -45,7 +46,7 @@ func (o *recordVerb) run(ref string) error {
 	if err != nil {
 		return err
 	}
-	asJVM, ours, cleanup, err := o.ringDir(j.PID, j.UID, j.Container)
+	asJVM, ours, cleanup, err := o.ringDir(j)
 	if err != nil {
 		return err
 	}
@@ -109,30 +110,12 @@ func (o *recordVerb) run(ref string) error {
 }
 
 // ringDir makes a private folder for the ring: as the JVM sees it, as we do, and how to remove it.
-func (o *recordVerb) ringDir(pid, uid int, container bool) (asJVM, ours string, cleanup func(), err error) {
-	if !container {
-		dir, err := makeRingDir("record", uid)
-		return dir, dir, func() { os.RemoveAll(dir) }, err
+func (o *recordVerb) ringDir(j jvms.JVM) (asJVM, ours string, cleanup func(), err error) {
+	if j.Container {
+		asJVM, ours, err = ringDirIn(j, "/dev/shm", fmt.Sprintf("heapcam-record-%d-%s", os.Getpid(), rand.Text()[:8]))
+	} else {
+		ours, err = makeRingDir("record", j.UID)
+		asJVM = ours
 	}
-	root := fmt.Sprintf("/proc/%d/root", pid)
-	for _, base := range []string{"/dev/shm", "/tmp"} {
-		dir, merr := os.MkdirTemp(filepath.Join(root, base), "heapcam-record-")
-		if merr != nil {
-			err = merr
-			continue
-		}
-		if err = chown(dir, uid); err != nil {
-			os.Remove(dir)
-			continue
-		}
-		return strings.TrimPrefix(dir, root), dir, func() { os.RemoveAll(dir) }, nil
-	}
-	return "", "", nil, err
-}
-
-func chown(dir string, uid int) error {
-	if uid == os.Getuid() {
-		return nil
-	}
-	return os.Chown(dir, uid, -1)
+	return asJVM, ours, func() { os.RemoveAll(ours) }, err
 }

@@ -125,7 +125,11 @@ func (p *program) plain(t *testing.T, wrap ...string) *running {
 	if p.gc != "" {
 		args = append(args, "-XX:+Use"+p.gc+"GC")
 	}
-	args = append(append(append(args, p.opts...), "-cp", classPath(t), p.main), p.args...)
+	cp := p.classes
+	if cp == "" {
+		cp = classPath(t)
+	}
+	args = append(append(append(args, p.opts...), "-cp", cp, p.main), p.args...)
 	r.cmd = exec.Command(args[0], args[1:]...)
 	r.cmd.Stdout, r.cmd.Stderr = r.stdout, r.stderr
 	if err := r.cmd.Start(); err != nil {

@@ -128,6 +128,7 @@ type program struct {
 	probe   string   // more options for the probe
 	limit   string   // --max-trace-size, default 4MiB
 	timeout time.Duration
+	classes string // class path, default the programs of java/
 }
 
 // running is a program that has been started.

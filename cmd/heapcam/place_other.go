@@ -1,0 +1,15 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+
+	"github.com/heapcam/heapcam/agent/jvms"
+)
+
+func libraryFor(jvms.JVM, []byte) (string, error) { return "", errors.ErrUnsupported }
+
+func ringDirIn(jvms.JVM, string, string) (string, string, error) {
+	return "", "", errors.ErrUnsupported
+}
