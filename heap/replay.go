@@ -347,6 +347,7 @@ func (r *Replayer) fates(e *trace.Epoch) error {
 	gc := uint32(r.gc)
 	walk := func(blob []byte) error {
 		w := trace.NewWalkTokens(blob, r.table)
+		w.Alive = true
 		for w.Next() {
 			switch w.Kind {
 			case trace.WalkSegment:

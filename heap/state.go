@@ -47,13 +47,18 @@ type State struct {
 	chunks map[uint64]*chunk
 	codes  *codes
 	n      int
-	near   [16]struct { // chunks that were last written to
+	near   [nearChunks]struct { // chunks that were last written to
 		k uint64
 		c *chunk
 	}
 	perType []Count
 	spare   []*chunk // empty ones, for reuse
 }
+
+// nearChunks is how many chunks are found without a lookup: a collection fills a few buffers side by side.
+const nearChunks = 64
+
+func nearSlot(k uint64) uint64 { return k * 0x9e3779b97f4a7c15 >> 58 }
 
 // maxSpare bounds the empty chunks that are kept: survivor spaces come and go with each collection.
 const maxSpare = 256
@@ -94,7 +99,7 @@ func (s *State) PerType() []Count {
 
 // writable gives the chunk of number k to add to.
 func (s *State) writable(k uint64) *chunk {
-	n := &s.near[k%uint64(len(s.near))]
+	n := &s.near[nearSlot(k)]
 	if n.c != nil && n.k == k {
 		return n.c
 	}
@@ -117,7 +122,7 @@ func (s *State) drop(k uint64) {
 		s.spare = append(s.spare, c)
 	}
 	delete(s.chunks, k)
-	if n := &s.near[k%uint64(len(s.near))]; n.k == k {
+	if n := &s.near[nearSlot(k)]; n.k == k {
 		n.c = nil
 	}
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -115,6 +116,22 @@ func TestWalkRoundTrip(t *testing.T) {
 		if err := w.Err(); err != nil || i != len(want) {
 			t.Fatalf("%d of %d objects, %v", i, len(want), err)
 		}
+		w, i = NewWalkTokens(enc.Bytes(), types), 0
+		for w.Alive = true; w.Next(); {
+			if w.Kind == WalkSegment {
+				continue
+			}
+			for i < len(want) && want[i].dead {
+				i++
+			}
+			if got := (tokObj{w.Addr, w.Dest, w.Type, w.Length, w.Kind == WalkDead}); i == len(want) || got != want[i] {
+				t.Fatalf("alive object %d: %+v", i, got)
+			}
+			i++
+		}
+		if w.Err() != nil || slices.ContainsFunc(want[i:], func(o tokObj) bool { return !o.dead }) {
+			t.Fatalf("%d of %d objects, %v", i, len(want), w.Err())
+		}
 	})
 	if lanesHit == 0 {
 		t.Error("no lane was ever hit")
@@ -201,6 +218,12 @@ func TestTokensAreBounded(t *testing.T) {
 		}
 		if w.Next() || w.Err() == nil {
 			t.Errorf("%s: error does not stick", name)
+		}
+		a := NewWalkTokens(blob, types)
+		for a.Alive = true; a.Next(); {
+		}
+		if a.Err() == nil || a.Err().Error() != w.Err().Error() {
+			t.Errorf("%s: passing over the dead gives %v instead of %v", name, a.Err(), w.Err())
 		}
 	}
 	for name, blob := range map[string][]byte{

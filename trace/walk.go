@@ -50,6 +50,8 @@ type WalkTokens struct {
 
 	// All makes Next give skips and ends too.
 	All bool
+	// Alive makes Next pass over objects that did not survive. They are checked all the same.
+	Alive bool
 
 	buf   []byte
 	pos   int
@@ -83,6 +85,9 @@ func (w *WalkTokens) Next() bool {
 	for {
 		if !w.in {
 			return w.nextSegment()
+		}
+		if w.Alive {
+			w.skipDead()
 		}
 		// Everything below is what a replay spends its time on: one byte integers, a known instance type.
 		pos, buf := w.pos, w.buf
@@ -158,8 +163,11 @@ func (w *WalkTokens) Next() bool {
 		w.Form, w.Type, w.Addr, w.Words, w.Length = form, uint32(v), w.cur, words, length
 		w.cur += words
 		if form == walkDead {
-			w.Kind = WalkDead
 			w.pos = pos
+			if w.Alive {
+				continue
+			}
+			w.Kind = WalkDead
 			return true
 		}
 		var dest uint64
@@ -185,6 +193,50 @@ func (w *WalkTokens) Next() bool {
 		w.pos = pos
 		return true
 	}
+}
+
+// skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is Next's. Nearly all of what
+// depth full records dies in eden: this loop is what its replay costs.
+func (w *WalkTokens) skipDead() {
+	pos, cur, buf, dense, mask := w.pos, w.cur, w.buf, w.dense, w.mask
+	for pos+4 <= len(buf) {
+		tok, next := uint64(buf[pos]), pos+1
+		if tok&(1<<walkBits-1) != walkDead {
+			break
+		}
+		if tok >= 0x80 {
+			b := uint64(buf[next])
+			if b >= 0x80 {
+				break
+			}
+			tok, next = tok&0x7f|b<<7, next+1
+		}
+		v := tok >> walkBits
+		if v >= uint64(len(dense)) {
+			break
+		}
+		e := dense[v]
+		words := (uint64(e.base) + mask) &^ mask >> 3
+		if e.form != formInstance {
+			length := uint64(buf[next])
+			if next++; length >= 0x80 {
+				b := uint64(buf[next])
+				if b >= 0x80 {
+					break
+				}
+				length, next = length&0x7f|b<<7, next+1
+			}
+			var ok bool
+			if words, ok = e.words(length, mask); !ok {
+				break
+			}
+		}
+		if words > w.end-cur {
+			break
+		}
+		pos, cur = next, cur+words
+	}
+	w.pos, w.cur = pos, cur
 }
 
 func (w *WalkTokens) nextSegment() bool {
