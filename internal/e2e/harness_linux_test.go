@@ -126,7 +126,8 @@ type program struct {
 	args    []string
 	flags   []string // of heapcam run
 	probe   string   // more options for the probe
-	limit   string   // --max-trace-size, default 4MiB
+	env     []string
+	limit   string // --max-trace-size, default 4MiB
 	timeout time.Duration
 	classes string // class path, default the programs of java/
 }
@@ -187,7 +188,7 @@ func (p *program) start(t *testing.T) *running {
 	args = append(args, "-cp", classPath(t), p.main)
 	args = append(args, p.args...)
 	r.cmd = exec.Command(tool, args...)
-	r.cmd.Env = append(os.Environ(), "HEAPCAM_PROBE_OPTIONS="+p.probe)
+	r.cmd.Env = append(append(os.Environ(), "HEAPCAM_PROBE_OPTIONS="+p.probe), p.env...)
 	r.cmd.Stdout, r.cmd.Stderr = r.stdout, r.stderr
 	in, w, err := os.Pipe()
 	if err != nil {

@@ -157,6 +157,9 @@ func TestNamespaces(t *testing.T) {
 	if out, err := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "none", "/tmp").CombinedOutput(); err != nil {
 		t.Skipf("not run: JVMs in namespaces of their own (%v: %s)", err, out)
 	}
+	if _, err := os.Stat("/var/tmp/heapcam-0"); err != nil { // the agent puts its own library there
+		t.Cleanup(func() { os.RemoveAll("/var/tmp/heapcam-0") })
+	}
 	t.Setenv("TMPDIR", "/var/tmp") // what the JVM needs must not lie in the /tmp that it does not see
 	src := classPath(t)
 	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")

@@ -1,4 +1,4 @@
-/** Starts processes while it churns; one of them is a JVM of its own. Argument: processes. */
+/** Starts processes while it churns. Argument: processes. */
 public class Forker {
     static volatile Object sink;
 
