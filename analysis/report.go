@@ -191,17 +191,16 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 // after gives the quality of the state of r, by type as package quality defines it.
 func after(r *heap.Replayer, tape *quality.Tape) Quality {
 	tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
-	live, exact := map[uint32]quality.Count{}, map[uint32]quality.Count{}
+	var live, exact quality.Totals
 	for id, c := range r.State.PerType() {
 		if c.Objects > 0 {
-			live[uint32(id)] = quality.Count(c)
+			live.Add(uint32(id), quality.Count(c))
 		}
 	}
 	for _, s := range r.Live {
-		c := exact[uint32(s.Type)]
-		exact[uint32(s.Type)] = quality.Count{Objects: c.Objects + 1, Bytes: c.Bytes + s.Size}
+		exact.Add(uint32(s.Type), quality.Count{Objects: 1, Bytes: s.Size})
 	}
-	q := tape.After(live, exact)
+	q := tape.After(&live, &exact)
 	return Quality{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
 		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes}
 }

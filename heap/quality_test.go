@@ -12,7 +12,7 @@ import (
 
 // TestQualityLiveEqualsReplay holds the estimate from the census against the one from every object, after each known collection.
 func TestQualityLiveEqualsReplay(t *testing.T) {
-	compared := 0
+	compared, walks := 0, 0
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
 			for seed := uint64(1); seed <= 4; seed++ {
@@ -20,8 +20,17 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 				r := NewReplayer(&blocks{})
 				l := quality.NewLive(r.table)
 				var tape quality.Tape
-				for i := range 30 {
-					e := m.Step(i%5 == 0)
+				for i := range 36 {
+					var e *tracetest.Epoch
+					switch i % 9 {
+					case 5:
+						e = m.Walk()
+						walks++
+					case 8:
+						e = m.FullGC()
+					default:
+						e = m.Step(i%5 == 0)
+					}
 					for _, b := range e.Blocks {
 						feed(t, l, b)
 						if err := r.apply(b); err != nil {
@@ -36,17 +45,21 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 						if !r.Known || b.Kind != trace.KindSync && b.Kind != trace.KindEpoch {
 							continue
 						}
-						live, exact := map[uint32]quality.Count{}, map[uint32]quality.Count{}
+						var live, exact quality.Totals
+						samples := 0
 						r.State.Each(func(o Object) bool {
-							c := live[o.Type]
-							live[o.Type] = quality.Count{Objects: c.Objects + 1, Bytes: c.Bytes + o.Words*8}
+							n := quality.Count{Objects: 1, Bytes: o.Words * 8}
+							live.Add(o.Type, n)
 							if o.Sample != 0 {
-								c := exact[o.Type]
-								exact[o.Type] = quality.Count{Objects: c.Objects + 1, Bytes: c.Bytes + o.Words*8}
+								exact.Add(o.Type, n)
+								samples++
 							}
 							return true
 						})
-						want := tape.After(live, exact)
+						if samples != len(r.Live) {
+							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name, depth, seed, r.gc, len(r.Live), samples)
+						}
+						want := tape.After(&live, &exact)
 						got, ok := l.Quality()
 						if where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc); !ok || got != want {
 							t.Fatalf("%s: live %+v %v, replay %+v", where, got, ok, want)
@@ -64,7 +77,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 			}
 		}
 	}
-	if compared < 200 {
+	if compared < 200 || walks < 50 {
 		t.Fatalf("only %d collections compared", compared)
 	}
 }

@@ -181,11 +181,17 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 			x = &Sample{Sample: trace.Sample{ID: l.ID, Thread: l.Thread, Size: l.Size, Interval: l.Interval, Frame: l.Frame}, Birth: l.Birth,
 				Weight: weight(l.Size, l.Interval)}
 		}
-		live[l.ID] = x
 		if l.Birth != 0 { // the probe knows it even if epochs were lost
 			x.Birth = l.Birth
 		}
-		r.State.setSample(l.Addr, l.ID, x.Birth)
+		if !r.State.setSample(l.Addr, l.ID, x.Birth) && len(s.Lists) > 0 {
+			// A walk may name samples of eden, whose objects are in no list: they enter the state later, or never.
+			if len(r.fresh) < maxFresh {
+				r.fresh[l.ID] = x
+			}
+			continue
+		}
+		live[l.ID] = x
 		if x.Type == 0 {
 			if c, i, ok := r.State.find(l.Addr); ok {
 				x.Type = uint64(r.State.codes.typ[c.code[i]])

@@ -8,7 +8,12 @@
 // of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the recorder uses it.
 package quality
 
-import "github.com/heapcam/heapcam/trace"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/trace"
+)
 
 // Count is objects and bytes.
 type Count struct{ Objects, Bytes uint64 }
@@ -23,37 +28,118 @@ func (c Count) less(n Count) Count {
 // Quality is the figure after one collection.
 type Quality struct{ Exact, Before, Unknown Count }
 
+// denseTypes bounds the ids that totals keep in a slice, 16 bytes each: more than the classes of any real program.
+const denseTypes = 1 << 17
+
+// Totals are counts by type id. The zero value is empty.
+type Totals struct {
+	dense []Count
+	far   map[uint32]Count // ids from denseTypes on: no honest probe gives them
+}
+
+// Add adds n to what typ has.
+func (t *Totals) Add(typ uint32, n Count) {
+	if uint64(typ) >= uint64(len(t.dense)) {
+		t.room(typ)
+	}
+	if typ < denseTypes {
+		t.dense[typ].add(n)
+		return
+	}
+	c := t.far[typ]
+	c.add(n)
+	t.far[typ] = c
+}
+
+// Sub takes n from what typ has; nothing goes below zero.
+func (t *Totals) Sub(typ uint32, n Count) {
+	if uint64(typ) < uint64(len(t.dense)) {
+		t.dense[typ] = t.dense[typ].less(n)
+	} else if c, ok := t.far[typ]; ok {
+		if c = c.less(n); c == (Count{}) {
+			delete(t.far, typ)
+		} else {
+			t.far[typ] = c
+		}
+	}
+}
+
+// room makes place for typ.
+func (t *Totals) room(typ uint32) {
+	if typ >= denseTypes {
+		if t.far == nil {
+			t.far = map[uint32]Count{}
+		}
+		return
+	}
+	t.dense = append(t.dense, make([]Count, int(typ)+1-len(t.dense))...)
+}
+
+func (t *Totals) at(typ uint32) Count {
+	if uint64(typ) < uint64(len(t.dense)) {
+		return t.dense[typ]
+	}
+	return t.far[typ]
+}
+
+// clear empties t and keeps its room.
+func (t *Totals) clear() {
+	clear(t.dense)
+	clear(t.far)
+}
+
+func (t *Totals) sum() (s Count) {
+	for _, c := range t.dense {
+		s.add(c)
+	}
+	for _, c := range t.far {
+		s.add(c)
+	}
+	return s
+}
+
 // Tape remembers what may be older than the recording. The zero value is a tape that began after its JVM.
 type Tape struct {
 	AtStart bool // the tape began with the JVM: nothing is older
 	begun   bool
-	before  map[uint32]Count
+	before  Totals
 }
 
-// After takes the totals by type after a collection and those of what samples stand on. Types without live objects may be left out.
-func (t *Tape) After(live, exact map[uint32]Count) Quality {
+// After takes the totals by type after a collection and those of what samples stand on. It keeps neither.
+func (t *Tape) After(live, exact *Totals) Quality {
 	var q Quality
-	next := make(map[uint32]Count, len(t.before))
-	for typ, l := range live {
-		e := exact[typ]
+	one := func(l, e, was Count) (b Count) {
 		e = Count{min(e.Objects, l.Objects), min(e.Bytes, l.Bytes)}
 		rest := l.less(e)
-		var b Count
 		if !t.AtStart {
 			b = rest
 			if t.begun {
-				was := t.before[typ]
 				b = Count{min(was.Objects, rest.Objects), min(was.Bytes, rest.Bytes)}
-			}
-			if b != (Count{}) {
-				next[typ] = b
 			}
 		}
 		q.Exact.add(e)
 		q.Before.add(b)
 		q.Unknown.add(rest.less(b))
+		return b
 	}
-	t.before, t.begun = next, true
+	if n := len(live.dense) - len(t.before.dense); n > 0 {
+		t.before.dense = append(t.before.dense, make([]Count, n)...)
+	}
+	for i := range t.before.dense {
+		if i < len(live.dense) && live.dense[i] != (Count{}) {
+			t.before.dense[i] = one(live.dense[i], exact.at(uint32(i)), t.before.dense[i])
+		} else {
+			t.before.dense[i] = Count{}
+		}
+	}
+	if len(live.far)+len(t.before.far) > 0 {
+		far := make(map[uint32]Count, len(live.far))
+		for typ, l := range live.far {
+			far[typ] = one(l, exact.far[typ], t.before.far[typ])
+		}
+		t.before.far = far
+	}
+	t.begun = true
 	return q
 }
 
@@ -65,20 +151,22 @@ type sample struct {
 // maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for ever.
 const maxFresh = 1 << 20
 
-// Live follows a stream as it is recorded. Its cost per epoch follows the census and the samples; a sync point is scanned once.
-// It is not safe for concurrent use.
+// Live follows a stream as it is recorded. Its cost per epoch follows the census and what the samples do; a sync point is scanned if its
+// total is not what the census says, which is to say hardly ever but at the first. It is not safe for concurrent use.
 type Live struct {
 	tape        Tape
 	types       *trace.TypeTable
 	known       bool
-	total       map[uint32]Count
+	total       Totals
+	exact       Totals // of live
 	fresh, live map[uint64]sample
 	q           Quality
+	scans       int
 }
 
 // NewLive begins with nothing known. types is the caller's and must hold the types of the blocks given.
 func NewLive(types *trace.TypeTable) *Live {
-	return &Live{types: types, total: map[uint32]Count{}, fresh: map[uint64]sample{}, live: map[uint64]sample{}}
+	return &Live{types: types, fresh: map[uint64]sample{}, live: map[uint64]sample{}}
 }
 
 // JVM takes in what the recording is a recording of.
@@ -102,12 +190,17 @@ func (l *Live) Epoch(e *trace.Epoch) {
 		l.known = false
 	}
 	for _, r := range e.Resolved {
-		if s, ok := l.fresh[r.ID]; ok && len(l.live) < maxFresh {
+		s, ok := l.fresh[r.ID]
+		if _, twice := l.live[r.ID]; ok && !twice && len(l.live) < maxFresh {
 			l.live[r.ID] = s
+			l.exact.Add(s.typ, Count{1, s.size})
 		}
 	}
 	for _, id := range e.SampleDead {
-		delete(l.live, id)
+		if s, ok := l.live[id]; ok {
+			delete(l.live, id)
+			l.exact.Sub(s.typ, Count{1, s.size})
+		}
 	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
 		clear(l.fresh)
@@ -120,53 +213,118 @@ func (l *Live) Epoch(e *trace.Epoch) {
 			l.known = false
 			return
 		}
-		c := l.total[uint32(r.Type)]
 		for _, i := range [...]int{trace.CensusBornYoung, trace.CensusBornOld} {
-			c.add(Count{r.Cells[i].Objects, r.Cells[i].Bytes})
+			if c := r.Cells[i]; c != (trace.CensusCell{}) {
+				l.total.Add(uint32(r.Type), Count(c))
+			}
 		}
-		l.total[uint32(r.Type)] = c
 	}
 	// Deaths after all births: a row of one bucket may take what a row of another has given.
 	for _, r := range e.Census {
-		c := l.total[uint32(r.Type)]
 		for _, i := range [...]int{trace.CensusDiedYoung, trace.CensusDiedOld} {
-			c = c.less(Count{r.Cells[i].Objects, r.Cells[i].Bytes})
-		}
-		if c == (Count{}) {
-			delete(l.total, uint32(r.Type))
-		} else {
-			l.total[uint32(r.Type)] = c
+			if c := r.Cells[i]; c != (trace.CensusCell{}) {
+				l.total.Sub(uint32(r.Type), Count(c))
+			}
 		}
 	}
 	l.settle()
 }
 
+// found is a sample of a sync point; typ is that of the object that is listed at addr.
+type found struct {
+	addr uint64
+	i    int // in Sync.Samples
+	typ  uint32
+	here bool
+}
+
 // Sync takes in a sync point. Its error is that of the listing; nothing is known then. A listing of no objects (depth samples) leaves
 // everything unknown.
 func (l *Live) Sync(s *trace.Sync) error {
+	if l.known && l.agrees(s) {
+		return nil
+	}
 	l.known = false
-	at := make(map[uint64]uint32, len(s.Samples)) // samples of unknown type, by address
-	for _, x := range s.Samples {
-		if _, ok := l.live[x.ID]; ok {
-			continue
+	at := make([]found, len(s.Samples))
+	for i, x := range s.Samples {
+		at[i] = found{addr: x.Addr, i: i}
+	}
+	slices.SortFunc(at, func(a, b found) int { return cmp.Compare(a.addr, b.addr) })
+	l.scans++
+	l.total.clear()
+	if err := l.scan(s.Lists, at); err != nil {
+		return err
+	}
+	live := make(map[uint64]sample, len(at))
+	l.exact.clear()
+	for _, f := range at {
+		x := s.Samples[f.i]
+		v, ok := l.live[x.ID]
+		if !ok {
+			if v, ok = l.fresh[x.ID]; !ok {
+				v = sample{f.typ, x.Size}
+			}
 		}
-		if _, ok := l.fresh[x.ID]; !ok {
-			at[x.Addr] = 0
+		switch _, twice := live[x.ID]; {
+		case twice:
+		case f.here && len(live) < maxFresh:
+			live[x.ID] = v
+			l.exact.Add(v.typ, Count{1, v.size})
+		case !f.here && len(l.fresh) < maxFresh: // in eden: it enters the state later, or never
+			l.fresh[x.ID] = v
 		}
 	}
-	total := map[uint32]Count{}
-	for _, blob := range s.Lists {
+	l.live, l.known = live, len(s.Lists) > 0
+	if l.known {
+		l.settle()
+	}
+	return nil
+}
+
+// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, and no live sample that is not known. It
+// drops the live ones that the sync point does not name.
+func (l *Live) agrees(s *trace.Sync) bool {
+	if len(s.Lists) == 0 || l.total.sum() != (Count{s.Objects, s.Bytes}) {
+		return false
+	}
+	n := 0
+	for _, x := range s.Samples {
+		if _, ok := l.live[x.ID]; ok {
+			n++
+		} else if _, ok := l.fresh[x.ID]; !ok {
+			return false
+		}
+	}
+	return n == len(l.live)
+}
+
+// scan counts what is listed and marks the samples whose objects are. at ascends.
+func (l *Live) scan(lists [][]byte, at []found) error {
+	for _, blob := range lists {
 		t := trace.NewListTokens(blob, l.types)
+		next, want := 0, ^uint64(0)
 		for t.Next() {
 			if t.Kind != trace.ListObject {
+				next, _ = slices.BinarySearchFunc(at, t.Addr, func(f found, a uint64) int { return cmp.Compare(f.addr, a) })
+				if want = ^uint64(0); next < len(at) {
+					want = at[next].addr
+				}
 				continue
 			}
-			c := total[t.Type]
-			c.add(Count{1, t.Words * 8})
-			total[t.Type] = c
-			if len(at) > 0 {
-				if _, ok := at[t.Addr]; ok {
-					at[t.Addr] = t.Type
+			if typ := t.Type; uint64(typ) < uint64(len(l.total.dense)) {
+				c := &l.total.dense[typ]
+				c.Objects++
+				c.Bytes += t.Words * 8
+			} else {
+				l.total.Add(typ, Count{1, t.Words * 8})
+			}
+			for t.Addr >= want {
+				if t.Addr == want {
+					at[next].typ, at[next].here = t.Type, true
+				}
+				next++
+				if want = ^uint64(0); next < len(at) {
+					want = at[next].addr
 				}
 			}
 		}
@@ -174,35 +332,10 @@ func (l *Live) Sync(s *trace.Sync) error {
 			return err
 		}
 	}
-	live := make(map[uint64]sample, len(s.Samples))
-	for _, x := range s.Samples {
-		if len(live) == maxFresh {
-			break
-		}
-		v, ok := l.live[x.ID]
-		if !ok {
-			if v, ok = l.fresh[x.ID]; !ok {
-				v = sample{at[x.Addr], x.Size}
-			}
-		}
-		live[x.ID] = v
-	}
-	l.total, l.live, l.known = total, live, len(s.Lists) > 0
-	if l.known {
-		l.settle()
-	}
 	return nil
 }
 
 // Quality gives the figure after the newest collection; false while the state is not known.
 func (l *Live) Quality() (Quality, bool) { return l.q, l.known }
 
-func (l *Live) settle() {
-	exact := map[uint32]Count{}
-	for _, s := range l.live {
-		c := exact[s.typ]
-		c.add(Count{1, s.size})
-		exact[s.typ] = c
-	}
-	l.q = l.tape.After(l.total, exact)
-}
+func (l *Live) settle() { l.q = l.tape.After(&l.total, &l.exact) }
