@@ -56,15 +56,22 @@ func (s ringStore) Stats() storeStats {
 	}
 }
 
-func (s ringStore) Newest(take func(trace.Block)) {
+func (s ringStore) Newest(take func(trace.Block)) (lastGC uint64) {
 	rec, err := ringstore.OpenRecording(s.dir)
 	if err != nil || len(rec.Files) == 0 {
-		return
+		return 0
 	}
 	defer rec.Close()
-	for b, err := range rec.Files[len(rec.Files)-1].Definitions() {
+	newest := rec.Files[len(rec.Files)-1]
+	for b, err := range newest.Definitions() {
 		if err == nil {
 			take(b)
 		}
 	}
+	for h, err := range newest.Headers() {
+		if err == nil {
+			lastGC = max(lastGC, h.LastGC)
+		}
+	}
+	return lastGC
 }

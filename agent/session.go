@@ -161,7 +161,7 @@ func (s *session) step() error {
 // ring can be read even if the JVM no longer answers.
 func (s *session) resume() {
 	s.begun = true // interning begins no file
-	s.st.Newest(s.intern)
+	s.lastGC = s.st.Newest(s.intern)
 	s.begun, s.pending = false, nil
 	if s.has {
 		s.info.Source = s.skipTo
@@ -179,10 +179,6 @@ func (s *session) intern(b trace.Block) {
 		s.meta(b)
 	case trace.KindDefs:
 		s.defs.add(b)
-	case trace.KindEpoch:
-		if e, err := trace.DecodeEpoch(b); err == nil {
-			s.lastGC = e.Pause.GC
-		}
 	}
 }
 

@@ -76,14 +76,18 @@ func (m *memStore) Rotate(p []byte, f frameInfo) error {
 	return nil
 }
 
-func (m *memStore) Newest(f func(trace.Block)) {
+func (m *memStore) Newest(f func(trace.Block)) (lastGC uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.files); n > 0 {
 		for b := range trace.Blocks(m.files[n-1]) {
 			f(b)
+			if e, err := trace.DecodeEpoch(b); err == nil {
+				lastGC = e.Pause.GC
+			}
 		}
 	}
+	return lastGC
 }
 
 func (m *memStore) LastSource() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.source }

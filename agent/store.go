@@ -10,8 +10,8 @@ type store interface {
 	Rotate(head []byte, f frameInfo) error
 	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.
 	LastSource() uint64
-	// Newest gives the blocks of the newest file, for one who goes on with a recording.
-	Newest(f func(trace.Block))
+	// Newest gives the definitions of the newest file, for one who goes on with a recording, and the number of the last collection in it.
+	Newest(f func(trace.Block)) (lastGC uint64)
 	Stats() storeStats
 	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; an error is told by a later call.
 	SyncSoon() error
