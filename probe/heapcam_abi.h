@@ -176,6 +176,13 @@
 #define HC_END_DETACHED 2
 #define HC_END_GAVE_UP 3
 
+/* what Agent_OnAttach returns; 0: recording */
+#define HC_LOAD_TWICE 1   /* this copy of the library records the JVM already */
+#define HC_LOAD_OPTIONS 2
+#define HC_LOAD_JVMTI 3
+#define HC_LOAD_REFUSED 4
+#define HC_LOAD_ENDED 5   /* this copy has recorded the JVM and can not again; another copy of the file can */
+
 /* ---- walk tokens: one LEB128, low three bits the form, the rest v ---------------------------------------------------------------- */
 
 #define HC_TOK_BITS 3

@@ -100,6 +100,8 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_GAP_OVERFLOW": GapOverflow, "HC_GAP_VIOLATION": GapViolation, "HC_GAP_AWAY": GapAway, "HC_GAP_STORE": GapStore,
 		"HC_GAP_SAMPLES": GapSamples,
 		"HC_END_DEATH":   EndDeath, "HC_END_DETACHED": EndDetached, "HC_END_GAVE_UP": EndGaveUp,
+		"HC_LOAD_TWICE": LoadTwice, "HC_LOAD_OPTIONS": LoadOptions, "HC_LOAD_JVMTI": LoadJVMTI, "HC_LOAD_REFUSED": LoadRefused,
+		"HC_LOAD_ENDED": LoadEnded,
 
 		"HC_TOK_BITS": walkBits, "HC_TOK_DEAD": walkDead, "HC_TOK_MOVE": walkMove, "HC_TOK_LANE0": walkLane0, "HC_TOK_SKIP": walkSkip,
 		"HC_TOK_END": walkEnd, "HC_LANES": Lanes, "HC_LIST_END": listEnd, "HC_LIST_SKIP": listSkip, "HC_LIST_TYPE": listType,

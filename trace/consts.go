@@ -122,6 +122,15 @@ const (
 	EndGaveUp   = 3
 )
 
+// What a probe that is loaded into a running JVM answers; 0: it records.
+const (
+	LoadTwice   = 1 // this copy of the library records the JVM already
+	LoadOptions = 2 // its options are wrong
+	LoadJVMTI   = 3 // the JVM does not give what it needs
+	LoadRefused = 4 // it refused the JVM
+	LoadEnded   = 5 // this copy has recorded the JVM and can not again; another copy of the file can
+)
+
 // Bucket gives the census bucket of an age in collections survived.
 func Bucket(age uint64) uint64 {
 	switch {

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/probe"
+	"github.com/heapcam/heapcam/trace"
 )
 
 type attachOptions struct {
@@ -131,34 +133,34 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	if err != nil {
 		return err
 	}
-	var lib string
-	if j.UID == os.Getuid() && !j.Container {
-		lib, err = installProbe()
-	} else {
-		lib, err = libraryFor(j, b)
+	place, root := installLibrary, ""
+	if j.UID != os.Getuid() || j.Container {
+		place = func(b []byte) (string, error) { return libraryFor(j, b) }
+		root = fmt.Sprintf("/proc/%d/root", j.PID)
 	}
+	lib, err := place(b)
 	if err != nil {
 		return err
 	}
-	before := probeInside(j.PID)
-	err = attach.Load(ctx, j.PID, lib, "dir="+ringDirAsJVM+","+options)
+	load := func() error { return attach.Load(ctx, j.PID, lib, "dir="+ringDirAsJVM+","+options) }
+	err = load()
 	var refused *attach.ReturnError
+	if errors.As(err, &refused) && refused.Code == trace.LoadEnded {
+		// Detached before: a library begins once. What follows the ELF file's end makes another file of it.
+		if lib, err = place(strconv.AppendInt(slices.Clone(b), time.Now().UnixNano(), 36)); err != nil {
+			return err
+		}
+		defer os.Remove(filepath.Join(root, lib)) // it stays mapped
+		err = load()
+	}
 	var unloaded *attach.LoadError
 	switch {
-	case errors.As(err, &refused) && before:
-		return withCode(exitNoRecord, "pid %d (%s) was recorded before: the probe is still in it and can not begin a second time; start the JVM anew", j.PID, j.Name)
 	case errors.As(err, &refused):
 		return withCode(exitNoRecord, "pid %d (%s) can not be recorded: the probe refused it (code %d); its line on the JVM's stderr says why", j.PID, j.Name, refused.Code)
 	case errors.As(err, &unloaded):
 		return withCode(exitNoRecord, "pid %d (%s) can not be recorded: it can not load %s: %s", j.PID, j.Name, lib, unloaded.Text)
 	}
 	return err
-}
-
-// probeInside says that a JVM maps the probe's library.
-func probeInside(pid int) bool {
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	return err == nil && bytes.Contains(maps, []byte("/libheapcam"))
 }
 
 // ringAppears bounds the wait for the ring of a probe that was loaded.

@@ -23,6 +23,11 @@ func installProbe() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return installLibrary(b)
+}
+
+// installLibrary does the same for library b.
+func installLibrary(b []byte) (string, error) {
 	dir, err := privateDir()
 	if err != nil {
 		return "", err

@@ -77,13 +77,24 @@ func TestAttach(t *testing.T) {
 			t.Fatalf("detach: status %d: %s", code, errs)
 		}
 		await(t, "the end of the recording", func() bool { return find().Phase.Over() })
-		if errs, code := d.attach(t, pid); code != 5 || !strings.Contains(errs, "recorded before") {
-			t.Errorf("attach after detach: status %d: %s", code, errs)
+		if errs, code := d.attach(t, pid); code != 0 {
+			t.Fatalf("attach after detach: status %d: %s", code, errs)
 		}
-		n = r.stops()
-		await(t, "the JVM runs on", func() bool { return r.stops() >= n+2 })
+		var second agent.Status
+		await(t, "the second recording", func() bool {
+			for _, s := range d.status(t).JVMs {
+				if s.PID == r.pid() && s.Phase == agent.Recording && s.LastGC > 2 {
+					second = s
+				}
+			}
+			return second.ID != ""
+		})
+		if second.Dir == again.Dir {
+			t.Errorf("both recordings are in %s", second.Dir)
+		}
 		r.end(t, file)
 		verify(t, again.Dir, 1)
+		verify(t, second.Dir, 1)
 	})
 	for _, c := range []struct {
 		name, reason string

@@ -186,12 +186,19 @@ static bool commit_now(void (*fill)(struct enc *)) {
 }
 
 static void fill_samples(struct enc *e) {
-    put_defs(e, false);
+    put_defs(e);
     samples_put(e, false);
 }
-static void fill_all_defs(struct enc *e) {
+static void fill_first(struct enc *e) {
     put_jvm_event(e);
-    put_defs(e, true);
+    put_defs(e);
+}
+static uint32_t again_part, again_next;
+static bool again_more;
+static void fill_again(struct enc *e) {
+    if (!again_part) put_jvm_event(e);
+    again_next = again_part;
+    again_more = put_defs_again(e, &again_next);
 }
 static uint64_t end_reason;
 static void fill_end(struct enc *e) {
@@ -369,9 +376,11 @@ static void oracle(JNIEnv *jni) {
 }
 
 // ---- control thread ----------------------------------------------------------------------------------------------------------------------
+static void relinquish(void);
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     uint64_t flushed = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
+    bool again = false;
     while (!atomic_load(&stopping)) {
         usleep(50000);
         uint64_t now = now_ns();
@@ -383,6 +392,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
             say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
             samples_forget(jni);
+            relinquish();
             return;
         }
         uint32_t paused = *ring32(HC_RING_OFF_PAUSE);
@@ -394,12 +404,14 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         }
         if (*ring64(HC_RING_OFF_REDEFINE) != redefine) {
             redefine = *ring64(HC_RING_OFF_REDEFINE);
-            if (commit_now(fill_all_defs)) {
-                epoch_want_sync(HC_SYNC_RECONNECT);
-                *ring64(HC_RING_OFF_REDEFINE_DONE) = redefine;
-            } else {
-                redefine--; // no room yet: again in a moment
-            }
+            again = true, again_part = 0;
+        }
+        while (again && commit_now(fill_again)) { // else no room yet: goes on in a moment
+            again_part = again_next;
+            if (again_more) continue;
+            again = false;
+            epoch_want_sync(HC_SYNC_RECONNECT);
+            *ring64(HC_RING_OFF_REDEFINE_DONE) = redefine;
         }
         if (*ring64(HC_RING_OFF_EMERGENCY) != emergency) {
             emergency = *ring64(HC_RING_OFF_EMERGENCY);
@@ -428,10 +440,17 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             commit_now(fill_end);
             usleep(100000);
             samples_forget(jni);
+            relinquish();
             ring_state(HC_STATE_DETACHED, "detached on request");
             return;
         }
     }
+}
+
+// Gives back what a probe that is loaded later needs: sampling belongs to one agent at a time.
+static void relinquish(void) {
+    jvmtiCapabilities c;
+    if ((*ti)->GetCapabilities(ti, &c) == JVMTI_ERROR_NONE) (*ti)->RelinquishCapabilities(ti, &c);
 }
 
 static bool start_control(JNIEnv *jni) {
@@ -474,7 +493,7 @@ static int begin(JNIEnv *jni) {
         return 1;
     }
     interval_now = opt.interval;
-    commit_now(fill_all_defs);
+    commit_now(fill_first);
     atomic_thread_fence(memory_order_release);
     memcpy(ring, HC_RING_MAGIC, 8);
     if (sampling) {
@@ -507,8 +526,10 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
 
 static jint setup(JavaVM *v, char *options) {
     if (attached) {
+        // One copy of the library records once: its tables are full of what was. Another copy of the file begins anew.
+        if (atomic_load(&gave_up)) return HC_LOAD_ENDED;
         say("the probe is already in this JVM");
-        return 1;
+        return HC_LOAD_TWICE;
     }
     attached = true;
     javavm = v;
@@ -516,10 +537,10 @@ static jint setup(JavaVM *v, char *options) {
     struct timespec w;
     clock_gettime(CLOCK_REALTIME, &w);
     t0_wall_ms = (uint64_t)w.tv_sec * 1000 + (uint64_t)w.tv_nsec / 1000000;
-    if (!parse(options)) return 2;
+    if (!parse(options)) return HC_LOAD_OPTIONS;
     if ((*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
         say("not recording this JVM: it has no JVMTI 11");
-        return 3;
+        return HC_LOAD_JVMTI;
     }
     jvmtiCapabilities c;
     memset(&c, 0, sizeof c);
@@ -530,7 +551,7 @@ static jint setup(JavaVM *v, char *options) {
     jvmtiError r = (*ti)->AddCapabilities(ti, &c);
     if (r) {
         say("not recording this JVM: AddCapabilities failed: %d", (int)r);
-        return 4;
+        return HC_LOAD_JVMTI;
     }
     // Exclusive to one agent: asked for apart, and gone without.
     memset(&c, 0, sizeof c);
@@ -560,7 +581,13 @@ EXPORT JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *v, char *options, void *reser
 EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
     JNIEnv *jni;
-    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return 5;
+    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;
     jint r = setup(v, options);
-    return r ? r : begin(jni);
+    if (r) return r;
+    if (begin(jni)) {
+        relinquish();
+        if (!ring) attached = false; // refused: may be asked again, with other options
+        return HC_LOAD_REFUSED;
+    }
+    return 0;
 }

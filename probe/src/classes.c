@@ -22,7 +22,7 @@ static uint32_t scan_no, nloaders;
 static struct cld_seen {
     uint64_t cld, head;
     uint32_t loader;
-} *clds; // open addressing; forgotten whenever classes may have died
+} *clds, *clds_before; // open addressing; made anew whenever classes may have died
 enum { CLDS = 1 << 16, CTAB = 1 << 18 };
 static struct side {
     uint64_t addr;
@@ -44,8 +44,9 @@ bool classes_init(void) {
     crows = reserve_mem((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
     ctouched = reserve_mem((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
     clds = reserve_mem(CLDS * sizeof *clds);
+    clds_before = reserve_mem(CLDS * sizeof *clds);
     side = reserve_mem(SIDE * sizeof *side);
-    return ctab && tinfo && crows && ctouched && clds && side;
+    return ctab && tinfo && crows && ctouched && clds && clds_before && side;
 }
 
 static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name, size_t n) {
@@ -116,11 +117,22 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     return &ctab[i];
 }
 
-static struct cld_seen *cld_slot(uint64_t cld) {
+static struct cld_seen *cld_slot(struct cld_seen *t, uint64_t cld) {
     uint64_t i = (cld * 0x9e3779b97f4a7c15ull) >> 48;
     for (int n = 0; n < CLDS; n++, i = (i + 1) & (CLDS - 1))
-        if (clds[i].cld == cld || !clds[i].cld) return &clds[i];
+        if (t[i].cld == cld || !t[i].cld) return &t[i];
     return NULL;
+}
+
+// The loader that was seen before at this address, if it is the same one: the class that headed its list then is still in it. Without this
+// each full collection of a long life would define all loaders anew.
+static uint32_t loader_before(char *cld, char *head) {
+    struct cld_seen *s = cld_slot(clds_before, (uint64_t)cld);
+    if (!s || !s->cld) return 0;
+    uint64_t n = 0;
+    for (char *k = head; k && n < 1u << 22; k = rdp(k + vm.k_next), n++)
+        if ((uint64_t)k == s->head) return s->loader;
+    return 0;
 }
 
 static uint32_t define_loader(char *cld) {
@@ -156,13 +168,14 @@ static void scan(bool only_new) {
     for (char *cld = rdp(vm.cld_head); cld; cld = rdp(cld + vm.cld_next)) {
         if (++guardn > 1u << 22) violation("the list of class loaders has no end", (uint64_t)cld);
         char *head = rdp(cld + vm.cld_klasses);
-        struct cld_seen *s = cld_slot((uint64_t)cld);
+        struct cld_seen *s = cld_slot(clds, (uint64_t)cld);
         uint64_t stop = 0;
         if (s && s->cld) {
             if (only_new && s->head == (uint64_t)head) continue;
             if (only_new) stop = s->head;
         }
-        uint32_t loader = s && s->cld ? s->loader : define_loader(cld);
+        uint32_t loader = s && s->cld ? s->loader : only_new ? 0 : loader_before(cld, head);
+        if (!loader) loader = define_loader(cld);
         uint64_t kn = 0;
         for (char *k = head; k && (uint64_t)k != stop; k = rdp(k + vm.k_next)) {
             if (++kn > 1u << 22) violation("a list of classes has no end", (uint64_t)k);
@@ -176,6 +189,8 @@ void classes_scan_new(void) { scan(true); }
 
 bool classes_scan_all(void) {
     scan_no++;
+    struct cld_seen *t = clds_before;
+    clds_before = clds, clds = t;
     memset(clds, 0, CLDS * sizeof *clds);
     uint32_t before = ntypes;
     scan(false);

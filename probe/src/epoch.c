@@ -472,7 +472,7 @@ static void finish(int pause, int forced) {
         }
         if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
         unload(kind);
-        put_defs(&e, false);
+        put_defs(&e);
         if (locked) samples_put(&e, true);
         epoch_at = e.p;
         bool evac_ok = true;

@@ -86,15 +86,20 @@ struct deflog {
     _Atomic size_t len;
     size_t sent;
     size_t pending; // sent once the commit in the making succeeds
+    size_t last_mark;
+    uint32_t *marks; // where events begin, every DEFS_CHUNK bytes or so
+    _Atomic uint32_t nmarks;
 };
 extern struct deflog type_log, site_log; // type_log: VM thread appends; site_log: under site_lock
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n);
-void put_defs(struct enc *e, bool everything);
+void put_defs(struct enc *e);
+// One part of all definitions so far; *at counts the parts and starts at 0. False when there is none left.
+bool put_defs_again(struct enc *e, uint32_t *at);
 void defs_committed(bool ok);
 
 // ---- classes.c -----------------------------------------------------------------------------------------------------------------------
 // TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
-enum { MAX_TYPES = 1 << 17, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
+enum { MAX_TYPES = 1 << 20, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
 #define TF_SLOW ((uint32_t)TF_DEAD | TF_REUSED | TF_VARIABLE)
 struct centry {
     uint64_t word;

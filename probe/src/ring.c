@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -103,10 +104,14 @@ static int open_ring(uint64_t ticks, uint32_t *flags, char *why) {
     return -1;
 }
 
+// What is told again after a reader came back goes in parts: all at once might never fit.
+enum { DEFS_CHUNK = 256 << 10 };
+
 static bool log_init(struct deflog *l, size_t cap) {
     l->mem = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    l->marks = calloc(cap / DEFS_CHUNK + 1, sizeof *l->marks);
     l->cap = cap;
-    return l->mem != MAP_FAILED;
+    return l->mem != MAP_FAILED && l->marks;
 }
 
 bool ring_create(char why[HC_MAX_REASON]) {
@@ -209,26 +214,50 @@ bool reserve_flush(void) {
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {
     size_t len = atomic_load_explicit(&l->len, memory_order_relaxed);
     if (n > l->cap - len) return false;
+    if (len - l->last_mark >= DEFS_CHUNK) {
+        uint32_t m = atomic_load_explicit(&l->nmarks, memory_order_relaxed);
+        l->marks[m] = (uint32_t)len;
+        l->last_mark = len;
+        atomic_store_explicit(&l->nmarks, m + 1, memory_order_release);
+    }
     memcpy(l->mem + len, b, n);
     atomic_store_explicit(&l->len, len + n, memory_order_release);
     return true;
 }
 
-void put_defs(struct enc *e, bool everything) {
-    struct deflog *ls[] = {&type_log, &site_log};
-    for (int i = 0; i < 2; i++) {
-        struct deflog *l = ls[i];
-        size_t len = atomic_load_explicit(&l->len, memory_order_acquire);
-        size_t from = everything ? 0 : l->sent;
-        l->pending = len;
-        if (len == from) continue;
-        uint8_t *at = block_begin(e, HC_KIND_DEFS);
-        if (room(e, len - from)) {
-            memcpy(e->p, l->mem + from, len - from);
-            e->p += len - from;
-        }
-        block_end(e, at);
+static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to) {
+    if (from == to) return;
+    uint8_t *at = block_begin(e, HC_KIND_DEFS);
+    if (room(e, to - from)) {
+        memcpy(e->p, l->mem + from, to - from);
+        e->p += to - from;
     }
+    block_end(e, at);
+}
+
+static struct deflog *const logs[] = {&type_log, &site_log};
+
+void put_defs(struct enc *e) {
+    for (int i = 0; i < 2; i++) {
+        logs[i]->pending = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
+        put_defs_of(e, logs[i], logs[i]->sent, logs[i]->pending);
+    }
+}
+
+bool put_defs_again(struct enc *e, uint32_t *at) {
+    put_defs(e); // what is new keeps its order
+    uint32_t n = *at;
+    for (int i = 0; i < 2; i++) {
+        struct deflog *l = logs[i];
+        uint32_t marks = atomic_load_explicit(&l->nmarks, memory_order_acquire);
+        if (n <= marks) {
+            put_defs_of(e, l, n ? l->marks[n - 1] : 0, n < marks ? l->marks[n] : l->pending);
+            ++*at;
+            return true;
+        }
+        n -= marks + 1;
+    }
+    return false;
 }
 
 void defs_committed(bool ok) {
