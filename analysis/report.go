@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -42,18 +41,6 @@ type Quality struct {
 	BeforeBytes    uint64 `json:"before_tape_bytes"`
 	UnknownObjects uint64 `json:"unknown_objects"`
 	UnknownBytes   uint64 `json:"unknown_bytes"`
-}
-
-// Suspect is a site whose surviving objects grow.
-type Suspect struct {
-	Class          string       `json:"class"`
-	Site           []StackFrame `json:"site"`
-	BytesPerSecond float64      `json:"bytes_per_second"`
-	GrownBytes     uint64       `json:"grown_bytes"` // estimate over the window
-	LiveSamples    int          `json:"live_samples"`
-	Share          float64      `json:"share_of_growth"`
-	Confidence     float64      `json:"confidence"`
-	Sentence       string       `json:"sentence"`
 }
 
 // GrownClass is a class that grew between the first and the last known collection.
@@ -101,18 +88,13 @@ type Report struct {
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-type site struct {
-	frame uint64
-	typ   uint64
-}
-
 // MakeReport replays all of r.
 func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
 	var times []float64
-	series := map[site][]float64{} // weighted live bytes per collection, of what has survived two
-	liveNow := map[site]int{}
+	tracks := map[siteKey]*track{}
+	class := map[uint64]Class{}
 	var first, last []heap.Count
 	var firstSites map[siteKey]*tally
 	var alive []*heap.Sample // after the last known collection
@@ -134,20 +116,23 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			rep.From = row.Time
 		}
 		rep.To = row.Time
-		clear(liveNow)
 		times = append(times, float64(c.Start)/1e9)
 		for _, s := range r.Live {
-			k := site{s.Frame, s.Type}
-			liveNow[k]++
 			if s.Birth+2 > c.GC {
 				continue
 			}
-			v := series[k]
-			for len(v) < len(times) {
-				v = append(v, 0)
+			cl, ok := class[s.Type]
+			if !ok {
+				cl = ClassOf(r, uint32(s.Type)).folded()
+				class[s.Type] = cl
 			}
-			v[len(times)-1] += float64(s.Size) * s.Weight
-			series[k] = v
+			k := siteKey{s.Frame, cl}
+			t := tracks[k]
+			if t == nil {
+				t = &track{}
+				tracks[k] = t
+			}
+			t.add(len(times)-1, float64(s.Size)*s.Weight)
 		}
 		if c.Known {
 			last = append(last[:0], r.State.PerType()...)
@@ -183,7 +168,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
 	rep.Sites = siteRows(r, lastSites, byClass(r, last))
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	rep.suspects(r, times, series, liveNow)
+	rep.suspects(r, times, tracks)
 	rep.FirstLook = rep.advice()
 	return rep, nil
 }
@@ -240,81 +225,6 @@ func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
 	if len(rep.Grown) > 20 {
 		rep.Grown = rep.Grown[:20]
 	}
-}
-
-// suspects ranks sites by growth of what has survived two collections: Theil–Sen slope over the window, kept if a Mann–Kendall test makes
-// chance unlikely. Both are robust against the sawtooth of ordinary collections.
-func (rep *Report) suspects(r *heap.Replayer, times []float64, series map[site][]float64, live map[site]int) {
-	if len(times) < 8 || times[len(times)-1] <= times[0] {
-		return
-	}
-	const points = 120
-	idx := make([]int, 0, points)
-	for i := range min(points, len(times)) {
-		idx = append(idx, i*len(times)/min(points, len(times)))
-	}
-	idx[len(idx)-1] = len(times) - 1
-	window := times[len(times)-1] - times[0]
-	total := 0.0
-	for k, v := range series {
-		for len(v) < len(times) {
-			v = append(v, 0)
-		}
-		slope, z := trend(times, v, idx)
-		if slope <= 0 || z < 3 || live[k] < 3 {
-			continue
-		}
-		grown := slope * window
-		total += grown
-		st := Stack(r, k.frame, 64)
-		cls := r.TypeName(uint32(k.typ))
-		rep.Suspects = append(rep.Suspects, Suspect{Class: cls, Site: st, BytesPerSecond: slope, GrownBytes: uint64(grown), LiveSamples: live[k],
-			Confidence: 1 - math.Erfc(z/math.Sqrt2)/2})
-	}
-	sort.Slice(rep.Suspects, func(i, j int) bool {
-		a, b := &rep.Suspects[i], &rep.Suspects[j]
-		return a.BytesPerSecond > b.BytesPerSecond
-	})
-	for i := range rep.Suspects {
-		s := &rep.Suspects[i]
-		if total > 0 {
-			s.Share = float64(s.GrownBytes) / total
-		}
-		at := "an unknown site"
-		if len(s.Site) > 0 {
-			at = s.Site[0].String()
-		}
-		s.Sentence = fmt.Sprintf("%s from %s grows by about %s a second and does not go away (estimated from %d live samples).", s.Class, at,
-			Bytes(uint64(s.BytesPerSecond)), s.LiveSamples)
-	}
-	if len(rep.Suspects) > 10 {
-		rep.Suspects = rep.Suspects[:10]
-	}
-}
-
-// trend gives the median of pairwise slopes and Mann–Kendall's z at the points idx.
-func trend(t, v []float64, idx []int) (slope, z float64) {
-	var slopes []float64
-	s, n := 0.0, float64(len(idx))
-	for i := range idx {
-		for j := i + 1; j < len(idx); j++ {
-			a, b := idx[i], idx[j]
-			if t[b] > t[a] {
-				slopes = append(slopes, (v[b]-v[a])/(t[b]-t[a]))
-			}
-			switch {
-			case v[b] > v[a]:
-				s++
-			case v[b] < v[a]:
-				s--
-			}
-		}
-	}
-	if len(slopes) == 0 {
-		return 0, 0
-	}
-	sort.Float64s(slopes)
-	return slopes[len(slopes)/2], (s - 1) / math.Sqrt(n*(n-1)*(2*n+5)/18)
 }
 
 func (rep *Report) advice() string {
@@ -416,7 +326,7 @@ func (rep *Report) WriteText(w io.Writer) {
 			if i == 3 {
 				break
 			}
-			fmt.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, s.Class, Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
+			fmt.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, withLoader(s.Class, s.Loader), Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
 			printStack(w, s.Site, 3)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -66,29 +64,4 @@ func TestReport(t *testing.T) {
 		t.Errorf("empty recording: %v", err)
 	}
 	rep.WriteText(io.Discard)
-}
-
-// TestSuspects puts one slow leak beside sites that churn, that are large and steady, and that rose once and stay.
-func TestSuspects(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	r := heap.NewReplayer(&blocks{})
-	series, live := map[site][]float64{}, map[site]int{}
-	var times []float64
-	leak := site{1, 1}
-	for i := range 200 {
-		times = append(times, float64(i))
-		series[leak] = append(series[leak], float64(i/4)*524288)
-		for k := uint64(2); k < 20; k++ { // large and noisy, no trend
-			series[site{k, 1}] = append(series[site{k, 1}], 5e7+2e7*rng.NormFloat64())
-		}
-		series[site{20, 1}] = append(series[site{20, 1}], map[bool]float64{true: 4e7}[i > 5])
-	}
-	for k := range series {
-		live[k] = 50
-	}
-	rep := &Report{}
-	rep.suspects(r, times, series, live)
-	if len(rep.Suspects) == 0 || math.Abs(rep.Suspects[0].BytesPerSecond-131072) > 5000 {
-		t.Fatalf("the leak is not first: %+v", rep.Suspects)
-	}
 }
