@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,4 +89,27 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("status %d, want %d", got, want)
 	}
+}
+
+// cmdDamage copies the largest ring file of a recording, damaged: damage cut|flip|future DIR FILE
+func cmdDamage(ts *testscript.TestScript, neg bool, args []string) {
+	dirs, _ := filepath.Glob(filepath.Join(ts.MkAbs(args[1]), "*", "*.hcr"))
+	var b []byte
+	for _, f := range dirs {
+		if c, err := os.ReadFile(f); err == nil && len(c) > len(b) {
+			b = c
+		}
+	}
+	if len(b) < 4096 {
+		ts.Fatalf("no ring file that is worth damaging: %v", dirs)
+	}
+	switch args[0] {
+	case "cut":
+		b = b[:len(b)*2/3]
+	case "flip":
+		b[len(b)/2] ^= 4
+	case "future":
+		b[8]++
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b, 0o600))
 }

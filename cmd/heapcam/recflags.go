@@ -63,6 +63,9 @@ func (o *recordOptions) check() error {
 	if o.maxTrace < 1<<20 {
 		return usage("--max-trace-size %s: at least 1 MiB", &o.maxTrace)
 	}
+	if dir := o.outDir(); isRecording(dir) { // the ring folder of another JVM, most likely
+		return usage("--out %s: %s is a recording itself; name the folder that recordings are in", dir, dir)
+	}
 	if o.ring != 0 && (o.ring < 1<<20 || o.ring > 1<<30 || o.ring&(o.ring-1) != 0) {
 		return usage("--ring %s: it must be a power of two from 1 MiB to 1 GiB", &o.ring)
 	}
@@ -111,6 +114,12 @@ func defaultOut() string {
 		return d
 	}
 	return "heapcam-recordings"
+}
+
+// isRecording says that dir is a ring folder.
+func isRecording(dir string) bool {
+	_, ok := onDisk(dir)
+	return ok
 }
 
 // systemOut is where the agent keeps recordings when it runs as root.

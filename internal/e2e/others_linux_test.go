@@ -147,6 +147,50 @@ func TestOtherUser(t *testing.T) {
 		os.WriteFile(end, nil, 0o644)
 		r.cmd.Wait()
 	})
+	t.Run("unwritable", func(t *testing.T) {
+		end := filepath.Join(t.TempDir(), "end")
+		p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "2000", "1"}}
+		r := p.plain(t, wrap...)
+		pid := child(t, r)
+		locked := t.TempDir() // ours, 0755: the other user can not write to it
+		for _, c := range []struct {
+			code int
+			args []string
+		}{
+			{4, []string{"record", strconv.Itoa(pid), "--out", filepath.Join(locked, "rec")}},
+			{125, []string{"run", "--out", filepath.Join(locked, "rec"), "--", "true"}},
+			{4, []string{"agent", "--out", filepath.Join(locked, "rec"), "--socket", filepath.Join(filepath.Dir(r.gclog), "s")}},
+		} {
+			cmd := exec.Command(wrap[0], append(append(wrap[1:], tool), c.args...)...)
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != c.code || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), locked) {
+				t.Errorf("%v: %v, want status %d: %s", c.args, err, c.code, out)
+			}
+		}
+		os.WriteFile(end, nil, 0o644)
+		r.cmd.Wait()
+	})
+	t.Run("not a JVM", func(t *testing.T) {
+		c := exec.Command("sleep", "100")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Wait()
+		defer c.Process.Kill()
+		pid := strconv.Itoa(c.Process.Pid)
+		if errs, code := d.attach(t, pid); code != 5 || !strings.Contains(errs, "not a JVM") {
+			t.Errorf("attach: status %d: %s", code, errs)
+		}
+		if _, errs, code := heapcam(t, "record", pid); code != 5 || !strings.Contains(errs, "not a JVM") {
+			t.Errorf("record: status %d: %s", code, errs)
+		}
+		c.Process.Kill()
+		c.Wait()
+		if errs, code := d.attach(t, pid); code != 3 || !strings.Contains(errs, pid) {
+			t.Errorf("attach to what has gone: status %d: %s", code, errs)
+		}
+	})
 	d.stop(t)
 }
 
