@@ -272,9 +272,6 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	case err != nil:
 		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
 		s.log.Error().Err(err).Msg("recording stopped")
-	default:
-		st := s.snapshot()
-		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
 	}
 	if cerr := s.st.Close(); cerr != nil {
 		s.log.Error().Err(cerr).Msg("closing the recording")
@@ -283,6 +280,11 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		if uerr := s.ring.Unlink(); uerr != nil {
 			s.log.Warn().Err(uerr).Msg("removing the drained ring")
 		}
+		if s.over != "" {
+			s.set(func(st *Status) { st.Phase = s.over })
+		}
+		st := s.snapshot()
+		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
 	}
 	s.ring.Close()
 	a.mu.Lock()

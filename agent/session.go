@@ -55,6 +55,7 @@ type session struct {
 	ringLoss shmring.Status // loss counters as told last
 	lastGC   uint64         // number of the newest epoch, 0 while unknown: numbers that are missing were lost
 	ended    bool           // END was seen
+	over     Phase          // what it will be when all is put away, "": what status says
 	depth    uint64         // of the last epoch
 	dirty    bool           // the store took something that was not synced yet
 	syncedAt time.Time
@@ -559,7 +560,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 	case shmring.StateGaveUp:
 		phase = GaveUp
 	case shmring.StateDetached, shmring.StateGoodbye:
-		phase = EndedPhase
+		s.over = EndedPhase // told when the recording is closed and the ring has gone: somebody may wait to attach again
 	}
 	q, em := s.live.quality(), s.last.Stats()
 	s.tell(stats)
@@ -610,7 +611,7 @@ func (s *session) finish(gone bool) {
 		s.show(h, s.st.Stats())
 	}
 	if gone {
-		s.set(func(st *Status) { st.Phase = GonePhase })
+		s.over = GonePhase
 	}
 }
 

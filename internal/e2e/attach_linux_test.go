@@ -65,7 +65,7 @@ func TestAttach(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		d.start(t)
 		n = r.stops()
-		await(t, "collections", func() bool { return r.stops() >= n+2 && find().LastGC > s.LastGC })
+		await(t, "collections", func() bool { return r.stops() >= n+2 && find().LastGC > s.LastGC && find().UpNS > 0 })
 		again := find()
 		if d := again.Since.Sub(s.Since).Abs(); d > 50*time.Millisecond {
 			t.Errorf("the agent that came later says since %v, the one before %v", again.Since, s.Since)
