@@ -19,8 +19,11 @@ type Config struct {
 	// MaxTraceSize is M of package ringstore, bytes per JVM; 0: 1 GiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
-	// Compression is none or full; "": full.
-	Compression string
+	// Compression is none, partial, full or adaptive (package ringstore); "": adaptive. Threshold is how full the shared ring must be, 0 to
+	// 1, for partial to compress; 0: 0.2. CompressionCPU is how many CPUs adaptive may spend on average; 0: 0.5.
+	Compression    string
+	Threshold      float64
+	CompressionCPU float64
 	// KeepFree is what shall stay free on the file system of Out, bytes; 0: no care is taken before the disk is full.
 	KeepFree int64
 	// SyncInterval is how much a power loss may take; 0: 1 s.
@@ -63,10 +66,10 @@ func (c *Config) fill() error {
 	}
 	switch c.Compression {
 	case "":
-		c.Compression = "full"
-	case "none", "full":
+		c.Compression = "adaptive"
+	case "none", "partial", "full", "adaptive":
 	default:
-		return fmt.Errorf("agent: compression %q is neither none nor full", c.Compression)
+		return fmt.Errorf("agent: compression %q is neither none, partial, full nor adaptive", c.Compression)
 	}
 	switch c.Emergency {
 	case "":

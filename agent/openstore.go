@@ -16,6 +16,7 @@ type ringStore struct {
 func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 	s, rec, err := ringstore.Open(ringstore.Config{
 		Dir: dir, MaxTraceSize: cfg.MaxTraceSize, Deviation: cfg.Deviation, Compression: cfg.Compression, KeepFree: cfg.KeepFree,
+		Threshold: cfg.Threshold, CPU: cfg.CompressionCPU,
 	}, ringstore.Identity{
 		Session: who.Session, Name: who.Name, PID: who.PID, NSPID: who.NSPID, StartTicks: who.StartTicks, VM: who.VM, Probe: who.Probe,
 	})

@@ -132,6 +132,9 @@ func (s *session) step() error {
 	if err != nil || len(batch.Data) == 0 {
 		return err
 	}
+	if h, err := s.ring.Status(); err == nil && h.Capacity > 0 {
+		s.st.Queue(float64(h.Backlog()) / float64(h.Capacity))
+	}
 	pos := batch.Start
 	for b, err := range trace.Blocks(batch.Data) {
 		if err != nil {

@@ -12,6 +12,8 @@ type store interface {
 	LastSource() uint64
 	// Newest gives the definitions of the newest file, for one who goes on with a recording, and the number of the last collection in it.
 	Newest(f func(trace.Block)) (lastGC uint64)
+	// Queue tells how full the queue of what is still to be stored is, 0 to 1.
+	Queue(full float64)
 	Stats() storeStats
 	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; an error is told by a later call.
 	SyncSoon() error

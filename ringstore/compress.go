@@ -2,56 +2,177 @@ package ringstore
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/heapcam/heapcam/trace/columns"
 )
 
-// Modes of compression (Config.Compression).
+// Modes of compression (Config.Compression). The codec stands in each frame, so files of all modes read alike.
 const (
+	// None compresses nothing.
 	None = "none"
+	// Partial compresses a frame only while the queue is at least Config.Threshold full (ICPE'16 §4.1).
+	Partial = "partial"
+	// Full compresses every frame as well as is reasonable.
 	Full = "full"
+	// Adaptive compresses as Full does, and less the fuller the queue is and the more of its CPU budget is spent: the newest data is never
+	// lost for a better ratio.
+	Adaptive = "adaptive"
 )
+
+// effort is how much is done to a frame.
+type effort int
+
+const (
+	effortNone effort = iota
+	effortS2          // about a third of the time of effortFast
+	effortFast        // columns, then zstd at its fastest
+	effortBest        // columns, then zstd at a better level
+)
+
+// Thresholds of Adaptive, share of the queue that is full: at and above them the effort is less.
+const (
+	queueFast = 0.25
+	queueS2   = 0.5
+	queueNone = 0.8
+)
+
+// budgetSpan is over what time the CPU budget is averaged.
+const budgetSpan = 10 * time.Second
+
+// keepBuffer bounds the buffers that are kept: a rare large sync point must not hold its memory for ever.
+const keepBuffer = 16 << 20
 
 // packer makes frames.
 type packer struct {
-	mode string
-	enc  *zstd.Encoder // nil: none
-	zip  []byte
+	mode      string
+	threshold float64
+	budget    float64 // CPUs
+	queue     float64 // share that is full, as told last
+
+	spent float64 // CPU time of late, ns, fading over budgetSpan
+	last  time.Time
+
+	cols       columns.Encoder
+	fast, best *zstd.Encoder // nil: not needed yet
+	col, zip   []byte
 }
 
-func newPacker(mode string) (*packer, error) {
-	p := &packer{mode: mode}
+func newPacker(mode string, threshold, budget float64) (*packer, error) {
 	switch mode {
-	case None:
-		return p, nil
-	case Full:
-		var err error
-		p.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-		return p, err
+	case None, Partial, Full, Adaptive:
+		return &packer{mode: mode, threshold: threshold, budget: budget}, nil
 	}
-	return nil, fmt.Errorf("compression %q is unknown: none or full", mode)
+	return nil, fmt.Errorf("compression %q is unknown: none, partial, full or adaptive", mode)
 }
 
 func (p *packer) close() {
-	if p.enc != nil {
-		p.enc.Close()
+	for _, e := range []*zstd.Encoder{p.fast, p.best} {
+		if e != nil {
+			e.Close()
+		}
 	}
 }
+
+func (p *packer) effort() effort {
+	switch p.mode {
+	case None:
+		return effortNone
+	case Partial:
+		if p.queue < p.threshold {
+			return effortNone
+		}
+		return effortFast
+	case Full:
+		return effortBest
+	}
+	e := effortBest
+	switch {
+	case p.queue >= queueNone:
+		e = effortNone
+	case p.queue >= queueS2:
+		e = effortS2
+	case p.queue >= queueFast:
+		e = effortFast
+	}
+	switch share := p.spent / float64(budgetSpan); {
+	case share > 2*p.budget:
+		e = min(e, effortNone)
+	case share > 1.5*p.budget:
+		e = min(e, effortS2)
+	case share > p.budget:
+		e = min(e, effortFast)
+	}
+	return e
+}
+
+// charge takes note of what packing took. Time stands for CPU: it is one goroutine that does nothing else.
+func (p *packer) charge(from, to time.Time) {
+	if idle := from.Sub(p.last); !p.last.IsZero() && idle > 0 {
+		p.spent *= max(0, 1-float64(idle)/float64(budgetSpan))
+	}
+	took := float64(to.Sub(from))
+	p.spent = p.spent*max(0, 1-took/float64(budgetSpan)) + took
+	p.last = to
+}
+
+// encoder gives the zstd encoder of an effort.
+func (p *packer) encoder(e effort) (*zstd.Encoder, error) {
+	z, level := &p.fast, zstd.SpeedFastest
+	if e == effortBest {
+		z, level = &p.best, zstd.SpeedBetterCompression
+	}
+	if *z == nil {
+		n, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow))
+		if err != nil {
+			return nil, err
+		}
+		*z = n
+	}
+	return *z, nil
+}
+
+// zstdWindow is as far as matches reach: about a frame.
+const zstdWindow = 4 << 20
 
 // frame appends payload as a frame to dst.
 func (p *packer) frame(dst, payload []byte, info FrameInfo) []byte {
 	f := Frame{FrameInfo: info, Raw: uint32(len(payload))}
 	stored := payload
-	if p.enc != nil {
-		p.zip = p.enc.EncodeAll(payload, p.zip[:0])
-		f.Codec, stored = codecZstd, p.zip
+	if e := p.effort(); e > effortNone {
+		from := time.Now()
+		f.Codec, stored = p.pack(e, payload)
+		p.charge(from, time.Now())
+		if len(stored) >= len(payload) {
+			f.Codec, stored = codecNone, payload
+		}
 	}
 	dst = encodeFrame(dst, f, stored)
 	if cap(p.zip) > keepBuffer {
 		p.zip = nil
 	}
+	if cap(p.col) > keepBuffer {
+		p.col = nil
+	}
 	return dst
 }
 
-// keepBuffer bounds the buffers that are kept: a rare large sync point must not hold its memory for ever.
-const keepBuffer = 16 << 20
+func (p *packer) pack(e effort, payload []byte) (codec uint8, stored []byte) {
+	if e == effortS2 {
+		p.zip = s2.Encode(p.zip[:cap(p.zip)], payload)
+		if plausible(len(payload), len(p.zip)) {
+			return codecS2, p.zip
+		}
+		e = effortFast
+	}
+	z, err := p.encoder(e)
+	if err != nil { // options that are constants
+		return codecNone, payload
+	}
+	p.col = p.cols.Encode(p.col[:0], payload)
+	p.zip = z.EncodeAll(p.col, p.zip[:0])
+	return codecColumns, p.zip
+}

@@ -22,8 +22,12 @@ type Config struct {
 	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it holds. 0: no care is
 	// taken before the disk is full.
 	KeepFree int64
-	// Compression is "none" or "full"; "": full.
+	// Compression is None, Partial, Full or Adaptive; "": adaptive.
 	Compression string
+	// Threshold is how full the queue must be, 0 to 1, for Partial to compress; 0: 0.2.
+	Threshold float64
+	// CPU is how many CPUs Adaptive may spend, on average of ten seconds; 0: 0.5.
+	CPU float64
 	// FS is where the files are; nil: the system's. With any other one nothing is done in the background.
 	FS FS
 	// Now is the clock; nil: the system's.
@@ -44,7 +48,13 @@ func (c *Config) fill() error {
 		c.Deviation = 0.25
 	}
 	if c.Compression == "" {
-		c.Compression = "full"
+		c.Compression = Adaptive
+	}
+	if c.Threshold == 0 {
+		c.Threshold = 0.2
+	}
+	if c.CPU == 0 {
+		c.CPU = 0.5
 	}
 	switch {
 	case c.Dir == "":
@@ -55,8 +65,10 @@ func (c *Config) fill() error {
 		return fmt.Errorf("max_trace_size_deviation of %v is out of range: more than 0, at most 0.5", c.Deviation)
 	case c.KeepFree < 0:
 		return fmt.Errorf("keep_free of %d bytes is negative", c.KeepFree)
-	case c.Compression != "none" && c.Compression != "full":
-		return fmt.Errorf("compression %q is unknown: none or full", c.Compression)
+	case !(c.Threshold > 0 && c.Threshold <= 1):
+		return fmt.Errorf("compression_threshold of %v is out of range: more than 0, at most 1", c.Threshold)
+	case !(c.CPU > 0):
+		return fmt.Errorf("compression CPU of %v is out of range", c.CPU)
 	}
 	return nil
 }

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/heapcam/heapcam/trace/columns"
 )
 
 // Layout of a ring file; part of the format, drawn in docs/format/ring-file.md.
@@ -17,8 +20,10 @@ const (
 	headerSize    = 128
 	frameSize     = 64
 
-	codecNone = 0
-	codecZstd = 1
+	codecNone    = 0
+	codecZstd    = 1
+	codecColumns = 2 // package columns, then zstd
+	codecS2      = 3
 
 	// FlagHead marks the first frame of a file: definitions and, with FlagListing, a sync point.
 	FlagHead = 1
@@ -211,7 +216,7 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 	}
 	f := Frame{Offset: at, Codec: b[4], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
 	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:]), b[5]}
-	if f.Stored > MaxFrame || f.Raw > MaxFrame || f.Codec > codecZstd || f.Codec == codecNone && f.Stored != f.Raw {
+	if f.Stored > MaxFrame || f.Raw > MaxFrame || f.Codec > codecS2 || f.Codec == codecNone && f.Stored != f.Raw {
 		return Frame{}, corrupt(name, at, "lengths or codec of a frame make no sense")
 	}
 	return f, nil
@@ -225,9 +230,29 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, e
 	if f.Codec == codecNone {
 		return stored, nil
 	}
-	out, err := dec.DecodeAll(stored, make([]byte, 0, min(int(f.Raw), 64*len(stored)+1<<20)))
+	bad := func(err error) error {
+		return corrupt(name, f.Offset, fmt.Sprintf("frame of %d bytes does not unpack to %d: %v", f.Stored, f.Raw, err))
+	}
+	var out []byte
+	var err error
+	switch f.Codec {
+	case codecS2:
+		n, e := s2.DecodedLen(stored)
+		if e != nil || n != int(f.Raw) || !plausible(n, len(stored)) {
+			return nil, bad(e)
+		}
+		out, err = s2.Decode(nil, stored)
+	default:
+		out, err = dec.DecodeAll(stored, make([]byte, 0, min(int(f.Raw), 64*len(stored)+1<<20)))
+		if err == nil && f.Codec == codecColumns {
+			out, err = columns.Decode(nil, out, int(f.Raw))
+		}
+	}
 	if err != nil || len(out) != int(f.Raw) {
-		return nil, corrupt(name, f.Offset, fmt.Sprintf("frame of %d bytes does not unpack to %d: %v", f.Stored, f.Raw, err))
+		return nil, bad(err)
 	}
 	return out, nil
 }
+
+// plausible says whether an S2 frame may become so long: its length is believed before it is unpacked.
+func plausible(raw, stored int) bool { return raw <= 1<<20+256*stored }

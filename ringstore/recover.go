@@ -33,7 +33,7 @@ func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, rec, err
 	}
-	pack, err := newPacker(cfg.Compression)
+	pack, err := newPacker(cfg.Compression, cfg.Threshold, cfg.CPU)
 	if err != nil {
 		return nil, rec, err
 	}

@@ -62,7 +62,7 @@ type rewritten struct {
 
 // rewrite writes the sound frames of f to w as a closed file, each block as change (nil: none) gives it, and says how large the file is.
 func (f *File) rewrite(w io.Writer, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten, err error) {
-	pack, err := newPacker(Full)
+	pack, err := newPacker(Full, 0, 0)
 	if err != nil {
 		return 0, out, err
 	}

@@ -70,6 +70,9 @@ func (s *Store) describe() error {
 
 const recordingName = "recording.json"
 
+// Queue tells how full the queue of what is still to be stored is, 0 to 1: Partial and Adaptive go by it.
+func (s *Store) Queue(full float64) { s.packer.queue = full }
+
 // pack makes a frame behind so many free bytes. It is good until the next one is made.
 func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {
 	if cap(s.buf) < free {
@@ -233,6 +236,9 @@ func (s *Store) Rotate(head []byte, info FrameInfo) (err error) {
 	if need+overhead > m {
 		return fmt.Errorf("a head of %d bytes does not fit into max_trace_size %d: %w", len(b), m, ErrNoRoom)
 	}
+	if held := s.heldSize(); need+overhead+held > s.limit() { // nothing that could be given up would help
+		return fmt.Errorf("%d bytes needed beside %d that a pull holds: %w", need, held, ErrNoRoom)
+	}
 	last, lastListing := s.lastRot, s.listing
 	s.lastRot, s.listing = int64(len(b)), 0
 	if listing {
@@ -289,6 +295,7 @@ func (s *Store) trim() error {
 // evict gives up the oldest sealed file.
 func (s *Store) evict() error {
 	f := s.files[0]
+	s.syncer.wait(f.path) // an open file keeps its blocks
 	if err := s.fs.Remove(f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		s.failed(err)
 		return fmt.Errorf("give up the oldest ring file: %w", err)

@@ -12,8 +12,9 @@ type syncer struct {
 	bg      sync.WaitGroup
 	running chan error // of the sync under way, nil: none
 
-	mu   sync.Mutex
-	left []string // closed files that are not known to be on the disk; "": the folder
+	mu      sync.Mutex
+	closing map[string]bool // files that are being closed
+	left    []string        // closed files that are not known to be on the disk; "": the folder
 }
 
 // later takes note of a file that has yet to be synced.
@@ -41,11 +42,30 @@ func (y *syncer) finish(fs FS, f RingFile, path string) {
 		do()
 		return
 	}
+	y.mu.Lock()
+	if y.closing == nil {
+		y.closing = map[string]bool{}
+	}
+	y.closing[path] = true
+	y.mu.Unlock()
 	y.bg.Add(1)
 	go func() {
 		defer y.bg.Done()
 		do()
+		y.mu.Lock()
+		delete(y.closing, path)
+		y.mu.Unlock()
 	}()
+}
+
+// wait waits until path is closed.
+func (y *syncer) wait(path string) {
+	y.mu.Lock()
+	open := y.closing[path]
+	y.mu.Unlock()
+	if open {
+		y.bg.Wait()
+	}
 }
 
 // again syncs what could not be synced when it was its turn.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,16 +17,19 @@ import (
 
 // recordOptions are the flags that run, record, attach and agent share.
 type recordOptions struct {
-	out         string
-	maxTrace    size
-	deviation   float64
-	depth       string
-	sampling    size
-	compression string
-	emergency   string
-	ring        size
-	untested    bool
-	verbose     bool
+	out          string
+	maxTrace     size
+	deviation    float64
+	depth        string
+	sampling     size
+	compression  string
+	threshold    float64
+	keepFree     size
+	syncInterval time.Duration
+	emergency    string
+	ring         size
+	untested     bool
+	verbose      bool
 }
 
 func (o *recordOptions) add(c *cobra.Command) {
@@ -36,7 +40,10 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Float64Var(&o.deviation, "max-trace-size-deviation", agent.DefaultDeviation, "how far the ring may be above or below its size, 0 < d <= 0.5")
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
-	f.StringVar(&o.compression, "compression", "full", "none or full")
+	f.StringVar(&o.compression, "compression", "adaptive", "none, partial, full or adaptive (full as long as the CPU and the shared ring allow)")
+	f.Float64Var(&o.threshold, "compression-threshold", 0.2, "how full the shared ring must be for partial compression")
+	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
+	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 MiB)")
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
@@ -51,8 +58,14 @@ func (o *recordOptions) check() error {
 	if o.deviation <= 0 || o.deviation > 0.5 {
 		return usage("--max-trace-size-deviation %v: it must be above 0 and at most 0.5", o.deviation)
 	}
-	if o.compression != "none" && o.compression != "full" {
-		return usage("--compression %s: it is none or full", o.compression)
+	if !slices.Contains([]string{"none", "partial", "full", "adaptive"}, o.compression) {
+		return usage("--compression %s: it is none, partial, full or adaptive", o.compression)
+	}
+	if o.threshold <= 0 || o.threshold > 1 {
+		return usage("--compression-threshold %v: it must be above 0 and at most 1", o.threshold)
+	}
+	if o.syncInterval <= 0 {
+		return usage("--sync-interval %v: it must be above 0", o.syncInterval)
 	}
 	if o.emergency != "walk" && o.emergency != "gc" && o.emergency != "off" {
 		return usage("--emergency %s: it is walk, gc or off", o.emergency)
@@ -78,7 +91,8 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 		level = zerolog.DebugLevel
 	}
 	return agent.Config{
-		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Emergency: o.emergency,
+		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
+		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
 	}
 }

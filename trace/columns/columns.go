@@ -52,6 +52,8 @@ type Encoder struct {
 
 	blobs                      []blob
 	skeleton, syms, ops, dests []byte
+	lists                      [][]byte // operands of list tokens, by code
+	marks                      []int
 }
 
 type blob struct {
@@ -82,6 +84,9 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 			_ = trace.TokenBlobs(b, func(tag trace.Tag, off int, tokens []byte) {
 				list := tag == trace.TagList || tag == trace.TagBirths
 				syms, ops, dests := len(e.syms), len(e.ops), len(e.dests)
+				if list {
+					e.mark()
+				}
 				if e.tokens(tokens, list) {
 					gap := payload[from : start+off]
 					e.skeleton = append(e.skeleton, gap...)
@@ -89,6 +94,9 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 					from = start + off + len(tokens)
 				} else {
 					e.syms, e.ops, e.dests = e.syms[:syms], e.ops[:ops], e.dests[:dests]
+					if list {
+						e.back()
+					}
 				}
 			})
 		}
@@ -97,7 +105,28 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 	return e.finish(dst)
 }
 
+// mark and back are for a blob of list tokens that turns out to be none.
+func (e *Encoder) mark() {
+	e.marks = e.marks[:0]
+	for _, l := range e.lists {
+		e.marks = append(e.marks, len(l))
+	}
+}
+
+func (e *Encoder) back() {
+	for c := range e.lists {
+		n := 0
+		if c < len(e.marks) {
+			n = e.marks[c]
+		}
+		e.lists[c] = e.lists[c][:n]
+	}
+}
+
 func (e *Encoder) begin() {
+	for c := range e.lists {
+		e.lists[c] = e.lists[c][:0]
+	}
 	e.blobs, e.skeleton, e.syms, e.ops, e.dests = e.blobs[:0], e.skeleton[:0], e.syms[:0], e.ops[:0], e.dests[:0]
 	for _, k := range e.keys {
 		e.forget(k)
@@ -127,10 +156,35 @@ func (e *Encoder) finish(dst []byte) []byte {
 		prev = k
 	}
 	dst = u(u(u(dst, uint64(len(e.syms))), uint64(len(e.ops))), uint64(len(e.dests)))
+	for c, k := range e.keys {
+		if k&keyList != 0 && k&keyLength != 0 {
+			dst = u(dst, uint64(len(e.listOps(c))))
+		}
+	}
 	dst = append(dst, e.skeleton...)
 	dst = append(dst, e.syms...)
 	dst = append(dst, e.ops...)
 	dst = append(dst, e.dests...)
+	for c, k := range e.keys {
+		if k&keyList != 0 && k&keyLength != 0 {
+			dst = append(dst, e.listOps(c)...)
+		}
+	}
+	for c := range e.lists { // a rare large listing must not hold its memory for ever
+		if cap(e.lists[c]) > keepList {
+			e.lists[c] = nil
+		}
+	}
 	e.rank()
 	return dst
+}
+
+// keepList bounds the columns of lists that are kept for the next frame, bytes.
+const keepList = 64 << 10
+
+func (e *Encoder) listOps(code int) []byte {
+	if code < len(e.lists) {
+		return e.lists[code]
+	}
+	return nil
 }

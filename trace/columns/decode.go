@@ -100,8 +100,18 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 		symbols[i] = symbolOf(uint64(key))
 	}
 	ns, no, nd := r.u(), r.u(), r.u()
+	lists := make([][]byte, len(symbols)) // operands of list tokens by symbol
+	sizes := make([]uint64, len(symbols))
+	for i := range symbols {
+		if s := &symbols[i]; s.list && s.do&doOperand != 0 {
+			sizes[i] = r.u()
+		}
+	}
 	skeleton := r.take(skeletonSize)
-	d := decoder{symbols: symbols, syms: r.take(ns), ops: r.take(no), dests: r.take(nd)}
+	d := decoder{symbols: symbols, syms: r.take(ns), ops: r.take(no), dests: r.take(nd), lists: lists}
+	for i, n := range sizes {
+		lists[i] = r.take(n)
+	}
 	if r.fail || len(r.b) != 0 {
 		return nil, corrupt("columns do not fill it")
 	}
@@ -118,7 +128,11 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 		}
 	}
 	dst = append(dst, skeleton...)
-	if len(d.syms)+len(d.ops)+len(d.dests) != 0 || len(dst)-start != int(total) {
+	left := 0
+	for _, l := range lists {
+		left += len(l)
+	}
+	if len(d.syms)+len(d.ops)+len(d.dests)+left != 0 || len(dst)-start != int(total) {
 		return nil, corrupt("something is left")
 	}
 	return dst, nil
@@ -127,6 +141,7 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 type decoder struct {
 	symbols          []symbol
 	syms, ops, dests []byte
+	lists            [][]byte
 }
 
 // blob appends one blob's tokens. dst has room for them and 8 bytes more.
@@ -176,11 +191,15 @@ func (d *decoder) blob(dst []byte, bl blob) ([]byte, bool) {
 			continue
 		}
 		if s.do&doOperand != 0 {
-			if n = operand(ops); n == 0 || at+n > end {
+			from := &ops
+			if bl.list {
+				from = &d.lists[c]
+			}
+			if n = operand(*from); n == 0 || at+n > end {
 				return nil, false
 			}
-			at += copy(out[at:], ops[:n])
-			ops = ops[n:]
+			at += copy(out[at:], (*from)[:n])
+			*from = (*from)[n:]
 		}
 		if s.do&doDest != 0 {
 			if n = operand(dests); n == 0 || at+n > end {

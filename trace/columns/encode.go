@@ -166,7 +166,14 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 			if w == 0 {
 				return false
 			}
-			ops = append(ops, b[pos:pos+w]...)
+			if list {
+				for int(x&entryCode) > len(e.lists) {
+					e.lists = append(e.lists, nil)
+				}
+				e.lists[x&entryCode-1] = append(e.lists[x&entryCode-1], b[pos:pos+w]...)
+			} else {
+				ops = append(ops, b[pos:pos+w]...)
+			}
 			pos += w
 		}
 		if x&entryDest != 0 {
