@@ -147,7 +147,11 @@ func (r *Replayer) Next() (*Collection, error) {
 			r.back, r.pending = &b, nil
 			return r.close(c), nil
 		}
-		if err := r.apply(b); err != nil {
+		if err := r.apply(b); err == errLater {
+			c := r.pending
+			r.back, r.pending = &b, nil
+			return r.close(c), nil
+		} else if err != nil {
 			var newer *trace.TooNewError
 			if errors.As(err, &newer) {
 				return nil, err

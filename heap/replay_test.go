@@ -152,6 +152,48 @@ func TestReplayAgainstTruth(t *testing.T) {
 	}
 }
 
+// TestSyncOfALostEpoch takes epochs out of a stream and leaves their sync points: those are adopted and not compared, the collection before
+// keeps the state that it had, and what is missing is counted.
+func TestSyncOfALostEpoch(t *testing.T) {
+	for seed := uint64(1); seed <= 5; seed++ {
+		m := tracetest.New(tracetest.Config{Seed: seed})
+		r, lost, state := NewReplayer(&blocks{}), uint64(0), map[uint64]*tracetest.Epoch{}
+		var bs []trace.Block
+		for i := range 20 {
+			e := m.Step(i%4 == 0)
+			state[e.Pause.GC] = e
+			gone := i > 0 && e.Synced && i%4 == 0
+			for _, b := range e.Blocks {
+				if gone && b.Kind == trace.KindEpoch {
+					lost++
+					continue
+				}
+				bs = append(bs, b)
+			}
+		}
+		r.src = &blocks{bs}
+		told := uint64(0)
+		for {
+			c, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			told += c.EpochsLost
+			if e := state[c.GC]; c.Known {
+				if why := same(r.State, e.State, false); why != "" {
+					t.Fatalf("seed %d: after collection %d: %s", seed, c.GC, why)
+				}
+			}
+		}
+		if len(r.Compared) != 0 || told != lost || lost < 3 {
+			t.Errorf("seed %d: %d compared, %d epochs told to be lost, %d are", seed, len(r.Compared), told, lost)
+		}
+	}
+}
+
 // taken takes out what begins in [start, start+words).
 func taken(s *State, start, words uint64) (out []Object) {
 	s.Each(func(o Object) bool {

@@ -2,17 +2,30 @@ package heap
 
 import (
 	stdcmp "cmp"
+	"errors"
 	"slices"
 	"sort"
 
 	"github.com/heapcam/heapcam/trace"
 )
 
+// errLater says that the collection at hand is done before this block is read.
+var errLater = errors.New("not of this collection")
+
 // sync compares the listing with the state, if that was known, and adopts it.
 func (r *Replayer) sync(b trace.Block) error {
 	s, err := trace.DecodeSync(b)
 	if err != nil {
 		return err
+	}
+	if r.pending != nil && s.GC != r.pending.GC {
+		return errLater
+	}
+	if r.gc != 0 && s.GC != r.gc { // the epoch that it belongs to is missing
+		r.Known, r.was = false, false
+		if s.GC > r.gc {
+			r.lost = max(r.lost, s.GC-r.gc)
+		}
 	}
 	c := r.pending
 	if c != nil {
@@ -30,7 +43,7 @@ func (r *Replayer) sync(b trace.Block) error {
 	switch {
 	case r.Known:
 		r.Compared = append(r.Compared, r.compare(s, old, next))
-	case r.was && c != nil && c.GC == s.GC:
+	case r.was && c != nil:
 		r.identify(s, c, old, next)
 	}
 	if n, b := uint64(next.n), next.Bytes(); n != s.Objects || b != s.Bytes {
