@@ -266,11 +266,13 @@ static void emergency_walk(JNIEnv *jni) {
 // ---- oracle (test mode): the raw walk against JVMTI's own heap iteration, in one stop ---------------------------------------------------------
 static uint64_t *o_count, *o_bytes, o_n, raw_objects, raw_bytes, raw_unknown;
 static bool o_walked;
+static uint32_t o_holes;
 static jint JNICALL each_object(jlong class_tag, jlong size, jlong *tag, jint len, void *user) {
     (void)tag, (void)len, (void)user;
     if (!o_walked) {
         o_walked = true;
         raw_unknown = oracle_tally(&raw_objects, &raw_bytes);
+        o_holes = nholes; // the next pause counts anew
     }
     uint64_t i = class_tag > 0 && (uint64_t)class_tag <= o_n ? (uint64_t)class_tag : 0;
     o_count[i]++;
@@ -369,7 +371,7 @@ static void oracle(JNIEnv *jni) {
         }
     say("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu unknown=%llu untagged=%llu holes=%u",
         (unsigned long long)raw_objects, (unsigned long long)raw_bytes, (unsigned long long)jn, (unsigned long long)jb, (unsigned long long)m,
-        (unsigned long long)bad, (unsigned long long)raw_unknown, (unsigned long long)o_count[0], nholes);
+        (unsigned long long)bad, (unsigned long long)raw_unknown, (unsigned long long)o_count[0], o_holes);
     for (jint i = 0; i < n; i++) (*ti)->SetTag(ti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
     (*ti)->Deallocate(ti, (unsigned char *)ks);
     free(o_count), free(o_bytes), free(t);
