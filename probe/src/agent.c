@@ -101,6 +101,22 @@ bool safe_read(void *dst, uint64_t addr, size_t n) {
     return process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
+// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none (-Xcheck:jni) each page is
+// asked for before it is walked.
+void need_memory(uint64_t lo, uint64_t hi) {
+    if (!vm.check_jni) return;
+    enum { PAGE = 4096, AT_ONCE = 256 };
+    struct iovec from[AT_ONCE];
+    uint8_t byte[AT_ONCE];
+    while (lo < hi) {
+        size_t n = 0;
+        for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
+        struct iovec to = {byte, n};
+        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n) violation("memory that was emptied has been given back", lo);
+        lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
+    }
+}
+
 // ---- options -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
     opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .ring = 16 << 20};
@@ -479,6 +495,26 @@ static void property(const char *name, char *to, size_t n) {
     (*ti)->Deallocate(ti, (unsigned char *)v);
 }
 
+// The VM's tables do not tell the fields of a StackChunk; the JDK's own Java code does. 0: there is no such class (17).
+static uint32_t chunk_size_offset(JNIEnv *jni) {
+    jlong at = 0;
+    jclass k = (*jni)->FindClass(jni, "jdk/internal/vm/StackChunk"), u = k ? (*jni)->FindClass(jni, "jdk/internal/misc/Unsafe") : NULL;
+    jmethodID get = u ? (*jni)->GetStaticMethodID(jni, u, "getUnsafe", "()Ljdk/internal/misc/Unsafe;") : NULL;
+    jobject o = get ? (*jni)->CallStaticObjectMethod(jni, u, get) : NULL;
+    jmethodID offset = o && !(*jni)->ExceptionCheck(jni) ? (*jni)->GetMethodID(jni, u, "objectFieldOffset", "(Ljava/lang/Class;Ljava/lang/String;)J") : NULL;
+    jstring name = offset ? (*jni)->NewStringUTF(jni, "size") : NULL;
+    if (name) at = (*jni)->CallLongMethod(jni, o, offset, k, name);
+    if ((*jni)->ExceptionCheck(jni)) {
+        (*jni)->ExceptionClear(jni);
+        at = 0;
+    }
+    (*jni)->DeleteLocalRef(jni, name);
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, u);
+    (*jni)->DeleteLocalRef(jni, k);
+    return at >= 8 && at < 4096 ? (uint32_t)at : 0;
+}
+
 // The heap exists now: look at it, and begin. 0: recording.
 static int begin(JNIEnv *jni) {
     char why[HC_MAX_REASON] = "", a[120], b[120];
@@ -487,6 +523,7 @@ static int begin(JNIEnv *jni) {
     vm.major = atoi(b);
     snprintf(vm_name, sizeof vm_name, "%s %s", a, b);
     if (!vm_load((void *)(*javavm)->GetEnv, opt.allow_untested, why)) return refuse(why), 1;
+    vm.chunk_size_offset = chunk_size_offset(jni);
     if (!ring_create(why)) return refuse(why), 1;
     snprintf((char *)ring + HC_RING_OFF_JVM, HC_RING_LEN_JVM, "%s", vm_name);
     if (!classes_init() || !dest_init() || !epoch_init() || !samples_init()) {

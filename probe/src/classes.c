@@ -95,12 +95,13 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     if (ntypes + 1 >= MAX_TYPES) violation("more classes than the probe can hold", ntypes);
     uint32_t id = ntypes + 1, flags = 0;
     if (lh < 0) flags |= HC_TF_ARRAY | ((uint32_t)lh >> 30 == 2 ? HC_TF_OBJARRAY : 0);
-    if (n == 15 && !memcmp(name, "java/lang/Class", 15)) flags |= HC_TF_VARIABLE;
+    bool chunk = n == 26 && vm.chunk_size_offset && !memcmp(name, "jdk/internal/vm/StackChunk", 26);
+    if (chunk || (n == 15 && !memcmp(name, "java/lang/Class", 15))) flags |= HC_TF_VARIABLE;
     if (n > 23 && (!memcmp(name, "jdk/internal/vm/Filler", 22) || !memcmp(name, "[Ljdk/internal/vm/Filler", 24))) flags |= HC_TF_FILLER;
     for (size_t i = 1; i + 1 < n; i++)
         if (name[i] == '+' || (name[i] == '/' && name[i + 1] == '0' && i + 2 < n && name[i + 2] == 'x')) flags |= HC_TF_HIDDEN;
     emit_type(id, word, lh, flags, loader, name, n);
-    tinfo[id] = (struct tinfo){.lh = lh, .scan = scan_no, .flags = (uint8_t)flags};
+    tinfo[id] = (struct tinfo){.lh = lh, .scan = scan_no, .flags = (uint8_t)(flags | (chunk ? TI_CHUNK : 0))};
     ntypes = id;
     if (c) { // the address of a dead class was used again
         walk_forget_classes();

@@ -109,8 +109,9 @@ struct centry {
 struct tinfo {
     int32_t lh;
     uint32_t scan;
-    uint8_t flags;
+    uint8_t flags; // HC_TF_*, TI_CHUNK
 };
+enum { TI_CHUNK = 128 }; // a virtual thread's stack: its size hangs on a field of its own
 extern struct centry *ctab;
 extern uint64_t ctab_mask;
 extern int ctab_shift;
@@ -165,6 +166,7 @@ void guard_arm(void);
 void guard_disarm(void);
 void guard_init(void);
 bool safe_read(void *dst, uint64_t addr, size_t n);
+void need_memory(uint64_t lo, uint64_t hi); // or violation
 // A self-check failed: leaves the walk like a fault does. Only between guard_arm and guard_disarm.
 _Noreturn void violation(const char *what, uint64_t where);
 extern const char *violated;

@@ -43,6 +43,7 @@ struct vm {
     int *narrow_klass_shift;
     int klass_shift; // in the mark, compact headers
     int *mirror_size_offset;
+    uint32_t chunk_size_offset; // of the field size of jdk.internal.vm.StackChunk, words of stack; 0: this JVM has no such class
 
     // threads and TLABs
     char **thread_list;

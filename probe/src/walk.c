@@ -80,7 +80,7 @@ HOT uint64_t word_at(int lay, uint64_t a, uint64_t mark) {
     return lay == NARROW ? rd32((char *)a + 8) : rd64((char *)a + 8);
 }
 
-// What few objects need: mirrors, classes whose word has been used twice, classes that nobody has loaded yet.
+// What few objects need: mirrors, stacks of virtual threads, classes whose word has been used twice, classes that nobody has loaded yet.
 static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_t word, struct obj *o) {
     struct centry *c = class_lookup(word);
     if (!word || (!c && !(c = classes_learn(word)))) return false;
@@ -90,6 +90,14 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     uint32_t t = o->reused ? side_get(a) : 0;
     if (t) type = t, lh = tinfo[t].lh;
     o->type = type;
+    if (lh > 0 && tinfo[type].flags & TI_CHUNK) {
+        // Behind the fields stands the stack, and behind that a bit for each place in it that may hold a reference.
+        uint64_t n = rd32((char *)a + vm.chunk_size_offset);
+        o->bytes = align_up(((uint32_t)lh & ~1u) + 8 * (n + ((n << vm.compressed_oops) + 63) / 64));
+        o->len = (uint32_t)(o->bytes / 8);
+        o->has_len = true;
+        return n <= 0x7fffffff && o->bytes >= 16;
+    }
     if (lh > 0 && tinfo[type].flags & HC_TF_VARIABLE) {
         o->len = rd32((char *)a + rd32(vm.mirror_size_offset));
         o->has_len = true;
@@ -292,6 +300,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
 #define FOR_LAYOUT(call) (layout() == NARROW ? call(NARROW) : layout() == COMPACT ? call(COMPACT) : call(WIDE))
 
 bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source) {
+    need_memory(lo, hi);
 #define CALL(lay) \
     (source == SRC_EDEN ? moves(lay, SRC_EDEN, w, lo, hi) : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi) : moves(lay, SRC_OLD, w, lo, hi))
     return FOR_LAYOUT(CALL);
