@@ -92,9 +92,7 @@ var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
-	var times []float64
-	tracks := map[siteKey]*track{}
-	class := map[uint64]Class{}
+	tr := newTracks()
 	var first, last []heap.Count
 	var firstSites map[siteKey]*tally
 	var alive []*heap.Sample // after the last known collection
@@ -116,24 +114,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			rep.From = row.Time
 		}
 		rep.To = row.Time
-		times = append(times, float64(c.Start)/1e9)
-		for _, s := range r.Live {
-			if s.Birth+2 > c.GC {
-				continue
-			}
-			cl, ok := class[s.Type]
-			if !ok {
-				cl = ClassOf(r, uint32(s.Type)).folded()
-				class[s.Type] = cl
-			}
-			k := siteKey{s.Frame, cl}
-			t := tracks[k]
-			if t == nil {
-				t = &track{}
-				tracks[k] = t
-			}
-			t.add(len(times)-1, float64(s.Size)*s.Weight)
-		}
+		tr.collection(r, c)
 		if c.Known {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
@@ -168,7 +149,8 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
 	rep.Sites = siteRows(r, lastSites, byClass(r, last))
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	rep.suspects(r, times, tracks)
+	tr.finish(r)
+	rep.suspects(r, tr)
 	rep.FirstLook = rep.advice()
 	return rep, nil
 }

@@ -23,11 +23,11 @@ type Suspect struct {
 	Sentence       string       `json:"sentence"`
 }
 
-// track is the series of a site: after each collection the weighted bytes of its live samples that have survived two.
+// track is the series of a site: the weighted bytes of its live samples that have survived two collections, at each point of its tracks.
 type track struct {
-	bytes []float64
-	n     int // samples after the last collection of bytes
-	most  int // samples after any collection
+	bytes []float64 // those behind its end are 0
+	n     int       // samples at the last point of bytes
+	most  int       // samples at any point
 }
 
 func (t *track) add(i int, bytes float64) {
@@ -38,6 +38,82 @@ func (t *track) add(i int, bytes float64) {
 	t.bytes[i] += bytes
 	t.n++
 	t.most = max(t.most, t.n)
+}
+
+// tracks are the series of all sites. However long a recording is, they have fewer than 2·points points: when they are full every second one
+// goes, and every second collection of those so far is looked at from then on.
+type tracks struct {
+	times  []float64 // of the points, seconds
+	sites  map[siteKey]*track
+	class  map[uint64]Class
+	stride int
+	seen   int              // collections so far
+	newest *heap.Collection // if it is no point
+}
+
+func newTracks() *tracks {
+	return &tracks{sites: map[siteKey]*track{}, class: map[uint64]Class{}, stride: 1}
+}
+
+// collection takes in the state of r after c.
+func (ts *tracks) collection(r *heap.Replayer, c *heap.Collection) {
+	ts.seen++
+	if (ts.seen-1)%ts.stride != 0 {
+		ts.newest = c
+		return
+	}
+	if len(ts.times) == 2*points-1 {
+		ts.halve()
+		if (ts.seen-1)%ts.stride != 0 {
+			ts.newest = c
+			return
+		}
+	}
+	ts.point(r, c)
+}
+
+// finish makes the newest collection the last point.
+func (ts *tracks) finish(r *heap.Replayer) {
+	if ts.newest != nil {
+		ts.point(r, ts.newest)
+	}
+}
+
+func (ts *tracks) point(r *heap.Replayer, c *heap.Collection) {
+	ts.newest = nil
+	ts.times = append(ts.times, float64(c.Start)/1e9)
+	for _, s := range r.Live {
+		if s.Birth+2 > c.GC {
+			continue
+		}
+		cl, ok := ts.class[s.Type]
+		if !ok {
+			cl = ClassOf(r, uint32(s.Type)).folded()
+			ts.class[s.Type] = cl
+		}
+		k := siteKey{s.Frame, cl}
+		t := ts.sites[k]
+		if t == nil {
+			t = &track{}
+			ts.sites[k] = t
+		}
+		t.add(len(ts.times)-1, float64(s.Size)*s.Weight)
+	}
+}
+
+// halve keeps the points with even numbers.
+func (ts *tracks) halve() {
+	half := func(v []float64) []float64 {
+		for i := 0; i < len(v); i += 2 {
+			v[i/2] = v[i]
+		}
+		return v[:(len(v)+1)/2]
+	}
+	ts.times = half(ts.times)
+	for _, t := range ts.sites {
+		t.bytes = half(t.bytes)
+	}
+	ts.stride *= 2
 }
 
 const (
@@ -55,7 +131,8 @@ const (
 // small, since what little a window shows of it is taken for the trend: the test of drift asks whether the set grows more than one in which
 // as many objects die as are born. Some of a thousand sites rise by chance: the probabilities are adjusted for the number of candidates
 // (Holm).
-func (rep *Report) suspects(r *heap.Replayer, times []float64, tracks map[siteKey]*track) {
+func (rep *Report) suspects(r *heap.Replayer, ts *tracks) {
+	times := ts.times
 	if len(times) < minPoints || times[len(times)-1] <= times[0] {
 		return
 	}
@@ -76,7 +153,7 @@ func (rep *Report) suspects(r *heap.Replayer, times []float64, tracks map[siteKe
 	var all []candidate
 	var classes []Class
 	v := make([]float64, len(idx))
-	for k, tr := range tracks {
+	for k, tr := range ts.sites {
 		if tr.most < minSamples {
 			continue
 		}

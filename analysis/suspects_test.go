@@ -15,12 +15,12 @@ func key(frame uint64) siteKey { return siteKey{frame, Class{Name: "x"}} }
 func TestSuspects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	r := heap.NewReplayer(&blocks{})
-	tracks := map[siteKey]*track{}
+	sites := map[siteKey]*track{}
 	var times []float64
 	for k := range uint64(21) {
-		tracks[key(k)] = &track{n: 50, most: 50}
+		sites[key(k)] = &track{n: 50, most: 50}
 	}
-	put := func(k uint64, v float64) { tracks[key(k)].bytes = append(tracks[key(k)].bytes, v) }
+	put := func(k uint64, v float64) { sites[key(k)].bytes = append(sites[key(k)].bytes, v) }
 	for i := range 200 {
 		times = append(times, float64(i))
 		put(1, float64(i/4)*524288)
@@ -31,7 +31,7 @@ func TestSuspects(t *testing.T) {
 		put(0, 0)
 	}
 	rep := &Report{}
-	rep.suspects(r, times, tracks)
+	rep.suspects(r, &tracks{times: times, sites: sites})
 	if len(rep.Suspects) == 0 || math.Abs(rep.Suspects[0].BytesPerSecond-131072) > 5000 {
 		t.Fatalf("the leak is not first: %+v", rep.Suspects)
 	}
@@ -40,7 +40,7 @@ func TestSuspects(t *testing.T) {
 // TestConfidence makes whole reports of heaps in which no site grows, of series with more and less memory, and counts how often one is named:
 // hardly more often than a confidence of 0.95 says. Leaks among them must be found all the same.
 func TestConfidence(t *testing.T) {
-	const n, sites, heaps = 120, 60, 100
+	const n, many, heaps = 120, 60, 100
 	rng := rand.New(rand.NewPCG(7, 8))
 	poisson := func(mean float64) (k float64) {
 		for p := rng.ExpFloat64(); p < mean; p += rng.ExpFloat64() {
@@ -109,15 +109,15 @@ func TestConfidence(t *testing.T) {
 	}
 	named := func(heaps int, quiet, grows func() []float64) (wrong, found float64) {
 		for range heaps {
-			tracks := map[siteKey]*track{}
-			for k := range uint64(sites) {
-				tracks[key(k)] = &track{bytes: quiet(), n: 10, most: 10}
+			series := map[siteKey]*track{}
+			for k := range uint64(many) {
+				series[key(k)] = &track{bytes: quiet(), n: 10, most: 10}
 			}
 			if grows != nil {
-				tracks[key(1000)] = &track{bytes: grows(), n: 11, most: 11}
+				series[key(1000)] = &track{bytes: grows(), n: 11, most: 11}
 			}
 			rep := &Report{}
-			rep.suspects(heap.NewReplayer(&blocks{}), times, tracks)
+			rep.suspects(heap.NewReplayer(&blocks{}), &tracks{times: times, sites: series})
 			others := 0
 			for _, s := range rep.Suspects {
 				if s.Confidence < 0.95 || s.Confidence > surest {
@@ -169,16 +169,42 @@ func TestLoaders(t *testing.T) {
 		rep.Grown[2].Bytes != 20 || rep.Grown[2].Loader != "" {
 		t.Errorf("%+v", rep.Grown)
 	}
-	tracks := map[siteKey]*track{}
+	sites := map[siteKey]*track{}
 	var times, rise []float64
 	for i := range 100 {
 		times, rise = append(times, float64(i)), append(rise, float64(i)*1000)
 	}
 	for _, id := range []uint32{1, 2} {
-		tracks[siteKey{9, ClassOf(r, id).folded()}] = &track{bytes: rise, n: 9, most: 9}
+		sites[siteKey{9, ClassOf(r, id).folded()}] = &track{bytes: rise, n: 9, most: 9}
 	}
-	rep.suspects(r, times, tracks)
+	rep.suspects(r, &tracks{times: times, sites: sites})
 	if len(rep.Suspects) != 2 || rep.Suspects[0].Loader == "" || rep.Suspects[0].Loader == rep.Suspects[1].Loader {
 		t.Errorf("%+v", rep.Suspects)
+	}
+}
+
+// TestTracks shows that the points of a long recording stay few and even, the first and the last among them.
+func TestTracks(t *testing.T) {
+	for _, n := range []int{1, 7, 239, 240, 241, 1000, 5000} {
+		ts := newTracks()
+		r := heap.NewReplayer(&blocks{})
+		for i := range n {
+			r.Live = map[uint64]*heap.Sample{1: {Sample: trace.Sample{Size: uint64(i)}, Weight: 1}}
+			c := &heap.Collection{}
+			c.GC, c.Start = uint64(i+2), uint64(i)*1e9
+			ts.collection(r, c)
+		}
+		ts.finish(r)
+		k := len(ts.times)
+		if k == 0 || k > 2*points || k < min(n, points) || ts.times[0] != 0 || ts.times[k-1] != float64(n-1) {
+			t.Fatalf("%d collections: %d points from %v to %v", n, k, ts.times[0], ts.times[k-1])
+		}
+		for _, tr := range ts.sites {
+			for i, v := range tr.bytes {
+				if v != ts.times[i] || i > 1 && i < k-1 && ts.times[i]-ts.times[i-1] != float64(ts.stride) {
+					t.Fatalf("%d collections: point %d of %d is at %v and has %v", n, i, k, ts.times[i], v)
+				}
+			}
+		}
 	}
 }
