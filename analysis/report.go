@@ -76,14 +76,18 @@ type Report struct {
 	GrownSites  []GrownSite     `json:"grown_sites"`
 	Sites       []SiteRow       `json:"sites"` // what lives after the last known collection, the most bytes first
 	Suspects    []Suspect       `json:"suspects"`
-	Quality     Quality         `json:"quality"`
-	Samples     uint64          `json:"samples"`
-	LostEpochs  uint64          `json:"lost_epochs"`
-	LostSamples uint64          `json:"lost_samples"`
-	UnknownGCs  int             `json:"collections_of_unknown_state"`
-	Damage      []string        `json:"damage"`
-	End         string          `json:"end"`
-	FirstLook   string          `json:"look_first"`
+	// SuspectsAfter says which collections their series hold: "full collections", after which nothing dead is left, if there are enough of
+	// them, else "all collections". OldCollections are those of the window that collected old space: full and mixed ones.
+	SuspectsAfter  string   `json:"suspects_after"`
+	OldCollections int      `json:"old_collections"`
+	Quality        Quality  `json:"quality"`
+	Samples        uint64   `json:"samples"`
+	LostEpochs     uint64   `json:"lost_epochs"`
+	LostSamples    uint64   `json:"lost_samples"`
+	UnknownGCs     int      `json:"collections_of_unknown_state"`
+	Damage         []string `json:"damage"`
+	End            string   `json:"end"`
+	FirstLook      string   `json:"look_first"`
 }
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
@@ -92,7 +96,8 @@ var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
-	tr := newTracks()
+	all, floors := newTracks(), newTracks()
+	oldCollected := 0
 	var first, last []heap.Count
 	var firstSites map[siteKey]*tally
 	var alive []*heap.Sample // after the last known collection
@@ -114,7 +119,14 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			rep.From = row.Time
 		}
 		rep.To = row.Time
-		tr.collection(r, c)
+		all.collection(r, c)
+		switch c.Kind {
+		case trace.PauseFull:
+			floors.collection(r, c)
+			fallthrough
+		case trace.PauseMixed:
+			oldCollected++
+		}
 		if c.Known {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
@@ -149,8 +161,15 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
 	rep.Sites = siteRows(r, lastSites, byClass(r, last))
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	tr.finish(r)
-	rep.suspects(r, tr)
+	rep.OldCollections = oldCollected
+	if floors.seen >= minPoints {
+		rep.SuspectsAfter = "full collections"
+		rep.suspects(r, floors)
+	} else {
+		rep.SuspectsAfter = "all collections"
+		all.finish(r)
+		rep.suspects(r, all)
+	}
 	rep.FirstLook = rep.advice()
 	return rep, nil
 }
@@ -303,7 +322,7 @@ func (rep *Report) WriteText(w io.Writer) {
 		}
 	}
 	if len(rep.Suspects) > 0 {
-		fmt.Fprintln(w, "sites that grow (survivors of two collections, estimated from samples)")
+		fmt.Fprintf(w, "sites that grow (survivors of two collections, after %s, estimated from samples)\n", rep.SuspectsAfter)
 		for i, s := range rep.Suspects {
 			if i == 3 {
 				break

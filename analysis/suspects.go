@@ -131,6 +131,8 @@ const (
 // small, since what little a window shows of it is taken for the trend: the test of drift asks whether the set grows more than one in which
 // as many objects die as are born. Some of a thousand sites rise by chance: the probabilities are adjusted for the number of candidates
 // (Holm).
+//
+// Old space holds dead objects until it is collected. If the window has enough full collections the series are of the live sets after those.
 func (rep *Report) suspects(r *heap.Replayer, ts *tracks) {
 	times := ts.times
 	if len(times) < minPoints || times[len(times)-1] <= times[0] {
@@ -196,8 +198,12 @@ func (rep *Report) suspects(r *heap.Replayer, ts *tracks) {
 		if len(s.Site) > 0 {
 			at = s.Site[0].String()
 		}
-		s.Sentence = fmt.Sprintf("%s from %s grows by about %s a second and does not go away (estimated from %d live samples).", withLoader(s.Class, s.Loader), at,
-			Bytes(uint64(s.BytesPerSecond)), s.LiveSamples)
+		stays := "does not go away"
+		if rep.OldCollections == 0 {
+			stays = "stays; old space was not collected in this window, so some of it may be dead"
+		}
+		s.Sentence = fmt.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples).", withLoader(s.Class, s.Loader), at,
+			Bytes(uint64(s.BytesPerSecond)), stays, s.LiveSamples)
 		rep.Suspects = append(rep.Suspects, s)
 	}
 }

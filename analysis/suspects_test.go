@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 func key(frame uint64) siteKey { return siteKey{frame, Class{Name: "x"}} }
@@ -205,6 +206,36 @@ func TestTracks(t *testing.T) {
 					t.Fatalf("%d collections: point %d of %d is at %v and has %v", n, i, k, ts.times[i], v)
 				}
 			}
+		}
+	}
+}
+
+// TestFloors judges by full collections if there are enough of them, and says when old space was never collected.
+func TestFloors(t *testing.T) {
+	for full, after := range map[int]string{0: "all collections", 3: "full collections"} {
+		steps := 7
+		if full > 0 {
+			steps = 40
+		}
+		m := tracetest.New(tracetest.Config{Seed: 11})
+		var bs []trace.Block
+		old := 0
+		for i := range steps {
+			e := m.Step(i == 0)
+			if full > 0 && i%full == 0 {
+				if bs = append(bs, e.Blocks...); e.Pause.Kind == trace.PauseFull {
+					old++
+				}
+				e = m.FullGC()
+			}
+			if e.Pause.Kind == trace.PauseFull {
+				old++
+			}
+			bs = append(bs, e.Blocks...)
+		}
+		rep, err := MakeReport(heap.NewReplayer(&blocks{bs}))
+		if err != nil || rep.SuspectsAfter != after || rep.OldCollections != old {
+			t.Errorf("%v, after %q, %d old collections of %d", err, rep.SuspectsAfter, rep.OldCollections, old)
 		}
 	}
 }
