@@ -300,8 +300,17 @@ func FuzzReplay(f *testing.F) {
 			cfg.Eden = 512
 			m := tracetest.New(cfg)
 			var p []byte
-			for i := range 6 {
-				for _, b := range m.Step(i%2 == 0).Blocks {
+			for i := range 8 {
+				var e *tracetest.Epoch
+				switch i {
+				case 4:
+					e = m.FullGC()
+				case 6:
+					e = m.Walk()
+				default:
+					e = m.Step(i%2 == 0)
+				}
+				for _, b := range e.Blocks {
 					p = trace.AppendBlock(p, b)
 				}
 			}
