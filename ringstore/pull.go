@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -75,18 +74,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manif
 			return nil, fmt.Errorf("pull %s: %w", n, err)
 		}
 	}
-	p.missing()
-	b, err := json.MarshalIndent(p.m, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	if err := p.t.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(b)), ModTime: p.m.Created}); err != nil {
-		return nil, err
-	}
-	if _, err := p.t.Write(b); err != nil {
-		return nil, err
-	}
-	return p.m, p.t.Close()
+	return p.m, p.finish()
 }
 
 // resume counts in what an earlier try has written, and leaves out what need not be written again.
@@ -213,7 +201,7 @@ func (p *puller) file(path string) error {
 		return p.copy(name, r, st.Size, FrameInfo{}, nil)
 	}
 	if p.opt.Redact {
-		return p.redact(name, f)
+		return p.rewrite(name, f, redactBlock)
 	}
 	if f.x != nil {
 		w := f.x.info

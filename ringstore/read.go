@@ -274,6 +274,16 @@ func ringFiles(dir string) ([]string, error) {
 // OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
 // that are damaged stand in Problems.
 func OpenRecording(path string) (*Recording, error) {
+	r, err := openAny(path)
+	if err != nil && r != nil {
+		r.Close()
+		r = nil
+	}
+	return r, err
+}
+
+// openAny gives what can be opened of a container that was cut off, beside the error.
+func openAny(path string) (*Recording, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -305,8 +315,7 @@ func OpenRecording(path string) (*Recording, error) {
 	}
 	r.c = f
 	if err := r.openTar(f, st.Size()); err != nil {
-		f.Close()
-		return nil, err
+		return r, err
 	}
 	return r.checked()
 }

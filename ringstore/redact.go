@@ -1,36 +1,10 @@
 package ringstore
 
 import (
-	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 
 	"github.com/heapcam/heapcam/trace"
 )
-
-// redact writes a file anew without the names of its threads, as a closed one. Twice: a member's size stands before it.
-func (p *puller) redact(name string, f *File) error {
-	size, _, err := f.rewrite(io.Discard, redactBlock)
-	if err != nil {
-		return err
-	}
-	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
-		return err
-	}
-	sum := sha256.New()
-	_, got, err := f.rewrite(io.MultiWriter(p.t, sum), redactBlock)
-	if err != nil {
-		return err
-	}
-	p.at(f.Size)
-	p.m.take(f, got.info)
-	if got.damaged > 0 {
-		p.m.Damaged = append(p.m.Damaged, name)
-	}
-	p.m.Files = append(p.m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil)), got.info.FirstGC, got.info.LastGC})
-	return nil
-}
 
 // redactBlock gives the block as it may leave, false for one that can not be looked into.
 func redactBlock(b trace.Block) (trace.Block, bool) {
@@ -110,5 +84,6 @@ func (f *File) rewrite(w io.Writer, change func(trace.Block) (trace.Block, bool)
 		}
 	}
 	out.info, out.frames = x.info, len(x.frames)
-	return size + int64(len(x.encode(size, [32]byte{}))), out, put(x.encode(size, [32]byte{}))
+	err = put(x.encode(size, [32]byte{}))
+	return size, out, err
 }

@@ -261,3 +261,11 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+func threads(names ...string) []byte {
+	var d trace.Defs
+	for i, n := range names {
+		d.Threads = append(d.Threads, trace.Thread{ID: uint64(i + 1), Name: n})
+	}
+	return trace.AppendBlock(nil, trace.EncodeDefs(d))
+}

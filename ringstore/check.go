@@ -1,0 +1,267 @@
+package ringstore
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// State is what Check says of a file.
+type State string
+
+// States, from best to worst; the last two are no order.
+const (
+	Sound   State = "sound"
+	Torn    State = "torn"    // the file ends inside a frame, or its index was not written whole: a recorder or its machine was stopped
+	Corrupt State = "corrupt" // frames are not what was written
+	TooNew  State = "too new"
+)
+
+// maxOffsets bounds the damages whose places are told.
+const maxOffsets = 1000
+
+// Verdict is the state of one file, every byte of which was read.
+type Verdict struct {
+	File    string  `json:"file"`
+	State   State   `json:"state"`
+	Bytes   int64   `json:"bytes"`
+	Frames  int     `json:"frames"` // sound ones
+	Closed  bool    `json:"closed"` // with an index
+	TornAt  int64   `json:"torn_at,omitempty"`
+	Corrupt int     `json:"corrupt_frames,omitempty"`
+	At      []int64 `json:"corrupt_at,omitempty"` // offsets, of the first ones
+	Why     string  `json:"why,omitempty"`        // of the first damage
+	Version uint32  `json:"version,omitempty"`    // of a file that is too new
+}
+
+// Check reads all of f: checksums, and whether each frame unpacks to blocks.
+func (f *File) Check() Verdict {
+	v := Verdict{File: f.Name, State: Sound, Bytes: f.Size, Closed: f.x != nil}
+	bad := func(at int64, err error) {
+		v.State = Corrupt
+		v.Corrupt++
+		if len(v.At) < maxOffsets {
+			v.At = append(v.At, at)
+		}
+		if v.Corrupt == 1 {
+			v.Why = err.Error()
+		}
+	}
+	for fr, err := range f.Frames() {
+		var d *DamageError
+		switch {
+		case err == nil:
+			if at, err := framing(fr.Payload); err != nil {
+				bad(fr.Offset, corrupt(f.Name, fr.Offset, "blocks inside the frame, at "+strconv.Itoa(at)+": "+err.Error()))
+				continue
+			}
+			v.Frames++
+		case errors.As(err, &d) && errors.Is(d.Err, ErrTorn):
+			v.TornAt = d.Offset
+			if v.State == Sound {
+				v.State, v.Why = Torn, err.Error()
+			}
+		case errors.As(err, &d):
+			bad(d.Offset, err)
+		default:
+			bad(fr.Offset, err)
+		}
+	}
+	return v
+}
+
+// framing says where the blocks of a payload stop being blocks.
+func framing(p []byte) (at int, err error) {
+	for b, err := range trace.Blocks(p) {
+		if err != nil {
+			return at, err
+		}
+		at += b.Size()
+	}
+	return at, nil
+}
+
+// Check gives the verdict of each file, those that could not be opened included.
+func (r *Recording) Check() []Verdict {
+	var out []Verdict
+	for _, f := range r.Files {
+		out = append(out, f.Check())
+	}
+	for _, err := range r.Problems {
+		out = append(out, problem(r.Path, err))
+	}
+	return out
+}
+
+func problem(path string, err error) Verdict {
+	v := Verdict{File: path, State: Corrupt, Why: err.Error()}
+	var d *DamageError
+	var n *TooNewError
+	switch {
+	case errors.As(err, &n):
+		v.File, v.State, v.Version = n.File, TooNew, n.Version
+	case errors.As(err, &d):
+		v.File, v.At, v.Corrupt = d.File, []int64{d.Offset}, 1
+		if d.Err == ErrTorn {
+			v.State, v.At, v.Corrupt, v.TornAt = Torn, nil, 0, d.Offset
+		}
+	}
+	return v
+}
+
+// CheckPath checks whatever path is (see OpenRecording). The error is that of not finding it, or of the system.
+func CheckPath(path string) ([]Verdict, error) {
+	r, err := openAny(path)
+	var out []Verdict
+	if err != nil {
+		v := problem(path, err)
+		var d *DamageError
+		if v.State != TooNew && !errors.As(err, &d) {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	if r != nil {
+		defer r.Close()
+		out = append(r.Check(), out...)
+	}
+	return out, nil
+}
+
+// Worst gives the worst state: too new if nothing is corrupt.
+func Worst(vs []Verdict) State {
+	w := Sound
+	for _, v := range vs {
+		switch {
+		case v.State == Corrupt:
+			return Corrupt
+		case v.State == TooNew, v.State == Torn && w == Sound:
+			w = v.State
+		}
+	}
+	return w
+}
+
+// Salvage writes the sound frames of all that path holds to w as a container, and tells what it left behind: as Check. A file whose header
+// is damaged is read as one of the others' recording. Nothing is changed at path.
+func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdict, error) {
+	r, err := openAny(path)
+	var d *DamageError
+	if err != nil && !errors.As(err, &d) {
+		return nil, nil, err
+	}
+	if r == nil {
+		r = &Recording{Path: path}
+	}
+	if err != nil {
+		r.Problems = append(r.Problems, err)
+	}
+	defer r.Close()
+	vs := r.Check()
+	files := append([]*File(nil), r.Files...)
+	var like fileHeader
+	for _, f := range r.Files {
+		like = f.header
+	}
+	for _, p := range r.Problems {
+		if errors.As(p, &d) && d.Offset < headerSize {
+			if f := loose(d.File, like); f != nil {
+				defer f.Close()
+				files = append(files, f)
+			}
+		}
+	}
+	sortFiles(files)
+	m := &Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: strings.TrimSuffix(filepath.Base(path), ".heapcam")}
+	p := &puller{t: tar.NewWriter(w), m: m}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		name := filepath.Base(f.Name)
+		if i := strings.LastIndexByte(name, ':'); i >= 0 { // a member
+			name = name[i+1:]
+		}
+		if err := p.rewrite(name, f, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(m.Files) == 0 {
+		return nil, vs, corrupt(path, 0, "nothing in it is sound")
+	}
+	return m, vs, p.finish()
+}
+
+// loose opens a file whose header is damaged, nil if it can not be.
+func loose(path string, like fileHeader) *File {
+	r, err := OS.OpenRead(path)
+	if err != nil {
+		return nil
+	}
+	st, err := r.Info()
+	if err != nil || st.Size <= headerSize {
+		r.Close()
+		return nil
+	}
+	if like.session == "" {
+		like.session = strings.Repeat("0", 32)
+	}
+	like.index = indexOf(path)
+	return &File{Name: path, header: like, Index: like.index, Session: like.session, Size: st.Size, r: r, c: r}
+}
+
+func sortFiles(fs []*File) {
+	for i := range fs { // few, and nearly sorted
+		for j := i; j > 0 && fs[j].Index < fs[j-1].Index; j-- {
+			fs[j], fs[j-1] = fs[j-1], fs[j]
+		}
+	}
+}
+
+// rewrite writes a file anew as a member, each block as change gives it. Twice: a member's size stands before it.
+func (p *puller) rewrite(name string, f *File, change func(trace.Block) (trace.Block, bool)) error {
+	size, got, err := f.rewrite(io.Discard, change)
+	if err != nil || got.frames == 0 {
+		return err
+	}
+	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if _, got, err = f.rewrite(io.MultiWriter(p.t, sum), change); err != nil {
+		return err
+	}
+	p.at(f.Size)
+	p.m.take(f, got.info)
+	if got.damaged > 0 {
+		p.m.Damaged = append(p.m.Damaged, name)
+	}
+	p.m.Files = append(p.m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil)), got.info.FirstGC, got.info.LastGC})
+	return nil
+}
+
+// finish writes the manifest and closes the container.
+func (p *puller) finish() error {
+	p.missing()
+	b, err := json.MarshalIndent(p.m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := p.t.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(b)), ModTime: p.m.Created}); err != nil {
+		return err
+	}
+	if _, err := p.t.Write(b); err != nil {
+		return err
+	}
+	return p.t.Close()
+}
