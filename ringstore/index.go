@@ -34,6 +34,11 @@ type index struct {
 // add counts a frame in.
 func (x *index) add(f Frame) {
 	x.frames = append(x.frames, f)
+	x.widen(f.FrameInfo)
+}
+
+// widen makes info hold what f holds too.
+func (x *index) widen(f FrameInfo) {
 	x.info.Source = max(x.info.Source, f.Source)
 	if f.FirstGC > 0 && (x.info.FirstGC == 0 || f.FirstGC < x.info.FirstGC) {
 		x.info.FirstGC = f.FirstGC

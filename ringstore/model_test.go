@@ -181,7 +181,7 @@ func (p *play) whole() error {
 	return nil
 }
 
-var faults = []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, errors.New("injected")}
+var kinds = []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, errors.New("injected")}
 
 // TestModel drives a store through every sequence of writes, syncs, rotations, kills, power losses, full disks and failing operations. What
 // the folder holds is always a list of accepted frames, in order; a kill loses nothing that was not given up, a power loss nothing that was
@@ -201,7 +201,7 @@ func TestModel(t *testing.T) {
 			p.fs.Capacity = 4 * m
 		}
 		burst := 0 // operations that fail in any case
-		kind := faults[0]
+		kind := kinds[0]
 		p.fs.Fail = func(op, path string) error {
 			if op == "readdir" || op == "openread" || op == "read" { // what is there can be read
 				return nil
@@ -211,7 +211,7 @@ func TestModel(t *testing.T) {
 				return kind
 			}
 			if p.r.IntN(100) < rate {
-				return faults[p.r.IntN(len(faults))]
+				return kinds[p.r.IntN(len(kinds))]
 			}
 			return nil
 		}
@@ -263,7 +263,7 @@ func TestModel(t *testing.T) {
 				}
 			case 5:
 				if rate > 0 {
-					burst, kind = 1+p.r.IntN(20), faults[p.r.IntN(len(faults))]
+					burst, kind = 1+p.r.IntN(20), kinds[p.r.IntN(len(kinds))]
 				}
 			case 6:
 				if full {

@@ -1,0 +1,413 @@
+package ringstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Incidents is a folder of frozen windows: INCIDENTS/ID/ holds the ring files (hard links, so that they cost nothing while the ring has
+// them too), recording.json and incident.json, which is written last: a folder without it was not finished, and is removed.
+//
+// What they occupy, each file once whatever its names, never exceeds Max. Older automatic ones go for a newer one; if it still does not fit
+// its own oldest files are left out, and named.
+type Incidents struct {
+	Dir string
+	// Max bounds what they occupy, bytes.
+	Max int64
+	// Every is how long after an automatic incident of a recording no other one is made of it.
+	Every time.Duration
+	// FS is where Dir and the rings are; nil: the system's. Now is the clock; nil: the system's.
+	FS  FS
+	Now func() time.Time
+}
+
+// Incident is one frozen window.
+type Incident struct {
+	Schema  string    `json:"schema"` // heapcam.incident/1
+	ID      string    `json:"id"`
+	JVM     string    `json:"jvm"` // name of the ring folder
+	Session string    `json:"session"`
+	Reason  string    `json:"reason"`
+	Auto    bool      `json:"auto"` // not asked for by anybody
+	Created time.Time `json:"created"`
+	FirstGC uint64    `json:"first_gc"`
+	LastGC  uint64    `json:"last_gc"`
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`              // of the files
+	Left    []string  `json:"left_out,omitempty"` // files of the window that did not fit or that the ring had given up
+}
+
+var (
+	// ErrTooOften says that an automatic incident of this recording was made not long ago.
+	ErrTooOften = errors.New("an incident of this recording was frozen not long ago")
+	// ErrIncidentRoom says that not even the newest file of the window fits below max_incidents_size.
+	ErrIncidentRoom = errors.New("no room below max_incidents_size")
+)
+
+const incidentName = "incident.json"
+
+func (n *Incidents) fill() {
+	if n.FS == nil {
+		n.FS = OS
+	}
+	if n.Now == nil {
+		n.Now = time.Now
+	}
+}
+
+// List gives the incidents, oldest first.
+func (n *Incidents) List() ([]Incident, error) {
+	n.fill()
+	es, err := n.FS.ReadDir(n.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Incident
+	for _, e := range es {
+		if !e.Dir {
+			continue
+		}
+		if i, err := n.read(e.Name); err == nil {
+			out = append(out, i)
+		}
+	}
+	sort.SliceStable(out, func(a, b int) bool { return out[a].Created.Before(out[b].Created) })
+	return out, nil
+}
+
+func (n *Incidents) read(id string) (Incident, error) {
+	var i Incident
+	f, err := n.FS.OpenRead(filepath.Join(n.Dir, id, incidentName))
+	if err != nil {
+		return i, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+	if err != nil {
+		return i, err
+	}
+	if err := json.Unmarshal(b, &i); err != nil {
+		return i, fmt.Errorf("incident %s: %w", id, err)
+	}
+	if i.Schema != "heapcam.incident/1" {
+		return i, fmt.Errorf("incident %s: schema %q is not heapcam.incident/1", id, i.Schema)
+	}
+	i.ID = id
+	return i, nil
+}
+
+// Find gives the incident whose ID is id or begins with it. Errors: os.ErrNotExist; others if it is not the only one.
+func (n *Incidents) Find(id string) (Incident, error) {
+	all, err := n.List()
+	if err != nil {
+		return Incident{}, err
+	}
+	var got []Incident
+	for _, i := range all {
+		if i.ID == id {
+			return i, nil
+		}
+		if id != "" && strings.HasPrefix(i.ID, id) {
+			got = append(got, i)
+		}
+	}
+	switch len(got) {
+	case 0:
+		return Incident{}, fmt.Errorf("incident %q: %w", id, os.ErrNotExist)
+	case 1:
+		return got[0], nil
+	}
+	return Incident{}, fmt.Errorf("%d incidents begin with %q", len(got), id)
+}
+
+// Path is the folder of an incident: a recording like any other.
+func (n *Incidents) Path(id string) string { return filepath.Join(n.Dir, id) }
+
+// Delete removes an incident.
+func (n *Incidents) Delete(id string) error {
+	n.fill()
+	if id == "" || id != filepath.Base(id) || id == "." || id == ".." {
+		return fmt.Errorf("incident %q: %w", id, os.ErrNotExist)
+	}
+	return n.remove(filepath.Join(n.Dir, id))
+}
+
+// remove removes a folder, incident.json first: what is left after a kill counts as not finished.
+func (n *Incidents) remove(dir string) error {
+	es, err := n.FS.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := n.FS.Remove(filepath.Join(dir, incidentName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, e := range es {
+		p := filepath.Join(dir, e.Name)
+		switch {
+		case e.Name == incidentName:
+		case e.Dir: // pulls
+			clearPulls(n.FS, p)
+			n.FS.RemoveDir(p)
+		default:
+			if err := n.FS.Remove(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return n.FS.RemoveDir(dir)
+}
+
+// Clean removes what was not finished. Only one process may freeze into Dir at a time then.
+func (n *Incidents) Clean() error {
+	n.fill()
+	es, err := n.FS.ReadDir(n.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs error
+	for _, e := range es {
+		if !e.Dir {
+			continue
+		}
+		f, err := n.FS.OpenRead(filepath.Join(n.Dir, e.Name, incidentName))
+		if err == nil {
+			f.Close()
+			continue
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			errs = errors.Join(errs, n.remove(filepath.Join(n.Dir, e.Name)))
+		}
+	}
+	return errs
+}
+
+// Size is what all incidents occupy, each file once.
+func (n *Incidents) Size() int64 {
+	n.fill()
+	return occupiedBelow(n.FS, n.Dir, map[FileID]bool{})
+}
+
+// Occupied is what the files below dir occupy, bytes: each once, whatever its names.
+func Occupied(fs FS, dir string) int64 { return occupiedBelow(fs, dir, map[FileID]bool{}) }
+
+func occupiedBelow(fs FS, dir string, seen map[FileID]bool) (sum int64) {
+	es, err := fs.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	sum = block // the folder
+	for _, e := range es {
+		if e.Dir {
+			sum += occupiedBelow(fs, filepath.Join(dir, e.Name), seen)
+			continue
+		}
+		if e.ID != (FileID{}) {
+			if seen[e.ID] {
+				continue
+			}
+			seen[e.ID] = true
+		}
+		sum += e.occupies()
+	}
+	return sum
+}
+
+// Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a copy of its whole frames.
+// It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors.
+func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
+	n.fill()
+	now := n.Now().UTC()
+	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now}
+	names, err := ringFilesIn(n.FS, ring)
+	if err != nil {
+		return inc, err
+	}
+	if len(names) == 0 {
+		return inc, fmt.Errorf("%s: no ring files (*.hcr) in this folder: %w", ring, os.ErrNotExist)
+	}
+	old, err := n.List()
+	if err != nil {
+		return inc, err
+	}
+	if auto {
+		for _, o := range old {
+			if o.Auto && o.JVM == inc.JVM && now.Sub(o.Created) < n.Every && now.Sub(o.Created) >= 0 {
+				return inc, ErrTooOften
+			}
+		}
+	}
+	base := inc.JVM + "-" + now.Format("20060102T150405Z")
+	inc.ID = base
+	for i := 2; ; i++ {
+		if _, err := n.FS.ReadDir(filepath.Join(n.Dir, inc.ID)); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		inc.ID = fmt.Sprintf("%s-%d", base, i)
+	}
+	dir := filepath.Join(n.Dir, inc.ID)
+	if err := n.FS.Mkdir(dir); err != nil {
+		return inc, err
+	}
+	defer func() {
+		if err != nil {
+			n.remove(dir)
+		}
+	}()
+	if err := n.keep(ring, dir, names, old, &inc); err != nil {
+		return inc, err
+	}
+	if b, err := readSmall(n.FS, filepath.Join(ring, recordingName)); err == nil {
+		if err := n.FS.WriteFile(filepath.Join(dir, recordingName), b); err != nil {
+			return inc, err
+		}
+	}
+	b, err := json.MarshalIndent(inc, "", "  ")
+	if err != nil {
+		return inc, err
+	}
+	if err := n.FS.SyncDir(dir); err != nil {
+		return inc, err
+	}
+	if err := n.FS.WriteFile(filepath.Join(dir, incidentName), b); err != nil {
+		return inc, err
+	}
+	return inc, n.FS.SyncDir(n.Dir)
+}
+
+// keep links or copies what fits, newest first.
+func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *Incident) error {
+	var w index
+	for i := len(names) - 1; i >= 0; i-- {
+		from, to := filepath.Join(ring, names[i].Name), filepath.Join(dir, names[i].Name)
+		f, err := OpenFileIn(n.FS, from)
+		if errors.Is(err, os.ErrNotExist) { // the ring goes on
+			inc.Left = append(inc.Left, names[i].Name)
+			continue
+		}
+		closed := err != nil || f.x != nil || i < len(names)-1 // what can not be read is evidence too
+		size := names[i].occupies()
+		if err == nil {
+			x := f.Window()
+			if size = max(size, occupied(f.Size)); !closed {
+				size = occupied(f.Size + indexSize(x.Frames))
+			}
+			inc.Session = f.Session
+			w.widen(x.FrameInfo)
+		}
+		for n.Size()+size+3*block > n.Max && len(old) > 0 {
+			k := 0
+			for k < len(old) && !old[k].Auto {
+				k++
+			}
+			if k == len(old) {
+				break
+			}
+			if err := n.Delete(old[k].ID); err != nil {
+				f.close()
+				return err
+			}
+			old = append(old[:k], old[k+1:]...)
+		}
+		if n.Size()+size+3*block > n.Max {
+			f.close()
+			for ; i >= 0; i-- {
+				inc.Left = append(inc.Left, names[i].Name)
+			}
+			break
+		}
+		if closed {
+			err = n.FS.Link(from, to)
+			if errors.Is(err, os.ErrNotExist) {
+				inc.Left = append(inc.Left, names[i].Name)
+				f.close()
+				continue
+			}
+		} else {
+			err = n.copy(f, to)
+		}
+		f.close()
+		if err != nil {
+			return err
+		}
+		inc.Files++
+		inc.Bytes += size
+	}
+	inc.FirstGC, inc.LastGC = w.info.FirstGC, w.info.LastGC
+	if inc.Files == 0 {
+		return ErrIncidentRoom
+	}
+	return nil
+}
+
+func (f *File) close() {
+	if f != nil {
+		f.Close()
+	}
+}
+
+// copy writes the whole frames that f has now as a closed file.
+func (n *Incidents) copy(f *File, to string) error {
+	out, err := n.FS.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	x, end := index{}, int64(headerSize)
+	for fr, err := range f.Headers() {
+		if err == nil && len(x.frames) < maxIndex {
+			x.add(fr)
+			end = fr.end()
+		}
+	}
+	b := make([]byte, 1<<20)
+	for at := int64(0); at < end; {
+		k, err := f.r.ReadAt(b[:min(end-at, int64(len(b)))], at)
+		if k == 0 {
+			return errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		if m, err := out.WriteAt(b[:k], at); err != nil || m < k {
+			return errors.Join(err, errShort)
+		}
+		at += int64(k)
+	}
+	if f.header.version == formatVersion && contiguous(x.frames, end) { // an older file can not be closed
+		t := x.encode(end, [32]byte{})
+		if m, err := out.WriteAt(t, end); err != nil || m < len(t) {
+			return errors.Join(err, errShort)
+		}
+	}
+	return out.Sync()
+}
+
+func contiguous(fs []Frame, end int64) bool {
+	at := int64(headerSize)
+	for _, f := range fs {
+		if f.Offset != at {
+			return false
+		}
+		at = f.end()
+	}
+	return at == end
+}
+
+func readSmall(fs FS, path string) ([]byte, error) {
+	f, err := fs.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+}

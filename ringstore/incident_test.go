@@ -1,0 +1,142 @@
+package ringstore_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+// TestIncidentModel freezes while a ring goes on, files go and operations fail: an incident is what was accepted, whole and without a hole,
+// from some frame to the newest; it stays what it was; all of them stay below their limit; what was not finished is cleared.
+func TestIncidentModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
+		frameMax := rapid.IntRange(1, 30000).Draw(rt, "frame")
+		rate := rapid.SampledFrom([]int{0, 0, 5}).Draw(rt, "faults in 100")
+		p := newPlay(m, rapid.Float64Range(0.05, 0.5).Draw(rt, "d"), rapid.Uint64().Draw(rt, "seed"))
+		p.limit = 1 << 40 // the ring's own limit is TestModel's
+		ring := m + int64(float64(m)*p.cfg.Deviation)
+		n := &ringstore.Incidents{Dir: "/rings/incidents", Max: rapid.Int64Range(1<<16, 4*m).Draw(rt, "max"), Every: time.Minute, FS: p.fs, Now: func() time.Time { return p.now }}
+		if err := p.open(); err != nil {
+			rt.Fatal(err)
+		}
+		faults := false
+		p.fs.Fail = func(op, path string) error {
+			if faults && op != "read" && op != "readdir" && op != "openread" && p.r.IntN(100) < rate {
+				return kinds[p.r.IntN(len(kinds))]
+			}
+			return nil
+		}
+		contents := func(id string) (got []uint64) {
+			es, err := p.fs.ReadDir(n.Path(id))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, e := range es {
+				if e.Name == "incident.json" || e.Name == "recording.json" {
+					continue
+				}
+				f, err := ringstore.OpenFileIn(p.fs, n.Path(id)+"/"+e.Name)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if !f.Window().Closed {
+					rt.Fatalf("%s is not closed", e.Name)
+				}
+				for fr, err := range f.Frames() {
+					if err != nil {
+						rt.Fatal(err)
+					}
+					k := binary.LittleEndian.Uint64(fr.Payload)
+					if string(fr.Payload) != string(frame(k, len(fr.Payload))) {
+						rt.Fatalf("frame %d is not what was written", k)
+					}
+					got = append(got, k)
+				}
+				f.Close()
+			}
+			return got
+		}
+		was := map[string][]uint64{}
+		last := time.Time{}
+		for range 80 {
+			p.now = p.now.Add(time.Duration(p.r.IntN(20)) * time.Second)
+			switch p.r.IntN(8) {
+			case 0:
+				auto := p.r.IntN(2) == 0
+				faults = rate > 0
+				i, err := n.Freeze(dir, "test", auto)
+				faults = false
+				switch {
+				case errors.Is(err, ringstore.ErrTooOften):
+					if !auto || p.now.Sub(last) >= time.Minute {
+						rt.Fatalf("%v after %v", err, p.now.Sub(last))
+					}
+					continue
+				case errors.Is(err, ringstore.ErrIncidentRoom):
+					if n.Max > 4*ring {
+						rt.Fatal(err)
+					}
+				case err != nil:
+					if rate == 0 && p.newest > 0 {
+						rt.Fatal(err)
+					}
+				default:
+					if auto {
+						last = p.now
+					}
+					got := contents(i.ID)
+					if len(got) == 0 || got[len(got)-1] != p.newest {
+						rt.Fatalf("the newest is %v, %d was accepted: %+v", got, p.newest, i)
+					}
+					for k := 1; k < len(got); k++ {
+						for x := got[k-1] + 1; x < got[k]; x++ {
+							if _, ok := p.accepted[x]; ok {
+								rt.Fatalf("frame %d is missing", x)
+							}
+						}
+					}
+					was[i.ID] = got
+				}
+			case 1:
+				all, err := n.List()
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if len(all) > 0 && p.r.IntN(3) == 0 {
+					if err := n.Delete(all[p.r.IntN(len(all))].ID); err != nil {
+						rt.Fatal(err)
+					}
+				}
+				if err := n.Clean(); err != nil {
+					rt.Fatal(err)
+				}
+				left, _ := p.fs.ReadDir(n.Dir)
+				if all, _ = n.List(); len(left) != len(all) {
+					rt.Fatalf("%d folders, %d incidents", len(left), len(all))
+				}
+				for _, i := range all {
+					if got := contents(i.ID); len(got) != len(was[i.ID]) || got[0] != was[i.ID][0] {
+						rt.Fatalf("incident %s has changed: %v, was %v", i.ID, got, was[i.ID])
+					}
+				}
+			default:
+				for range p.r.IntN(10) {
+					st := p.s.Stats()
+					p.put(st.Rotate || st.Files == 0, 1+p.r.IntN(frameMax))
+				}
+			}
+			if size := p.fs.Below(n.Dir); size > n.Max {
+				rt.Fatalf("incidents occupy %d, at most %d", size, n.Max)
+			}
+			if size := p.fs.Below(dir); size > ring {
+				rt.Fatalf("the ring occupies %d, at most %d", size, ring)
+			}
+		}
+	})
+}
