@@ -38,6 +38,8 @@ type Agent struct {
 	run      context.Context // of Run, nil before it
 	closed   bool
 
+	freezing sync.Mutex
+
 	wg      sync.WaitGroup
 	rescan  chan struct{}
 	changed chan struct{} // closed and made anew when a session begins or ends
@@ -70,10 +72,14 @@ func New(cfg Config) (*Agent, error) {
 	if err := writable(cfg.Out); err != nil {
 		return nil, fmt.Errorf("folder for recordings: %w", err)
 	}
-	return &Agent{
+	a := &Agent{
 		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, watch: slices.Clone(cfg.Watch),
 		rescan: make(chan struct{}, 1), changed: make(chan struct{}),
-	}, nil
+	}
+	if err := a.incidents().Clean(); err != nil {
+		cfg.Log.Warn().Err(err).Msg("what is left of an unfinished incident can not be removed")
+	}
+	return a, nil
 }
 
 func writable(dir string) error {
@@ -260,6 +266,9 @@ func (e *entry) warn(a *Agent, path string, err error) {
 
 func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	s.log.Info().Str("dir", s.status.Dir).Msg("recording")
+	s.freeze = func(reason string) {
+		a.wg.Go(func() { a.freeze(s, reason) })
+	}
 	err := s.guarded(ctx)
 	stopped := err != nil && ctx.Err() != nil
 	var bad *shmring.ViolationError
@@ -285,6 +294,9 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		}
 		st := s.snapshot()
 		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
+	}
+	if err == nil && s.over == GonePhase {
+		a.freeze(s, "the JVM went without goodbye")
 	}
 	s.ring.Close()
 	a.mu.Lock()

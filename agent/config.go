@@ -28,6 +28,8 @@ type Config struct {
 	KeepFree int64
 	// SyncInterval is how much a power loss may take; 0: 1 s.
 	SyncInterval time.Duration
+	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
+	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
 	Emergency string
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
@@ -44,7 +46,12 @@ type Config struct {
 const (
 	DefaultMaxTraceSize = 1 << 30
 	DefaultDeviation    = 0.25
+	DefaultIncidents    = 4 << 30
 	defaultMaxRing      = 256 << 20
+
+	// IncidentsName is the folder of frozen windows below Config.Out. IncidentEvery bounds how often one is made by itself of one recording.
+	IncidentsName = "incidents"
+	IncidentEvery = 10 * time.Minute
 )
 
 // fill fills in defaults and validates.
@@ -80,6 +87,9 @@ func (c *Config) fill() error {
 	}
 	if c.KeepFree < 0 || c.SyncInterval < 0 {
 		return errors.New("agent: keep_free or sync_interval is negative")
+	}
+	if c.MaxIncidents == 0 {
+		c.MaxIncidents = DefaultIncidents
 	}
 	if c.SyncInterval == 0 {
 		c.SyncInterval = time.Second

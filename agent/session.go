@@ -64,6 +64,9 @@ type session struct {
 	mu     sync.Mutex // guards status
 	status Status
 
+	storm  storm
+	freeze func(reason string) // keeps the window; nil: nobody does
+
 	told storeStats // belongs to the session's goroutine
 }
 
@@ -310,6 +313,9 @@ func (s *session) epoch(b trace.Block) error {
 	s.push(b)
 	s.epochs++
 	s.live.epoch(e)
+	if s.storm.pause(p) && s.freeze != nil {
+		s.freeze("a GC storm begins: full collections take more than half of the time")
+	}
 	if p.Kind != trace.PauseWalk {
 		s.plan.Natural()
 		s.last.Natural()

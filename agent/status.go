@@ -72,6 +72,8 @@ type Status struct {
 	StoreFaults     int64 `json:"store_faults"`
 	HeldBytes       int64 `json:"held_bytes"` // by a pull, of files that the ring has given up
 
+	Incident string `json:"incident,omitempty"` // the newest that was frozen by itself
+
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"quality,omitempty"`
 }

@@ -51,7 +51,22 @@ var (
 	ErrIncidentRoom = errors.New("no room below max_incidents_size")
 )
 
-const incidentName = "incident.json"
+const (
+	incidentName = "incident.json"
+	idTime       = "20060102T150405Z" // ends an ID; a number may follow
+	cleanAfter   = time.Hour
+)
+
+// begunAt is when an incident was begun, by its ID.
+func begunAt(id string) time.Time {
+	parts := strings.Split(id, "-")
+	for i := len(parts) - 1; i >= 0; i-- {
+		if t, err := time.Parse(idTime, parts[i]); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
 
 func (n *Incidents) fill() {
 	if n.FS == nil {
@@ -167,7 +182,7 @@ func (n *Incidents) remove(dir string) error {
 	return n.FS.RemoveDir(dir)
 }
 
-// Clean removes what was not finished. Only one process may freeze into Dir at a time then.
+// Clean removes what was not finished and has not been begun since cleanAfter: somebody may be at it.
 func (n *Incidents) Clean() error {
 	n.fill()
 	es, err := n.FS.ReadDir(n.Dir)
@@ -179,7 +194,7 @@ func (n *Incidents) Clean() error {
 	}
 	var errs error
 	for _, e := range es {
-		if !e.Dir {
+		if !e.Dir || n.Now().Sub(begunAt(e.Name)) < cleanAfter {
 			continue
 		}
 		f, err := n.FS.OpenRead(filepath.Join(n.Dir, e.Name, incidentName))
@@ -249,7 +264,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 			}
 		}
 	}
-	base := inc.JVM + "-" + now.Format("20060102T150405Z")
+	base := inc.JVM + "-" + now.Format(idTime)
 	inc.ID = base
 	for i := 2; ; i++ {
 		if _, err := n.FS.ReadDir(filepath.Join(n.Dir, inc.ID)); errors.Is(err, os.ErrNotExist) {

@@ -113,6 +113,11 @@ func TestIncidentModel(t *testing.T) {
 						rt.Fatal(err)
 					}
 				}
+				if p.r.IntN(3) == 0 {
+					p.now = p.now.Add(2 * time.Hour)
+				} else {
+					break
+				}
 				if err := n.Clean(); err != nil {
 					rt.Fatal(err)
 				}

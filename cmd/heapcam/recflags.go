@@ -25,6 +25,7 @@ type recordOptions struct {
 	compression  string
 	threshold    float64
 	keepFree     size
+	maxIncidents size
 	syncInterval time.Duration
 	emergency    string
 	ring         size
@@ -43,6 +44,8 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.StringVar(&o.compression, "compression", "adaptive", "none, partial, full or adaptive (full as long as the CPU and the shared ring allow)")
 	f.Float64Var(&o.threshold, "compression-threshold", 0.2, "how full the shared ring must be for partial compression")
 	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
+	o.maxIncidents = agent.DefaultIncidents
+	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 MiB)")
@@ -90,8 +93,13 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	if o.verbose {
 		level = zerolog.DebugLevel
 	}
+	incidents := int64(o.maxIncidents)
+	if incidents == 0 {
+		incidents = -1
+	}
 	return agent.Config{
-		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
+		MaxIncidents: incidents,
+		Out:          o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
 		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
 	}

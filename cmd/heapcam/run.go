@@ -25,7 +25,8 @@ const (
 )
 
 type runOptions struct {
-	rec recordOptions
+	rec    recordOptions
+	freeze bool
 }
 
 func newRunCmd() *cobra.Command {
@@ -49,6 +50,7 @@ func newRunCmd() *cobra.Command {
 	c.Flags().SetInterspersed(false)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitRunFailed, "%v", err) })
 	o.rec.add(c)
+	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false, "keep the window as an incident when COMMAND ends with a status other than 0")
 	return c
 }
 
@@ -115,6 +117,9 @@ func (o *runOptions) run(args []string) error {
 	}
 	o.finish(a)
 	stop()
+	if code := waitStatus(cmd.ProcessState); code != 0 && o.freeze {
+		freezeAll(a, fmt.Sprintf("the command ended with status %d", code))
+	}
 	report(a)
 	return status(waitStatus(cmd.ProcessState))
 }
@@ -136,6 +141,20 @@ func (o *runOptions) finish(a *agent.Agent) {
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
+	}
+}
+
+// freezeAll keeps the windows of all recordings that were not frozen already.
+func freezeAll(a *agent.Agent, reason string) {
+	for _, s := range a.Status() {
+		if s.Incident != "" {
+			continue
+		}
+		if i, err := a.Freeze(s.ID, reason); err != nil {
+			fmt.Fprintf(os.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
+		} else {
+			fmt.Fprintf(os.Stderr, "heapcam: frozen: %s\n", i.ID)
+		}
 	}
 }
 

@@ -73,6 +73,40 @@ func (l *last) Set(v string) error {
 	return nil
 }
 
+// instant is a flag that is a point in time.
+type instant struct {
+	set bool
+	t   time.Time
+}
+
+func (i *instant) Type() string { return "TIME" }
+func (i *instant) String() string {
+	if !i.set {
+		return ""
+	}
+	return i.t.Format(time.RFC3339)
+}
+
+// Set takes RFC 3339, a local date and time, or a local time of the last 24 hours.
+func (i *instant) Set(v string) error {
+	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", time.TimeOnly, "15:04"} {
+		t, err := time.ParseInLocation(layout, v, time.Local)
+		if err != nil {
+			continue
+		}
+		if t.Year() == 0 {
+			now := time.Now()
+			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
+			if t.After(now) {
+				t = t.AddDate(0, 0, -1)
+			}
+		}
+		*i = instant{true, t}
+		return nil
+	}
+	return fmt.Errorf("%q is not a time (like 2026-11-21T15:04:05Z or 15:04:05)", v)
+}
+
 func humanBytes(n int64) string {
 	switch {
 	case n >= 1<<30:

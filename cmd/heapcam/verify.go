@@ -64,16 +64,22 @@ type verifyReply struct {
 	Mismatches uint64            `json:"mismatches"`
 	Explained  map[string]uint64 `json:"explained"`
 	Damaged    int               `json:"damaged"`
+	// Verdicts say of each ring file whether it is sound, every byte read.
+	Verdicts []ringstore.Verdict `json:"verdicts"`
 }
 
 func newVerifyCmd() *cobra.Command {
 	asJSON := false
+	var salvage salvageOptions
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Replay, compare with every sync point, open each file alone",
-		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. It ends with 8 when anything differs that the facts do not explain, with 6 when a file is damaged.",
+		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn (a recorder was stopped), corrupt, or too new.\nIt ends with 8 when anything differs that the facts do not explain, else with 6 when a file is corrupt, with 7 when one is too new.",
 		Args:  exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if salvage.on || salvage.file != "" {
+				return salvage.run(args[0])
+			}
 			r, err := verifyAll(args[0])
 			if err != nil {
 				return err
@@ -88,12 +94,11 @@ func newVerifyCmd() *cobra.Command {
 				return err
 			case r.Mismatches > 0:
 				return status(exitMismatch)
-			case r.Damaged > 0:
-				return status(exitDamaged)
 			}
-			return nil
+			return verdictStatus(r.Verdicts)
 		},
 	}
+	salvage.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -109,8 +114,13 @@ func verifyAll(path string) (*verifyReply, error) {
 	}
 	out := &verifyReply{Schema: "heapcam.verify/1", Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
+		vs, _ := ringstore.CheckPath(p) // what can not be opened is told by openRecording
+		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)
 		if err != nil {
+			if w := ringstore.Worst(vs); len(paths) > 1 && (w == ringstore.Corrupt || w == ringstore.TooNew) {
+				continue // the verdicts say it
+			}
 			return nil, err
 		}
 		err = out.recording(rec)
@@ -217,6 +227,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 }
 
 func printVerify(r *verifyReply) {
+	printVerdicts(r.Verdicts)
 	for _, v := range r.Files {
 		what := v.File
 		if v.Alone {

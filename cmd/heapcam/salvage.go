@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+type salvageOptions struct {
+	on   bool
+	file string
+}
+
+func (o *salvageOptions) add(c *cobra.Command) {
+	c.Flags().BoolVar(&o.on, "salvage", false, "write what is sound into a new file; nothing is changed")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "where --salvage writes, - for stdout")
+}
+
+func (o *salvageOptions) run(path string) (err error) {
+	if !o.on || o.file == "" {
+		return usage("verify: --salvage and -o OUT go together")
+	}
+	w := io.Writer(os.Stdout)
+	if o.file != "-" {
+		f, oerr := os.OpenFile(o.file+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		if oerr != nil {
+			return oerr
+		}
+		defer func() {
+			if cerr := f.Close(); err == nil {
+				err = cerr
+			}
+			if err == nil {
+				err = os.Rename(f.Name(), o.file)
+			} else {
+				os.Remove(f.Name())
+			}
+		}()
+		w = f
+	}
+	m, vs, err := ringstore.Salvage(context.Background(), path, w)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "heapcam: salvaged %s, collections %d to %d\n", plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC)
+	for _, v := range vs {
+		if v.State != ringstore.Sound {
+			fmt.Fprintf(os.Stderr, "heapcam: %s\n", verdictLine(v))
+		}
+	}
+	return nil
+}
+
+// printVerdicts tells of what is not sound; of the rest how many there are.
+func printVerdicts(vs []ringstore.Verdict) {
+	sound := uint64(0)
+	for _, v := range vs {
+		if v.State == ringstore.Sound {
+			sound++
+		} else {
+			fmt.Println(verdictLine(v))
+		}
+	}
+	fmt.Printf("%s sound\n", plural(sound, "file"))
+}
+
+func verdictLine(v ringstore.Verdict) string {
+	switch v.State {
+	case ringstore.Torn:
+		return fmt.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, plural(uint64(v.Frames), "frame"))
+	case ringstore.Corrupt:
+		at := make([]string, 0, maxTold)
+		for _, a := range v.At[:min(len(v.At), maxTold)] {
+			at = append(at, fmt.Sprint(a))
+		}
+		return fmt.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, plural(uint64(v.Corrupt), "frame"), strings.Join(at, ", "), plural(uint64(v.Frames), "frame"), v.Why)
+	case ringstore.TooNew:
+		return fmt.Sprintf("%s: too new: format version %d", v.File, v.Version)
+	}
+	return fmt.Sprintf("%s: %s", v.File, v.State)
+}
+
+// verdictStatus is 0 for files that are sound or torn only.
+func verdictStatus(vs []ringstore.Verdict) error {
+	switch ringstore.Worst(vs) {
+	case ringstore.Corrupt:
+		return status(exitDamaged)
+	case ringstore.TooNew:
+		return status(exitTooNew)
+	}
+	return nil
+}
