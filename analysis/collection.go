@@ -115,6 +115,28 @@ func parseTime(ref string, day time.Time) (time.Time, error) {
 	return time.Time{}, &RefError{ref}
 }
 
+// Open gives the recording replayed up to the collection that ref means, and that collection. open gives it from its start, once or twice.
+// Errors are those of Find and At.
+func Open(ref string, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+	if ref == "last" { // mostly the state at the end is known, and one pass does
+		r := open()
+		var last *heap.Collection
+		if err := Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil {
+			return nil, nil, err
+		}
+		if last != nil && last.Known && r.Known {
+			return r, last, nil
+		}
+	}
+	gc, err := Find(ref, open)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := open()
+	c, err := At(r, gc)
+	return r, c, err
+}
+
 // At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is not known.
 func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
 	var lo, hi uint64

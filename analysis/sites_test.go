@@ -1,13 +1,16 @@
 package analysis
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 // TestIntervals draws samples of known populations and counts how often the 95 % interval holds the truth: nearly as often as it says, for
@@ -78,5 +81,29 @@ func TestFind(t *testing.T) {
 	}
 	if n, err := Find("17", nil); err != nil || n != 17 {
 		t.Errorf("17: %d %v", n, err)
+	}
+}
+
+// TestOpen opens a recording at its last collection in one pass, and in two where the end is not known; both give the state of that collection.
+func TestOpen(t *testing.T) {
+	m := tracetest.New(tracetest.Config{Seed: 2})
+	var bs []trace.Block
+	var e *tracetest.Epoch
+	for i := range 12 {
+		e = m.Step(i == 0)
+		bs = append(bs, e.Blocks...)
+	}
+	for name, tail := range map[string][]trace.Block{"end": nil, "lost": {trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: 3})}} {
+		opened := 0
+		r, c, err := Open("last", func() *heap.Replayer { opened++; return heap.NewReplayer(&blocks{append(slices.Clone(bs), tail...)}) })
+		if err != nil || c.GC != e.Pause.GC || r.State.Objects() != len(e.State) || uint64(r.State.Objects()) != c.Objects {
+			t.Errorf("%s: %v, %+v, %d objects of %d", name, err, c, r.State.Objects(), len(e.State))
+		}
+		if tail == nil && opened != 1 {
+			t.Errorf("%s: %d passes", name, opened)
+		}
+	}
+	if _, _, err := Open("last", func() *heap.Replayer { return heap.NewReplayer(&blocks{}) }); !errors.Is(err, ErrNotThere) {
+		t.Errorf("nothing: %v", err)
 	}
 }

@@ -111,14 +111,8 @@ func stateAt(rec *ringstore.Recording, ref string) (*heap.Replayer, *heap.Collec
 		srcs = append(srcs, s)
 		return heap.NewReplayer(s)
 	}
-	gc, err := analysis.Find(ref, open)
-	var r *heap.Replayer
-	var c *heap.Collection
-	if err == nil {
-		r = open()
-		c, err = analysis.At(r, gc)
-	}
-	if len(srcs) > 0 { // once: Find and At meet the same damage
+	r, c, err := analysis.Open(ref, open)
+	if len(srcs) > 0 { // once: each pass meets the same damage
 		for _, e := range srcs[0].Damage {
 			fmt.Fprintf(os.Stderr, "heapcam: %v\n", e)
 		}
