@@ -307,3 +307,24 @@ func TestGuard(t *testing.T) {
 		verify(t, rec.dir, 1)
 	})
 }
+
+// TestUntested takes the JDKs for ones that nobody tested: refused, or recorded if that is allowed and a walk of the whole heap understands it.
+func TestUntested(t *testing.T) {
+	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--allow-untested-jdk"}, probe: "untested=1"}
+		r := p.start(t)
+		r.finish(t)
+		verify(t, checkCount(t, r).dir, 1)
+		for _, c := range []struct{ probe, flag, want string }{
+			{"untested=1", "--emergency=off", "--allow-untested-jdk tries it"},
+			{"untested=2", "--allow-untested-jdk", "is untested, and a self-check walk understood"},
+		} {
+			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10", "20000"}, flags: []string{c.flag}, probe: c.probe}
+			r := p.start(t)
+			r.finish(t)
+			if s := r.stderr.String(); !strings.Contains(s, c.want) {
+				t.Errorf("with %s %s: %s", c.probe, c.flag, s)
+			}
+		}
+	})
+}

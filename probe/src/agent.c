@@ -147,6 +147,8 @@ static bool parse(const char *s) {
             opt.slots = n > 1u << 22 ? 1u << 22 : (uint32_t)n;
         else if (!strcmp(t, "allow_untested"))
             opt.allow_untested = n;
+        else if (!strcmp(t, "untested"))
+            opt.untested = (int)(n & 3);
         else if (!strcmp(t, "oracle"))
             opt.oracle = n;
         else if (!strcmp(t, "fault_at"))
@@ -515,6 +517,41 @@ static uint32_t chunk_size_offset(JNIEnv *jni) {
     return at >= 8 && at < 4096 ? (uint32_t)at : 0;
 }
 
+static jint JNICALL check_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size, jlong *tag,
+                                    jlong *rtag, jint len, void *user) {
+    (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len;
+    char *why = user;
+    if (walked) return JVMTI_VISIT_ABORT;
+    walked = true;
+    if (!vm_late(why)) return JVMTI_VISIT_ABORT;
+    uint64_t objects = 0, bytes = 0, unknown = oracle_tally(&objects, &bytes) + (opt.untested == 2);
+    census_reset();
+    if (unknown == UINT64_MAX)
+        snprintf(why, HC_MAX_REASON, "a self-check walk failed: %s", violated);
+    else if (unknown || objects < 1000)
+        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes", (unsigned long long)objects,
+                 (unsigned long long)unknown);
+    else
+        why[0] = 0;
+    return JVMTI_VISIT_ABORT;
+}
+
+// Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before it begins.
+static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
+    jvmtiHeapCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.heap_reference_callback = check_reference;
+    snprintf(why, HC_MAX_REASON, "the JVM did not let the self-check walk run");
+    jclass k = (*jni)->FindClass(jni, "java/lang/Object");
+    jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
+    walked = false;
+    if (o) (*ti)->FollowReferences(ti, 0, NULL, o, &cb, why);
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, k);
+    return !why[0];
+}
+
 // The heap exists now: look at it, and begin. 0: recording.
 static int begin(JNIEnv *jni) {
     char why[HC_MAX_REASON] = "", a[120], b[120];
@@ -522,12 +559,20 @@ static int begin(JNIEnv *jni) {
     property("java.vm.version", b, sizeof b);
     vm.major = atoi(b);
     snprintf(vm_name, sizeof vm_name, "%s %s", a, b);
-    if (!vm_load((void *)(*javavm)->GetEnv, opt.allow_untested, why)) return refuse(why), 1;
+    bool tested = (vm.major == 17 || vm.major == 25) && !opt.untested;
+    if (!vm_load((void *)(*javavm)->GetEnv, tested || opt.allow_untested, why)) return refuse(why), 1;
     vm.chunk_size_offset = chunk_size_offset(jni);
     if (!ring_create(why)) return refuse(why), 1;
     snprintf((char *)ring + HC_RING_OFF_JVM, HC_RING_LEN_JVM, "%s", vm_name);
     if (!classes_init() || !dest_init() || !epoch_init() || !samples_init()) {
         refuse("no memory for the probe's tables");
+        memcpy(ring, HC_RING_MAGIC, 8);
+        return 1;
+    }
+    if (!tested && !self_check(jni, why)) {
+        char full[HC_MAX_REASON];
+        snprintf(full, sizeof full, "JDK %d is untested, and %.200s", vm.major, why);
+        refuse(full);
         memcpy(ring, HC_RING_MAGIC, 8);
         return 1;
     }

@@ -30,6 +30,7 @@ struct options {
     uint64_t interval, ring;
     uint32_t slots;
     bool allow_untested, oracle;
+    int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at;
 };
 extern struct options opt;

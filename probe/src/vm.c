@@ -298,7 +298,7 @@ void vm_spaces_now(void) {
     }
 }
 
-bool vm_load(void *addr, bool allow_untested, char why[HC_MAX_REASON]) {
+bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     Dl_info di;
     if (!dladdr(addr, &di) || !(jvm = dlopen(di.dli_fname, RTLD_NOW | RTLD_NOLOAD))) return fail(why, "libjvm was not found in this process");
     if (!load_fields(why)) return false;
@@ -311,7 +311,7 @@ bool vm_load(void *addr, bool allow_untested, char why[HC_MAX_REASON]) {
                    : flag_on("UseG1GC")       ? HC_COLLECTOR_G1
                                               : 0;
     if (!vm.collector) return fail(why, "the collector is none of Serial, Parallel and G1");
-    if (vm.major != 17 && vm.major != 25 && !allow_untested) {
+    if (!any_major) {
         snprintf(why, HC_MAX_REASON, "JDK %d is untested (17 and 25 are); --allow-untested-jdk tries it", vm.major);
         return false;
     }

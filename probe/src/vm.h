@@ -64,7 +64,7 @@ extern struct vm vm;
 void vm_spaces_now(void);
 
 // vm_load fills vm from the tables. false: `why` says what is missing or not handled, in one line.
-bool vm_load(void *some_libjvm_address, bool allow_untested, char why[HC_MAX_REASON]);
+bool vm_load(void *some_libjvm_address, bool any_major, char why[HC_MAX_REASON]);
 // vm_late reads what HotSpot sets only after Agent_OnLoad (class base, counters). Called at the first collection.
 bool vm_late(char why[HC_MAX_REASON]);
 
