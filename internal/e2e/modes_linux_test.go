@@ -36,6 +36,26 @@ func listings(dir string) (all []listing) {
 	return all
 }
 
+// faults counts the collections of a recording whose fates a check or the guard dropped.
+func faults(dir string) (n int) {
+	rec, err := ringstore.OpenRecording(dir)
+	if err != nil {
+		return 0
+	}
+	defer rec.Close()
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err != nil || b.Kind != trace.KindEpoch {
+				continue
+			}
+			if e, err := trace.DecodeEpoch(b); err == nil && e.Pause.Flags&trace.PauseFault != 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // listingSizes says how large the sync points of a recording are, smallest and largest, KiB.
 func listingSizes(dir string) string {
 	low, high := 1<<40, 0
