@@ -12,8 +12,8 @@ import (
 
 // TestProvenIdentity holds what the replay proves of objects through full collections against the probe, which follows sampled objects: every
 // second sample is hidden from the replay, and where it says of such an object that it is proven since when it lives, the sample must say the
-// same. An allocation that a collection was made for is part of that pause's listing and sampled when its thread goes on: a collection later, or
-// two if the next one was queued behind it.
+// same. An allocation that a collection was made for is part of that pause's listing and sampled when its thread goes on, which may be some
+// collections later on a busy machine. A wrong identity would be too young as often as too old: none may be too young, and few late.
 func TestProvenIdentity(t *testing.T) {
 	eachPair(t, []int{17, 25}, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {
 		p := program{major: major, gc: gc, heap: "12m", main: "Steady", args: []string{"12000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--sampling", "4k"}}
@@ -27,7 +27,8 @@ func TestProvenIdentity(t *testing.T) {
 		src := &halfSource{blockSource: blockSource{files: rec.Files}}
 		defer src.close()
 		h := heap.NewReplayer(src)
-		held, right, late, open, listed, proven := 0, 0, 0, 0, uint64(0), uint64(0)
+		held, right, open, listed, proven := 0, 0, 0, uint64(0), uint64(0)
+		late := map[[4]uint64]bool{} // one object is met after many collections
 		for {
 			c, err := h.Next()
 			if errors.Is(err, io.EOF) {
@@ -47,25 +48,23 @@ func TestProvenIdentity(t *testing.T) {
 				switch {
 				case !ok:
 				case o.AtLeast:
-					open++
-					if birth > uint64(o.Birth)+2 {
-						t.Fatalf("collection %d: the object at word %d is told to be at least as old as collection %d, its sample is of %d", c.GC, o.Addr, o.Birth, birth)
+					if open++; birth > uint64(o.Birth) {
+						late[[4]uint64{birth, uint64(o.Birth), uint64(o.Type), o.Length}] = true
 					}
-				case birth-uint64(o.Birth) > 2:
+				case birth < uint64(o.Birth):
 					t.Fatalf("collection %d: the object at word %d is proven to be born before collection %d, its sample is of %d", c.GC, o.Addr, o.Birth, birth)
+				case birth > uint64(o.Birth):
+					late[[4]uint64{birth, uint64(o.Birth), uint64(o.Type), o.Length}] = true
 				default:
 					right++
-					if birth != uint64(o.Birth) {
-						late++
-					}
 				}
 				return true
 			})
 			held += len(hidden)
 		}
-		t.Logf("%d of %d objects proven; of %d whose samples were hidden %d are right (%d late), %d not proven", proven, listed, held, right, late, open)
-		if right < 100 || late > right/50 {
-			t.Errorf("%d proven objects were checked, %d samples were late", right, late)
+		t.Logf("%d of %d objects proven; of %d whose samples were hidden %d are right (%d late), %d not proven", proven, listed, held, right, len(late), open)
+		if right < 100 || len(late) > right/100+2 {
+			t.Errorf("%d proven objects were checked, %d samples were late", right, len(late))
 		}
 	})
 }
