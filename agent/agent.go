@@ -39,6 +39,7 @@ type Agent struct {
 	closed   bool
 
 	freezing sync.Mutex
+	total    *total
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -76,6 +77,7 @@ func New(cfg Config) (*Agent, error) {
 		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, watch: slices.Clone(cfg.Watch),
 		rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
+	a.total = newTotal(&a.cfg)
 	if err := a.incidents().Clean(); err != nil {
 		cfg.Log.Warn().Err(err).Msg("what is left of an unfinished incident can not be removed")
 	}
@@ -266,6 +268,7 @@ func (e *entry) warn(a *Agent, path string, err error) {
 
 func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	s.log.Info().Str("dir", s.status.Dir).Msg("recording")
+	s.share = func(used int64) int64 { return a.total.look(s.status.Dir, used) }
 	s.freeze = func(reason string) {
 		a.wg.Go(func() { a.freeze(s, reason) })
 	}
@@ -299,6 +302,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		a.freeze(s, "the JVM went without goodbye")
 	}
 	s.ring.Close()
+	a.total.leave(s.status.Dir)
 	a.mu.Lock()
 	a.over = append(a.over, s.snapshot())
 	if len(a.over) > maxOver {

@@ -28,6 +28,10 @@ type Config struct {
 	KeepFree int64
 	// SyncInterval is how much a power loss may take; 0: 1 s.
 	SyncInterval time.Duration
+	// MaxTotal bounds what all recordings and incidents below Out take, bytes; 0: no bound. RetainEnded is how long rings of ended JVMs are
+	// kept; 0: until space is needed.
+	MaxTotal    int64
+	RetainEnded time.Duration
 	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
 	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
@@ -88,6 +92,9 @@ func (c *Config) fill() error {
 	if c.KeepFree < 0 || c.SyncInterval < 0 {
 		return errors.New("agent: keep_free or sync_interval is negative")
 	}
+	if c.MaxTotal < 0 || c.RetainEnded < 0 {
+		return errors.New("agent: max_total_size or retain_ended is negative")
+	}
 	if c.MaxIncidents == 0 {
 		c.MaxIncidents = DefaultIncidents
 	}
@@ -111,4 +118,12 @@ func DepthName(d uint64) string {
 		}
 	}
 	return "unknown"
+}
+
+// sizeFor gives the max_trace_size whose limit M(1+d) is at most limit.
+func (c *Config) sizeFor(limit int64) int64 {
+	if limit >= c.MaxTraceSize+int64(float64(c.MaxTraceSize)*c.Deviation) {
+		return c.MaxTraceSize
+	}
+	return int64(float64(limit) / (1 + c.Deviation))
 }

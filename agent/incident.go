@@ -18,7 +18,7 @@ const (
 )
 
 func (a *Agent) incidents() *ringstore.Incidents {
-	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName), Max: a.cfg.MaxIncidents, Every: IncidentEvery}
+	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName), Max: a.total.forIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
 }
 
 // freeze keeps the present window of a session as an incident that nobody asked for.
@@ -29,6 +29,7 @@ func (a *Agent) freeze(s *session, reason string) {
 	a.freezing.Lock() // one counts what the others take
 	i, err := a.incidents().Freeze(s.status.Dir, reason, true)
 	a.freezing.Unlock()
+	a.total.frozenNow()
 	switch {
 	case errors.Is(err, ringstore.ErrTooOften):
 		s.log.Info().Str("id", msgNotFrozen).Err(err).Msg("not frozen")

@@ -86,7 +86,16 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 func (a *Agent) openStore(id string, who identity) (store, string, error) {
 	for _, try := range []string{id, id + "-" + shortSession(who.Session)} {
 		dir := filepath.Join(a.cfg.Out, try)
-		st, err := a.store(&a.cfg, dir, who)
+		limit, err := a.total.admit(dir)
+		if err != nil {
+			return nil, "", &StoreError{dir, err}
+		}
+		cfg := a.cfg
+		cfg.MaxTraceSize = cfg.sizeFor(limit)
+		st, err := a.store(&cfg, dir, who)
+		if err != nil {
+			a.total.leave(dir)
+		}
 		if errors.Is(err, errOtherSession) {
 			continue
 		}

@@ -22,6 +22,8 @@ const (
 	// What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
+	// idleLook is how often a session without data looks what max_total_size leaves it.
+	idleLook = 2 * time.Second
 	// maxNotes bounds the notes that are repeated in each file.
 	maxNotes = 32
 	// defsChunk bounds how many definitions go into one DEFS block of the agent.
@@ -65,6 +67,8 @@ type session struct {
 	status Status
 
 	storm  storm
+	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
+	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
 
 	told storeStats // belongs to the session's goroutine
@@ -97,15 +101,20 @@ func (s *session) record(ctx context.Context) error {
 func (s *session) wait(ctx context.Context) error {
 	for {
 		s.syncDue()
-		if !s.dirty {
+		if !s.dirty && s.cfg.MaxTotal == 0 {
 			return s.ring.Wait(ctx)
 		}
-		until, cancel := context.WithDeadline(ctx, s.syncedAt.Add(s.cfg.SyncInterval))
+		at := time.Now().Add(idleLook)
+		if s.dirty {
+			at = s.syncedAt.Add(s.cfg.SyncInterval)
+		}
+		until, cancel := context.WithDeadline(ctx, at)
 		err := s.ring.Wait(until)
 		cancel()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
+		s.resize(s.st.Stats())
 	}
 }
 
@@ -545,6 +554,9 @@ func (s *session) look() error {
 		return err
 	}
 	stats := s.st.Stats()
+	if s.resize(stats) {
+		stats = s.st.Stats()
+	}
 	if s.plan.Next(syncpoint.Store{Active: stats.Active, Rotate: stats.Rotate}) {
 		_, err = s.ring.RequestSync()
 	} else {
@@ -557,6 +569,19 @@ func (s *session) look() error {
 	}
 	s.show(h, stats)
 	return nil
+}
+
+// resize makes the ring as large as max_total_size lets it be.
+func (s *session) resize(stats storeStats) bool {
+	now := time.Now()
+	if s.share == nil || now.Sub(s.shared) < time.Second {
+		return false
+	}
+	s.shared = now
+	if err := s.st.Resize(s.cfg.sizeFor(s.share(stats.Bytes))); err != nil {
+		s.set(func(st *Status) { st.StoreError = err.Error() })
+	}
+	return true
 }
 
 func (s *session) show(h shmring.Status, stats storeStats) {

@@ -92,6 +92,7 @@ func (m *memStore) Newest(f func(trace.Block)) (lastGC uint64) {
 
 func (m *memStore) LastSource() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
 func (m *memStore) Queue(float64)      {}
+func (m *memStore) Resize(int64) error { return nil }
 func (m *memStore) SyncSoon() error    { return nil }
 func (m *memStore) Close() error       { m.closed = true; return nil }
 func (m *memStore) Stats() storeStats {

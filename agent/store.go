@@ -14,6 +14,8 @@ type store interface {
 	Newest(f func(trace.Block)) (lastGC uint64)
 	// Queue tells how full the queue of what is still to be stored is, 0 to 1.
 	Queue(full float64)
+	// Resize makes max_trace_size what it says, bytes.
+	Resize(m int64) error
 	Stats() storeStats
 	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; an error is told by a later call.
 	SyncSoon() error

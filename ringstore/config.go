@@ -12,6 +12,9 @@ const block = 4096
 // overhead is what a ring folder takes beside its ring files: the folder, recording.json, the folder of pulls and those of two pulls.
 const overhead = 5 * block
 
+// minTraceSize is the smallest M, bytes.
+const minTraceSize = 1 << 18
+
 // Config is how large a ring may get.
 type Config struct {
 	// Dir is the ring folder, made if missing (mode 0700).
@@ -59,7 +62,7 @@ func (c *Config) fill() error {
 	switch {
 	case c.Dir == "":
 		return errors.New("ringstore: no folder")
-	case c.MaxTraceSize < 1<<18:
+	case c.MaxTraceSize < minTraceSize:
 		return fmt.Errorf("max_trace_size of %d bytes is too small: at least 256 KiB", c.MaxTraceSize)
 	case !(c.Deviation > 0 && c.Deviation <= 0.5):
 		return fmt.Errorf("max_trace_size_deviation of %v is out of range: more than 0, at most 0.5", c.Deviation)

@@ -160,6 +160,7 @@ func (s *Store) recoverFile(st Info, newest bool, rec *Recovery) error {
 		return nil
 	}
 	rec.Torn = st.Size - end
+	a.TryLock(false)
 	s.active, s.path, s.size, s.x = a, path, end, *x
 	s.stat()
 	return nil

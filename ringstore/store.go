@@ -339,6 +339,7 @@ func (s *Store) begin(all []byte, info FrameInfo) error {
 	}
 	frames := s.x.frames
 	s.seal()
+	f.TryLock(false) // says that the ring is in use
 	s.active, s.path = f, path
 	s.x = index{frames: frames[:0]}
 	s.sum = sha256.New()
@@ -353,6 +354,22 @@ func (s *Store) begin(all []byte, info FrameInfo) error {
 		s.syncer.later("")
 	}
 	return nil
+}
+
+// Resize makes M what it says, at least 256 KiB. The oldest closed files go at once as far as the new limit needs it.
+func (s *Store) Resize(m int64) error {
+	m = max(m, minTraceSize)
+	if m == s.cfg.MaxTraceSize {
+		return nil
+	}
+	s.cfg.MaxTraceSize = m
+	s.tooSmall = 0
+	for len(s.files) > 0 && s.total() > s.limit() {
+		if err := s.evict(); err != nil {
+			return err
+		}
+	}
+	return s.trim()
 }
 
 // keep counts a sealed file.

@@ -26,6 +26,8 @@ type recordOptions struct {
 	threshold    float64
 	keepFree     size
 	maxIncidents size
+	maxTotal     size
+	retainEnded  time.Duration
 	syncInterval time.Duration
 	emergency    string
 	ring         size
@@ -44,6 +46,8 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.StringVar(&o.compression, "compression", "adaptive", "none, partial, full or adaptive (full as long as the CPU and the shared ring allow)")
 	f.Float64Var(&o.threshold, "compression-threshold", 0.2, "how full the shared ring must be for partial compression")
 	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
+	f.Var(&o.maxTotal, "max-total-size", "what all recordings and incidents may take; 0: no bound")
+	f.DurationVar(&o.retainEnded, "retain-ended", 0, "how long recordings of ended JVMs are kept; 0: until space is needed")
 	o.maxIncidents = agent.DefaultIncidents
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
@@ -98,8 +102,8 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 		incidents = -1
 	}
 	return agent.Config{
-		MaxIncidents: incidents,
-		Out:          o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
+		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded,
+		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
 		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
 	}

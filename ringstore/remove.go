@@ -1,0 +1,54 @@
+package ringstore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrInUse says that a ring is being written to or pulled.
+var ErrInUse = errors.New("the ring is in use")
+
+// RemoveRing removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording still. Only what a
+// recorder makes is removed. Errors: ErrInUse, I/O errors.
+func RemoveRing(dir string) error {
+	fs := OS
+	clearPulls(fs, filepath.Join(dir, pullsName))
+	if pulls, err := fs.ReadDir(filepath.Join(dir, pullsName)); err == nil && len(pulls) > 0 {
+		return ErrInUse
+	}
+	names, err := ringFilesIn(fs, dir)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 { // a writer holds a shared lock of its open file
+		f, err := fs.OpenRead(filepath.Join(dir, names[len(names)-1].Name))
+		if err != nil {
+			return err
+		}
+		ok, err := f.TryLock(true)
+		defer f.Close()
+		if err == nil && !ok {
+			return ErrInUse
+		}
+	}
+	for _, n := range names {
+		if err := fs.Remove(filepath.Join(dir, n.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	all, err := fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		if i.Name == recordingName || strings.HasPrefix(i.Name, recordingName+".") {
+			if err := fs.Remove(filepath.Join(dir, i.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	fs.RemoveDir(filepath.Join(dir, pullsName))
+	return fs.RemoveDir(dir)
+}
