@@ -311,19 +311,9 @@ func TestLimitOnDisk(t *testing.T) {
 							return
 						default:
 						}
-						now := int64(0)
-						filepath.WalkDir(r.out, func(path string, e os.DirEntry, err error) error {
-							var st syscall.Stat_t
-							if err == nil && e.Type().IsRegular() && syscall.Lstat(path, &st) == nil {
-								now += st.Blocks * 512
-								if g := st.Size - sizes[path]; g > 0 {
-									sizes[path] = st.Size
-									written.Add(g)
-								}
-							}
-							return nil
-						})
-						most.Store(max(most.Load(), now))
+						if now, ok := occupied(r.out, sizes, &written); ok {
+							most.Store(max(most.Load(), now))
+						}
 						time.Sleep(200 * time.Microsecond)
 					}
 				}()
@@ -348,4 +338,26 @@ func TestLimitOnDisk(t *testing.T) {
 			})
 		}
 	}
+}
+
+// occupied gives what the files below dir occupy, bytes, and adds to written what they have grown by since sizes were told. A look takes a
+// while on a busy machine; one during which a file came or went counts what was never there together: not ok.
+func occupied(dir string, sizes map[string]int64, written *atomic.Int64) (sum int64, ok bool) {
+	list := func() []string {
+		all, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+		return all
+	}
+	before := list()
+	for _, path := range before {
+		var st syscall.Stat_t
+		if syscall.Lstat(path, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+			continue
+		}
+		sum += st.Blocks * 512
+		if g := st.Size - sizes[path]; g > 0 {
+			sizes[path] = st.Size
+			written.Add(g)
+		}
+	}
+	return sum, slices.Equal(before, list())
 }
