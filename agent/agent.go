@@ -54,6 +54,7 @@ type entry struct {
 	bad    error // opened in vain for good; never tried again
 	last   error // why it is not open, if it is not
 	warned bool
+	stray  bool // not in a watched folder: Await looks for it, scan does not
 	cancel context.CancelFunc
 }
 
@@ -178,7 +179,7 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 	}
 	a.mu.Lock()
 	for p, e := range a.sessions {
-		if e.s == nil && !seen[p] {
+		if e.s == nil && !seen[p] && !e.stray {
 			delete(a.sessions, p)
 		}
 	}
@@ -187,17 +188,17 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 }
 
 func (a *Agent) try(ctx context.Context, path string) (again bool) {
-	return a.open(ctx, path, func() (*shmring.Ring, error) {
+	return a.open(ctx, path, false, func() (*shmring.Ring, error) {
 		return shmring.Open(path, shmring.Options{MaxCapacity: a.cfg.MaxRing})
 	})
 }
 
 // open begins a session of the ring that ring opens, known by path.
-func (a *Agent) open(ctx context.Context, path string, ring func() (*shmring.Ring, error)) (again bool) {
+func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (*shmring.Ring, error)) (again bool) {
 	a.mu.Lock()
 	e := a.sessions[path]
 	if e == nil {
-		e = &entry{since: time.Now()}
+		e = &entry{since: time.Now(), stray: stray}
 		a.sessions[path] = e
 	}
 	busy := e.s != nil || e.bad != nil || a.closed

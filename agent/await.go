@@ -26,7 +26,14 @@ const strayAfter = 500 * time.Millisecond
 // Await waits until the JVM with that pid (as we count) and start is recorded, and gives its session. Errors: ErrNoRing when ctx is over
 // before; *RefusedError; why a ring that is there can not be recorded (*StoreError, package shmring's). Run must be running.
 func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, error) {
-	begun := time.Now()
+	begun, stray := time.Now(), "ring of "+strconv.Itoa(pid)
+	defer func() { // what came to nothing is forgotten
+		a.mu.Lock()
+		if e := a.sessions[stray]; e != nil && e.s == nil {
+			delete(a.sessions, stray)
+		}
+		a.mu.Unlock()
+	}()
 	for {
 		a.Rescan()
 		changed := a.Changed()
@@ -41,7 +48,6 @@ func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, 
 				return s, nil
 			}
 		}
-		stray := "ring of " + strconv.Itoa(pid)
 		if time.Since(begun) > strayAfter {
 			a.adopt(stray, pid)
 		}
@@ -65,7 +71,7 @@ func (a *Agent) adopt(name string, pid int) {
 	if run == nil {
 		return
 	}
-	a.open(run, name, func() (*shmring.Ring, error) {
+	a.open(run, name, true, func() (*shmring.Ring, error) {
 		r, err := shmring.OpenOf(pid, shmring.Options{MaxCapacity: a.cfg.MaxRing})
 		if errors.Is(err, fs.ErrNotExist) {
 			err = shmring.ErrNotReady

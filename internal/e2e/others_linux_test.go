@@ -217,6 +217,7 @@ func TestNamespaces(t *testing.T) {
 		{"tmp and shm", "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm", false, false, ""},
 		{"another user", "mount -t tmpfs -o mode=1777 none /tmp && mount -t tmpfs -o mode=1777 none /dev/shm", true, false, ""},
 		{"user namespace", "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm", true, true, ""},
+		{"no room for a ring", "mount -t tmpfs none /tmp && mount -t tmpfs -o size=1m none /dev/shm", false, false, ""}, // it is memory without a name
 		{"noexec tmp", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs none /run", false, false, ""},
 		{"noexec all", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
 		{"read-only tmp", "mount -t tmpfs -o ro none /tmp", false, false, "/tmp is mounted read-only"},
