@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -38,6 +39,7 @@ type Agent struct {
 	run      context.Context // of Run, nil before it
 	closed   bool
 
+	turned   atomic.Int64 // when Run's loop came around last, Unix ns
 	freezing sync.Mutex
 	total    *total
 
@@ -115,6 +117,14 @@ func (a *Agent) Rescan() {
 	}
 }
 
+// Turned gives when Run last came around to look for rings, which it does twice a second at least; zero before. Long ago means: it hangs.
+func (a *Agent) Turned() time.Time {
+	if t := a.turned.Load(); t != 0 {
+		return time.Unix(0, t)
+	}
+	return time.Time{}
+}
+
 // Run watches and records until ctx is done; then sessions stop where they stand, so that another agent may go on, and their goroutines
 // end. It returns nil then.
 func (a *Agent) Run(ctx context.Context) error {
@@ -134,6 +144,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	watched := map[string]bool{}
 	start := time.Now()
 	for {
+		a.turned.Store(time.Now().UnixNano())
 		a.mu.Lock()
 		dirs := slices.Clone(a.watch)
 		a.mu.Unlock()

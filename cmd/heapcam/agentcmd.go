@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,12 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/svc"
 )
 
 type agentOptions struct {
 	rec    recordOptions
 	socket string
 	rings  string
+
+	service bool
 }
 
 func newAgentCmd() *cobra.Command {
@@ -30,15 +33,17 @@ func newAgentCmd() *cobra.Command {
 			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each of them.\n" +
 			"One that comes back continues each recording where the shared ring stands.",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return o.run() },
+		RunE: func(*cobra.Command, []string) error { return asService(o.service, o.run) },
 	}
 	o.rec.add(c)
 	addSocket(c, &o.socket)
+	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
 	c.Flags().StringVar(&o.rings, "rings", "/dev/shm", "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
 
-func (o *agentOptions) run() error {
+// run runs the agent until ctx is done.
+func (o *agentOptions) run(ctx context.Context) error {
 	if err := o.rec.check(); err != nil {
 		return err
 	}
@@ -56,12 +61,16 @@ func (o *agentOptions) run() error {
 	if err := ownDir(rings, os.Getuid()); err != nil {
 		return fmt.Errorf("--rings: %w", err)
 	}
-	cfg := o.rec.config(os.Stderr)
+	logTo := io.Writer(os.Stderr)
+	if o.service {
+		logTo = svc.Log(logTo)
+	}
+	cfg := o.rec.config(logTo)
 	level := zerolog.InfoLevel
 	if o.rec.verbose {
 		level = zerolog.DebugLevel
 	}
-	cfg.Log = newLog(os.Stderr, level)
+	cfg.Log = newLog(logTo, level)
 	cfg.Watch = []string{rings}
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -72,8 +81,6 @@ func (o *agentOptions) run() error {
 	} else {
 		cfg.Log.Info().Str("option", "-agentpath:"+lib+"="+o.rec.probeOptions(rings)).Msg("JVMs with this option are recorded")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
-	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
@@ -81,10 +88,17 @@ func (o *agentOptions) run() error {
 		defer close(done)
 		a.Run(ctx)
 	}()
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		svc.Notify(ctx, agentAlive(a, sock))
+	}()
+	go resume(ctx, a, o.rings)
 	cfg.Log.Info().Str("socket", sock).Str("rings", rings).Str("out", a.Out()).Msg("agent is ready")
 	err = a.Serve(ctx, sock, o.attacher(a), exitCode)
 	cancel()
 	<-done
+	<-told
 	return err
 }
 

@@ -1,0 +1,30 @@
+package svc
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+)
+
+// systemd gives the manager that started this process, if it wants to be told.
+func systemd() (*notifier, bool) {
+	if os.Getenv("NOTIFY_SOCKET") == "" {
+		return nil, false
+	}
+	wd, err := daemon.SdWatchdogEnabled(false)
+	if err != nil { // what can not be read is not waited for
+		wd = 0
+	}
+	return &notifier{send: func(s string) { daemon.SdNotify(false, s) }, watchdog: wd}, true
+}
+
+// monotonic is when a reload began: systemd tells by it which of several it has seen the end of.
+func monotonic() string {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return ""
+	}
+	return fmt.Sprintf("MONOTONIC_USEC=%d\n", t.Nano()/1000)
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package svc
+
+func systemd() (*notifier, bool) { return nil, false }
+
+func monotonic() string { return "" }
