@@ -24,6 +24,11 @@ const (
 	gather       = 100 * time.Millisecond
 	// idleLook is how often a session without data looks what max_total_size leaves it.
 	idleLook = 2 * time.Second
+	// stormBudget is the share of max_trace_size that listings forced by full collections may take in stormTime.
+	stormBudget = 0.1
+	stormTime   = 10 * time.Minute
+	// summaryTypes is how many classes stand in the place of a listing that was left out.
+	summaryTypes = 20
 	// maxNotes bounds the notes that are repeated in each file.
 	maxNotes = 32
 	// defsChunk bounds how many definitions go into one DEFS block of the agent.
@@ -65,6 +70,9 @@ type session struct {
 
 	mu     sync.Mutex // guards status
 	status Status
+
+	storms    syncpoint.Budget // of listings that full collections force
+	listRatio float64          // of a listing, stored by raw
 
 	storm  storm
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
@@ -358,7 +366,12 @@ func (s *session) sync(b trace.Block) error {
 		s.begin(&syncBlock{b, y})
 		return nil
 	}
+	if y.Reason == trace.SyncFull && !s.storms.Allow(y.Time, int64(float64(b.Size())*s.listRatio)) {
+		s.skipListing(y)
+		return nil
+	}
 	// In a frame of its own: if the ring can not hold it no epoch goes with it.
+	was := s.st.Stats().Active
 	before := s.info.Source
 	s.info.Source = before - uint64(b.Size())
 	s.flush()
@@ -372,10 +385,21 @@ func (s *session) sync(b trace.Block) error {
 	case !s.has:
 	case ok:
 		s.plan.Synced()
+		if grew := s.st.Stats().Active - was; grew > 0 {
+			s.listRatio = float64(grew) / float64(b.Size())
+		}
 	case !s.plan.Blind():
 		s.plan.Refused()
 	}
 	return nil
+}
+
+// skipListing writes what a listing would have shown in the large instead of it.
+func (s *session) skipListing(y *trace.Sync) {
+	s.set(func(st *Status) { st.ListingsSkipped++ })
+	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: y.Time, Text: fmt.Sprintf(
+		"collection %d: one full collection follows the other, and their listings have taken what they may: this one is left out (%d objects, %d bytes). %s",
+		y.GC, y.Objects, y.Bytes, summary(y, s.live.types, s.defs, summaryTypes))}}}))
 }
 
 type syncBlock struct {

@@ -65,12 +65,13 @@ type Status struct {
 	// Deviation is the effective one: more than configured where listings are large.
 	Deviation float64 `json:"deviation,omitempty"`
 	// NeededTraceSize is the max_trace_size that a sync point would need; 0 if the one in force does. Otherwise nothing is listed.
-	NeededTraceSize int64 `json:"needed_trace_size,omitempty"`
-	DiskFull        bool  `json:"disk_full,omitempty"` // or keep_free is reached: the ring does not grow
-	FilesEvicted    int64 `json:"files_evicted"`
-	SyncPointsCut   int64 `json:"sync_points_cut"`
-	StoreFaults     int64 `json:"store_faults"`
-	HeldBytes       int64 `json:"held_bytes"` // by a pull, of files that the ring has given up
+	NeededTraceSize int64  `json:"needed_trace_size,omitempty"`
+	DiskFull        bool   `json:"disk_full,omitempty"` // or keep_free is reached: the ring does not grow
+	FilesEvicted    int64  `json:"files_evicted"`
+	SyncPointsCut   int64  `json:"sync_points_cut"`
+	ListingsSkipped uint64 `json:"listings_skipped"` // forced by consecutive full collections, beyond their budget
+	StoreFaults     int64  `json:"store_faults"`
+	HeldBytes       int64  `json:"held_bytes"` // by a pull, of files that the ring has given up
 
 	Incident string `json:"incident,omitempty"` // the newest that was frozen by itself
 

@@ -4,8 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last collection; one that says
@@ -66,4 +68,47 @@ func TestFreeze(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestGCStorm: one full collection after the other, each of which is listed by the probe. What the listings take is bounded, so that the
+// recording still reaches back before the storm; what was left out is told.
+func TestGCStorm(t *testing.T) {
+	p := program{major: 17, gc: "Parallel", heap: "64m", main: "Tight", args: []string{"8000", "85"}, limit: "2MiB", timeout: 100 * time.Second}
+	r := p.start(t)
+	r.wait(t)
+	rec := r.recorded(t)
+	r0, err := ringstore.OpenRecording(rec.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r0.Close()
+	skipped, listed, first := 0, 0, uint64(0)
+	for _, f := range r0.Files {
+		for b, err := range f.Blocks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b.Kind {
+			case trace.KindEpoch:
+				if e, err := trace.DecodeEpoch(b); err == nil && first == 0 {
+					first = e.Pause.GC
+				}
+			case trace.KindSync:
+				listed++
+			case trace.KindMeta:
+				if m, err := trace.DecodeMeta(b); err == nil {
+					for _, n := range m.Notes {
+						if strings.Contains(n.Text, "left out") && strings.Contains(n.Text, "[B ") {
+							skipped++
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d collections, %d listed, %d left out", rec.collections, listed, skipped)
+	if rec.collections > 40 && skipped == 0 || first != 1 {
+		t.Errorf("%d listings were left out, the recording begins with collection %d", skipped, first)
+	}
+	verify(t, rec.dir, 1)
 }
