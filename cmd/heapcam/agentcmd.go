@@ -47,6 +47,9 @@ func (o *agentOptions) run(ctx context.Context) error {
 	if err := o.rec.check(); err != nil {
 		return err
 	}
+	if strings.ContainsAny(o.rings, ",:") { // they part the probe's options
+		return usage("--rings %s: its name may hold neither comma nor colon", o.rings)
+	}
 	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && os.Getuid() == 0 {
 		o.rec.out = systemOut
 	}

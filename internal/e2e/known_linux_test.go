@@ -155,6 +155,7 @@ func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h hi
 // TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's run: every class has as
 // many objects and bytes.
 func TestOracleInside(t *testing.T) {
+	program := []string{"Steady", "80000", "20000"}
 	run := func(t *testing.T, major int, gc string, opts ...string) {
 		home := jdk(t, major)
 		lib, err := probe.Library()
@@ -168,7 +169,8 @@ func TestOracleInside(t *testing.T) {
 		}
 		var stdout, stderr buffer
 		c := exec.Command(filepath.Join(home, "bin", "java"), append(opts, "-Xmx64m", "-XX:+Use"+gc+"GC", "-agentpath:"+so+"=dir="+dir+",oracle=1",
-			"-cp", classPath(t), "Steady", "80000", "20000")...)
+			"-cp", classPath(t))...)
+		c.Args = append(c.Args, program...)
 		c.Stdout, c.Stderr = &stdout, &stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
@@ -232,6 +234,9 @@ func TestOracleInside(t *testing.T) {
 	}
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) { run(t, major, gc) })
 	t.Run("compact headers", func(t *testing.T) { run(t, 25, "G1", "-XX:+UseCompactObjectHeaders") })
+	program = []string{"Virtual", "800"}
+	t.Run("virtual threads", func(t *testing.T) { run(t, 25, "G1") })
+	t.Run("wide virtual threads", func(t *testing.T) { run(t, 25, "Serial", "-XX:-UseCompressedOops") })
 }
 
 // TestKnownSites holds known objects from known sites. At interval 0 every object is a sample: counts by site are exact, and so are both

@@ -75,6 +75,8 @@ func TestSituations(t *testing.T) {
 		{name: "System.gc", main: "Collect", args: []string{big("15", "300")}, log: `System.gc\(\)`},
 		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm", args: []string{big("15", "200")}, heap: "64m"},
 		{name: "virtual threads", majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", flags: []string{"--sampling", "16k"}},
+		{name: "wide virtual threads", gcs: []string{"G1"}, majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:-UseCompressedOops"}},
+		{name: "compact virtual threads", gcs: []string{"Serial"}, majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:+UseCompactObjectHeaders"}},
 		{name: "forks", gcs: []string{"G1"}, main: "Forker", args: []string{big("10", "100")}, heap: "64m"},
 		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
 		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
