@@ -94,6 +94,7 @@ func TestOtherUser(t *testing.T) {
 	t.Cleanup(func() {
 		os.RemoveAll(fmt.Sprintf("/tmp/heapcam-%d", uid))
 		os.RemoveAll(fmt.Sprintf("/tmp/hsperfdata_%d", uid))
+		os.RemoveAll(fmt.Sprintf("/dev/shm/heapcam-%d", uid)) // of an agent that could not begin
 	})
 	wrap := []string{"setpriv", "--reuid", strconv.Itoa(uid), "--regid", strconv.Itoa(uid), "--clear-groups"}
 	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
