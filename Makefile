@@ -6,7 +6,7 @@ PROBE   := probe/lib/libheapcam-linux-amd64.so
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full bench bench-overhead lint clean
+.PHONY: help setup probe build demo test test-full bench bench-overhead bench-store bench-compression soak lint clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ bench: build ## benchmarks of the Go packages
 
 bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= select; resumable; appends to bench/results)
 	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6)
+
+bench-store: ## append, recovery and pull of the store beside dd and a copy (1 GiB on the disk of TMPDIR)
+	@tools/bench-store
+
+bench-compression: build ## bytes per object of each mode of compression, on the programs of bench/workloads
+	@d=$$(mktemp -d) && trap 'rm -rf "$$d"' EXIT && bench/compression/record.sh "$$d" >/dev/null && $(GO) run ./bench/compression "$$d"/*/*
+
+soak: ## 500 rounds of kills of a process that writes a ring (ROUNDS= for another number)
+	HEAPCAM_SOAK=$(or $(ROUNDS),500) $(GO) test ./ringstore -run 'TestSoak$$' -v -timeout 60m
 
 lint: setup ## gofmt, vet, staticcheck, layers, C warnings
 	@tools/lint

@@ -173,6 +173,12 @@ func (p *packer) pack(e effort, payload []byte) (codec uint8, stored []byte) {
 		return codecNone, payload
 	}
 	p.col = p.cols.Encode(p.col[:0], payload)
-	p.zip = z.EncodeAll(p.col, p.zip[:0])
+	p.zip = p.zip[:0]
+	from := 0
+	for _, cut := range p.cols.Cuts() {
+		p.zip = z.EncodeAll(p.col[from:cut], p.zip)
+		from = cut
+	}
+	p.zip = z.EncodeAll(p.col[from:], p.zip)
 	return codecColumns, p.zip
 }

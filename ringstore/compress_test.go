@@ -32,7 +32,7 @@ func TestModes(t *testing.T) {
 		file = append(file, h.encode()...)
 		var p *packer
 		codecs := map[uint8]bool{}
-		for i := range 30 {
+		for i := range 12 {
 			if p == nil || rapid.IntRange(0, 7).Draw(t, "reopened") == 0 {
 				p, _ = newPacker(rapid.SampledFrom([]string{None, Partial, Full, Adaptive}).Draw(t, "mode"), 0.2, 0.5)
 			}

