@@ -24,6 +24,8 @@ const (
 	gather       = 100 * time.Millisecond
 	// idleLook is how often a session without data looks what max_total_size leaves it.
 	idleLook = 2 * time.Second
+	// refusedEvery bounds how often the log tells that the store refuses writes; status has the counts.
+	refusedEvery = 10 * time.Second
 	// stormBudget is the share of max_trace_size that listings forced by full collections may take in stormTime.
 	stormBudget = 0.1
 	stormTime   = 10 * time.Minute
@@ -73,6 +75,8 @@ type session struct {
 
 	storms    syncpoint.Budget // of listings that full collections force
 	listRatio float64          // of a listing, stored by raw
+
+	refusedAt time.Time // told last
 
 	storm  storm
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
@@ -518,7 +522,8 @@ func (s *session) clearInfo() {
 
 // refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
 func (s *session) refused(err error, epochs uint64) {
-	if s.lost.Reason == 0 {
+	if now := time.Now(); s.lost.Reason == 0 && now.Sub(s.refusedAt) > refusedEvery {
+		s.refusedAt = now
 		s.log.Warn().Err(err).Msg("the store refused a write: epochs are dropped until a sync point fits")
 	}
 	s.lost.Reason = trace.GapStore
@@ -650,6 +655,9 @@ func (s *session) tell(now storeStats) {
 	case now.Capped && !was.Capped:
 		s.log.Warn().Int64("bytes", now.Bytes).Msg("the disk is full or keep_free is reached: the ring goes on inside the space that it has")
 	case was.Capped && !now.Capped:
+		if s.plan.Blind() {
+			s.plan.Retry()
+		}
 		s.log.Info().Int64("limit", now.Limit).Msg("the disk has room again: the ring may grow")
 	}
 	if now.Deviation > was.Deviation && now.Deviation > s.cfg.Deviation {

@@ -111,7 +111,7 @@ func (s *Store) Append(payload []byte, info FrameInfo) error {
 		s.refused = max(s.refused, 1)
 		return fmt.Errorf("a file of %d frames is full: %w", maxIndex, ErrNoRoom)
 	}
-	if need := s.grow(int64(len(b))); need > s.room() {
+	if need := s.grow(int64(len(b))); need > 0 && need > s.room() {
 		if n := need + 2*block; n <= s.limit()/2 { // larger ones never fit
 			s.refused = max(s.refused, n)
 		}

@@ -88,6 +88,13 @@ func (p *Plan) TooLarge() {
 	p.asked = false
 }
 
+// Retry says that there is more room than there was: what did not fit may fit now.
+func (p *Plan) Retry() {
+	p.fails, p.blind = 0, 0
+	p.asked = false
+	p.need = true
+}
+
 // Blind says that files begin without a sync point, after any natural collection.
 func (p *Plan) Blind() bool { return p.blind > 0 }
 

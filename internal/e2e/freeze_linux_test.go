@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -109,6 +113,69 @@ func TestGCStorm(t *testing.T) {
 	t.Logf("%d collections, %d listed, %d left out", rec.collections, listed, skipped)
 	if rec.collections > 40 && skipped == 0 || first != 1 {
 		t.Errorf("%d listings were left out, the recording begins with collection %d", skipped, first)
+	}
+	verify(t, rec.dir, 1)
+}
+
+// TestFullDiskJVM fills the disk that a ring is on while a JVM is recorded, and empties it again: neither JVM nor recorder ends, what is lost is
+// told, recording comes back by itself, and what is there is sound.
+func TestFullDiskJVM(t *testing.T) {
+	needReader(t)
+	if !full {
+		t.Skip("takes 20 s; HEAPCAM_FULL=1")
+	}
+	mount := t.TempDir()
+	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=40m"); err != nil {
+		t.Skipf("not run: no tmpfs can be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	end := filepath.Join(t.TempDir(), "end")
+	p := program{major: 25, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"}, limit: "16MiB", flags: []string{"--out", mount, "--max-incidents-size", "0"}}
+	r := p.start(t)
+	await(t, "the first collections", func() bool { return r.stops() >= 5 })
+	ballast := filepath.Join(mount, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 64<<10)
+	for err == nil {
+		_, err = f.Write(b)
+	}
+	f.Close()
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	before := r.stops()
+	await(t, "collections on a full disk", func() bool { return r.stops() >= before+10 })
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(11 * time.Second) // a disk that said that it is full is left alone for ten
+	before = r.stops()
+	await(t, "collections with room again", func() bool { return r.stops() >= before+30 })
+	r.end(t, end)
+	rec := r.recorded(t)
+	t.Logf("%d collections, %d lost", rec.collections, rec.lost)
+	vs, err := ringstore.CheckPath(rec.dir)
+	if err != nil || ringstore.Worst(vs) != ringstore.Sound {
+		t.Errorf("%+v %v", vs, err)
+	}
+	last := uint64(0)
+	r0, err := ringstore.OpenRecording(rec.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r0.Close()
+	for _, f := range r0.Files {
+		last = max(last, f.Window().LastGC)
+	}
+	if last != uint64(rec.collections) && last != uint64(rec.collections+rec.lost) {
+		t.Errorf("the recording ends at collection %d, %d were recorded, %d lost", last, rec.collections, rec.lost)
 	}
 	verify(t, rec.dir, 1)
 }
