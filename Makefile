@@ -6,7 +6,7 @@ PROBE   := probe/lib/libheapcam-linux-amd64.so
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full bench bench-overhead bench-store bench-compression soak lint clean
+.PHONY: help setup probe build demo test test-full bench bench-overhead bench-store bench-compression soak packages dist lint clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,14 @@ bench-compression: build ## bytes per object of each mode of compression, on the
 soak: ## 500 rounds of kills of a process that writes a ring (ROUNDS= for another number)
 	HEAPCAM_SOAK=$(or $(ROUNDS),500) $(GO) test ./ringstore -run 'TestSoak$$' -v -timeout 60m
 
+packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
+	@VERSION=$(VERSION) tools/packages
+
+dist: ## archives of the reading verbs for linux, darwin and windows, amd64 and arm64, into dist/
+	@VERSION=$(VERSION) tools/packages archives
+
 lint: setup ## gofmt, vet, staticcheck, layers, C warnings
 	@tools/lint
 
 clean: ## remove what the build made
-	rm -rf bin probe/lib/*.so probe/build
+	rm -rf bin dist probe/lib/*.so probe/build

@@ -193,5 +193,5 @@ func ringDirFor(j jvms.JVM, base string) (asJVM, ours string, err error) {
 		return ringDirIn(j, base, name)
 	}
 	dir := filepath.Join(base, name)
-	return dir, dir, ownDir(dir, j.UID)
+	return dir, dir, ownDirOf(j, dir)
 }

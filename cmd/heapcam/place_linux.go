@@ -65,7 +65,7 @@ func ringDirIn(j jvms.JVM, base, name string) (asJVM, ours string, err error) {
 	defer unix.Close(root)
 	if shared(root, base) {
 		dir := filepath.Join(base, name)
-		return dir, dir, ownDir(dir, j.UID)
+		return dir, dir, ownDirOf(j, dir)
 	}
 	var why []string
 	for _, b := range ringDirs {
@@ -98,12 +98,22 @@ func openRoot(j jvms.JVM) (int, error) {
 	return fd, nil
 }
 
-// as runs f as j's user where only that user can make files: in a user namespace of its own.
+// as runs f as j's user: what it makes is that user's from the first, and the rights that it uses are no more than that user's. Only where
+// that user can not make files does f run again as root, which no user namespace but ours knows.
 func as(j jvms.JVM, f func() error) error {
-	if !j.Userns {
+	if unix.Geteuid() != 0 || j.UID == 0 && !j.Userns {
 		return f()
 	}
-	return attach.As(j.UID, j.GID, f)
+	err := attach.As(j.UID, j.GID, f)
+	if err != nil && !j.Userns && f() == nil {
+		return nil
+	}
+	return err
+}
+
+// ownDirOf makes dir, which we see as j does, a folder of j's user, or checks that it is such.
+func ownDirOf(j jvms.JVM, dir string) error {
+	return as(j, func() error { return ownDir(dir, j.UID) })
 }
 
 // shared says whether base is one folder to us and below root.

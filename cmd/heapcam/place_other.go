@@ -13,3 +13,5 @@ func libraryFor(jvms.JVM, []byte) (string, error) { return "", errors.ErrUnsuppo
 func ringDirIn(jvms.JVM, string, string) (string, string, error) {
 	return "", "", errors.ErrUnsupported
 }
+
+func ownDirOf(j jvms.JVM, dir string) error { return ownDir(dir, j.UID) }

@@ -34,7 +34,7 @@ func newServiceCmd() *cobra.Command {
 	}
 	purge := false
 	uninstall := &cobra.Command{
-		Use:   "uninstall [--purge]",
+		Use:   "uninstall",
 		Short: "Stop the service and remove it; recordings stay",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {

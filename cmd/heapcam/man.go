@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newManCmd is what the packages are built with: man pages and completions of all verbs. Their date is $SOURCE_DATE_EPOCH if that is set.
+func newManCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write man pages into DIR/man1 and completions into DIR/completions",
+		Hidden: true,
+		Args:   exactly(1, "one folder"),
+		RunE: func(c *cobra.Command, args []string) error {
+			date := time.Now()
+			if s := os.Getenv("SOURCE_DATE_EPOCH"); s != "" {
+				n, err := strconv.ParseInt(s, 10, 64)
+				if err != nil {
+					return usage("SOURCE_DATE_EPOCH %q: seconds since 1970", s)
+				}
+				date = time.Unix(n, 0)
+			}
+			return writeMan(c.Root(), args[0], date.UTC())
+		},
+	}
+}
+
+func writeMan(root *cobra.Command, dir string, date time.Time) error {
+	man, comp := filepath.Join(dir, "man1"), filepath.Join(dir, "completions")
+	for _, d := range []string{man, comp} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	var err error
+	var each func(*cobra.Command)
+	each = func(c *cobra.Command) {
+		if err != nil || c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+			return
+		}
+		name := strings.ReplaceAll(c.CommandPath(), " ", "-")
+		err = os.WriteFile(filepath.Join(man, name+".1"), manPage(c, date), 0o644)
+		for _, s := range c.Commands() {
+			each(s)
+		}
+	}
+	each(root)
+	if err != nil {
+		return err
+	}
+	for name, f := range map[string]func(io.Writer) error{
+		"heapcam.bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"_heapcam":     root.GenZshCompletion,
+		"heapcam.fish": func(w io.Writer) error { return root.GenFishCompletion(w, true) },
+	} {
+		var b bytes.Buffer
+		if err := f(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(comp, name), b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roff writes text so that nothing in it is a request or an escape.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`).Replace(s)
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func manPage(c *cobra.Command, date time.Time) []byte {
+	var b bytes.Buffer
+	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
+	fmt.Fprintf(&b, ".TH %q 1 %q %q %q\n", strings.ToUpper(name), date.Format(time.DateOnly), "heapcam "+version, "heapcam manual")
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(firstLower(c.Short)))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
+	long := c.Long
+	if long == "" {
+		long = c.Short + "."
+	}
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", strings.ReplaceAll(roff(long), "\n\n", "\n.PP\n"))
+	if c.HasAvailableSubCommands() {
+		b.WriteString(".SH VERBS\n")
+		for _, s := range c.Commands() {
+			if s.IsAvailableCommand() && s.Name() != "help" && s.Name() != "completion" {
+				fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(s.Use), roff(s.Short))
+			}
+		}
+	}
+	if c.NonInheritedFlags().HasAvailableFlags() {
+		b.WriteString(".SH OPTIONS\n")
+		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
+			head := "--" + f.Name
+			if f.Shorthand != "" {
+				head = "-" + f.Shorthand + ", " + head
+			}
+			what, text := pflag.UnquoteUsage(f)
+			if what != "" {
+				head += " " + strings.ToUpper(what)
+			}
+			if d := f.DefValue; d != "" && d != "false" && d != "[]" && !strings.Contains(text, "default") {
+				text += " (default " + d + ")"
+			}
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(text))
+		})
+	}
+	fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff("0 done; 1 failed; 2 wrong flags or arguments; 3 no such JVM, recording or agent; 4 not permitted; 5 this JVM can not be recorded; 6 damaged; 7 written by a newer heapcam; 8 verify found a mismatch. run gives its command's status otherwise."))
+	b.WriteString(".SH SEE ALSO\n")
+	var see []string
+	if c.HasParent() {
+		see = append(see, c.Parent().CommandPath())
+	}
+	for _, s := range c.Commands() {
+		if s.IsAvailableCommand() && s.Name() != "help" && s.Name() != "completion" {
+			see = append(see, s.CommandPath())
+		}
+	}
+	if len(see) == 0 {
+		see = append(see, c.Root().Name())
+	}
+	for i, s := range see {
+		sep := ","
+		if i == len(see)-1 {
+			sep = ""
+		}
+		fmt.Fprintf(&b, ".BR %s (1)%s\n", roff(strings.ReplaceAll(s, " ", "-")), sep)
+	}
+	return b.Bytes()
+}
+
+// firstLower makes "Record a JVM" what a NAME line wants, and leaves "JVM" as it is.
+func firstLower(s string) string {
+	if len(s) > 1 && s[1] >= 'a' && s[1] <= 'z' || strings.HasPrefix(s, "A ") {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
+}

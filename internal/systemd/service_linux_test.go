@@ -1,0 +1,331 @@
+package systemd
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const module = "../.."
+
+// packaged is the folder that the packages were built into, once for all tests.
+var packaged struct {
+	once sync.Once
+	dir  string
+	skip string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if packaged.dir != "" {
+		os.RemoveAll(packaged.dir)
+	}
+	os.Exit(code)
+}
+
+// packages gives the path of the deb.
+func packages(t *testing.T) string {
+	t.Helper()
+	packaged.once.Do(func() {
+		if _, err := os.Stat(module + "/probe/lib/libheapcam-linux-amd64.so"); err != nil {
+			packaged.skip = "no probe: make build"
+			return
+		}
+		if packaged.dir, packaged.err = os.MkdirTemp("", "heapcam-packages-"); packaged.err == nil {
+			packaged.skip, packaged.err = buildPackages(packaged.dir)
+		}
+	})
+	if packaged.skip != "" {
+		t.Skipf("not run: packages (%s)", packaged.skip)
+	}
+	if packaged.err != nil {
+		t.Fatal(packaged.err)
+	}
+	return debIn(t, packaged.dir)
+}
+
+func buildPackages(dir string) (skip string, err error) {
+	c := exec.Command("tools/packages")
+	c.Dir = module
+	c.Env = append(os.Environ(), "DIST="+dir, "VERSION=0.0.1", "SOURCE_DATE_EPOCH=1700000000")
+	out, err := c.CombinedOutput()
+	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
+		return fmt.Sprintf("nfpm can not be had: %.200s", out), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("tools/packages: %w\n%s", err, out)
+	}
+	return "", nil
+}
+
+func debIn(t *testing.T, dir string) string {
+	t.Helper()
+	debs, _ := filepath.Glob(dir + "/*.deb")
+	if len(debs) != 1 {
+		t.Fatalf("debs: %q", debs)
+	}
+	return debs[0]
+}
+
+// session is what `heapcam status --json` tells of a JVM.
+type session struct {
+	ID          string `json:"id"`
+	PID         int    `json:"pid"`
+	Phase       string `json:"phase"`
+	Reason      string `json:"reason"`
+	Collections uint64 `json:"collections"`
+	LastGC      uint64 `json:"last_gc"`
+}
+
+// sessions gives the JVMs that the agent records, by pid.
+func (h *host) sessions() (map[int]session, error) {
+	out, err := h.try("heapcam", "status", "--json")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	var r struct {
+		Agent bool      `json:"agent"`
+		JVMs  []session `json:"jvms"`
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || !r.Agent {
+		return nil, fmt.Errorf("no agent (%v): %s", err, out)
+	}
+	m := map[int]session{}
+	for _, s := range r.JVMs {
+		if s.Phase == "recording" {
+			m[s.PID] = s
+		}
+	}
+	return m, nil
+}
+
+// goOn waits until all pids are recorded and each has had collections since before.
+func (h *host) goOn(what string, pids []int, before map[int]session, within time.Duration) (now map[int]session) {
+	h.t.Helper()
+	h.eventually(what, within, func() (err error) {
+		now, err = h.sessions()
+		if err != nil {
+			return err
+		}
+		for _, p := range pids {
+			if s, ok := now[p]; !ok || s.LastGC < before[p].LastGC+2 {
+				return fmt.Errorf("pid %d: %+v, before %+v, of %+v", p, s, before[p], now)
+			}
+			if b, ok := before[p]; ok && b.ID != now[p].ID {
+				return fmt.Errorf("pid %d: another recording than %s: %s", p, b.ID, now[p].ID)
+			}
+		}
+		return nil
+	})
+	return now
+}
+
+func (h *host) signal(sig string) (pid string) {
+	h.t.Helper()
+	pid = h.show("MainPID")
+	if n, _ := strconv.Atoi(pid); n <= 1 {
+		h.t.Fatalf("MainPID %q\n%s", pid, h.journal())
+	}
+	h.do("kill", "-"+sig, pid)
+	return pid
+}
+
+// comesBack waits for another agent than pid.
+func (h *host) comesBack(what, pid string, within time.Duration) {
+	h.t.Helper()
+	h.eventually(what, within, func() error {
+		if now := h.show("MainPID"); now == pid || now == "0" || h.show("ActiveState") != "active" {
+			return fmt.Errorf("MainPID %s, %s", now, h.show("ActiveState"))
+		}
+		return nil
+	})
+}
+
+func TestService(t *testing.T) {
+	need(t, "the service in a real systemd")
+	deb := packages(t)
+	h := boot(t, "the service in a real systemd")
+	opt := filepath.Join(h.dir, "opt/heapcam-test")
+	if err := os.MkdirAll(opt, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := run("javac", "-d", opt, "testdata/Churn.java"); err != nil {
+		t.Skipf("not run: the service in a real systemd (%v)", err)
+	}
+	if err := run("cp", deb, filepath.Join(opt, "heapcam.deb")); err != nil {
+		t.Fatal(err)
+	}
+
+	// Two JVMs before the agent, one after; of two users and root.
+	var pids []int
+	jvm := func(uid int, flags ...string) {
+		t.Helper()
+		name := "jvm" + strconv.Itoa(len(pids))
+		h.do(append([]string{"systemd-run", "-q", "--unit=" + name, "--uid=" + strconv.Itoa(uid), "java", "-Xmx64m", "-Xmn4m", "-cp", "/opt/heapcam-test"}, append(flags, "Churn")...)...)
+		out := h.do("systemctl", "show", name, "-P", "MainPID")
+		pid, _ := strconv.Atoi(strings.TrimSpace(out))
+		if pid <= 1 {
+			log, _ := h.try("systemctl", "status", "--no-pager", name)
+			t.Fatalf("%s: %q: %s", name, out, log)
+		}
+		pids = append(pids, pid)
+	}
+	for _, u := range []string{"64201", "64202"} {
+		h.do("useradd", "-M", "-u", u, "u"+u)
+	}
+	jvm(64201, "-XX:+UseSerialGC")
+	jvm(64202, "-XX:+UseSerialGC")
+	h.logf("before dpkg -i")
+	h.do("dpkg", "--force-unsafe-io", "-i", "/opt/heapcam-test/heapcam.deb")
+	if a, e := h.show("ActiveState"), h.show("UnitFileState"); a != "active" || e != "enabled" {
+		t.Fatalf("after dpkg -i: %s, %s\n%s", a, e, h.journal())
+	}
+	h.logf("after dpkg -i")
+	jvm(0, "-XX:+UseSerialGC")
+	h.refuses(2, "package", "heapcam", "service", "install")
+	h.refuses(2, "package", "heapcam", "service", "uninstall", "--purge")
+	h.do("getent", "group", "heapcam")
+	if out := h.do("heapcam", "service", "status"); !strings.HasPrefix(out, "active (running), pid ") || !strings.Contains(out, "from a package") {
+		t.Errorf("service status: %s", out)
+	}
+	for i, p := range pids {
+		h.eventually(fmt.Sprintf("JVM %d is recorded", i), 15*time.Second, func() error {
+			if now, err := h.sessions(); err == nil && now[p].PID == p {
+				return nil
+			}
+			if out, err := h.try("heapcam", "attach", strconv.Itoa(p)); err != nil {
+				return fmt.Errorf("attach: %w: %s", err, out)
+			}
+			return nil
+		})
+	}
+	before := h.goOn("all three have collections", pids, nil, 20*time.Second)
+
+	h.comesBack("another agent after kill -9", h.signal("KILL"), 10*time.Second)
+	before = h.goOn("all three go on after kill -9", pids, before, 20*time.Second)
+
+	conf := filepath.Join(h.dir, "etc/systemd/system/heapcam.service.d")
+	os.MkdirAll(conf, 0o755)
+	if err := os.WriteFile(conf+"/test.conf", []byte("[Service]\nWatchdogSec=2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h.do("systemctl", "daemon-reload")
+	h.do("heapcam", "service", "restart")
+	before = h.goOn("all three go on after a restart", pids, before, 20*time.Second)
+	time.Sleep(3 * time.Second) // more than a watchdog's interval: who is fed lives
+	if n := h.show("NRestarts"); n != "0" {
+		t.Errorf("restarted %s times for nothing\n%s", n, h.journal())
+	}
+	h.comesBack("another agent after a hang", h.signal("STOP"), 15*time.Second)
+	before = h.goOn("all three go on after a hang", pids, before, 20*time.Second)
+	if out := h.do("journalctl", "--no-pager", "-u", "heapcam"); !strings.Contains(out, "atchdog") {
+		t.Errorf("the journal does not speak of the watchdog:\n%s", out)
+	}
+
+	h.do("heapcam", "verify", "/var/lib/heapcam/"+before[pids[0]].ID)
+	h.logf("verified")
+	h.do("dpkg", "--force-unsafe-io", "-r", "heapcam")
+	if s := h.show("ActiveState"); s == "active" {
+		t.Error("runs after dpkg -r")
+	}
+	for _, p := range pids {
+		if _, err := h.try("kill", "-0", strconv.Itoa(p)); err != nil {
+			t.Errorf("JVM %d has not outlived dpkg -r", p)
+		}
+		if !h.exists("var/lib/heapcam/" + before[p].ID) {
+			t.Errorf("dpkg -r took the recording %s", before[p].ID)
+		}
+	}
+	if !h.exists("etc/heapcam/heapcam.yaml") || h.exists("usr/bin/heapcam") {
+		t.Error("dpkg -r: the configuration stays, the binary goes")
+	}
+	h.do("dpkg", "--force-unsafe-io", "-P", "heapcam")
+	h.logf("purged")
+	for _, p := range []string{"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service", "etc/systemd/system/multi-user.target.wants/heapcam.service"} {
+		if h.exists(p) {
+			t.Errorf("dpkg -P left /%s", p)
+		}
+	}
+	if out, err := h.try("getent", "group", "heapcam"); err == nil {
+		t.Errorf("dpkg -P left the group: %s", out)
+	}
+	for _, p := range pids {
+		if _, err := h.try("kill", "-0", strconv.Itoa(p)); err != nil {
+			t.Errorf("JVM %d has not outlived dpkg -P", p)
+		}
+	}
+
+	// Without a package.
+	os.RemoveAll(conf)
+	if err := run("cp", module+"/bin/heapcam", filepath.Join(h.dir, "usr/local/bin/heapcam")); err != nil {
+		t.Skipf("not run: heapcam service install (%v)", err)
+	}
+	h.refuses(3, "not installed", "heapcam", "service", "uninstall")
+	h.refuses(3, "not installed", "heapcam", "service", "status")
+	h.do("heapcam", "service", "install")
+	if a, e := h.show("ActiveState"), h.show("UnitFileState"); a != "active" || e != "enabled" {
+		t.Errorf("after service install: %s, %s\n%s", a, e, h.journal())
+	}
+	h.refuses(2, "installed already", "heapcam", "service", "install")
+	h.do("heapcam", "service", "stop")
+	h.refuses(3, "inactive", "heapcam", "service", "status")
+	h.do("heapcam", "service", "start")
+	h.do("heapcam", "service", "uninstall")
+	if h.exists("etc/systemd/system/heapcam.service") || !h.exists("var/lib/heapcam") {
+		t.Error("uninstall: the unit goes, the recordings stay")
+	}
+	h.do("heapcam", "service", "install")
+	h.do("heapcam", "service", "uninstall", "--purge")
+	h.logf("end")
+	if h.exists("var/lib/heapcam") {
+		t.Error("uninstall --purge left the recordings")
+	}
+}
+
+// TestPackages holds what the packages promise without installing them.
+func TestPackages(t *testing.T) {
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("not run: packages (no dpkg-deb)")
+	}
+	deb := packages(t)
+	st, err := os.Stat(deb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %d bytes", filepath.Base(deb), st.Size())
+	if os.Getenv("HEAPCAM_FULL") != "" {
+		dir := t.TempDir()
+		if _, err := buildPackages(dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []string{"/*.deb", "/*.rpm"} {
+			one, _ := filepath.Glob(packaged.dir + p)
+			two, _ := filepath.Glob(dir + p)
+			if len(one) != 1 || len(two) != 1 {
+				t.Fatalf("%q %q", one, two)
+			}
+			a, err1 := os.ReadFile(one[0])
+			b, err2 := os.ReadFile(two[0])
+			if err1 != nil || err2 != nil || string(a) != string(b) {
+				t.Errorf("the same sources give another %s the second time (%v, %v)", p[2:], err1, err2)
+			}
+		}
+	}
+	if _, err := exec.LookPath("lintian"); err != nil {
+		t.Skip("not run: lintian on the deb (not installed)")
+	}
+	c := exec.Command("lintian", "--allow-root", "--fail-on", "error,warning", deb)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("lintian: %v\n%s", err, out)
+	}
+}
