@@ -102,7 +102,7 @@ func boot(t *testing.T, what string) *host {
 	h := &host{t: t, dir: root, at: time.Now()}
 	t.Cleanup(func() {
 		if pid, _ := strconv.Atoi(h.init); pid > 1 {
-			syscall.Kill(pid, 34+4) // SIGRTMIN+4: power off
+			syscall.Kill(pid, 34+14) // SIGRTMIN+14: power off at once
 		}
 		select {
 		case <-ended:

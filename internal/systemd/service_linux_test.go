@@ -285,7 +285,7 @@ func TestService(t *testing.T) {
 	}
 	h.do("heapcam", "service", "install")
 	h.do("heapcam", "service", "uninstall", "--purge")
-	h.logf("end")
+	h.logf("installed and removed without a package")
 	if h.exists("var/lib/heapcam") {
 		t.Error("uninstall --purge left the recordings")
 	}
