@@ -165,12 +165,13 @@ func TestService(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Two JVMs before the agent, one after; of two users and root.
+	// Two JVMs before the agent, two after; of two users and root; with a /tmp and a user namespace of their own.
 	var pids []int
-	jvm := func(uid int, flags ...string) {
+	jvm := func(uid int, unit ...string) {
 		t.Helper()
 		name := "jvm" + strconv.Itoa(len(pids))
-		h.do(append([]string{"systemd-run", "-q", "--unit=" + name, "--uid=" + strconv.Itoa(uid), "java", "-Xmx64m", "-Xmn4m", "-cp", "/opt/heapcam-test"}, append(flags, "Churn")...)...)
+		cmd := append([]string{"systemd-run", "-q", "--unit=" + name, "--uid=" + strconv.Itoa(uid)}, unit...)
+		h.do(append(cmd, "java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")...)
 		out := h.do("systemctl", "show", name, "-P", "MainPID")
 		pid, _ := strconv.Atoi(strings.TrimSpace(out))
 		if pid <= 1 {
@@ -182,15 +183,16 @@ func TestService(t *testing.T) {
 	for _, u := range []string{"64201", "64202"} {
 		h.do("useradd", "-M", "-u", u, "u"+u)
 	}
-	jvm(64201, "-XX:+UseSerialGC")
-	jvm(64202, "-XX:+UseSerialGC")
+	jvm(64201)
+	jvm(64202, "-p", "PrivateTmp=yes")
 	h.logf("before dpkg -i")
 	h.do("dpkg", "--force-unsafe-io", "-i", "/opt/heapcam-test/heapcam.deb")
 	if a, e := h.show("ActiveState"), h.show("UnitFileState"); a != "active" || e != "enabled" {
 		t.Fatalf("after dpkg -i: %s, %s\n%s", a, e, h.journal())
 	}
 	h.logf("after dpkg -i")
-	jvm(0, "-XX:+UseSerialGC")
+	jvm(0)
+	jvm(64202, "-p", "PrivateTmp=yes", "-p", "PrivateUsers=yes", "-p", "PrivateMounts=yes")
 	h.refuses(2, "package", "heapcam", "service", "install")
 	h.refuses(2, "package", "heapcam", "service", "uninstall", "--purge")
 	h.do("getent", "group", "heapcam")
@@ -208,10 +210,15 @@ func TestService(t *testing.T) {
 			return nil
 		})
 	}
-	before := h.goOn("all three have collections", pids, nil, 20*time.Second)
+	before := h.goOn("all have collections", pids, nil, 20*time.Second)
 
 	h.comesBack("another agent after kill -9", h.signal("KILL"), 10*time.Second)
-	before = h.goOn("all three go on after kill -9", pids, before, 20*time.Second)
+	before = h.goOn("all go on after kill -9", pids, before, 20*time.Second)
+
+	old := h.show("MainPID")
+	h.do("dpkg", "--force-unsafe-io", "-i", "/opt/heapcam-test/heapcam.deb")
+	h.comesBack("another agent after an upgrade", old, 5*time.Second)
+	before = h.goOn("all go on after an upgrade", pids, before, 20*time.Second)
 
 	conf := filepath.Join(h.dir, "etc/systemd/system/heapcam.service.d")
 	os.MkdirAll(conf, 0o755)
@@ -220,13 +227,13 @@ func TestService(t *testing.T) {
 	}
 	h.do("systemctl", "daemon-reload")
 	h.do("heapcam", "service", "restart")
-	before = h.goOn("all three go on after a restart", pids, before, 20*time.Second)
+	before = h.goOn("all go on after a restart", pids, before, 20*time.Second)
 	time.Sleep(3 * time.Second) // more than a watchdog's interval: who is fed lives
 	if n := h.show("NRestarts"); n != "0" {
 		t.Errorf("restarted %s times for nothing\n%s", n, h.journal())
 	}
 	h.comesBack("another agent after a hang", h.signal("STOP"), 15*time.Second)
-	before = h.goOn("all three go on after a hang", pids, before, 20*time.Second)
+	before = h.goOn("all go on after a hang", pids, before, 20*time.Second)
 	if out := h.do("journalctl", "--no-pager", "-u", "heapcam"); !strings.Contains(out, "atchdog") {
 		t.Errorf("the journal does not speak of the watchdog:\n%s", out)
 	}
