@@ -17,6 +17,7 @@ import (
 //	GET  /v1/status            -> StatusReply
 //	POST /v1/attach {AttachRequest} -> AttachReply
 //	POST /v1/detach {DetachRequest} -> DetachReply
+//	POST /v1/reload -> {}: the configuration is read again; refused as a whole if a part of it can not take effect
 //
 // An error is a status of 400 or above and ErrorReply; Code is the exit code that a verb gives for it.
 
@@ -26,6 +27,17 @@ type StatusReply struct {
 	Agent  bool     `json:"agent"`  // an agent answered
 	Out    string   `json:"out"`
 	JVMs   []Status `json:"jvms"`
+	Others []Other  `json:"others,omitempty"` // JVMs that were found and are not recorded
+}
+
+// Other is a JVM that is not recorded, and why.
+type Other struct {
+	ID      string `json:"id"` // of package jvms
+	PID     int    `json:"pid"`
+	Name    string `json:"name"`
+	Ignored bool   `json:"ignored,omitempty"` // a rule says so
+	Reason  string `json:"reason"`
+	Remedy  string `json:"remedy,omitempty"`
 }
 
 // StatusSchema names the shape of StatusReply.
@@ -81,7 +93,11 @@ func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
 		json.NewEncoder(w).Encode(v)
 	}
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, StatusReply{StatusSchema, true, a.cfg.Out, a.Status()}, nil)
+		st := StatusReply{Schema: StatusSchema, Agent: true, Out: a.cfg.Out, JVMs: a.Status()}
+		if a.cfg.Others != nil {
+			st.Others = a.cfg.Others()
+		}
+		reply(w, st, nil)
 	})
 	mux.HandleFunc("POST /v1/attach", func(w http.ResponseWriter, r *http.Request) {
 		var req AttachRequest
@@ -92,6 +108,13 @@ func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
 		out, err := attach(r.Context(), req)
 		a.Rescan()
 		reply(w, out, err)
+	})
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+		err := errIf(a.cfg.Reload == nil, "this agent has no configuration")
+		if err == nil {
+			err = a.cfg.Reload()
+		}
+		reply(w, struct{}{}, err)
 	})
 	mux.HandleFunc("POST /v1/detach", func(w http.ResponseWriter, r *http.Request) {
 		var req DetachRequest
@@ -191,6 +214,11 @@ func (c *Client) Attach(ctx context.Context, q AttachRequest) (r AttachReply, er
 // Detach asks to stop recording.
 func (c *Client) Detach(ctx context.Context, q DetachRequest) (r DetachReply, err error) {
 	return r, c.call(ctx, "POST", "detach", q, &r)
+}
+
+// Reload asks to read the configuration again.
+func (c *Client) Reload(ctx context.Context) error {
+	return c.call(ctx, "POST", "reload", nil, &struct{}{})
 }
 
 func (c *Client) call(ctx context.Context, method, verb string, in, out any) error {

@@ -42,6 +42,10 @@ type Config struct {
 	Poll time.Duration
 	// Accept, if set, is asked about each ring before it is acquired; false leaves it alone.
 	Accept func(path string) bool
+	// Others, if set, gives the JVMs that are not recorded, for status.
+	Others func() []Other
+	// Reload, if set, is what POST /v1/reload does.
+	Reload func() error
 	// Log takes what an operator should know. The zero value is silent.
 	Log zerolog.Logger
 }

@@ -296,3 +296,19 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, limit))
 }
+
+// Cgroup gives a process' path in the unified hierarchy, or in that of systemd or memory where there is none; "" if it can not be told.
+func Cgroup(pid int) string {
+	best, rank := "", 0
+	for line := range strings.Lines(readText(fmt.Sprintf("/proc/%d/cgroup", pid), 64<<10)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		r := map[string]int{"": 3, "name=systemd": 2, "memory": 1}[f[1]]
+		if r > rank {
+			best, rank = clean(f[2]), r
+		}
+	}
+	return best
+}

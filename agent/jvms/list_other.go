@@ -17,3 +17,6 @@ func Look(pid int) (JVM, error) { return JVM{}, errors.ErrUnsupported }
 func Watch(ctx context.Context, f func(added, gone []JVM)) error { return errors.ErrUnsupported }
 
 func exists(pid int) bool { return false }
+
+// Cgroup is "": there are none here.
+func Cgroup(int) string { return "" }

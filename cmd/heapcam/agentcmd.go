@@ -13,38 +13,50 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/svc"
 )
 
 type agentOptions struct {
-	rec    recordOptions
-	socket string
-	rings  string
-
-	service bool
+	rec      recordOptions
+	socket   string
+	rings    string
+	config   string
+	discover bool
+	service  bool
 }
 
-func newAgentCmd() *cobra.Command {
-	var o agentOptions
+func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
+
+func (o *agentOptions) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "The daemon: record many JVMs, continue after a restart, answer on a Unix socket",
 		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by\n" +
 			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each of them.\n" +
-			"One that comes back continues each recording where the shared ring stands.",
+			"One that comes back continues each recording where the shared ring stands.\n" +
+			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say (`heapcam config`).",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return asService(o.service, o.run) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return asService(o.service, func(ctx context.Context) error { return o.run(ctx, c) })
+		},
 	}
 	o.rec.add(c)
 	addSocket(c, &o.socket)
+	c.Flags().StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
+	c.Flags().BoolVar(&o.discover, "discover", false, "attach to every JVM that comes, as the rules of the configuration say")
 	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
 	c.Flags().StringVar(&o.rings, "rings", "/dev/shm", "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
 
 // run runs the agent until ctx is done.
-func (o *agentOptions) run(ctx context.Context) error {
-	if err := o.rec.check(); err != nil {
+func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
+	live, err := newLiveConfig(c, o.config)
+	if err != nil {
+		return err
+	}
+	if err := located(o.rec.check(), live.settings); err != nil {
 		return err
 	}
 	if strings.ContainsAny(o.rings, ",:") { // they part the probe's options
@@ -75,8 +87,24 @@ func (o *agentOptions) run(ctx context.Context) error {
 	}
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch = []string{rings}
-	a, err := agent.New(cfg)
-	if err != nil {
+	var a *agent.Agent
+	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
+		return o.attach(ctx, a, r)
+	}
+	found := newDiscovery(attach, cfg.Log, live.decide)
+	recorded := func(j jvms.JVM) bool { return recording(a, j) }
+	cfg.Others = found.list
+	cfg.Reload = func() error {
+		err := live.reload()
+		if err != nil {
+			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")
+			return err
+		}
+		cfg.Log.Info().Msg("the configuration was reloaded")
+		found.again(recorded)
+		return nil
+	}
+	if a, err = agent.New(cfg); err != nil {
 		return err
 	}
 	if lib, err := installProbe(); err != nil {
@@ -97,41 +125,55 @@ func (o *agentOptions) run(ctx context.Context) error {
 		svc.Notify(ctx, agentAlive(a, sock))
 	}()
 	go resume(ctx, a, o.rings)
+	go onReload(ctx, cfg.Reload)
+	if o.discover {
+		go func() {
+			if err := found.run(ctx, recorded); err != nil && ctx.Err() == nil {
+				cfg.Log.Error().Err(err).Msg("JVMs that come are not seen")
+			}
+		}()
+	}
 	cfg.Log.Info().Str("socket", sock).Str("rings", rings).Str("out", a.Out()).Msg("agent is ready")
-	err = a.Serve(ctx, sock, o.attacher(a), exitCode)
+	err = a.Serve(ctx, sock, attach, exitCode)
 	cancel()
 	<-done
 	<-told
 	return err
 }
 
-func (o *agentOptions) attacher(a *agent.Agent) agent.Attacher {
-	return func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
-		j, err := resolve(r.JVM)
-		if err != nil {
-			return agent.AttachReply{}, err
+// recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
+func recording(a *agent.Agent, j jvms.JVM) bool {
+	for _, s := range a.Status() {
+		if s.PID == j.PID && s.StartTicks == j.StartTicks && !s.Phase.Over() {
+			return true
 		}
-		for _, s := range a.Status() { // a probe that was detached stays mapped: j.Recorded says too much
-			if s.PID == j.PID && s.StartTicks == j.StartTicks && !s.Phase.Over() {
-				return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
-			}
-		}
-		asJVM, ours, err := ringDirFor(j, o.rings)
-		if err != nil {
-			return agent.AttachReply{}, err
-		}
-		a.Watch(ours)
-		opts := r.Options
-		if opts == "" {
-			opts = strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
-		}
-		if err := loadProbe(ctx, j, asJVM, opts); err != nil {
-			return agent.AttachReply{}, err
-		}
-		st, err := awaitRing(ctx, a, j)
-		if err != nil {
-			return agent.AttachReply{}, err
-		}
-		return agent.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
 	}
+	return false
+}
+
+func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.AttachRequest) (agent.AttachReply, error) {
+	j, err := resolve(r.JVM)
+	if err != nil {
+		return agent.AttachReply{}, err
+	}
+	if recording(a, j) {
+		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
+	}
+	asJVM, ours, err := ringDirFor(j, o.rings)
+	if err != nil {
+		return agent.AttachReply{}, err
+	}
+	a.Watch(ours)
+	opts := r.Options
+	if opts == "" {
+		opts = o.rec.attachOptions()
+	}
+	if err := loadProbe(ctx, j, asJVM, opts); err != nil {
+		return agent.AttachReply{}, err
+	}
+	st, err := awaitRing(ctx, a, j)
+	if err != nil {
+		return agent.AttachReply{}, err
+	}
+	return agent.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
 }

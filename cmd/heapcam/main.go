@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
-		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
+		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(), newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
 	)
 	return root
 }

@@ -128,6 +128,11 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	return s
 }
 
+// attachOptions are the same for attaching, which names the folder itself.
+func (o *recordOptions) attachOptions() string {
+	return strings.TrimPrefix(o.probeOptions("-"), "dir=-,")
+}
+
 func (o *recordOptions) outDir() string {
 	if o.out != "" {
 		return o.out

@@ -167,7 +167,7 @@ func agentAlive(a *agent.Agent, sock string) svc.Alive {
 
 // asService runs f until a signal, or until the control manager of Windows says stop if that started us.
 func asService(service bool, f func(ctx context.Context) error) error {
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 	if !service {
 		return f(ctx)

@@ -4,5 +4,9 @@ package main
 
 import "os"
 
-// stopSignals end record and agent in order.
+func hangups() (c chan os.Signal, stop func()) { return nil, func() {} }
+
+func endSignals() []os.Signal { return []os.Signal{os.Interrupt} }
+
+// stopSignals end record in order.
 func stopSignals() []os.Signal { return []os.Signal{os.Interrupt} }

@@ -4,8 +4,19 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"syscall"
 )
 
-// stopSignals end record and agent in order.
+// hangups gives each SIGHUP, until stop is called.
+func hangups() (c chan os.Signal, stop func()) {
+	c = make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
+// endSignals end the agent in order; SIGHUP has it reload.
+func endSignals() []os.Signal { return []os.Signal{syscall.SIGINT, syscall.SIGTERM} }
+
+// stopSignals end record in order.
 func stopSignals() []os.Signal { return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} }

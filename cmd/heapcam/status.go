@@ -67,7 +67,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if !r.Agent {
 		fmt.Fprintln(os.Stderr, "heapcam: no agent runs; these are recordings on disk")
 	}
-	if len(r.JVMs) == 0 {
+	if len(r.JVMs)+len(r.Others) == 0 {
 		fmt.Fprintln(os.Stderr, "heapcam: nothing is being recorded and there are no recordings")
 		return nil
 	}
@@ -96,5 +96,16 @@ func (o *statusOptions) run(ctx context.Context) error {
 			fmt.Fprint(w, "  the ring is too small for this heap: see --max-trace-size\t\n")
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || len(r.Others) == 0 {
+		return err
+	}
+	fmt.Println("\nnot recorded:")
+	for _, j := range r.Others {
+		fmt.Printf("  %d %s: %s", j.PID, or(j.Name, "?"), j.Reason)
+		if j.Remedy != "" {
+			fmt.Printf(" (%s)", j.Remedy)
+		}
+		fmt.Println()
+	}
+	return nil
 }

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heapcam/heapcam/config"
+)
+
+// systemConfig is read by the agent if it is there.
+const systemConfig = "/etc/heapcam/heapcam.yaml"
+
+// jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
+// that are attached to from then on; all others hold for the agent's life.
+var jvmKeys = []string{"depth", "sampling", "ring", "allow_untested_jdk"}
+
+func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
+func envOf(key string) string  { return "HEAPCAM_" + strings.ToUpper(key) }
+
+// settings are the flags of the agent that a configuration file may hold.
+func settings(c *cobra.Command) (keys []string) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"config", "help", "service"}, f.Name) && !f.Hidden {
+			keys = append(keys, keyOf(f.Name))
+		}
+	})
+	slices.Sort(keys)
+	return keys
+}
+
+func configKeys(c *cobra.Command) config.Keys {
+	return config.Keys{Settings: settings(c), JVM: jvmKeys}
+}
+
+// setting is a value in force.
+type setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Source string `json:"source"` // default, FILE:LINE, HEAPCAM_KEY, flag
+}
+
+// configure gives the flags of the agent that the command line does not set their values from the environment or the file, in this order.
+// An explicit file must be there; the system's need not.
+func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
+	explicit := name != ""
+	if !explicit {
+		name = systemConfig
+	}
+	file, err := config.Read(name, configKeys(c))
+	switch {
+	case err == nil:
+	case !explicit && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
+		file, err = &config.File{}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, withCode(exitNotFound, "%v", err)
+	default:
+		return nil, nil, usage("%v", err)
+	}
+	var out []setting
+	for _, key := range settings(c) {
+		f := c.Flags().Lookup(flagOf(key))
+		s := setting{Key: key, Source: "default"}
+		set := func(text, source string) error {
+			if err := f.Value.Set(text); err != nil {
+				return usage("%s: %s: %v", source, key, err)
+			}
+			s.Source = source
+			return nil
+		}
+		at := slices.IndexFunc(file.Settings, func(s config.Setting) bool { return s.Key == key })
+		if f.Changed {
+			s.Source = "flag"
+		} else if v, ok := os.LookupEnv(envOf(key)); ok {
+			err = set(v, envOf(key))
+		} else if at >= 0 {
+			e := file.Settings[at]
+			err = set(e.Text, fmt.Sprintf("%s:%d:%d", file.Name, e.Line, e.Column))
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		s.Value = f.Value.String()
+		out = append(out, s)
+	}
+	for _, r := range file.Rules { // as they would be used
+		if _, err := ruleOptions(c, file, &r); err != nil {
+			return nil, nil, located(err, out)
+		}
+	}
+	return file, out, nil
+}
+
+// located makes an error about a flag, "--depth ful: …", one about the place that its value came from.
+func located(err error, all []setting) error {
+	if err == nil {
+		return nil
+	}
+	name, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), "--"), " ")
+	for _, s := range all {
+		if flagOf(s.Key) == name && s.Source != "flag" && s.Source != "default" {
+			return withCode(exitCode(err), "%s: %s %s", s.Source, s.Key, rest)
+		}
+	}
+	return err
+}
+
+// ruleOptions gives the options of the probe for JVMs that a rule matches.
+func ruleOptions(c *cobra.Command, file *config.File, r *config.Rule) (*recordOptions, error) {
+	var o recordOptions
+	fresh := &cobra.Command{}
+	o.add(fresh)
+	for _, key := range jvmKeys {
+		if err := fresh.Flags().Set(flagOf(key), c.Flags().Lookup(flagOf(key)).Value.String()); err != nil {
+			return nil, err
+		}
+	}
+	if r != nil {
+		for _, s := range r.Settings {
+			if err := fresh.Flags().Set(flagOf(s.Key), s.Text); err != nil {
+				return nil, usage("%s:%d:%d: %v", file.Name, s.Line, s.Column, err)
+			}
+		}
+	}
+	var own []setting
+	if r != nil {
+		for _, s := range r.Settings {
+			own = append(own, setting{Key: s.Key, Source: fmt.Sprintf("%s:%d:%d", file.Name, s.Line, s.Column)})
+		}
+	}
+	return &o, located(o.check(), own)
+}
+
+func newConfigCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "The agent's configuration: check a file, show what is in force, explain a key",
+		Long: "The agent reads " + systemConfig + " or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
+			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the default.",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown verb %q: check, show or explain", args[0])
+			}
+			return c.Help()
+		},
+	}
+	c.AddCommand(newConfigCheckCmd(), newConfigShowCmd(), newConfigExplainCmd())
+	return c
+}
+
+func newConfigCheckCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check a configuration file (default " + systemConfig + ")",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := systemConfig
+			if len(args) > 0 {
+				name = args[0]
+			}
+			o := &agentOptions{}
+			c := o.command()
+			file, all, err := configure(c, name)
+			if err == nil {
+				err = located(o.rec.check(), all)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			return nil
+		},
+	}
+}
+
+func newConfigShowCmd() *cobra.Command {
+	var name string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "Every setting that an agent started now would have, and where it comes from",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			file, all, err := configure((&agentOptions{}).command(), name)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(os.Stdout, struct {
+					Schema   string    `json:"schema"`
+					Settings []setting `json:"settings"`
+					Rules    int       `json:"rules"`
+				}{"heapcam.config/1", all, len(file.Rules)})
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "KEY\tVALUE\tFROM\t")
+			for _, s := range all {
+				fmt.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().StringVar(&name, "config", "", "the file (default "+systemConfig+" if it is there)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func newConfigExplainCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain [KEY]",
+		Short: "What a key means, its default, and its flag and variable; without KEY: all keys",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c := (&agentOptions{}).command()
+			keys := settings(c)
+			if len(args) == 1 {
+				if !slices.Contains(keys, args[0]) {
+					return usage("unknown key %q%s", args[0], config.Suggest(args[0], keys))
+				}
+				keys = args
+			}
+			for _, key := range keys {
+				f := c.Flags().Lookup(flagOf(key))
+				what := "holds for the agent's life"
+				if slices.Contains(jvmKeys, key) {
+					what = "may stand in a rule; a change holds for JVMs that are attached to from then on"
+				}
+				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(f.DefValue, `""`), f.Name, envOf(key), what)
+			}
+			return nil
+		},
+	}
+}

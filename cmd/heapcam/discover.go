@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/user"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/config"
+)
+
+// discovery attaches to each JVM that comes, as the rules say, and remembers why others are not recorded.
+type discovery struct {
+	attach agent.Attacher
+	log    zerolog.Logger
+	decide func(config.JVM) (options, why string, record bool)
+
+	mu     sync.Mutex
+	ctx    context.Context
+	others map[string]agent.Other // by id
+	slots  chan struct{}
+}
+
+const (
+	attachAtOnce = 4 // JVMs that are attached to at a time: each costs it a stop
+	lookAgain    = 100 * time.Millisecond
+	lookFor      = 3 * time.Second // a JVM tells its collector some ten milliseconds after its start; one without PerfData never
+	attachLimit  = 30 * time.Second
+)
+
+func newDiscovery(attach agent.Attacher, log zerolog.Logger, decide func(config.JVM) (string, string, bool)) *discovery {
+	return &discovery{attach: attach, log: log, decide: decide, others: map[string]agent.Other{}, slots: make(chan struct{}, attachAtOnce)}
+}
+
+// run watches until ctx is done. recorded says whether a JVM's recording goes on.
+func (d *discovery) run(ctx context.Context, recorded func(jvms.JVM) bool) error {
+	d.mu.Lock()
+	d.ctx = ctx
+	d.mu.Unlock()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	return jvms.Watch(ctx, func(added, gone []jvms.JVM) {
+		d.mu.Lock()
+		for _, j := range gone {
+			delete(d.others, j.ID)
+		}
+		d.mu.Unlock()
+		for _, j := range added {
+			wg.Go(func() { d.one(ctx, j, recorded) })
+		}
+	})
+}
+
+// again decides anew on the JVMs that are not recorded.
+func (d *discovery) again(recorded func(jvms.JVM) bool) {
+	d.mu.Lock()
+	ctx, others := d.ctx, d.others
+	if ctx == nil { // nothing is discovered
+		d.mu.Unlock()
+		return
+	}
+	d.others = map[string]agent.Other{}
+	d.mu.Unlock()
+	for _, o := range others {
+		if j, err := jvms.Look(o.PID); err == nil && j.ID == o.ID {
+			go d.one(ctx, j, recorded)
+		}
+	}
+}
+
+func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
+	v := jvms.Doctor(j)
+	for end := time.Now().Add(lookFor); (j.Collector == "" || j.Name == "") && v.Recordable && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookAgain):
+		}
+		now, err := jvms.Look(j.PID)
+		if err != nil || now.ID != j.ID {
+			return
+		}
+		j, v = now, jvms.Doctor(now)
+	}
+	options, why, record := d.decide(ruleJVM(j))
+	switch {
+	case !record:
+		d.note(j, agent.Other{Ignored: true, Reason: why})
+		return
+	case j.Recorded || recorded(j): // by its own options, or by an agent before us
+		return
+	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
+		d.note(j, agent.Other{Reason: v.Reason, Remedy: v.Remedy})
+		return
+	}
+	select {
+	case <-ctx.Done():
+		return
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	}
+	within, stop := context.WithTimeout(ctx, attachLimit)
+	defer stop()
+	if _, err := d.attach(within, agent.AttachRequest{JVM: strconv.Itoa(j.PID), Options: options}); err != nil && ctx.Err() == nil {
+		var e *codeError
+		if errors.As(err, &e) && e.code == exitUsage && recorded(j) { // it came by itself meanwhile
+			return
+		}
+		if _, gone := jvms.Look(j.PID); gone != nil {
+			return
+		}
+		d.note(j, agent.Other{Reason: err.Error()})
+	}
+}
+
+func (d *discovery) note(j jvms.JVM, o agent.Other) {
+	o.ID, o.PID, o.Name = j.ID, j.PID, j.Name
+	d.mu.Lock()
+	d.others[j.ID] = o
+	d.mu.Unlock()
+	if o.Ignored {
+		d.log.Debug().Int("pid", j.PID).Str("name", j.Name).Msg("ignored: " + o.Reason)
+		return
+	}
+	d.log.Warn().Int("pid", j.PID).Str("name", j.Name).Str("remedy", o.Remedy).Msg("not recorded: " + o.Reason)
+}
+
+// list gives the JVMs that are not recorded.
+func (d *discovery) list() (out []agent.Other) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, o := range d.others {
+		out = append(out, o)
+	}
+	return out
+}
+
+// ruleJVM gives what rules decide on.
+func ruleJVM(j jvms.JVM) config.JVM {
+	c := config.JVM{User: strconv.Itoa(j.UID), Main: j.Name, Container: j.Container, Flags: j.Args, Cgroup: jvms.Cgroup(j.PID)}
+	if u, err := user.LookupId(c.User); err == nil {
+		c.User = u.Username
+	}
+	for p := c.Cgroup; p != "/" && p != "." && p != ""; p = path.Dir(p) {
+		if b := path.Base(p); strings.HasSuffix(b, ".service") || strings.HasSuffix(b, ".scope") {
+			c.Unit = b
+			break
+		}
+	}
+	return c
+}

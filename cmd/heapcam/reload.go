@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/config"
+)
+
+// liveConfig is the configuration in force. Only settings of JVMs and rules change while the agent runs.
+type liveConfig struct {
+	name  string
+	flags map[string]string // of the command line
+
+	mu       sync.Mutex
+	cmd      *cobra.Command // its flags have the values in force
+	file     *config.File
+	settings []setting
+}
+
+func newLiveConfig(c *cobra.Command, name string) (*liveConfig, error) {
+	l := &liveConfig{name: name, flags: map[string]string{}, cmd: c}
+	c.Flags().Visit(func(f *pflag.Flag) { l.flags[f.Name] = f.Value.String() })
+	var err error
+	l.file, l.settings, err = configure(c, name)
+	return l, err
+}
+
+// reload reads the configuration again. It changes nothing if it gives an error.
+func (l *liveConfig) reload() error {
+	o := &agentOptions{}
+	c := o.command()
+	for name, v := range l.flags {
+		if err := c.Flags().Set(name, v); err != nil {
+			return err
+		}
+	}
+	file, all, err := configure(c, l.name)
+	if err == nil {
+		err = located(o.rec.check(), all)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var fixed []string
+	for i, s := range all {
+		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) {
+			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, now %s)", s.Key, s.Source, or(s.Value, `""`), or(was.Value, `""`)))
+		}
+	}
+	if len(fixed) > 0 {
+		return usage("not reloaded: what needs a restart of the agent has changed: %s", strings.Join(fixed, "; "))
+	}
+	l.cmd, l.file, l.settings = c, file, all
+	return nil
+}
+
+// decide says what the rules say about a JVM: the options of its probe, or why it is not recorded.
+func (l *liveConfig) decide(j config.JVM) (options, why string, record bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.file.Decide(j)
+	if r != nil && !r.Record {
+		return "", fmt.Sprintf("the rule at %s:%d says so", l.file.Name, r.Line), false
+	}
+	o, err := ruleOptions(l.cmd, l.file, r)
+	if err != nil { // configure has tried each
+		return "", err.Error(), false
+	}
+	return o.attachOptions(), "", true
+}
+
+// onReload reloads at each SIGHUP until ctx is done.
+func onReload(ctx context.Context, reload func() error) {
+	c, stop := hangups()
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c:
+			_ = reload() // which logs it
+		}
+	}
+}
+
+func newReloadCmd() *cobra.Command {
+	var socket string
+	c := &cobra.Command{
+		Use:   "reload",
+		Short: "Have the agent read its configuration again",
+		Long: "reload (or SIGHUP to the agent) makes rules and the settings of JVMs (" + strings.Join(jvmKeys, ", ") + ") hold for JVMs that are attached\n" +
+			"to from then on. If anything else has changed, or the file is wrong, it is refused as a whole and the old configuration stays.",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			path, err := socketPath(socket)
+			if err != nil {
+				return err
+			}
+			cl, err := agent.Dial(path)
+			if err != nil {
+				return withCode(exitNotFound, "no agent listens on %s: %v", path, err)
+			}
+			if err := cl.Reload(context.Background()); err != nil {
+				return remote(err)
+			}
+			fmt.Fprintln(os.Stderr, "heapcam: the configuration was reloaded")
+			return nil
+		},
+	}
+	addSocket(c, &socket)
+	return c
+}

@@ -1,0 +1,192 @@
+// Package config reads heapcam.yaml: settings by name, and the rules that say which JVMs are recorded and how.
+//
+// A setting is a scalar; its text means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one
+// way in which a value is checked. What the names are, the caller says. Reading is strict: an unknown or repeated key, or a value of the wrong
+// kind, is an error that names file, line and column, and what was probably meant.
+//
+// What it does not do: know defaults, check values, apply anything.
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds a configuration file in bytes: it is read by a service that runs as root.
+const maxFile = 1 << 20
+
+// Setting is one value with the place where it stands.
+type Setting struct {
+	Key, Text    string
+	Line, Column int
+}
+
+// File is a configuration file.
+type File struct {
+	Name     string
+	Settings []Setting
+	Rules    []Rule
+}
+
+// Error says what is wrong with a file and where.
+type Error struct {
+	File         string
+	Line, Column int
+	Msg          string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Msg)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
+}
+
+// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set for the JVMs it matches.
+type Keys struct {
+	Settings, JVM []string
+}
+
+// Read reads the file of that name. Errors: those of the file system, *Error.
+func Read(name string, keys Keys) (*File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, b, keys)
+}
+
+// Parse reads data, the contents of the file of that name. Errors are *Error.
+func Parse(name string, data []byte, keys Keys) (*File, error) {
+	p := parser{file: &File{Name: name}, keys: keys}
+	if len(data) > maxFile {
+		return nil, &Error{File: name, Msg: "longer than 1 MiB"}
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		line := 1 // which the library leaves out
+		msg := strings.TrimPrefix(err.Error(), "yaml: ")
+		if n, _ := fmt.Sscanf(msg, "line %d:", &line); n == 1 {
+			msg = strings.TrimSpace(msg[strings.IndexByte(msg, ':')+1:])
+		}
+		return nil, &Error{name, line, 1, msg}
+	}
+	if len(doc.Content) == 0 { // empty, or comments alone
+		return p.file, nil
+	}
+	root := doc.Content[0]
+	if err := p.top(root); err != nil {
+		return nil, err
+	}
+	return p.file, nil
+}
+
+type parser struct {
+	file *File
+	keys Keys
+}
+
+func (p *parser) fail(n *yaml.Node, format string, args ...any) error {
+	return &Error{p.file.Name, n.Line, n.Column, fmt.Sprintf(format, args...)}
+}
+
+// pairs gives the keys and values of a mapping whose keys are known and stand once.
+func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key string, k, v *yaml.Node) error) error {
+	if n.Kind != yaml.MappingNode {
+		return p.fail(n, "%s must be a mapping (key: value)", what)
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.Kind != yaml.ScalarNode {
+			return p.fail(k, "a key must be a word")
+		}
+		if line, again := seen[k.Value]; again {
+			return p.fail(k, "%s stands here and in line %d", k.Value, line)
+		}
+		seen[k.Value] = k.Line
+		if !contains(known, k.Value) {
+			return p.fail(k, "unknown key %q%s", k.Value, Suggest(k.Value, known))
+		}
+		if err := each(k.Value, k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) top(n *yaml.Node) error {
+	known := append([]string{"rules"}, p.keys.Settings...)
+	return p.pairs(n, "the file", known, func(key string, _, v *yaml.Node) error {
+		if key == "rules" {
+			return p.rules(v)
+		}
+		text, err := p.scalar(key, v)
+		if err == nil {
+			p.file.Settings = append(p.file.Settings, Setting{key, text, v.Line, v.Column})
+		}
+		return err
+	})
+}
+
+func (p *parser) scalar(key string, v *yaml.Node) (string, error) {
+	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
+		return "", p.fail(v, "%s must be one value", key)
+	}
+	return v.Value, nil
+}
+
+func contains(known []string, k string) bool {
+	for _, n := range known {
+		if n == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Suggest names the known key that is nearest to k, if one is near, as the end of a message.
+func Suggest(k string, known []string) string {
+	best, at := len(k)/2+1, ""
+	for _, n := range known {
+		if d := distance(k, n); d < best {
+			best, at = d, n
+		}
+	}
+	if at == "" {
+		return " (`heapcam config explain` lists them)"
+	}
+	return fmt.Sprintf("; did you mean %q?", at)
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	if len(a) > 100 || len(b) > 100 {
+		return 100
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diag, row[j+1] = row[j+1], min(diag+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,170 @@
+package config
+
+import (
+	"path"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// JVM is what rules decide on. Texts may come from whoever started the JVM.
+type JVM struct {
+	User, Main   string // Main is the main class, or the file name of the jar
+	Cgroup, Unit string // path below the hierarchy's root; the systemd unit in it, if any
+	Container    bool
+	Flags        []string // the VM's options
+}
+
+// Rule says what happens to the JVMs that it matches. Patterns are those of path.Match, with * for any text ("" matches all).
+type Rule struct {
+	Line                           int
+	User, Main, Cgroup, Unit, Flag string
+	Container                      *bool
+	Record                         bool
+	Settings                       []Setting // for these JVMs, instead of the file's
+}
+
+var matchKeys = []string{"user", "main", "cgroup", "unit", "flag", "container"}
+
+func (p *parser) rules(n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode {
+		return p.fail(n, "rules must be a list (- match: …)")
+	}
+	known := append([]string{"match", "record"}, p.keys.JVM...)
+	for _, item := range n.Content {
+		r := Rule{Line: item.Line, Record: true}
+		err := p.pairs(item, "a rule", known, func(key string, _, v *yaml.Node) (err error) {
+			switch key {
+			case "match":
+				return p.match(&r, v)
+			case "record":
+				r.Record, err = p.boolean(key, v)
+				return err
+			}
+			text, err := p.scalar(key, v)
+			if err == nil {
+				r.Settings = append(r.Settings, Setting{key, text, v.Line, v.Column})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !r.Record && len(r.Settings) > 0 {
+			return p.fail(item, "a rule that does not record sets %s", r.Settings[0].Key)
+		}
+		p.file.Rules = append(p.file.Rules, r)
+	}
+	return nil
+}
+
+func (p *parser) match(r *Rule, n *yaml.Node) error {
+	to := map[string]*string{"user": &r.User, "main": &r.Main, "cgroup": &r.Cgroup, "unit": &r.Unit, "flag": &r.Flag}
+	return p.pairs(n, "match", matchKeys, func(key string, _, v *yaml.Node) error {
+		if key == "container" {
+			b, err := p.boolean(key, v)
+			r.Container = &b
+			return err
+		}
+		text, err := p.scalar(key, v)
+		if err != nil {
+			return err
+		}
+		if _, err := path.Match(text, ""); err != nil {
+			return p.fail(v, "%s: %q is no pattern: a [ or \\ is not complete", key, text)
+		}
+		*to[key] = text
+		return nil
+	})
+}
+
+func (p *parser) boolean(key string, v *yaml.Node) (bool, error) {
+	text, err := p.scalar(key, v)
+	if err != nil {
+		return false, err
+	}
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, p.fail(v, "%s is true or false, not %q", key, text)
+	}
+	return b, nil
+}
+
+// Matches says whether the rule is about j.
+func (r *Rule) Matches(j JVM) bool {
+	if r.Container != nil && *r.Container != j.Container {
+		return false
+	}
+	if r.Flag != "" {
+		hit := false
+		for _, f := range j.Flags {
+			hit = hit || glob(r.Flag, f)
+		}
+		if !hit {
+			return false
+		}
+	}
+	return glob(r.User, j.User) && glob(r.Main, j.Main) && glob(r.Cgroup, j.Cgroup) && glob(r.Unit, j.Unit)
+}
+
+// Decide gives the first rule that matches j; nil: none does, and j is recorded with the file's settings.
+func (f *File) Decide(j JVM) *Rule {
+	for i := range f.Rules {
+		if f.Rules[i].Matches(j) {
+			return &f.Rules[i]
+		}
+	}
+	return nil
+}
+
+// glob is path.Match, but * reaches over slashes: cgroups are paths of any depth. Time is bounded: backtracking goes to the last * only.
+func glob(pattern, s string) bool {
+	if pattern == "" {
+		return true
+	}
+	p, i := 0, 0
+	star, from := -1, 0
+	for i < len(s) || p < len(pattern) {
+		if p < len(pattern) && pattern[p] == '*' {
+			star, from = p, i
+			p++
+			continue
+		}
+		if i < len(s) && p < len(pattern) {
+			if n, ok := one(pattern[p:], s[i]); ok {
+				p, i = p+n, i+1
+				continue
+			}
+		}
+		if star < 0 || from >= len(s) {
+			return false
+		}
+		from++
+		p, i = star+1, from
+	}
+	return true
+}
+
+// one matches a byte against the start of a pattern and gives how much of the pattern that was.
+func one(pattern string, c byte) (int, bool) {
+	switch pattern[0] {
+	case '?':
+		return 1, true
+	case '\\':
+		return 2, pattern[1] == c
+	case '[':
+		end := 1
+		for end < len(pattern) && (pattern[end] != ']' || end == 1) {
+			if pattern[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(pattern) {
+			return 0, false
+		}
+		ok, err := path.Match(pattern[:end+1], string(rune(c)))
+		return end + 1, err == nil && ok
+	}
+	return 1, pattern[0] == c
+}

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+// TestDiscover lets an agent find JVMs that run before it and that come after it: recorded, recorded otherwise, ignored and not recordable, as
+// the rules and the JVMs say; then the rules change.
+func TestDiscover(t *testing.T) {
+	needReader(t)
+	dir := t.TempDir()
+	mark := "-Dheapcam.test=" + filepath.Base(filepath.Dir(dir))
+	conf := filepath.Join(dir, "heapcam.yaml")
+	write := func(ignored, more string) {
+		t.Helper()
+		if err := os.WriteFile(conf, fmt.Appendf(nil, `discover: true
+depth: survivors
+%srules:
+  - match: {flag: "%s.full"}
+    depth: full
+  - match: {flag: "%s.ignored"}
+    record: %s
+  - match: {flag: "%s*"}
+  - match: {} # JVMs of others on this machine
+    record: false
+`, more, mark, mark, ignored, mark), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("false", "")
+	file := filepath.Join(dir, "end")
+	launch := func(what, gc string) *running {
+		p := program{major: 17, gc: gc, heap: "64m", opts: []string{mark + "." + what}, main: "Until", args: []string{file, "2000", "1"}}
+		r := p.plain(t)
+		await(t, "pid", func() bool { return r.pid() > 0 })
+		return r
+	}
+	early := launch("early", "Serial")
+	d := newDaemon(t, "--config", conf)
+	d.start(t)
+	begun := time.Now()
+	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"), launch("z", "Z")
+	state := func(r *running) (s agent.Status, o agent.Other) {
+		st := d.status(t)
+		for _, s = range st.JVMs {
+			if s.PID == r.pid() {
+				return s, o
+			}
+		}
+		for _, o = range st.Others {
+			if o.PID == r.pid() {
+				return agent.Status{}, o
+			}
+		}
+		return agent.Status{}, agent.Other{}
+	}
+	for _, c := range []struct {
+		r     *running
+		depth string
+	}{{early, "survivors"}, {late, "survivors"}, {deep, "full"}} {
+		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == agent.Recording && s.LastGC > 2 })
+		if s, _ := state(c.r); s.Depth != c.depth {
+			t.Errorf("%s is recorded at depth %s, want %s", s.ID, s.Depth, c.depth)
+		}
+	}
+	t.Logf("all are recorded after %v", time.Since(begun))
+	await(t, "verdicts", func() bool {
+		_, i := state(ignored)
+		_, n := state(z)
+		return i.Ignored && strings.Contains(i.Reason, "heapcam.yaml:6") && strings.Contains(n.Reason, "collector Z") && n.Remedy != ""
+	})
+	reload := func() (string, int) {
+		_, errs, code := heapcam(t, "reload", "--socket", d.sock)
+		return errs, code
+	}
+	write("true", "max_trace_size: 7MiB\n")
+	if errs, code := reload(); code != 2 || !strings.Contains(errs, "heapcam.yaml:3:17") {
+		t.Errorf("reload with another max_trace_size: status %d: %s", code, errs)
+	}
+	if _, i := state(ignored); !i.Ignored {
+		t.Error("a part of what was refused as a whole took effect")
+	}
+	write("true", "")
+	if errs, code := reload(); code != 0 {
+		t.Errorf("reload: status %d: %s", code, errs)
+	}
+	await(t, "the JVM that was ignored", func() bool { s, _ := state(ignored); return s.Phase == agent.Recording && s.LastGC > 1 })
+	for _, r := range []*running{early, late, deep, ignored, z} {
+		r.end(t, file)
+	}
+	d.stop(t)
+	for _, rec := range d.recordings() {
+		verify(t, rec, 1)
+	}
+}
