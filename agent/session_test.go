@@ -206,7 +206,7 @@ func TestNoListingFits(t *testing.T) {
 				}
 			}
 		}
-		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	}
 	if err := p.State(shmring.StateGoodbye, ""); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestEveryFileReadsAlone(t *testing.T) {
 		var eps []*tracetest.Epoch
 		for range 40 {
 			eps = append(eps, r.play(p, m, 3)...)
-			wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+			wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 		}
 		r.commit(p, []trace.Block{m.End()})
 		if err := p.State(shmring.StateGoodbye, ""); err != nil {
@@ -372,13 +372,13 @@ func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 	defer p.Close()
 	m := tracetest.New(tracetest.Config{Seed: 7})
 	r.play(p, m, 5)
-	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	mem.mu.Lock()
 	mem.refuse = 2
 	mem.mu.Unlock()
 	for range 3 {
 		r.play(p, m, 2)
-		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	}
 	p.End(shmring.StateGoodbye, "")
 	r.drain()
@@ -418,7 +418,7 @@ func TestLossStandsBeforeTheNextFile(t *testing.T) {
 	m := tracetest.New(tracetest.Config{Seed: 11})
 	files := func() int { mem.mu.Lock(); defer mem.mu.Unlock(); return len(mem.files) }
 	r.play(p, m, 2)
-	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	mem.mu.Lock()
 	mem.full = true
 	mem.mu.Unlock()
@@ -428,7 +428,7 @@ func TestLossStandsBeforeTheNextFile(t *testing.T) {
 			t.Fatal("no file began")
 		}
 		r.play(p, m, 2)
-		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	}
 	p.End(shmring.StateGoodbye, "")
 	r.drain()
@@ -461,7 +461,7 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 	defer p.Close()
 	m := tracetest.New(tracetest.Config{Seed: 9})
 	eps := r.play(p, m, 10)
-	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() })
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	r.stop()
 	eps = append(eps, r.play(p, m, 4)...) // nobody reads; the ring holds it
 	r.start(t.TempDir())
@@ -510,10 +510,13 @@ func TestHostileRingIsLeftAlone(t *testing.T) {
 	})
 }
 
-func wait(t *testing.T, f func() bool) {
+func wait(t *testing.T, f func() bool, tell ...*Agent) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !f(); {
 		if time.Now().After(end) {
+			for _, a := range tell {
+				t.Logf("%+v", a.Status())
+			}
 			t.Fatal("waited in vain")
 		}
 		time.Sleep(2 * time.Millisecond)
