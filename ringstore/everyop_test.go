@@ -84,7 +84,7 @@ func everyOperation(t *testing.T, kind error, n int, forever bool) bool {
 			fail("%d bytes are occupied, the limit is %d", got, limit)
 		}
 	}
-	if p.s != nil || p.accepted != nil && len(p.accepted) > 0 {
+	if p.s != nil || len(p.accepted) > 0 {
 		if err := p.check(p.newest); err != nil {
 			fail("%v", err)
 		}
