@@ -3,6 +3,7 @@ package ringstore_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,18 +13,54 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestFullDisk lets a small tmpfs get full, by the ring and by others, and empty again: frames are refused and counted, the ring goes on
+// TestFullDisk lets a small disk get full, by the ring and by others, and empty again: frames are refused and counted, the ring goes on
 // inside what it has, nothing torn is left, it grows again by itself.
 func TestFullDisk(t *testing.T) {
-	mount := t.TempDir()
-	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skipf("not run: no tmpfs can be mounted: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
-			t.Error(err)
+	t.Run("tmpfs", func(t *testing.T) {
+		mount := t.TempDir()
+		if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=2m"); err != nil {
+			t.Skipf("not run: no tmpfs can be mounted: %v", err)
 		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		})
+		fullDisk(t, mount, func() error { return unix.Mount("tmpfs", mount, "tmpfs", unix.MS_REMOUNT, "size=32m") })
 	})
+	t.Run("ext4", func(t *testing.T) {
+		mount, image := t.TempDir(), filepath.Join(t.TempDir(), "image")
+		if err := os.WriteFile(image, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(image, 32<<20); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-m", "0", image).CombinedOutput(); err != nil {
+			t.Skipf("not run: no ext4 can be made: %v %s", err, out)
+		}
+		if out, err := exec.Command("mount", "-o", "loop", image, mount).CombinedOutput(); err != nil {
+			t.Skipf("not run: no loop device: %v %s", err, out)
+		}
+		t.Cleanup(func() {
+			if out, err := exec.Command("umount", mount).CombinedOutput(); err != nil {
+				t.Errorf("%v %s", err, out)
+			}
+		})
+		var st unix.Statfs_t
+		if err := unix.Statfs(mount, &st); err != nil {
+			t.Fatal(err)
+		}
+		ballast := filepath.Join(mount, "ballast")
+		if err := os.WriteFile(ballast, make([]byte, int64(st.Bavail)*st.Bsize-2<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fullDisk(t, mount, func() error { return os.Remove(ballast) })
+	})
+}
+
+// fullDisk runs on a disk of about 2 MiB; empty gives it at least 12.
+func fullDisk(t *testing.T, mount string, empty func() error) {
 	now := time.Unix(1e9, 0)
 	d := filepath.Join(mount, "rec")
 	cfg := ringstore.Config{Dir: d, MaxTraceSize: 8 << 20, Compression: "none", Now: func() time.Time { return now }}
@@ -102,7 +139,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	// There is room again.
-	if err := unix.Mount("tmpfs", mount, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
+	if err := empty(); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Minute)

@@ -311,3 +311,60 @@ func TestModel(t *testing.T) {
 		}
 	})
 }
+
+// TestSetAside: files of a newer heapcam, damaged ones and rubbish are left as they are and count; new files begin beside them within the
+// limit, and they go when it is their turn, as the oldest.
+func TestSetAside(t *testing.T) {
+	p := newPlay(1<<18, 0.25, 1)
+	if err := p.open(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if err := p.put(i%5 == 0, 4000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	change := map[string]func([]byte) []byte{
+		"00000001.hcr": func(b []byte) []byte { b[8] = 77; return b },                                     // of the future
+		"00000002.hcr": func(b []byte) []byte { b[70] ^= 1; return b },                                    // its header is damaged
+		"00000003.hcr": func(b []byte) []byte { b[5000] ^= 1; return b },                                  // a frame is
+		"00000004.hcr": func(b []byte) []byte { return []byte(strings.Repeat("not a ring file. ", 600)) }, // the newest
+	}
+	was := map[string][]byte{}
+	for n, f := range change {
+		b, _ := p.fs.Read(dir + "/" + n)
+		was[n] = f(b)
+		p.fs.Put(dir+"/"+n, was[n])
+	}
+	s, rec, err := ringstore.Open(p.cfg, ringstore.Identity{Session: session})
+	if err != nil || len(rec.Notes) < 3 || !rec.Resumed {
+		t.Fatalf("%+v %v", rec, err)
+	}
+	p.s = s
+	for n, b := range was {
+		if got, ok := p.fs.Read(dir + "/" + n); !ok || string(got) != string(b) {
+			t.Errorf("%s was changed or removed", n)
+		}
+	}
+	if err := p.put(true, 4000); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := p.fs.Read(dir + "/00000005.hcr"); !ok {
+		t.Error("no new file beside them")
+	}
+	for range 200 {
+		p.now = p.now.Add(time.Second)
+		p.put(p.s.Stats().Rotate, 4000)
+		if p.broke != "" {
+			t.Fatal(p.broke)
+		}
+	}
+	for n := range was {
+		if _, ok := p.fs.Read(dir + "/" + n); ok {
+			t.Errorf("%s is still there when its turn has come", n)
+		}
+	}
+}
