@@ -626,6 +626,9 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
                 }
                 struct obj o;
                 if (!obj_at(a, rd64((void *)a), &o)) {
+                    say("oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx", (unsigned long long)a, i, (unsigned)F[i].kind,
+                        (unsigned long long)F[i].bottom, (unsigned long long)top, (unsigned long long)rd64((void *)a), (unsigned long long)rd64((char *)a + 8), (unsigned long long)rd64((char *)a + 16), (unsigned long long)rd64((char *)a + 24));
+                    for (uint32_t x = 0; x < nholes; x++) say("oracle: hole %#llx to %#llx", (unsigned long long)holes[x].lo, (unsigned long long)holes[x].hi);
                     unknown++;
                     break;
                 }
