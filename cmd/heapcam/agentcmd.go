@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/svc"
 )
 
@@ -24,6 +26,7 @@ type agentOptions struct {
 	config   string
 	discover bool
 	service  bool
+	metrics  string
 }
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -46,6 +49,7 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
 	c.Flags().BoolVar(&o.discover, "discover", false, "attach to every JVM that comes, as the rules of the configuration say")
 	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
+	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
 	c.Flags().StringVar(&o.rings, "rings", "/dev/shm", "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
@@ -125,6 +129,22 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		svc.Notify(ctx, agentAlive(a, sock))
 	}()
 	go resume(ctx, a, o.rings)
+	if o.metrics != "" {
+		alive := agentAlive(a, sock)
+		h := metrics.Handler(metrics.Source{Status: a.Status, Others: found.list, Version: version}, func(context.Context) error {
+			_, err := alive()
+			return err
+		})
+		go func() { // recording goes on without
+			l, err := net.Listen("tcp", o.metrics)
+			if err == nil {
+				err = metrics.Serve(ctx, l, h)
+			}
+			if err != nil {
+				cfg.Log.Error().Err(err).Msg("metrics are not served")
+			}
+		}()
+	}
 	go onReload(ctx, cfg.Reload)
 	if o.discover {
 		go func() {

@@ -19,7 +19,8 @@ var level = map[string]int{
 	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
 	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/jvms": 3,
 	"svc": 4, "agent": 4, "web": 4,
-	"cmd/heapcam": 5,
+	"agent/metrics": 5,
+	"cmd/heapcam": 6,
 }
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}

@@ -1,0 +1,175 @@
+// Package metrics tells Prometheus what an agent knows: one gauge or counter a fact, base units (bytes, seconds), read at each scrape.
+//
+// Labels are bounded: a recording has its name and its id, and leaves with the agent's session; reasons are closed sets. Names begin with
+// heapcam_. It serves /metrics, and /healthz, which is 200 while the agent answers and 503 when it does not.
+//
+// What it does not do: keep history, listen where it was not told to.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+// Source is what is told. Both functions must be safe to call at any time.
+type Source struct {
+	Status  func() []agent.Status
+	Others  func() []agent.Other
+	Version string
+}
+
+// field is a metric of a recording.
+type field struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*agent.Status) float64
+}
+
+var jvmLabels = []string{"recording", "jvm"}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("heapcam_"+name, help, labels, nil)
+}
+
+func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var fields = func() (fs []field) {
+	add := func(kind prometheus.ValueType, name, help string, value func(*agent.Status) float64) {
+		fs = append(fs, field{desc(name, help, jvmLabels...), kind, value})
+	}
+	const c, g = prometheus.CounterValue, prometheus.GaugeValue
+	add(g, "recording_up", "1 while the JVM is being recorded, 0 when the recording is over.", func(s *agent.Status) float64 { return truth(!s.Phase.Over()) })
+	add(g, "ring_bytes", "What the recording occupies on disk.", func(s *agent.Status) float64 { return float64(s.TraceBytes) })
+	add(g, "ring_limit_bytes", "What it may occupy: max_trace_size and its deviation, or what the disk leaves.", func(s *agent.Status) float64 { return float64(s.TraceLimit) })
+	add(g, "ring_files", "Files of the recording.", func(s *agent.Status) float64 { return float64(s.Files) })
+	add(g, "ring_held_bytes", "What a pull holds of files that the ring has given up.", func(s *agent.Status) float64 { return float64(s.HeldBytes) })
+	add(c, "rotations_total", "Files begun.", func(s *agent.Status) float64 { return float64(s.Rotations) })
+	add(c, "files_evicted_total", "Files given up for newer ones.", func(s *agent.Status) float64 { return float64(s.FilesEvicted) })
+	add(c, "collections_total", "Collections recorded.", func(s *agent.Status) float64 { return float64(s.Collections) })
+	add(c, "sync_points_total", "Listings recorded.", func(s *agent.Status) float64 { return float64(s.SyncPoints) })
+	add(c, "emergencies_total", "Sync points that did not wait for a natural collection.", func(s *agent.Status) float64 { return float64(s.Emergencies) })
+	add(c, "emergencies_unanswered_total", "Emergencies that the JVM did not answer in time.", func(s *agent.Status) float64 { return float64(s.EmergenciesUnanswered) })
+	add(c, "samples_total", "Sampled allocations recorded.", func(s *agent.Status) float64 { return float64(s.Samples) })
+	add(g, "live_bytes", "Bytes that the heap's spaces held after the last collection.", func(s *agent.Status) float64 { return float64(s.LiveBytes) })
+	add(g, "shared_ring_bytes", "Memory taken from the application's host by the shared ring.", func(s *agent.Status) float64 { return float64(s.RingBytes) })
+	add(g, "shared_ring_backlog_bytes", "What the agent has not read yet.", func(s *agent.Status) float64 { return float64(s.Backlog) })
+	add(c, "probe_pause_seconds_total", "What heapcam added to pauses, by the probe's clock.", func(s *agent.Status) float64 { return seconds(s.ProbeNS) })
+	add(c, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", func(s *agent.Status) float64 { return seconds(s.PauseNS) })
+	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, preemption included.", func(s *agent.Status) float64 { return seconds(s.SampleNS) })
+	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.", func(s *agent.Status) float64 { return seconds(s.UpNS) })
+	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *agent.Status) float64 { return truth(s.DiskFull) })
+	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.", func(s *agent.Status) float64 { return truth(s.GuaranteeMet) })
+	add(c, "store_faults_total", "Refusals of the disk.", func(s *agent.Status) float64 { return float64(s.StoreFaults) })
+	return fs
+}()
+
+var (
+	lostEpochs = desc("lost_epochs_total", "Collections whose fates were lost, by reason.", append(jvmLabels, "reason")...)
+	lostOther  = desc("lost_total", "Samples, definitions and blocks lost.", append(jvmLabels, "what")...)
+	quality    = desc("quality_ratio", "Share of the live bytes whose allocation site is exact, before the tape, or unknown.", append(jvmLabels, "site")...)
+	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
+	recordings = desc("recordings", "Recordings of this agent, by phase.", "phase")
+	notRec     = desc("jvms_not_recorded", "JVMs that were found and are not recorded: ignored by a rule, or failed.", "why")
+	build      = desc("build_info", "1, with the version.", "version")
+)
+
+var phases = []agent.Phase{agent.Recording, agent.Paused, agent.Silent, agent.Refused, agent.EndedPhase, agent.GonePhase, agent.GaveUp, agent.Quarantined, agent.Stopped}
+
+type collector struct{ src Source }
+
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, f := range fields {
+		ch <- f.desc
+	}
+	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, depth, recordings, notRec, build} {
+		ch <- d
+	}
+}
+
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	byPhase := map[agent.Phase]int{}
+	for _, s := range c.src.Status() {
+		byPhase[s.Phase]++
+		for _, f := range fields {
+			put(f.desc, f.kind, f.value(&s), s.ID, s.Name)
+		}
+		for reason, n := range map[string]uint64{"shared ring": s.Dropped.RingEpochs, "store": s.Dropped.StoreEpochs, "check": s.Dropped.FailedEpochs} {
+			put(lostEpochs, prometheus.CounterValue, float64(n), s.ID, s.Name, reason)
+		}
+		for what, n := range map[string]uint64{"samples": s.Dropped.Samples, "definitions": s.Dropped.Definitions, "blocks": s.Dropped.Corrupt} {
+			put(lostOther, prometheus.CounterValue, float64(n), s.ID, s.Name, what)
+		}
+		if s.Depth != "" {
+			put(depth, prometheus.GaugeValue, 1, s.ID, s.Name, s.Depth)
+		}
+		if q := s.Quality; q != nil && q.Bytes > 0 {
+			for site, n := range map[string]uint64{"exact": q.Exact, "before tape": q.BeforeTape, "unknown": q.Unknown} {
+				put(quality, prometheus.GaugeValue, float64(n)/float64(q.Bytes), s.ID, s.Name, site)
+			}
+		}
+	}
+	for _, p := range phases {
+		put(recordings, prometheus.GaugeValue, float64(byPhase[p]), string(p))
+	}
+	ignored, failed := 0, 0
+	for _, o := range c.src.Others() {
+		if o.Ignored {
+			ignored++
+		} else {
+			failed++
+		}
+	}
+	put(notRec, prometheus.GaugeValue, float64(ignored), "ignored")
+	put(notRec, prometheus.GaugeValue, float64(failed), "failed")
+	put(build, prometheus.GaugeValue, 1, c.src.Version)
+}
+
+const timeout = 10 * time.Second
+
+// Handler serves /metrics and /healthz. alive says whether the agent answers; it may take a while.
+func Handler(src Source, alive func(context.Context) error) http.Handler {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collector{src}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: timeout}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, stop := context.WithTimeout(r.Context(), timeout)
+		defer stop()
+		if err := alive(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Write([]byte("ok\n"))
+	})
+	return mux
+}
+
+// Serve serves h on l until ctx is done.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	srv := &http.Server{Handler: h, ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	stop := context.AfterFunc(ctx, func() { srv.Close() })
+	defer stop()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

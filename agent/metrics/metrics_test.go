@@ -1,0 +1,76 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+func source() Source {
+	return Source{
+		Version: "v1",
+		Status: func() []agent.Status {
+			return []agent.Status{
+				{ID: "Shop-1-a", Name: "Shop", Phase: agent.Recording, Depth: "full", TraceBytes: 4096, ProbeNS: 2_500_000_000, Dropped: agent.Drops{StoreEpochs: 3},
+					Quality: &agent.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
+				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: agent.GonePhase},
+			}
+		},
+		Others: func() []agent.Other { return []agent.Other{{Ignored: true}, {}, {}} },
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	want := `
+# HELP heapcam_ring_bytes What the recording occupies on disk.
+# TYPE heapcam_ring_bytes gauge
+heapcam_ring_bytes{jvm="Shop",recording="Shop-1-a"} 4096
+heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
+# HELP heapcam_probe_pause_seconds_total What heapcam added to pauses, by the probe's clock.
+# TYPE heapcam_probe_pause_seconds_total counter
+heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 2.5
+heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
+# HELP heapcam_jvms_not_recorded JVMs that were found and are not recorded: ignored by a rule, or failed.
+# TYPE heapcam_jvms_not_recorded gauge
+heapcam_jvms_not_recorded{why="failed"} 2
+heapcam_jvms_not_recorded{why="ignored"} 1
+`
+	if err := testutil.CollectAndCompare(collector{source()}, strings.NewReader(want), "heapcam_ring_bytes", "heapcam_probe_pause_seconds_total", "heapcam_jvms_not_recorded"); err != nil {
+		t.Error(err)
+	}
+	if p, err := testutil.CollectAndLint(collector{source()}); err != nil || len(p) > 0 {
+		t.Errorf("lint: %v %v", p, err)
+	}
+}
+
+func TestHandler(t *testing.T) {
+	var down error
+	srv := httptest.NewServer(Handler(source(), func(context.Context) error { return down }))
+	defer srv.Close()
+	get := func(path string) (int, string) {
+		r, err := srv.Client().Get(srv.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, _ := io.ReadAll(r.Body)
+		return r.StatusCode, string(b)
+	}
+	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, `heapcam_lost_epochs_total{jvm="Shop",reason="store",recording="Shop-1-a"} 3`) {
+		t.Errorf("%d %s", code, b)
+	}
+	if code, b := get("/healthz"); code != 200 || b != "ok\n" {
+		t.Errorf("%d %s", code, b)
+	}
+	down = errors.New("it hangs")
+	if code, b := get("/healthz"); code != 503 || b != "it hangs\n" {
+		t.Errorf("%d %s", code, b)
+	}
+}
