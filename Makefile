@@ -37,8 +37,8 @@ test-full: build ## the numbers that the documentation names (long)
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
 
-bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= select; resumable; appends to bench/results)
-	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6)
+bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= SCALE= select; resumable; appends to bench/results)
+	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6) -scale $(or $(SCALE),1)
 
 bench-store: ## append, recovery and pull of the store beside dd and a copy (1 GiB on the disk of TMPDIR)
 	@tools/bench-store

@@ -257,6 +257,24 @@ type Recording struct {
 	c        io.Closer
 }
 
+// Watch has f told of each read, in bytes, for those who show how far they are. Before anything is read, and once.
+func (r *Recording) Watch(f func(bytes int)) {
+	for _, file := range r.Files {
+		file.r = watched{file.r, f}
+	}
+}
+
+type watched struct {
+	r io.ReaderAt
+	f func(int)
+}
+
+func (w watched) ReadAt(b []byte, at int64) (int, error) {
+	n, err := w.r.ReadAt(b, at)
+	w.f(n)
+	return n, err
+}
+
 func ringFiles(dir string) ([]string, error) {
 	es, err := OS.ReadDir(dir)
 	if err != nil {

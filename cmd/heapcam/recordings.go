@@ -126,6 +126,20 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		r.Close()
 		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
 	}
+	if isTerminal(os.Stderr) {
+		total, done := int64(0), int64(0)
+		for _, f := range r.Files {
+			total += f.Size
+		}
+		p := newProgress("reading")
+		r.Watch(func(n int) { // some verbs read twice
+			done += int64(n)
+			p.at(done, ((done-1)/total+1)*total)
+			if done%total < int64(n) {
+				p.done()
+			}
+		})
+	}
 	return r, nil
 }
 
