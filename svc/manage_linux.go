@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/kardianos/service"
+
+	"github.com/heapcam/heapcam/packaging"
 )
 
 // Where things are; variables for the tests alone.
@@ -20,6 +22,7 @@ var (
 	packageUnits = []string{"/usr/lib/systemd/system/" + unitName, "/lib/systemd/system/" + unitName}
 	booted       = "/run/systemd/system" // sd_booted(3)
 	stateDir     = "/var/lib/" + Name
+	configFile   = "/etc/" + Name + "/" + Name + ".yaml"
 )
 
 // StateDir is what Uninstall removes if it is to purge.
@@ -53,7 +56,8 @@ func packaged() string {
 	return ""
 }
 
-// Install installs this binary as a service that starts with the host, and starts it. Errors: ErrUnsupported, ErrRights, ErrInstalled,
+// Install installs this binary as a service that starts with the host, with the commented configuration unless there is one, and starts it.
+// Errors: ErrUnsupported, ErrRights, ErrInstalled,
 // *PackagedError, *PlaceError, what systemctl says.
 func Install() error {
 	m, err := change()
@@ -76,11 +80,30 @@ func Install() error {
 	if err := runnable(exe); err != nil {
 		return err
 	}
+	if err := writeConfig(); err != nil {
+		return err
+	}
 	if err := m.Install(); err != nil {
 		os.Remove(ownUnit) // half a unit would count as installed
 		return err
 	}
 	return m.Start()
+}
+
+// writeConfig leaves a configuration that is there as it is.
+func writeConfig() error {
+	if err := os.MkdirAll(filepath.Dir(configFile), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(configFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(packaging.Config)
+	return errors.Join(err, f.Close())
 }
 
 // runnable finds what would keep the unit from executing exe, or make it execute somebody else's.
@@ -104,7 +127,7 @@ func runnable(exe string) error {
 	}
 }
 
-// Uninstall stops the service and removes it; with purge its recordings too. Errors: as Install, ErrNotInstalled.
+// Uninstall stops the service and removes it; with purge its recordings in StateDir and its configuration too. Errors: as Install, ErrNotInstalled.
 func Uninstall(purge bool) error {
 	m, err := change()
 	if err != nil {
@@ -125,13 +148,11 @@ func Uninstall(purge bool) error {
 	if !purge {
 		return nil
 	}
-	st, err := os.Lstat(stateDir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
+	if err := os.Remove(configFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
-	case !st.IsDir():
+	}
+	os.Remove(filepath.Dir(configFile)) // unless there is something else
+	if st, err := os.Lstat(stateDir); err == nil && !st.IsDir() {
 		return fmt.Errorf("purge: %s is no folder; left as it is", stateDir)
 	}
 	return os.RemoveAll(stateDir)

@@ -77,5 +77,5 @@ func Unit(exe string) string { return strings.ReplaceAll(unit, packagedExe, exe)
 
 // template is the unit in the form that kardianos/service renders: it escapes the path as systemd wants it.
 func template() string {
-	return strings.ReplaceAll(unit, "ExecStart="+packagedExe, "ExecStart={{Path | cmdEscape}}")
+	return strings.ReplaceAll(unit, "="+packagedExe, "={{Path | cmdEscape}}")
 }

@@ -99,6 +99,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	recorded := func(j jvms.JVM) bool { return recording(a, j) }
 	cfg.Others = found.list
 	cfg.Reload = func() error {
+		defer svc.Reloading()()
 		err := live.reload()
 		if err != nil {
 			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")

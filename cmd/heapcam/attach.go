@@ -145,6 +145,11 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	load := func() error { return attach.Load(ctx, j.PID, lib, "dir="+ringDirAsJVM+","+options) }
 	err = load()
 	var refused *attach.ReturnError
+	// A JVM takes commands before it gives JVMTI to those who come by one.
+	for end := time.Now().Add(jvmStarts); errors.As(err, &refused) && refused.Code == trace.LoadJVMTI && time.Now().Before(end) && ctx.Err() == nil; {
+		time.Sleep(startAgain)
+		err = load()
+	}
 	if errors.As(err, &refused) && refused.Code == trace.LoadEnded {
 		// Detached before: a library begins once. What follows the ELF file's end makes another file of it.
 		if lib, err = place(strconv.AppendInt(slices.Clone(b), time.Now().UnixNano(), 36)); err != nil {
@@ -155,6 +160,8 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	}
 	var unloaded *attach.LoadError
 	switch {
+	case errors.As(err, &refused) && refused.Code == trace.LoadJVMTI:
+		return withCode(exitNoRecord, "pid %d (%s) can not be recorded: it does not give the JVMTI that the probe needs, or has not started within %v", j.PID, j.Name, jvmStarts)
 	case errors.As(err, &refused):
 		return withCode(exitNoRecord, "pid %d (%s) can not be recorded: the probe refused it (code %d); its line on the JVM's stderr says why", j.PID, j.Name, refused.Code)
 	case errors.As(err, &unloaded):
@@ -162,6 +169,12 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	}
 	return err
 }
+
+// How long a JVM that gives no JVMTI is taken for one that is starting, and how often it is asked.
+const (
+	jvmStarts  = 5 * time.Second
+	startAgain = 100 * time.Millisecond
+)
 
 // ringAppears bounds the wait for the ring of a probe that was loaded.
 const ringAppears = 10 * time.Second

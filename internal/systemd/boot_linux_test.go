@@ -168,7 +168,7 @@ func (h *host) refuses(code int, text string, args ...string) {
 }
 
 func (h *host) journal() string {
-	out, _ := h.try("journalctl", "--no-pager", "-o", "short-precise", "-n", "60", "-u", "heapcam")
+	out, _ := h.try("journalctl", "--no-pager", "-o", "short-precise", "-n", "60", "-u", "heapcam", "-u", "jvm*")
 	return out
 }
 

@@ -199,21 +199,25 @@ func TestService(t *testing.T) {
 	if out := h.do("heapcam", "service", "status"); !strings.HasPrefix(out, "active (running), pid ") || !strings.Contains(out, "from a package") {
 		t.Errorf("service status: %s", out)
 	}
-	for i, p := range pids {
-		h.eventually(fmt.Sprintf("JVM %d is recorded", i), 15*time.Second, func() error {
-			if now, err := h.sessions(); err == nil && now[p].PID == p {
-				return nil
-			}
-			if out, err := h.try("heapcam", "attach", strconv.Itoa(p)); err != nil {
-				return fmt.Errorf("attach: %w: %s", err, out)
-			}
-			return nil
-		})
-	}
-	before := h.goOn("all have collections", pids, nil, 20*time.Second)
+	before := h.goOn("all are found and recorded", pids, nil, 20*time.Second)
 
 	h.comesBack("another agent after kill -9", h.signal("KILL"), 10*time.Second)
 	before = h.goOn("all go on after kill -9", pids, before, 20*time.Second)
+
+	h.do("systemctl", "reload", "heapcam")
+	yaml := filepath.Join(h.dir, "etc/heapcam/heapcam.yaml")
+	good, err := os.ReadFile(yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(yaml, append(good, "\nmax_trace_sice: 1GiB\n"...), 0o644)
+	h.refuses(1, "", "systemctl", "reload", "heapcam")
+	h.refuses(2, "max_trace_size", "heapcam", "reload")
+	os.WriteFile(yaml, good, 0o644)
+	h.do("systemctl", "reload", "heapcam")
+	if n := h.show("NRestarts"); n != "1" {
+		t.Errorf("reloading restarted the agent: %s", n)
+	}
 
 	old := h.show("MainPID")
 	h.do("dpkg", "--force-unsafe-io", "-i", "/opt/heapcam-test/heapcam.deb")
@@ -293,8 +297,8 @@ func TestService(t *testing.T) {
 	h.do("heapcam", "service", "install")
 	h.do("heapcam", "service", "uninstall", "--purge")
 	h.logf("installed and removed without a package")
-	if h.exists("var/lib/heapcam") {
-		t.Error("uninstall --purge left the recordings")
+	if h.exists("var/lib/heapcam") || h.exists("etc/heapcam") {
+		t.Error("uninstall --purge left recordings or configuration")
 	}
 }
 

@@ -623,7 +623,8 @@ static jint setup(JavaVM *v, char *options) {
     t0_wall_ms = (uint64_t)w.tv_sec * 1000 + (uint64_t)w.tv_nsec / 1000000;
     if (!parse(options)) return HC_LOAD_OPTIONS;
     if ((*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
-        say("not recording this JVM: it has no JVMTI 11");
+        if (at_start) say("not recording this JVM: it has no JVMTI 11");
+        attached = false; // a JVM that is still starting is asked again
         return HC_LOAD_JVMTI;
     }
     jvmtiCapabilities c;
@@ -635,6 +636,8 @@ static jint setup(JavaVM *v, char *options) {
     jvmtiError r = (*ti)->AddCapabilities(ti, &c);
     if (r) {
         say("not recording this JVM: AddCapabilities failed: %d", (int)r);
+        (*ti)->DisposeEnvironment(ti);
+        attached = false;
         return HC_LOAD_JVMTI;
     }
     // Exclusive to one agent: asked for apart, and gone without.
