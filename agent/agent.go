@@ -300,6 +300,8 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	if cerr := s.st.Close(); cerr != nil {
 		s.log.Error().Err(cerr).Msg("closing the recording")
 	}
+	stats := s.st.Stats() // what was taken ahead was given back
+	s.set(func(st *Status) { st.TraceBytes, st.Files = stats.Bytes, stats.Files })
 	if err == nil { // drained: the file is memory that nobody needs any more
 		if uerr := s.ring.Unlink(); uerr != nil {
 			s.log.Warn().Err(uerr).Msg("removing the drained ring")

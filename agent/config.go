@@ -32,6 +32,8 @@ type Config struct {
 	// kept; 0: until space is needed.
 	MaxTotal    int64
 	RetainEnded time.Duration
+	// MaxWriteRate bounds what one JVM's recording writes, bytes a second, by lowering its depth; 0: no bound.
+	MaxWriteRate int64
 	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
 	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
@@ -96,8 +98,8 @@ func (c *Config) fill() error {
 	if c.KeepFree < 0 || c.SyncInterval < 0 {
 		return errors.New("agent: keep_free or sync_interval is negative")
 	}
-	if c.MaxTotal < 0 || c.RetainEnded < 0 {
-		return errors.New("agent: max_total_size or retain_ended is negative")
+	if c.MaxTotal < 0 || c.RetainEnded < 0 || c.MaxWriteRate < 0 {
+		return errors.New("agent: max_total_size, retain_ended or max_write_rate is negative")
 	}
 	if c.MaxIncidents == 0 {
 		c.MaxIncidents = DefaultIncidents

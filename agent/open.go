@@ -65,7 +65,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s := &session{
 		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(), last: last, live: newLive(), defs: newDefs(),
-		skipTo: st.LastSource(), ringLoss: h, listRatio: 1,
+		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate},
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
 	s.await = !fresh

@@ -53,7 +53,7 @@ func (s ringStore) Stats() storeStats {
 	st := s.Store.Stats()
 	return storeStats{
 		Bytes: st.Bytes, Active: st.Active, Room: st.Room, Target: st.Target, Limit: st.Limit, Files: st.Files, Rotate: st.Rotate, Guarantee: st.Guarantee,
-		Deviation: st.Deviation, Capped: st.Capped, Needed: st.Needed, Evicted: st.Evicted, Cut: st.Cut, Faults: st.Faults, Held: st.HeldBytes,
+		Deviation: st.Deviation, Capped: st.Capped, Needed: st.Needed, Evicted: st.Evicted, Cut: st.Cut, Faults: st.Faults, Held: st.HeldBytes, Written: st.Written,
 	}
 }
 

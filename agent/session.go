@@ -77,6 +77,7 @@ type session struct {
 	listRatio float64          // of a listing, stored by raw
 
 	refusedAt time.Time // told last
+	rate      rate
 
 	storm  storm
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
@@ -585,6 +586,12 @@ func (s *session) look() error {
 	stats := s.st.Stats()
 	if s.resize(stats) {
 		stats = s.st.Stats()
+	}
+	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {
+		s.log.Warn().Str("depth", DepthName(want)).Int64("max_write_rate", s.rate.max).Msg("the depth is changed for the sake of the disk")
+		if err := s.ring.SetDepth(uint32(want)); err != nil {
+			return fmt.Errorf("ask the probe: %w", err)
+		}
 	}
 	if s.plan.Next(syncpoint.Store{Active: stats.Active, Rotate: stats.Rotate}) {
 		_, err = s.ring.RequestSync()

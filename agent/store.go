@@ -56,6 +56,7 @@ type storeStats struct {
 	Evicted   int64   // files given up for newer ones
 	Cut       int64   // sync points that did not fit
 	Faults    int64   // failed operations of the file system
+	Written   int64   // bytes of frames, as stored
 	Held      int64   // of files that were given up while a pull reads them
 }
 

@@ -33,6 +33,7 @@ type Stats struct {
 	Evicted   int64 // files given up for newer ones
 	Cut       int64 // sync points that did not fit and were cut off
 	Faults    int64 // operations of the file system that failed
+	Written   int64 // bytes of frames, as stored
 	HeldBytes int64 // of files that were given up while a pull reads them
 }
 
@@ -167,7 +168,7 @@ func (s *Store) Stats() Stats {
 	m := s.size0()
 	st := Stats{
 		Bytes: t, Active: s.size, Room: s.room(), Target: s.target(), Limit: s.limit(), Files: len(s.files), Capped: s.capped,
-		TooSmall: s.tooSmall > 0, Needed: s.tooSmall, Evicted: s.evicted, Cut: s.cut, Faults: s.faults, HeldBytes: s.heldSize(),
+		TooSmall: s.tooSmall > 0, Needed: s.tooSmall, Evicted: s.evicted, Cut: s.cut, Faults: s.faults, Written: s.written, HeldBytes: s.heldSize(),
 	}
 	if s.active != nil {
 		st.Files++

@@ -51,6 +51,7 @@ type Store struct {
 	undescribed bool // recording.json is still to be written
 
 	evicted, cut, faults int64
+	written              int64 // bytes of frames
 
 	syncer syncer
 
@@ -154,6 +155,7 @@ func (s *Store) took(b []byte, at int64) {
 		s.sum.Write(b)
 	}
 	s.size = at + int64(len(b))
+	s.written += int64(len(b))
 }
 
 var errShort = errors.New("short write")

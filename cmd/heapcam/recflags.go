@@ -27,6 +27,7 @@ type recordOptions struct {
 	keepFree     size
 	maxIncidents size
 	maxTotal     size
+	maxWriteRate size
 	retainEnded  time.Duration
 	syncInterval time.Duration
 	emergency    string
@@ -47,6 +48,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Float64Var(&o.threshold, "compression-threshold", 0.2, "how full the shared ring must be for partial compression")
 	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
 	f.Var(&o.maxTotal, "max-total-size", "what all recordings and incidents may take; 0: no bound")
+	f.Var(&o.maxWriteRate, "max-write-rate", "what one recording may write in a second; what exceeds it lowers the depth; 0: no bound")
 	f.DurationVar(&o.retainEnded, "retain-ended", 0, "how long recordings of ended JVMs are kept; 0: until space is needed")
 	o.maxIncidents = agent.DefaultIncidents
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
@@ -102,7 +104,7 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 		incidents = -1
 	}
 	return agent.Config{
-		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded,
+		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate),
 		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
 		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
