@@ -83,7 +83,15 @@ func roff(s string) string {
 			lines[i] = `\&` + l
 		}
 	}
-	return strings.Join(lines, "\n")
+	var b strings.Builder
+	for _, r := range strings.Join(lines, "\n") {
+		if r < 0x80 {
+			b.WriteRune(r)
+		} else { // whatever character set the reader has
+			fmt.Fprintf(&b, `\[u%04X]`, r)
+		}
+	}
+	return b.String()
 }
 
 func manPage(c *cobra.Command, date time.Time) []byte {

@@ -12,11 +12,17 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/shmring"
 )
 
-// resume has a go on with what an agent before it recorded outside of its own folder for rings: the JVMs of other users, whose rings are in
-// folders of theirs below base, and those in containers, whose rings are known from what the JVMs have mapped.
+// resume has a go on with what an agent before it recorded into the same folder, outside of its own folder for rings: the JVMs of other
+// users, whose rings are in folders of theirs below base, and those in containers, whose rings are known from what the JVMs have mapped.
+// What another recorder recorded is left to that.
 func resume(ctx context.Context, a *agent.Agent, base string) {
+	ours := func(id string) bool {
+		m, err := filepath.Glob(filepath.Join(a.Out(), "*-"+id+"*"))
+		return err == nil && len(m) > 0
+	}
 	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-[0-9]*"))
 	for _, dir := range dirs {
 		var uid uint32
@@ -28,8 +34,15 @@ func resume(ctx context.Context, a *agent.Agent, base string) {
 		if err != nil || !st.IsDir() || st.Mode().Perm()&0o022 != 0 {
 			continue
 		}
-		if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Uid == uid && (os.Getuid() == 0 || int(uid) == os.Getuid()) {
-			a.Watch(dir)
+		if sys, ok := st.Sys().(*syscall.Stat_t); !ok || sys.Uid != uid || os.Getuid() != 0 {
+			continue
+		}
+		rings, _ := shmring.Scan(dir)
+		for _, r := range rings {
+			if pid, ticks, ok := shmring.ParseName(r); ok && ours(jvms.ID(int(pid), ticks)) {
+				a.Watch(dir)
+				break
+			}
 		}
 	}
 	found, err := jvms.List()
@@ -38,7 +51,7 @@ func resume(ctx context.Context, a *agent.Agent, base string) {
 	}
 	var wg sync.WaitGroup
 	for _, j := range found {
-		if j.Recorded && j.Container {
+		if j.Recorded && j.Container && ours(j.ID) {
 			wg.Go(func() { awaitRing(ctx, a, j) }) // one that was detached from has the probe, but no ring
 		}
 	}

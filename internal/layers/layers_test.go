@@ -20,7 +20,7 @@ var level = map[string]int{
 	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/jvms": 3,
 	"svc": 4, "agent": 4, "web": 4,
 	"agent/metrics": 5,
-	"cmd/heapcam": 6,
+	"cmd/heapcam":   6,
 }
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}

@@ -167,11 +167,13 @@ func TestService(t *testing.T) {
 
 	// Two JVMs before the agent, two after; of two users and root; with a /tmp and a user namespace of their own.
 	var pids []int
+	gc, jvms := "", 0
 	jvm := func(uid int, unit ...string) {
 		t.Helper()
-		name := "jvm" + strconv.Itoa(len(pids))
+		name := "jvm" + strconv.Itoa(jvms)
+		jvms++
 		cmd := append([]string{"systemd-run", "-q", "--unit=" + name, "--uid=" + strconv.Itoa(uid)}, unit...)
-		h.do(append(cmd, "java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")...)
+		h.do(append(cmd, "java", "-Xmx64m", "-Xmn4m", gc, "-cp", "/opt/heapcam-test", "Churn")...)
 		out := h.do("systemctl", "show", name, "-P", "MainPID")
 		pid, _ := strconv.Atoi(strings.TrimSpace(out))
 		if pid <= 1 {
@@ -183,6 +185,10 @@ func TestService(t *testing.T) {
 	for _, u := range []string{"64201", "64202"} {
 		h.do("useradd", "-M", "-u", u, "u"+u)
 	}
+	gc = "-XX:+UseZGC"
+	jvm(64201)
+	zgc := pids[0]
+	pids, gc = nil, "-XX:+UseSerialGC"
 	jvm(64201)
 	jvm(64202, "-p", "PrivateTmp=yes")
 	h.logf("before dpkg -i")
@@ -200,6 +206,25 @@ func TestService(t *testing.T) {
 		t.Errorf("service status: %s", out)
 	}
 	before := h.goOn("all are found and recorded", pids, nil, 20*time.Second)
+
+	h.eventually("the JVM with ZGC is listed with its reason", 10*time.Second, func() error {
+		out, err := h.try("heapcam", "status", "--json")
+		var r struct {
+			Others []struct {
+				PID            int
+				Reason, Remedy string
+			} `json:"others"`
+		}
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			return err
+		}
+		for _, o := range r.Others {
+			if o.PID == zgc && strings.Contains(o.Reason, "Z") {
+				return nil
+			}
+		}
+		return fmt.Errorf("%v: %s", err, out)
+	})
 
 	h.comesBack("another agent after kill -9", h.signal("KILL"), 10*time.Second)
 	before = h.goOn("all go on after kill -9", pids, before, 20*time.Second)
