@@ -38,6 +38,10 @@ type Config struct {
 	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
 	Emergency string
+	// BudgetCPU is what the probe may cost a JVM, as a share of wall time, and BudgetPause what an ordinary epoch may add to a pause; 0: any
+	// (package governor). Above it the JVM is recorded at a lower depth or with fewer samples.
+	BudgetCPU   float64
+	BudgetPause time.Duration
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
 	MaxRing uint64
 	// Poll is how often watched folders are looked at without being told; 0: 20 ms for the first seconds, then 500 ms.
@@ -106,6 +110,9 @@ func (c *Config) fill() error {
 	}
 	if c.SyncInterval == 0 {
 		c.SyncInterval = time.Second
+	}
+	if c.BudgetCPU < 0 || c.BudgetCPU > 1 || c.BudgetPause < 0 {
+		return fmt.Errorf("agent: budget of %v and %v: a share from 0 to 1 and a duration", c.BudgetCPU, c.BudgetPause)
 	}
 	if c.MaxRing == 0 {
 		c.MaxRing = defaultMaxRing

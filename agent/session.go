@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/governor"
 	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/syncpoint"
@@ -83,6 +84,10 @@ type session struct {
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
 	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
+
+	gov      *governor.Governor // nil: no budget, or nothing is known of the JVM yet
+	governed time.Time
+	longest  time.Duration // that an ordinary epoch added to a pause since then
 
 	told storeStats // belongs to the session's goroutine
 }
@@ -326,6 +331,9 @@ func (s *session) epoch(b trace.Block) error {
 	}
 	p := &e.Pause
 	s.depth = p.Depth
+	if p.Flags&trace.PauseSyncFollows == 0 && p.Kind != trace.PauseWalk {
+		s.longest = max(s.longest, time.Duration(p.Probe))
+	}
 	s.stamp(p.Start + p.Dur)
 	if s.info.FirstGC == 0 {
 		s.info.FirstGC = p.GC
@@ -603,8 +611,44 @@ func (s *session) look() error {
 	if err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
+	if err := s.govern(h); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
 	s.show(h, stats)
 	return nil
+}
+
+// governEvery is how often the budget is looked at.
+const governEvery = 100 * time.Millisecond
+
+// govern keeps the probe's cost within the budget. What is asked for takes effect in the next pause.
+func (s *session) govern(h shmring.Status) error {
+	if s.cfg.BudgetCPU == 0 && s.cfg.BudgetPause == 0 || !s.has {
+		return nil
+	}
+	if s.gov == nil {
+		share := s.cfg.BudgetCPU
+		if share == 0 {
+			share = 1
+		}
+		s.gov = governor.New(governor.Config{Share: share, Pause: s.cfg.BudgetPause, Depth: s.jvm.Depth, Interval: s.jvm.Interval})
+	}
+	now := time.Now()
+	if now.Sub(s.governed) < governEvery {
+		return nil
+	}
+	s.governed = now
+	c, ok := s.gov.Look(governor.Look{Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: s.longest, Depth: uint64(h.Depth)})
+	s.longest = 0
+	if !ok {
+		return nil
+	}
+	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
+	s.log.Info().Msg(text)
+	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: s.time, Text: text}}}))
+	s.flush()
+	s.set(func(st *Status) { st.Switches++; st.LastSwitch = text })
+	return errors.Join(s.ring.SetDepth(uint32(c.Depth)), s.ring.SetInterval(c.Interval))
 }
 
 // resize makes the ring as large as max_total_size lets it be.

@@ -73,6 +73,10 @@ type Status struct {
 	StoreFaults     int64  `json:"store_faults"`
 	HeldBytes       int64  `json:"held_bytes"` // by a pull, of files that the ring has given up
 
+	// Switches is how often depth or sampling interval were changed to keep the budget, LastSwitch the newest and why.
+	Switches   uint64 `json:"switches,omitempty"`
+	LastSwitch string `json:"last_switch,omitempty"`
+
 	Incident string `json:"incident,omitempty"` // the newest that was frozen by itself
 
 	// Quality of the last collection, in bytes and objects; nil while unknown.

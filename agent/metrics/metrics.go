@@ -73,6 +73,7 @@ var fields = func() (fs []field) {
 	add(c, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", func(s *agent.Status) float64 { return seconds(s.PauseNS) })
 	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, preemption included.", func(s *agent.Status) float64 { return seconds(s.SampleNS) })
 	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.", func(s *agent.Status) float64 { return seconds(s.UpNS) })
+	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.", func(s *agent.Status) float64 { return float64(s.Switches) })
 	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *agent.Status) float64 { return truth(s.DiskFull) })
 	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.", func(s *agent.Status) float64 { return truth(s.GuaranteeMet) })
 	add(c, "store_faults_total", "Refusals of the disk.", func(s *agent.Status) float64 { return float64(s.StoreFaults) })

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -27,6 +28,8 @@ type agentOptions struct {
 	discover bool
 	service  bool
 	metrics  string
+	budget   percent
+	pause    time.Duration
 }
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -49,6 +52,8 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
 	c.Flags().BoolVar(&o.discover, "discover", false, "attach to every JVM that comes, as the rules of the configuration say")
 	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
+	c.Flags().Var(&o.budget, "overhead-cpu", "what the probe may cost a JVM, as a share of wall time (like 2%); above it, less depth and fewer samples; 0: any")
+	c.Flags().DurationVar(&o.pause, "overhead-pause", 0, "what an ordinary collection's record may add to its pause (like 10ms); 0: any")
 	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
 	c.Flags().StringVar(&o.rings, "rings", "/dev/shm", "where the folder for shared rings, heapcam-UID, is made")
 	return c
@@ -91,6 +96,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch = []string{rings}
+	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
 	var a *agent.Agent
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
 		return o.attach(ctx, a, r)

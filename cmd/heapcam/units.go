@@ -133,3 +133,17 @@ func plural(n uint64, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
+
+// percent is a share, 0 to 1, written like 2%.
+type percent float64
+
+func (p *percent) String() string { return strconv.FormatFloat(100*float64(*p), 'g', -1, 64) + "%" }
+func (p *percent) Type() string   { return "PERCENT" }
+func (p *percent) Set(v string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(v), "%"), 64)
+	if err != nil || !(n >= 0 && n <= 100) || !strings.HasSuffix(v, "%") && n != 0 {
+		return fmt.Errorf("%q is not a share (like 2%%)", v)
+	}
+	*p = percent(n / 100)
+	return nil
+}

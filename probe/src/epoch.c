@@ -130,6 +130,9 @@ void epoch_start(void) {
     if (!vm_late(why)) return;
     for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
     missed = last_total != *vm.total_collections && have_last;
+    // Down at once, up at the finish: an epoch is recorded at one depth.
+    uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
+    if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
     if (sigsetjmp(guard_env, 0) == 0) {
         guard_arm();
         classes_scan_new();

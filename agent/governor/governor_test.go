@@ -1,0 +1,89 @@
+package governor
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// jvm is a JVM whose probe costs a share of wall time by depth, interval and how busy it is.
+type jvm struct {
+	depth, interval uint64
+	probe, sample   float64 // ns
+}
+
+func (j *jvm) run(dt time.Duration, busy float64) {
+	perDepth := map[uint64]float64{trace.DepthSamples: 0, trace.DepthSurvivors: 0.004, trace.DepthFull: 0.02}[j.depth]
+	j.probe += perDepth * busy * float64(dt)
+	j.sample += 0.003 * busy * float64(dt) * (512 << 10) / float64(max(j.interval, 512))
+}
+
+func TestBudget(t *testing.T) {
+	const step = 100 * time.Millisecond
+	for _, share := range []float64{0.01, 0.02, 0.05} {
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 512 << 10})
+			j := &jvm{depth: trace.DepthFull, interval: 512 << 10}
+			now := time.Unix(1e9, 0)
+			var costs []float64
+			busy, over, windows, switches := 0.1, 0, 0, 0
+			for i := range 6000 { // ten minutes
+				if i%600 == 0 {
+					busy = []float64{0.1, 0.5, 1, 5}[r.IntN(4)] // 50 times
+				}
+				j.run(step, busy)
+				now = now.Add(step)
+				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample), Depth: j.depth}); ok {
+					if c.Why == "" || c.Depth < trace.DepthSamples || c.Depth > trace.DepthFull || c.Interval < 512<<10 {
+						t.Fatalf("%+v", c)
+					}
+					j.depth, j.interval = c.Depth, c.Interval
+					switches++
+				}
+				costs = append(costs, j.probe+j.sample)
+				if n := len(costs); n > 200 && i%600 > 200 { // not while the load has just risen fifty times
+					windows++
+					if costs[n-1]-costs[n-101] > 1.2*share*float64(10*time.Second) {
+						over++
+					}
+				}
+			}
+			if over > windows/50 {
+				t.Errorf("share %v, seed %d: %d of %d stretches of 10 s cost more than a fifth above the budget", share, seed, over, windows)
+			}
+			if switches > 60 {
+				t.Errorf("share %v, seed %d: %d switches in ten minutes", share, seed, switches)
+			}
+			// Calm: it comes back to what was asked for.
+			for range 40000 {
+				j.run(step, 0.001)
+				now = now.Add(step)
+				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample), Depth: j.depth}); ok {
+					j.depth, j.interval = c.Depth, c.Interval
+				}
+			}
+			if j.depth != trace.DepthFull || j.interval != 512<<10 {
+				t.Errorf("share %v, seed %d: after an hour of calm it is at depth %d, interval %d", share, seed, j.depth, j.interval)
+			}
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	g := New(Config{Share: 1, Pause: 10 * time.Millisecond, Depth: trace.DepthFull})
+	now := time.Unix(1e9, 0)
+	depth, last := uint64(trace.DepthFull), ""
+	for range 100 {
+		now = now.Add(100 * time.Millisecond)
+		pause := map[uint64]time.Duration{trace.DepthFull: 50, trace.DepthSurvivors: 20, trace.DepthSamples: 1}[depth] * time.Millisecond
+		if c, ok := g.Look(Look{Now: now, Pause: pause, Depth: depth}); ok {
+			depth, last = c.Depth, c.Why
+		}
+	}
+	if depth != trace.DepthSamples || last != "an epoch added 20ms to a pause, the budget is 10ms" {
+		t.Errorf("depth %d: %s", depth, last)
+	}
+}

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+// TestBudget records at depth full what costs more than the budget: the depth goes down to samples (and, in the long rounds, up again), each
+// switch is told, and what was listed meanwhile agrees.
+func TestBudget(t *testing.T) {
+	needReader(t)
+	eachPair(t, []int{17}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
+		d := newDaemon(t, "--overhead-cpu", "0.05%", "--depth", "full")
+		d.start(t)
+		file := filepath.Join(t.TempDir(), "end")
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "1"}}
+		r := p.plain(t)
+		await(t, "pid", func() bool { return r.pid() > 0 })
+		if errs, code := d.attach(t, r.pidText(), "--depth", "full"); code != 0 {
+			t.Fatalf("attach: status %d: %s", code, errs)
+		}
+		var s agent.Status
+		find := func() agent.Status {
+			for _, s = range d.status(t).JVMs {
+				if s.PID == r.pid() {
+					return s
+				}
+			}
+			return agent.Status{}
+		}
+		await(t, "depth samples", func() bool { return find().Depth == "samples" })
+		if s.Switches < 2 || !strings.Contains(s.LastSwitch, "the budget of 0.05 % is spent") {
+			t.Errorf("%d switches, the last: %s", s.Switches, s.LastSwitch)
+		}
+		if full {
+			await(t, "the way up", func() bool { find(); return strings.Contains(s.LastSwitch, "there is room") })
+		}
+		n := s.LastGC
+		await(t, "collections", func() bool { return find().LastGC > n+3 })
+		dir := s.Dir
+		r.end(t, file)
+		d.stop(t)
+		verify(t, dir, 1)
+		if out, _, _ := heapcam(t, "dump", "--brief", dir); !strings.Contains(out, "the budget of 0.05 % is spent") {
+			t.Error("the trace does not tell of the switches")
+		}
+	})
+}
