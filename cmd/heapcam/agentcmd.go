@@ -118,7 +118,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if a, err = agent.New(cfg); err != nil {
 		return err
 	}
-	if lib, err := installProbe(); err != nil {
+	if lib, err := probeForOptions(); err != nil {
 		cfg.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
 	} else {
 		cfg.Log.Info().Str("option", "-agentpath:"+lib+"="+o.rec.probeOptions(rings)).Msg("JVMs with this option are recorded")

@@ -7,6 +7,7 @@ import "errors"
 var errNoRecording = errors.New("this platform can read recordings but not record")
 
 func installProbe() (string, error)           { return "", errNoRecording }
+func probeForOptions() (string, error)        { return "", errNoRecording }
 func installLibrary([]byte) (string, error)   { return "", errNoRecording }
 func makeRingDir(string, int) (string, error) { return "", errNoRecording }
 func privateDir() (string, error)             { return "", errNoRecording }

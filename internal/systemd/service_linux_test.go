@@ -199,6 +199,9 @@ func TestService(t *testing.T) {
 	h.logf("after dpkg -i")
 	jvm(0)
 	jvm(64202, "-p", "PrivateTmp=yes", "-p", "PrivateUsers=yes", "-p", "PrivateMounts=yes")
+	if log := h.journal(); !strings.Contains(log, "-agentpath:/usr/lib/heapcam/libheapcam.so=") {
+		t.Errorf("the agent does not name the package's library:\n%s", log)
+	}
 	h.refuses(2, "package", "heapcam", "service", "install")
 	h.refuses(2, "package", "heapcam", "service", "uninstall", "--purge")
 	h.do("getent", "group", "heapcam")
