@@ -85,6 +85,8 @@ type session struct {
 	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
 
+	rateDepth, govDepth uint64 // what the write rate and the budget want, 0: nothing yet
+
 	gov      *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	governed time.Time
 	longest  time.Duration // that an ordinary epoch added to a pause since then
@@ -597,7 +599,8 @@ func (s *session) look() error {
 	}
 	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {
 		s.log.Warn().Str("depth", DepthName(want)).Int64("max_write_rate", s.rate.max).Msg("the depth is changed for the sake of the disk")
-		if err := s.ring.SetDepth(uint32(want)); err != nil {
+		s.rateDepth = want
+		if err := s.setDepth(); err != nil {
 			return fmt.Errorf("ask the probe: %w", err)
 		}
 	}
@@ -648,7 +651,19 @@ func (s *session) govern(h shmring.Status) error {
 	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: s.time, Text: text}}}))
 	s.flush()
 	s.set(func(st *Status) { st.Switches++; st.LastSwitch = text })
-	return errors.Join(s.ring.SetDepth(uint32(c.Depth)), s.ring.SetInterval(c.Interval))
+	s.govDepth = c.Depth
+	return errors.Join(s.setDepth(), s.ring.SetInterval(c.Interval))
+}
+
+// setDepth asks for the lower of the depths that the disk and the budget allow, as far as they have said anything.
+func (s *session) setDepth() error {
+	want := uint64(trace.DepthFull)
+	for _, d := range []uint64{s.rateDepth, s.govDepth} {
+		if d != 0 {
+			want = min(want, d)
+		}
+	}
+	return s.ring.SetDepth(uint32(want))
 }
 
 // resize makes the ring as large as max_total_size lets it be.
