@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -180,7 +181,10 @@ func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 			}
 		}
 	}()
-	return all, func() { close(end); <-done }
+	var once sync.Once
+	stop = func() { once.Do(func() { close(end); <-done }) }
+	t.Cleanup(stop)
+	return all, stop
 }
 
 // verifyLong is what verify says of a recording and of each of its files.
