@@ -128,6 +128,9 @@ func TestSituations(t *testing.T) {
 						}
 						verify(t, rec.dir, least)
 						most := 0
+						if c.main == "Classes" || c.main == "Meta" { // seen once in 169: a class that came and went between two looks
+							most = 1 + rec.collections/100
+						}
 						if gc == "Parallel" { // it gives memory back before it tells of the collection's end
 							most = 1 + rec.collections/10
 						}
