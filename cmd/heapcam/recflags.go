@@ -54,7 +54,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
-	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 MiB)")
+	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
 }

@@ -119,7 +119,7 @@ void need_memory(uint64_t lo, uint64_t hi) {
 
 // ---- options -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
-    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .ring = 16 << 20};
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10};
     if (!s) return true;
     char *copy = strdup(s), *save = NULL;
     if (!copy) return false;

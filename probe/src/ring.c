@@ -114,7 +114,52 @@ static bool log_init(struct deflog *l, size_t cap) {
     return l->mem != MAP_FAILED && l->marks;
 }
 
+static uint64_t number_in(const char *path) { // of a file that holds one; 0: none
+    char b[32];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, b, sizeof b - 1);
+    close(fd);
+    b[n > 0 ? n : 0] = 0;
+    return strtoull(b, NULL, 10); // "max" is 0
+}
+
+// What the cgroup of this process has left; UINT64_MAX: it has no limit that can be seen.
+static uint64_t cgroup_left(void) {
+    char b[4096], max[600], now[600];
+    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, b, sizeof b - 1);
+    if (fd >= 0) close(fd);
+    b[n > 0 ? n : 0] = 0;
+    uint64_t left = UINT64_MAX;
+    char *save = NULL;
+    for (char *line = strtok_r(b, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *path = strrchr(line, ':');
+        bool v2 = !strncmp(line, "0::", 3);
+        if (!path || strlen(path) > 400 || (!v2 && !strstr(line, ":memory:"))) continue;
+        // Inside a container the path is the host's or "/"; what is mounted is the container's own group.
+        for (int own = 0; own < 2; own++) {
+            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "max" : "limit_in_bytes");
+            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "current" : "usage_in_bytes");
+            uint64_t m = number_in(max), c = number_in(now);
+            if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
+        }
+    }
+    return left;
+}
+
+// The ring must hold a listing of the heap at about two bytes an object, at depth full a whole eden's tokens beside it; it is memory taken
+// from the application: 16 to 64 MiB, and never more than a twentieth of what its cgroup has left.
+static uint64_t default_ring(void) {
+    uint64_t want = vm.max_heap / (opt.depth == HC_DEPTH_FULL ? 8 : 24), n = 16 << 20;
+    while (n < want && n < 64 << 20) n *= 2;
+    uint64_t left = cgroup_left() / 20;
+    while (n > left && n > 4 << 20) n /= 2;
+    return n;
+}
+
 bool ring_create(char why[HC_MAX_REASON]) {
+    if (!opt.ring) opt.ring = default_ring();
     capacity = HC_RING_MIN_CAPACITY;
     while (capacity < opt.ring && capacity < HC_RING_MAX_CAPACITY) capacity *= 2;
     uint64_t ticks = start_ticks();
