@@ -191,9 +191,9 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 		return agent.AttachReply{}, err
 	}
 	a.Watch(ours)
-	opts := r.Options
-	if opts == "" {
-		opts = o.rec.attachOptions()
+	opts := o.rec.attachOptions()
+	if r.Options != "" {
+		opts += "," + r.Options // what comes later holds
 	}
 	if err := loadProbe(ctx, j, asJVM, opts); err != nil {
 		return agent.AttachReply{}, err

@@ -31,17 +31,17 @@ func newAttachCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach JVM",
 		Short: "Have the agent record a running JVM",
-		Long:  "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of an id, or a name.\nWithout an agent use `heapcam record`.",
+		Long:  "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of an id, or a name.\nWhat no flag sets is as the agent is configured. Without an agent use `heapcam record`.",
 		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.rec.check(); err != nil {
+			opts, err := o.options(c)
+			if err != nil {
 				return err
 			}
 			cl, err := dialAgent(o.socket)
 			if err != nil {
 				return err
 			}
-			opts := strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
 			r, err := cl.Attach(c.Context(), agent.AttachRequest{JVM: args[0], Options: opts})
 			if err != nil {
 				return remote(err)
@@ -56,10 +56,35 @@ func newAttachCmd() *cobra.Command {
 			return nil
 		},
 	}
-	o.rec.add(c)
+	o.rec.addProbe(c)
 	addSocket(c, &o.socket)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return c
+}
+
+// options are those of the probe that flags set: the agent knows the others.
+func (o *attachOptions) options(c *cobra.Command) (string, error) {
+	var all recordOptions
+	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
+	all.depth, all.sampling, all.ring, all.untested = o.rec.depth, o.rec.sampling, o.rec.ring, o.rec.untested
+	if err := all.check(); err != nil {
+		return "", err
+	}
+	set := c.Flags().Changed
+	var opts []string
+	if set("depth") {
+		opts = append(opts, "depth="+o.rec.depth)
+	}
+	if set("sampling") {
+		opts = append(opts, fmt.Sprintf("interval=%d", int64(o.rec.sampling)))
+	}
+	if set("ring") {
+		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.ring)))
+	}
+	if o.rec.untested {
+		opts = append(opts, "allow_untested=1")
+	}
+	return strings.Join(opts, ","), nil
 }
 
 func addSocket(c *cobra.Command, p *string) {

@@ -37,13 +37,12 @@ type recordOptions struct {
 }
 
 func (o *recordOptions) add(c *cobra.Command) {
-	o.maxTrace, o.sampling = agent.DefaultMaxTraceSize, 512<<10
+	o.maxTrace = agent.DefaultMaxTraceSize
+	o.addProbe(c)
 	f := c.Flags()
 	f.StringVar(&o.out, "out", "", "folder for recordings, one ring folder a JVM (default $HEAPCAM_OUT, else ./heapcam-recordings; the agent as root: /var/lib/heapcam)")
 	f.Var(&o.maxTrace, "max-trace-size", "size of the ring on disk, per JVM")
 	f.Float64Var(&o.deviation, "max-trace-size-deviation", agent.DefaultDeviation, "how far the ring may be above or below its size, 0 < d <= 0.5")
-	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
-	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
 	f.StringVar(&o.compression, "compression", "adaptive", "none, partial, full or adaptive (full as long as the CPU and the shared ring allow)")
 	f.Float64Var(&o.threshold, "compression-threshold", 0.2, "how full the shared ring must be for partial compression")
 	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
@@ -54,9 +53,17 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
+}
+
+// addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
+func (o *recordOptions) addProbe(c *cobra.Command) {
+	o.sampling = 512 << 10
+	f := c.Flags()
+	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
+	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
 }
 
 // check finds what is wrong before anything is started.

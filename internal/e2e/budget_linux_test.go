@@ -19,7 +19,7 @@ func TestBudget(t *testing.T) {
 		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "1"}}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
-		if errs, code := d.attach(t, r.pidText(), "--depth", "full"); code != 0 {
+		if errs, code := d.attach(t, r.pidText()); code != 0 { // the depth is the agent's
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
 		var s agent.Status

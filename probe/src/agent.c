@@ -168,10 +168,6 @@ static bool parse(const char *s) {
 static char vm_name[300];
 
 static void put_jvm_event(struct enc *e) {
-    uint64_t up = 0;
-    jlong ns = 0;
-    if ((*ti)->GetTime(ti, &ns) == JVMTI_ERROR_NONE) up = 0;
-    (void)up;
     uint8_t *at = block_begin(e, HC_KIND_META);
     put8(e, HC_EV_JVM);
     uint64_t v[] = {HC_ABI_VERSION, (uint64_t)vm.major, (uint64_t)vm.collector, (uint64_t)getpid(), t0_wall_ms, t0_wall_ms, (uint64_t)vm.heap_base,
@@ -251,34 +247,37 @@ static bool event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
 }
 
 // ---- emergencies -------------------------------------------------------------------------------------------------------------------------
-static bool walked;
-static int walk_reason;
+struct stop {
+    void (*f)(void *);
+    void *arg;
+    bool done;
+};
 
-static jint JNICALL first_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size, jlong *tag,
-                                    jlong *rtag, jint len, void *user) {
-    (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len, (void)user;
-    if (!walked) {
-        walked = true;
-        epoch_walk(walk_reason);
-    }
+static jint JNICALL stopped(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size, jlong *tag, jlong *rtag,
+                            jint len, void *user) {
+    (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len;
+    struct stop *s = user;
+    if (!s->done) s->done = true, s->f(s->arg);
     return JVMTI_VISIT_ABORT;
 }
 
-static void emergency_walk(JNIEnv *jni) {
-    jclass k = (*jni)->FindClass(jni, "java/lang/Object");
-    jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
-    if (!o) {
-        (*jni)->ExceptionClear(jni);
-        return;
-    }
+// Calls f once in a stop without a collection: JVMTI stops the world to follow the references of one new object.
+static void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg) {
     jvmtiHeapCallbacks cb;
     memset(&cb, 0, sizeof cb);
-    cb.heap_reference_callback = first_reference;
-    walked = false;
-    walk_reason = HC_SYNC_WALK;
-    (*ti)->FollowReferences(ti, 0, NULL, o, &cb, NULL);
+    cb.heap_reference_callback = stopped;
+    struct stop s = {f, arg, false};
+    jclass k = (*jni)->FindClass(jni, "java/lang/Object");
+    jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
+    if (o) (*ti)->FollowReferences(ti, 0, NULL, o, &cb, &s);
+    (*jni)->ExceptionClear(jni);
     (*jni)->DeleteLocalRef(jni, o);
     (*jni)->DeleteLocalRef(jni, k);
+}
+
+static void walk_now(void *arg) {
+    (void)arg;
+    epoch_walk(HC_SYNC_WALK);
 }
 
 // ---- oracle (test mode): the raw walk against JVMTI's own heap iteration, in one stop ---------------------------------------------------------
@@ -437,7 +436,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             emergency = *ring64(HC_RING_OFF_EMERGENCY);
             uint32_t m = *ring32(HC_RING_OFF_EMERGENCY_METHOD);
             if (m == HC_EMERGENCY_WALK) {
-                emergency_walk(jni);
+                in_a_stop(jni, walk_now, NULL);
             } else if (m == HC_EMERGENCY_GC) {
                 epoch_want_sync(HC_SYNC_GC);
                 (*ti)->ForceGarbageCollection(ti);
@@ -517,13 +516,9 @@ static uint32_t chunk_size_offset(JNIEnv *jni) {
     return at >= 8 && at < 4096 ? (uint32_t)at : 0;
 }
 
-static jint JNICALL check_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size, jlong *tag,
-                                    jlong *rtag, jint len, void *user) {
-    (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len;
-    char *why = user;
-    if (walked) return JVMTI_VISIT_ABORT;
-    walked = true;
-    if (!vm_late(why)) return JVMTI_VISIT_ABORT;
+static void check_now(void *arg) {
+    char *why = arg;
+    if (!vm_late(why)) return;
     uint64_t objects = 0, bytes = 0, unknown = oracle_tally(&objects, &bytes) + (opt.untested == 2);
     census_reset();
     if (unknown == UINT64_MAX)
@@ -533,22 +528,12 @@ static jint JNICALL check_reference(jvmtiHeapReferenceKind k, const jvmtiHeapRef
                  (unsigned long long)unknown);
     else
         why[0] = 0;
-    return JVMTI_VISIT_ABORT;
 }
 
 // Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before it begins.
 static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
-    jvmtiHeapCallbacks cb;
-    memset(&cb, 0, sizeof cb);
-    cb.heap_reference_callback = check_reference;
     snprintf(why, HC_MAX_REASON, "the JVM did not let the self-check walk run");
-    jclass k = (*jni)->FindClass(jni, "java/lang/Object");
-    jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
-    walked = false;
-    if (o) (*ti)->FollowReferences(ti, 0, NULL, o, &cb, why);
-    (*jni)->ExceptionClear(jni);
-    (*jni)->DeleteLocalRef(jni, o);
-    (*jni)->DeleteLocalRef(jni, k);
+    in_a_stop(jni, check_now, why);
     return !why[0];
 }
 
@@ -593,9 +578,17 @@ static int begin(JNIEnv *jni) {
     return 0;
 }
 
+// A JVM that was refused may be asked again, with other options: by this copy of the library as long as it has made no ring, else by another.
+static void may_come_again(void) {
+    if (ring)
+        atomic_store(&gave_up, true);
+    else
+        attached = false;
+}
+
 static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     (void)env, (void)t;
-    begin(jni);
+    if (begin(jni)) may_come_again();
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
@@ -621,7 +614,10 @@ static jint setup(JavaVM *v, char *options) {
     struct timespec w;
     clock_gettime(CLOCK_REALTIME, &w);
     t0_wall_ms = (uint64_t)w.tv_sec * 1000 + (uint64_t)w.tv_nsec / 1000000;
-    if (!parse(options)) return HC_LOAD_OPTIONS;
+    if (!parse(options)) {
+        attached = false;
+        return HC_LOAD_OPTIONS;
+    }
     if ((*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
         if (at_start) say("not recording this JVM: it has no JVMTI 11");
         attached = false; // a JVM that is still starting is asked again
@@ -672,8 +668,8 @@ EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *res
     jint r = setup(v, options);
     if (r) return r;
     if (begin(jni)) {
-        relinquish();
-        if (!ring) attached = false; // refused: may be asked again, with other options
+        may_come_again();
+        (*ti)->DisposeEnvironment(ti);
         return HC_LOAD_REFUSED;
     }
     return 0;

@@ -32,7 +32,6 @@ static int need_sync = HC_SYNC_FIRST;
 static uint64_t answered_sync;
 static int faults_in_a_row;
 static uint32_t last_depth;
-uint64_t walk_ndest(void);
 
 static bool is_g1(void) { return vm.collector == HC_COLLECTOR_G1; }
 
@@ -606,7 +605,6 @@ void epoch_walk(int reason) {
 }
 
 uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
-    static uint8_t sink[1 << 16];
     volatile uint64_t unknown = 0;
     *objects = *bytes = 0;
     if (sigsetjmp(guard_env, 0) == 0) {
@@ -615,7 +613,6 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
         census_reset();
         nF = snapshot(F);
         tlab_holes();
-        (void)sink;
         for (uint32_t i = 0; i < nF; i++) {
             if (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_HUMONGOUS_CONT) continue;
             if (!is_g1() && i == 2) continue; // to-space

@@ -7,7 +7,8 @@
 //   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM thread
 //   ring.c     the shared ring and the definition logs               the holder of the writer lock
 //
-// Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction; (2) every raw read
+// Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction (and, with -Xcheck:jni,
+// process_vm_readv); (2) every raw read
 // of heap or metadata happens between guard_arm and guard_disarm or through safe_read; (3) nothing is visible to the agent before
 // ring_commit stores head.
 #ifndef HEAPCAM_PROBE_H
@@ -165,7 +166,6 @@ void census_reset(void);
 extern sigjmp_buf guard_env;
 void guard_arm(void);
 void guard_disarm(void);
-void guard_init(void);
 bool safe_read(void *dst, uint64_t addr, size_t n);
 void need_memory(uint64_t lo, uint64_t hi); // or violation
 // A self-check failed: leaves the walk like a fault does. Only between guard_arm and guard_disarm.
@@ -216,7 +216,6 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes); // inside a stop: raw
 extern _Atomic uint64_t gc_counter; // odd while a collection runs
 extern uint64_t epoch_no;
 extern _Atomic bool gave_up;
-void put_jvm(struct enc *e);
 
 // ---- samples.c -----------------------------------------------------------------------------------------------------------------------
 extern _Atomic uint64_t interval_now;
