@@ -117,7 +117,7 @@ func makeRingDir(what string, uid int) (string, error) {
 		base = os.TempDir()
 	}
 	sweep(base)
-	pattern := fmt.Sprintf("heapcam-%s-%d-", what, os.Getpid())
+	pattern := fmt.Sprintf("heapcam-%s-%d-%d-", what, os.Getpid(), pidNamespace())
 	dir, err := os.MkdirTemp(base, pattern)
 	if err != nil {
 		if dir, err = os.MkdirTemp("", pattern); err != nil {
@@ -133,14 +133,25 @@ func makeRingDir(what string, uid int) (string, error) {
 	return dir, nil
 }
 
-// sweep removes this user's ring folders whose recorder was killed and whose JVMs are gone: they are memory that nobody gives back.
+// pidNamespace tells namespaces of pids apart: folders of several of them may share /dev/shm. 0 where there are none.
+func pidNamespace() (inode uint64) {
+	var st syscall.Stat_t
+	if syscall.Stat("/proc/self/ns/pid", &st) == nil {
+		inode = st.Ino
+	}
+	return inode
+}
+
+// sweep removes this user's ring folders whose recorder was killed and whose JVMs are gone: they are memory that nobody gives back. Pids mean
+// nothing in another namespace: what comes from there is left alone.
 func sweep(base string) {
-	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-r*-*-*"))
+	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-r*-*-*-*"))
 	for _, dir := range dirs {
 		var what string
 		var pid int
+		var ns uint64
 		name := strings.ReplaceAll(filepath.Base(dir), "-", " ")
-		if n, _ := fmt.Sscanf(name, "heapcam %s %d ", &what, &pid); n != 2 || pid <= 0 || what != "run" && what != "record" {
+		if n, _ := fmt.Sscanf(name, "heapcam %s %d %d ", &what, &pid, &ns); n != 3 || pid <= 0 || ns != pidNamespace() || what != "run" && what != "record" {
 			continue
 		}
 		st, err := os.Lstat(dir)
