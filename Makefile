@@ -46,8 +46,8 @@ bench-store: ## append, recovery and pull of the store beside dd and a copy (1 G
 bench-compression: build ## bytes per object of each mode of compression, on the programs of bench/workloads
 	@d=$$(mktemp -d) && trap 'rm -rf "$$d"' EXIT && bench/compression/record.sh "$$d" >/dev/null && $(GO) run ./bench/compression "$$d"/*/*
 
-soak: ## 500 rounds of kills of a process that writes a ring (ROUNDS= for another number)
-	HEAPCAM_SOAK=$(or $(ROUNDS),500) $(GO) test ./ringstore -run 'TestSoak$$' -v -timeout 60m
+soak: ## 30 minutes and 500 rounds of kills of a process that writes a ring (ROUNDS= FOR= for others)
+	HEAPCAM_SOAK=$(or $(ROUNDS),500) HEAPCAM_SOAK_FOR=$(or $(FOR),30m) $(GO) test ./ringstore -run 'TestSoak$$' -count=1 -v -timeout 120m
 
 packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
 	@VERSION=$(VERSION) tools/packages

@@ -20,18 +20,22 @@ import (
 )
 
 // TestSoak kills a process that writes a ring with SIGKILL at random moments, again and again, while another one pulls and freezes: what it
-// was told is accepted is there, whole and in order, the limit holds, and the next process goes on. HEAPCAM_SOAK: rounds, default 6.
+// was told is accepted is there, whole and in order, the limit holds, and the next process goes on. HEAPCAM_SOAK: rounds at least, default 6;
+// HEAPCAM_SOAK_FOR: how long at least, default 0.
 func TestSoak(t *testing.T) {
 	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("HEAPCAM_SOAK")); err == nil {
 		rounds = n
 	}
+	least, _ := time.ParseDuration(os.Getenv("HEAPCAM_SOAK_FOR"))
+	start := time.Now()
 	d := filepath.Join(t.TempDir(), "rec")
 	inc := &ringstore.Incidents{Dir: filepath.Join(filepath.Dir(d), "incidents"), Max: 8 << 20}
 	const m = 4 << 20
 	limit := int64(m + m/4)
 	last, frames, torn, pulls := uint64(0), uint64(0), 0, 0
-	for round := range rounds {
+	round := 0
+	for ; round < rounds || time.Since(start) < least; round++ {
 		child := exec.Command(os.Args[0], "-test.run=^TestSoakChild$")
 		child.Env = append(os.Environ(), "HEAPCAM_SOAK_CHILD="+d, "HEAPCAM_SOAK_FROM="+strconv.FormatUint(last+1, 10))
 		out, err := child.StdoutPipe()
@@ -106,7 +110,7 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("round %d: incidents occupy %d bytes, at most %d", round, n, inc.Max)
 		}
 	}
-	t.Logf("%d rounds: %d frames accepted, %d torn tails, %d pulls and incidents", rounds, frames, torn, pulls)
+	t.Logf("%d rounds in %s: %d frames accepted, %d torn tails, %d pulls and incidents", round, time.Since(start).Round(time.Second), frames, torn, pulls)
 }
 
 // TestSoakChild is the process that is killed.
