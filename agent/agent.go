@@ -41,6 +41,7 @@ type Agent struct {
 
 	turned   atomic.Int64 // when Run's loop came around last, Unix ns
 	freezing sync.Mutex
+	off      atomic.Bool // the host's switch is set
 	total    *total
 
 	wg      sync.WaitGroup
@@ -140,6 +141,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		w = &fsnotify.Watcher{}
 	} else {
 		defer w.Close()
+	}
+	if a.cfg.Switch != "" {
+		a.wg.Go(func() { a.heedSwitch(ctx) })
 	}
 	watched := map[string]bool{}
 	start := time.Now()
@@ -258,6 +262,9 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 		return false
 	}
 	sctx, cancel := context.WithCancel(ctx)
+	if err := s.setPause(shmring.PauseSwitch, a.off.Load()); err != nil {
+		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("the host's switch could not be told")
+	}
 	a.mu.Lock()
 	e.s, e.cancel = s, cancel
 	a.wg.Add(1)

@@ -16,7 +16,7 @@ import (
 //
 //	GET  /v1/status            -> StatusReply
 //	POST /v1/attach {AttachRequest} -> AttachReply
-//	POST /v1/detach {DetachRequest} -> DetachReply
+//	POST /v1/detach, /v1/pause, /v1/resume {DetachRequest} -> DetachReply
 //	POST /v1/reload -> {}: the configuration is read again; refused as a whole if a part of it can not take effect
 //
 // An error is a status of 400 or above and ErrorReply; Code is the exit code that a verb gives for it.
@@ -57,12 +57,13 @@ type AttachReply struct {
 	Dir  string `json:"dir"`
 }
 
-// DetachRequest asks to stop recording a JVM.
+// DetachRequest names the session that a verb is about.
 type DetachRequest struct {
-	ID string `json:"id"` // of Status
+	ID  string `json:"id,omitempty"`  // of Status
+	All bool   `json:"all,omitempty"` // all, instead of one
 }
 
-// DetachReply says how many sessions were asked to stop.
+// DetachReply says how many sessions were asked.
 type DetachReply struct {
 	Asked int `json:"asked"`
 }
@@ -116,18 +117,20 @@ func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
 		}
 		reply(w, struct{}{}, err)
 	})
-	mux.HandleFunc("POST /v1/detach", func(w http.ResponseWriter, r *http.Request) {
-		var req DetachRequest
-		err := decode(r, &req)
-		n := 0
-		if err == nil && req.ID == "" {
-			err = errors.New("no id")
-		}
-		if err == nil {
-			n, err = a.Detach(req.ID)
-		}
-		reply(w, DetachReply{n}, err)
-	})
+	for verb, do := range map[string]func(string) (int, error){"detach": a.Detach, "pause": a.Pause, "resume": a.Resume} {
+		mux.HandleFunc("POST /v1/"+verb, func(w http.ResponseWriter, r *http.Request) {
+			var req DetachRequest
+			err := decode(r, &req)
+			n := 0
+			if err == nil && req.All == (req.ID != "") {
+				err = errors.New("neither an id nor all, or both")
+			}
+			if err == nil {
+				n, err = do(req.ID)
+			}
+			reply(w, DetachReply{n}, err)
+		})
+	}
 	return mux
 }
 
@@ -214,6 +217,16 @@ func (c *Client) Attach(ctx context.Context, q AttachRequest) (r AttachReply, er
 // Detach asks to stop recording.
 func (c *Client) Detach(ctx context.Context, q DetachRequest) (r DetachReply, err error) {
 	return r, c.call(ctx, "POST", "detach", q, &r)
+}
+
+// Pause asks to stop recording until Resume.
+func (c *Client) Pause(ctx context.Context, q DetachRequest) (r DetachReply, err error) {
+	return r, c.call(ctx, "POST", "pause", q, &r)
+}
+
+// Resume asks to let what was paused go on.
+func (c *Client) Resume(ctx context.Context, q DetachRequest) (r DetachReply, err error) {
+	return r, c.call(ctx, "POST", "resume", q, &r)
 }
 
 // Reload asks to read the configuration again.

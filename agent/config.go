@@ -50,6 +50,8 @@ type Config struct {
 	Accept func(path string) bool
 	// Others, if set, gives the JVMs that are not recorded, for status.
 	Others func() []Other
+	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes look at it too.
+	Switch string
 	// Reload, if set, is what POST /v1/reload does.
 	Reload func() error
 	// Log takes what an operator should know. The zero value is silent.

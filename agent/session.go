@@ -23,8 +23,8 @@ const (
 	// What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
-	// idleLook is how often a session without data looks what max_total_size leaves it.
-	idleLook = 2 * time.Second
+	// idleLook is how often a session without data looks what max_total_size leaves it, and whether it is paused.
+	idleLook = time.Second
 	// refusedEvery bounds how often the log tells that the store refuses writes; status has the counts.
 	refusedEvery = 10 * time.Second
 	// stormBudget is the share of max_trace_size that listings forced by full collections may take in stormTime.
@@ -91,6 +91,9 @@ type session struct {
 	governed time.Time
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 
+	pausing sync.Mutex // of who changes why it is paused
+	paused  uint32     // why, as told last; belongs to the session's goroutine
+
 	told storeStats // belongs to the session's goroutine
 }
 
@@ -121,8 +124,8 @@ func (s *session) record(ctx context.Context) error {
 func (s *session) wait(ctx context.Context) error {
 	for {
 		s.syncDue()
-		if !s.dirty && s.cfg.MaxTotal == 0 {
-			return s.ring.Wait(ctx)
+		if err := s.lookPaused(); err != nil {
+			return err
 		}
 		at := time.Now().Add(idleLook)
 		if s.dirty {
@@ -597,6 +600,10 @@ func (s *session) look() error {
 	if s.resize(stats) {
 		stats = s.st.Stats()
 	}
+	if h.State == shmring.StatePaused { // nothing comes, so nothing is asked for
+		s.show(h, stats)
+		return nil
+	}
 	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {
 		s.log.Warn().Str("depth", DepthName(want)).Int64("max_write_rate", s.rate.max).Msg("the depth is changed for the sake of the disk")
 		s.rateDepth = want
@@ -635,24 +642,21 @@ func (s *session) resize(stats storeStats) bool {
 }
 
 func (s *session) show(h shmring.Status, stats storeStats) {
-	phase := Recording
+	phase, reason := Recording, ""
 	switch h.State {
 	case shmring.StatePaused:
-		phase = Paused
+		phase, reason = Paused, pausedWhy(h.PauseWhy)
 	case shmring.StateRefused:
-		phase = Refused
+		phase, reason = Refused, h.Reason
 	case shmring.StateGaveUp:
-		phase = GaveUp
+		phase, reason = GaveUp, h.Reason
 	case shmring.StateDetached, shmring.StateGoodbye:
 		s.over = EndedPhase // told when the recording is closed and the ring has gone: somebody may wait to attach again
 	}
 	q, em := s.live.quality(), s.last.Stats()
 	s.tell(stats)
 	s.set(func(st *Status) {
-		st.Phase, st.Reason = phase, ""
-		if phase == Refused || phase == GaveUp {
-			st.Reason = h.Reason
-		}
+		st.Phase, st.Reason = phase, reason
 		if st.VM == "" {
 			st.VM = h.JVM
 		}

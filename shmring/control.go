@@ -24,13 +24,14 @@ func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, dep
 // SetInterval sets the mean interval of sampling in bytes; 0 samples every allocation.
 func (r *Ring) SetInterval(bytes uint64) error { return r.set64(OffIntervalWanted, bytes+1) }
 
-// SetPause stops recording, or lets it go on.
-func (r *Ring) SetPause(on bool) error {
-	if on {
-		return r.set32(OffPause, 1)
-	}
-	return r.set32(OffPause, 0)
-}
+// SetPause stops recording, or lets it go on if why is 0. The probe asks only whether there is a reason; which, the next agent knows by it.
+func (r *Ring) SetPause(why uint32) error { return r.set32(OffPause, why) }
+
+// Reasons of a pause, bits of Status.PauseWhy; part of the format.
+const (
+	PauseAsked  = 1 // for this JVM
+	PauseSwitch = 2 // the host's switch
+)
 
 // Detach asks the probe to stop. It answers by an END block and StateDetached.
 func (r *Ring) Detach() error { return r.set32(OffDetach, 1) }

@@ -153,7 +153,7 @@ type Status struct {
 	EmergencyMethod Method
 	DepthWanted     uint32
 	IntervalWanted  uint64 // bytes + 1; 0: leave it
-	Pause           bool
+	PauseWhy        uint32 // 0: none (PauseAsked, PauseSwitch)
 	Detach          bool
 	Redefine        uint64
 }
@@ -201,7 +201,7 @@ func parseHeader(h []byte) Status {
 		EmergencyMethod: Method(u32(OffEmergencyMethod)),
 		DepthWanted:     u32(OffDepthWanted),
 		IntervalWanted:  u64(OffIntervalWanted),
-		Pause:           u32(OffPause) != 0,
+		PauseWhy:        u32(OffPause),
 		Detach:          u32(OffDetach) != 0,
 		Redefine:        u64(OffRedefine),
 	}

@@ -200,7 +200,7 @@ func TestStatusAndControls(t *testing.T) {
 	do(err)
 	do(r.SetDepth(3))
 	do(r.SetInterval(0))
-	do(r.SetPause(true))
+	do(r.SetPause(shmring.PauseSwitch))
 	do(r.Detach())
 	p.State(shmring.StateGaveUp, "bad\nheap")
 	for off, v := range map[int]uint64{shmring.OffEpochs: 5, shmring.OffEpochsFailed: 6, shmring.OffSamples: 7, shmring.OffSamplesDropped: 8,
@@ -212,7 +212,7 @@ func TestStatusAndControls(t *testing.T) {
 	}
 	s, err := r.Status()
 	do(err)
-	if s.SyncDone < ticket || s.Emergency != 1 || s.EmergencyMethod != shmring.MethodGC || s.DepthWanted != 3 || s.IntervalWanted != 1 || !s.Pause || !s.Detach ||
+	if s.SyncDone < ticket || s.Emergency != 1 || s.EmergencyMethod != shmring.MethodGC || s.DepthWanted != 3 || s.IntervalWanted != 1 || s.PauseWhy != shmring.PauseSwitch || !s.Detach ||
 		s.State != shmring.StateGaveUp || !s.State.Ended() || s.Reason != "bad\uFFFDheap" || s.JVM != "a VM\uFFFD[31m" || s.Probe != "0.1" || s.Session != p.Session ||
 		s.Epochs != 5 || s.EpochsFailed != 6 || s.Samples != 7 || s.SamplesDropped != 8 || s.ProbeNS != 9 || s.PauseNS != 10 || s.LastSyncBytes != 11 ||
 		s.LiveBytes != 12 || s.SampleNS != 13 || !s.AgentAlive() || s.Redefine != 0 {

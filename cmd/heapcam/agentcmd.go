@@ -30,6 +30,7 @@ type agentOptions struct {
 	metrics  string
 	budget   percent
 	pause    time.Duration
+	disabled string
 }
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -55,6 +56,8 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().Var(&o.budget, "overhead-cpu", "what the probe may cost a JVM, as a share of wall time (like 2%); above it, less depth and fewer samples; 0: any")
 	c.Flags().DurationVar(&o.pause, "overhead-pause", 0, "what an ordinary collection's record may add to its pause (like 10ms); 0: any")
 	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
+	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
+	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
 	c.Flags().StringVar(&o.rings, "rings", "/dev/shm", "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
@@ -103,7 +106,8 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	found := newDiscovery(attach, cfg.Log, live.decide)
 	recorded := func(j jvms.JVM) bool { return recording(a, j) }
-	cfg.Others = found.list
+	cfg.Others, cfg.Switch = found.list, o.disabled
+	found.off = func() bool { return a.Off() }
 	cfg.Reload = func() error {
 		defer svc.Reloading()()
 		err := live.reload()
@@ -183,6 +187,9 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	if err != nil {
 		return agent.AttachReply{}, err
 	}
+	if a.Off() {
+		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there", o.disabled)
+	}
 	if recording(a, j) {
 		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
 	}
@@ -192,6 +199,9 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	}
 	a.Watch(ours)
 	opts := o.rec.attachOptions()
+	if o.disabled != hostSwitch {
+		opts += ",disabled=" + o.disabled
+	}
 	if r.Options != "" {
 		opts += "," + r.Options // what comes later holds
 	}

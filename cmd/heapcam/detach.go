@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,19 +12,57 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-type detachOptions struct {
-	socket string
-	json   bool
+// askVerb is a verb that asks the agent something about one JVM, or all.
+type askVerb struct {
+	use, short, long, done string
+	ask                    func(*agent.Client, context.Context, agent.DetachRequest) (agent.DetachReply, error)
 }
 
 func newDetachCmd() *cobra.Command {
-	var o detachOptions
+	return askVerb{
+		use: "detach", short: "Have the agent stop recording a JVM, or all, for good; the recording stays",
+		long: "detach ends a recording: the probe gives up its events and its sites, and makes its ring go. The library stays mapped in the JVM, idle, until\n" +
+			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not come back to a JVM that was detached\n" +
+			"from. For a while only: `heapcam pause`.",
+		done: "detaching from", ask: (*agent.Client).Detach,
+	}.command()
+}
+
+func newPauseCmd() *cobra.Command {
+	return askVerb{
+		use: "pause", short: "Stop recording a JVM, or all, until resume",
+		long: "pause has the probe do nothing but read a flag in each collection, and no longer see allocations, within a tenth of a second. It stays paused\n" +
+			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " + hostSwitch + ".",
+		done: "paused", ask: (*agent.Client).Pause,
+	}.command()
+}
+
+func newResumeCmd() *cobra.Command {
+	return askVerb{
+		use: "resume", short: "Let what was paused go on",
+		long: "resume has a probe record again. What happened meanwhile is not known: the next collection lists what lives then (a sync point).\n" +
+			"What the host's switch (" + hostSwitch + ") stops goes on when that file is removed.",
+		done: "goes on:", ask: (*agent.Client).Resume,
+	}.command()
+}
+
+// hostSwitch is the file that stops all recording on a host.
+const hostSwitch = "/etc/heapcam/disabled"
+
+func (v askVerb) command() *cobra.Command {
+	var socket string
+	var all, asJSON bool
 	c := &cobra.Command{
-		Use:   "detach JVM",
-		Short: "Have the agent stop recording a JVM; the recording stays",
-		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam status`)"),
+		Use: v.use + " [JVM]", Short: v.short, Long: v.long,
+		Example: "  heapcam " + v.use + " 4711\n  heapcam " + v.use + " --all",
+		Args: func(c *cobra.Command, args []string) error {
+			if all == (len(args) > 0) || len(args) > 1 {
+				return usage("%s needs one JVM (a pid, the beginning of an id, or a name: see `heapcam status`) or --all", v.use)
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			cl, err := dialAgent(o.socket)
+			cl, err := dialAgent(socket)
 			if err != nil {
 				return err
 			}
@@ -37,27 +76,35 @@ func newDetachCmd() *cobra.Command {
 					running = append(running, s)
 				}
 			}
-			s, err := pick(running, args[0])
-			if err != nil {
-				return err
+			req, what := agent.DetachRequest{All: all}, "all JVMs"
+			if !all {
+				s, err := pick(running, args[0])
+				if err != nil {
+					return err
+				}
+				req.ID, what = s.ID, fmt.Sprintf("%s (pid %d); the recording is in %s", s.Name, s.PID, s.Dir)
 			}
-			r, err := cl.Detach(c.Context(), agent.DetachRequest{ID: s.ID})
+			r, err := v.ask(cl, c.Context(), req)
 			if err != nil {
 				return remote(err)
 			}
-			if o.json {
+			if asJSON {
 				return printJSON(os.Stdout, struct {
 					Schema string `json:"schema"`
-					ID     string `json:"id"`
+					ID     string `json:"id,omitempty"`
 					Asked  int    `json:"asked"`
-				}{"heapcam.detach/1", s.ID, r.Asked})
+				}{"heapcam." + v.use + "/1", req.ID, r.Asked})
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: detaching from %s (pid %d); the recording stays in %s\n", s.Name, s.PID, s.Dir)
+			if all {
+				what = plural(uint64(r.Asked), "JVM")
+			}
+			fmt.Fprintf(os.Stderr, "heapcam: %s %s\n", v.done, what)
 			return nil
 		},
 	}
-	addSocket(c, &o.socket)
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	addSocket(c, &socket)
+	c.Flags().BoolVar(&all, "all", false, "every JVM that is recorded now")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 

@@ -22,6 +22,7 @@ type discovery struct {
 	attach agent.Attacher
 	log    zerolog.Logger
 	decide func(config.JVM) (options, why string, record bool)
+	off    func() bool // the host's switch is set
 
 	mu     sync.Mutex
 	ctx    context.Context
@@ -100,6 +101,25 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
 		d.note(j, agent.Other{Reason: v.Reason, Remedy: v.Remedy})
 		return
+	}
+	for noted := false; d.off(); {
+		if !noted {
+			d.note(j, agent.Other{Reason: "the host's switch is set", Remedy: "remove " + hostSwitch})
+			noted = true
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookFor / 3):
+		}
+		if now, err := jvms.Look(j.PID); err != nil || now.ID != j.ID {
+			return
+		}
+		d.mu.Lock()
+		if !d.off() {
+			delete(d.others, j.ID)
+		}
+		d.mu.Unlock()
 	}
 	select {
 	case <-ctx.Done():

@@ -119,7 +119,7 @@ void need_memory(uint64_t lo, uint64_t hi) {
 
 // ---- options -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
-    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10};
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .disabled = "/etc/heapcam/disabled"};
     if (!s) return true;
     char *copy = strdup(s), *save = NULL;
     if (!copy) return false;
@@ -153,6 +153,8 @@ static bool parse(const char *s) {
             opt.oracle = n;
         else if (!strcmp(t, "fault_at"))
             opt.fault_at = n;
+        else if (!strcmp(t, "disabled"))
+            snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
         else {
             say("option \"%s\" is unknown; not recording", t);
             ok = false;
@@ -163,6 +165,15 @@ static bool parse(const char *s) {
     if (!opt.slots) opt.slots = opt.interval < 65536 ? 1 << 20 : 1 << 16;
     return ok;
 }
+
+// ---- the host's switch -------------------------------------------------------------------------------------------------------------------
+static _Atomic bool switched_off;
+
+bool is_off(void) {
+    return atomic_load_explicit(&switched_off, memory_order_relaxed) || atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed);
+}
+
+static void look_at_switch(void) { atomic_store(&switched_off, access(opt.disabled, F_OK) == 0); }
 
 // ---- blocks that are not epochs ----------------------------------------------------------------------------------------------------------
 static char vm_name[300];
@@ -398,8 +409,8 @@ static void oracle(JNIEnv *jni) {
 static void relinquish(void);
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
-    uint64_t flushed = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
-    bool again = false;
+    uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
+    bool again = false, sites = sampling && !is_off();
     while (!atomic_load(&stopping)) {
         usleep(50000);
         uint64_t now = now_ns();
@@ -414,8 +425,13 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             relinquish();
             return;
         }
-        uint32_t paused = *ring32(HC_RING_OFF_PAUSE);
-        ring_state(paused ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
+        if (now - looked > 500000000u) looked = now, look_at_switch();
+        bool off = is_off();
+        ring_state(off ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
+        if (sampling && sites == off) { // the JVM need not even ask us
+            sites = !off;
+            event(sites ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+        }
         uint64_t iw = *ring64(HC_RING_OFF_INTERVAL_WANTED);
         if (sampling && iw && iw - 1 != interval_now && iw - 1 <= 1u << 30) {
             interval_now = iw - 1;
@@ -562,19 +578,20 @@ static int begin(JNIEnv *jni) {
         return 1;
     }
     interval_now = opt.interval;
+    look_at_switch();
     commit_now(fill_first);
     atomic_thread_fence(memory_order_release);
     memcpy(ring, HC_RING_MAGIC, 8);
     if (sampling) {
         (*ti)->SetHeapSamplingInterval(ti, (jint)opt.interval);
-        event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+        if (!is_off()) event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
     }
     if (!event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart") ||
         !event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish") || !start_control(jni)) {
         refuse("JVMTI did not give the events");
         return 1;
     }
-    ring_state(HC_STATE_RECORDING, NULL);
+    ring_state(is_off() ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
     return 0;
 }
 

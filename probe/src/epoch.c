@@ -117,7 +117,7 @@ static bool no_reader(void) {
 // Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish without a start of
 // its own is the outer one and ends nothing.
 static int nesting;
-static bool pending;
+static bool pending, skipped; // skipped: nothing was recorded when this pause began
 
 void epoch_start(void) {
     if (nesting++ == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
@@ -128,6 +128,8 @@ void epoch_start(void) {
     char why[HC_MAX_REASON];
     if (!vm_late(why)) return;
     for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
+    skipped = is_off();
+    if (skipped) return;
     missed = last_total != *vm.total_collections && have_last;
     // Down at once, up at the finish: an epoch is recorded at one depth.
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
@@ -570,10 +572,12 @@ static void finish(int pause, int forced) {
 void epoch_finish(void) {
     if (nesting == 0) return; // loaded in the middle of a pause
     if (pending && !atomic_load(&gave_up)) {
-        if (vm.perf_inv[0] && !*ring32(HC_RING_OFF_PAUSE) && !no_reader())
+        if (vm.perf_inv[0] && !skipped && !is_off() && !no_reader()) {
             finish(0, 0);
-        else
+        } else {
             have_last = false, need_sync = HC_SYNC_LOST;
+            if (vm.perf_inv[0]) pause_kind(); // remarks and cleanups alternate
+        }
     }
     pending = false;
     if (--nesting == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
@@ -586,7 +590,7 @@ void epoch_want_sync(int reason) {
 // A stop without a collection. Nothing moves; what old space gained since the last pause is told, and everything is listed.
 void epoch_walk(int reason) {
     char why[HC_MAX_REASON];
-    if (atomic_load(&gave_up) || !vm_late(why)) return;
+    if (atomic_load(&gave_up) || is_off() || !vm_late(why)) return;
     atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
     start_time = now_ns();
     missed = have_last && last_total != *vm.total_collections;

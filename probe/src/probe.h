@@ -33,12 +33,14 @@ struct options {
     bool allow_untested, oracle;
     int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at;
+    char disabled[256]; // while a file of this name is there nothing is recorded
 };
 extern struct options opt;
 extern jvmtiEnv *ti;
 extern uint64_t t0; // CLOCK_MONOTONIC at start
 
 uint64_t now_ns(void);
+bool is_off(void); // paused, by the agent's word or by the host's switch: only a flag is read
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 // ---- encoder: never writes past end; over tells that something did not fit -------------------------------------------------------

@@ -331,7 +331,7 @@ static void drop(uint64_t n) { atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMP
 
 void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
     (void)klass;
-    if (atomic_load_explicit(&gave_up, memory_order_relaxed) || atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed)) return;
+    if (atomic_load_explicit(&gave_up, memory_order_relaxed) || is_off()) return;
     uint64_t begin = now_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
     struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = begin - t0};
     me.prev = iv + 1;
