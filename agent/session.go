@@ -454,6 +454,7 @@ func (s *session) begin(y *syncBlock) {
 			return
 		}
 		s.refused(err, 0)
+		s.clearInfo() // what comes next is not in a file that begins with a listing
 		if y != nil {
 			s.plan.Failed()
 		}
@@ -513,7 +514,7 @@ func (s *session) flush() bool {
 	case err == nil:
 		s.lost = trace.Gap{}
 		s.dirty = true
-	case s.info.Listing && s.tooLarge(err):
+	case s.info.Listing && s.epochs == 0 && s.tooLarge(err):
 		s.defs.newFile()
 	default:
 		s.refused(err, s.epochs)
