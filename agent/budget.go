@@ -37,11 +37,51 @@ func (s *session) govern(h shmring.Status) error {
 	}
 	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
 	s.log.Info().Msg(text)
+	s.note(text)
+	s.govDepth, s.govInterval = c.Depth, c.Interval
+	return errors.Join(s.setDepth(), s.setInterval())
+}
+
+// setInterval asks for the longer of the intervals that the budgets want.
+func (s *session) setInterval() error {
+	if want := max(s.govInterval, s.sampInterval); want != 0 {
+		return s.ring.SetInterval(want)
+	}
+	return nil
+}
+
+// governSampling keeps the time that sampling takes, and the number of live samples, where they were asked to be.
+func (s *session) governSampling(h shmring.Status) error {
+	if !s.has || s.jvm.Flags&trace.JVMNoSampling != 0 {
+		return nil
+	}
+	if s.samp == nil {
+		share := s.cfg.SamplingShare
+		if share == 0 && s.jvm.Interval == DefaultSampling {
+			share = DefaultSamplingShare
+		}
+		s.samp = governor.NewSampling(governor.SamplingConfig{Interval: s.jvm.Interval, Share: max(share, 0), Live: s.cfg.LiveSamples})
+	}
+	live := uint64(0)
+	if q, ok := s.live.est.Quality(); ok {
+		live = q.Exact.Objects
+	}
+	n, why, ok := s.samp.Look(time.Now(), h.SampleNS, live, s.interval)
+	if !ok {
+		return nil
+	}
+	s.sampInterval = n
+	text := fmt.Sprintf("sampling every %d KiB: %s", max(n, s.govInterval)>>10, why)
+	s.log.Info().Msg(text)
+	s.note(text)
+	return s.setInterval()
+}
+
+// note writes a switch into the trace and into status.
+func (s *session) note(text string) {
 	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: s.time, Text: text}}}))
 	s.flush()
 	s.set(func(st *Status) { st.Switches++; st.LastSwitch = text })
-	s.govDepth = c.Depth
-	return errors.Join(s.setDepth(), s.ring.SetInterval(c.Interval))
 }
 
 // setDepth asks for the lower of the depths that the disk and the budget allow, as far as they have said anything.

@@ -42,6 +42,11 @@ type Config struct {
 	// (package governor). Above it the JVM is recorded at a lower depth or with fewer samples.
 	BudgetCPU   float64
 	BudgetPause time.Duration
+	// SamplingShare is what sampling callbacks, all threads together, may take of wall time; above it the sampling interval is lengthened. 0:
+	// DefaultSamplingShare for JVMs that are sampled at the default interval, any for the others. Negative: any.
+	SamplingShare float64
+	// LiveSamples is how many samples of live objects are wanted: the interval follows, as far as SamplingShare allows it. 0: what it gives.
+	LiveSamples uint64
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
 	MaxRing uint64
 	// Poll is how often watched folders are looked at without being told; 0: 20 ms for the first seconds, then 500 ms.
@@ -64,6 +69,10 @@ const (
 	DefaultDeviation    = 0.25
 	DefaultIncidents    = 4 << 30
 	defaultMaxRing      = 256 << 20
+
+	// DefaultSampling is the mean number of bytes between two sampled allocations of a thread, DefaultSamplingShare what sampling may then take.
+	DefaultSampling      = 512 << 10
+	DefaultSamplingShare = 0.01
 
 	// IncidentsName is the folder of frozen windows below Config.Out. IncidentEvery bounds how often one is made by itself of one recording.
 	IncidentsName = "incidents"
@@ -115,6 +124,9 @@ func (c *Config) fill() error {
 	}
 	if c.BudgetCPU < 0 || c.BudgetCPU > 1 || c.BudgetPause < 0 {
 		return fmt.Errorf("agent: budget of %v and %v: a share from 0 to 1 and a duration", c.BudgetCPU, c.BudgetPause)
+	}
+	if c.SamplingShare > 1 {
+		return fmt.Errorf("agent: %v is not a share of time", c.SamplingShare)
 	}
 	if c.MaxRing == 0 {
 		c.MaxRing = defaultMaxRing

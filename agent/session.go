@@ -85,9 +85,12 @@ type session struct {
 	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
 
-	rateDepth, govDepth uint64 // what the write rate and the budget want, 0: nothing yet
+	rateDepth, govDepth       uint64 // what the write rate and the budget want, 0: nothing yet
+	govInterval, sampInterval uint64 // what the budgets of the probe and of sampling want, 0: nothing yet
+	interval                  uint64 // of sampling, at the last pause
 
 	gov      *governor.Governor // nil: no budget, or nothing is known of the JVM yet
+	samp     *governor.Sampling
 	governed time.Time
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 
@@ -347,6 +350,7 @@ func (s *session) epoch(b trace.Block) error {
 	s.tellLoss(p.GC)
 	s.push(b)
 	s.epochs++
+	s.interval = p.Interval
 	s.live.epoch(e)
 	if s.storm.pause(p) && s.freeze != nil {
 		s.freeze("a GC storm begins: full collections take more than half of the time")
@@ -622,7 +626,7 @@ func (s *session) look() error {
 	if err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
-	if err := s.govern(h); err != nil {
+	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	s.show(h, stats)

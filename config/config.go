@@ -1,6 +1,6 @@
 // Package config reads heapcam.yaml: settings by name, and the rules that say which JVMs are recorded and how.
 //
-// A setting is a scalar; its text means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one
+// A setting is a scalar; `overhead: {cpu: 2%, pause: 10ms}` is `overhead_cpu: 2%` and `overhead_pause: 10ms`. Its text means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one
 // way in which a value is checked. What the names are, the caller says. Reading is strict: an unknown or repeated key, or a value of the wrong
 // kind, is an error that names file, line and column, and what was probably meant.
 //
@@ -126,16 +126,54 @@ func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key 
 
 func (p *parser) top(n *yaml.Node) error {
 	known := append([]string{"rules"}, p.keys.Settings...)
+	grouped := groups(p.keys.Settings)
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // groups are known names where a mapping stands
+		if k := n.Content[i].Value; grouped[k] != nil && n.Content[i+1].Kind == yaml.MappingNode && !contains(known, k) {
+			known = append(known, k)
+		}
+	}
 	return p.pairs(n, "the file", known, func(key string, _, v *yaml.Node) error {
 		if key == "rules" {
 			return p.rules(v)
 		}
-		text, err := p.scalar(key, v)
-		if err == nil {
-			p.file.Settings = append(p.file.Settings, Setting{key, text, v.Line, v.Column})
+		if v.Kind == yaml.MappingNode && grouped[key] != nil {
+			return p.group(key, grouped[key], v)
 		}
-		return err
+		return p.setting(key, v)
 	})
+}
+
+func (p *parser) setting(key string, v *yaml.Node) error {
+	for _, s := range p.file.Settings {
+		if s.Key == key {
+			return p.fail(v, "%s stands here and in line %d", key, s.Line)
+		}
+	}
+	text, err := p.scalar(key, v)
+	if err == nil {
+		p.file.Settings = append(p.file.Settings, Setting{key, text, v.Line, v.Column})
+	}
+	return err
+}
+
+// group takes `overhead: {cpu: 2%}` for what it stands for, `overhead_cpu: 2%`.
+func (p *parser) group(name string, known []string, n *yaml.Node) error {
+	return p.pairs(n, name, known, func(key string, _, v *yaml.Node) error {
+		return p.setting(name+"_"+key, v)
+	})
+}
+
+// groups gives the first parts of keys, and what may follow each.
+func groups(keys []string) map[string][]string {
+	out := map[string][]string{}
+	for _, k := range keys {
+		for i := range k {
+			if k[i] == '_' {
+				out[k[:i]] = append(out[k[:i]], k[i+1:])
+			}
+		}
+	}
+	return out
 }
 
 func (p *parser) scalar(key string, v *yaml.Node) (string, error) {

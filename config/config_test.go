@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var keys = Keys{Settings: []string{"max_trace_size", "depth", "sampling", "discover"}, JVM: []string{"depth", "sampling"}}
+var keys = Keys{Settings: []string{"max_trace_size", "depth", "sampling", "sampling_max_overhead", "sampling_target_live", "discover"}, JVM: []string{"depth", "sampling"}}
 
 func TestParse(t *testing.T) {
 	f, err := Parse("h.yaml", []byte(`# comment
@@ -44,11 +44,25 @@ rules:
 	}
 }
 
+// TestGroup demands that a mapping is the keys that begin with its name.
+func TestGroup(t *testing.T) {
+	f, err := Parse("h.yaml", []byte("sampling: {target_live: 20000, max_overhead: 1%}\ndiscover: true\n"), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Settings) != 3 || f.Settings[0] != (Setting{"sampling_target_live", "20000", 1, 25}) || f.Settings[1].Key != "sampling_max_overhead" {
+		t.Errorf("%+v", f.Settings)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"max_trace_siz: 1\n", `h.yaml:1:1: unknown key "max_trace_siz"; did you mean "max_trace_size"?`},
 		{"zzz: 1\n", `h.yaml:1:1: unknown key "zzz" (`},
 		{"depth: full\ndepth: samples\n", "h.yaml:2:1: depth stands here and in line 1"},
+		{"sampling: {max_over: 1}\n", `h.yaml:1:12: unknown key "max_over"; did you mean "max_overhead"?`},
+		{"sampling: {max_overhead: 1%}\nsampling_max_overhead: 2%\n", "h.yaml:2:24: sampling_max_overhead stands here and in line 1"},
+		{"max: {tracesize: 1}\n", `h.yaml:1:7: unknown key "tracesize"`},
 		{"depth: [full]\n", "h.yaml:1:8: depth must be one value"},
 		{"depth:\n", "h.yaml:1:7: depth must be one value"},
 		{"- a\n", "h.yaml:1:1: the file must be a mapping"},

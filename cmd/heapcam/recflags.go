@@ -22,6 +22,8 @@ type recordOptions struct {
 	deviation    float64
 	depth        string
 	sampling     size
+	samplingMax  budget
+	samplingLive uint64
 	compression  string
 	threshold    float64
 	keepFree     size
@@ -49,6 +51,9 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.maxTotal, "max-total-size", "what all recordings and incidents may take; 0: no bound")
 	f.Var(&o.maxWriteRate, "max-write-rate", "what one recording may write in a second; what exceeds it lowers the depth; 0: no bound")
 	f.DurationVar(&o.retainEnded, "retain-ended", 0, "how long recordings of ended JVMs are kept; 0: until space is needed")
+	o.samplingMax.percent = agent.DefaultSamplingShare
+	f.Var(&o.samplingMax, "sampling-max-overhead", "what sampling may take, all threads together, as a share of wall time: above it the interval is lengthened; 0%: any (default 1% at the default interval, any at a chosen one)")
+	f.Uint64Var(&o.samplingLive, "sampling-target-live-samples", 0, "how many samples of live objects are wanted: the interval follows, as far as --sampling-max-overhead allows it; 0: what --sampling gives")
 	o.maxIncidents = agent.DefaultIncidents
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
@@ -58,7 +63,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 
 // addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
 func (o *recordOptions) addProbe(c *cobra.Command) {
-	o.sampling = 512 << 10
+	o.sampling = agent.DefaultSampling
 	f := c.Flags()
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
@@ -110,7 +115,14 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	if incidents == 0 {
 		incidents = -1
 	}
+	var share float64
+	if o.samplingMax.given {
+		if share = float64(o.samplingMax.percent); share == 0 {
+			share = -1
+		}
+	}
 	return agent.Config{
+		SamplingShare: share, LiveSamples: o.samplingLive,
 		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate),
 		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
 		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,

@@ -147,3 +147,15 @@ func (p *percent) Set(v string) error {
 	*p = percent(n / 100)
 	return nil
 }
+
+// budget is a share that may be left to a default that depends on other settings.
+type budget struct {
+	percent
+	given bool
+}
+
+func (b *budget) Set(v string) error {
+	err := b.percent.Set(v)
+	b.given = b.given || err == nil
+	return err
+}

@@ -264,9 +264,9 @@ func TestKnownSites(t *testing.T) {
 		}
 		return out
 	}
-	run := func(t *testing.T, major int, gc, interval string, n int, args ...string) {
-		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: append([]string{strconv.Itoa(n)}, args...), limit: "256MiB",
-			flags: []string{"--sampling", interval, "--emergency", "off", "--ring", "64MiB"}}
+	run := func(t *testing.T, major int, gc, interval string, n int, rest, overhead string) {
+		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: []string{strconv.Itoa(n), rest}, limit: "256MiB",
+			flags: []string{"--sampling", interval, "--emergency", "off", "--ring", "64MiB", "--sampling-max-overhead", overhead}}
 		r := p.start(t)
 		r.finish(t)
 		rec := checkCount(t, r)
@@ -319,13 +319,20 @@ func TestKnownSites(t *testing.T) {
 			t.Errorf("%d live objects have no sample, %d samples were lost", missing, rep.LostSamples)
 		}
 		t.Logf("interval %s: of 20 sites %d outside of their intervals, %d without a sample; %d samples lost", interval, outside, none, rep.LostSamples)
+		if dump, _, _ := heapcam(t, "dump", "--brief", rec.dir); strings.Contains(dump, "its budget is") == (overhead == "0") {
+			t.Errorf("the interval changed within a budget of %s: %v", overhead, overhead == "0")
+		}
 		if outside+none > 4 || interval == "0" && none > 0 {
 			t.Errorf("interval %s: of 20 sites %d are outside of their intervals, %d have no sample", interval, outside, none)
 		}
 	}
 	eachPair(t, []int{17, 25}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
-		t.Run("0", func(t *testing.T) { run(t, major, gc, "0", 500, "250") })
-		t.Run("16k", func(t *testing.T) { run(t, major, gc, "16k", 6000) })
-		t.Run("64k", func(t *testing.T) { run(t, major, gc, "64k", 6000) })
+		t.Run("0", func(t *testing.T) { run(t, major, gc, "0", 500, "250", "0") })
+		t.Run("16k", func(t *testing.T) { run(t, major, gc, "16k", 6000, "0", "0") })
+		t.Run("64k", func(t *testing.T) { run(t, major, gc, "64k", 6000, "0", "0") })
+		if !full && (major != 17 || gc != "Parallel") {
+			return
+		}
+		t.Run("adaptive", func(t *testing.T) { run(t, major, gc, "16k", 6000, "100", "0.05%") }) // an interval that changes while it runs
 	})
 }
