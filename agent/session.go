@@ -27,6 +27,9 @@ const (
 	idleLook = time.Second
 	// refusedEvery bounds how often the log tells that the store refuses writes; status has the counts.
 	refusedEvery = 10 * time.Second
+	// sampledEvery is how often the cost of sampling is noted in the recording, by notes that begin so (package analysis reads them).
+	sampledEvery = time.Minute
+	samplingNote = "cost: sampling "
 	// stormBudget is the share of max_trace_size that listings forced by full collections may take in stormTime.
 	stormBudget = 0.1
 	stormTime   = 10 * time.Minute
@@ -96,6 +99,8 @@ type session struct {
 
 	pausing sync.Mutex // of who changes why it is paused
 	paused  uint32     // why, as told last; belongs to the session's goroutine
+
+	sampledAt time.Time // when the cost of sampling was told last
 
 	told storeStats // belongs to the session's goroutine
 }
@@ -626,11 +631,23 @@ func (s *session) look() error {
 	if err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
+	s.tellSampling(h)
 	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	s.show(h, stats)
 	return nil
+}
+
+// tellSampling notes once a minute what sampling has cost so far: epochs have their own cost in them, samples do not.
+func (s *session) tellSampling(h shmring.Status) {
+	now := time.Now()
+	if !s.has || now.Sub(s.sampledAt) < sampledEvery {
+		return
+	}
+	s.sampledAt = now
+	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: max(s.time, s.now(h)), Text: fmt.Sprintf("%s%d ns", samplingNote, h.SampleNS)}}}))
+	s.flush()
 }
 
 // resize makes the ring as large as max_total_size lets it be.
@@ -704,6 +721,8 @@ func (s *session) finish(gone bool) {
 	if err == nil {
 		s.tellLoss(0)
 		s.flush()
+		s.sampledAt = time.Time{}
+		s.tellSampling(h)
 		s.show(h, s.st.Stats())
 	}
 	if gone {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,6 +108,22 @@ func TestPause(t *testing.T) {
 			if !strings.Contains(out, s) {
 				t.Errorf("the trace does not tell: %s", s)
 			}
+		}
+		var cost struct {
+			Schema string
+			Total  struct {
+				Collections int
+				Probe       uint64 `json:"probe_ns"`
+				Sync        uint64 `json:"sync_ns"`
+				Sampling    uint64 `json:"sampling_ns"`
+			}
+			Events []struct{ Text string }
+		}
+		heapcamJSON(t, &cost, "cost", dir)
+		texts := fmt.Sprint(cost.Events)
+		if cost.Schema != "heapcam.cost/1" || cost.Total.Collections == 0 || cost.Total.Probe == 0 || cost.Total.Sync == 0 || cost.Total.Sampling == 0 ||
+			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 || !strings.Contains(texts, "sync point (lost)") {
+			t.Errorf("cost: %+v", cost)
 		}
 	})
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis"
+)
+
+func newCostCmd() *cobra.Command {
+	var out string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "cost [JVM|FILE]",
+		Short: "What heapcam itself cost a JVM, minute by minute, and what changed it",
+		Long: `cost reads a recording and says, for each minute of the whole window, how long the application stood still for heapcam and what sampling took, by
+the probe's own clock, with every switch of depth or sampling, attach, pause, sync point and loss between. It needs no agent.
+
+IN PAUSES is what ordinary collections were made longer by, SYNC what the listings of sync points added, STOPS what heapcam stopped the application for by
+itself, SAMPLING the time of application threads in sampling, LONGEST the most that one pause was made longer by, SHARE all of it over wall time.
+What is not in it: the agent's own CPU (heapcam_agent_cpu_seconds_total), and what the JVM spends on drawing samples before it asks heapcam.`,
+		Example: "  heapcam cost 4711\n  heapcam cost --json incident.heapcam | jq .total",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("cost takes one JVM or FILE, got %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			path := ""
+			if len(args) == 1 {
+				if _, err := os.Stat(args[0]); err == nil {
+					path = args[0]
+				}
+			}
+			if path == "" {
+				dir, err := recordingOf(out, args)
+				if err != nil {
+					return err
+				}
+				path = dir
+			}
+			rec, err := openRecording(path)
+			if err != nil {
+				return err
+			}
+			defer rec.Close()
+			cost, bad := analysis.NewCost(), uint64(0)
+			for _, f := range rec.Files {
+				for b, err := range f.Blocks() {
+					if err == nil {
+						err = cost.Add(b)
+					}
+					if err != nil {
+						bad++
+					}
+				}
+			}
+			cost.Close()
+			if bad > 0 {
+				fmt.Fprintf(os.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", plural(bad, "place"))
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), cost)
+			}
+			return printCost(c.OutOrStdout(), cost)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "folder for recordings (default as pull)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON (heapcam.cost/1)")
+	return c
+}
+
+func printCost(w io.Writer, c *analysis.Cost) error {
+	clock := func(ns uint64) string {
+		return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)).Format("2006-01-02 15:04:05")
+	}
+	ms := func(ns uint64) string { return fmt.Sprintf("%.1f ms", float64(ns)/1e6) }
+	row := func(t io.Writer, what string, m *analysis.CostMinute) {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses), ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
+			ms(m.Sampling), ms(m.Longest), 100*m.Share())
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t")
+	for i := range c.Minutes {
+		row(t, clock(c.Minutes[i].From), &c.Minutes[i])
+	}
+	row(t, "all", &c.Total)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, e := range c.Events {
+		if _, err := fmt.Fprintf(w, "%s  %s\n", clock(e.Time), e.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
