@@ -23,7 +23,7 @@ the probe's own clock, with every switch of depth or sampling, attach, pause, sy
 
 IN PAUSES is what ordinary collections were made longer by, SYNC what the listings of sync points added, STOPS what heapcam stopped the application for by
 itself, SAMPLING the time of application threads in sampling, LONGEST the most that one pause was made longer by, SHARE all of it over wall time.
-What is not in it: the agent's own CPU (heapcam_agent_cpu_seconds_total), and what the JVM spends on drawing samples before it asks heapcam.`,
+What is not in it: the agent's own CPU, and what the JVM spends on drawing samples before it asks heapcam.`,
 		Example: "  heapcam cost 4711\n  heapcam cost --json incident.heapcam | jq .total",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
