@@ -180,6 +180,9 @@ func (m *Model) Walk() *Epoch {
 	return m.pause(trace.PauseWalk, true)
 }
 
+// Pass lets time pass, ns, in which nothing happens.
+func (m *Model) Pass(ns uint64) { m.now += ns }
+
 // FullGC runs the program a little and collects everything; a SYNC follows.
 func (m *Model) FullGC() *Epoch {
 	m.mutate()
