@@ -30,6 +30,7 @@ type CollectionRow struct {
 	Bytes   uint64    `json:"bytes"`
 	Synced  bool      `json:"sync_point"`
 	Quality Quality   `json:"quality"`
+	Course
 }
 
 // Quality is what is known of the sites of the live objects: exact (a sample stands on the object), before the tape (at most) and unknown;
@@ -112,6 +113,11 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		}
 		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
 			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
+		var before *CollectionRow
+		if n > 0 {
+			before = &rep.Collections[n-1]
+		}
+		row.Course = courseOf(c, before)
 		rep.PauseNS += c.Dur
 		rep.ProbeNS += c.Probe + c.SyncProbe
 		rep.LostEpochs += c.EpochsLost

@@ -48,6 +48,9 @@ func TestReport(t *testing.T) {
 			if c.Known && (q.ExactObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
 				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
 			}
+			if sum := c.Eden + c.Survivor + c.Old + c.Humongous; sum != c.Used {
+				t.Errorf("collection %d: spaces sum to %d, %d are used", c.GC, sum, c.Used)
+			}
 		}
 		j, err := json.Marshal(rep)
 		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) || !bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
