@@ -75,11 +75,9 @@ type Report struct {
 	WindowNS    uint64          `json:"window_ns"`
 	Grown       []GrownClass    `json:"grown"`
 	GrownSites  []GrownSite     `json:"grown_sites"`
-	Sites       []SiteRow       `json:"sites"` // what lives after the last known collection, the most bytes first
-	Suspects    []Suspect       `json:"suspects"`
-	// SuspectsAfter says which collections their series hold: "full collections", after which nothing dead is left, if there are enough of
-	// them, else "all collections". OldCollections are those of the window that collected old space: full and mixed ones.
-	SuspectsAfter  string   `json:"suspects_after"`
+	Sites       []SiteRow       `json:"sites"`    // what lives after the last known collection, the most bytes first
+	Suspects    []Verdict       `json:"suspects"` // those of `heapcam leaks`
+	// OldCollections are those of the window that collected old space: full and mixed ones.
 	OldCollections int      `json:"old_collections"`
 	Quality        Quality  `json:"quality"`
 	Samples        uint64   `json:"samples"`
@@ -95,10 +93,9 @@ var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
 // MakeReport replays all of r.
 func MakeReport(r *heap.Replayer) (*Report, error) {
-	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Suspects: []Suspect{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
+	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
-	all, floors := newTracks(), newTracks()
-	oldCollected := 0
+	h := newHistories(survived)
 	var first, last []heap.Count
 	var firstSites map[siteKey]*tally
 	var alive []*heap.Sample // after the last known collection
@@ -125,14 +122,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			rep.From = row.Time
 		}
 		rep.To = row.Time
-		all.collection(r, c)
-		switch c.Kind {
-		case trace.PauseFull:
-			floors.collection(r, c)
-			fallthrough
-		case trace.PauseMixed:
-			oldCollected++
-		}
+		h.collection(r, c)
 		if c.Known {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
@@ -167,15 +157,8 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
 	rep.Sites = siteRows(r, lastSites, byClass(r, last))
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	rep.OldCollections = oldCollected
-	if floors.seen >= minPoints {
-		rep.SuspectsAfter = "full collections"
-		rep.suspects(r, floors)
-	} else {
-		rep.SuspectsAfter = "all collections"
-		all.finish(r)
-		rep.suspects(r, all)
-	}
+	rep.OldCollections = h.full + h.mixed
+	rep.Suspects = h.verdicts(r)
 	rep.FirstLook = rep.advice()
 	return rep, nil
 }
@@ -328,7 +311,7 @@ func (rep *Report) WriteText(w io.Writer) {
 		}
 	}
 	if len(rep.Suspects) > 0 {
-		fmt.Fprintf(w, "sites that grow (survivors of two collections, after %s, estimated from samples)\n", rep.SuspectsAfter)
+		fmt.Fprintln(w, "leaks (`heapcam leaks` says more)")
 		for i, s := range rep.Suspects {
 			if i == 3 {
 				break

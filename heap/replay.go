@@ -70,15 +70,18 @@ type Replayer struct {
 	Frames  map[uint64]trace.Frame
 	Threads map[uint64]trace.Thread
 
-	State    *State
-	Known    bool
-	Live     map[uint64]*Sample // resolved and not known dead, by id
-	Compared []Comparison
-	Faults   []string
-	Damage   []error
-	Gaps     []trace.Gap
-	End      *trace.End
-	Taken    uint64 // samples seen
+	State *State
+	Known bool
+	Live  map[uint64]*Sample // resolved and not known dead, by id
+	// Took are the samples that were taken up to the newest collection, Came and Went are what it added to Live and took out of it. They stay
+	// the replayer's, until the next call of Next.
+	Took, Came, Went []*Sample
+	Compared   []Comparison
+	Faults     []string
+	Damage     []error
+	Gaps       []trace.Gap
+	End        *trace.End
+	Taken      uint64 // samples seen
 
 	table   *trace.TypeTable
 	fresh   map[uint64]*Sample // taken, not yet resolved
@@ -112,6 +115,10 @@ func (r *Replayer) fault(format string, args ...any) {
 
 // Next replays to the next collection, its sync point included. io.EOF at the end; *trace.TooNewError when the stream is of a later format.
 func (r *Replayer) Next() (*Collection, error) {
+	clear(r.Took)
+	clear(r.Came)
+	clear(r.Went)
+	r.Took, r.Came, r.Went = r.Took[:0], r.Came[:0], r.Went[:0]
 	for {
 		b, err := r.block()
 		if err == io.EOF {
@@ -212,7 +219,9 @@ func (r *Replayer) apply(b trace.Block) error {
 		for _, s := range ss {
 			r.Taken++
 			if len(r.fresh) < maxFresh {
-				r.fresh[s.ID] = &Sample{Sample: s, Birth: r.gc + 1, Weight: weight(s.Size, s.Interval)}
+				x := &Sample{Sample: s, Birth: r.gc + 1, Weight: weight(s.Size, s.Interval)}
+				r.fresh[s.ID] = x
+				r.Took = append(r.Took, x)
 			}
 		}
 		return err
@@ -314,6 +323,9 @@ func (r *Replayer) epoch(b trace.Block) error {
 	}
 	for _, s := range e.Resolved {
 		if f := r.fresh[s.ID]; f != nil {
+			if r.Live[s.ID] == nil {
+				r.Came = append(r.Came, f)
+			}
 			r.Live[s.ID] = f
 		}
 		birth := uint64(atLeast)
@@ -325,7 +337,10 @@ func (r *Replayer) epoch(b trace.Block) error {
 		}
 	}
 	for _, id := range e.SampleDead {
-		delete(r.Live, id)
+		if s := r.Live[id]; s != nil {
+			r.Went = append(r.Went, s)
+			delete(r.Live, id)
+		}
 	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
 		clear(r.fresh)

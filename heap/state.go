@@ -97,6 +97,15 @@ func (s *State) PerType() []Count {
 	return s.perType
 }
 
+// Lengths calls f for each type and length of which there are objects; what has no length has 0.
+func (s *State) Lengths(f func(typ uint32, length uint64)) {
+	for i, n := range s.codes.count {
+		if n > 0 {
+			f(s.codes.typ[i], s.codes.length[i])
+		}
+	}
+}
+
 // writable gives the chunk of number k to add to.
 func (s *State) writable(k uint64) *chunk {
 	n := &s.near[nearSlot(k)]

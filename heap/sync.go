@@ -211,6 +211,16 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 			}
 		}
 	}
+	for id, x := range live {
+		if r.Live[id] == nil {
+			r.Came = append(r.Came, x)
+		}
+	}
+	for id, x := range r.Live {
+		if live[id] == nil {
+			r.Went = append(r.Went, x)
+		}
+	}
 	r.Live = live
 }
 

@@ -23,6 +23,7 @@ const (
 	exitDamaged   = 6   // a file is damaged, or not heapcam's
 	exitTooNew    = 7   // written by a newer heapcam
 	exitMismatch  = 8   // verify: replayed and listed state differ
+	exitLeak      = 9   // leaks --fail-on-leak: there is one
 	exitRunFailed = 125 // run: heapcam itself failed
 	exitNotExec   = 126 // run: the command can not be executed
 	exitNoCommand = 127 // run: there is no such command

@@ -86,6 +86,8 @@ var classes = sync.OnceValues(func() (string, error) {
 		home = jdks()[25]
 	}
 	src, err := filepath.Glob("java/*.java")
+	more, _ := filepath.Glob("java/leaks/*.java")
+	src = append(src, more...)
 	if err != nil {
 		return "", err
 	}

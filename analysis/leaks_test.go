@@ -16,25 +16,47 @@ func key(frame uint64) siteKey { return siteKey{frame, Class{Name: "x"}} }
 func TestSuspects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	r := heap.NewReplayer(&blocks{})
-	sites := map[siteKey]*track{}
-	var times []float64
-	for k := range uint64(21) {
-		sites[key(k)] = &track{n: 50, most: 50}
-	}
-	put := func(k uint64, v float64) { sites[key(k)].bytes = append(sites[key(k)].bytes, v) }
+	h := newHistories(survived)
+	v := map[uint64][]float64{}
 	for i := range 200 {
-		times = append(times, float64(i))
-		put(1, float64(i/4)*524288)
+		h.times = append(h.times, float64(i))
+		v[1] = append(v[1], float64(i/4)*524288)
 		for k := uint64(2); k < 20; k++ { // large and noisy, no trend
-			put(k, 5e7+2e7*rng.NormFloat64())
+			v[k] = append(v[k], 5e7+2e7*rng.NormFloat64())
 		}
-		put(20, map[bool]float64{true: 4e7}[i > 5])
-		put(0, 0)
+		v[20] = append(v[20], map[bool]float64{true: 4e7}[i > 5])
 	}
-	rep := &Report{}
-	rep.suspects(r, &tracks{times: times, sites: sites})
-	if len(rep.Suspects) == 0 || math.Abs(rep.Suspects[0].BytesPerSecond-131072) > 5000 {
-		t.Fatalf("the leak is not first: %+v", rep.Suspects)
+	for k, v := range v {
+		h.sites[key(k)] = dense(v)
+	}
+	h.floor(10)
+	got := h.verdicts(r)
+	if len(got) != 1 || math.Abs(got[0].BytesPerSecond-131072) > 5000 {
+		t.Fatalf("the leak is not found: %+v", got)
+	}
+}
+
+// dense makes a series of what lives after each collection, a sample for each 4 KiB.
+func dense(v []float64) *series {
+	s := &series{}
+	for i, b := range v {
+		n := int32(b / 4096)
+		if d := float64(n - s.liveSamples); d > 0 {
+			s.came += d
+		} else {
+			s.went -= d
+		}
+		s.liveBytes, s.liveSamples = b, n
+		s.note(i)
+	}
+	s.taken = s.came
+	return s
+}
+
+// floor lets every n-th collection be one of old space.
+func (h *histories) floor(n int) {
+	for i := n; i < len(h.times); i += n {
+		h.floors = append(h.floors, int32(i))
 	}
 }
 
@@ -61,7 +83,7 @@ func TestConfidence(t *testing.T) {
 					}
 				}
 				alive = stay + poisson(births*life*(1-math.Exp(-1/life)))
-				v = append(v, alive*1000)
+				v = append(v, alive*8192)
 			}
 			return v
 		}
@@ -81,7 +103,7 @@ func TestConfidence(t *testing.T) {
 			alive := 0.0
 			for range n {
 				alive += poisson(births)
-				v = append(v, alive*1000)
+				v = append(v, alive*8192)
 			}
 			return v
 		}
@@ -90,7 +112,7 @@ func TestConfidence(t *testing.T) {
 		x := 1000.0
 		for range n {
 			x += poisson(5) - poisson(5)
-			v = append(v, x*1000)
+			v = append(v, x*8192)
 		}
 		return v
 	}
@@ -100,7 +122,7 @@ func TestConfidence(t *testing.T) {
 			if x += poisson(3); (i+phase)%period == 0 {
 				x = poisson(5)
 			}
-			v = append(v, x*1000)
+			v = append(v, x*8192)
 		}
 		return v
 	}
@@ -110,21 +132,21 @@ func TestConfidence(t *testing.T) {
 	}
 	named := func(heaps int, quiet, grows func() []float64) (wrong, found float64) {
 		for range heaps {
-			series := map[siteKey]*track{}
+			h := newHistories(survived)
+			h.times = times
+			h.floor(1)
 			for k := range uint64(many) {
-				series[key(k)] = &track{bytes: quiet(), n: 10, most: 10}
+				h.sites[key(k)] = dense(quiet())
 			}
 			if grows != nil {
-				series[key(1000)] = &track{bytes: grows(), n: 11, most: 11}
+				h.sites[key(1000)] = dense(grows())
 			}
-			rep := &Report{}
-			rep.suspects(heap.NewReplayer(&blocks{}), &tracks{times: times, sites: series})
 			others := 0
-			for _, s := range rep.Suspects {
+			for _, s := range h.verdicts(heap.NewReplayer(&blocks{})) {
 				if s.Confidence < 0.95 || s.Confidence > surest {
 					t.Fatalf("confidence %v", s.Confidence)
 				}
-				if s.LiveSamples == 11 {
+				if grows != nil && s.LiveSamples == int(h.sites[key(1000)].liveSamples) {
 					found++
 				} else {
 					others = 1
@@ -170,49 +192,103 @@ func TestLoaders(t *testing.T) {
 		rep.Grown[2].Bytes != 20 || rep.Grown[2].Loader != "" {
 		t.Errorf("%+v", rep.Grown)
 	}
-	sites := map[siteKey]*track{}
-	var times, rise []float64
+	h := newHistories(survived)
+	var rise []float64
 	for i := range 100 {
-		times, rise = append(times, float64(i)), append(rise, float64(i)*1000)
+		h.times, rise = append(h.times, float64(i)), append(rise, float64(i)*8192)
 	}
+	h.floor(5)
 	for _, id := range []uint32{1, 2} {
-		sites[siteKey{9, ClassOf(r, id).folded()}] = &track{bytes: rise, n: 9, most: 9}
+		h.sites[siteKey{uint64(id), ClassOf(r, id).folded()}] = dense(rise)
 	}
-	rep.suspects(r, &tracks{times: times, sites: sites})
-	if len(rep.Suspects) != 2 || rep.Suspects[0].Loader == "" || rep.Suspects[0].Loader == rep.Suspects[1].Loader {
-		t.Errorf("%+v", rep.Suspects)
+	got := h.verdicts(r)
+	if len(got) != 2 || got[0].Loader == "" || got[0].Loader == got[1].Loader {
+		t.Errorf("%+v", got)
 	}
 }
 
-// TestTracks shows that the points of a long recording stay few and even, the first and the last among them.
-func TestTracks(t *testing.T) {
-	for _, n := range []int{1, 7, 239, 240, 241, 1000, 5000} {
-		ts := newTracks()
-		r := heap.NewReplayer(&blocks{})
+// TestShapes judges series of known shapes, with collections of old space and without.
+func TestShapes(t *testing.T) {
+	const n = 60
+	ramp := func(from, to int) func(int) float64 {
+		return func(i int) float64 { return float64(min(max(i-from, 0), to-from)) * 65536 }
+	}
+	saw := func(i int) float64 { return float64(i%12) * 65536 }
+	garbage := func(i int) float64 { return float64(i%20)*65536 + 65536 } // comes down in the floors, every 20
+	for name, c := range map[string]struct {
+		f     func(int) float64
+		every int // floors; 0: none
+		holds bool
+		leak  bool
+	}{
+		"leak":                             {ramp(0, n), 10, false, true},
+		"leak without floors":              {ramp(0, n), 0, true, true},
+		"leak that nothing holds":          {ramp(0, n), 0, false, false},
+		"leak that began late":             {ramp(15, n), 10, false, true},
+		"cache that fills":                 {ramp(0, 20), 10, false, false},
+		"cache that fills, without floors": {ramp(0, 20), 0, true, false},
+		"one step":                         {ramp(29, 31), 10, false, false},
+		"only at the end":                  {ramp(50, n), 10, false, false},
+		"sawtooth":                         {saw, 12, false, false},
+		"sawtooth without floors":          {saw, 0, true, false},
+		"garbage":                          {garbage, 20, false, false},
+	} {
+		h := newHistories(survived)
+		var v []float64
 		for i := range n {
-			r.Live = map[uint64]*heap.Sample{1: {Sample: trace.Sample{Size: uint64(i)}, Weight: 1}}
-			c := &heap.Collection{}
-			c.GC, c.Start = uint64(i+2), uint64(i)*1e9
-			ts.collection(r, c)
+			h.times, v = append(h.times, float64(i)), append(v, c.f(i))
 		}
-		ts.finish(r)
-		k := len(ts.times)
-		if k == 0 || k > 2*points || k < min(n, points) || ts.times[0] != 0 || ts.times[k-1] != float64(n-1) {
-			t.Fatalf("%d collections: %d points from %v to %v", n, k, ts.times[0], ts.times[k-1])
+		if c.every > 0 {
+			h.floor(c.every)
 		}
-		for _, tr := range ts.sites {
-			for i, v := range tr.bytes {
-				if v != ts.times[i] || i > 1 && i < k-1 && ts.times[i]-ts.times[i-1] != float64(ts.stride) {
-					t.Fatalf("%d collections: point %d of %d is at %v and has %v", n, i, k, ts.times[i], v)
-				}
+		if c.holds {
+			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{4, 12, 25, 50}}
+		}
+		h.sites[key(1)] = dense(v)
+		if got := h.verdicts(heap.NewReplayer(&blocks{})); len(got) == 1 != c.leak {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestHolders tells collections that grow from those that have grown.
+func TestHolders(t *testing.T) {
+	grow := func(step func(int) int, until int) *lengths {
+		a := &lengths{seen: map[uint64]int32{}, most: []uint64{1 << 20}, at: []int32{0}} // some other array is the longest
+		size := 24
+		for i := 1; i <= until; i++ {
+			for size < i*50 {
+				size = step(size)
+			}
+			if _, ok := a.seen[uint64(size)]; !ok {
+				a.seen[uint64(size)] = int32(i)
 			}
 		}
+		return a
+	}
+	for name, c := range map[string]struct {
+		step  func(int) int
+		until int
+		want  bool
+	}{
+		"list": {func(n int) int { return n + n/2 }, 59, true}, "table": {func(n int) int { return 2 * n }, 59, true}, "deque": {func(n int) int { return 2*n + 2 }, 59, true},
+		"copied": {func(n int) int { return n + 1 }, 59, true}, "list that is full": {func(n int) int { return n + n/2 }, 20, false},
+		"table that is full": {func(n int) int { return 2 * n }, 15, false}, "copied until half": {func(n int) int { return n + 1 }, 25, false},
+	} {
+		h := newHistories(survived)
+		for i := range 60 {
+			h.times = append(h.times, float64(i+1))
+		}
+		h.arrays[1] = grow(c.step, c.until)
+		if h.holderGrows() != c.want {
+			t.Errorf("%s: %v", name, !c.want)
+		}
 	}
 }
 
-// TestFloors judges by full collections if there are enough of them, and says when old space was never collected.
+// TestFloors counts the collections that tell what is dead, and says so where there are none.
 func TestFloors(t *testing.T) {
-	for full, after := range map[int]string{0: "all collections", 3: "full collections"} {
+	for _, full := range []int{0, 3} {
 		steps := 7
 		if full > 0 {
 			steps = 40
@@ -234,8 +310,12 @@ func TestFloors(t *testing.T) {
 			bs = append(bs, e.Blocks...)
 		}
 		rep, err := MakeReport(heap.NewReplayer(&blocks{bs}))
-		if err != nil || rep.SuspectsAfter != after || rep.OldCollections != old {
-			t.Errorf("%v, after %q, %d old collections of %d", err, rep.SuspectsAfter, rep.OldCollections, old)
+		if err != nil || rep.OldCollections != old {
+			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
+		}
+		l, err := Leaks(heap.NewReplayer(&blocks{bs}))
+		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
+			t.Errorf("%v %+v", err, l)
 		}
 	}
 }

@@ -1,0 +1,254 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// survived is how many collections an object must have survived to count in the histories that verdicts are made of.
+const survived = 2
+
+// series is the history of a site: what its live samples that have survived k collections stand for, after each collection. Only changes are
+// kept, so that a site that rests costs nothing.
+type series struct {
+	at      []int32 // numbers of collections, ascending
+	bytes   []float64
+	samples []int32
+
+	liveBytes   float64
+	liveSamples int32
+	most        int32   // samples at any time
+	taken       float64 // samples, whether they survived or not
+	came, went  float64 // samples that ever survived k collections, and those of them that died
+}
+
+func (s *series) add(n int32, bytes float64) {
+	if n > 0 {
+		s.came++
+	} else {
+		s.went++
+	}
+	s.liveSamples += n
+	if s.liveBytes += bytes; s.liveSamples == 0 {
+		s.liveBytes = 0 // what rounding left
+	}
+}
+
+// note keeps what lives after collection i.
+func (s *series) note(i int) {
+	if n := len(s.at); n > 0 && s.at[n-1] == int32(i) {
+		s.bytes[n-1], s.samples[n-1] = s.liveBytes, s.liveSamples
+	} else {
+		s.at, s.bytes, s.samples = append(s.at, int32(i)), append(s.bytes, s.liveBytes), append(s.samples, s.liveSamples)
+	}
+	s.most = max(s.most, s.liveSamples)
+}
+
+// spread writes bytes and samples after each of len(bytes) collections.
+func (s *series) spread(bytes, samples []float64) {
+	b, n, k := 0.0, 0.0, 0
+	for i := range bytes {
+		for ; k < len(s.at) && int(s.at[k]) == i; k++ {
+			b, n = s.bytes[k], float64(s.samples[k])
+		}
+		bytes[i], samples[i] = b, n
+	}
+}
+
+// histories are those of all sites of a window.
+type histories struct {
+	k      int
+	times  []float64 // seconds of each collection's end
+	floors []int32   // numbers of collections after which no sample of a dead object is left in old space: full ones and remarks
+	live   []float64 // exact bytes of the state, −1 where it is not known
+	sites  map[siteKey]*series
+	young  map[uint64]*heap.Sample // live samples that have not survived k collections
+	class  map[uint64]Class
+	moved  []uint64            // numbers of the newest k collections that moved objects
+	arrays map[uint32]*lengths // of arrays of references, by type
+	full   int
+	mixed  int
+}
+
+func newHistories(k int) *histories {
+	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]*heap.Sample{}, class: map[uint64]Class{}, arrays: map[uint32]*lengths{}}
+}
+
+func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
+	cl, ok := h.class[s.Type]
+	if !ok {
+		if cl = ClassOf(r, uint32(s.Type)).folded(); r.Types[s.Type].ID != 0 {
+			h.class[s.Type] = cl
+		}
+	}
+	return siteKey{s.Frame, cl}
+}
+
+func (h *histories) site(k siteKey) *series {
+	s := h.sites[k]
+	if s == nil {
+		s = &series{}
+		h.sites[k] = s
+	}
+	return s
+}
+
+// collection takes in what r found in c. It must see each collection of the window once, in order.
+func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
+	i := len(h.times)
+	t := float64(c.Start+c.Dur) / 1e9
+	if i > 0 {
+		t = max(t, h.times[i-1])
+	}
+	h.times = append(h.times, t)
+	h.live = append(h.live, -1)
+	if c.Known {
+		h.live[i] = float64(c.Bytes)
+		h.containers(r, i)
+	}
+	switch c.Kind {
+	case trace.PauseFull:
+		h.full++
+		h.floors = append(h.floors, int32(i))
+	case trace.PauseRemark:
+		h.floors = append(h.floors, int32(i))
+	case trace.PauseMixed:
+		h.mixed++
+	}
+	if k := c.Kind; k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown {
+		if len(h.moved) == h.k {
+			h.moved = slices.Delete(h.moved, 0, 1)
+		}
+		h.moved = append(h.moved, c.GC)
+	}
+	for _, s := range r.Took {
+		h.site(h.key(r, s)).taken++
+	}
+	for _, s := range r.Came {
+		h.young[s.ID] = s
+	}
+	for _, s := range r.Went {
+		if _, ok := h.young[s.ID]; ok {
+			delete(h.young, s.ID)
+			continue
+		}
+		x := h.site(h.key(r, s))
+		x.add(-1, -float64(s.Size)*s.Weight)
+		x.note(i)
+	}
+	if len(h.moved) < h.k {
+		return
+	}
+	for id, s := range h.young {
+		if s.Birth <= h.moved[0] {
+			delete(h.young, id)
+			x := h.site(h.key(r, s))
+			x.add(1, float64(s.Size)*s.Weight)
+			x.note(i)
+		}
+	}
+}
+
+// lengths says when arrays of a type first had a length.
+type lengths struct {
+	seen map[uint64]int32 // number of the collection
+	most []uint64         // the greatest length so far, where it changes
+	at   []int32
+}
+
+// Arrays of references shorter than leastArray hold too little to leak; of a type with more than maxLengths lengths no one asks for steps.
+const (
+	leastArray = 20
+	maxLengths = 1 << 14
+)
+
+// containers looks for arrays of references that are longer than those before.
+func (h *histories) containers(r *heap.Replayer, i int) {
+	r.State.Lengths(func(typ uint32, n uint64) {
+		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
+			return
+		}
+		a := h.arrays[typ]
+		if a == nil {
+			a = &lengths{seen: map[uint64]int32{}}
+			h.arrays[typ] = a
+		}
+		if k := len(a.most); k == 0 || a.most[k-1] < n {
+			a.most, a.at = append(a.most, n), append(a.at, int32(i))
+		}
+		if _, ok := a.seen[n]; !ok && len(a.seen) < maxLengths {
+			a.seen[n] = int32(i)
+		}
+	})
+}
+
+// holderGrows says whether an array of references grew all through the window, as those of a collection do into which more and more is put:
+// the longest of its type is three times as long as after an eighth of the window, and longer than after half of it; or it has become
+// three times as long in the steps of library collections (half as long again, twice as long), the newest in the second half.
+func (h *histories) holderGrows() bool {
+	n := len(h.times)
+	from, w := h.times[0], h.times[n-1]-h.times[0]
+	time := func(i int32) float64 { return (h.times[i] - from) / w }
+	for _, a := range h.arrays {
+		early, half, last := uint64(0), uint64(0), a.most[len(a.most)-1]
+		for k, m := range a.most {
+			if t := time(a.at[k]); t <= 0.5 {
+				half = m
+				if t <= 0.125 {
+					early = m
+				}
+			}
+		}
+		if last > half && last >= 3*early && half > 0 {
+			return true
+		}
+		for m, at := range a.seen {
+			if time(at) > 0.5 && a.grown(m, at, h.times) || time(at) > 0.875 && h.each(a, m, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// grown says whether a library collection has grown to length m from less than a third: by half, or to double size (and 2), in each step.
+// Lengths that there were early say nothing: others have them, too.
+func (a *lengths) grown(m uint64, at int32, times []float64) bool {
+	early := times[0] + (times[len(times)-1]-times[0])/8
+	factor := 1.0
+next:
+	for factor < 3 {
+		for _, y := range [...]uint64{(2*m + 2) / 3, 2 * m / 3, m / 2, (m - 2) / 2} {
+			b, ok := a.seen[y]
+			if !ok || y == 0 || y+y/2 != m && 2*y != m && 2*y+2 != m {
+				continue
+			}
+			if times[b] <= early {
+				m = y
+				continue next
+			} else if b < at {
+				factor *= float64(m) / float64(y)
+				m, at = y, b
+				continue next
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// each says whether length m is the newest of an array that is copied with each addition: in each quarter of the window it had the length
+// that a steady growth from the JVM's start would give it.
+func (h *histories) each(a *lengths, m uint64, at int32) bool {
+	from, w := h.times[0], h.times[len(h.times)-1]-h.times[0]
+	rate := float64(m) / h.times[at]
+	var quarters [4]int
+	for n, i := range a.seen {
+		if d := float64(n) / h.times[i] / rate; d > 0.85 && d < 1.15 {
+			quarters[min(3, int(4*(h.times[i]-from)/w))]++
+		}
+	}
+	return slices.Min(quarters[:]) > 0
+}

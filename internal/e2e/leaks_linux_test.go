@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leaking and innocent are the programs of java/leaks.
+var (
+	leaking  = []string{"SlowList", "SessionMap", "Listeners", "ThreadLocals", "Loaders", "Interning"}
+	innocent = []string{"CacheFills", "Sawtooth", "Released", "Warm", "Churn", "Stable"}
+)
+
+type leaksReply struct {
+	Schema   string `json:"schema"`
+	Verdicts []struct {
+		Class          string  `json:"class"`
+		Site           []frame `json:"site"`
+		Confidence     float64 `json:"confidence"`
+		BytesPerSecond float64 `json:"bytes_per_second"`
+		Sentence       string  `json:"sentence"`
+	} `json:"verdicts"`
+}
+
+// leakLines are the lines of a program that are marked.
+func leakLines(t *testing.T, name string) (lines []int) {
+	b, err := os.ReadFile(filepath.Join("java/leaks", name+".java"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range strings.Split(string(b), "\n") {
+		if strings.Contains(l, "// LEAK") {
+			lines = append(lines, i+1)
+		}
+	}
+	return lines
+}
+
+// TestLeaks records programs that leak and programs that do not: of the former the first verdict is the marked line, the latter have none.
+// Small: one of each on one collector, for seconds; full: all twelve for a minute on all collectors and JDKs at default settings.
+func TestLeaks(t *testing.T) {
+	type run struct {
+		major         int
+		gc, heap, sec string
+		flags, progs  []string
+	}
+	runs := []run{{17, "G1", "48m", "9", []string{"--sampling", "64KiB"}, []string{"SlowList", "Churn"}}}
+	if full {
+		runs = nil
+		for _, major := range []int{17, 25} {
+			for _, gc := range collectors {
+				runs = append(runs, run{major, gc, "256m", "60", nil, append(slices.Clone(leaking), innocent...)})
+			}
+		}
+	} else {
+		t.Log("not run: 10 more programs, 5 more pairs, a minute each (HEAPCAM_FULL=1)")
+	}
+	for _, c := range runs {
+		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+			for _, name := range c.progs {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					p := program{major: c.major, gc: c.gc, heap: c.heap, main: name, args: []string{c.sec}, flags: c.flags, limit: "64MiB"}
+					r := p.start(t)
+					r.finish(t)
+					dir := r.recorded(t).dir
+					var l leaksReply
+					heapcamJSON(t, &l, "leaks", dir)
+					_, _, code := heapcam(t, "leaks", "--fail-on-leak", dir)
+					leaks := slices.Contains(leaking, name)
+					if want := map[bool]int{true: 9}[len(l.Verdicts) > 0]; code != want || l.Verdicts == nil || l.Schema != "heapcam.leaks/1" {
+						t.Errorf("--fail-on-leak: status %d with %d verdicts", code, len(l.Verdicts))
+					}
+					if !leaks {
+						if len(l.Verdicts) > 0 {
+							t.Errorf("named: %+v", l.Verdicts[0])
+						}
+						return
+					}
+					lines := leakLines(t, name)
+					if len(l.Verdicts) == 0 || !slices.ContainsFunc(l.Verdicts[0].Site, func(f frame) bool {
+						return strings.HasPrefix(f.Class, name) && f.Line != nil && slices.Contains(lines, *f.Line)
+					}) {
+						t.Errorf("lines %v are not named first: %+v", lines, l.Verdicts)
+					}
+				})
+			}
+		})
+	}
+}
