@@ -41,7 +41,8 @@ type Agent struct {
 
 	turned   atomic.Int64 // when Run's loop came around last, Unix ns
 	freezing sync.Mutex
-	off      atomic.Bool // the host's switch is set
+	frozen   map[string]bool // incidents that the log has told of; freezing guards it
+	off      atomic.Bool     // the host's switch is set
 	total    *total
 
 	wg      sync.WaitGroup
@@ -145,6 +146,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.cfg.Switch != "" {
 		a.wg.Go(func() { a.heedSwitch(ctx) })
 	}
+	a.wg.Go(func() { a.watchIncidents(ctx) })
 	watched := map[string]bool{}
 	start := time.Now()
 	for {
@@ -289,7 +291,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	s.log.Info().Str("dir", s.status.Dir).Msg("recording")
 	s.share = func(used int64) int64 { return a.total.look(s.status.Dir, used) }
 	s.freeze = func(reason string) {
-		a.wg.Go(func() { a.freeze(s, reason) })
+		a.wg.Go(func() { a.freeze(s, reason, false) })
 	}
 	err := s.guarded(ctx)
 	stopped := err != nil && ctx.Err() != nil
@@ -320,7 +322,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
 	}
 	if err == nil && s.over == GonePhase {
-		a.freeze(s, "the JVM went without goodbye")
+		a.freeze(s, "the JVM went without goodbye", true)
 	}
 	s.ring.Close()
 	a.total.leave(s.status.Dir)

@@ -69,7 +69,9 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
 	s.await = !fresh
+	s.oom.seen = h.Exhausted
 	if fresh {
+		s.oom.seen = 0
 		s.ringLoss.EpochsDropped, s.ringLoss.SamplesDropped = 0, 0
 	}
 	s.status = Status{

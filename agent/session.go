@@ -23,7 +23,8 @@ const (
 	// What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
-	// idleLook is how often a session without data looks what max_total_size leaves it, and whether it is paused.
+	// idleLook is how often a session without data looks what max_total_size leaves it, whether it is paused and
+	// whether the JVM ran out of memory.
 	idleLook = time.Second
 	// refusedEvery bounds how often the log tells that the store refuses writes; status has the counts.
 	refusedEvery = 10 * time.Second
@@ -84,6 +85,7 @@ type session struct {
 	rate      rate
 
 	storm  storm
+	oom    exhaustion
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
 	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
@@ -146,6 +148,22 @@ func (s *session) wait(ctx context.Context) error {
 			return err
 		}
 		s.resize(s.st.Stats())
+		if h, err := s.ring.Status(); err == nil {
+			s.exhausted(h)
+		}
+	}
+}
+
+// exhausted takes the hint that the JVM ran out of memory, which it may survive, once a burst.
+func (s *session) exhausted(h shmring.Status) {
+	if !s.oom.look(time.Now(), h.Exhausted) {
+		return
+	}
+	const text = "the heap is exhausted: an allocation failed"
+	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: s.time, Text: text}}}))
+	s.flush()
+	if s.freeze != nil {
+		s.freeze(text)
 	}
 }
 
@@ -635,6 +653,7 @@ func (s *session) look() error {
 	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
+	s.exhausted(h)
 	s.show(h, stats)
 	return nil
 }
@@ -721,6 +740,7 @@ func (s *session) finish(gone bool) {
 	if err == nil {
 		s.tellLoss(0)
 		s.flush()
+		s.exhausted(h)
 		s.sampledAt = time.Time{}
 		s.tellSampling(h)
 		s.show(h, s.st.Stats())

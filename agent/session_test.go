@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -104,6 +105,20 @@ func (m *memStore) Stats() storeStats {
 	}
 	return storeStats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit || m.full, Room: 1 << 30, Guarantee: true}
 }
+
+// logBuffer is a log that a test may read while it is written.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
 type rig struct {
 	t     *testing.T

@@ -77,7 +77,9 @@ type Status struct {
 	Switches   uint64 `json:"switches,omitempty"`
 	LastSwitch string `json:"last_switch,omitempty"`
 
-	Incident string `json:"incident,omitempty"` // the newest that was frozen by itself
+	Incident        string `json:"incident,omitempty"`         // the newest that was frozen by itself
+	Incidents       uint64 `json:"incidents,omitempty"`        // frozen by themselves
+	IncidentsFailed uint64 `json:"incidents_failed,omitempty"` // that should have been; those too soon after another one are not meant
 
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"quality,omitempty"`

@@ -59,6 +59,7 @@ const (
 	OffPause           = 352
 	OffDetach          = 356
 	OffRedefine        = 360
+	OffExhausted       = 384
 	OffReason          = 512
 	OffJVM             = 1024
 
@@ -143,6 +144,7 @@ type Status struct {
 	SampleNS       uint64 // own time in sampling callbacks, over threads
 	LastSyncBytes  uint64
 	LiveBytes      uint64 // heap used after the last collection
+	Exhausted      uint64 // allocations that failed for want of heap
 
 	// Written by the agent.
 	Tail            uint64
@@ -192,6 +194,7 @@ func parseHeader(h []byte) Status {
 		SampleNS:       u64(OffSampleNS),
 		LastSyncBytes:  u64(OffLastSyncBytes),
 		LiveBytes:      u64(OffLiveBytes),
+		Exhausted:      u64(OffExhausted),
 
 		Tail:            u64(OffTail),
 		AgentHeartbeat:  u64(OffAgentHeartbeat),

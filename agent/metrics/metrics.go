@@ -22,9 +22,11 @@ import (
 
 // Source is what is told. Both functions must be safe to call at any time.
 type Source struct {
-	Status  func() []agent.Status
-	Others  func() []agent.Other
-	Version string
+	Status func() []agent.Status
+	Others func() []agent.Other
+	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
+	Incidents func() (n int, bytes int64)
+	Version   string
 }
 
 // field is a metric of a recording.
@@ -76,6 +78,8 @@ var fields = func() (fs []field) {
 	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.", func(s *agent.Status) float64 { return float64(s.Switches) })
 	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *agent.Status) float64 { return truth(s.DiskFull) })
 	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.", func(s *agent.Status) float64 { return truth(s.GuaranteeMet) })
+	add(c, "incidents_total", "Windows that were frozen by themselves.", func(s *agent.Status) float64 { return float64(s.Incidents) })
+	add(c, "incidents_failed_total", "Windows that should have been frozen and could not be.", func(s *agent.Status) float64 { return float64(s.IncidentsFailed) })
 	add(c, "store_faults_total", "Refusals of the disk.", func(s *agent.Status) float64 { return float64(s.StoreFaults) })
 	return fs
 }()
@@ -87,6 +91,8 @@ var (
 	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
 	recordings = desc("recordings", "Recordings of this agent, by phase.", "phase")
 	notRec     = desc("jvms_not_recorded", "JVMs that were found and are not recorded: ignored by a rule, or failed.", "why")
+	frozen     = desc("incidents", "Frozen windows that are kept, whoever made them.")
+	frozenSize = desc("incidents_bytes", "What they occupy on disk, files that a ring has too included.")
 	build      = desc("build_info", "1, with the version.", "version")
 )
 
@@ -98,7 +104,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range fields {
 		ch <- f.desc
 	}
-	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, depth, recordings, notRec, build} {
+	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, depth, recordings, notRec, frozen, frozenSize, build} {
 		ch <- d
 	}
 }
@@ -141,6 +147,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	put(notRec, prometheus.GaugeValue, float64(ignored), "ignored")
 	put(notRec, prometheus.GaugeValue, float64(failed), "failed")
+	if c.src.Incidents != nil {
+		n, bytes := c.src.Incidents()
+		put(frozen, prometheus.GaugeValue, float64(n))
+		put(frozenSize, prometheus.GaugeValue, float64(bytes))
+	}
 	put(build, prometheus.GaugeValue, 1, c.src.Version)
 }
 

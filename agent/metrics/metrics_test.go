@@ -23,7 +23,8 @@ func source() Source {
 				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: agent.GonePhase},
 			}
 		},
-		Others: func() []agent.Other { return []agent.Other{{Ignored: true}, {}, {}} },
+		Incidents: func() (int, int64) { return 2, 8192 },
+		Others:    func() []agent.Other { return []agent.Other{{Ignored: true}, {}, {}} },
 	}
 }
 
@@ -64,6 +65,9 @@ func TestHandler(t *testing.T) {
 		return r.StatusCode, string(b)
 	}
 	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, `heapcam_lost_epochs_total{jvm="Shop",reason="store",recording="Shop-1-a"} 3`) {
+		t.Errorf("%d %s", code, b)
+	}
+	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_incidents 2\n") || !strings.Contains(b, "\nheapcam_incidents_bytes 8192\n") {
 		t.Errorf("%d %s", code, b)
 	}
 	if code, b := get("/healthz"); code != 200 || b != "ok\n" {

@@ -14,21 +14,23 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last collection; one that says
-// goodbye leaves none, an OutOfMemoryError that it has caught included.
+// TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last collection; one that runs out of
+// heap and goes on leaves one a burst; direct memory, whose OutOfMemoryError the library throws, none.
 func TestFreeze(t *testing.T) {
+	const gone, exhausted = "without goodbye", "exhausted"
 	majors := []int{17, 25}
 	for _, c := range []struct {
-		name   string
-		opts   []string
-		args   []string
-		frozen bool
+		name string
+		opts []string
+		args []string
+		why  string // of the incident; "": there is none
 	}{
-		{"exit", []string{"-XX:+ExitOnOutOfMemoryError"}, []string{"heap"}, true},
-		{"crash", []string{"-XX:+CrashOnOutOfMemoryError", "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"}, []string{"heap"}, true},
-		{"killed by itself", []string{"-XX:OnOutOfMemoryError=kill -9 %p"}, []string{"heap"}, true},
-		{"direct memory", []string{"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=8m"}, []string{"direct"}, false}, // thrown by the library: the JVM ends as with any exception
-		{"caught", []string{"-XX:OnOutOfMemoryError=true"}, []string{"heap", "caught"}, false},
+		{"exit", []string{"-XX:+ExitOnOutOfMemoryError"}, []string{"heap"}, gone},
+		{"crash", []string{"-XX:+CrashOnOutOfMemoryError", "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"}, []string{"heap"}, gone},
+		{"killed by itself", []string{"-XX:OnOutOfMemoryError=kill -9 %p"}, []string{"heap"}, gone},
+		{"direct memory", []string{"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=8m"}, []string{"direct"}, ""}, // thrown by the library: the JVM ends as with any exception
+		{"caught", []string{"-XX:OnOutOfMemoryError=true"}, []string{"heap", "caught"}, exhausted},
+		{"uncaught", nil, []string{"heap"}, exhausted},
 	} {
 		for i, major := range majors {
 			if !full && i != len(c.name)%2 { // half of them
@@ -43,22 +45,21 @@ func TestFreeze(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !c.frozen {
-					for _, i := range all {
-						if !strings.Contains(i.Reason, "storm") {
-							t.Errorf("an incident: %+v", i)
-						}
+				found, times := "", 0
+				for _, i := range all {
+					switch {
+					case c.why != "" && strings.Contains(i.Reason, c.why) && i.Auto:
+						found = i.ID
+						times++
+					case !strings.Contains(i.Reason, "storm"):
+						t.Errorf("an incident: %+v", i)
 					}
+				}
+				if c.why == "" {
 					return
 				}
-				found := ""
-				for _, i := range all {
-					if i.Auto {
-						found = i.ID
-					}
-				}
-				if found == "" {
-					t.Fatalf("no incident; %s", tail(r.stderr.String()))
+				if times != 1 {
+					t.Fatalf("%d incidents; %s", times, tail(r.stderr.String()))
 				}
 				file := filepath.Join(t.TempDir(), "incident.heapcam")
 				if out, errs, code := heapcam(t, "pull", "--out", r.out, "--incident", found, "-o", file); code != 0 {
@@ -66,7 +67,7 @@ func TestFreeze(t *testing.T) {
 				}
 				verify(t, file, 1)
 				i, err := n.Find(found)
-				if err != nil || int(i.LastGC) < r.recorded(t).collections {
+				if err != nil || c.why == gone && int(i.LastGC) < r.recorded(t).collections {
 					t.Errorf("the incident ends at %d, %d collections were recorded", i.LastGC, r.recorded(t).collections)
 				}
 			})

@@ -22,7 +22,7 @@ jvmtiEnv *ti;
 uint64_t t0;
 static uint64_t t0_wall_ms;
 static JavaVM *javavm;
-static bool at_start, sampling, attached;
+static bool at_start, sampling, exhaustion, attached;
 static _Atomic bool stopping;
 void epoch_want_sync(int reason);
 
@@ -246,6 +246,14 @@ static void JNICALL on_gc_finish(jvmtiEnv *env) {
     epoch_finish();
 }
 
+// An allocation failed for want of heap, and the thread will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time it
+// tells us, so after a mark we do not listen for a minute: a program that catches its errors repeats them.
+enum { DEAF_S = 60 };
+static void JNICALL on_exhausted(jvmtiEnv *env, JNIEnv *jni, jint flags, const void *reserved, const char *what) {
+    (void)env, (void)jni, (void)reserved, (void)what;
+    if (flags & JVMTI_RESOURCE_EXHAUSTED_JAVA_HEAP) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EXHAUSTED), 1, memory_order_relaxed);
+}
+
 static void refuse(const char *why) {
     say("not recording this JVM: %s", why);
     ring_state(HC_STATE_REFUSED, why);
@@ -410,7 +418,8 @@ static void relinquish(void);
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
-    bool again = false, sites = sampling && !is_off();
+    uint64_t marks = 0, deaf_since = 0;
+    bool again = false, sites = sampling && !is_off(), deaf = false;
     while (!atomic_load(&stopping)) {
         usleep(50000);
         uint64_t now = now_ns();
@@ -420,6 +429,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
+            if (exhaustion) event(JVMTI_DISABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
             say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
             samples_forget(jni);
             relinquish();
@@ -431,6 +441,12 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         if (sampling && sites == off) { // the JVM need not even ask us
             sites = !off;
             event(sites ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+        }
+        if (exhaustion && (deaf ? now - deaf_since > DEAF_S * 1000000000ull : *ring64(HC_RING_OFF_EXHAUSTED) != marks)) {
+            deaf = !deaf;
+            deaf_since = now;
+            event(deaf ? JVMTI_DISABLE : JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
+            marks = *ring64(HC_RING_OFF_EXHAUSTED);
         }
         uint64_t iw = *ring64(HC_RING_OFF_INTERVAL_WANTED);
         if (sampling && iw && iw - 1 != interval_now && iw - 1 <= 1u << 30) {
@@ -470,6 +486,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
+            if (exhaustion) event(JVMTI_DISABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
             atomic_store(&gave_up, true);
             end_reason = HC_END_DETACHED;
             commit_now(fill_end);
@@ -586,6 +603,7 @@ static int begin(JNIEnv *jni) {
         (*ti)->SetHeapSamplingInterval(ti, (jint)opt.interval);
         if (!is_off()) event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
     }
+    if (exhaustion) event(JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
     if (!event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart") ||
         !event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish") || !start_control(jni)) {
         refuse("JVMTI did not give the events");
@@ -658,6 +676,9 @@ static jint setup(JavaVM *v, char *options) {
     c.can_generate_sampled_object_alloc_events = 1;
     sampling = (*ti)->AddCapabilities(ti, &c) == JVMTI_ERROR_NONE;
     if (!sampling) say("another agent holds allocation sampling: recording without sites");
+    memset(&c, 0, sizeof c);
+    c.can_generate_resource_exhaustion_heap_events = 1; // a hint; gone without
+    exhaustion = (*ti)->AddCapabilities(ti, &c) == JVMTI_ERROR_NONE;
     jvmtiEventCallbacks cb;
     memset(&cb, 0, sizeof cb);
     cb.VMInit = on_vm_init;
@@ -665,6 +686,7 @@ static jint setup(JavaVM *v, char *options) {
     cb.GarbageCollectionStart = on_gc_start;
     cb.GarbageCollectionFinish = on_gc_finish;
     cb.SampledObjectAlloc = on_sample;
+    cb.ResourceExhausted = on_exhausted;
     (*ti)->SetEventCallbacks(ti, &cb, sizeof cb);
     event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
     return 0;

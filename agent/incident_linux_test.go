@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestIncidents: a JVM that runs out of memory again and again leaves one incident, one more when it goes without goodbye, and the log and status
+// tell of each, of one that was made by hand as well.
+func TestIncidents(t *testing.T) {
+	r := &rig{t: t, dir: t.TempDir()}
+	var log logBuffer
+	out := filepath.Join(t.TempDir(), "out")
+	a, err := New(Config{Out: out, Watch: []string{r.dir}, MaxTraceSize: 1 << 20, Log: zerolog.New(&log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.a = a
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	jvm := exec.Command("sleep", "60")
+	if err := jvm.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer jvm.Wait()
+	defer jvm.Process.Kill()
+	p, err := ringtest.Create(r.dir, ringtest.Config{PID: uint32(jvm.Process.Pid), StartTicks: ringtest.StartTicks(jvm.Process.Pid)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := tracetest.New(tracetest.Config{Seed: 4})
+	status := func() Status { return a.Status()[0] }
+	told := func() int { return strings.Count(log.String(), `"id":"incident-frozen"`) }
+
+	for i := range 3 {
+		r.play(p, m, 5)
+		p.Poke64(shmring.OffExhausted, uint64(i+1))
+		r.play(p, m, 5)
+		if i == 0 {
+			wait(t, func() bool { return len(a.Status()) > 0 && status().Incidents == 1 }, a)
+		}
+	}
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
+	if st := status(); st.Incidents != 1 || told() != 1 {
+		t.Errorf("%d incidents of one burst; %s", st.Incidents, &log)
+	}
+	wait(t, func() bool { a.freezing.Lock(); defer a.freezing.Unlock(); return a.frozen != nil })
+	in := &ringstore.Incidents{Dir: filepath.Join(out, IncidentsName), Max: 1 << 30}
+	if _, err := in.Freeze(status().Dir, "somebody asked", false); err != nil {
+		t.Fatal(err)
+	}
+	a.lookIncidents()
+	if told() != 2 || !strings.Contains(log.String(), "somebody asked") {
+		t.Errorf("the log does not tell of an incident made by hand: %s", &log)
+	}
+	jvm.Process.Kill()
+	jvm.Wait()
+	wait(t, func() bool { return status().Phase == GonePhase && status().Incidents == 2 }, a)
+	a.lookIncidents()
+	if n, size := a.Incidents(); n != 3 || size == 0 || told() != 3 {
+		t.Errorf("%d incidents, %d bytes; %s", n, size, &log)
+	}
+	for _, want := range []string{`"reason":"the heap is exhausted`, `"reason":"the JVM went without goodbye"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in %s", want, &log)
+		}
+	}
+}
+
+func TestExhaustion(t *testing.T) {
+	var x exhaustion
+	now := time.Unix(1e9, 0)
+	var b bytes.Buffer
+	for i, n := range []uint64{0, 0, 1, 1, 5, 6, 7, 7, 7, 8, 8} { // one look a minute
+		if x.look(now.Add(time.Duration(i)*time.Minute), n) {
+			fmt.Fprintf(&b, "%d ", i)
+		}
+	}
+	if b.String() != "2 9 " {
+		t.Errorf("onsets at %s", b.String())
+	}
+}
