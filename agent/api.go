@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -145,22 +144,11 @@ func decode(r *http.Request, v any) error {
 	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(v)
 }
 
-// Serve serves the API on a Unix socket at path until ctx is done. A socket that nobody listens on is replaced; one that somebody does
-// listen on is an error.
+// Serve serves the API on a local socket at path (a Unix socket; on Windows a named pipe) until ctx is done. A socket that nobody listens on
+// is replaced; one that somebody does listen on is an error.
 func (a *Agent) Serve(ctx context.Context, path string, attach Attacher, code func(error) int) error {
-	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
-		c.Close()
-		return fmt.Errorf("another agent listens on %s", path)
-	}
-	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
-		os.Remove(path)
-	}
-	l, err := net.Listen("unix", path)
+	l, err := listen(path)
 	if err != nil {
-		return err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
 		return err
 	}
 	srv := &http.Server{Handler: a.Handler(attach, code), ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest}
@@ -189,18 +177,16 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return e.Text }
 
-// Dial makes a client of the agent that listens on the Unix socket at path. Errors: none listens there.
+// Dial makes a client of the agent that listens on the local socket at path. Errors: none listens there.
 func Dial(path string) (*Client, error) {
-	c, err := net.DialTimeout("unix", path, time.Second)
+	c, err := dial(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
 	c.Close()
 	return &Client{&http.Client{Timeout: apiTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", path)
-		},
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
 	}}}, nil
 }
 

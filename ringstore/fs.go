@@ -66,12 +66,12 @@ type osFS struct{}
 type osFile struct{ *os.File }
 
 func (osFS) Create(path string) (RingFile, error) {
-	return wrap(os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600))
+	return wrap(openFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600))
 }
 
-func (osFS) Open(path string) (RingFile, error) { return wrap(os.OpenFile(path, os.O_RDWR, 0)) }
+func (osFS) Open(path string) (RingFile, error) { return wrap(openFile(path, os.O_RDWR, 0)) }
 
-func (osFS) OpenRead(path string) (RingFile, error) { return wrap(os.Open(path)) }
+func (osFS) OpenRead(path string) (RingFile, error) { return wrap(openFile(path, os.O_RDONLY, 0)) }
 
 func (osFS) Remove(path string) error { return os.Remove(path) }
 
@@ -109,14 +109,15 @@ func (osFS) ReadDir(path string) ([]Info, error) {
 	}
 	out := make([]Info, 0, len(es))
 	for _, e := range es {
-		st, err := os.Lstat(filepath.Join(path, e.Name()))
+		full := filepath.Join(path, e.Name())
+		st, err := os.Lstat(full)
 		if err != nil {
 			continue // gone meanwhile
 		}
 		if !st.IsDir() && !st.Mode().IsRegular() {
 			continue
 		}
-		out = append(out, describe(st))
+		out = append(out, describe(full, st))
 	}
 	return out, nil
 }

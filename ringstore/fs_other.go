@@ -1,10 +1,14 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package ringstore
 
 import "os"
 
-func describe(st os.FileInfo) Info {
+func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flag, mode)
+}
+
+func describe(_ string, st os.FileInfo) Info {
 	return Info{Name: st.Name(), Dir: st.IsDir(), Size: st.Size(), Links: 1}
 }
 
@@ -13,7 +17,7 @@ func (f osFile) Info() (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return describe(st), nil
+	return describe("", st), nil
 }
 
 func (f osFile) TryLock(bool) (bool, error) { return false, ErrUnsupported }

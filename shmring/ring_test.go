@@ -406,6 +406,8 @@ func TestWait(t *testing.T) {
 	if err := r.Unlink(); err != nil {
 		t.Error(err)
 	}
+	r.Close() // on Windows this removes it, once nobody has it open
+	p.Close()
 	if _, err := os.Stat(p.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after Unlink: %v", err)
 	}

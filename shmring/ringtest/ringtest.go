@@ -8,11 +8,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -230,17 +227,3 @@ func (p *Producer) Peek32(off int) uint32 {
 
 // Truncate cuts the file.
 func (p *Producer) Truncate(size int64) error { return p.f.Truncate(size) }
-
-// StartTicks gives field 22 of /proc/PID/stat, 1 where there is none.
-func StartTicks(pid int) uint64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if err != nil || len(f) < 20 {
-		return 1
-	}
-	n, err := strconv.ParseUint(f[19], 10, 64)
-	if err != nil {
-		return 1
-	}
-	return n
-}
