@@ -406,8 +406,8 @@ func TestWait(t *testing.T) {
 	if err := r.Unlink(); err != nil {
 		t.Error(err)
 	}
-	r.Close() // on Windows this removes it, once nobody has it open
 	p.Close()
+	r.Close() // on Windows this removes it, unless somebody has it open
 	if _, err := os.Stat(p.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after Unlink: %v", err)
 	}

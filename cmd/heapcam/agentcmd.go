@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +57,7 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
 	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
 	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
-	c.Flags().StringVar(&o.rings, "rings", "/dev/shm", "where the folder for shared rings, heapcam-UID, is made")
+	c.Flags().StringVar(&o.rings, "rings", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
 
@@ -71,20 +70,20 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if err := located(o.rec.check(), live.settings); err != nil {
 		return err
 	}
-	if strings.ContainsAny(o.rings, ",:") { // they part the probe's options
-		return usage("--rings %s: its name may hold neither comma nor colon", o.rings)
+	if strings.ContainsAny(o.rings, optionSeparators) {
+		return usage("--rings %s: its name may hold none of %q, which part the probe's options", o.rings, optionSeparators)
 	}
-	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && os.Getuid() == 0 {
+	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
 		o.rec.out = systemOut
 	}
 	sock, err := socketPath(o.socket)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(sock), 0o700); err != nil {
+	if err := socketFolder(sock); err != nil {
 		return fmt.Errorf("folder of the socket: %w", err)
 	}
-	rings := filepath.Join(o.rings, "heapcam-"+strconv.Itoa(os.Getuid()))
+	rings := filepath.Join(o.rings, ringFolder())
 	if err := ownDir(rings, os.Getuid()); err != nil {
 		return fmt.Errorf("--rings: %w", err)
 	}

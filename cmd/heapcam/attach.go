@@ -88,7 +88,7 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 }
 
 func addSocket(c *cobra.Command, p *string) {
-	c.Flags().StringVar(p, "socket", "", "socket of the agent (default $HEAPCAM_SOCKET, else /run/heapcam/agent.sock as root, else in the user's runtime folder)")
+	c.Flags().StringVar(p, "socket", "", "socket of the agent (default $HEAPCAM_SOCKET, else "+systemSocket+" as root, else in the user's runtime folder)")
 }
 
 // socketPath gives where the agent of this user listens.
@@ -99,8 +99,8 @@ func socketPath(flag string) (string, error) {
 	if s := os.Getenv("HEAPCAM_SOCKET"); s != "" {
 		return s, nil
 	}
-	if os.Getuid() == 0 {
-		return "/run/heapcam/agent.sock", nil
+	if privileged() {
+		return systemSocket, nil
 	}
 	dir, err := privateDir()
 	return filepath.Join(dir, "agent.sock"), err

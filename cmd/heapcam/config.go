@@ -15,9 +15,6 @@ import (
 	"github.com/heapcam/heapcam/config"
 )
 
-// systemConfig is read by the agent if it is there.
-const systemConfig = "/etc/heapcam/heapcam.yaml"
-
 // jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
 // that are attached to from then on; all others hold for the agent's life.
 var jvmKeys = []string{"depth", "sampling", "ring", "allow_untested_jdk"}

@@ -46,9 +46,6 @@ func newResumeCmd() *cobra.Command {
 	}.command()
 }
 
-// hostSwitch is the file that stops all recording on a host.
-const hostSwitch = "/etc/heapcam/disabled"
-
 func (v askVerb) command() *cobra.Command {
 	var socket string
 	var all, asJSON bool

@@ -174,9 +174,6 @@ func isRecording(dir string) bool {
 	return ok
 }
 
-// systemOut is where the agent keeps recordings when it runs as root.
-const systemOut = "/var/lib/heapcam"
-
 // outDirs are the folders that reading verbs look into.
 func outDirs(flag string) []string {
 	if flag != "" {

@@ -1,0 +1,30 @@
+//go:build !windows
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Where things are on this system.
+const (
+	systemConfig = "/etc/heapcam/heapcam.yaml" // read by the agent if it is there
+	systemOut    = "/var/lib/heapcam"          // recordings of root's agent
+	systemSocket = "/run/heapcam/agent.sock"   // of root's agent
+	hostSwitch   = "/etc/heapcam/disabled"     // while it is there nothing is recorded on this host
+	defaultRings = "/dev/shm"                  // where the folder for shared rings is made: memory
+
+	// optionSeparators part the probe's options.
+	optionSeparators = ",:"
+)
+
+// socketFolder makes the folder of the agent's socket.
+func socketFolder(sock string) error { return os.MkdirAll(filepath.Dir(sock), 0o700) }
+
+// ringFolder is the name of this user's folder for shared rings.
+func ringFolder() string { return "heapcam-" + strconv.Itoa(os.Getuid()) }
+
+// privileged says that the agent serves the whole host.
+func privileged() bool { return os.Getuid() == 0 }
