@@ -43,6 +43,6 @@ func (l *live) quality() *Quality {
 	if !ok {
 		return nil
 	}
-	return &Quality{GC: l.gc, Objects: q.Exact.Objects + q.Before.Objects + q.Unknown.Objects, Bytes: q.Exact.Bytes + q.Before.Bytes + q.Unknown.Bytes,
-		Exact: q.Exact.Bytes, BeforeTape: q.Before.Bytes, Unknown: q.Unknown.Bytes}
+	live := q.Live()
+	return &Quality{GC: l.gc, Objects: live.Objects, Bytes: live.Bytes, Exact: q.Exact.Bytes, Inferred: q.Inferred.Bytes, BeforeTape: q.Before.Bytes, Unknown: q.Unknown.Bytes}
 }

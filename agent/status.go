@@ -101,6 +101,7 @@ type Quality struct {
 	Objects    uint64 `json:"objects"`
 	Bytes      uint64 `json:"bytes"`
 	Exact      uint64 `json:"exact_bytes"`
+	Inferred   uint64 `json:"inferred_bytes"`
 	BeforeTape uint64 `json:"before_tape_bytes"`
 	Unknown    uint64 `json:"unknown_bytes"`
 }

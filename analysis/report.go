@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/quality"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -31,17 +30,6 @@ type CollectionRow struct {
 	Synced  bool      `json:"sync_point"`
 	Quality Quality   `json:"quality"`
 	Course
-}
-
-// Quality is what is known of the sites of the live objects: exact (a sample stands on the object), before the tape (at most) and unknown;
-// they add up to all live objects.
-type Quality struct {
-	ExactObjects   uint64 `json:"exact_objects"`
-	ExactBytes     uint64 `json:"exact_bytes"`
-	BeforeObjects  uint64 `json:"before_tape_objects"`
-	BeforeBytes    uint64 `json:"before_tape_bytes"`
-	UnknownObjects uint64 `json:"unknown_objects"`
-	UnknownBytes   uint64 `json:"unknown_bytes"`
 }
 
 // GrownClass is a class that grew between the first and the last known collection.
@@ -99,7 +87,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	var first, last []heap.Count
 	var firstSites map[siteKey]*tally
 	var alive []*heap.Sample // after the last known collection
-	var tape quality.Tape
+	var known follower
 	for n := 0; ; n++ {
 		c, err := r.Next()
 		if err == io.EOF {
@@ -123,6 +111,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		}
 		rep.To = row.Time
 		h.collection(r, c)
+		known.follow(r)
 		if c.Known {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
@@ -130,7 +119,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 				firstSites = siteTallies(r, maps.Values(r.Live))
 			}
 			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
-			q := after(r, &tape)
+			q := known.quality(r)
 			row.Quality, rep.Quality = q, q
 		} else {
 			rep.UnknownGCs++
@@ -161,23 +150,6 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.Suspects = h.verdicts(r)
 	rep.FirstLook = rep.advice()
 	return rep, nil
-}
-
-// after gives the quality of the state of r, by type as package quality defines it.
-func after(r *heap.Replayer, tape *quality.Tape) Quality {
-	tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
-	var live, exact quality.Totals
-	for id, c := range r.State.PerType() {
-		if c.Objects > 0 {
-			live.Add(uint32(id), quality.Count(c))
-		}
-	}
-	for _, s := range r.Live {
-		exact.Add(uint32(s.Type), quality.Count{Objects: 1, Bytes: s.Size})
-	}
-	q := tape.After(&live, &exact)
-	return Quality{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
-		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes}
 }
 
 func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
@@ -278,9 +250,10 @@ func (rep *Report) WriteText(w io.Writer) {
 		100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
 	fmt.Fprintf(w, "heap used    %s  %s → %s\n", Spark(used, 60), Bytes(rep.Collections[0].Used), Bytes(rep.Collections[n-1].Used))
 	q := rep.Quality
-	all := max(q.ExactBytes+q.BeforeBytes+q.UnknownBytes, 1)
-	fmt.Fprintf(w, "quality      site exact %.2f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
-		100*float64(q.ExactBytes)/float64(all), 100*float64(q.BeforeBytes)/float64(all), 100*float64(q.UnknownBytes)/float64(all), rep.Samples)
+	_, all := q.live()
+	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
+	fmt.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
+		share(q.ExactBytes), share(q.InferredBytes), share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
 	fmt.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
 	if len(rep.Grown) > 0 {
 		fmt.Fprintln(w, "classes that grew most (first to last known collection; not yet collected garbage included)")

@@ -45,7 +45,7 @@ func TestReport(t *testing.T) {
 		}
 		for _, c := range rep.Collections {
 			q := c.Quality
-			if c.Known && (q.ExactObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
+			if c.Known && (q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
 				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
 			}
 			if sum := c.Eden + c.Survivor + c.Old + c.Humongous; sum != c.Used {

@@ -46,12 +46,14 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							continue
 						}
 						var live, exact quality.Totals
+						var sites quality.Sites
 						samples := 0
 						r.State.Each(func(o Object) bool {
 							n := quality.Count{Objects: 1, Bytes: o.Words * 8}
 							live.Add(o.Type, n)
 							if o.Sample != 0 {
 								exact.Add(o.Type, n)
+								sites.Add(o.Type, r.Live[o.Sample].Frame)
 								samples++
 							}
 							return true
@@ -59,12 +61,12 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 						if samples != len(r.Live) {
 							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name, depth, seed, r.gc, len(r.Live), samples)
 						}
-						want := tape.After(&live, &exact)
+						want := tape.After(&live, &exact, &sites)
 						got, ok := l.Quality()
 						if where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc); !ok || got != want {
 							t.Fatalf("%s: live %+v %v, replay %+v", where, got, ok, want)
 						}
-						all := got.Exact.Objects + got.Before.Objects + got.Unknown.Objects
+						all := got.Live().Objects
 						if all != uint64(r.State.Objects()) {
 							t.Fatalf("parts add up to %d of %d objects", all, r.State.Objects())
 						}

@@ -76,12 +76,14 @@ type Replayer struct {
 	// Took are the samples that were taken up to the newest collection, Came and Went are what it added to Live and took out of it. They stay
 	// the replayer's, until the next call of Next.
 	Took, Came, Went []*Sample
-	Compared   []Comparison
-	Faults     []string
-	Damage     []error
-	Gaps       []trace.Gap
-	End        *trace.End
-	Taken      uint64 // samples seen
+	// OnListing, if set, is called when a sync point gave a state and no collection at hand belongs to it: where reading starts.
+	OnListing func(gc uint64)
+	Compared  []Comparison
+	Faults    []string
+	Damage    []error
+	Gaps      []trace.Gap
+	End       *trace.End
+	Taken     uint64 // samples seen
 
 	table   *trace.TypeTable
 	fresh   map[uint64]*Sample // taken, not yet resolved

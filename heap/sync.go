@@ -54,6 +54,9 @@ func (r *Replayer) sync(b trace.Block) error {
 	r.swept, r.was = false, false
 	r.regions = s.Regions
 	r.adoptSamples(s)
+	if c == nil && r.OnListing != nil {
+		r.OnListing(s.GC)
+	}
 	return nil
 }
 

@@ -1,10 +1,11 @@
 // Package quality says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
 //
 // Terms. *Exact*: a sample stands on the object. *Before the tape*: it may be older than the recording; an upper bound ("at most"), since
-// deaths are counted by type and not by age. *Unknown*: the rest. Per type, with L live and E exact: B = L − E at the first sync point
-// of a recording that began after its JVM (0 otherwise), B = min(B, L − E) after every later collection; unknown = L − E − B.
+// deaths are counted by type and not by age. *Inferred*: it is of a type whose live samples leave one site with a probability of Stated or
+// more (sites.go). *Unknown*: the rest. Per type, with L live and E exact: B = L − E at the first sync point of a recording that began
+// after its JVM (0 otherwise), B = min(B, L − E) after every later collection; inferred or unknown = L − E − B.
 //
-// Invariants: the three add up to all that lives; the figures follow from totals by type alone, so that Live, which has only the census
+// Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has only the census
 // of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the recorder uses it.
 package quality
 
@@ -25,8 +26,17 @@ func (c Count) less(n Count) Count {
 	return Count{c.Objects - min(c.Objects, n.Objects), c.Bytes - min(c.Bytes, n.Bytes)}
 }
 
-// Quality is the figure after one collection.
-type Quality struct{ Exact, Before, Unknown Count }
+// Quality is the figure after one collection. The first four add up to all that lives. Resolved is what lives of types whose largest site has
+// a share that is known to ±10 % (standard error).
+type Quality struct{ Exact, Inferred, Before, Unknown, Resolved Count }
+
+// Live is all that lives.
+func (q *Quality) Live() (n Count) {
+	for _, c := range [...]Count{q.Exact, q.Inferred, q.Before, q.Unknown} {
+		n.add(c)
+	}
+	return n
+}
 
 // denseTypes bounds the ids that totals keep in a slice, 16 bytes each: more than the classes of any real program.
 const denseTypes = 1 << 17
@@ -105,10 +115,10 @@ type Tape struct {
 	before  Totals
 }
 
-// After takes the totals by type after a collection and those of what samples stand on. It keeps neither.
-func (t *Tape) After(live, exact *Totals) Quality {
+// After takes the totals by type after a collection, those of what samples stand on, and the sites of these samples. It keeps none.
+func (t *Tape) After(live, exact *Totals, sites *Sites) Quality {
 	var q Quality
-	one := func(l, e, was Count) (b Count) {
+	one := func(typ uint32, l, e, was Count) (b Count) {
 		e = Count{min(e.Objects, l.Objects), min(e.Bytes, l.Bytes)}
 		rest := l.less(e)
 		if !t.AtStart {
@@ -119,7 +129,15 @@ func (t *Tape) After(live, exact *Totals) Quality {
 		}
 		q.Exact.add(e)
 		q.Before.add(b)
-		q.Unknown.add(rest.less(b))
+		known, sure := sites.leaves(typ)
+		if known {
+			q.Inferred.add(rest.less(b))
+		} else {
+			q.Unknown.add(rest.less(b))
+		}
+		if sure {
+			q.Resolved.add(l)
+		}
 		return b
 	}
 	if n := len(live.dense) - len(t.before.dense); n > 0 {
@@ -127,7 +145,7 @@ func (t *Tape) After(live, exact *Totals) Quality {
 	}
 	for i := range t.before.dense {
 		if i < len(live.dense) && live.dense[i] != (Count{}) {
-			t.before.dense[i] = one(live.dense[i], exact.at(uint32(i)), t.before.dense[i])
+			t.before.dense[i] = one(uint32(i), live.dense[i], exact.at(uint32(i)), t.before.dense[i])
 		} else {
 			t.before.dense[i] = Count{}
 		}
@@ -135,7 +153,7 @@ func (t *Tape) After(live, exact *Totals) Quality {
 	if len(live.far)+len(t.before.far) > 0 {
 		far := make(map[uint32]Count, len(live.far))
 		for typ, l := range live.far {
-			far[typ] = one(l, exact.far[typ], t.before.far[typ])
+			far[typ] = one(typ, l, exact.far[typ], t.before.far[typ])
 		}
 		t.before.far = far
 	}
@@ -144,8 +162,8 @@ func (t *Tape) After(live, exact *Totals) Quality {
 }
 
 type sample struct {
-	typ  uint32
-	size uint64
+	typ         uint32
+	size, frame uint64
 }
 
 // maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for ever.
@@ -159,6 +177,7 @@ type Live struct {
 	known       bool
 	total       Totals
 	exact       Totals // of live
+	sites       Sites  // of live
 	fresh, live map[uint64]sample
 	q           Quality
 	scans       int
@@ -176,7 +195,7 @@ func (l *Live) JVM(j *trace.JVM) { l.tape.AtStart = j.Flags&trace.JVMAtStart != 
 func (l *Live) Samples(ss []trace.Sample) {
 	for _, s := range ss {
 		if len(l.fresh) < maxFresh {
-			l.fresh[s.ID] = sample{uint32(s.Type), s.Size}
+			l.fresh[s.ID] = sample{uint32(s.Type), s.Size, s.Frame}
 		}
 	}
 }
@@ -194,12 +213,14 @@ func (l *Live) Epoch(e *trace.Epoch) {
 		if _, twice := l.live[r.ID]; ok && !twice && len(l.live) < maxFresh {
 			l.live[r.ID] = s
 			l.exact.Add(s.typ, Count{1, s.size})
+			l.sites.Add(s.typ, s.frame)
 		}
 	}
 	for _, id := range e.SampleDead {
 		if s, ok := l.live[id]; ok {
 			delete(l.live, id)
 			l.exact.Sub(s.typ, Count{1, s.size})
+			l.sites.Sub(s.typ, s.frame)
 		}
 	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
@@ -257,12 +278,13 @@ func (l *Live) Sync(s *trace.Sync) error {
 	}
 	live := make(map[uint64]sample, len(at))
 	l.exact.clear()
+	l.sites.clear()
 	for _, f := range at {
 		x := s.Samples[f.i]
 		v, ok := l.live[x.ID]
 		if !ok {
 			if v, ok = l.fresh[x.ID]; !ok {
-				v = sample{f.typ, x.Size}
+				v = sample{f.typ, x.Size, x.Frame}
 			}
 		}
 		switch _, twice := live[x.ID]; {
@@ -270,6 +292,7 @@ func (l *Live) Sync(s *trace.Sync) error {
 		case f.here && len(live) < maxFresh:
 			live[x.ID] = v
 			l.exact.Add(v.typ, Count{1, v.size})
+			l.sites.Add(v.typ, v.frame)
 		case !f.here && len(l.fresh) < maxFresh: // in eden: it enters the state later, or never
 			l.fresh[x.ID] = v
 		}
@@ -338,4 +361,4 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 // Quality gives the figure after the newest collection; false while the state is not known.
 func (l *Live) Quality() (Quality, bool) { return l.q, l.known }
 
-func (l *Live) settle() { l.q = l.tape.After(&l.total, &l.exact) }
+func (l *Live) settle() { l.q = l.tape.After(&l.total, &l.exact, &l.sites) }

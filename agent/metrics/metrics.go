@@ -87,7 +87,7 @@ var fields = func() (fs []field) {
 var (
 	lostEpochs = desc("lost_epochs_total", "Collections whose fates were lost, by reason.", append(jvmLabels, "reason")...)
 	lostOther  = desc("lost_total", "Samples, definitions and blocks lost.", append(jvmLabels, "what")...)
-	quality    = desc("quality_ratio", "Share of the live bytes whose allocation site is exact, before the tape, or unknown.", append(jvmLabels, "site")...)
+	quality    = desc("quality_ratio", "Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.", append(jvmLabels, "site")...)
 	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
 	recordings = desc("recordings", "Recordings of this agent, by phase.", "phase")
 	notRec     = desc("jvms_not_recorded", "JVMs that were found and are not recorded: ignored by a rule, or failed.", "why")
@@ -129,7 +129,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			put(depth, prometheus.GaugeValue, 1, s.ID, s.Name, s.Depth)
 		}
 		if q := s.Quality; q != nil && q.Bytes > 0 {
-			for site, n := range map[string]uint64{"exact": q.Exact, "before tape": q.BeforeTape, "unknown": q.Unknown} {
+			for site, n := range map[string]uint64{"exact": q.Exact, "inferred": q.Inferred, "before tape": q.BeforeTape, "unknown": q.Unknown} {
 				put(quality, prometheus.GaugeValue, float64(n)/float64(q.Bytes), s.ID, s.Name, site)
 			}
 		}

@@ -1,0 +1,229 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Quality is what is known of the sites of the live objects, as package quality defines it: exact (a sample stands on the object), inferred (its
+// type leaves one site with the stated probability), before the tape (at most) and unknown; they add up to all live objects.
+type Quality struct {
+	ExactObjects    uint64 `json:"exact_objects"`
+	ExactBytes      uint64 `json:"exact_bytes"`
+	InferredObjects uint64 `json:"inferred_objects"`
+	InferredBytes   uint64 `json:"inferred_bytes"`
+	BeforeObjects   uint64 `json:"before_tape_objects"`
+	BeforeBytes     uint64 `json:"before_tape_bytes"`
+	UnknownObjects  uint64 `json:"unknown_objects"`
+	UnknownBytes    uint64 `json:"unknown_bytes"`
+	ResolvedBytes   uint64 `json:"resolved_bytes"` // of types whose largest site has a share known to ±10 %
+}
+
+func (q *Quality) live() (objects, bytes uint64) {
+	return q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
+}
+
+// Known is the share of the live objects and bytes whose site is exact or inferred; 1 of an empty heap.
+func (q *Quality) Known() (objects, bytes float64) {
+	o, b := q.live()
+	return float64(q.ExactObjects+q.InferredObjects+1) / float64(o+1), float64(q.ExactBytes+q.InferredBytes+1) / float64(b+1)
+}
+
+// follower estimates quality along a replay.
+type follower struct {
+	tape  quality.Tape
+	exact quality.Totals
+	sites quality.Sites
+}
+
+// follow takes in what the newest collection did to the samples; to be called once after each.
+func (f *follower) follow(r *heap.Replayer) {
+	for _, s := range r.Came {
+		f.exact.Add(uint32(s.Type), quality.Count{Objects: 1, Bytes: s.Size})
+		f.sites.Add(uint32(s.Type), s.Frame)
+	}
+	for _, s := range r.Went {
+		f.exact.Sub(uint32(s.Type), quality.Count{Objects: 1, Bytes: s.Size})
+		f.sites.Sub(uint32(s.Type), s.Frame)
+	}
+}
+
+// quality gives the figure of the state of r, which must be known.
+func (f *follower) quality(r *heap.Replayer) Quality {
+	f.tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
+	var live quality.Totals
+	for id, c := range r.State.PerType() {
+		if c.Objects > 0 {
+			live.Add(uint32(id), quality.Count(c))
+		}
+	}
+	q := f.tape.After(&live, &f.exact, &f.sites)
+	return Quality{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects, InferredBytes: q.Inferred.Bytes,
+		BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes, UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
+}
+
+// QualityRow is the quality after one collection.
+type QualityRow struct {
+	GC      uint64    `json:"gc"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Synced  bool      `json:"sync_point"`
+	Known   bool      `json:"known"`
+	Quality Quality   `json:"quality"`
+}
+
+// FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync point and after each of the
+// next collections (Figure 18 of ICPE'16). Values are shares of the live objects whose site is exact or inferred.
+type FromSync struct {
+	GC    uint64    `json:"gc"`
+	Alone []float64 `json:"alone"`
+	Whole []float64 `json:"whole"`
+}
+
+// after18 is how many collections follow in ICPE'16's Figure 18.
+const after18 = 9
+
+// QualityCourse is the whole of `heapcam quality`.
+type QualityCourse struct {
+	Schema      string       `json:"schema"`
+	Interval    uint64       `json:"sampling_interval_bytes"`
+	Stated      float64      `json:"inferred_at_probability"`
+	SeenBytes   uint64       `json:"site_seen_bytes"`  // live bytes of a site that have a sample with 95 % probability
+	KnownBytes  uint64       `json:"site_known_bytes"` // live bytes of a site that are known to ±20 %
+	Collections []QualityRow `json:"collections"`
+	LostEpochs  uint64       `json:"lost_epochs"`
+	LostSamples uint64       `json:"lost_samples"`
+	SyncPoints  []FromSync   `json:"sync_points"`
+
+	at map[uint64]*Quality
+}
+
+// MakeQuality replays all of r.
+func MakeQuality(r *heap.Replayer) (*QualityCourse, error) {
+	q := &QualityCourse{Schema: "heapcam.quality/1", Stated: quality.Stated, Collections: []QualityRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Quality{}}
+	var f follower
+	err := Each(r, func(c *heap.Collection) bool {
+		f.follow(r)
+		row := QualityRow{GC: c.GC, Time: wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Synced: c.Synced, Known: c.Known}
+		if c.Known {
+			row.Quality = f.quality(r)
+			x := row.Quality
+			q.at[c.GC] = &x
+		}
+		q.LostEpochs += c.EpochsLost
+		q.Interval = c.Interval
+		q.Collections = append(q.Collections, row)
+		return true
+	})
+	if len(q.Collections) == 0 {
+		q.Interval = r.JVM.Interval
+	}
+	for _, g := range r.Gaps {
+		q.LostSamples += g.Samples
+	}
+	q.SeenBytes, q.KnownBytes = quality.Resolution(q.Interval)
+	return q, err
+}
+
+// Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It adds nothing if the two have
+// none in common.
+func (q *QualityCourse) Alone(r *heap.Replayer) error {
+	var f follower
+	out := FromSync{Alone: []float64{}, Whole: []float64{}}
+	take := func(gc uint64) {
+		whole := q.at[gc]
+		if whole == nil || !r.Known {
+			return
+		}
+		x := f.quality(r)
+		if len(out.Alone) == 0 {
+			out.GC = gc
+		}
+		a, _ := x.Known()
+		w, _ := whole.Known()
+		out.Alone, out.Whole = append(out.Alone, a), append(out.Whole, w)
+	}
+	r.OnListing = func(gc uint64) {
+		if len(out.Alone) == 0 {
+			f.follow(r)
+			r.Took, r.Came, r.Went = r.Took[:0], r.Came[:0], r.Went[:0]
+			take(gc)
+		}
+	}
+	err := Each(r, func(c *heap.Collection) bool {
+		f.follow(r)
+		if c.Known {
+			take(c.GC)
+		}
+		return len(out.Alone) <= after18
+	})
+	if len(out.Alone) > 0 {
+		q.SyncPoints = append(q.SyncPoints, out)
+	}
+	return err
+}
+
+// WriteText prints a line a collection, and Figure 18.
+func (q *QualityCourse) WriteText(w io.Writer) {
+	const width = 40
+	fmt.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN", "BEFORE")
+	for _, c := range q.Collections {
+		mark := ""
+		if c.Synced {
+			mark = " sync point"
+		}
+		if !c.Known {
+			fmt.Fprintf(w, "%8d %s %-8s %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, "the state is not known", mark)
+			continue
+		}
+		x := c.Quality
+		_, all := x.live()
+		share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
+		bar, upTo := "", uint64(0)
+		for _, p := range [...]struct {
+			r string
+			n uint64
+		}{{"█", x.ExactBytes}, {"▓", x.InferredBytes}, {"░", x.UnknownBytes}, {"·", x.BeforeBytes}} {
+			upTo += p.n
+			if n := int(float64(upTo)/float64(max(all, 1))*width+0.5) - len([]rune(bar)); n > 0 {
+				bar += strings.Repeat(p.r, n)
+			}
+		}
+		fmt.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, share(x.ExactBytes), share(x.InferredBytes),
+			share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
+	}
+	fmt.Fprintf(w, "█ exact  ▓ inferred (at %.0f %% or more)  ░ unknown  · before the tape (at most)\n", 100*q.Stated)
+	if q.Interval > 0 {
+		last := 0.0
+		if n := len(q.Collections); n > 0 {
+			x := q.Collections[n-1].Quality
+			_, all := x.live()
+			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
+		}
+		fmt.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
+			Bytes(q.Interval), Bytes(q.SeenBytes), Bytes(q.KnownBytes), last)
+	} else {
+		fmt.Fprintln(w, "resolution  each allocation is sampled")
+	}
+	fmt.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
+	if len(q.SyncPoints) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)")
+	for _, s := range q.SyncPoints {
+		fmt.Fprintf(w, "%8d ", s.GC)
+		for i, a := range s.Alone {
+			fmt.Fprintf(w, " %.1f%%", 100*a)
+			if i == 0 || i == len(s.Alone)-1 {
+				fmt.Fprintf(w, " (%.1f%%)", 100*s.Whole[i])
+			}
+		}
+		fmt.Fprintln(w)
+	}
+}

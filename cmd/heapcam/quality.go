@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+type qualityOptions struct {
+	json bool
+	sync uint64
+}
+
+func newQualityCmd() *cobra.Command {
+	var o qualityOptions
+	c := &cobra.Command{
+		Use:   "quality FILE",
+		Short: "Of how much of the heap the allocation site is known, at each collection",
+		Long: `Prints, for each collection of the window, of which share of the live bytes the allocation site is exact (the object was sampled), inferred
+(the live samples of its type leave one site with the stated probability), before the tape (at most: the object may be older than the
+recording), or unknown; then what the sampling interval can show, and what is lost.
+
+Then, for each ring file, or with --sync for the sync point at one collection, what would be known if reading started there: at the sync point and after
+each of the next nine collections, as in Figure 18 of the paper on AntTracks' ring (ICPE 2016), beside what the whole recording knows.
+FILE is a pulled file, a ring folder or one ring file.`,
+		Example: "  heapcam quality incident.heapcam\n  heapcam quality --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
+		Args:    exactly(1, "FILE"),
+		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.quality/1)")
+	c.Flags().Uint64Var(&o.sync, "sync", 0, "the sync point of this collection only")
+	return c
+}
+
+func (o *qualityOptions) run(c *cobra.Command, path string) error {
+	rec, err := openRecording(path)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	src := newSource(rec.Files...)
+	q, err := analysis.MakeQuality(heap.NewReplayer(src))
+	src.Close()
+	if err != nil {
+		return fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	if o.sync != 0 {
+		src := newSource(rec.Files...)
+		defer src.Close()
+		if err := q.Alone(heap.NewReplayer(&fromSync{src: src, gc: o.sync})); err != nil {
+			return fmt.Errorf("%s: %w", rec.Path, err)
+		}
+		if len(q.SyncPoints) == 0 {
+			return withCode(exitNotFound, "%s: no sync point stands at collection %d (`heapcam quality` marks them)", rec.Path, o.sync)
+		}
+	} else {
+		for _, f := range rec.Files {
+			src := newSource(f)
+			err := q.Alone(heap.NewReplayer(src))
+			src.Close()
+			if err != nil {
+				return fmt.Errorf("%s: %w", rec.Path, err)
+			}
+		}
+	}
+	if o.json {
+		return printJSON(c.OutOrStdout(), q)
+	}
+	q.WriteText(c.OutOrStdout())
+	return nil
+}
+
+// fromSync gives a recording as if it began at the sync point of collection gc: definitions before it, and all from there on.
+type fromSync struct {
+	src   heap.BlockSource
+	gc    uint64
+	begun bool
+}
+
+func (s *fromSync) Next() (trace.Block, error) {
+	for {
+		b, err := s.src.Next()
+		if err != nil || s.begun || b.Kind == trace.KindMeta || b.Kind == trace.KindDefs {
+			return b, err
+		}
+		if b.Kind == trace.KindSync {
+			if y, err := trace.DecodeSync(b); err == nil && y.GC == s.gc {
+				s.begun = true
+				return b, nil
+			}
+		}
+	}
+}
