@@ -96,6 +96,7 @@ type session struct {
 
 	gov      *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	samp     *governor.Sampling
+	tooLong  bool // a sync point, for max_sync_pause
 	governed time.Time
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 
@@ -399,7 +400,10 @@ func (s *session) sync(b trace.Block) error {
 		return err
 	}
 	s.stamp(y.Time)
-	s.set(func(st *Status) { st.SyncPoints++ })
+	s.set(func(st *Status) {
+		st.SyncPoints++
+		st.LastSyncNS, st.LongestSyncNS = y.Probe, max(st.LongestSyncNS, y.Probe)
+	})
 	s.live.sync(y)
 	// A session that has reconnected, and whose definitions are not here yet, can list in the old file only.
 	if s.has && s.plan.Rotate() {
@@ -654,6 +658,15 @@ func (s *session) look() error {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	s.exhausted(h)
+	if h.SyncTooLong != s.tooLong {
+		s.tooLong = h.SyncTooLong
+		text := fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", time.Duration(h.SyncPredicted).Round(time.Millisecond))
+		if s.tooLong {
+			text = fmt.Sprintf("depth samples: a sync point would take %v, more than max_sync_pause", time.Duration(h.SyncPredicted).Round(time.Millisecond))
+		}
+		s.log.Warn().Msg(text)
+		s.note(text)
+	}
 	s.show(h, stats)
 	return nil
 }
@@ -702,6 +715,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 			st.VM = h.JVM
 		}
 		st.Samples, st.LiveBytes, st.Backlog = h.Samples, h.LiveBytes, h.Backlog()
+		st.PredictedSyncNS = h.SyncPredicted
 		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
 		st.UpNS = uint64(max(time.Since(st.Since), 0))
 		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.defs.dropped

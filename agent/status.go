@@ -43,10 +43,14 @@ type Status struct {
 	Collections uint64 `json:"collections"` // recorded
 	LastGC      uint64 `json:"last_gc"`
 	SyncPoints  uint64 `json:"sync_points"`
-	Samples     uint64 `json:"samples"`
-	LiveBytes   uint64 `json:"live_bytes"`
-	Rotations   uint64 `json:"rotations"`
-	Emergencies uint64 `json:"emergencies"` // sync points that did not wait for a natural collection
+	// What the newest listing took of its pause, the longest one, and what the next is expected to take.
+	LastSyncNS      uint64 `json:"last_sync_ns"`
+	LongestSyncNS   uint64 `json:"longest_sync_ns"`
+	PredictedSyncNS uint64 `json:"predicted_sync_ns"`
+	Samples         uint64 `json:"samples"`
+	LiveBytes       uint64 `json:"live_bytes"`
+	Rotations       uint64 `json:"rotations"`
+	Emergencies     uint64 `json:"emergencies"` // sync points that did not wait for a natural collection
 	// EmergenciesUnanswered of them were given up after emergency.Timeout.
 	EmergenciesUnanswered uint64 `json:"emergencies_unanswered"`
 	TraceBytes            int64  `json:"trace_bytes"` // on disk

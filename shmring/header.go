@@ -61,6 +61,8 @@ const (
 	OffRedefine        = 360
 	OffExhausted       = 384
 	OffReason          = 512
+	OffSyncPredicted   = 448
+	OffSyncTooLong     = 456
 	OffJVM             = 1024
 
 	LenSession      = 32
@@ -145,6 +147,8 @@ type Status struct {
 	LastSyncBytes  uint64
 	LiveBytes      uint64 // heap used after the last collection
 	Exhausted      uint64 // allocations that failed for want of heap
+	SyncPredicted  uint64 // ns that listing the heap would take, as far as known
+	SyncTooLong    bool   // that is more than it may: depth samples until it is not
 
 	// Written by the agent.
 	Tail            uint64
@@ -193,6 +197,8 @@ func parseHeader(h []byte) Status {
 		PauseNS:        u64(OffPauseNS),
 		SampleNS:       u64(OffSampleNS),
 		LastSyncBytes:  u64(OffLastSyncBytes),
+		SyncPredicted:  u64(OffSyncPredicted),
+		SyncTooLong:    u32(OffSyncTooLong) != 0,
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 

@@ -35,6 +35,7 @@ type recordOptions struct {
 	emergency    string
 	ring         size
 	untested     bool
+	maxSync      time.Duration
 	verbose      bool
 }
 
@@ -68,6 +69,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
+	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
 }
 
@@ -87,6 +89,9 @@ func (o *recordOptions) check() error {
 	}
 	if o.syncInterval <= 0 {
 		return usage("--sync-interval %v: it must be above 0", o.syncInterval)
+	}
+	if o.maxSync != 0 && (o.maxSync < time.Millisecond || o.maxSync > time.Minute) {
+		return usage("--max-sync-pause %v: 1ms to 1m, or 0 for any", o.maxSync)
 	}
 	if o.emergency != "walk" && o.emergency != "gc" && o.emergency != "off" {
 		return usage("--emergency %s: it is walk, gc or off", o.emergency)
@@ -140,6 +145,7 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	if o.ring != 0 {
 		s += fmt.Sprintf(",ring=%d", int64(o.ring))
 	}
+	s += fmt.Sprintf(",max_sync=%d", o.maxSync.Milliseconds())
 	if o.untested {
 		s += ",allow_untested=1"
 	}

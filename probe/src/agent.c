@@ -119,7 +119,7 @@ void need_memory(uint64_t lo, uint64_t hi) {
 
 // ---- options -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
-    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .disabled = "/etc/heapcam/disabled"};
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .disabled = "/etc/heapcam/disabled", .max_sync = 250000000};
     if (!s) return true;
     char *copy = strdup(s), *save = NULL;
     if (!copy) return false;
@@ -151,6 +151,8 @@ static bool parse(const char *s) {
             opt.untested = (int)(n & 3);
         else if (!strcmp(t, "oracle"))
             opt.oracle = n;
+        else if (!strcmp(t, "max_sync"))
+            opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
         else if (!strcmp(t, "fault_at"))
             opt.fault_at = n;
         else if (!strcmp(t, "disabled"))

@@ -315,7 +315,50 @@ static bool fates(struct enc *e, int kind, int depth) {
     return ok;
 }
 
+// What a listing takes is guessed from what the last one took. The first guess, 0.05 ns a byte, stands for objects of 150 bytes.
+enum { FIRST_RATE = 50 };
+static uint64_t list_rate = FIRST_RATE; // ns per KiB
+static bool too_long;
+static uint64_t retry_at, retry_after = 600000000000;
+
+static uint64_t list_bytes(void) {
+    uint64_t n = 0;
+    if (!is_g1()) return F[1].top - F[1].bottom + (F[3].top - F[3].bottom);
+    for (uint32_t i = 0; i < nF; i++)
+        if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR || F[i].kind == HC_SPACE_ARCHIVE) n += F[i].top - F[i].bottom;
+    return n;
+}
+
+// Whether a listing that is due would take longer than it may; then nothing is walked until it would take a quarter less. One that took long
+// for a cause of its own (the thread was preempted) is dared again after a while, if the first guess allows it.
+static bool list_too_long(bool due) {
+    uint64_t now = now_ns();
+    if (too_long && now > retry_at && list_rate > FIRST_RATE) {
+        list_rate = FIRST_RATE;
+        retry_after *= 2;
+        retry_at = now + retry_after;
+    }
+    uint64_t ns = (list_bytes() >> 10) * list_rate;
+    atomic_store_explicit(ring64(HC_RING_OFF_SYNC_PREDICTED), ns, memory_order_relaxed);
+    if (too_long) {
+        too_long = ns > opt.max_sync / 4 * 3;
+    } else if (due && opt.max_sync && ns > opt.max_sync) {
+        too_long = true;
+        retry_at = now + retry_after;
+    }
+    atomic_store_explicit(ring32(HC_RING_OFF_SYNC_TOO_LONG), too_long, memory_order_relaxed);
+    return too_long;
+}
+
+// Of this thread alone: being preempted is no property of the heap.
+static uint64_t cpu_ns(void) {
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? now_ns() : (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static void list_all(struct enc *e, bool with_eden) {
+    uint64_t from = cpu_ns();
+    list_until = opt.max_sync ? now_ns() + opt.max_sync : 0;
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e);
     uint64_t n = 0, b = 0;
@@ -344,6 +387,7 @@ static void list_all(struct enc *e, bool with_eden) {
             }
         }
     }
+    if (b >= 1 << 20) list_rate = (cpu_ns() - from) / (b >> 10);
     blob_end(e, at);
     put8(e, HC_EV_TOTAL);
     put_u(e, n);
@@ -513,9 +557,13 @@ static void finish(int pause, int forced) {
         put_pause(&e, kind, flags | (reason ? HC_PF_SYNC_FOLLOWS : 0), depth, begin);
         block_end(&e, at);
         if (reason) {
-            sync_block(&e, reason, eden && !is_g1(), depth);
+            if (depth != HC_DEPTH_SAMPLES && list_too_long(true)) // the next pause is recorded at depth samples
+                e.over = true;
+            else
+                sync_block(&e, reason, eden && !is_g1(), depth);
             if (e.over && !saved.over) {
                 // The listing does not fit: keep the epoch, ask again.
+                (void)list_too_long(true);
                 e = saved;
                 e.p = before_pause;
                 put_pause(&e, kind, flags, depth, begin);
@@ -524,6 +572,7 @@ static void finish(int pause, int forced) {
                 reason = 0;
             }
         }
+        if (depth == HC_DEPTH_SAMPLES || !reason) (void)list_too_long(false);
         faults_in_a_row = 0;
         if (is_g1()) forget_freed();
     } else {
@@ -566,7 +615,8 @@ static void finish(int pause, int forced) {
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + last_finish - begin, memory_order_relaxed);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
-    if (dw >= HC_DEPTH_SAMPLES && dw <= HC_DEPTH_FULL) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
+    if (dw < HC_DEPTH_SAMPLES || dw > HC_DEPTH_FULL) dw = (uint32_t)opt.depth;
+    atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), too_long ? HC_DEPTH_SAMPLES : dw, memory_order_relaxed);
 }
 
 void epoch_finish(void) {

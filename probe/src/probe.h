@@ -32,7 +32,7 @@ struct options {
     uint32_t slots;
     bool allow_untested, oracle;
     int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
-    uint64_t fault_at;
+    uint64_t fault_at, max_sync; // ns that a listing may take; 0: any
     char disabled[256]; // while a file of this name is there nothing is recorded
 };
 extern struct options opt;
@@ -199,6 +199,7 @@ enum { SRC_FROM, SRC_OLD, SRC_EDEN };
 bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
 // objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
+extern uint64_t list_until; // now_ns() at which a listing is broken off (over); 0: never
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
 void walk_forget_classes(void); // a class word may mean another class from now on
 void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range

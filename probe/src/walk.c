@@ -358,6 +358,8 @@ uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, boo
 #undef CALL
 }
 
+uint64_t list_until;
+
 HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
     struct enc *e = w->e;
     const uint64_t round = ~(vm.align - 1);
@@ -369,7 +371,9 @@ HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t 
         e->over = true;
         return a;
     }
-    uint8_t *p = e->p, *const limit = e->end - TOKEN;
+    // The clock is looked at each time that so many bytes have been written, some 100,000 objects.
+    enum { PACE = 128 << 10 };
+    uint8_t *p = e->p, *const end = e->end - TOKEN, *limit = end - p > PACE ? p + PACE : end;
     while (a < hi) {
         uint32_t len;
         uint64_t bytes;
@@ -377,8 +381,11 @@ HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t 
         const struct hot *o = object(lay, a, rd64((void *)a), round, &spare, &len, &bytes);
         if (!LIKELY(o && bytes <= hi - a)) break;
         if (!LIKELY(p <= limit)) {
-            e->over = true;
-            break;
+            if (p > end || (list_until && now_ns() > list_until)) {
+                e->over = true;
+                break;
+            }
+            limit = end - p > PACE ? p + PACE : end;
         }
         p = put4(p, o->list, o->nlist);
         p = put_len(p, o, len);
