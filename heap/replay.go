@@ -97,6 +97,10 @@ type Replayer struct {
 	edenIn  bool              // the state may hold objects of eden
 	swept   bool              // a Remark or Cleanup since the newest sync point
 	regions []trace.RegionRun // of G1, after the newest pause
+
+	// First is the first collection after which the state was known, 0 if none yet; Ends gives the end of each pause, ns since the probe's start.
+	First uint64
+	Ends  map[uint64]uint64
 }
 
 // maxFresh bounds samples that wait for their collection.
@@ -195,7 +199,14 @@ func (r *Replayer) block() (trace.Block, error) {
 
 func (r *Replayer) close(c *Collection) *Collection {
 	c.Known = r.Known
+	if r.Ends == nil {
+		r.Ends = map[uint64]uint64{}
+	}
+	r.Ends[c.GC] = c.Start + c.Dur
 	if r.Known {
+		if r.First == 0 {
+			r.First = c.GC
+		}
 		c.Objects, c.Bytes = uint64(r.State.n), r.State.Bytes()
 	}
 	c.LiveSamples = len(r.Live)

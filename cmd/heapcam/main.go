@@ -49,6 +49,7 @@ func newRoot() *cobra.Command {
 		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(), newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
 		newLeaksCmd(), newQualityCmd(),
 	)
+	root.AddCommand(newGroupCmd(), newClassifiersCmd())
 	return root
 }
 

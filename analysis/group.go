@@ -1,0 +1,177 @@
+package analysis
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Grouping is the whole of `heapcam group`.
+type Grouping struct {
+	Schema  string         `json:"schema"`
+	GC      uint64         `json:"gc"`
+	JVMGC   uint64         `json:"jvm_gc"`
+	Time    time.Time      `json:"time"`
+	By      []string       `json:"by"`
+	Where   []string       `json:"where,omitempty"`
+	Exact   bool           `json:"exact"` // no figure is an estimate
+	Objects uint64         `json:"objects"`
+	Bytes   uint64         `json:"bytes"`
+	Tree    *classify.Node `json:"tree"`
+
+	Tuples []classify.Tuple `json:"-"`
+}
+
+// World gives what classifiers see of the state of r, which stands after c, and the state's spaces.
+func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
+	spaces := r.Spaces(c)
+	w := &classify.World{GC: c.GC, First: r.First, AtStart: r.JVM.Flags&trace.JVMAtStart != 0 && r.First <= 1, Types: r.Types, Loaders: r.Loaders, Methods: r.Methods,
+		Frames: r.Frames, Threads: r.Threads, Time: func(gc uint64) (time.Time, bool) {
+			ns, ok := r.Ends[gc]
+			return wall(r, ns), ok
+		}}
+	for _, s := range spaces {
+		w.Spaces = append(w.Spaces, classify.Space{Name: spaceName(r, s), Kind: s.Kind})
+	}
+	return w, spaces
+}
+
+func spaceName(r *heap.Replayer, s heap.SpaceAt) string {
+	kind := map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceOld: "old", trace.SpaceHumongous: "humongous",
+		trace.SpaceHumongousCont: "humongous, continued", trace.SpaceArchive: "archive"}[s.Kind]
+	switch {
+	case r.JVM.RegionWords > 0:
+		return fmt.Sprintf("region %d (%s)", s.Index, kind)
+	case s.Kind == trace.SpaceSurvivor:
+		return fmt.Sprintf("survivor %d", s.Index)
+	}
+	return kind
+}
+
+// wants translates the properties.
+func wants(a classify.Attr) (w heap.Want) {
+	for _, p := range []struct {
+		a classify.Attr
+		w heap.Want
+	}{{classify.AttrLength, heap.WantLength}, {classify.AttrBirth, heap.WantBirth}, {classify.AttrSpace, heap.WantSpace}, {classify.AttrAddr, heap.WantAddr}, {classify.AttrSite, heap.WantSamples}} {
+		if a&p.a != 0 {
+			w |= p.w
+		}
+	}
+	return w
+}
+
+// Tuples folds the state of r. Addresses in tuples are those of the JVM, in bytes.
+func Tuples(r *heap.Replayer, spaces []heap.SpaceAt, a classify.Attr, grain uint64) ([]classify.Tuple, error) {
+	fs, err := r.Fold(wants(a), spaces, max(1, grain/8))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]classify.Tuple, len(fs))
+	for i, f := range fs {
+		out[i] = classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast, Space: f.Space,
+			Objects: f.Objects, Bytes: f.Bytes, Sampled: f.Sampled, Frame: f.Frame, Thread: f.Thread}
+		if a&classify.AttrAddr != 0 {
+			out[i].Addr = r.JVM.HeapBase + f.Addr*8
+		}
+		for _, s := range f.Samples {
+			out[i].WObjects.Add(1, s.Weight)
+			out[i].WBytes.Add(float64(s.Size), s.Weight)
+		}
+	}
+	return out, nil
+}
+
+// Group groups the state of r, which stands after c, by classifiers.
+func Group(r *heap.Replayer, c *heap.Collection, w *classify.World, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
+	a, grain := classify.Needs(by, filters)
+	ts, err := Tuples(r, spaces, a, grain)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := classify.Build(w, ts, by, filters)
+	if err != nil {
+		return nil, err
+	}
+	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Exact: true, Objects: tree.Objects, Bytes: tree.Bytes, Tree: tree, Tuples: ts}
+	for _, b := range by {
+		g.By = append(g.By, b.Name)
+	}
+	for _, f := range filters {
+		g.Where = append(g.Where, f.Name)
+	}
+	tree.Walk(func(_ []string, n *classify.Node) bool {
+		g.Exact = g.Exact && !n.Estimated
+		return g.Exact
+	})
+	return g, nil
+}
+
+// ListedObject is an object of a lossless list.
+type ListedObject struct {
+	Address string       `json:"address"`
+	Class   string       `json:"class"`
+	Bytes   uint64       `json:"bytes"`
+	Length  uint64       `json:"length,omitempty"`
+	Birth   uint64       `json:"birth"`
+	AtLeast bool         `json:"at_least,omitempty"`
+	Sample  uint64       `json:"sample,omitempty"`
+	Site    []StackFrame `json:"site,omitempty"`
+}
+
+// List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode: the tree itself keeps
+// no objects.
+func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter, f func(ListedObject) bool) {
+	a, grain := classify.Needs(by, filters)
+	words := max(1, grain/8)
+	type key struct {
+		t             classify.Tuple
+		frame, thread uint64
+	}
+	// What an object's tuple is keyed by, as Fold keys it.
+	keyOf := func(t classify.Tuple) key {
+		k := key{t: t, frame: t.Frame, thread: t.Thread}
+		k.t.Objects, k.t.Bytes, k.t.WObjects, k.t.WBytes = 0, 0, classify.Total{}, classify.Total{}
+		return k
+	}
+	in := map[key]bool{}
+	for _, t := range n.Tuples() {
+		in[keyOf(g.Tuples[t])] = true
+	}
+	space := -1
+	r.State.Each(func(o heap.Object) bool {
+		t := classify.Tuple{Type: o.Type, Space: -1}
+		if a&classify.AttrLength != 0 {
+			t.Length, t.Size = o.Length, o.Words*8
+		}
+		if a&(classify.AttrBirth|classify.AttrSite) != 0 {
+			t.Birth, t.AtLeast = o.Birth, o.AtLeast
+		}
+		if a&classify.AttrSpace != 0 {
+			for space < len(spaces) && (space < 0 || spaces[space].End <= o.Addr) {
+				space++
+			}
+			if space < len(spaces) && spaces[space].Start <= o.Addr {
+				t.Space = space
+			}
+		}
+		if a&classify.AttrAddr != 0 {
+			t.Addr = r.JVM.HeapBase + o.Addr&^(words-1)*8
+		}
+		x := r.Live[o.Sample]
+		if a&classify.AttrSite != 0 && x != nil {
+			t.Sampled, t.Frame, t.Thread = true, x.Frame, x.Thread
+		}
+		if !in[keyOf(t)] {
+			return true
+		}
+		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type), Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
+		if x != nil {
+			l.Site = Stack(r, x.Frame, maxFrames)
+		}
+		return f(l)
+	})
+}

@@ -1,0 +1,236 @@
+// Package classify groups the objects of a heap state by classifiers (ICPE'18): any list of them gives a tree with objects and bytes at every
+// node.
+//
+// Terms: a *tuple* is the distinct combination of the properties that the classifiers in use look at, with the number of objects that have
+// it; a *classifier* gives keys for a tuple; its *cardinality* says what the keys mean: one key, several (the object counts once below each
+// and once in their parent), or a path of keys (one-to-hierarchy; an object whose path ends at an inner node is that node's own). *Before the
+// tape* are objects that stood when the recording began and were not sampled.
+//
+// Invariants: classifiers see tuples, never objects, so that their cost does not grow with the heap (ICPE'18 §4, mapping); a node's figures
+// are those of the objects below it, each counted once, whatever the cardinality of the levels below. Levels that do not look at sites are
+// exact. A level that does is estimated from the samples that live, each standing for as many objects as its weight says; within a type the
+// estimates never exceed what the level above has, and what remains is `(site unknown)` or `(before the tape)`. At sampling interval 0 every
+// object is a sample and all levels are exact.
+//
+// It imports nothing but the vocabulary, reads no files except those of features and user-defined classifiers, and knows no heap: who calls
+// it folds the objects (heap.Replayer.Fold, analysis).
+package classify
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Attr are the properties that a classifier or filter looks at; what nobody looks at is folded away.
+type Attr uint16
+
+// The properties beyond the type, which is always there.
+const (
+	AttrLength Attr = 1 << iota // length and size
+	AttrBirth
+	AttrSpace
+	AttrAddr
+	AttrSite // stack, thread, confidence: known of sampled objects only
+)
+
+// Tuple is a distinct combination of properties and how many objects have it.
+type Tuple struct {
+	Type    uint32
+	Length  uint64 // elements of arrays, with AttrLength
+	Size    uint64 // bytes of one object, with AttrLength
+	Birth   uint32 // collection, with AttrBirth or AttrSite
+	AtLeast bool   // the birth is the newest possible
+	Space   int    // index of World.Spaces, -1 if none
+	Addr    uint64 // bytes, the start of the range asked for, with AttrAddr
+
+	Objects, Bytes uint64 // that have it
+
+	// Of sampled objects, with AttrSite.
+	Sampled       bool
+	Frame, Thread uint64
+	WObjects      Total // weighted
+	WBytes        Total
+}
+
+// Total is a Horvitz–Thompson sum of x over samples of weight w: Σwx, Σ(wx)², and the variance's estimate Σ(wx)²(1−1/w).
+type Total struct{ Sum, Square, Variance float64 }
+
+// Add adds a sample.
+func (t *Total) Add(x, w float64) {
+	t.Sum += w * x
+	t.Square += w * x * w * x
+	t.Variance += w * x * w * x * (1 - 1/w)
+}
+
+func (t *Total) plus(o Total, f float64) {
+	t.Sum += f * o.Sum
+	t.Square += f * f * o.Square
+	t.Variance += f * f * o.Variance
+}
+
+// Interval gives the 95 % interval of the sum: the count is taken as Poisson's (bounds by Wilson and Hilferty), with the number of samples
+// that equal weights would need, and narrowed by the share of the population that was not drawn.
+func (t *Total) Interval() (low, high float64) {
+	if t.Square == 0 {
+		return t.Sum, t.Sum
+	}
+	k := t.Sum * t.Sum / t.Square
+	f := math.Sqrt(max(t.Variance, 0) / t.Square)
+	if f == 0 {
+		return t.Sum, t.Sum
+	}
+	return t.Sum * (1 - (1-chi2(-1, k)/k)*f), t.Sum * (1 + (chi2(1, k+1)/k-1)*f)
+}
+
+// chi2 is half the 2.5 % (tail -1) or 97.5 % (tail 1) quantile of χ² with 2k degrees of freedom.
+func chi2(tail, k float64) float64 {
+	c := max(0, 1-1/(9*k)+1.959964*tail/math.Sqrt(9*k))
+	return k * c * c * c
+}
+
+// Space is a space or a region of a state.
+type Space struct {
+	Name string
+	Kind uint64 // trace.SpaceEden …
+}
+
+// World is what tuples refer to. It is only read.
+type World struct {
+	GC      uint64 // the collection after which the state stands
+	First   uint64 // the first collection of the window whose state is known
+	AtStart bool   // the tape begins with the JVM
+	Types   map[uint64]trace.Type
+	Loaders map[uint64]trace.Loader
+	Methods map[uint64]trace.Method
+	Frames  map[uint64]trace.Frame
+	Threads map[uint64]trace.Thread
+	Spaces  []Space
+	Time    func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
+
+	names  map[uint32]string
+	stacks map[uint64][]string
+}
+
+// Cardinality says what the keys of a classifier mean.
+type Cardinality uint8
+
+// The cardinalities of ICPE'18 §3.1.
+const (
+	One       Cardinality = iota // one key
+	Many                         // several; none is (others)
+	Hierarchy                    // a path from the outermost to the innermost node; none is (others)
+)
+
+func (c Cardinality) String() string { return [...]string{"one", "many", "hierarchy"}[c] }
+
+// Keys that classifiers give where there is nothing to name.
+const (
+	Others       = "(others)"
+	SiteUnknown  = "(site unknown)"
+	BeforeTape   = "(before the tape)"
+	UnknownSpace = "(no space)"
+)
+
+// Classifier gives the keys of tuples. Keys appends to out, which is empty; it is called once per tuple.
+type Classifier struct {
+	Name        string // as it is written in --by
+	Cardinality Cardinality
+	Needs       Attr
+	Grain       uint64 // bytes of address ranges, with AttrAddr; a power of two
+	Keys        func(w *World, t *Tuple, out []string) ([]string, error)
+}
+
+// Filter keeps the tuples for which Keep is true.
+type Filter struct {
+	Name  string
+	Needs Attr
+	Grain uint64
+	Keep  func(w *World, t *Tuple) (bool, error)
+}
+
+// Needs gives what the tuples must tell for these classifiers and filters, and the finest grain of addresses.
+func Needs(by []Classifier, filters []Filter) (Attr, uint64) {
+	var a Attr
+	grain := uint64(0)
+	see := func(n Attr, g uint64) {
+		a |= n
+		if n&AttrAddr != 0 && (grain == 0 || g < grain) {
+			grain = g
+		}
+	}
+	for _, c := range by {
+		see(c.Needs, c.Grain)
+	}
+	for _, f := range filters {
+		see(f.Needs, f.Grain)
+	}
+	return a, max(grain, 8)
+}
+
+// TypeName is the type's name as Class.getTypeName gives it.
+func (w *World) TypeName(t uint32) string {
+	if n, ok := w.names[t]; ok {
+		return n
+	}
+	if w.names == nil {
+		w.names = map[uint32]string{}
+	}
+	n := "(unknown class)"
+	if ty, ok := w.Types[uint64(t)]; ok {
+		n = ty.Pretty()
+	}
+	w.names[t] = n
+	return n
+}
+
+// maxFrames bounds the frames of a stack.
+const maxFrames = 64
+
+// Stack gives the frames of a trie node, innermost first: method(File:line).
+func (w *World) Stack(frame uint64) []string {
+	if s, ok := w.stacks[frame]; ok {
+		return s
+	}
+	if w.stacks == nil {
+		w.stacks = map[uint64][]string{}
+	}
+	var out []string
+	for at := frame; at != 0 && len(out) < maxFrames; {
+		f, ok := w.Frames[at]
+		if !ok {
+			break
+		}
+		m, ok := w.Methods[f.Method]
+		s := "(unknown method)"
+		if ok {
+			s = m.Pretty()
+			if n := m.Line(f.BCI); n > 0 {
+				s = fmt.Sprintf("%s(%s:%d)", s, m.File, n)
+			}
+		}
+		out = append(out, s)
+		at = f.Parent
+	}
+	w.stacks[frame] = out
+	return out
+}
+
+// before says whether an object without a sample may have been there before anything was sampled, as far as the recording tells: it stood
+// when the window began.
+func (w *World) before(t *Tuple) bool {
+	return !w.AtStart && uint64(t.Birth) <= w.First || t.AtLeast && uint64(t.Birth) <= w.First
+}
+
+// noSite is the key of what has no sample.
+func (w *World) noSite(t *Tuple) string {
+	if w.before(t) {
+		return BeforeTape
+	}
+	return SiteUnknown
+}
+
+// Age is how many collections have passed since the one at whose end the object was first seen: 0 for what is new.
+func (w *World) Age(t *Tuple) uint64 { return w.GC - min(w.GC, uint64(t.Birth)) }

@@ -1,0 +1,422 @@
+package heap
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Want says which properties of objects Fold keeps apart beside the type.
+type Want uint8
+
+// The properties.
+const (
+	WantLength Want = 1 << iota // length and size
+	WantBirth
+	WantSpace
+	WantAddr
+	WantSamples // stack and thread of sampled objects, and with them the birth
+)
+
+// SpaceAt is a space, or a region of G1, of a state: [Start, End) in words.
+type SpaceAt struct {
+	Start, End uint64
+	Kind       uint64 // trace.SpaceEden …
+	Index      int    // of the region on G1; of the survivor space elsewhere
+}
+
+// Spaces gives the spaces of the state that stands after c, by address; those without a place in the recording are left out.
+func (r *Replayer) Spaces(c *Collection) []SpaceAt {
+	var out []SpaceAt
+	if words := r.JVM.RegionWords; words > 0 {
+		at, i := uint64(0), 0
+		for _, run := range r.regions {
+			for n := uint64(0); n < run.Run && len(out) < 1<<20 && at < trace.MaxAddr-words; n++ {
+				if run.Kind != trace.SpaceFree {
+					out = append(out, SpaceAt{at, at + words, run.Kind, i})
+				}
+				at += words
+				i++
+			}
+		}
+		return out
+	}
+	survivors := 0
+	for _, s := range c.Spaces {
+		if s.End > s.Bottom {
+			a := SpaceAt{Start: s.Bottom, End: s.End, Kind: s.Kind}
+			if s.Kind == trace.SpaceSurvivor {
+				a.Index = survivors
+				survivors++
+			}
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b SpaceAt) int { return cmp.Compare(a.Start, b.Start) })
+	return out
+}
+
+// Folded is a distinct combination of properties. What was not wanted is zero, Space -1.
+type Folded struct {
+	Type           uint32
+	Length, Words  uint64 // of each object
+	Birth          uint32
+	AtLeast        bool
+	Space          int
+	Addr           uint64 // words, the start of its range
+	Objects, Bytes uint64
+
+	Sampled       bool
+	Frame, Thread uint64
+	Samples       []*Sample // the objects, if they are sampled
+}
+
+// ErrFold says that a state has more distinct combinations than Fold may give.
+var ErrFold = errors.New("too many distinct combinations of properties: take fewer or coarser classifiers (a larger address range)")
+
+// maxFolded bounds the combinations.
+const maxFolded = 1 << 22
+
+// foldKey is what combinations differ in, apart from samples. group is the code or, without WantLength, the type.
+type foldKey struct {
+	group, birth uint32 // birth with the mark
+	space        int32
+	addr         uint64
+}
+
+// cell counts.
+type cell struct{ objects, words uint64 }
+
+// foldSampled is what combinations of sampled objects differ in.
+type foldSampled struct {
+	foldKey
+	frame, thread uint64
+}
+
+// part of a table: of one space and range of addresses.
+type foldTable struct {
+	space int32
+	addr  uint64
+	keys  []uint64 // group<<32|birth, +1; 0 is empty
+	count []cell
+	used  int
+}
+
+func (t *foldTable) at(key uint64) *cell {
+	if 2*t.used >= len(t.keys) {
+		t.grow()
+	}
+	mask := uint64(len(t.keys) - 1)
+	h := key * 0x9e3779b97f4a7c15
+	for h = (h ^ h>>32) & mask; ; h = (h + 1) & mask {
+		switch t.keys[h] {
+		case key + 1:
+			return &t.count[h]
+		case 0:
+			t.keys[h] = key + 1
+			t.used++
+			return &t.count[h]
+		}
+	}
+}
+
+func (t *foldTable) grow() {
+	keys, count := t.keys, t.count
+	n := max(64, 2*len(keys))
+	t.keys, t.count, t.used = make([]uint64, n), make([]cell, n), 0
+	for i, k := range keys {
+		if k != 0 {
+			*t.at(k - 1) = count[i]
+		}
+	}
+}
+
+// folder is the work of one goroutine.
+type folder struct {
+	r       *Replayer
+	s       *State
+	want    Want
+	spaces  []SpaceAt
+	shift   uint
+	group   []uint32 // by code
+	tables  map[[2]uint64]*foldTable
+	sampled map[foldSampled]*Folded
+	dense   []cell
+	touched []uint32
+	used    int
+	err     error
+}
+
+// Fold counts the objects of the state by the properties that are wanted. spaces are those of Spaces, for WantSpace; grain is the size of the
+// ranges of addresses in words, a power of two, for WantAddr. Its error is ErrFold.
+func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64) ([]Folded, error) {
+	s := r.State
+	if want&WantSamples != 0 {
+		want |= WantBirth
+	}
+	if want&^WantLength == 0 { // the dictionary counts
+		var out []Folded
+		if want == 0 {
+			by := map[uint32]*Folded{}
+			for i, n := range s.codes.count {
+				if n > 0 {
+					f := by[s.codes.typ[i]]
+					if f == nil {
+						f = &Folded{Type: s.codes.typ[i], Space: -1}
+						by[f.Type] = f
+					}
+					f.Objects += n
+					f.Bytes += n * s.codes.words[i] * 8
+				}
+			}
+			for _, f := range by {
+				out = append(out, *f)
+			}
+			return out, nil
+		}
+		for i, n := range s.codes.count {
+			if n > 0 {
+				out = append(out, Folded{Type: s.codes.typ[i], Length: s.codes.length[i], Words: s.codes.words[i], Space: -1, Objects: n, Bytes: n * s.codes.words[i] * 8})
+			}
+		}
+		return out, nil
+	}
+	keys := s.keys(nil, 0, 1<<46)
+	group := make([]uint32, len(s.codes.typ))
+	for i := range group {
+		group[i] = uint32(i)
+		if want&WantLength == 0 {
+			group[i] = s.codes.typ[i]
+		}
+	}
+	top := uint32(0)
+	for _, g := range group {
+		top = max(top, g)
+	}
+	if want&WantLength == 0 && top >= denseTypes { // ids that no honest probe gives
+		ids, at := map[uint32]uint32{}, uint32(0)
+		for i, g := range group {
+			id, ok := ids[g]
+			if !ok {
+				id = uint32(i)
+				ids[g] = id
+			}
+			group[i], at = id, max(at, id)
+		}
+		top = at
+	}
+	work := 1
+	if s.n > 1<<18 {
+		work = 2
+	}
+	// What is out of order is put in order first: that changes the state's counts, which goroutines share.
+	for _, k := range keys {
+		s.tidy(s.chunks[k])
+	}
+	fs := make([]*folder, work)
+	var wg sync.WaitGroup
+	for w := range fs {
+		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, sampled: map[foldSampled]*Folded{}, dense: make([]cell, top+1)}
+		for uint64(1)<<f.shift < grain && f.shift < 45 {
+			f.shift++
+		}
+		fs[w] = f
+		part := keys[w*len(keys)/work : (w+1)*len(keys)/work]
+		wg.Go(func() {
+			for _, k := range part {
+				if f.err == nil {
+					f.chunk(k, s.chunks[k])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, f := range fs[1:] {
+		fs[0].merge(f)
+	}
+	return fs[0].result()
+}
+
+// chunk counts a chunk, in stretches that lie in one space and one range.
+func (f *folder) chunk(k uint64, c *chunk) {
+	base := k << chunkShift
+	for i := 0; i < len(c.off); {
+		at := base | uint64(c.off[i])
+		space, end := int32(-1), base+chunkWords
+		if f.want&WantSpace != 0 {
+			j := sort.Search(len(f.spaces), func(j int) bool { return f.spaces[j].End > at })
+			if j < len(f.spaces) {
+				if f.spaces[j].Start <= at {
+					space, end = int32(j), min(end, f.spaces[j].End)
+				} else {
+					end = min(end, f.spaces[j].Start)
+				}
+			}
+		}
+		addr := uint64(0)
+		if f.want&WantAddr != 0 {
+			addr = at >> f.shift << f.shift
+			end = min(end, addr+1<<f.shift)
+		}
+		j := len(c.off)
+		if end < base+chunkWords {
+			j, _ = slices.BinarySearch(c.off, uint16(end-base))
+		}
+		if f.stretch(c, i, j, space, addr); f.err != nil {
+			return
+		}
+		i = j
+	}
+}
+
+func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
+	tk := [2]uint64{uint64(uint32(space)), addr}
+	t := f.tables[tk]
+	if t == nil {
+		t = &foldTable{space: space, addr: addr}
+		f.tables[tk] = t
+	}
+	before := t.used
+	words := f.s.codes.words
+	if c.birth == nil || f.want&WantBirth == 0 {
+		birth := uint32(0)
+		if f.want&WantBirth != 0 {
+			birth = c.same
+		}
+		for _, code := range c.code[i:j] {
+			g := f.group[code]
+			d := &f.dense[g]
+			if d.objects == 0 {
+				f.touched = append(f.touched, g)
+			}
+			d.objects++
+			d.words += words[code]
+		}
+		for _, g := range f.touched {
+			x := t.at(uint64(g)<<32 | uint64(birth))
+			x.objects += f.dense[g].objects
+			x.words += f.dense[g].words
+			f.dense[g] = cell{}
+		}
+		f.touched = f.touched[:0]
+	} else {
+		for n, code := range c.code[i:j] {
+			x := t.at(uint64(f.group[code])<<32 | uint64(c.birth[i+n]))
+			x.objects++
+			x.words += words[code]
+		}
+	}
+	if f.want&WantSamples != 0 && len(c.samples) > 0 {
+		f.samples(c, i, j, t)
+	}
+	if f.used += t.used - before; f.used+len(f.sampled) > maxFolded {
+		f.err = ErrFold
+	}
+}
+
+// samples takes the sampled objects of a stretch out of the counts and puts them beside.
+func (f *folder) samples(c *chunk, i, j int, t *foldTable) {
+	from, to := c.off[i], c.off[j-1]
+	at := sort.Search(len(c.samples), func(n int) bool { return c.samples[n].off >= from })
+	o := i
+	for ; at < len(c.samples) && c.samples[at].off <= to; at++ {
+		sa := c.samples[at]
+		if at+1 < len(c.samples) && c.samples[at+1].off == sa.off { // the last of one offset counts
+			continue
+		}
+		x := f.r.Live[sa.id]
+		if x == nil {
+			continue
+		}
+		for o < j && c.off[o] < sa.off {
+			o++
+		}
+		if o == j || c.off[o] != sa.off {
+			continue
+		}
+		code, birth := c.code[o], c.born(o)
+		g := f.group[code]
+		n := t.at(uint64(g)<<32 | uint64(birth))
+		n.objects--
+		n.words -= f.s.codes.words[code]
+		k := foldSampled{foldKey{g, birth, t.space, t.addr}, x.Frame, x.Thread}
+		d := f.sampled[k]
+		if d == nil {
+			d = &Folded{Sampled: true, Frame: x.Frame, Thread: x.Thread}
+			f.sampled[k] = d
+		}
+		d.Objects++
+		d.Bytes += f.s.codes.words[code] * 8
+		d.Samples = append(d.Samples, x)
+	}
+}
+
+func (f *folder) merge(o *folder) {
+	if f.err == nil {
+		f.err = o.err
+	}
+	for k, t := range o.tables {
+		to := f.tables[k]
+		if to == nil {
+			f.tables[k] = t
+			continue
+		}
+		for i, key := range t.keys {
+			if key != 0 {
+				x := to.at(key - 1)
+				x.objects += t.count[i].objects
+				x.words += t.count[i].words
+			}
+		}
+	}
+	for k, d := range o.sampled {
+		if to := f.sampled[k]; to != nil {
+			to.Objects += d.Objects
+			to.Bytes += d.Bytes
+			to.Samples = append(to.Samples, d.Samples...)
+		} else {
+			f.sampled[k] = d
+		}
+	}
+}
+
+func (f *folder) result() ([]Folded, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	first := make([]int32, len(f.dense)) // a code of each group, +1
+	for code, g := range f.group {
+		if first[g] == 0 {
+			first[g] = int32(code) + 1
+		}
+	}
+	describe := func(d *Folded, k foldKey) {
+		code := first[k.group] - 1
+		d.Type, d.Space, d.Addr = f.s.codes.typ[code], int(k.space), k.addr
+		if f.want&WantLength != 0 {
+			d.Length, d.Words = f.s.codes.length[code], f.s.codes.words[code]
+		}
+		if f.want&WantBirth != 0 {
+			d.Birth, d.AtLeast = k.birth&^atLeast, k.birth&atLeast != 0
+		}
+	}
+	var out []Folded
+	for _, t := range f.tables {
+		for i, key := range t.keys {
+			if n := t.count[i]; key != 0 && n.objects > 0 {
+				d := Folded{Objects: n.objects, Bytes: n.words * 8}
+				describe(&d, foldKey{uint32((key - 1) >> 32), uint32(key - 1), t.space, t.addr})
+				out = append(out, d)
+			}
+		}
+	}
+	for k, d := range f.sampled {
+		describe(d, k.foldKey)
+		out = append(out, *d)
+	}
+	return out, nil
+}
