@@ -121,11 +121,20 @@ func Open(ref string, open func() *heap.Replayer) (*heap.Replayer, *heap.Collect
 	if ref == "last" { // mostly the state at the end is known, and one pass does
 		r := open()
 		var last *heap.Collection
-		if err := Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil {
+		known := uint64(0)
+		if err := Each(r, func(c *heap.Collection) bool {
+			if last = c; c.Known {
+				known = c.GC
+			}
+			return true
+		}); err != nil {
 			return nil, nil, err
 		}
 		if last != nil && last.Known && r.Known {
 			return r, last, nil
+		}
+		if known != 0 {
+			ref = strconv.FormatUint(known, 10)
 		}
 	}
 	gc, err := Find(ref, open)

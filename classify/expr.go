@@ -3,7 +3,6 @@ package classify
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,10 +15,14 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Budgets of expressions: what one evaluation may allocate (in units of expr's VM, elements and characters, roughly), how long one and all
-// evaluations of one expression may take, how many nodes its text may have, how many keys it may give, and how long a key may be.
+// Budgets of expressions: what one evaluation may allocate (in units of expr's VM, elements roughly), how long one and all evaluations of one
+// expression may take, how many nodes its text may have, how deep loops may be nested (so that the work of one evaluation is bounded by
+// exprMemory^exprLoops), how long a text may grow, how many keys it may give, and how long a key may be. What could outgrow these (reduce,
+// replace, join, …) is not in the language: safe lists what is.
 const (
-	exprMemory = 100_000
+	exprMemory = 2000
+	exprLoops  = 2
+	exprText   = 64 << 10
 	exprOne    = time.Second
 	exprTotal  = 60 * time.Second
 	exprNodes  = 500
@@ -90,13 +93,108 @@ var properties = map[string]Attr{
 
 func isProperty(name string) bool { _, ok := properties[name]; return ok }
 
-// needs collects what an expression looks at.
-type needs struct{ a Attr }
+// safe are the functions of the language that can not outgrow their arguments by much.
+var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len", "find", "findIndex", "findLast", "findLastIndex", "trim", "trimPrefix", "trimSuffix",
+	"upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "int", "float", "abs", "ceil", "floor", "round", "max", "min", "sum", "mean",
+	"median", "first", "last", "take", "uniq", "sort", "reverse", "bitand", "bitor", "bitxor", "bitshr", "bitnand"}
 
-func (n *needs) Visit(node *ast.Node) {
+// inspector collects what an expression looks at.
+type inspector struct{ a Attr }
+
+func (n *inspector) Visit(node *ast.Node) {
 	if id, ok := (*node).(*ast.IdentifierNode); ok {
 		n.a |= properties[id.Value]
 	}
+}
+
+// loops gives how deep loops are nested below a node.
+func loops(n ast.Node) int {
+	deep := &loopDepth{}
+	ast.Walk(&n, deep)
+	return deep.most
+}
+
+// loopDepth counts predicates within predicates: a child is visited before its parent.
+type loopDepth struct {
+	most int
+	in   map[ast.Node]bool
+}
+
+func (l *loopDepth) Visit(node *ast.Node) {
+	p, ok := (*node).(*ast.PredicateNode)
+	if !ok {
+		return
+	}
+	if l.in == nil {
+		l.in = map[ast.Node]bool{}
+	}
+	if l.in[p] {
+		return
+	}
+	l.in[p] = true
+	l.most = max(l.most, 1+loops(p.Node))
+}
+
+// bounder puts bounds on concatenation.
+type bounder struct{}
+
+func (bounder) Visit(node *ast.Node) {
+	b, ok := (*node).(*ast.BinaryNode)
+	if !ok || b.Operator != "+" {
+		return
+	}
+	l, r := b.Left.Type(), b.Right.Type()
+	name := ""
+	switch {
+	case l == nil || r == nil || l.Kind() == reflect.Interface || r.Kind() == reflect.Interface:
+		name = "add_"
+	case l.Kind() == reflect.String && r.Kind() == reflect.String:
+		name = "cat_"
+	default:
+		return
+	}
+	ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: []ast.Node{b.Left, b.Right}})
+}
+
+func cat(l, r string) (string, error) {
+	if len(l)+len(r) > exprText {
+		return "", fmt.Errorf("a text of more than %d bytes", exprText)
+	}
+	return l + r, nil
+}
+
+// language are the options that all expressions are compiled with.
+func language() []expr.Option {
+	opts := []expr.Option{expr.Env(env{}), expr.MaxNodes(exprNodes), expr.DisableAllBuiltins()}
+	for _, name := range safe {
+		opts = append(opts, expr.EnableBuiltin(name))
+	}
+	return append(opts, expr.Patch(bounder{}),
+		expr.Function("cat_", func(p ...any) (any, error) { return cat(p[0].(string), p[1].(string)) }, new(func(string, string) string)),
+		expr.Function("add_", func(p ...any) (any, error) {
+			switch l := p[0].(type) {
+			case string:
+				if r, ok := p[1].(string); ok {
+					return cat(l, r)
+				}
+			case int:
+				switch r := p[1].(type) {
+				case int:
+					return l + r, nil
+				case float64:
+					return float64(l) + r, nil
+				}
+			case float64:
+				switch r := p[1].(type) {
+				case int:
+					return l + float64(r), nil
+				case float64:
+					return l + r, nil
+				}
+			}
+			return nil, fmt.Errorf("%T + %T has no meaning", p[0], p[1])
+		}, new(func(any, any) any)),
+		expr.Function("string", func(p ...any) (any, error) { return scalar(p[0]) }, new(func(any) string)))
 }
 
 // compile makes the program of an expression. Errors are *SpecError.
@@ -106,9 +204,7 @@ func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, a Attr
 			err = at(spec, p.at, fmt.Sprintf("not an expression: %v", r))
 		}
 	}()
-	var n needs
-	opts = append(opts, expr.Env(env{}), expr.MaxNodes(exprNodes), expr.DisableBuiltin("now"), expr.DisableBuiltin("repeat"))
-	prog, err = expr.Compile(p.text, opts...)
+	prog, err = expr.Compile(p.text, append(language(), opts...)...)
 	if err != nil {
 		var fe *file.Error
 		if errors.As(err, &fe) {
@@ -121,6 +217,10 @@ func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, a Attr
 		return nil, 0, at(spec, p.at, err.Error())
 	}
 	node := prog.Node()
+	if loops(node) > exprLoops {
+		return nil, 0, at(spec, p.at, fmt.Sprintf("loops more than %d deep", exprLoops))
+	}
+	var n inspector
 	ast.Walk(&node, &n)
 	return prog, n.a, nil
 }
@@ -143,7 +243,7 @@ func newRunner(prog *vm.Program, a Attr) *runner {
 	r.env.Site = siteEnv{Top: func(n int) Path { return site().Top(n) }, Frames: func() []string { return site().Frames() }, Has: func(s string) bool { return site().Has(s) }}
 	r.env.Path = func(parts ...any) Path {
 		var p Path
-		for _, x := range parts {
+		for _, x := range parts[:min(len(parts), maxFrames)] {
 			p = append(p, text(x))
 		}
 		return p
@@ -199,55 +299,64 @@ func (r *runner) run(w *World, t *Tuple) (out any, err error) {
 	return out, err
 }
 
+// text is scalar for what is known to be one.
 func text(x any) string {
+	s, _ := scalar(x)
+	return s
+}
+
+// scalar gives the key of a value.
+func scalar(x any) (string, error) {
 	var s string
 	switch v := x.(type) {
 	case nil:
-		return Others
+		return Others, nil
 	case string:
 		s = v
 	case bool:
 		s = strconv.FormatBool(v)
 	case int:
 		s = strconv.Itoa(v)
+	case int64:
+		s = strconv.FormatInt(v, 10)
 	case float64:
 		s = strconv.FormatFloat(v, 'g', -1, 64)
-		if math.IsNaN(v) {
-			s = Others
-		}
 	default:
-		s = fmt.Sprint(v)
+		return "", fmt.Errorf("it gives a %T, and not a key (a text, a number, true or false), a list of keys or a path", x)
 	}
 	if len(s) > maxKey {
 		s = s[:maxKey] + "…"
 	}
-	return s
+	return s, nil
 }
 
 func keysOf(x any, out []string) ([]string, error) {
+	var list []any
 	switch v := x.(type) {
 	case nil:
 		return out, nil
 	case Path:
-		for _, s := range v {
-			out = append(out, text(s))
-		}
-	case []string:
-		for _, s := range v {
-			out = append(out, text(s))
-		}
+		return append(out, v...), nil
 	case []any:
-		for _, s := range v {
-			out = append(out, text(s))
-		}
+		list = v
 	default:
-		if k := reflect.ValueOf(x).Kind(); k == reflect.Map || k == reflect.Func || k == reflect.Struct || k == reflect.Slice {
-			return nil, fmt.Errorf("it gives a %s, and not a key, a list of keys or a path", k)
+		if l := reflect.ValueOf(x); l.Kind() == reflect.Slice || l.Kind() == reflect.Array {
+			for i := range min(l.Len(), maxKeys+1) {
+				list = append(list, l.Index(i).Interface())
+			}
+			break
 		}
-		out = append(out, text(v))
+		list = []any{x}
 	}
-	if len(out) > maxKeys {
+	if len(list) > maxKeys {
 		return nil, fmt.Errorf("it gives more than %d keys", maxKeys)
+	}
+	for _, v := range list {
+		s, err := scalar(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
 	}
 	return out, nil
 }
