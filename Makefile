@@ -6,7 +6,7 @@ PROBE   := probe/lib/libheapcam-linux-amd64.so
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full bench bench-overhead bench-store bench-compression soak packages dist lint clean
+.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist lint clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test: build ## all tests, small (at most 8 minutes on 2 cores)
 
 test-full: build ## the numbers that the documentation names (long)
 	@HEAPCAM_FULL=1 tools/test
+
+test-wine: ## what a Windows can show without one: portable tests, service, a ring between two processes (wine; about two minutes)
+	@tools/test-wine
 
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore

@@ -48,7 +48,12 @@ func act(f func(service.Service) error) error {
 // Install installs this binary as a service that starts with the host, and its source of events, and starts it.
 // Errors: ErrRights, ErrInstalled, what the control manager says.
 func Install() error {
-	return act(func(m service.Service) error { return errors.Join(m.Install(), m.Start()) })
+	return act(func(m service.Service) error {
+		if err := m.Install(); err != nil {
+			return err
+		}
+		return m.Start()
+	})
 }
 
 // Uninstall stops the service and removes it; with purge its recordings too.

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -26,13 +27,21 @@ type Config struct {
 	Probe, JVM string
 	Name       string // of the file; "": as the format says
 	Starting   bool   // leave the magic out: Ready stores it
+	Mapped     bool   // write through a mapping, as the probe does; Windows only
+}
+
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Truncate(int64) error
 }
 
 // Producer writes one ring. It is not safe for concurrent use.
 type Producer struct {
 	Path     string
 	Session  string
-	f        *os.File
+	f        file
 	capacity uint64
 	head     uint64
 	seq      uint64
@@ -88,6 +97,9 @@ func Create(dir string, c Config) (*Producer, error) {
 	p := &Producer{Path: path, Session: c.Session, f: f, capacity: c.Capacity}
 	if _, err = f.WriteAt(h, 0); err == nil {
 		err = f.Truncate(int64(shmring.HeaderSize + c.Capacity))
+	}
+	if err == nil && c.Mapped {
+		p.f, err = mapped(f, int(shmring.HeaderSize+c.Capacity))
 	}
 	if err == nil && !c.Starting {
 		err = p.Ready()

@@ -1,0 +1,10 @@
+//go:build !windows
+
+package ringtest
+
+import (
+	"errors"
+	"os"
+)
+
+func mapped(*os.File, int) (file, error) { return nil, errors.ErrUnsupported }
