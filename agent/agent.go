@@ -23,8 +23,10 @@ const (
 	fastPhase = 10 * time.Second
 	// notReadyFor is how long a file named like a ring may stay unfinished before the agent says so.
 	notReadyFor = 10 * time.Second
-	// maxSessions bounds the JVMs that one agent records at a time.
-	maxSessions = 256
+	// maxSessions bounds the JVMs that one agent records at a time, maxSessionsEach those of one user other than root: who makes rings that
+	// are no JVMs keeps none of the others out.
+	maxSessions     = 256
+	maxSessionsEach = 192
 )
 
 // Agent records every JVM whose probe makes a ring in a watched folder.
@@ -44,6 +46,7 @@ type Agent struct {
 	frozen   map[string]bool // incidents that the log has told of; freezing guards it
 	off      atomic.Bool     // the host's switch is set
 	total    *total
+	pulls    chan struct{} // one for each that is served
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -80,7 +83,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, watch: slices.Clone(cfg.Watch),
-		rescan: make(chan struct{}, 1), changed: make(chan struct{}),
+		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	a.total = newTotal(&a.cfg)
 	if err := a.incidents().Clean(); err != nil {
@@ -206,7 +209,7 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 
 func (a *Agent) try(ctx context.Context, path string) (again bool) {
 	return a.open(ctx, path, false, func() (*shmring.Ring, error) {
-		return shmring.Open(path, shmring.Options{MaxCapacity: a.cfg.MaxRing})
+		return shmring.Open(path, a.ringOptions(path))
 	})
 }
 
@@ -219,10 +222,11 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 		a.sessions[path] = e
 	}
 	busy := e.s != nil || e.bad != nil || a.closed
-	n := 0
+	n, of := 0, map[int]int{}
 	for _, o := range a.sessions {
 		if o.s != nil {
 			n++
+			of[o.s.status.UID]++
 		}
 	}
 	a.mu.Unlock()
@@ -236,7 +240,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 		e.warn(a, path, fmt.Errorf("%d JVMs are being recorded already: not recording more", n))
 		return true
 	}
-	s, err := a.session(ring)
+	s, err := a.session(ring, of)
 	a.mu.Lock()
 	e.last = err
 	a.mu.Unlock()

@@ -8,11 +8,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"time"
 )
 
-// API of the daemon: JSON over HTTP on a Unix socket, whose file mode (0600) says who may use it.
+// API of the daemon: JSON over HTTP on a Unix socket. An agent of root asks the kernel who calls and decides by role (roles.go); the socket
+// of any other user's agent has mode 0600.
 //
+//	GET  /v1/pull?id=… -> application/x-tar
 //	GET  /v1/status            -> StatusReply
 //	POST /v1/attach {AttachRequest} -> AttachReply
 //	POST /v1/detach, /v1/pause, /v1/resume {DetachRequest} -> DetachReply
@@ -33,6 +37,7 @@ type StatusReply struct {
 type Other struct {
 	ID      string `json:"id"` // of package jvms
 	PID     int    `json:"pid"`
+	UID     int    `json:"uid"`
 	Name    string `json:"name"`
 	Ignored bool   `json:"ignored,omitempty"` // a rule says so
 	Reason  string `json:"reason"`
@@ -82,24 +87,49 @@ const (
 type Attacher func(ctx context.Context, r AttachRequest) (AttachReply, error)
 
 // Handler serves the API. code maps an error to an exit code; attach may be nil.
-func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
+//
+// who tells who calls; each verb is refused to whom Verbs does not give it, and what changes something stands in the log with its caller.
+func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Request) Caller) http.Handler {
 	mux := http.NewServeMux()
 	reply := func(w http.ResponseWriter, v any, err error) {
 		w.Header().Set("Content-Type", "application/json")
 		if err != nil {
-			w.WriteHeader(http.StatusUnprocessableEntity)
+			status := http.StatusUnprocessableEntity
+			if errors.Is(err, os.ErrPermission) {
+				status = http.StatusForbidden
+			}
+			w.WriteHeader(status)
 			v = ErrorReply{err.Error(), code(err)}
 		}
 		json.NewEncoder(w).Encode(v)
 	}
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+	handle := func(method, verb string, f func(http.ResponseWriter, *http.Request, Caller)) {
+		mux.HandleFunc(method+" /v1/"+verb, func(w http.ResponseWriter, r *http.Request) {
+			c := who(r)
+			if !c.May(verb) {
+				a.cfg.Log.Warn().Str("audit", verb).Str("caller", c.Name).Msg("refused")
+				reply(w, nil, fmt.Errorf("%s is not for %s: %w", verb, c.Name, os.ErrPermission))
+				return
+			}
+			if method == "POST" {
+				a.cfg.Log.Info().Str("audit", verb).Str("caller", c.Name).Msg("asked for")
+			}
+			f(w, r, c)
+		})
+	}
+	handle("GET", "status", func(w http.ResponseWriter, _ *http.Request, c Caller) {
 		st := StatusReply{Schema: StatusSchema, Agent: true, Out: a.cfg.Out, JVMs: a.Status()}
 		if a.cfg.Others != nil {
 			st.Others = a.cfg.Others()
 		}
+		st.JVMs = slices.DeleteFunc(st.JVMs, func(s Status) bool { return !c.Sees(s.UID) })
+		st.Others = slices.DeleteFunc(st.Others, func(o Other) bool { return !c.Sees(o.UID) })
 		reply(w, st, nil)
 	})
-	mux.HandleFunc("POST /v1/attach", func(w http.ResponseWriter, r *http.Request) {
+	handle("GET", "pull", func(w http.ResponseWriter, r *http.Request, c Caller) {
+		a.servePull(w, r, c, func(err error) { reply(w, nil, err) })
+	})
+	handle("POST", "attach", func(w http.ResponseWriter, r *http.Request, _ Caller) {
 		var req AttachRequest
 		if err := decode(r, &req); err != nil || attach == nil {
 			reply(w, nil, errors.Join(err, errIf(attach == nil, "this agent does not attach")))
@@ -109,7 +139,7 @@ func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
 		a.Rescan()
 		reply(w, out, err)
 	})
-	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+	handle("POST", "reload", func(w http.ResponseWriter, _ *http.Request, _ Caller) {
 		err := errIf(a.cfg.Reload == nil, "this agent has no configuration")
 		if err == nil {
 			err = a.cfg.Reload()
@@ -117,7 +147,7 @@ func (a *Agent) Handler(attach Attacher, code func(error) int) http.Handler {
 		reply(w, struct{}{}, err)
 	})
 	for verb, do := range map[string]func(string) (int, error){"detach": a.Detach, "pause": a.Pause, "resume": a.Resume} {
-		mux.HandleFunc("POST /v1/"+verb, func(w http.ResponseWriter, r *http.Request) {
+		handle("POST", verb, func(w http.ResponseWriter, r *http.Request, _ Caller) {
 			var req DetachRequest
 			err := decode(r, &req)
 			n := 0
@@ -151,14 +181,17 @@ func (a *Agent) Serve(ctx context.Context, path string, attach Attacher, code fu
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: a.Handler(attach, code), ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest}
+	srv := &http.Server{
+		Handler: a.Handler(attach, code, localCaller), ConnContext: keepPeer,
+		ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest,
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		<-ctx.Done()
 		srv.Close()
 	}()
-	err = srv.Serve(l)
+	err = srv.Serve(&guests{Listener: l, key: localKey, n: map[string]int{}})
 	if errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil {
 		<-done
 		return nil
@@ -167,7 +200,11 @@ func (a *Agent) Serve(ctx context.Context, path string, attach Attacher, code fu
 }
 
 // Client talks to an agent.
-type Client struct{ http *http.Client }
+type Client struct {
+	http *http.Client
+	base string // of URLs
+	sign func(*http.Request)
+}
 
 // RemoteError is an error that the agent told.
 type RemoteError struct {
@@ -184,7 +221,7 @@ func Dial(path string) (*Client, error) {
 		return nil, err
 	}
 	c.Close()
-	return &Client{&http.Client{Timeout: apiTimeout, Transport: &http.Transport{
+	return &Client{base: "http://agent", sign: func(*http.Request) {}, http: &http.Client{Timeout: apiTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
 	}}}, nil
@@ -224,10 +261,11 @@ func (c *Client) call(ctx context.Context, method, verb string, in, out any) err
 	pr, pw := io.Pipe()
 	go func() { pw.CloseWithError(json.NewEncoder(pw).Encode(in)) }()
 	defer pr.Close()
-	req, err := http.NewRequestWithContext(ctx, method, "http://agent/v1/"+verb, pr)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+"/v1/"+verb, pr)
 	if err != nil {
 		return err
 	}
+	c.sign(req)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (a *Agent) adopt(name string, pid int) {
 		return
 	}
 	a.open(run, name, true, func() (*shmring.Ring, error) {
-		r, err := shmring.OpenOf(pid, shmring.Options{MaxCapacity: a.cfg.MaxRing})
+		r, err := shmring.OpenOf(pid, shmring.Options{MaxCapacity: a.cfg.MaxRing, HostPID: pid})
 		if errors.Is(err, fs.ErrNotExist) {
 			err = shmring.ErrNotReady
 		}

@@ -23,10 +23,15 @@ func (e *StoreError) Error() string { return fmt.Sprintf("recording %s: %v", e.D
 func (e *StoreError) Unwrap() error { return e.Err }
 
 // session makes a session of the ring that open opens.
-func (a *Agent) session(open func() (*shmring.Ring, error)) (*session, error) {
+// of counts the sessions of each user.
+func (a *Agent) session(open func() (*shmring.Ring, error), of map[int]int) (*session, error) {
 	ring, err := open()
 	if err != nil {
 		return nil, err
+	}
+	if uid := ring.Owner(); uid > 0 && of[uid] >= maxSessionsEach {
+		ring.Close()
+		return nil, &StoreError{ring.Path(), fmt.Errorf("%d JVMs of uid %d are being recorded already", of[uid], uid)}
 	}
 	s, err := a.newSession(ring)
 	if err != nil {
@@ -41,13 +46,17 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	pid, name := int(h.PID), ""
+	if host, ok := findProcess(h.PID, h.StartTicks, h.PIDNS); ok {
+		// The header is the word of whoever made the file: nobody makes a ring in the name of another user's JVM.
+		if uid, known := ProcessUID(host); known && ring.Owner() > 0 && uid != ring.Owner() {
+			return nil, &ForgedError{Path: ring.Path(), Owner: ring.Owner(), PID: host, UID: uid}
+		}
+		pid, name = host, ProcessName(host)
+	}
 	fresh, err := ring.Acquire()
 	if err != nil {
 		return nil, err
-	}
-	pid, name := int(h.PID), ""
-	if host, ok := findProcess(h.PID, h.StartTicks, h.PIDNS); ok {
-		pid, name = host, ProcessName(host)
 	}
 	if name == "" {
 		name = "jvm"
@@ -58,7 +67,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		return nil, err
 	}
 	st, dir, err := a.openStore(id, identity{
-		Session: h.Session, Name: name, PID: pid, NSPID: h.PID, StartTicks: h.StartTicks, VM: h.JVM, Probe: h.Probe,
+		Session: h.Session, Name: name, PID: pid, UID: ring.Owner(), NSPID: h.PID, StartTicks: h.StartTicks, VM: h.JVM, Probe: h.Probe,
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +84,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		s.ringLoss.EpochsDropped, s.ringLoss.SamplesDropped = 0, 0
 	}
 	s.status = Status{
-		ID: filepath.Base(dir), Name: name, PID: pid, StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe,
+		ID: filepath.Base(dir), Name: name, PID: pid, UID: ring.Owner(), StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe,
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
@@ -83,6 +92,17 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		s.resume()
 	}
 	return s, nil
+}
+
+// ForgedError says that a ring names a process of another user than the one who made it.
+type ForgedError struct {
+	Path     string
+	Owner    int // of the file
+	PID, UID int // of the process
+}
+
+func (e *ForgedError) Error() string {
+	return fmt.Sprintf("%s: made by uid %d, but names process %d of uid %d: not recorded", e.Path, e.Owner, e.PID, e.UID)
 }
 
 // openStore opens the ring folder of one session: that of the same session goes on, that of another one is left alone.

@@ -18,7 +18,7 @@ func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 		Dir: dir, MaxTraceSize: cfg.MaxTraceSize, Deviation: cfg.Deviation, Compression: cfg.Compression, KeepFree: cfg.KeepFree,
 		Threshold: cfg.Threshold, CPU: cfg.CompressionCPU,
 	}, ringstore.Identity{
-		Session: who.Session, Name: who.Name, PID: who.PID, NSPID: who.NSPID, StartTicks: who.StartTicks, VM: who.VM, Probe: who.Probe,
+		Session: who.Session, Name: who.Name, PID: who.PID, UID: who.UID, NSPID: who.NSPID, StartTicks: who.StartTicks, VM: who.VM, Probe: who.Probe,
 	})
 	if errors.Is(err, ringstore.ErrOtherRecording) {
 		return nil, errOtherSession

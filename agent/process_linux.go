@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -29,4 +31,32 @@ func ProcessName(pid int) string {
 		}
 	}
 	return program
+}
+
+// ProcessUID gives the effective user of a process, as we count; false if it can not be looked at.
+func ProcessUID(pid int) (int, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Uid:"); ok {
+			if f := strings.Fields(v); len(f) > 1 {
+				n, err := strconv.Atoi(f[1])
+				return n, err == nil
+			}
+		}
+	}
+	return 0, false
+}
+
+// ringOptions are for a ring below a watched folder: it must be its owner's own. Otherwise a link in it would let one user read, and stop, the
+// recording of another. In a folder that all may write to everybody's file is their own.
+func (a *Agent) ringOptions(path string) shmring.Options {
+	o := shmring.Options{MaxCapacity: a.cfg.MaxRing}
+	var st unix.Stat_t
+	if unix.Stat(filepath.Dir(path), &st) == nil && st.Mode&0o002 == 0 {
+		o.CheckOwner, o.UID = true, int(st.Uid)
+	}
+	return o
 }

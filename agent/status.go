@@ -29,6 +29,7 @@ type Status struct {
 	ID         string    `json:"id"` // name of the ring folder
 	Name       string    `json:"name"`
 	PID        int       `json:"pid"` // in the agent's namespace where known, else as the JVM sees it
+	UID        int       `json:"uid"` // whose the ring is, as we count; -1: not known
 	StartTicks uint64    `json:"start_ticks"`
 	Session    string    `json:"session"`
 	VM         string    `json:"vm"`

@@ -27,6 +27,7 @@ type identity struct {
 	Session    string
 	Name       string
 	PID        int // in the agent's namespace where known
+	UID        int // whose the ring is
 	NSPID      uint32
 	StartTicks uint64
 	VM, Probe  string

@@ -102,6 +102,7 @@ type Identity struct {
 	Session    string // 32 hex digits
 	Name       string
 	PID        int
+	UID        int // who may see it, beside root
 	NSPID      uint32
 	StartTicks uint64
 	VM, Probe  string

@@ -61,7 +61,7 @@ type Store struct {
 
 // describe writes recording.json: whose recording the folder holds, for people and for status.
 func (s *Store) describe() error {
-	b, err := json.MarshalIndent(map[string]any{"schema": "heapcam.recording/1", "session": s.id.Session, "name": s.id.Name, "pid": s.id.PID,
+	b, err := json.MarshalIndent(map[string]any{"schema": "heapcam.recording/1", "session": s.id.Session, "name": s.id.Name, "pid": s.id.PID, "uid": s.id.UID,
 		"nspid": s.id.NSPID, "start_ticks": s.id.StartTicks, "vm": s.id.VM, "probe": s.id.Probe}, "", "  ")
 	if err != nil {
 		return err

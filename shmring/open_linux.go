@@ -14,6 +14,7 @@ import (
 // identity is what a Ring keeps of where it was opened.
 type identity struct {
 	dev, ino uint64
+	uid      int
 	dir      int    // O_PATH of the folder, -1: none (memfd)
 	name     string // within dir
 }
@@ -121,10 +122,13 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 		f.Close()
 		return nil, err
 	}
-	id.dev, id.ino = uint64(st.Dev), st.Ino
+	id.dev, id.ino, id.uid = uint64(st.Dev), st.Ino, int(st.Uid)
 	r.id = id
 	return r, nil
 }
+
+// Owner gives the user, as we count, whose the file was when it was opened: who made it, since nobody but root can give a file away.
+func (r *Ring) Owner() int { return r.id.uid }
 
 func (id *identity) close() {
 	if id.name != "" {

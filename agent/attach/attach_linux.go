@@ -308,6 +308,12 @@ func As(uid, gid int, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		// But for the process' first thread, which can not end and by whose ids others judge the process: it is kept busy meanwhile.
+		if unix.Gettid() == unix.Getpid() {
+			done <- As(uid, gid, f)
+			runtime.UnlockOSThread()
+			return
+		}
 		// The raw system calls change this thread alone; package syscall's would change all.
 		if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, ^uintptr(0), uintptr(gid), ^uintptr(0)); e != 0 {
 			done <- e

@@ -266,3 +266,24 @@ func TestNamespaces(t *testing.T) {
 		})
 	}
 }
+
+// TestAsLeavesFirstThread: whoever's ids the work was done with, the process stays its user's.
+func TestAsLeavesFirstThread(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not run: ids of other users (needs root)")
+	}
+	for range 50 { // the scheduler decides on which thread
+		if err := As(61001, 61001, func() error {
+			if uid := syscall.Geteuid(); uid != 61001 {
+				return fmt.Errorf("runs as %d", uid)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil || !strings.Contains(string(b), "Uid:\t0\t0\t0\t0\n") {
+		t.Errorf("the process' first thread is another's: %s %v", b, err)
+	}
+}

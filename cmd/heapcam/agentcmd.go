@@ -30,6 +30,9 @@ type agentOptions struct {
 	budget   percent
 	pause    time.Duration
 	disabled string
+	remote   agent.RemoteConfig
+	rate     size
+	maxPull  size
 }
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -55,6 +58,13 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().Var(&o.budget, "overhead-cpu", "what the probe may cost a JVM, as a share of wall time (like 2%); above it, less depth and fewer samples; 0: any")
 	c.Flags().DurationVar(&o.pause, "overhead-pause", 0, "what an ordinary collection's record may add to its pause (like 10ms); 0: any")
 	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
+	c.Flags().StringVar(&o.remote.Listen, "remote", "", "address for status and pulls from other hosts over HTTPS, like 0.0.0.0:9465; empty: none")
+	c.Flags().StringVar(&o.remote.Cert, "remote-cert", "", "certificate of this host for --remote, PEM")
+	c.Flags().StringVar(&o.remote.Key, "remote-key", "", "its key, PEM; nobody but its owner may read the file")
+	c.Flags().StringVar(&o.remote.Tokens, "remote-tokens", "", "file of bearer tokens for --remote, lines of NAME SCOPE[,SCOPE] TOKEN with the scopes status and pull; nobody but its owner may read it")
+	c.Flags().StringVar(&o.remote.ClientCA, "remote-client-ca", "", "who has a certificate of this CA may see and pull, PEM")
+	c.Flags().Var(&o.rate, "remote-rate", "bytes a second that all pulls from other hosts may take; 0: any")
+	c.Flags().Var(&o.maxPull, "remote-max-pull", "what one pull from another host may take, newest whole files; 0: any")
 	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
 	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
 	c.Flags().StringVar(&o.rings, "rings", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
@@ -75,6 +85,9 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
 		o.rec.out = systemOut
+	}
+	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" && o.remote.ClientCA == "") {
+		return usage("--remote needs --remote-cert and --remote-key, and --remote-tokens or --remote-client-ca")
 	}
 	sock, err := socketPath(o.socket)
 	if err != nil {
@@ -152,6 +165,14 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 			}
 			if err != nil {
 				cfg.Log.Error().Err(err).Msg("metrics are not served")
+			}
+		}()
+	}
+	if o.remote.Listen != "" {
+		o.remote.Rate, o.remote.MaxPull = int64(o.rate), int64(o.maxPull)
+		go func() { // recording goes on without
+			if err := a.ServeRemote(ctx, o.remote, exitCode); err != nil {
+				cfg.Log.Error().Err(err).Msg("nothing is offered to other hosts")
 			}
 		}()
 	}

@@ -106,8 +106,22 @@ func socketPath(flag string) (string, error) {
 	return filepath.Join(dir, "agent.sock"), err
 }
 
-func dialAgent(flag string) (*agent.Client, error) {
+// clientSocket gives where an agent listens that this user may ask: its own, else the host's.
+func clientSocket(flag string) (string, error) {
 	path, err := socketPath(flag)
+	if err != nil || flag != "" || os.Getenv("HEAPCAM_SOCKET") != "" {
+		return path, err
+	}
+	if _, err := os.Lstat(path); err != nil {
+		if _, err := os.Lstat(systemSocket); err == nil {
+			return systemSocket, nil
+		}
+	}
+	return path, nil
+}
+
+func dialAgent(flag string) (*agent.Client, error) {
+	path, err := clientSocket(flag)
 	if err != nil {
 		return nil, err
 	}

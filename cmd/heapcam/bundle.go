@@ -149,7 +149,7 @@ func (o *bundleOptions) versions(context.Context) ([]byte, error) {
 }
 
 func (o *bundleOptions) status(ctx context.Context) ([]byte, error) {
-	path, err := socketPath(o.socket)
+	path, err := clientSocket(o.socket)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 }
 
 func (d *discovery) note(j jvms.JVM, o agent.Other) {
-	o.ID, o.PID, o.Name = j.ID, j.PID, j.Name
+	o.ID, o.PID, o.UID, o.Name = j.ID, j.PID, j.UID, j.Name
 	d.mu.Lock()
 	d.others[j.ID] = o
 	d.mu.Unlock()

@@ -22,6 +22,8 @@ type pullOptions struct {
 	incident     string
 	redact       bool
 	file         string
+	socket       string
+	remote       remoteOptions
 }
 
 func newPullCmd() *cobra.Command {
@@ -31,9 +33,10 @@ func newPullCmd() *cobra.Command {
 		Short: "Copy the last part of a recording, or an incident, into one file",
 		Long: `pull copies a recording, running or ended, into one self-contained file (a tar): whole ring files, at least what is asked for. Without JVM
 there must be only one recording. It holds types, sizes, addresses and sites, never a field's value.
-What was interrupted stays as FILE.part; the same command again goes on with it. When the ring needs the space meanwhile the pull loses its
+Who may not open the recordings, a member of the group heapcam or the user of the JVM, gets them from the agent through its socket; --remote
+asks the agent of another host. What was interrupted stays as FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs the space meanwhile the pull loses its
 oldest files, and says so.`,
-		Example: "  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
+		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o incident.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("pull takes one JVM, got %d arguments", len(args))
@@ -49,6 +52,8 @@ oldest files, and says so.`,
 	f.Var(&o.until, "until", "up to this instant")
 	f.StringVar(&o.incident, "incident", "", "a frozen window instead (see `heapcam incidents`)")
 	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are written anew")
+	addSocket(c, &o.socket)
+	o.remote.add(c)
 	f.StringVarP(&o.file, "output", "o", "", "file to write, - for stdout")
 	return c
 }
@@ -63,15 +68,27 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.last.set && (o.since.set || o.until.set) {
 		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
 	}
-	dir, reason, err := o.source(args)
-	if err != nil {
-		return err
-	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
+	if o.remote.address != "" {
+		cl, err := o.remote.dial()
+		if err != nil {
+			return err
+		}
+		return o.stream(ctx, cl, args)
+	}
+	dir, reason, err := o.source(args)
+	if err != nil && o.out == "" && exitCode(err) != exitUsage {
+		if cl, derr := dialAgent(o.socket); derr == nil { // the recordings are not ours to open, but maybe ours to ask for
+			return o.stream(ctx, cl, args)
+		}
+	}
+	if err != nil {
+		return err
+	}
 	opt := ringstore.PullOptions{LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Reason: reason}
 	w, end := io.Writer(os.Stdout), func(err error) error { return err }
 	if o.file != "-" {

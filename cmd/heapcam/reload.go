@@ -103,7 +103,7 @@ func newReloadCmd() *cobra.Command {
 			"to from then on. If anything else has changed, or the file is wrong, it is refused as a whole and the old configuration stays.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			path, err := socketPath(socket)
+			path, err := clientSocket(socket)
 			if err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		ctx = context.Background()
 	}
 	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
-	path, err := socketPath(o.socket)
+	path, err := clientSocket(o.socket)
 	if err == nil {
 		if cl, derr := agent.Dial(path); derr == nil {
 			if r, err = cl.Status(ctx); err != nil {

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package agent
+
+import "github.com/heapcam/heapcam/shmring"
+
+// ProcessUID is for Linux.
+func ProcessUID(int) (int, bool) { return 0, false }
+
+func (a *Agent) ringOptions(string) shmring.Options {
+	return shmring.Options{MaxCapacity: a.cfg.MaxRing}
+}

@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// authority certifies hosts and clients of one test.
+type authority struct {
+	t    *testing.T
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, dir, name string) *authority {
+	a := &authority{t: t, dir: dir}
+	a.cert, a.key = a.issue(name, nil)
+	return a
+}
+
+// issue writes NAME.pem and NAME.key.
+func (a *authority) issue(name string, usage []x509.ExtKeyUsage) (*x509.Certificate, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	n, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
+	tmpl := &x509.Certificate{SerialNumber: n, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: usage, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		tmpl.IsCA, tmpl.BasicConstraintsValid, tmpl.KeyUsage = true, true, x509.KeyUsageCertSign
+		parent, signer = tmpl, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	kb, err := x509.MarshalECPrivateKey(key)
+	if err == nil {
+		err = errors.Join(os.WriteFile(a.file(name+".pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
+			os.WriteFile(a.file(name+".key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kb}), 0o600))
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	cert, _ := x509.ParseCertificate(der)
+	return cert, key
+}
+
+func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
+
+// TestRemote offers a recording over HTTPS: to tokens within their scope and to certificates, and to nobody else; what is pulled is whole, within
+// its size, and stands in the log with its caller.
+func TestRemote(t *testing.T) {
+	dir := t.TempDir()
+	rings := filepath.Join(dir, "rings")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, Log: zerolog.New(zerolog.SyncWriter(&log)), MaxTraceSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, a: a, dir: rings}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	p, err := ringtest.Create(rings, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	model := tracetest.New(tracetest.All(1, trace.CollectorSerial, trace.DepthFull))
+	for range 80 {
+		r.play(p, model, 10)
+	}
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
+	id := a.Status()[0].ID
+
+	ca, foreign := newAuthority(t, dir, "ca"), newAuthority(t, dir, "foreign")
+	ca.issue("host", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
+	ca.issue("laptop", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+	foreign.issue("stranger", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+	secret := map[string]string{}
+	var lines strings.Builder
+	for name, scope := range map[string]string{"all": "status,pull", "looks": "status", "pulls": "pull"} {
+		secret[name] = strings.Repeat(name, 32)
+		fmt.Fprintf(&lines, "%s %s %s # of a test\n", name, scope, secret[name])
+	}
+	tokens := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(tokens, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cfg := RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens, ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
+	code := func(err error) int {
+		if errors.Is(err, os.ErrPermission) {
+			return 4
+		}
+		return 3
+	}
+	var open *SecretError
+	if err := a.ServeRemote(ctx, cfg, code); !errors.As(err, &open) {
+		t.Fatalf("tokens that others can read: %v", err)
+	}
+	os.Chmod(tokens, 0o600)
+	os.Chmod(cfg.Key, 0o640)
+	if err := a.ServeRemote(ctx, cfg, code); !errors.As(err, &open) {
+		t.Fatalf("a key that others can read: %v", err)
+	}
+	os.Chmod(cfg.Key, 0o600)
+	if err := a.ServeRemote(ctx, RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}, code); err == nil {
+		t.Fatal("served to everybody")
+	}
+	sctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- a.ServeRemote(sctx, cfg, code) }()
+	defer func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	wait(t, func() bool { c, err := net.Dial("tcp", cfg.Listen); return err == nil && c.Close() == nil })
+
+	for _, c := range []struct {
+		name         string
+		o            RemoteOptions
+		status, pull bool
+	}{
+		{"all", RemoteOptions{Token: secret["all"]}, true, true},
+		{"looks", RemoteOptions{Token: secret["looks"]}, true, false},
+		{"pulls", RemoteOptions{Token: secret["pulls"]}, false, true},
+		{"wrong token", RemoteOptions{Token: strings.Repeat("x", 64)}, false, false},
+		{"part of a token", RemoteOptions{Token: secret["all"][1:]}, false, false},
+		{"wrong token beside a certificate", RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
+		{"certificate", RemoteOptions{Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, true, true},
+		{"certificate of another CA", RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
+		{"certificate of a server", RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")}, false, false},
+		{"nothing", RemoteOptions{}, false, false},
+	} {
+		c.o.CA = ca.file("ca.pem")
+		cl, err := DialRemote("https://"+cfg.Listen, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := cl.Status(ctx)
+		if (err == nil) != c.status || c.status && (len(st.JVMs) != 1 || st.JVMs[0].ID != id) {
+			t.Errorf("%s: status: %+v %v", c.name, st, err)
+		}
+		var b bytes.Buffer
+		if err = cl.Pull(ctx, PullRequest{ID: id}, &b); (err == nil) != c.pull {
+			t.Errorf("%s: pull: %v", c.name, err)
+		}
+		if c.pull {
+			file := filepath.Join(dir, "p.heapcam")
+			if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			rec, err := ringstore.OpenRecording(file)
+			if err != nil || len(rec.Files) == 0 || len(rec.Problems) > 0 {
+				t.Fatalf("%s: the pull is not whole: %v", c.name, err)
+			}
+			rec.Close()
+			if have := a.Status()[0].TraceBytes; b.Len() > 600<<10 || have < 700<<10 {
+				t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(), have, cfg.MaxPull)
+			}
+		}
+		for what, err := range map[string]error{ // nothing can be changed from afar
+			"pause":  second(cl.Pause(ctx, DetachRequest{All: true})),
+			"detach": second(cl.Detach(ctx, DetachRequest{All: true})),
+			"attach": second(cl.Attach(ctx, AttachRequest{JVM: "1"})),
+			"reload": cl.Reload(ctx),
+		} {
+			var re *RemoteError
+			if err == nil || c.status && (!errors.As(err, &re) || re.Code != 4) {
+				t.Errorf("%s: %s: %v", c.name, what, err)
+			}
+		}
+	}
+	if cl, err := DialRemote("https://"+cfg.Listen, RemoteOptions{Token: secret["all"]}); err != nil || second(cl.Status(ctx)) == nil {
+		t.Errorf("a client that does not know the CA trusted the host: %v", err)
+	}
+	for _, bad := range []string{"http://" + cfg.Listen, cfg.Listen, "https://", "https://x/y"} {
+		if _, err := DialRemote(bad, RemoteOptions{}); err == nil {
+			t.Errorf("%s is taken for an address", bad)
+		}
+	}
+	text := log.String()
+	for _, want := range []string{`"audit":"pull","caller":"token pulls 127.0.0.1:`, `"audit":"pull","caller":"certificate \"laptop\"`, `"audit":"status","caller":"token pulls`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the log has no %s", want)
+		}
+	}
+	for _, s := range secret {
+		if strings.Contains(text, s) {
+			t.Error("a token stands in the log")
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func freeAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestTokens(t *testing.T) {
+	good := strings.Repeat("t", minToken)
+	for text, want := range map[string]string{
+		"a status " + good + "\n# comment\n\nb pull,status " + good + "b\n": "",
+		"a status short\n":                      "at least",
+		"a everything " + good:                  "scope",
+		"a status":                              "a line is",
+		"a status " + good + "\na pull " + good: "twice",
+		"a status " + good + "\nb pull " + good: "twice",
+		"# nothing\n":                           "no token",
+		"a attach " + good:                      "scope",
+	} {
+		f := filepath.Join(t.TempDir(), "tokens")
+		if err := os.WriteFile(f, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ts, err := readTokens(f)
+		if want == "" && (err != nil || len(ts) != 2) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v %v", text, ts, err)
+		}
+		if err != nil && strings.Contains(err.Error(), good) {
+			t.Errorf("the error tells a token: %v", err)
+		}
+	}
+}
+
+// TestRemoteRate: bytes of all who share a rate go no faster than it.
+func TestRemoteRate(t *testing.T) {
+	l := &rateLimit{rate: 1 << 20}
+	begun := time.Now()
+	for range 5 { // the first goes at once
+		if err := l.take(context.Background(), 64<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := time.Since(begun); d < 240*time.Millisecond {
+		t.Errorf("256 KiB at 1 MiB/s took %v", d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := l.take(ctx, 1<<30); err == nil {
+		t.Error("a caller that has gone is waited for")
+	}
+}

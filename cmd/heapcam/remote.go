@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+)
+
+// remoteOptions are the flags of verbs that can ask the agent of another host.
+type remoteOptions struct{ address, token, ca, cert, key string }
+
+func (o *remoteOptions) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.address, "remote", "", "ask the agent of another host, https://HOST:PORT")
+	f.StringVar(&o.token, "token-file", "", "with --remote: file that holds the token, and nothing else")
+	f.StringVar(&o.ca, "ca", "", "with --remote: who certifies that host, PEM (default: as the system says)")
+	f.StringVar(&o.cert, "cert", "", "with --remote: our certificate, PEM")
+	f.StringVar(&o.key, "key", "", "its key, PEM")
+}
+
+// maxTokenFile bounds a file of a token, bytes.
+const maxTokenFile = 4096
+
+func (o *remoteOptions) dial() (*agent.Client, error) {
+	if (o.cert == "") != (o.key == "") {
+		return nil, usage("--cert and --key go together")
+	}
+	if o.token == "" && o.cert == "" {
+		return nil, usage("--remote needs --token-file, or --cert and --key")
+	}
+	opt := agent.RemoteOptions{CA: o.ca, Cert: o.cert, Key: o.key}
+	if o.token != "" {
+		f, err := os.Open(o.token)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
+		if err != nil {
+			return nil, err
+		}
+		if opt.Token = strings.TrimSpace(string(b)); opt.Token == "" || strings.ContainsAny(opt.Token, " \t\r\n") {
+			return nil, usage("--token-file %s: it must hold one token and nothing else", o.token)
+		}
+	}
+	cl, err := agent.DialRemote(o.address, opt)
+	if err != nil {
+		return nil, usage("--remote: %v", err)
+	}
+	return cl, nil
+}
+
+// stream pulls through an agent.
+func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []string) error {
+	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact}
+	switch {
+	case o.incident != "" && len(args) > 0:
+		return usage("pull: an incident is of one JVM: do not name another")
+	case o.incident == "":
+		st, err := cl.Status(ctx)
+		if err == nil && len(args) == 1 {
+			var s agent.Status
+			s, err = pick(st.JVMs, args[0])
+			q.ID = s.ID
+		} else if err == nil && len(st.JVMs) == 1 {
+			q.ID = st.JVMs[0].ID
+		} else if err == nil {
+			err = usage("there are %d recordings that we may see: say which", len(st.JVMs))
+		}
+		if err != nil && len(args) == 1 && exitCode(remote(err)) != exitUsage { // status may be closed to us, or know less: an id is enough
+			q.ID, err = args[0], nil
+		}
+		if err != nil {
+			return remote(err)
+		}
+	}
+	w, name := os.Stdout, o.file+".part"
+	if o.file != "-" {
+		var err error
+		if w, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
+			return err
+		}
+	}
+	buf, begun := bufio.NewWriterSize(w, 1<<20), time.Now()
+	n := &counting{w: buf}
+	err := cl.Pull(ctx, q, n)
+	if ferr := buf.Flush(); err == nil {
+		err = ferr
+	}
+	if o.file != "-" {
+		if cerr := w.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			err = os.Rename(name, o.file)
+		} else {
+			os.Remove(name) // through an agent nothing goes on where it stopped
+		}
+	}
+	if err != nil {
+		return remote(err)
+	}
+	fmt.Fprintf(os.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	return nil
+}
+
+// counting counts what it passes on.
+type counting struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
