@@ -48,6 +48,7 @@ func newRoot() *cobra.Command {
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(), newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
 		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(), newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
 		newLeaksCmd(), newQualityCmd(),
+		newViewCmd(),
 	)
 	root.AddCommand(newGroupCmd(), newClassifiersCmd())
 	return root

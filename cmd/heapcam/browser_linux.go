@@ -1,0 +1,23 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// openBrowser has the desktop open url.
+func openBrowser(url string) error {
+	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return errors.New("no desktop")
+	}
+	return startDetached(exec.Command("xdg-open", url))
+}
+
+func startDetached(c *exec.Cmd) error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	go c.Wait()
+	return nil
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/web"
+)
+
+type viewOptions struct {
+	noOpen bool
+	out    string
+	socket string
+}
+
+func newViewCmd() *cobra.Command {
+	var o viewOptions
+	c := &cobra.Command{
+		Use:   "view FILE|DIR|JVM",
+		Short: "Look at a recording in the browser",
+		Long: `view opens a page with the recording: the window as a timeline, the heap after any collection grouped as you like, differences, trends,
+leaks and how far the figures can be trusted. FILE is a pulled file, DIR a ring folder, JVM the name or pid of a recorded one, whose page
+goes on with it and can freeze and pull.
+The page is served on loopback alone, at a random port and below a random token, to who knows its address; it loads nothing from elsewhere.
+From another host forward the port, as with ssh -L. Ctrl-C ends it.`,
+		Example: "  heapcam view incident.heapcam\n  heapcam view --no-open myservice",
+		Args:    exactly(1, "FILE, DIR or JVM"),
+		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
+	}
+	f := c.Flags()
+	f.BoolVar(&o.noOpen, "no-open", false, "only print the address")
+	f.StringVar(&o.out, "out", "", "folder for recordings, where a JVM is looked for (default as pull)")
+	addSocket(c, &o.socket)
+	return c
+}
+
+func (o *viewOptions) run(c *cobra.Command, ref string) error {
+	ctx := c.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	defer stop()
+	cfg, err := o.config(ctx, ref)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := web.New(*cfg)
+	defer s.Close()
+	url := "http://" + l.Addr().String() + s.Path()
+	fmt.Fprintln(c.OutOrStdout(), url)
+	if !o.noOpen {
+		if err := openBrowser(url); err != nil {
+			fmt.Fprintf(os.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
+		}
+	}
+	fmt.Fprintln(os.Stderr, "heapcam: Ctrl-C ends the viewer")
+	return s.Serve(ctx, l)
+}
+
+// config finds what ref means.
+func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, error) {
+	path, st := ref, o.recorded(ctx, ref)
+	if st != nil {
+		path = st.Dir
+	} else if _, err := os.Stat(ref); err != nil {
+		if path, err = recordingOf(o.out, []string{ref}); err != nil {
+			return nil, err
+		}
+	}
+	rec, err := openRecording(path) // what can not be opened at all is told here, not on a page
+	if err != nil {
+		if st == nil || st.Phase.Over() {
+			return nil, err
+		}
+	} else {
+		path = rec.Path
+		rec.Close()
+	}
+	cfg := &web.Config{Title: filepath.Base(path), Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) }}
+	ring, ok := onDisk(path)
+	if !ok {
+		return cfg, nil
+	}
+	dir := ring.Dir
+	out := filepath.Dir(dir)
+	if filepath.Base(out) == agent.IncidentsName { // an incident is kept already
+		return cfg, nil
+	}
+	cfg.Version = func() (string, bool) { return folderVersion(dir) }
+	cfg.Status = func(ctx context.Context) any {
+		if st := o.recorded(ctx, dir); st != nil {
+			return st
+		}
+		return nil
+	}
+	cfg.Freeze = func(reason string) (*ringstore.Incident, error) {
+		i, err := incidentsIn(out, agent.DefaultIncidents).Freeze(dir, reason, false)
+		return &i, err
+	}
+	cfg.Pull = func(ctx context.Context, w io.Writer) error {
+		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Reason: "from the viewer"})
+		return err
+	}
+	cfg.Incidents = func() []ringstore.Incident {
+		all, err := incidentsIn(out, 0).List()
+		if err != nil {
+			return nil
+		}
+		var mine []ringstore.Incident
+		for _, i := range all {
+			if i.JVM == filepath.Base(dir) {
+				mine = append(mine, i)
+			}
+		}
+		return mine
+	}
+	return cfg, nil
+}
+
+// recorded gives what the agent, if one runs, says of a JVM that ref names: a folder, pid or name.
+func (o *viewOptions) recorded(ctx context.Context, ref string) *agent.Status {
+	path, err := socketPath(o.socket)
+	if err != nil {
+		return nil
+	}
+	cl, err := agent.Dial(path)
+	if err != nil {
+		return nil
+	}
+	r, err := cl.Status(ctx)
+	if err != nil {
+		return nil
+	}
+	abs, _ := filepath.Abs(ref)
+	for _, s := range r.JVMs {
+		if s.Dir == abs {
+			return &s
+		}
+	}
+	if _, err := os.Stat(ref); err == nil {
+		return nil
+	}
+	if s, err := pick(r.JVMs, ref); err == nil {
+		return &s
+	}
+	return nil
+}
+
+// quiet is how long a ring that has not changed is taken to be written to.
+const quiet = 30 * time.Second
+
+// folderVersion says how far a ring folder is, and whether nobody has written to it for a while.
+func folderVersion(dir string) (string, bool) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
+	sum, newest := int64(0), time.Time{}
+	for _, f := range files {
+		if st, err := os.Stat(f); err == nil {
+			sum += st.Size()
+			if st.ModTime().After(newest) {
+				newest = st.ModTime()
+			}
+		}
+	}
+	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" + strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
+}
+
+// openInput opens a recording for the viewer.
+func openInput(path string, progress func(done, total int64)) (*web.Input, error) {
+	rec, err := ringstore.OpenRecording(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(rec.Files) == 0 {
+		rec.Close()
+		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+	}
+	total := int64(0)
+	for _, f := range rec.Files {
+		total += f.Size
+	}
+	var done atomic.Int64
+	rec.Watch(func(n int) { progress(min(done.Add(int64(n)), total), total) })
+	src := newSource(rec.Files...)
+	return &web.Input{Source: src, Problems: rec.Problems, Close: func() {
+		src.Close()
+		rec.Close()
+	}}, nil
+}

@@ -1,0 +1,141 @@
+// The page: which view is shown, the recording's overview that all views need, and what the server tells by itself.
+import { h, get, post, state, address, go, notice, bytes, count, share, Failure } from './lib.js';
+import * as overview from './overview.js';
+import * as quality from './quality.js';
+import * as leaks from './leaks.js';
+
+const views = { overview, leaks, quality };
+const names = { overview: 'Overview', state: 'State', diff: 'Diff', trends: 'Trends', leaks: 'Leaks', quality: 'Quality' };
+let data = null; // of api/overview
+let shown = null; // { view, leave }
+const main = document.getElementById('main');
+
+function chrome() {
+  const s = state();
+  const theme = s.params.get('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+  document.documentElement.dataset.theme = theme;
+  document.getElementById('nav').replaceChildren(...Object.keys(names).filter(v => views[v]).map(v =>
+    h('a', { href: address(v), 'aria-current': v === s.view ? 'page' : null }, names[v])));
+  const isUTC = s.params.get('tz') === 'utc';
+  document.getElementById('tools').replaceChildren(
+    h('button', { type: 'button', 'aria-pressed': String(isUTC), title: 'Times in UTC', click: () => go(state().view, { tz: isUTC ? null : 'utc' }) }, 'UTC'),
+    h('button', { type: 'button', 'aria-pressed': String(theme === 'dark'), click: () => go(state().view, { theme: theme === 'dark' ? 'light' : 'dark' }) }, 'Dark'),
+    h('button', { type: 'button', id: 'copy', click: copy }, 'Copy link'));
+}
+
+async function copy() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    notice('The address of this view is copied. It shows the same to whoever can reach this viewer; behind another viewer of the same recording the part from # on does.');
+  } catch {
+    notice('The browser does not let a page copy: take the address from its bar.');
+  }
+}
+
+async function show() {
+  chrome();
+  const s = state();
+  const view = views[s.view] || overview;
+  document.title = `${names[s.view] || 'Overview'} – ${data ? data.title : 'heapcam'}`;
+  if (!data) return;
+  if (shown && shown.view === view && view.update) {
+    view.update(data, s.params);
+    return;
+  }
+  if (shown && shown.view.leave) shown.view.leave();
+  shown = { view };
+  main.replaceChildren();
+  try {
+    await view.show(main, data, s.params);
+  } catch (e) {
+    if (e.name !== 'AbortError') main.replaceChildren(h('h2', {}, names[s.view]), h('p', { class: 'error', role: 'alert' }, e.message));
+  }
+}
+
+async function load() {
+  try {
+    data = await get('overview', {}, 'overview');
+  } catch (e) {
+    if (e.name === 'AbortError') return;
+    main.replaceChildren(h('h2', {}, 'The recording can not be shown'), h('p', { class: 'error', role: 'alert' }, e instanceof Failure ? e.message : 'The viewer does not answer: it has ended.'));
+    return;
+  }
+  document.getElementById('title').textContent = data.title;
+  document.getElementById('title').title = data.title;
+  live();
+  const again = shown && shown.view;
+  if (again && again.refresh) again.refresh(data, state().params);
+  else {
+    if (shown && shown.view.leave) shown.view.leave();
+    shown = null;
+    await show();
+  }
+}
+
+let status = null;
+function live() {
+  const e = document.getElementById('live');
+  e.hidden = !data || !data.live && !status;
+  if (e.hidden) return;
+  const s = status;
+  e.replaceChildren(
+    h('b', {}, data.live ? '● Live' : 'Ended'),
+    s ? h('span', {}, `${s.phase}, ${count(s.collections)} collections, ${bytes(s.live_bytes)} live, heapcam's share ${share(s.up_ns ? s.probe_ns / s.up_ns : 0)}, ${bytes(s.trace_bytes)} on disk`) : h('span', { class: 'quiet' }, 'the page follows the recording'),
+    h('span', { class: 'grow' }),
+    data.can_freeze ? h('button', { type: 'button', id: 'freeze', click: freeze }, 'Freeze') : null,
+    data.can_pull ? h('a', { href: 'api/pull', download: '', id: 'pull' }, 'Pull') : null);
+}
+
+async function freeze() {
+  try {
+    const i = await post('freeze', { reason: 'from the viewer' });
+    notice(`Kept ${bytes(i.bytes)} as incident ${i.id}, collections ${i.first_gc} to ${i.last_gc}.`);
+    data.incidents.push(i);
+    if (shown && shown.view.refresh) shown.view.refresh(data, state().params);
+  } catch (e) {
+    notice('Not frozen: ' + e.message);
+  }
+}
+
+let reload = 0;
+function listen() {
+  const events = new EventSource('api/events');
+  const bar = document.getElementById('progress');
+  let hide;
+  events.addEventListener('progress', m => {
+    const p = JSON.parse(m.data);
+    clearTimeout(hide);
+    if (p.done >= p.total) {
+      hide = setTimeout(() => { bar.hidden = true; }, 150);
+      return;
+    }
+    bar.hidden = false;
+    bar.replaceChildren(h('span', {}, p.what), h('progress', { max: p.total, value: p.done, 'aria-label': p.what }), h('span', { class: 'quiet' }, `${bytes(p.done)} of ${bytes(p.total)}`));
+  });
+  events.addEventListener('status', m => { status = JSON.parse(m.data); live(); });
+  events.addEventListener('changed', m => {
+    const c = JSON.parse(m.data);
+    if (!data || c.version === data.version && c.live === data.live || reload) return;
+    // not more often than it pays: reading takes a while on a long window
+    reload = setTimeout(async () => {
+      const t = performance.now();
+      await load();
+      const took = performance.now() - t;
+      reload = setTimeout(() => { reload = 0; }, 4 * took);
+    }, 300);
+  });
+}
+
+addEventListener('hashchange', show);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { shown = null; show(); });
+document.getElementById('skip').addEventListener('click', e => { e.preventDefault(); main.focus(); });
+document.addEventListener('keydown', e => {
+  if (e.altKey || e.ctrlKey || e.metaKey || /INPUT|SELECT|TEXTAREA/.test(e.target.tagName)) return;
+  const i = '123456'.indexOf(e.key);
+  const v = Object.keys(names).filter(v => views[v])[i];
+  if (i >= 0 && v) { go(v, {}, false); e.preventDefault(); }
+  if (e.key === '/') { const q = document.querySelector('input[type=search]'); if (q) { q.focus(); e.preventDefault(); } }
+});
+chrome();
+listen();
+load();
