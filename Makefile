@@ -6,7 +6,7 @@ PROBE   := probe/lib/libheapcam-linux-amd64.so
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist lint clean
+.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web lint clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
 
 dist: ## archives of the reading verbs for linux, darwin and windows, amd64 and arm64, into dist/
 	@VERSION=$(VERSION) tools/packages archives
+
+web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)
+	@cd web && npm ci --omit=dev --silent && mkdir -p assets/vendor && cp node_modules/uplot/dist/uPlot.iife.min.js assets/vendor/uplot.js && \
+	cp node_modules/uplot/dist/uPlot.min.css assets/vendor/uplot.css && cp node_modules/uplot/LICENSE assets/vendor/uplot.LICENSE
 
 lint: setup ## gofmt, vet, staticcheck, layers, C warnings
 	@tools/lint

@@ -101,14 +101,17 @@ let reload = 0;
 function listen() {
   const events = new EventSource('api/events');
   const bar = document.getElementById('progress');
-  let hide;
+  let hide, begun = 0;
   events.addEventListener('progress', m => {
     const p = JSON.parse(m.data);
     clearTimeout(hide);
     if (p.done >= p.total) {
+      begun = 0;
       hide = setTimeout(() => { bar.hidden = true; }, 150);
       return;
     }
+    begun ||= performance.now();
+    if (performance.now() - begun < 250) return; // what is short needs no bar
     bar.hidden = false;
     bar.replaceChildren(h('span', {}, p.what), h('progress', { max: p.total, value: p.done, 'aria-label': p.what }), h('span', { class: 'quiet' }, `${bytes(p.done)} of ${bytes(p.total)}`));
   });
