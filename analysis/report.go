@@ -144,7 +144,14 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.grown(r, first, last)
 	lastSites := siteTallies(r, slices.Values(alive))
 	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
-	rep.Sites = siteRows(r, lastSites, byClass(r, last))
+	var e *estimate
+	if n := len(rep.Collections); r.Known && n > 0 && rep.Collections[n-1].Known {
+		e = stratify(r, rep.Collections[n-1].GC, nil).estimate()
+	}
+	rep.Sites = siteRows(r, lastSites, byClass(r, last), e)
+	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
+		rep.Sites = slices.DeleteFunc(rep.Sites, func(s SiteRow) bool { return s.Child != "" })
+	}
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.OldCollections = h.full + h.mixed
 	rep.Suspects = h.verdicts(r)
@@ -277,7 +284,7 @@ func (rep *Report) WriteText(w io.Writer) {
 	if len(rep.Sites) > 0 {
 		fmt.Fprintln(w, "sites with most alive (95 % interval; `heapcam histogram --sites` lists all)")
 		for i, s := range rep.Sites {
-			if i == 3 {
+			if i == 3 || s.Child != "" {
 				break
 			}
 			fmt.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), Bytes(s.Bytes), withLoader(s.Class, s.Loader), top(s.Site))

@@ -26,9 +26,10 @@ func newHistogramCmd() *cobra.Command {
 		Use:   "histogram FILE",
 		Short: "The classes that were alive after one collection",
 		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old space a dead object stays until its
-space is collected. With --sites it also shows what lived by allocation site, estimated from the samples that live, with intervals that
-hold the true number with 95 % probability; with --sampling 0 every object is a sample and the numbers are exact. What is older than the
-recording has no site.`,
+space is collected. With --sites it also shows what lived by allocation site: exactly where a sample stands on the object, inferred for the
+others from samples of the same type, size and age, with intervals that hold the true number with 95 % probability; with --sampling 0 every
+object is a sample and the numbers are exact. What no site has stands below: "(site unknown)", and "(before the tape)" for what may be older
+than the recording. The rows of a class add up to what the class has.`,
 		Example: "  heapcam histogram --at peak incident.heapcam\n  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
 		Args:    exactly(1, "one FILE: a pulled recording, a ring folder or a ring file"),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
@@ -52,7 +53,7 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	}
 	h := analysis.MakeHistogram(r, c)
 	if o.sites {
-		h.Sites = analysis.Sites(r)
+		h.Sites = analysis.Sites(r, c.GC)
 	}
 	if o.json {
 		return printJSON(w, h)
@@ -80,12 +81,15 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 	fmt.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
 	for i, s := range sites {
 		if o.top > 0 && i == o.top {
-			fmt.Fprintf(os.Stderr, "heapcam: and %d more sites (--top 0 shows all)\n", len(sites)-o.top)
-			return
+			fmt.Fprintf(os.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(sites)-o.top)
+			break
 		}
 		name := s.Class
 		if s.Loader != "" {
 			name += " (" + s.Loader + ")"
+		}
+		if s.Child != "" {
+			name += " " + s.Child
 		}
 		fmt.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects, fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
 		for j, f := range s.Site {
@@ -96,6 +100,19 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 			fmt.Fprintf(w, "%63s   at %s\n", "", f)
 		}
 	}
+	var exact, inferred, unknown, before uint64
+	for _, s := range sites {
+		switch s.Child {
+		case "":
+			exact += s.ExactBytes
+			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
+		case analysis.SiteUnknown:
+			unknown += s.Bytes
+		case analysis.BeforeTape:
+			before += s.Bytes
+		}
+	}
+	fmt.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", humanBytes(int64(exact)), humanBytes(int64(inferred)), humanBytes(int64(unknown)), humanBytes(int64(before)))
 }
 
 // stateAt replays rec up to the collection that ref means.

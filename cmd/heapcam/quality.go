@@ -7,12 +7,15 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
 
 type qualityOptions struct {
-	json bool
-	sync uint64
+	json      bool
+	sync      uint64
+	calibrate size
+	seeds     int
 }
 
 func newQualityCmd() *cobra.Command {
@@ -26,13 +29,18 @@ recording), or unknown; then what the sampling interval can show, and what is lo
 
 Then, for each ring file, or with --sync for the sync point at one collection, what would be known if reading started there: at the sync point and after
 each of the next nine collections, as in Figure 18 of the paper on AntTracks' ring (ICPE 2016), beside what the whole recording knows.
+With --calibrate, of a recording at --sampling 0, which knows the site of each object: samples are thinned as that interval would have, --seeds times,
+the sites of the others inferred, and what was stated is held against the truth.
+
 FILE is a pulled file, a ring folder or one ring file.`,
-		Example: "  heapcam quality incident.heapcam\n  heapcam quality --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
+		Example: "  heapcam quality incident.heapcam\n  heapcam quality --calibrate 512KiB interval0.heapcam\n  heapcam quality --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
 		Args:    exactly(1, "FILE"),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.quality/1)")
 	c.Flags().Uint64Var(&o.sync, "sync", 0, "the sync point of this collection only")
+	c.Flags().Var(&o.calibrate, "calibrate", "thin a recording at interval 0 to this interval and check what inference says")
+	c.Flags().IntVar(&o.seeds, "seeds", 100, "how often --calibrate thins")
 	return c
 }
 
@@ -42,6 +50,9 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
+	if o.calibrate > 0 {
+		return o.check(c, rec)
+	}
 	src := newSource(rec.Files...)
 	q, err := analysis.MakeQuality(heap.NewReplayer(src))
 	src.Close()
@@ -71,6 +82,24 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 		return printJSON(c.OutOrStdout(), q)
 	}
 	q.WriteText(c.OutOrStdout())
+	return nil
+}
+
+func (o *qualityOptions) check(c *cobra.Command, rec *ringstore.Recording) error {
+	r, at, err := stateAt(rec, "last")
+	if err != nil {
+		return err
+	}
+	for _, s := range r.Live {
+		if s.Interval != 0 {
+			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of %s", analysis.Bytes(s.Interval))
+		}
+	}
+	k := analysis.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
+	if o.json {
+		return printJSON(c.OutOrStdout(), k)
+	}
+	k.WriteText(c.OutOrStdout())
 	return nil
 }
 

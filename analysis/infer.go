@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"math/bits"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Names of the children that a split by site has besides the sites.
+const (
+	SiteUnknown = "(site unknown)"
+	BeforeTape  = "(before the tape)"
+)
+
+// kind is what objects must share for the samples among them to speak for the others: type, size (arrays: within a factor of two) and age
+// (collections survived, within a factor of two). Whether one of them was sampled is chance.
+type kind struct {
+	class Class
+	size  uint8 // bits of its size in words
+	age   uint8 // bits of the number of collections since its birth
+}
+
+// stratum is what lives of one kind.
+type stratum struct {
+	n     float64            // samples
+	sites map[uint64]float64 // of them, by frame
+	// Of the others: those allocated during the recording, and those that may be older.
+	rest, before heap.Count
+}
+
+// strata is a state by kinds, and by classes for kinds of which few were sampled.
+type strata struct {
+	kinds   map[kind]*stratum
+	classes map[Class]*stratum // sites of all kinds of a class
+}
+
+// stratify counts the state of r. It takes s as sampled only if keep says so (nil: always). Its cost is one pass over all objects.
+func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata {
+	st := &strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
+	class := map[uint32]Class{}
+	atStart := r.JVM.Flags&trace.JVMAtStart != 0
+	type key struct { // the objects of a run mostly are of one kind
+		typ       uint32
+		size, age uint8
+	}
+	near := map[key]*stratum{}
+	r.State.Each(func(o heap.Object) bool {
+		k := key{o.Type, uint8(bits.Len64(o.Words)), uint8(bits.Len64(gc - min(gc, uint64(o.Birth))))}
+		x := near[k]
+		if x == nil {
+			c, ok := class[o.Type]
+			if !ok {
+				c = ClassOf(r, o.Type).folded()
+				class[o.Type] = c
+			}
+			kk := kind{c, k.size, k.age}
+			if x = st.kinds[kk]; x == nil {
+				x = &stratum{}
+				st.kinds[kk] = x
+			}
+			near[k] = x
+		}
+		n := &x.rest
+		if o.Sample != 0 {
+			if s := r.Live[o.Sample]; s != nil && (keep == nil || keep(s)) {
+				if x.sites == nil {
+					x.sites = map[uint64]float64{}
+				}
+				x.sites[s.Frame]++
+				x.n++
+				return true
+			}
+		} else if o.AtLeast && !atStart {
+			n = &x.before
+		}
+		n.Objects++
+		n.Bytes += o.Words * 8
+		return true
+	})
+	for k, x := range st.kinds {
+		if x.n == 0 {
+			continue
+		}
+		c := st.classes[k.class]
+		if c == nil {
+			c = &stratum{sites: map[uint64]float64{}}
+			st.classes[k.class] = c
+		}
+		c.n += x.n
+		for f, n := range x.sites {
+			c.sites[f] += n
+		}
+	}
+	return st
+}
+
+// shares gives the probability of each site that an object of the kind without a sample is of it; what is missing to 1 is that of a site without a
+// sample. It is the predictive distribution of a Pitman–Yor process whose base is that of the other kinds of its class (quality.Known; a
+// level of Teh's hierarchical model), so that a kind without samples takes what its class has.
+func (st *strata) shares(k kind, each func(frame uint64, p float64)) {
+	c := st.classes[k.class]
+	if c == nil {
+		return
+	}
+	x := st.kinds[k]
+	back := 1.0 // mass for the class
+	if x.n > 0 {
+		back = quality.Unseen(x.n, float64(len(x.sites)))
+	}
+	for f, n := range c.sites {
+		m := x.sites[f]
+		p := back * quality.Known(c.n-x.n, n-m) // the kind's own samples have had their say
+		if m > 0 {
+			p += quality.Known(x.n, m)
+		}
+		if p > 0 {
+			each(f, p)
+		}
+	}
+}
+
+// estimate is what the sites of a state have, and what no site has.
+type estimate struct {
+	objects, bytes map[siteKey]float64 // inferred, of objects without a sample
+	before         map[Class]heap.Count
+}
+
+func (st *strata) estimate() *estimate {
+	e := &estimate{objects: map[siteKey]float64{}, bytes: map[siteKey]float64{}, before: map[Class]heap.Count{}}
+	for k, x := range st.kinds {
+		if b := x.before; b.Objects > 0 {
+			h := e.before[k.class]
+			e.before[k.class] = heap.Count{Objects: h.Objects + b.Objects, Bytes: h.Bytes + b.Bytes}
+		}
+		if x.rest.Objects == 0 {
+			continue
+		}
+		st.shares(k, func(frame uint64, p float64) {
+			s := siteKey{frame, k.class}
+			e.objects[s] += float64(x.rest.Objects) * p
+			e.bytes[s] += float64(x.rest.Bytes) * p
+		})
+	}
+	return e
+}
