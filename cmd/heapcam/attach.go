@@ -66,7 +66,7 @@ func newAttachCmd() *cobra.Command {
 func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
 	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
-	all.depth, all.sampling, all.ring, all.untested = o.rec.depth, o.rec.sampling, o.rec.ring, o.rec.untested
+	all.depth, all.sampling, all.ring, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.ring, o.rec.names, o.rec.untested
 	if err := all.check(); err != nil {
 		return "", err
 	}
@@ -80,6 +80,9 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	}
 	if set("ring") {
 		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.ring)))
+	}
+	if set("thread-names") {
+		opts = append(opts, "names="+o.rec.names)
 	}
 	if o.rec.untested {
 		opts = append(opts, "allow_untested=1")

@@ -34,6 +34,7 @@ type recordOptions struct {
 	syncInterval time.Duration
 	emergency    string
 	ring         size
+	names        string
 	untested     bool
 	maxSync      time.Duration
 	verbose      bool
@@ -70,6 +71,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
 	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
+	f.StringVar(&o.names, "thread-names", "folded", "off, folded (each run of digits is one #) or full")
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
 }
 
@@ -77,6 +79,9 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 func (o *recordOptions) check() error {
 	if _, ok := agent.DepthNames[o.depth]; !ok {
 		return usage("--depth %s: it is samples, survivors or full", o.depth)
+	}
+	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
+		return usage("--thread-names %s: it is off, folded or full", o.names)
 	}
 	if o.deviation <= 0 || o.deviation > 0.5 {
 		return usage("--max-trace-size-deviation %v: it must be above 0 and at most 0.5", o.deviation)
@@ -146,6 +151,9 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 		s += fmt.Sprintf(",ring=%d", int64(o.ring))
 	}
 	s += fmt.Sprintf(",max_sync=%d", o.maxSync.Milliseconds())
+	if o.names != "folded" {
+		s += ",names=" + o.names
+	}
 	if o.untested {
 		s += ",allow_untested=1"
 	}

@@ -155,6 +155,8 @@ static bool parse(const char *s) {
             opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
         else if (!strcmp(t, "fault_at"))
             opt.fault_at = n;
+        else if (!strcmp(t, "names"))
+            opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
         else if (!strcmp(t, "disabled"))
             snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
         else {

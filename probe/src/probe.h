@@ -33,6 +33,7 @@ struct options {
     bool allow_untested, oracle;
     int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at, max_sync; // ns that a listing may take; 0: any
+    enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads
     char disabled[256]; // while a file of this name is there nothing is recorded
 };
 extern struct options opt;

@@ -210,6 +210,23 @@ static bool is_virtual(JNIEnv *jni, jthread t) {
     return has && ((jboolean(JNICALL *)(JNIEnv *, jobject))((void **)*jni)[234])(jni, t);
 }
 
+// A thread's name may hold what belongs to a user, most of all numbers: each run of digits becomes one #. In place.
+static const char *allowed_name(char *s) {
+    if (!s || opt.names == NAMES_OFF) return "";
+    if (opt.names == NAMES_FULL) return s;
+    char *to = s;
+    for (char *p = s; *p;) {
+        if (*p < '0' || *p > '9') {
+            *to++ = *p++;
+            continue;
+        }
+        while (*p >= '0' && *p <= '9') p++;
+        *to++ = '#';
+    }
+    *to = 0;
+    return s;
+}
+
 static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     if (is_virtual(jni, t)) {
         static _Atomic int told;
@@ -222,7 +239,7 @@ static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     pthread_mutex_lock(&site_lock);
     me.id = ++nthreads;
     pthread_mutex_unlock(&site_lock);
-    define_thread(me.id, 0, info.name);
+    define_thread(me.id, 0, allowed_name(info.name));
     if (info.name) (*env)->Deallocate(env, (unsigned char *)info.name);
     if (info.thread_group) (*jni)->DeleteLocalRef(jni, info.thread_group);
     if (info.context_class_loader) (*jni)->DeleteLocalRef(jni, info.context_class_loader);
