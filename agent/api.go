@@ -40,6 +40,7 @@ type Other struct {
 	UID     int    `json:"uid"`
 	Name    string `json:"name"`
 	Ignored bool   `json:"ignored,omitempty"` // a rule says so
+	Why     string `json:"why"`               // one word of a small set, for programs
 	Reason  string `json:"reason"`
 	Remedy  string `json:"remedy,omitempty"`
 }

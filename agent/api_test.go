@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/heapcam/heapcam/shmring"
@@ -20,15 +18,7 @@ func TestSocket(t *testing.T) {
 	}
 	defer p.Close()
 	r.play(p, tracetest.New(tracetest.Config{Seed: 1}), 3)
-	dir, err := os.MkdirTemp("", "hc") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	sock := filepath.Join(dir, "s")
-	if err := os.WriteFile(sock+"x", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	sock, check := localSocket(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)
@@ -43,13 +33,7 @@ func TestSocket(t *testing.T) {
 	}()
 	var c *Client
 	wait(t, func() bool { c, err = Dial(sock); return err == nil })
-	mode := os.FileMode(0o600)
-	if os.Geteuid() == 0 { // TestRoles
-		mode = 0o666
-	}
-	if st, err := os.Stat(sock); err != nil || st.Mode().Perm() != mode {
-		t.Errorf("socket: %v %v", st.Mode(), err)
-	}
+	check()
 	wait(t, func() bool {
 		s, err := c.Status(ctx)
 		if err != nil {

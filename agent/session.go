@@ -402,6 +402,13 @@ func (s *session) sync(b trace.Block) error {
 	s.stamp(y.Time)
 	s.set(func(st *Status) {
 		st.SyncPoints++
+		switch y.Reason {
+		case trace.SyncFirst, trace.SyncRotation:
+		case trace.SyncWalk, trace.SyncGC:
+			st.SyncPointsEmergency++
+		default:
+			st.SyncPointsForced++
+		}
 		st.LastSyncNS, st.LongestSyncNS = y.Probe, max(st.LongestSyncNS, y.Probe)
 	})
 	s.live.sync(y)

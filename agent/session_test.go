@@ -271,6 +271,7 @@ func TestEveryFileReadsAlone(t *testing.T) {
 		if err := p.State(shmring.StateGoodbye, ""); err != nil {
 			t.Fatal(err)
 		}
+		p.Close() // Windows removes no file that is open
 		r.drain()
 		if !mem.closed || len(mem.files) < 3 {
 			t.Fatalf("closed %v, %d files", mem.closed, len(mem.files))

@@ -44,6 +44,10 @@ type Status struct {
 	Collections uint64 `json:"collections"` // recorded
 	LastGC      uint64 `json:"last_gc"`
 	SyncPoints  uint64 `json:"sync_points"`
+	// Of those: what this agent met that did not wait for a natural collection, and what a full collection, a loss or a new agent forced. The
+	// rest are natural.
+	SyncPointsEmergency uint64 `json:"sync_points_emergency"`
+	SyncPointsForced    uint64 `json:"sync_points_forced"`
 	// What the newest listing took of its pause, the longest one, and what the next is expected to take.
 	LastSyncNS      uint64 `json:"last_sync_ns"`
 	LongestSyncNS   uint64 `json:"longest_sync_ns"`

@@ -55,13 +55,16 @@ func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 // OpenOf is for Linux.
 func OpenOf(pid int, opt Options) (*Ring, error) { return nil, errors.ErrUnsupported }
 
-// Unlink has the ring's file removed by Close: Windows removes no file that is open. One that its JVM has mapped still stays, and a later
-// agent finds that its JVM is gone.
+// Unlink has the ring's file removed by Close: Windows removes no file that is open. One that its JVM has mapped still stays; its magic is
+// taken away, so that nobody takes it for a ring, and it goes as an unfinished one when its JVM has ended.
 func (r *Ring) Unlink() error {
-	if f, ok := r.f.(*osFile); ok {
-		f.remove.Store(true)
+	f, ok := r.f.(*osFile)
+	if !ok {
+		return nil
 	}
-	return nil
+	f.remove.Store(true)
+	_, err := f.WriteAt(make([]byte, len(Magic)), OffMagic)
+	return err
 }
 
 type osFile struct {

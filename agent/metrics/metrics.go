@@ -23,7 +23,9 @@ import (
 // Source is what is told. Both functions must be safe to call at any time.
 type Source struct {
 	Status func() []agent.Status
-	Others func() []agent.Other
+	// AttachFailures counts by reason, of a closed set; may be nil.
+	AttachFailures func() map[string]uint64
+	Others         func() []agent.Other
 	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
 	Incidents func() (n int, bytes int64)
 	Version   string
@@ -64,7 +66,6 @@ var fields = func() (fs []field) {
 	add(c, "rotations_total", "Files begun.", func(s *agent.Status) float64 { return float64(s.Rotations) })
 	add(c, "files_evicted_total", "Files given up for newer ones.", func(s *agent.Status) float64 { return float64(s.FilesEvicted) })
 	add(c, "collections_total", "Collections recorded.", func(s *agent.Status) float64 { return float64(s.Collections) })
-	add(c, "sync_points_total", "Listings recorded.", func(s *agent.Status) float64 { return float64(s.SyncPoints) })
 	add(g, "sync_pause_seconds", "What the newest sync point added to its pause.", func(s *agent.Status) float64 { return seconds(s.LastSyncNS) })
 	add(g, "sync_pause_longest_seconds", "What the longest sync point added to its pause.", func(s *agent.Status) float64 { return seconds(s.LongestSyncNS) })
 	add(g, "sync_pause_predicted_seconds", "What a sync point would add to a pause now; above max_sync_pause the depth is samples.", func(s *agent.Status) float64 { return seconds(s.PredictedSyncNS) })
@@ -91,9 +92,11 @@ var (
 	lostEpochs = desc("lost_epochs_total", "Collections whose fates were lost, by reason.", append(jvmLabels, "reason")...)
 	lostOther  = desc("lost_total", "Samples, definitions and blocks lost.", append(jvmLabels, "what")...)
 	quality    = desc("quality_ratio", "Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.", append(jvmLabels, "site")...)
+	syncPoints = desc("sync_points_total", "Listings recorded: natural ones, forced by a full collection or a loss, emergencies.", append(jvmLabels, "kind")...)
+	attachBad  = desc("attach_failures_total", "Attempts of discovery to attach that failed, by reason.", "reason")
 	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
 	recordings = desc("recordings", "Recordings of this agent, by phase.", "phase")
-	notRec     = desc("jvms_not_recorded", "JVMs that were found and are not recorded: ignored by a rule, or failed.", "why")
+	notRec     = desc("jvms_not_recorded", "JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.", "why")
 	frozen     = desc("incidents", "Frozen windows that are kept, whoever made them.")
 	frozenSize = desc("incidents_bytes", "What they occupy on disk, files that a ring has too included.")
 	build      = desc("build_info", "1, with the version.", "version")
@@ -107,7 +110,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range fields {
 		ch <- f.desc
 	}
-	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, depth, recordings, notRec, frozen, frozenSize, build} {
+	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, syncPoints, attachBad, depth, recordings, notRec, frozen, frozenSize, build} {
 		ch <- d
 	}
 }
@@ -128,6 +131,11 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		for what, n := range map[string]uint64{"samples": s.Dropped.Samples, "definitions": s.Dropped.Definitions, "blocks": s.Dropped.Corrupt} {
 			put(lostOther, prometheus.CounterValue, float64(n), s.ID, s.Name, what)
 		}
+		for kind, n := range map[string]uint64{
+			"natural": s.SyncPoints - min(s.SyncPoints, s.SyncPointsForced+s.SyncPointsEmergency), "forced": s.SyncPointsForced, "emergency": s.SyncPointsEmergency,
+		} {
+			put(syncPoints, prometheus.CounterValue, float64(n), s.ID, s.Name, kind)
+		}
 		if s.Depth != "" {
 			put(depth, prometheus.GaugeValue, 1, s.ID, s.Name, s.Depth)
 		}
@@ -140,16 +148,25 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range phases {
 		put(recordings, prometheus.GaugeValue, float64(byPhase[p]), string(p))
 	}
-	ignored, failed := 0, 0
+	why := map[string]int{"ignored": 0, "failed": 0}
 	for _, o := range c.src.Others() {
-		if o.Ignored {
-			ignored++
-		} else {
-			failed++
+		switch {
+		case o.Ignored:
+			why["ignored"]++
+		case o.Why == "":
+			why["failed"]++
+		default:
+			why[o.Why]++
 		}
 	}
-	put(notRec, prometheus.GaugeValue, float64(ignored), "ignored")
-	put(notRec, prometheus.GaugeValue, float64(failed), "failed")
+	for w, n := range why {
+		put(notRec, prometheus.GaugeValue, float64(n), w)
+	}
+	if c.src.AttachFailures != nil {
+		for reason, n := range c.src.AttachFailures() {
+			put(attachBad, prometheus.CounterValue, float64(n), reason)
+		}
+	}
 	if c.src.Incidents != nil {
 		n, bytes := c.src.Incidents()
 		put(frozen, prometheus.GaugeValue, float64(n))

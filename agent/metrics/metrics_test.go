@@ -38,7 +38,7 @@ heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
 # TYPE heapcam_probe_pause_seconds_total counter
 heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 2.5
 heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
-# HELP heapcam_jvms_not_recorded JVMs that were found and are not recorded: ignored by a rule, or failed.
+# HELP heapcam_jvms_not_recorded JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.
 # TYPE heapcam_jvms_not_recorded gauge
 heapcam_jvms_not_recorded{why="failed"} 2
 heapcam_jvms_not_recorded{why="ignored"} 1

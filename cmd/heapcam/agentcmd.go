@@ -154,7 +154,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	go resume(ctx, a, o.rings)
 	if o.metrics != "" {
 		alive := agentAlive(a, sock)
-		h := metrics.Handler(metrics.Source{Status: a.Status, Others: found.list, Incidents: a.Incidents, Version: version}, func(context.Context) error {
+		h := metrics.Handler(metrics.Source{Status: a.Status, Others: found.list, AttachFailures: found.failures, Incidents: a.Incidents, Version: version}, func(context.Context) error {
 			_, err := alive()
 			return err
 		})

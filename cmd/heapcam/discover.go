@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"os/user"
 	"path"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent"
+	attaching "github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/config"
 )
@@ -27,6 +29,7 @@ type discovery struct {
 	mu     sync.Mutex
 	ctx    context.Context
 	others map[string]agent.Other // by id
+	failed map[string]uint64      // attempts to attach, by reason
 	slots  chan struct{}
 }
 
@@ -38,7 +41,8 @@ const (
 )
 
 func newDiscovery(attach agent.Attacher, log zerolog.Logger, decide func(config.JVM) (string, string, bool)) *discovery {
-	return &discovery{attach: attach, log: log, decide: decide, others: map[string]agent.Other{}, slots: make(chan struct{}, attachAtOnce)}
+	return &discovery{attach: attach, log: log, decide: decide, others: map[string]agent.Other{}, slots: make(chan struct{}, attachAtOnce),
+		failed: map[string]uint64{"denied": 0, "refused": 0, "timeout": 0, "other": 0}}
 }
 
 // run watches until ctx is done. recorded says whether a JVM's recording goes on.
@@ -94,17 +98,17 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 	options, why, record := d.decide(ruleJVM(j))
 	switch {
 	case !record:
-		d.note(j, agent.Other{Ignored: true, Reason: why})
+		d.note(j, agent.Other{Ignored: true, Why: "ignored", Reason: why})
 		return
 	case j.Recorded || recorded(j): // by its own options, or by an agent before us
 		return
 	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
-		d.note(j, agent.Other{Reason: v.Reason, Remedy: v.Remedy})
+		d.note(j, agent.Other{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
 		return
 	}
 	for noted := false; d.off(); {
 		if !noted {
-			d.note(j, agent.Other{Reason: "the host's switch is set", Remedy: "remove " + hostSwitch})
+			d.note(j, agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch})
 			noted = true
 		}
 		select {
@@ -137,7 +141,11 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 		if _, gone := jvms.Look(j.PID); gone != nil {
 			return
 		}
-		d.note(j, agent.Other{Reason: err.Error()})
+		why := attachFailure(err)
+		d.mu.Lock()
+		d.failed[why]++
+		d.mu.Unlock()
+		d.note(j, agent.Other{Why: "failed", Reason: err.Error()})
 	}
 }
 
@@ -151,6 +159,26 @@ func (d *discovery) note(j jvms.JVM, o agent.Other) {
 		return
 	}
 	d.log.Warn().Int("pid", j.PID).Str("name", j.Name).Str("remedy", o.Remedy).Msg("not recorded: " + o.Reason)
+}
+
+// attachFailure names why attaching failed, by one word of a closed set: those that failed begins with.
+func attachFailure(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, attaching.ErrTimeout):
+		return "timeout"
+	case exitCode(err) == exitDenied:
+		return "denied"
+	case exitCode(err) == exitNoRecord:
+		return "refused"
+	}
+	return "other"
+}
+
+// failures counts attempts to attach that failed, by reason.
+func (d *discovery) failures() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.failed)
 }
 
 // list gives the JVMs that are not recorded.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"text/tabwriter"
 	"time"
 
@@ -16,7 +17,11 @@ type statusOptions struct {
 	out    string
 	socket string
 	json   bool
+	watch  bool
 }
+
+// watchEvery is how often status --watch looks.
+const watchEvery = time.Second
 
 func newStatusCmd() *cobra.Command {
 	var o statusOptions
@@ -25,18 +30,43 @@ func newStatusCmd() *cobra.Command {
 		Short: "What is being recorded, and what recordings there are",
 		Long:  "status asks the agent, if one runs, and lists the recordings in the folder for recordings.",
 		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+			defer stop()
+			return o.run(ctx)
+		},
 	}
 	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
 	addSocket(c, &o.socket)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
 	return c
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	if ctx == nil {
-		ctx = context.Background()
+	if !o.watch {
+		return o.once(ctx)
 	}
+	for tick := time.NewTicker(watchEvery); ; {
+		if isTerminal(os.Stdout) && !o.json {
+			fmt.Print("\x1b[H\x1b[2J") // home, and nothing below
+		}
+		if err := o.once(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "heapcam:", message(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if !isTerminal(os.Stdout) && !o.json {
+			fmt.Println()
+		}
+	}
+}
+
+// once prints the state as it is now.
+func (o *statusOptions) once(ctx context.Context) error {
 	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
 	path, err := clientSocket(o.socket)
 	if err == nil {
