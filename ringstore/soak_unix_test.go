@@ -71,7 +71,7 @@ func TestSoak(t *testing.T) {
 		}
 		child.Wait()
 		end.Stop()
-		if err := <-pulled; err == nil {
+		if err := <-pulled; err == nil && round%5 < 2 {
 			pulls++
 		}
 		names, _ := filepath.Glob(d + "/*.hcr")
