@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"sync"
 
@@ -20,6 +21,7 @@ type data struct {
 	mu       sync.Mutex
 	overview *once[json.RawMessage]
 	version  string
+	states   []kept // at most maxStates, the newest last
 }
 
 // maxReplays bounds the replays at a time: each takes a core and a heap's state.
@@ -55,24 +57,49 @@ func (o *once[T]) wait(ctx context.Context) (v T, err error) {
 	}
 }
 
-// replay opens the recording and hands it to f from its start. what is being done is told to the page.
-func (d *data) replay(what string, f func(r *heap.Replayer) error) error {
+// open hands f a function that opens the recording from its start, any number of times. What is being done is told to the page.
+func (d *data) open(what string, f func(open func() *heap.Replayer) error) error {
 	select {
 	case d.slots <- struct{}{}:
 	case <-d.s.ctx.Done():
 		return d.s.ctx.Err()
 	}
 	defer func() { <-d.slots }()
-	in, err := d.s.cfg.Open(d.s.hub.progress(what))
-	if err != nil {
-		return err
+	tell := d.s.hub.progress(what)
+	defer tell(1, 1)
+	var failed error
+	var ins []*Input
+	defer func() {
+		for _, in := range ins {
+			in.Close()
+		}
+	}()
+	err := f(func() *heap.Replayer {
+		in, err := d.s.cfg.Open(tell)
+		if err != nil {
+			failed = err
+			return heap.NewReplayer(&stoppable{d.s.ctx, nothing{}})
+		}
+		ins = append(ins, in)
+		r := heap.NewReplayer(&stoppable{d.s.ctx, in.Source})
+		r.Damage = append(r.Damage, in.Problems...)
+		return r
+	})
+	if failed != nil {
+		return failed
 	}
-	defer in.Close()
-	defer d.s.hub.progress(what)(1, 1)
-	r := heap.NewReplayer(&stoppable{d.s.ctx, in.Source})
-	r.Damage = append(r.Damage, in.Problems...)
-	return f(r)
+	return err
 }
+
+// replay opens the recording once and hands it to f.
+func (d *data) replay(what string, f func(r *heap.Replayer) error) error {
+	return d.open(what, func(open func() *heap.Replayer) error { return f(open()) })
+}
+
+// nothing is a recording that could not be opened.
+type nothing struct{}
+
+func (nothing) Next() (trace.Block, error) { return trace.Block{}, io.EOF }
 
 // stoppable ends a replay with the server.
 type stoppable struct {

@@ -10,11 +10,15 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/classify"
 )
 
-// failure is how an error reaches the page.
+// failure is how an error reaches the page. Of an error in a list of classifiers or a filter it says in which field and where, from 1.
 type failure struct {
-	Error string `json:"error"`
+	Error  string `json:"error"`
+	Field  string `json:"field,omitempty"`
+	Spec   string `json:"spec,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // badRequest is an error of who asked.
@@ -47,7 +51,18 @@ func reply(w http.ResponseWriter, v any, err error) {
 	w.Write(b)
 }
 
-func fail(err error) failure { return failure{Error: err.Error()} }
+func fail(err error) failure {
+	f := failure{Error: err.Error()}
+	var in inField
+	if errors.As(err, &in) {
+		f.Field = in.field
+	}
+	var spec *classify.SpecError
+	if errors.As(err, &spec) {
+		f.Error, f.Spec, f.Column = spec.Why, spec.Spec, spec.Col
+	}
+	return f
+}
 
 var gzips = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)

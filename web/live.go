@@ -167,15 +167,19 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, badRequest{errors.New("this recording is a pulled file already")})
 		return
 	}
-	name := strings.Map(func(c rune) rune {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+fileName(s.cfg.Title)+`.heapcam"`)
+	if err := s.cfg.Pull(r.Context(), w); err != nil {
+		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+	}
+}
+
+// fileName is a title as the name of a file.
+func fileName(title string) string {
+	return strings.TrimSuffix(strings.Map(func(c rune) rune {
 		if c < ' ' || strings.ContainsRune(`"\/`, c) || c > '~' {
 			return '_'
 		}
 		return c
-	}, s.cfg.Title)
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`.heapcam"`)
-	if err := s.cfg.Pull(r.Context(), w); err != nil {
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
-	}
+	}, title), ".heapcam")
 }

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -42,6 +43,8 @@ type Config struct {
 	Title string // of the recording
 	// Open opens the recording from its start; progress is told how many bytes of how many are read.
 	Open func(progress func(done, total int64)) (*Input, error)
+	// Library knows the classifiers; nil: the built-in ones alone.
+	Library func() (*classify.Library, error)
 	// Version changes when the recording has grown; over says that it will not any more. Nil: it never does.
 	Version func() (version string, over bool)
 	// Status is what `heapcam status --json` says of the JVM; nil if it is not being recorded.
@@ -167,6 +170,9 @@ func (s *Server) routes() {
 		})))
 	}
 	api("GET /api/overview", s.overview)
+	api("GET /api/group", s.group)
+	api("GET /api/classifiers", s.classifiers)
+	s.mux.Handle("GET /api/export", zipped(http.HandlerFunc(s.export)))
 	api("POST /api/freeze", s.freeze)
 	s.mux.HandleFunc("GET /api/pull", s.pull)
 	s.mux.HandleFunc("GET /api/events", s.events)

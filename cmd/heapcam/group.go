@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -192,7 +191,7 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	case o.json:
 		return printJSON(w, g)
 	case o.csv:
-		return groupCSV(w, g.Tree)
+		return g.WriteCSV(w)
 	}
 	fmt.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects, humanBytes(int64(g.Bytes)), strings.Join(g.By, ", "))
 	if !g.Exact {
@@ -226,25 +225,6 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		fmt.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes, 100*float64(n.Bytes)/float64(all), indent, n.Key)
 		return o.depth == 0 || len(path) < o.depth
 	})
-}
-
-func groupCSV(w io.Writer, root *classify.Node) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{"depth", "path", "key", "objects", "bytes", "estimated", "samples", "objects_low", "objects_high", "bytes_low", "bytes_high"})
-	root.Walk(func(path []string, n *classify.Node) bool {
-		u := func(v uint64) string { return strconv.FormatUint(v, 10) }
-		or := func(p *uint64, v uint64) string {
-			if p != nil {
-				v = *p
-			}
-			return u(v)
-		}
-		out.Write([]string{strconv.Itoa(len(path)), strings.Join(path, " / "), n.Key, u(n.Objects), u(n.Bytes), strconv.FormatBool(n.Estimated), u(n.Samples),
-			or(n.ObjLow, n.Objects), or(n.ObjHigh, n.Objects), or(n.BytesLow, n.Bytes), or(n.BytesHigh, n.Bytes)})
-		return true
-	})
-	out.Flush()
-	return out.Error()
 }
 
 // printList lists the objects of the node at o.list.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/web"
 )
@@ -93,7 +94,8 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		path = rec.Path
 		rec.Close()
 	}
-	cfg := &web.Config{Title: filepath.Base(path), Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) }}
+	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
+		Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) }}
 	ring, ok := onDisk(path)
 	if !ok {
 		return cfg, nil

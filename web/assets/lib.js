@@ -15,7 +15,7 @@ export function h(tag, attrs, ...children) {
   e.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false));
   return e;
 }
-h.svg = new Set(['g', 'rect', 'text', 'path', 'line', 'polyline', 'clipPath', 'tspan']);
+h.svg = new Set(['g', 'title', 'rect', 'text', 'path', 'line', 'polyline', 'clipPath', 'tspan']);
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 const int = new Intl.NumberFormat();

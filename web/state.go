@@ -1,0 +1,372 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+)
+
+// Bounds of what is kept and sent. A state takes some 10 bytes an object, a grouping what its tree takes.
+const (
+	maxStates    = 2
+	maxGroupings = 8
+	maxBranches  = 200  // children of a node that are sent at a time
+	maxDrawn     = 4000 // nodes of a drawing
+	maxPath      = 128  // keys of a path
+)
+
+// state is the heap after a collection, and what was made of it.
+type state struct {
+	r      *heap.Replayer
+	c      *heap.Collection
+	world  *classify.World
+	spaces []heap.SpaceAt
+
+	mu    sync.Mutex // of all below, and of r: grouping goes over it
+	trees []*grouped
+}
+
+type grouped struct {
+	key string
+	g   *analysis.Grouping
+}
+
+// kept is a state, or one that is being made, by what was asked for.
+type kept struct {
+	ref string
+	o   *once[*state]
+}
+
+// at gives the state after the collection that ref means.
+func (s *Server) at(r *http.Request, ref string) (*state, error) {
+	if ref == "" {
+		ref = "last"
+	}
+	d := &s.data
+	key := ref
+	if _, err := strconv.ParseUint(ref, 10, 64); err != nil { // what it means changes as the recording grows
+		v, _ := s.version()
+		key += " " + v
+	}
+	d.mu.Lock()
+	i := slices.IndexFunc(d.states, func(k kept) bool { return k.ref == key })
+	if i < 0 {
+		if len(d.states) >= maxStates {
+			d.states = slices.Delete(d.states, 0, 1)
+		}
+		d.states = append(d.states, kept{key, begin(func() (*state, error) { return d.state(ref) })})
+		i = len(d.states) - 1
+	}
+	k := d.states[i]
+	d.states = append(slices.Delete(d.states, i, i+1), k) // the newest last
+	d.mu.Unlock()
+	st, err := k.o.wait(r.Context())
+	if err != nil {
+		d.mu.Lock()
+		select {
+		case <-k.o.done: // the next one tries again
+			d.states = slices.DeleteFunc(d.states, func(x kept) bool { return x.o == k.o })
+		default:
+		}
+		d.mu.Unlock()
+	}
+	return st, err
+}
+
+// state replays up to the collection that ref means.
+func (d *data) state(ref string) (*state, error) {
+	st := &state{}
+	what := "going to collection " + ref
+	err := d.open(what, func(open func() *heap.Replayer) (err error) {
+		st.r, st.c, err = analysis.Open(ref, open)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	st.world, st.spaces = analysis.World(st.r, st.c)
+	return st, nil
+}
+
+// question is how the state is to be grouped.
+type question struct {
+	by    string
+	where []string
+}
+
+const defaultBy = "type, site"
+
+func questionOf(r *http.Request) question {
+	q := question{by: r.FormValue("by")}
+	if strings.TrimSpace(q.by) == "" {
+		q.by = defaultBy
+	}
+	for _, w := range r.Form["where"] {
+		if strings.TrimSpace(w) != "" {
+			q.where = append(q.where, w)
+		}
+	}
+	return q
+}
+
+// inField tells in which field of the page an error of a *classify.SpecError stands.
+type inField struct {
+	field string
+	error
+}
+
+func (e inField) Unwrap() error { return e.error }
+
+// make gives classifiers and filters.
+func (q question) make(s *Server) ([]classify.Classifier, []classify.Filter, error) {
+	l := classify.NewLibrary()
+	if s.cfg.Library != nil {
+		var err error
+		if l, err = s.cfg.Library(); err != nil {
+			return nil, nil, badRequest{err}
+		}
+	}
+	by, err := l.By(q.by)
+	if err != nil {
+		return nil, nil, badRequest{inField{"by", err}}
+	}
+	var filters []classify.Filter
+	for _, w := range q.where {
+		f, err := classify.NewFilter(w)
+		if err != nil {
+			return nil, nil, badRequest{inField{"where", err}}
+		}
+		filters = append(filters, f)
+	}
+	return by, filters, nil
+}
+
+func (q question) String() string { return strings.Join(append([]string{q.by}, q.where...), "\x00") }
+
+// group groups the state, or gives what was grouped before. The tree is only read.
+func (st *state) group(s *Server, q question) (*analysis.Grouping, error) {
+	by, filters, err := q.make(s)
+	if err != nil {
+		return nil, err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	i := slices.IndexFunc(st.trees, func(t *grouped) bool { return t.key == q.String() })
+	if i >= 0 {
+		return st.trees[i].g, nil
+	}
+	g, err := analysis.Group(st.r, st.c, st.world, st.spaces, by, filters)
+	if err != nil { // an expression that took too much, or too many groups
+		return nil, badRequest{err}
+	}
+	if len(st.trees) >= maxGroupings {
+		st.trees = slices.Delete(st.trees, 0, 1)
+	}
+	st.trees = append(st.trees, &grouped{q.String(), g})
+	return g, nil
+}
+
+// branch is a node as the page gets it: with some of its children.
+type branch struct {
+	Key       string    `json:"key"`
+	Objects   uint64    `json:"objects"`
+	Bytes     uint64    `json:"bytes"`
+	Estimated bool      `json:"estimated,omitempty"`
+	Samples   uint64    `json:"samples,omitempty"`
+	ObjLow    *uint64   `json:"objects_low,omitempty"`
+	ObjHigh   *uint64   `json:"objects_high,omitempty"`
+	BytesLow  *uint64   `json:"bytes_low,omitempty"`
+	BytesHigh *uint64   `json:"bytes_high,omitempty"`
+	Count     int       `json:"count"` // of children, sent or not
+	Children  []*branch `json:"children,omitempty"`
+}
+
+func branchOf(n *classify.Node) *branch {
+	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh, len(n.Children), nil}
+}
+
+// cut gives n with so many levels of children, at most most of each node from skip on.
+func cut(n *classify.Node, levels, skip, most int) *branch {
+	b := branchOf(n)
+	if levels > 0 {
+		for _, c := range n.Children[min(skip, len(n.Children)):min(skip+most, len(n.Children))] {
+			b.Children = append(b.Children, cut(c, levels-1, 0, most))
+		}
+	}
+	return b
+}
+
+// drawing gives the nodes that have at least a 1/1000 of n's bytes, the largest first at each level.
+func drawing(n *classify.Node) *branch {
+	left := maxDrawn
+	var walk func(n *classify.Node, least uint64) *branch
+	walk = func(x *classify.Node, least uint64) *branch {
+		b := branchOf(x)
+		for _, c := range x.Children {
+			if left--; left < 0 || c.Bytes < least {
+				break
+			}
+			b.Children = append(b.Children, walk(c, least))
+		}
+		return b
+	}
+	return walk(n, max(n.Bytes/1000, 1))
+}
+
+// groupReply is the answer to api/group.
+type groupReply struct {
+	*analysis.Grouping         // its Tree is nil
+	Tree               *branch `json:"tree"`
+	Hits               *int    `json:"hits,omitempty"` // of a search: groups that match
+}
+
+// group answers with a part of a grouping: below path, so many levels, or what is large enough to be drawn.
+func (s *Server) group(r *http.Request) (any, error) {
+	st, err := s.at(r, r.FormValue("at"))
+	if err != nil {
+		return nil, err
+	}
+	g, err := st.group(s, questionOf(r))
+	if err != nil {
+		return nil, err
+	}
+	n, hits, err := pick(g.Tree, r)
+	if err != nil {
+		return nil, err
+	}
+	short := *g
+	short.Tree = nil
+	rep := groupReply{Grouping: &short, Hits: hits}
+	if r.FormValue("draw") != "" {
+		rep.Tree = drawing(n)
+		return rep, nil
+	}
+	levels, skip := 1, 0
+	if hits != nil {
+		levels = 64
+	}
+	if v, err := strconv.Atoi(r.FormValue("skip")); err == nil {
+		skip = max(0, v)
+	}
+	rep.Tree = cut(n, levels, skip, maxBranches)
+	return rep, nil
+}
+
+// pick finds the node that the question's path leads to, and what the search in it leaves.
+func pick(root *classify.Node, r *http.Request) (*classify.Node, *int, error) {
+	n := root
+	if p := r.FormValue("path"); p != "" {
+		var path []string
+		if err := json.Unmarshal([]byte(p), &path); err != nil || len(path) > maxPath {
+			return nil, nil, badRequest{fmt.Errorf("path: not a short list of keys")}
+		}
+		if n = root.Find(path...); n == nil {
+			return nil, nil, badRequest{fmt.Errorf("there is no group %s", strings.Join(path, " / "))}
+		}
+	}
+	q := r.FormValue("find")
+	if q == "" {
+		return n, nil, nil
+	}
+	re, err := regexp.Compile("(?i)" + q)
+	if err != nil { // then it is meant as it stands
+		re = regexp.MustCompile("(?i)" + regexp.QuoteMeta(q))
+	}
+	hits := 0
+	n.Walk(func(_ []string, x *classify.Node) bool {
+		if x != n && re.MatchString(x.Key) {
+			hits++
+			return false
+		}
+		return true
+	})
+	found := &classify.Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes}
+	for _, c := range n.Children {
+		if m := search(c, re.MatchString); m != nil {
+			found.Children = append(found.Children, m)
+		}
+	}
+	return found, &hits, nil
+}
+
+// search keeps the nodes that match, without what is below them, and all above.
+func search(n *classify.Node, match func(string) bool) *classify.Node {
+	c := *n
+	c.Children = nil
+	if match(n.Key) {
+		return &c
+	}
+	for _, x := range n.Children {
+		if m := search(x, match); m != nil {
+			c.Children = append(c.Children, m)
+		}
+	}
+	if c.Children == nil {
+		return nil
+	}
+	return &c
+}
+
+// classifiers answers with what `heapcam classifiers --json` gives.
+func (s *Server) classifiers(*http.Request) (any, error) {
+	l := classify.NewLibrary()
+	if s.cfg.Library != nil {
+		var err error
+		if l, err = s.cfg.Library(); err != nil {
+			return nil, badRequest{err}
+		}
+	}
+	return l.Docs(), nil
+}
+
+// export gives the whole of what is shown as a file.
+func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+	err := s.exportTo(w, r)
+	if err != nil {
+		w.Header().Del("Content-Disposition")
+		reply(w, nil, err)
+	}
+}
+
+func (s *Server) exportTo(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.at(r, r.FormValue("at"))
+	if err != nil {
+		return err
+	}
+	g, err := st.group(s, questionOf(r))
+	if err != nil {
+		return err
+	}
+	n, _, err := pick(g.Tree, r)
+	if err != nil {
+		return err
+	}
+	part := *g
+	part.Tree = n
+	name := fmt.Sprintf("%s-gc%d", fileName(s.cfg.Title), g.GC)
+	file := func(ext, typ string) {
+		w.Header().Set("Content-Type", typ)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+ext+`"`)
+	}
+	switch f := r.FormValue("format"); f {
+	case "csv":
+		file("csv", "text/csv; charset=utf-8")
+		return part.WriteCSV(w)
+	case "json":
+		file("json", "application/json")
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return e.Encode(&part)
+	default:
+		return badRequest{fmt.Errorf("format %q: csv or json", f)}
+	}
+}
