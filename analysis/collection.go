@@ -71,6 +71,27 @@ func Find(ref string, open func() *heap.Replayer) (uint64, error) {
 	return find(ref, points)
 }
 
+// FindTwo is Find for two references, with one replay at most.
+func FindTwo(a, b string, open func() *heap.Replayer) (uint64, uint64, error) {
+	var points []Point
+	var out [2]uint64
+	for i, ref := range []string{a, b} {
+		n, err := strconv.ParseUint(ref, 10, 64)
+		if err != nil {
+			if points == nil {
+				if points, err = Points(open()); err != nil {
+					return 0, 0, err
+				}
+			}
+			if n, err = find(ref, points); err != nil {
+				return 0, 0, err
+			}
+		}
+		out[i] = n
+	}
+	return out[0], out[1], nil
+}
+
 func find(ref string, points []Point) (uint64, error) {
 	if len(points) == 0 {
 		return 0, notThere("the state is known after no collection")

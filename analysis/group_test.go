@@ -197,7 +197,7 @@ func (n *refNode) add(o *refObject, by []string, path []string, isPath bool) {
 	n.objects++
 	n.bytes += o.Words * 8
 	if isPath && len(path) > 0 {
-		n.child(path[0]).add(o, by, path[1:], true)
+		n.child(len(by)+1, path[0]).add(o, by, path[1:], true)
 		return
 	}
 	if len(by) == 0 {
@@ -209,15 +209,17 @@ func (n *refNode) add(o *refObject, by []string, path []string, isPath bool) {
 		keys = []string{"(others)"}
 	}
 	if c.path {
-		n.child(keys[0]).add(o, by[1:], keys[1:], true)
+		n.child(len(by), keys[0]).add(o, by[1:], keys[1:], true)
 		return
 	}
 	for _, k := range keys {
-		n.child(k).add(o, by[1:], nil, false)
+		n.child(len(by), k).add(o, by[1:], nil, false)
 	}
 }
 
-func (n *refNode) child(k string) *refNode {
+// child is told apart by the level that gives its key.
+func (n *refNode) child(left int, key string) *refNode {
+	k := fmt.Sprint(left, " ", key)
 	if n.children == nil {
 		n.children = map[string]*refNode{}
 	}
@@ -228,21 +230,22 @@ func (n *refNode) child(k string) *refNode {
 }
 
 // differs says how a tree is not the reference's, "" if it is.
-func differs(n *classify.Node, want *refNode, at string) string {
+func differs(n *classify.Node, want *refNode, levels int, at string) string {
 	if n.Objects != want.objects || n.Bytes != want.bytes || n.Estimated {
 		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes, n.Estimated, want.objects, want.bytes)
 	}
 	got := map[string]bool{}
 	for i, c := range n.Children {
-		w := want.children[c.Key]
-		if w == nil || got[c.Key] {
+		k := fmt.Sprint(levels-c.Level, " ", c.Key)
+		w := want.children[k]
+		if w == nil || got[k] {
 			return fmt.Sprintf("%s/%s: reference does not have it, or once only", at, c.Key)
 		}
-		got[c.Key] = true
+		got[k] = true
 		if i > 0 && c.Bytes > n.Children[i-1].Bytes {
 			return at + ": not sorted"
 		}
-		if why := differs(c, w, at+"/"+c.Key); why != "" {
+		if why := differs(c, w, levels, at+"/"+c.Key); why != "" {
 			return why
 		}
 	}
@@ -333,7 +336,7 @@ func TestGroupAgainstReference(t *testing.T) {
 				}
 				want.add(&objs[i], by, nil, false)
 			}
-			if why := differs(g.Tree, want, ""); why != "" {
+			if why := differs(g.Tree, want, len(by), ""); why != "" {
 				t.Fatalf("collection %d by %v where %v: %s", c.GC, by, where, why)
 			}
 			if len(g.Tree.Children) > 0 {

@@ -48,6 +48,9 @@ type Tuple struct {
 
 	Objects, Bytes uint64 // that have it
 
+	GC   uint64 // the collection at which it was seen, 0: World.GC
+	Part uint8  // nodes count each part by itself (Node.Parts), and estimates do not mix them
+
 	// Of sampled objects, with AttrSite.
 	Sampled       bool
 	Frame, Thread uint64
@@ -233,4 +236,10 @@ func (w *World) noSite(t *Tuple) string {
 }
 
 // Age is how many collections have passed since the one at whose end the object was first seen: 0 for what is new.
-func (w *World) Age(t *Tuple) uint64 { return w.GC - min(w.GC, uint64(t.Birth)) }
+func (w *World) Age(t *Tuple) uint64 {
+	gc := w.GC
+	if t.GC != 0 {
+		gc = t.GC
+	}
+	return gc - min(gc, uint64(t.Birth))
+}

@@ -21,7 +21,22 @@ type Node struct {
 	BytesHigh *uint64 `json:"bytes_high,omitempty"`
 	Children  []*Node `json:"children,omitempty"`
 
+	// Level is the index of the classifier that gave the key. A hierarchy's inner node may have children of its own level and of the next.
+	Level int `json:"-"`
+
+	// Parts are the figures of the tuples of each part, if tuples have parts.
+	Parts []Figure `json:"-"`
+
 	tuples []int32 // below it
+}
+
+// Figure counts; without Estimated the bounds are the figures.
+type Figure struct {
+	Objects, Bytes      uint64
+	Estimated           bool
+	Samples             uint64
+	ObjLow, ObjHigh     uint64
+	BytesLow, BytesHigh uint64
 }
 
 // Tuples gives the indexes of the tuples below the node, in the slice that Build was given.
@@ -47,6 +62,7 @@ type builder struct {
 	by    []Classifier
 	keys  [][][]string // by level and tuple, nil until asked
 	nodes int
+	parts uint8 // 0: tuples have none
 	buf   []string
 }
 
@@ -60,6 +76,9 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 	}
 	for i := range ts {
 		items = append(items, item{t: int32(i), mo: 1, mb: 1})
+		if ts[i].Part > 0 {
+			b.parts = max(b.parts, ts[i].Part+1)
+		}
 	}
 	if est { // before what is asked for is told from the rest
 		items = b.estimate(items)
@@ -77,7 +96,32 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 		}
 		items = kept
 	}
-	return b.node("heap", items, 0, 0, est)
+	n, err := b.node("heap", items, -1, 0, 0, est)
+	if n != nil {
+		n.clamp()
+	}
+	return n, err
+}
+
+// clamp lets no bound exceed that of the parent.
+func (n *Node) clamp() {
+	most := func(p *uint64, v uint64) uint64 {
+		if p != nil {
+			return *p
+		}
+		return v
+	}
+	o, b := most(n.ObjHigh, n.Objects), most(n.BytesHigh, n.Bytes)
+	for _, c := range n.Children {
+		if c.Estimated {
+			*c.ObjHigh, *c.BytesHigh = max(c.Objects, min(*c.ObjHigh, o)), max(c.Bytes, min(*c.BytesHigh, b))
+		}
+		for i := range c.Parts {
+			p, of := &c.Parts[i], &n.Parts[i]
+			p.ObjHigh, p.BytesHigh = max(p.Objects, min(p.ObjHigh, of.ObjHigh)), max(p.Bytes, min(p.BytesHigh, of.BytesHigh))
+		}
+		c.clamp()
+	}
 }
 
 // estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within them what stood when
@@ -87,6 +131,7 @@ func (b *builder) estimate(items []item) []item {
 	type key struct {
 		typ    uint32
 		before bool
+		part   uint8
 	}
 	type stratum struct {
 		o, bytes   float64 // all
@@ -95,7 +140,7 @@ func (b *builder) estimate(items []item) []item {
 	}
 	strata := map[key]*stratum{}
 	at := func(t *Tuple) *stratum {
-		k := key{t.Type, b.w.before(t)}
+		k := key{t.Type, b.w.before(t), t.Part}
 		s := strata[k]
 		if s == nil {
 			s = &stratum{}
@@ -145,16 +190,30 @@ func (b *builder) estimate(items []item) []item {
 	return out
 }
 
-// node makes a node of items; level is the next classifier, depth how deep it stands in the hierarchy of that classifier.
-func (b *builder) node(key string, items []item, level, depth int, est bool) (*Node, error) {
+// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in the hierarchy of that classifier.
+func (b *builder) node(key string, items []item, of, level, depth int, est bool) (*Node, error) {
 	if b.nodes++; b.nodes > MaxNodes {
 		return nil, ErrTooMany
 	}
-	n := &Node{Key: key, tuples: make([]int32, len(items))}
+	n := &Node{Key: key, Level: of, tuples: make([]int32, len(items))}
 	for i, it := range items {
 		n.tuples[i] = it.t
 	}
-	b.count(n, items, est)
+	f := b.count(items, est)
+	n.Objects, n.Bytes, n.Estimated, n.Samples = f.Objects, f.Bytes, f.Estimated, f.Samples
+	if f.Estimated {
+		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &f.ObjLow, &f.ObjHigh, &f.BytesLow, &f.BytesHigh
+	}
+	if b.parts > 0 {
+		by := make([][]item, b.parts)
+		for _, it := range items {
+			p := b.ts[it.t].Part
+			by[p] = append(by[p], it)
+		}
+		for _, its := range by {
+			n.Parts = append(n.Parts, b.count(its, est))
+		}
+	}
 	return n, b.split(n, items, level, depth, est)
 }
 
@@ -194,7 +253,7 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 		if c.Cardinality == Hierarchy {
 			l, d = level, depth+1
 		}
-		child, err := b.node(k, its, l, d, est)
+		child, err := b.node(k, its, level, l, d, est)
 		if err != nil {
 			return err
 		}
@@ -243,13 +302,14 @@ func (b *builder) keysOf(level int, t int32) ([]string, error) {
 	return ks, nil
 }
 
-func (b *builder) count(n *Node, items []item, est bool) {
+func (b *builder) count(items []item, est bool) (n Figure) {
 	if !est {
 		for _, it := range items {
 			n.Objects += b.ts[it.t].Objects
 			n.Bytes += b.ts[it.t].Bytes
 		}
-		return
+		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = n.Objects, n.Objects, n.Bytes, n.Bytes
+		return n
 	}
 	var so, sb Total
 	var o, by, oLow, oHigh, bLow, bHigh float64
@@ -274,12 +334,9 @@ func (b *builder) count(n *Node, items []item, est bool) {
 	bLow, bHigh = bLow+l, bHigh+h
 	round := func(x float64) uint64 { return uint64(math.Round(max(0, min(x, 1<<62)))) }
 	n.Objects, n.Bytes = round(o+so.Sum), round(by+sb.Sum)
-	ol, oh, bl, bh := round(oLow), round(oHigh), round(bLow), round(bHigh)
-	if ol == oh && bl == bh && ol == n.Objects && bl == n.Bytes {
-		return
-	}
-	n.Estimated = true
-	n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &ol, &oh, &bl, &bh
+	n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = round(oLow), round(oHigh), round(bLow), round(bHigh)
+	n.Estimated = n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh || n.ObjLow != n.Objects || n.BytesLow != n.Bytes
+	return n
 }
 
 // Walk calls f for the node and all below it, parents first, with their keys from the root's children on, until f is false, which leaves out

@@ -1,0 +1,337 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Range is a figure with its bounds; all three are equal if it is exact.
+type Range struct {
+	Value uint64 `json:"value"`
+	Low   uint64 `json:"low"`
+	High  uint64 `json:"high"`
+}
+
+func (r Range) plus(o Range) Range { return Range{r.Value + o.Value, r.Low + o.Low, r.High + o.High} }
+
+// Change is what happened to a group between two collections. Died were there at the first and not at the second, permanent at both, born at
+// the second only.
+type Change struct {
+	Key       string    `json:"key"`
+	Exact     bool      `json:"exact"`
+	Objects   Changes   `json:"objects"`
+	Bytes     Changes   `json:"bytes"`
+	Children  []*Change `json:"children,omitempty"`
+	Unclear   uint64    `json:"unclear,omitempty"` // objects at the second of which the identity was lost in between: permanent or born
+	Estimated bool      `json:"estimated,omitempty"`
+}
+
+// Changes are the three counts, of objects or of bytes.
+type Changes struct {
+	Died      Range `json:"died"`
+	Permanent Range `json:"permanent"`
+	Born      Range `json:"born"`
+	Before    Range `json:"before"` // at the first collection
+	After     Range `json:"after"`  // at the second
+}
+
+// Moment names a collection.
+type Moment struct {
+	GC    uint64    `json:"gc"`
+	JVMGC uint64    `json:"jvm_gc"`
+	Time  time.Time `json:"time"`
+}
+
+func momentOf(r *heap.Replayer, c *heap.Collection) Moment {
+	return Moment{c.GC, c.JVMGC, wall(r, c.Start+c.Dur)}
+}
+
+// DiffReport is the whole of `heapcam diff` of one recording.
+type DiffReport struct {
+	Schema string   `json:"schema"`
+	From   Moment   `json:"from"`
+	To     Moment   `json:"to"`
+	By     []string `json:"by"`
+	Where  []string `json:"where,omitempty"`
+	Exact  bool     `json:"exact"`
+	// Lost are the objects after To of which the identity was lost by full collections in between: they may be permanent or born.
+	Lost uint64  `json:"identity_lost"`
+	Tree *Change `json:"tree"`
+}
+
+// The parts of tuples in a diff: of the first state what was not found in the second, and of the second the rest.
+const (
+	partDied = iota
+	partPermanent
+	partBorn
+	partUnclear
+	partLoose // permanent, but not matched with one object of the first state
+	numParts
+)
+
+// sizeKey is a stratum: what can be told apart when identity is lost.
+type sizeKey struct {
+	typ          uint32
+	length, size uint64
+}
+
+// stratum bounds what happened to objects of one type and size.
+type stratum struct {
+	gone    float64 // of the first state not matched one by one; loose of them are permanent
+	loose   float64 // in the second state, surely there before, but not matched
+	unclear float64 // in the second state, there before or not
+	size    float64 // bytes of each
+}
+
+// Diff compares the states of a recording after collections from and to. open gives the recording from its start. Classifiers and filters
+// must not look at spaces or addresses, which change with each collection. Errors are those of At and Group.
+func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
+	a, grain := classify.Needs(by, filters)
+	if a&(classify.AttrSpace|classify.AttrAddr) != 0 {
+		return nil, ErrMoves
+	}
+	a |= classify.AttrLength | classify.AttrBirth
+	c1, err := At(r, from)
+	if err != nil {
+		return nil, err
+	}
+	want := wants(a)
+	if c1.Flags&trace.PauseEdenKept != 0 { // what is sampled in eden then is in no state yet, though its birth is known: samples tell
+		want |= heap.WantSamples
+	}
+	f1, err := r.Fold(want, nil, max(1, grain/8))
+	if err != nil {
+		return nil, err
+	}
+	c2 := c1
+	if to != from {
+		if c2, err = At(r, to); err != nil {
+			return nil, err
+		}
+	}
+	f2, err := r.Fold(want, nil, max(1, grain/8))
+	if err != nil {
+		return nil, err
+	}
+	ts, strata := match(r, f1, f2, from)
+	w, _ := World(r, c2)
+	for i := range ts {
+		ts[i].GC = to
+		if ts[i].Part == partDied {
+			ts[i].GC = from
+		}
+	}
+	tree, err := classify.Build(w, ts, by, filters)
+	if err != nil {
+		return nil, err
+	}
+	d := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true}
+	for _, b := range by {
+		d.By = append(d.By, b.Name)
+	}
+	for _, f := range filters {
+		d.Where = append(d.Where, f.Name)
+	}
+	d.Tree = d.change(tree, ts, strata)
+	d.Lost = d.Tree.Unclear
+	return d, nil
+}
+
+// ErrMoves says that a diff was asked for by what changes with each collection.
+var ErrMoves = notDiff("a diff can not group by space or address: objects move with each collection")
+
+type notDiff string
+
+func (e notDiff) Error() string { return string(e) }
+
+// match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of each stratum that
+// leaves what died, exactly unless identity was lost.
+func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*stratum) {
+	type key struct {
+		sizeKey
+		birth         uint32
+		atLeast       bool
+		sampled       bool
+		frame, thread uint64
+	}
+	keyOf := func(f *heap.Folded) key {
+		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Sampled, f.Frame, f.Thread}
+	}
+	strata := map[sizeKey]*stratum{}
+	at := func(f *heap.Folded) *stratum {
+		k := sizeKey{f.Type, f.Length, f.Words}
+		s := strata[k]
+		if s == nil {
+			s = &stratum{size: float64(f.Words * 8)}
+			strata[k] = s
+		}
+		return s
+	}
+	tuple := func(f *heap.Folded, part uint8, objects uint64, samples []*heap.Sample) classify.Tuple {
+		t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: objects, Bytes: objects * f.Words * 8,
+			Sampled: f.Sampled, Frame: f.Frame, Thread: f.Thread, Part: part}
+		for _, s := range samples {
+			t.WObjects.Add(1, s.Weight)
+			t.WBytes.Add(float64(s.Size), s.Weight)
+		}
+		return t
+	}
+	there := map[uint64]bool{} // samples of the first state
+	for i := range f1 {
+		for _, s := range f1[i].Samples {
+			there[s.ID] = true
+		}
+	}
+	was := make(map[key]*heap.Folded, len(f1))
+	left := make(map[key]uint64, len(f1))
+	for i := range f1 {
+		k := keyOf(&f1[i])
+		was[k], left[k] = &f1[i], f1[i].Objects
+	}
+	var out []classify.Tuple
+	for i := range f2 {
+		f := &f2[i]
+		switch {
+		case f.Sampled: // its identity is never lost
+			var old, fresh []*heap.Sample
+			for _, s := range f.Samples {
+				if there[s.ID] {
+					old = append(old, s)
+				} else {
+					fresh = append(fresh, s)
+				}
+			}
+			if n := uint64(len(old)); n > 0 {
+				k := keyOf(f)
+				left[k] -= min(left[k], n)
+				out = append(out, tuple(f, partPermanent, n, old))
+			}
+			if n := uint64(len(fresh)); n > 0 {
+				out = append(out, tuple(f, partBorn, n, fresh))
+			}
+		case uint64(f.Birth) <= from:
+			k := keyOf(f)
+			n := min(left[k], f.Objects)
+			left[k] -= n
+			at(f).loose += float64(f.Objects - n)
+			if n > 0 {
+				out = append(out, tuple(f, partPermanent, n, nil))
+			}
+			if n < f.Objects {
+				out = append(out, tuple(f, partLoose, f.Objects-n, nil))
+			}
+		case f.AtLeast:
+			at(f).unclear += float64(f.Objects)
+			out = append(out, tuple(f, partUnclear, f.Objects, f.Samples))
+		default:
+			out = append(out, tuple(f, partBorn, f.Objects, f.Samples))
+		}
+	}
+	for k, n := range left {
+		if n == 0 {
+			continue
+		}
+		f := was[k]
+		at(f).gone += float64(n)
+		var dead []*heap.Sample
+		for _, s := range f.Samples {
+			if r.Live[s.ID] == nil {
+				dead = append(dead, s)
+			}
+		}
+		out = append(out, tuple(f, partDied, n, dead))
+	}
+	return out, strata
+}
+
+// change makes the figures of a node.
+func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[sizeKey]*stratum) *Change {
+	parts := make([]classify.Figure, numParts)
+	copy(parts, n.Parts)
+	if n.Parts == nil { // all tuples are of part 0
+		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects, ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
+	}
+	// What of each stratum is below this node.
+	mine := map[sizeKey]*stratum{}
+	for _, i := range n.Tuples() {
+		t := &ts[i]
+		k := sizeKey{t.Type, t.Length, t.Size / 8}
+		s := strata[k]
+		if s == nil || s.loose == 0 && s.unclear == 0 {
+			continue
+		}
+		m := mine[k]
+		if m == nil {
+			m = &stratum{}
+			mine[k] = m
+		}
+		switch t.Part {
+		case partDied:
+			m.gone += float64(t.Objects)
+		case partUnclear:
+			m.unclear += float64(t.Objects)
+		}
+	}
+	// How far died is below what was not matched, at most and at least, and how much of what is unclear may be permanent, and must be born.
+	var o, b struct{ diedMost, diedLeast, perm, born float64 }
+	unclear := 0.0
+	for k, m := range mine {
+		s := strata[k]
+		most := min(m.gone, s.loose+s.unclear)           // of gone that lives on
+		least := max(0, m.gone-max(0, s.gone-s.loose))   // of gone that surely does
+		perm := min(m.unclear, max(0, s.gone-s.loose))   // of unclear that was there
+		born := max(0, m.unclear-max(0, s.gone-s.loose)) // of unclear that was not
+		o.diedMost, o.diedLeast, o.perm, o.born = o.diedMost+most, o.diedLeast+least, o.perm+perm, o.born+born
+		b.diedMost, b.diedLeast, b.perm, b.born = b.diedMost+most*s.size, b.diedLeast+least*s.size, b.perm+perm*s.size, b.born+born*s.size
+		unclear += m.unclear
+	}
+	c := &Change{Key: n.Key, Unclear: uint64(unclear)}
+	sub := func(x uint64, y float64) uint64 { return x - min(x, uint64(y)) }
+	add := func(x uint64, y float64) uint64 { return x + uint64(y) }
+	fill := func(to *Changes, get func(classify.Figure) Range, diedMost, diedLeast, perm, born float64) {
+		died, matched, fresh, unsure, loose := get(parts[partDied]), get(parts[partPermanent]), get(parts[partBorn]), get(parts[partUnclear]), get(parts[partLoose])
+		permanent := matched.plus(loose)
+		to.Died = Range{Low: sub(died.Low, diedMost), High: sub(died.High, diedLeast)}
+		to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, perm)}
+		to.Born = Range{Low: add(fresh.Low, born), High: fresh.High + unsure.High}
+		to.Before, to.After = died.plus(matched), permanent.plus(fresh).plus(unsure)
+		// The value is what is said if as little as possible has happened: what may be permanent is.
+		to.Died.Value = min(max(sub(died.Value, diedMost), to.Died.Low), to.Died.High)
+		to.Permanent.Value = add(permanent.Value, perm)
+		to.Born.Value = sub(fresh.Value+unsure.Value, perm)
+	}
+	fill(&c.Objects, func(f classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, o.diedMost, o.diedLeast, o.perm, o.born)
+	fill(&c.Bytes, func(f classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, b.diedMost, b.diedLeast, b.perm, b.born)
+	exact := func(c Changes) bool {
+		return c.Died.Low == c.Died.High && c.Permanent.Low == c.Permanent.High && c.Born.Low == c.Born.High
+	}
+	for _, p := range parts {
+		c.Estimated = c.Estimated || p.Estimated
+	}
+	c.Exact = exact(c.Objects) && exact(c.Bytes)
+	d.Exact = d.Exact && c.Exact
+	for _, x := range n.Children {
+		c.Children = append(c.Children, d.change(x, ts, strata))
+	}
+	slices.SortFunc(c.Children, func(x, y *Change) int {
+		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(x.Key, y.Key))
+	})
+	return c
+}
+
+// Net is how many bytes the group grew by.
+func (c *Change) Net() int64 { return int64(c.Bytes.After.Value) - int64(c.Bytes.Before.Value) }
+
+// moved is what children are sorted by: growth and shrinkage alike, then what came and went.
+func (c *Change) moved() uint64 {
+	n := c.Net()
+	if n < 0 {
+		n = -n
+	}
+	return uint64(n)<<8 + c.Bytes.Born.Value + c.Bytes.Died.Value
+}

@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died, stayed and was born between
+// two collections, in each group. Where the diff says that it is exact it must be equal; else the truth lies within its bounds.
+func TestDiffAgainstReference(t *testing.T) {
+	lib := classify.NewLibrary()
+	exact, bounded := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		collector, depth := rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth")
+		m := tracetest.New(tracetest.All(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), collector, depth))
+		var src memBlocks
+		truth := map[uint64]map[uint64]tracetest.Object{} // by collection and identity
+		var known []uint64
+		for i := range rapid.IntRange(3, 10).Draw(t, "steps") {
+			var e *tracetest.Epoch
+			if rapid.IntRange(0, 5).Draw(t, "full") == 5 {
+				e = m.FullGC()
+			} else {
+				e = m.Step(i%5 == 0)
+			}
+			src.b = append(src.b, e.Blocks...)
+			if e.Known && !e.Dropped {
+				at := map[uint64]tracetest.Object{}
+				for _, o := range e.State {
+					at[o.ID] = o
+				}
+				truth[e.Pause.GC] = at
+				known = append(known, e.Pause.GC)
+			}
+		}
+		if len(known) == 0 {
+			return
+		}
+		i := rapid.IntRange(0, len(known)-1).Draw(t, "from")
+		j := rapid.IntRange(i, len(known)-1).Draw(t, "to")
+		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", `type startsWith "java" ? "java" : "other", size`}).Draw(t, "by")
+		by, err := lib.By(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := known[i], known[j]
+		r := heap.NewReplayer(&memBlocks{slices.Clone(src.b)})
+		d, err := Diff(r, from, to, by, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The reference: identities in maps.
+		type counts struct{ died, permanent, born [2]uint64 }
+		ref := map[string]*counts{}
+		keys := strings.Split(spec, ", ")
+		count := func(o tracetest.Object, pick func(*counts) *[2]uint64) {
+			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type), array: r.Types[uint64(o.Type)].Flags&1 != 0}
+			path := ""
+			see := func() {
+				c := ref[path]
+				if c == nil {
+					c = &counts{}
+					ref[path] = c
+				}
+				n := pick(c)
+				n[0]++
+				n[1] += o.Words * 8
+			}
+			see()
+			for _, k := range keys {
+				key := ""
+				switch {
+				case k == "size":
+					key = refKeys["size"].keys(&x)[0]
+				case refKeys[k].keys != nil:
+					key = refKeys[k].keys(&x)[0]
+				case strings.HasPrefix(x.class, "java"):
+					key = "java"
+				default:
+					key = "other"
+				}
+				path += "/" + key
+				see()
+			}
+		}
+		for id, o := range truth[from] {
+			if _, ok := truth[to][id]; ok {
+				count(o, func(c *counts) *[2]uint64 { return &c.permanent })
+			} else {
+				count(o, func(c *counts) *[2]uint64 { return &c.died })
+			}
+		}
+		for id, o := range truth[to] {
+			if _, ok := truth[from][id]; !ok {
+				count(o, func(c *counts) *[2]uint64 { return &c.born })
+			}
+		}
+		seen := 0
+		var walk func(path string, c *Change)
+		walk = func(path string, c *Change) {
+			want := ref[path]
+			if want == nil {
+				t.Fatalf("%s is not in the reference", path)
+			}
+			seen++
+			for k, got := range []Changes{c.Objects, c.Bytes} {
+				for _, x := range []struct {
+					name string
+					r    Range
+					want uint64
+				}{{"died", got.Died, want.died[k]}, {"permanent", got.Permanent, want.permanent[k]}, {"born", got.Born, want.born[k]}} {
+					if x.r.Low > x.want || x.r.High < x.want || x.r.Value < x.r.Low || x.r.Value > x.r.High {
+						t.Fatalf("%d to %d, %s: %s %+v, truth %d (kind of figure %d)", from, to, path, x.name, x.r, x.want, k)
+					}
+				}
+				if got.Before.Value != want.died[k]+want.permanent[k] || got.After.Value != want.permanent[k]+want.born[k] {
+					t.Fatalf("%d to %d, %s: before %+v after %+v, truth %+v", from, to, path, got.Before, got.After, *want)
+				}
+			}
+			if c.Exact {
+				exact++
+			} else {
+				bounded++
+			}
+			for _, x := range c.Children {
+				walk(path+"/"+x.Key, x)
+			}
+		}
+		if len(ref) > 0 {
+			walk("", d.Tree)
+			if seen != len(ref) {
+				t.Fatalf("%d groups, reference %d", seen, len(ref))
+			}
+		}
+	})
+	if exact < 100 || bounded < 10 {
+		t.Fatalf("only %d exact and %d bounded groups", exact, bounded)
+	}
+}

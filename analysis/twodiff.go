@@ -1,0 +1,273 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/heapcam/heapcam/heap"
+)
+
+// Growth is how the live bytes of a recording went, in all and by class and method chain: what two recordings are compared by.
+type Growth struct {
+	Collections int
+	Seconds     float64
+	Allocated   float64 // bytes, estimated from all samples of the window
+	times       []float64
+	alloc       []float64 // bytes allocated up to each collection
+	live        []float64 // exact, −1 where it is not known
+	floors      []int32
+	chains      map[string]*series
+	frames      map[string][]StackFrame
+	class       map[string]string
+}
+
+// GrowthOf replays all of r.
+func GrowthOf(r *heap.Replayer) (*Growth, error) {
+	h := newHistories(survived)
+	c := &Growth{chains: map[string]*series{}, frames: map[string][]StackFrame{}, class: map[string]string{}}
+	if err := Each(r, func(col *heap.Collection) bool {
+		for _, s := range r.Took {
+			c.Allocated += float64(s.Size) * s.Weight
+		}
+		h.collection(r, col)
+		c.alloc = append(c.alloc, c.Allocated)
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	c.times, c.live, c.floors, c.Collections = h.times, h.live, h.floors, len(h.times)
+	if n := len(c.times); n > 0 {
+		c.Seconds = c.times[n-1] - c.times[0]
+	}
+	same := map[string][]siteKey{}
+	for k := range h.sites {
+		frames := Stack(r, k.frame, maxFrames)
+		var b strings.Builder
+		b.WriteString(k.class.Name)
+		for _, f := range frames {
+			b.WriteString("\n" + f.Class + "." + f.Method)
+		}
+		id := b.String()
+		same[id] = append(same[id], k)
+		c.frames[id], c.class[id] = frames, k.class.Name
+	}
+	for id, ks := range same {
+		c.chains[id] = h.sum(ks)
+	}
+	return c, nil
+}
+
+// Slope is a rate with its 95 % interval.
+type Slope struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// SiteSlope is how one site's survivors grew in both recordings; a recording that does not have the site has zeros.
+type SiteSlope struct {
+	Class  string       `json:"class"`
+	Site   []StackFrame `json:"site"` // lines of the recording after, if it has the site
+	Before Slope        `json:"before_bytes_per_second"`
+	After  Slope        `json:"after_bytes_per_second"`
+	// Per byte that the program allocated: a fix may also make it faster.
+	BeforeShare Slope `json:"before_bytes_per_allocated_byte"`
+	AfterShare  Slope `json:"after_bytes_per_allocated_byte"`
+}
+
+// TwoReport is the whole of `heapcam diff` of two recordings.
+type TwoReport struct {
+	Schema      string      `json:"schema"`
+	Before      Window      `json:"before"`
+	After       Window      `json:"after"`
+	Live        SiteSlope   `json:"live"` // all live bytes, exact; class and site are empty
+	Sites       []SiteSlope `json:"sites"`
+	Sentence    string      `json:"sentence"`
+	OnlyBefore  int         `json:"sites_only_before"`
+	OnlyAfter   int         `json:"sites_only_after"`
+	SitesShared int         `json:"sites_shared"`
+}
+
+// Window is the extent of a recording.
+type Window struct {
+	Collections int     `json:"collections"`
+	Seconds     float64 `json:"seconds"`
+	Allocated   float64 `json:"allocated_bytes"` // estimated
+}
+
+// points gives the times, bytes allocated and values that a slope is made of: after collections that left no dead in old space, if the window
+// has eight of them, else all; at most 300.
+func (c *Growth) points(v []float64) (t, a, y []float64) {
+	var at []int
+	if len(c.floors) >= 8 {
+		for _, i := range c.floors {
+			at = append(at, int(i))
+		}
+	} else {
+		for i := range v {
+			at = append(at, i)
+		}
+	}
+	at = slices.DeleteFunc(at, func(i int) bool { return v[i] < 0 })
+	const most = 300
+	n := min(most, len(at))
+	for k := range n {
+		i := at[k*len(at)/n]
+		t, a, y = append(t, c.times[i]), append(a, c.alloc[i]), append(y, v[i])
+	}
+	return t, a, y
+}
+
+// slopePoints is how many collections a slope needs.
+const slopePoints = 5
+
+// sen is the median of pairwise slopes with its 95 % interval by Kendall's variance, corrected for autocorrelation.
+func sen(t, v []float64) Slope {
+	var slopes []float64
+	for i := range v {
+		for j := i + 1; j < len(v); j++ {
+			if t[j] > t[i] {
+				slopes = append(slopes, (v[j]-v[i])/(t[j]-t[i]))
+			}
+		}
+	}
+	if len(v) < slopePoints || len(slopes) == 0 {
+		return Slope{}
+	}
+	slices.Sort(slopes)
+	s := slopes[len(slopes)/2]
+	n := float64(len(v))
+	c := 1.959964 * math.Sqrt(n*(n-1)*(2*n+5)/18*inflation(t, v, s))
+	m := float64(len(slopes))
+	if math.IsNaN(c) {
+		c = m
+	}
+	at := func(x float64) float64 { return slopes[int(min(max(x, 0), m-1))] }
+	return Slope{s, at((m - c) / 2), at((m+c)/2 + 1)}
+}
+
+func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
+	v, n := c.live, make([]float64, len(c.times))
+	if id != "" {
+		s := c.chains[id]
+		if s == nil {
+			return
+		}
+		v = make([]float64, len(c.times))
+		s.spread(v, n)
+	}
+	t, a, y := c.points(v)
+	return sen(t, y), sen(a, y)
+}
+
+// DiffTwo compares two recordings, before and after a change.
+func DiffTwo(before, after *Growth) *TwoReport {
+	d := &TwoReport{Schema: "heapcam.diff2/1", Sites: []SiteSlope{}}
+	for _, x := range []struct {
+		to *Window
+		c  *Growth
+	}{{&d.Before, before}, {&d.After, after}} {
+		*x.to = Window{x.c.Collections, x.c.Seconds, x.c.Allocated}
+	}
+	d.Live.Site = []StackFrame{}
+	d.Live.Before, d.Live.BeforeShare = before.slopes("")
+	d.Live.After, d.Live.AfterShare = after.slopes("")
+	ids := map[string]bool{}
+	for id := range before.chains {
+		ids[id] = true
+		if after.chains[id] == nil {
+			d.OnlyBefore++
+		} else {
+			d.SitesShared++
+		}
+	}
+	for id := range after.chains {
+		if !ids[id] {
+			d.OnlyAfter++
+		}
+		ids[id] = true
+	}
+	for id := range ids {
+		s := SiteSlope{Class: after.class[id], Site: after.frames[id]}
+		if s.Site == nil {
+			s.Class, s.Site = before.class[id], before.frames[id]
+		}
+		s.Before, s.BeforeShare = before.slopes(id)
+		s.After, s.AfterShare = after.slopes(id)
+		if s.Before.Value != 0 || s.After.Value != 0 {
+			d.Sites = append(d.Sites, s)
+		}
+	}
+	slices.SortFunc(d.Sites, func(x, y SiteSlope) int {
+		gap := func(s SiteSlope) float64 { return math.Abs(s.After.Value - s.Before.Value) }
+		return cmp.Or(cmp.Compare(gap(y), gap(x)), cmp.Compare(x.Class, y.Class), cmp.Compare(fmt.Sprint(x.Site), fmt.Sprint(y.Site)))
+	})
+	d.Sites = d.Sites[:min(len(d.Sites), 50)]
+	d.Sentence = d.sentence()
+	return d
+}
+
+func rate(x float64) string {
+	sign := ""
+	if x < 0 {
+		sign, x = "−", -x
+	}
+	return sign + Bytes(uint64(math.Round(x)))
+}
+
+func (s Slope) text(unit string, scale float64) string {
+	return fmt.Sprintf("%s/%s (95 %%: %s to %s)", rate(s.Value*scale), unit, rate(s.Low*scale), rate(s.High*scale))
+}
+
+func (d *TwoReport) sentence() string {
+	b, a := d.Live.Before, d.Live.After
+	if min(d.Before.Collections, d.After.Collections) < slopePoints {
+		return fmt.Sprintf("A recording with fewer than %d collections has no slope.", slopePoints)
+	}
+	verdict := "the two can not be told apart"
+	switch {
+	case a.High < b.Low && a.Low <= 0:
+		verdict = "the growth is gone"
+		if b.Low <= 0 {
+			verdict = "it grows less"
+		}
+	case a.High < b.Low:
+		verdict = "it grows less"
+	case a.Low > b.High:
+		verdict = "it grows more"
+	}
+	s := fmt.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1), a.text("s", 1), verdict,
+		rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
+	if len(d.Sites) > 0 {
+		x := d.Sites[0]
+		at := "an unknown site"
+		if len(x.Site) > 0 {
+			at = x.Site[0].String()
+		}
+		s += fmt.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1), x.After.text("s", 1))
+	}
+	return s + "."
+}
+
+// WriteText writes the report for people.
+func (d *TwoReport) WriteText(w io.Writer) {
+	for _, x := range []struct {
+		name string
+		w    Window
+	}{{"before", d.Before}, {"after", d.After}} {
+		fmt.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds, Bytes(uint64(x.w.Allocated)))
+	}
+	fmt.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n", d.SitesShared, d.OnlyBefore, d.OnlyAfter)
+	fmt.Fprintf(w, "%16s %16s  %s\n", "BEFORE (per s)", "AFTER (per s)", "CLASS AND SITE (survivors)")
+	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
+		fmt.Fprintf(w, "%16s %16s  %s\n", rate(s.Before.Value), rate(s.After.Value), s.Class)
+		for _, f := range s.Site[:min(len(s.Site), 3)] {
+			fmt.Fprintf(w, "%35s  at %s\n", "", f)
+		}
+	}
+	fmt.Fprintln(w, d.Sentence)
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+type diffOptions struct {
+	grouper
+	from, to  string
+	fold      percent
+	json, csv bool
+}
+
+func newDiffCmd() *cobra.Command {
+	o := diffOptions{from: "first", to: "last", fold: 0.01, grouper: grouper{by: "type"}}
+	c := &cobra.Command{
+		Use:   "diff FILE|DIR|JVM [AFTER]",
+		Short: "What died, stayed and was born between two collections, or how two recordings differ",
+		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at the first only), are permanent (at both)
+and were born (at the second only), and what that makes. ` + groupingHelp + ` Spaces and
+addresses change with each collection and are no classifiers here. The age of what died is that at the first collection.
+
+Objects are followed by identity. A full collection in between may leave the identity of some unproven: they are permanent or born, and then
+figures have bounds, shown as LOW–HIGH. Below sites figures are estimates, as in group.
+
+With two recordings, of before and after a change, it compares how fast live bytes grow, by allocation site (matched by their methods; lines
+may move), by time and by bytes allocated, and ends in one sentence with the slopes and their intervals.`,
+		Example: `  heapcam diff --from 10 --to last incident.heapcam
+  heapcam diff --from first --to peak --by 'type, ages' incident.heapcam
+  heapcam diff --json before.heapcam after.heapcam | jq -r .sentence`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 2 {
+				return usage("diff needs one recording, or two: before and after")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				for _, f := range []string{"from", "to", "by", "where"} {
+					if c.Flags().Changed(f) {
+						return usage("diff: --%s is for one recording", f)
+					}
+				}
+				return o.two(c.OutOrStdout(), args[0], args[1])
+			}
+			return o.run(c.OutOrStdout(), args[0])
+		},
+	}
+	c.Flags().StringVar(&o.from, "from", o.from, "the first collection: a number, first, last, peak, or a time")
+	c.Flags().StringVar(&o.to, "to", o.to, "the second collection")
+	o.grouper.add(c)
+	c.Flags().Var(&o.fold, "fold", "fold what has less than this share of what died, stayed or was born; 0 shows all")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.diff/1, of two recordings heapcam.diff2/1), nothing folded")
+	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each group, nothing folded")
+	return c
+}
+
+// replays opens a recording from its start as often as asked; damage is told once.
+type replays struct {
+	rec  *ringstore.Recording
+	srcs []*source
+}
+
+func (p *replays) open() *heap.Replayer {
+	s := newSource(p.rec.Files...)
+	p.srcs = append(p.srcs, s)
+	return heap.NewReplayer(s)
+}
+
+func (p *replays) close() {
+	for i, s := range p.srcs {
+		if i == 0 {
+			for _, e := range s.Damage {
+				fmt.Fprintf(os.Stderr, "heapcam: %v\n", e)
+			}
+		}
+		s.Close()
+	}
+}
+
+// refError gives an error of a reference to a collection its exit code.
+func refError(rec *ringstore.Recording, flag string, err error) error {
+	var bad *analysis.RefError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &bad):
+		return usage("--%s %v", flag, err)
+	case errors.Is(err, analysis.ErrNotThere):
+		return withCode(exitNotFound, "%s: %v", rec.Path, err)
+	}
+	return fmt.Errorf("%s: %w", rec.Path, err)
+}
+
+func (o *diffOptions) run(w io.Writer, path string) error {
+	if o.json && o.csv {
+		return usage("diff: --json or --csv")
+	}
+	if err := o.parse(); err != nil {
+		return err
+	}
+	rec, err := openReading(path)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	p := &replays{rec: rec}
+	defer p.close()
+	from, to, err := analysis.FindTwo(o.from, o.to, p.open)
+	if err != nil {
+		return refError(rec, "from, --to:", err)
+	}
+	if from > to {
+		return usage("--from is collection %d, after --to, which is %d", from, to)
+	}
+	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
+	if errors.Is(err, analysis.ErrMoves) {
+		return usage("--by: %v", err)
+	}
+	if err != nil {
+		return refError(rec, "from", err)
+	}
+	switch {
+	case o.json:
+		return printJSON(w, d)
+	case o.csv:
+		return diffCSV(w, d.Tree)
+	}
+	fmt.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time), collectionName(d.To.GC, d.To.JVMGC, d.To.Time), strings.Join(d.By, ", "))
+	if d.Lost > 0 {
+		fmt.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have bounds\n", d.Lost)
+	}
+	fmt.Fprintf(w, "%21s %21s %21s %14s  %s\n", "DIED", "PERMANENT", "BORN (bytes)", "NET", "GROUP")
+	all := d.Tree.Bytes
+	o.print(w, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
+	return nil
+}
+
+func bounds(r analysis.Range) string {
+	if r.Low == r.High {
+		return strconv.FormatUint(r.Value, 10)
+	}
+	return fmt.Sprintf("%d–%d", r.Low, r.High)
+}
+
+func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least float64) {
+	indent := ""
+	if depth > 0 {
+		indent = strings.Repeat("  ", depth-1) + "• "
+	}
+	mark := ""
+	if c.Estimated {
+		mark = "~"
+	}
+	fmt.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent), mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
+	small := 0
+	for _, x := range c.Children {
+		b := x.Bytes
+		if float64(max(b.Died.High, b.Permanent.High, b.Born.High)) < least {
+			small++
+			continue
+		}
+		o.print(w, x, depth+1, least)
+	}
+	if small > 0 {
+		fmt.Fprintf(w, "%80s  %s• (%d smaller)\n", "", strings.Repeat("  ", depth), small)
+	}
+}
+
+func diffCSV(w io.Writer, root *analysis.Change) error {
+	out := csv.NewWriter(w)
+	head := []string{"depth", "path", "exact"}
+	for _, f := range []string{"objects", "bytes"} {
+		for _, k := range []string{"died", "permanent", "born"} {
+			head = append(head, f+"_"+k, f+"_"+k+"_low", f+"_"+k+"_high")
+		}
+		head = append(head, f+"_before", f+"_after")
+	}
+	out.Write(head)
+	var walk func(path []string, c *analysis.Change)
+	walk = func(path []string, c *analysis.Change) {
+		row := []string{strconv.Itoa(len(path)), strings.Join(path, " / "), strconv.FormatBool(c.Exact)}
+		for _, x := range []analysis.Changes{c.Objects, c.Bytes} {
+			for _, r := range []analysis.Range{x.Died, x.Permanent, x.Born} {
+				for _, v := range []uint64{r.Value, r.Low, r.High} {
+					row = append(row, strconv.FormatUint(v, 10))
+				}
+			}
+			row = append(row, strconv.FormatUint(x.Before.Value, 10), strconv.FormatUint(x.After.Value, 10))
+		}
+		out.Write(row)
+		for _, x := range c.Children {
+			walk(append(path[:len(path):len(path)], x.Key), x)
+		}
+	}
+	walk(nil, root)
+	out.Flush()
+	return out.Error()
+}
+
+// two compares two recordings.
+func (o *diffOptions) two(w io.Writer, before, after string) error {
+	var courses [2]*analysis.Growth
+	for i, path := range []string{before, after} {
+		rec, err := openReading(path)
+		if err != nil {
+			return err
+		}
+		p := &replays{rec: rec}
+		courses[i], err = analysis.GrowthOf(p.open())
+		p.close()
+		rec.Close()
+		if err != nil {
+			return refError(rec, "", err)
+		}
+	}
+	d := analysis.DiffTwo(courses[0], courses[1])
+	if o.json {
+		return printJSON(w, d)
+	}
+	d.WriteText(w)
+	return nil
+}
