@@ -97,6 +97,10 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 		return nil, &NotRingError{path, "ABI 0"}
 	}
 	s := parseHeader(h)
+	// Again: the file was made whole before its magic was stored, but maybe after we had asked for its size.
+	if size, err = f.Size(); err != nil {
+		return nil, err
+	}
 	limit := opt.MaxCapacity
 	if limit == 0 || limit > MaxCapacity {
 		limit = MaxCapacity
