@@ -290,7 +290,7 @@ func ringFiles(dir string) ([]string, error) {
 }
 
 // OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
-// that are damaged stand in Problems.
+// that are damaged stand in Problems, and so does that a container was cut off.
 func OpenRecording(path string) (*Recording, error) {
 	r, err := openAny(path)
 	if err != nil && r != nil {
@@ -394,7 +394,6 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 			if first {
 				return corrupt(r.Path, 0, "neither a ring file nor a heapcam container")
 			}
-			r.Problems = append(r.Problems, &DamageError{r.Path, p.at, "the container is cut off", ErrTorn})
 			break
 		}
 		start := p.at
@@ -413,8 +412,12 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 			r.add(newFile(r.Path+":"+name, io.NewSectionReader(f, start, n), n))
 		}
 	}
-	if r.Manifest == nil {
-		return &DamageError{r.Path, size, "the container has no manifest: it was cut off", ErrTorn}
+	if r.Manifest == nil { // it comes last
+		err := &DamageError{r.Path, size, "the container has no manifest: it was cut off", ErrTorn}
+		if len(r.Files) == 0 {
+			return err
+		}
+		r.Problems = append(r.Problems, err)
 	}
 	return nil
 }

@@ -120,6 +120,10 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		return nil, err
 	}
 	for _, p := range r.Problems {
+		if errors.Is(p, ringstore.ErrTorn) {
+			fmt.Fprintf(os.Stderr, "heapcam: not whole: %v\n", p)
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "heapcam: left out: %v\n", p)
 	}
 	if len(r.Files) == 0 {
