@@ -8,8 +8,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// maxDefs bounds each table of definitions: what a JVM can make the agent remember.
-const maxDefs = 1 << 20
+const (
+	// maxDefs bounds each table of definitions, maxDefBytes all of them together, bytes: what a JVM can make the agent remember. A program of
+	// 100,000 classes in use has some 60 MB.
+	maxDefs     = 1 << 20
+	maxDefBytes = 256 << 20
+	// defBytes is what an entry takes beside its texts and lines.
+	defBytes = 128
+)
 
 // defs holds the definitions of one recording, and which of them the present file has. A definition travels once from the probe; each
 // file must be readable alone, so what a file uses and does not have yet is written before its use.
@@ -21,7 +27,8 @@ type defs struct {
 	threads map[uint64]trace.Thread
 
 	inFile  struct{ types, loaders, methods, frames, threads map[uint64]struct{} }
-	dropped uint64 // definitions beyond maxDefs
+	dropped uint64 // definitions beyond the bounds
+	bytes   int    // of the tables
 }
 
 func newDefs() *defs {
@@ -37,12 +44,16 @@ func (d *defs) newFile() {
 	f.frames, f.threads = map[uint64]struct{}{}, map[uint64]struct{}{}
 }
 
-func put[T any](d *defs, m map[uint64]T, id uint64, v T) {
-	if _, ok := m[id]; !ok && len(m) >= maxDefs {
+// put keeps a definition whose texts take so many bytes; false: there is no room for it.
+func put[T any](d *defs, m map[uint64]T, id uint64, v T, bytes int) bool {
+	bytes += defBytes // one that is there already, and comes again, counts again: the probe sends all again only to a new agent
+	if _, ok := m[id]; !ok && len(m) >= maxDefs || d.bytes+bytes > maxDefBytes {
 		d.dropped++
-		return
+		return false
 	}
+	d.bytes += bytes
 	m[id] = v
+	return true
 }
 
 // add takes a DEFS block of the probe and returns what must be written to the present file at once: types and loaders.
@@ -53,25 +64,23 @@ func (d *defs) add(b trace.Block) (trace.Defs, error) {
 		return out, err
 	}
 	for _, t := range x.Types {
-		put(d, d.types, t.ID, t)
-		if use(d.inFile.types, t.ID) {
+		if put(d, d.types, t.ID, t, len(t.Name)) && use(d.inFile.types, t.ID) {
 			out.Types = append(out.Types, t)
 		}
 	}
 	for _, l := range x.Loaders {
-		put(d, d.loaders, l.ID, l)
-		if use(d.inFile.loaders, l.ID) {
+		if put(d, d.loaders, l.ID, l, len(l.Name)) && use(d.inFile.loaders, l.ID) {
 			out.Loaders = append(out.Loaders, l)
 		}
 	}
 	for _, m := range x.Methods {
-		put(d, d.methods, m.ID, m)
+		put(d, d.methods, m.ID, m, len(m.Class)+len(m.Name)+len(m.Sig)+len(m.File)+16*len(m.Lines))
 	}
 	for _, f := range x.Frames {
-		put(d, d.frames, f.ID, f)
+		put(d, d.frames, f.ID, f, 0)
 	}
 	for _, t := range x.Threads {
-		put(d, d.threads, t.ID, t)
+		put(d, d.threads, t.ID, t, len(t.Name))
 	}
 	return out, nil
 }

@@ -38,6 +38,7 @@ const (
 	summaryTypes = 20
 	// maxNotes bounds the notes that are repeated in each file.
 	maxNotes = 32
+	maxNote  = 4 << 10 // bytes of each
 	// defsChunk bounds how many definitions go into one DEFS block of the agent.
 	defsChunk = 1 << 14
 	// maxCorrupt is how many undecodable blocks a producer may send before its ring is put into quarantine.
@@ -334,6 +335,7 @@ func (s *session) meta(b trace.Block) error {
 	}
 	known := len(s.notes)
 	for _, n := range m.Notes {
+		n.Text = n.Text[:min(len(n.Text), maxNote)]
 		if len(s.notes) < maxNotes && !s.noted(n) {
 			s.notes = append(s.notes, n)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const sleeper = `public class Sleeper { public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); } }`
@@ -285,5 +288,43 @@ func TestAsLeavesFirstThread(t *testing.T) {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil || !strings.Contains(string(b), "Uid:\t0\t0\t0\t0\n") {
 		t.Errorf("the process' first thread is another's: %s %v", b, err)
+	}
+}
+
+// TestFalseSocket: what another user has put in the place of a JVM's socket is not talked to.
+func TestFalseSocket(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not run: sockets of other users (needs root)")
+	}
+	dir, err := os.MkdirTemp("", "hc") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	tmp, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(tmp)
+	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := errors.Join(os.Symlink("socket", filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name       string
+		owner, jvm int
+		ok         bool
+	}{
+		{"socket", 61001, 61001, true}, {"socket", 0, 61001, true}, {"socket", 61002, 61001, false}, {"socket", 61001, 0, false},
+		{"link", 61001, 61001, false}, {"file", 61001, 61001, false}, {"none", 61001, 61001, false},
+	} {
+		os.Lchown(filepath.Join(dir, c.name), c.owner, c.owner)
+		if err := checkSocket(tmp, c.name, target{uid: c.jvm}); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

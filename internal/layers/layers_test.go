@@ -4,7 +4,11 @@ package layers
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -66,5 +70,50 @@ func TestLayers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code, whoever laid it there. (The
+// library goes to the JVM; the agent never opens it.)
+func TestNothingIsExecuted(t *testing.T) {
+	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/metrics"}, recording...) {
+		out, err := exec.Command("go", "list", "-deps", module+p).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range strings.Fields(string(out)) {
+			if d == "os/exec" || d == "plugin" {
+				t.Errorf("%s can execute what others made: it depends on %s", p, d)
+			}
+		}
+	}
+}
+
+// TestThreatsHaveTests: each test that docs/security.md names is there.
+func TestThreatsHaveTests(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	err = filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			b, err := os.ReadFile(path)
+			all.Write(b)
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w+`).FindAllString(string(page), -1)
+	for _, n := range names {
+		if !bytes.Contains(all.Bytes(), []byte("\nfunc "+n+"(")) {
+			t.Errorf("docs/security.md names %s: there is no such test", n)
+		}
+	}
+	if len(names) < 20 {
+		t.Errorf("docs/security.md names %d tests", len(names))
 	}
 }

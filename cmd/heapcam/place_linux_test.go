@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/agent/jvms"
+)
+
+// hostile is a user whose JVM is to be recorded, and what that user may do to the folders that it can write to.
+const hostile = 61077
+
+// stage gives a folder that all may write to, as /tmp is, and makes it the only one that libraries and rings may be put into.
+func stage(t *testing.T) (tmp, victim string, j jvms.JVM) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not run: folders of hostile users (needs root)")
+	}
+	base := t.TempDir()
+	for d := base; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
+		os.Chmod(d, 0o755)
+	}
+	tmp, victim = filepath.Join(base, "tmp"), filepath.Join(base, "victim")
+	for d, m := range map[string]os.FileMode{tmp: 0o777 | os.ModeSticky, victim: 0o700} {
+		if err := errors.Join(os.Mkdir(d, 0o755), os.Chmod(d, m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	libs, rings := libraryDirs, ringDirs
+	libraryDirs, ringDirs = []string{tmp}, []string{tmp}
+	t.Cleanup(func() { libraryDirs, ringDirs = libs, rings })
+	return tmp, victim, jvms.JVM{PID: os.Getpid(), NSPID: os.Getpid(), UID: hostile, GID: hostile, Name: "hostile", Container: true}
+}
+
+func own(t *testing.T, err error, paths ...string) {
+	t.Helper()
+	for _, p := range paths {
+		err = errors.Join(err, os.Lchown(p, hostile, hostile))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHostilePlaces lays traps where the library and the ring of a JVM are put: nothing is written outside, nothing of others is changed, and
+// where there is a way the right bytes come to stand in a file of the JVM's user.
+func TestHostilePlaces(t *testing.T) {
+	lib := bytes.Repeat([]byte("library"), 1000)
+	const name = "libheapcam-" // and a part of its sum
+	var file string            // the whole name, as an undisturbed run gives it
+	for _, c := range []struct {
+		name string
+		trap func(t *testing.T, tmp, victim string)
+		ok   bool
+	}{
+		{"none", func(*testing.T, string, string) {}, true},
+		{"folder is a link", func(t *testing.T, tmp, victim string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			own(t, os.Symlink(victim, d), d)
+		}, false},
+		{"folder is another's", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			own(t, errors.Join(os.Mkdir(d, 0o755), os.Chown(d, hostile+1, hostile+1)))
+		}, false},
+		{"folder is open to all", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			own(t, errors.Join(os.Mkdir(d, 0o777), os.Chmod(d, 0o777)), d)
+		}, false},
+		{"folder is a file", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			own(t, os.WriteFile(d, nil, 0o644), d)
+		}, false},
+		{"library is a link", func(t *testing.T, tmp, victim string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.Symlink(filepath.Join(victim, "secret"), l)), d, l)
+		}, true},
+		{"library is a hard link", func(t *testing.T, tmp, victim string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.Link(filepath.Join(victim, "secret"), filepath.Join(d, file))), d)
+		}, true},
+		{"library is a fifo", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), syscall.Mkfifo(l, 0o600)), d, l)
+		}, true},
+		{"library is a folder", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.Mkdir(l, 0o700)), d, l)
+		}, false},
+		{"library is something else", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.WriteFile(l, bytes.Repeat([]byte("x"), 1<<20), 0o700)), d, l)
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tmp, victim, j := stage(t)
+			secret := filepath.Join(victim, "secret")
+			if err := os.WriteFile(secret, []byte("of root"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c.trap(t, tmp, victim)
+			path, err := libraryFor(j, lib)
+			if (err == nil) != c.ok {
+				t.Fatalf("library: %s %v", path, err)
+			}
+			if err != nil && exitCode(err) != exitNoRecord {
+				t.Errorf("status %d: %v", exitCode(err), err)
+			}
+			if c.ok {
+				file = filepath.Base(path)
+				st, serr := os.Lstat(path)
+				b, rerr := os.ReadFile(path)
+				if serr != nil || rerr != nil || !bytes.Equal(b, lib) || !st.Mode().IsRegular() || int(st.Sys().(*syscall.Stat_t).Uid) != hostile || !strings.HasPrefix(file, name) {
+					t.Errorf("library: %v %v %v", st, serr, rerr)
+				}
+				again, err := libraryFor(j, lib) // what is mapped stays the same file
+				st2, _ := os.Lstat(again)
+				if err != nil || !os.SameFile(st, st2) {
+					t.Errorf("a library that was there is another file: %v", err)
+				}
+			}
+			if _, _, err := ringDirIn(j, "/nonexistent", folderOf(j)); (err == nil) != (c.ok || strings.HasPrefix(c.name, "library")) {
+				t.Errorf("ring: %v", err)
+			}
+			left, _ := os.ReadDir(victim)
+			b, _ := os.ReadFile(secret)
+			st, err := os.Stat(secret)
+			if len(left) != 1 || string(b) != "of root" || err != nil || st.Mode().Perm() != 0o600 || st.Sys().(*syscall.Stat_t).Uid != 0 {
+				t.Errorf("something of others was touched: %v %q %v", left, b, st)
+			}
+		})
+	}
+}
+
+// TestPlaceRace swaps the folder for a link, over and over, while the library and the ring's folder are made: nothing comes to stand where the link
+// leads, and nothing there changes its owner.
+func TestPlaceRace(t *testing.T) {
+	tmp, victim, j := stage(t)
+	lib := bytes.Repeat([]byte("library"), 1000)
+	dir := filepath.Join(tmp, folderOf(j))
+	own(t, os.Mkdir(dir+".real", 0o700), dir+".real")
+	own(t, os.Symlink(victim, dir+".link"), dir+".link")
+	var swapping sync.WaitGroup
+	over := make(chan struct{})
+	swapping.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			switch i % 3 {
+			case 0:
+				os.Rename(dir+".real", dir)
+			case 1:
+				unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, dir+".link", unix.RENAME_EXCHANGE)
+			case 2:
+				unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, dir+".link", unix.RENAME_EXCHANGE)
+				os.Rename(dir, dir+".real")
+			}
+		}
+	})
+	placed, refused := 0, 0
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		if _, err := libraryFor(j, append(lib, byte(placed), byte(placed>>8))); err == nil {
+			placed++
+		} else {
+			refused++
+		}
+		ringDirIn(j, "/nonexistent", folderOf(j))
+	}
+	close(over)
+	swapping.Wait()
+	left, err := os.ReadDir(victim)
+	st, serr := os.Stat(victim)
+	if err != nil || serr != nil || len(left) > 0 || st.Sys().(*syscall.Stat_t).Uid != 0 || st.Mode().Perm() != 0o700 {
+		t.Errorf("the link was followed: %v %v %v", left, st, err)
+	}
+	t.Logf("%d placed, %d refused", placed, refused)
+}
