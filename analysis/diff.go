@@ -74,14 +74,14 @@ const (
 	numParts
 )
 
-// sizeKey is a stratum: what can be told apart when identity is lost.
+// sizeKey is a diffStratum: what can be told apart when identity is lost.
 type sizeKey struct {
 	typ          uint32
 	length, size uint64
 }
 
-// stratum bounds what happened to objects of one type and size.
-type stratum struct {
+// diffStratum bounds what happened to objects of one type and size.
+type diffStratum struct {
 	gone    float64 // of the first state not matched one by one; loose of them are permanent
 	loose   float64 // in the second state, surely there before, but not matched
 	unclear float64 // in the second state, there before or not
@@ -149,9 +149,9 @@ type notDiff string
 
 func (e notDiff) Error() string { return string(e) }
 
-// match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of each stratum that
+// match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of each diffStratum that
 // leaves what died, exactly unless identity was lost.
-func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*stratum) {
+func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
 	type key struct {
 		sizeKey
 		birth         uint32
@@ -162,12 +162,12 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 	keyOf := func(f *heap.Folded) key {
 		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Sampled, f.Frame, f.Thread}
 	}
-	strata := map[sizeKey]*stratum{}
-	at := func(f *heap.Folded) *stratum {
+	strata := map[sizeKey]*diffStratum{}
+	at := func(f *heap.Folded) *diffStratum {
 		k := sizeKey{f.Type, f.Length, f.Words}
 		s := strata[k]
 		if s == nil {
-			s = &stratum{size: float64(f.Words * 8)}
+			s = &diffStratum{size: float64(f.Words * 8)}
 			strata[k] = s
 		}
 		return s
@@ -250,14 +250,14 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 }
 
 // change makes the figures of a node.
-func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[sizeKey]*stratum) *Change {
+func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[sizeKey]*diffStratum) *Change {
 	parts := make([]classify.Figure, numParts)
 	copy(parts, n.Parts)
 	if n.Parts == nil { // all tuples are of part 0
 		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects, ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
 	}
-	// What of each stratum is below this node.
-	mine := map[sizeKey]*stratum{}
+	// What of each diffStratum is below this node.
+	mine := map[sizeKey]*diffStratum{}
 	for _, i := range n.Tuples() {
 		t := &ts[i]
 		k := sizeKey{t.Type, t.Length, t.Size / 8}
@@ -267,7 +267,7 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 		}
 		m := mine[k]
 		if m == nil {
-			m = &stratum{}
+			m = &diffStratum{}
 			mine[k] = m
 		}
 		switch t.Part {

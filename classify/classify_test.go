@@ -117,7 +117,7 @@ func TestWeights(t *testing.T) {
 	if s.Objects != 800 || s.Samples != 4 || !s.Estimated || u.Objects != 200 || n.Objects != 1000 || n.Estimated {
 		t.Fatalf("%+v\n%+v\n%+v", n, s, u)
 	}
-	if *s.ObjLow > 400 || *s.ObjHigh < 1500 || *s.ObjLow < 4 {
+	if *s.ObjLow > 400 || *s.ObjHigh != 1000 || *s.ObjLow < 4 {
 		t.Fatalf("4 samples: %d to %d", *s.ObjLow, *s.ObjHigh)
 	}
 	// Twice as much as the type has: scaled down to what is there.
