@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// Slack is how long an unspent budget is saved up: a stretch of 10 s may cost a fifth more than its share.
-	Slack = 2 * time.Second
+	// Slack is how long an unspent budget is saved up: with what a change takes to show, a stretch of 10 s may cost a fifth more than its share.
+	Slack = time.Second
 	// CalmFirst is how long it must have been calm before it goes up; doubled, up to CalmMost, each time the way up is taken back within Regret.
 	CalmFirst = 10 * time.Second
 	CalmMost  = 5 * time.Minute
