@@ -10,50 +10,54 @@ import (
 // survived is how many collections an object must have survived to count in the histories that verdicts are made of.
 const survived = 2
 
-// series is the history of a site: what its live samples that have survived k collections stand for, after each collection. Only changes are
-// kept, so that a site that rests costs nothing.
+// series is the history of a site: what its live samples that survived k collections stand for, after each collection from their first one on. Only
+// changes are kept, so that a site that rests costs nothing.
 type series struct {
-	at      []int32 // numbers of collections, ascending
+	at      []int32 // numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first one on
 	bytes   []float64
-	samples []int32
+	samples []int32 // changes
 
-	liveBytes   float64
 	liveSamples int32
+	liveBytes   float64
 	most        int32   // samples at any time
 	taken       float64 // samples, whether they survived or not
 	came, went  float64 // samples that ever survived k collections, and those of them that died
 }
 
-func (s *series) add(n int32, bytes float64) {
+// add changes the series by n samples that stand for so many bytes, from collection i on.
+func (s *series) add(i, n int32, bytes float64) {
 	if n > 0 {
-		s.came++
+		s.came += float64(n)
 	} else {
-		s.went++
+		s.went -= float64(n)
 	}
 	s.liveSamples += n
-	if s.liveBytes += bytes; s.liveSamples == 0 {
-		s.liveBytes = 0 // what rounding left
-	}
-}
-
-// note keeps what lives after collection i.
-func (s *series) note(i int) {
-	if n := len(s.at); n > 0 && s.at[n-1] == int32(i) {
-		s.bytes[n-1], s.samples[n-1] = s.liveBytes, s.liveSamples
-	} else {
-		s.at, s.bytes, s.samples = append(s.at, int32(i)), append(s.bytes, s.liveBytes), append(s.samples, s.liveSamples)
-	}
+	s.liveBytes += bytes
 	s.most = max(s.most, s.liveSamples)
+	if k := len(s.at); k > 0 && s.at[k-1] == i {
+		s.bytes[k-1] += bytes
+		s.samples[k-1] += n
+		return
+	}
+	s.at, s.bytes, s.samples = append(s.at, i), append(s.bytes, bytes), append(s.samples, n)
 }
 
 // spread writes bytes and samples after each of len(bytes) collections.
 func (s *series) spread(bytes, samples []float64) {
-	b, n, k := 0.0, 0.0, 0
-	for i := range bytes {
-		for ; k < len(s.at) && int(s.at[k]) == i; k++ {
-			b, n = s.bytes[k], float64(s.samples[k])
+	clear(bytes)
+	clear(samples)
+	for k, i := range s.at {
+		if int(i) < len(bytes) {
+			bytes[i] += s.bytes[k]
+			samples[i] += float64(s.samples[k])
 		}
-		bytes[i], samples[i] = b, n
+	}
+	for i := 1; i < len(bytes); i++ {
+		bytes[i] += bytes[i-1]
+		samples[i] += samples[i-1]
+		if samples[i] == 0 {
+			bytes[i] = 0 // what rounding left
+		}
 	}
 }
 
@@ -64,16 +68,27 @@ type histories struct {
 	floors []int32   // numbers of collections after which no sample of a dead object is left in old space: full ones and remarks
 	live   []float64 // exact bytes of the state, −1 where it is not known
 	sites  map[siteKey]*series
-	young  map[uint64]*heap.Sample // live samples that have not survived k collections
+	young  map[uint64]first // live samples that have not survived k collections
 	class  map[uint64]Class
 	moved  []uint64            // numbers of the newest k collections that moved objects
+	movedN []int32             // the same ones by their place in the window
+	alloc  []float64           // bytes allocated up to each collection
+	used   uint64              // after the newest one
 	arrays map[uint32]*lengths // of arrays of references, by type
+	nodes  []uint64            // objects of linked collections after each collection
+	node   map[uint32]bool     // types that are theirs
 	full   int
 	mixed  int
 }
 
+// first says since when a sample is known.
+type first struct {
+	s  *heap.Sample
+	at int32
+}
+
 func newHistories(k int) *histories {
-	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]*heap.Sample{}, class: map[uint64]Class{}, arrays: map[uint32]*lengths{}}
+	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, arrays: map[uint32]*lengths{}, node: map[uint32]bool{}}
 }
 
 func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
@@ -104,6 +119,10 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	}
 	h.times = append(h.times, t)
 	h.live = append(h.live, -1)
+	h.nodes = append(h.nodes, 0)
+	if i > 0 {
+		h.nodes[i] = h.nodes[i-1]
+	}
 	if c.Known {
 		h.live[i] = float64(c.Bytes)
 		h.containers(r, i)
@@ -119,36 +138,49 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	}
 	if k := c.Kind; k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown {
 		if len(h.moved) == h.k {
-			h.moved = slices.Delete(h.moved, 0, 1)
+			h.moved, h.movedN = slices.Delete(h.moved, 0, 1), slices.Delete(h.movedN, 0, 1)
 		}
-		h.moved = append(h.moved, c.GC)
+		h.moved, h.movedN = append(h.moved, c.GC), append(h.movedN, int32(i))
 	}
+	before := uint64(0)
+	for _, s := range c.Spaces {
+		before += s.UsedBefore
+	}
+	sum := float64(before - min(before, h.used))
+	if i > 0 {
+		sum += h.alloc[i-1]
+	}
+	h.alloc, h.used = append(h.alloc, sum), c.Used
 	for _, s := range r.Took {
 		h.site(h.key(r, s)).taken++
 	}
 	for _, s := range r.Came {
-		h.young[s.ID] = s
+		h.young[s.ID] = first{s, int32(i)}
 	}
 	for _, s := range r.Went {
 		if _, ok := h.young[s.ID]; ok {
 			delete(h.young, s.ID)
 			continue
 		}
-		x := h.site(h.key(r, s))
-		x.add(-1, -float64(s.Size)*s.Weight)
-		x.note(i)
+		h.site(h.key(r, s)).add(int32(i), -1, -float64(s.Size)*s.Weight)
 	}
 	if len(h.moved) < h.k {
 		return
 	}
-	for id, s := range h.young {
-		if s.Birth <= h.moved[0] {
+	for id, f := range h.young {
+		if f.s.Birth <= h.moved[0] {
 			delete(h.young, id)
-			x := h.site(h.key(r, s))
-			x.add(1, float64(s.Size)*s.Weight)
-			x.note(i)
+			h.site(h.key(r, f.s)).add(f.at, 1, float64(f.s.Size)*f.s.Weight)
 		}
 	}
+}
+
+// decided is of how many collections it is known which of their survivors survived k: all but the newest.
+func (h *histories) decided() int {
+	if len(h.movedN) < h.k {
+		return 0
+	}
+	return int(h.movedN[0]) + 1
 }
 
 // lengths says when arrays of a type first had a length.
@@ -164,8 +196,24 @@ const (
 	maxLengths = 1 << 14
 )
 
-// containers looks for arrays of references that are longer than those before.
+// linked are the classes of the JDK's linked collections, which hold what is put into them without any array.
+var linked = map[string]bool{"java/util/LinkedList$Node": true, "java/util/TreeMap$Entry": true, "java/util/concurrent/ConcurrentSkipListMap$Node": true,
+	"java/util/concurrent/ConcurrentLinkedQueue$Node": true, "java/util/concurrent/ConcurrentLinkedDeque$Node": true}
+
+// containers looks for arrays of references that are longer than those before, and counts the nodes of linked collections.
 func (h *histories) containers(r *heap.Replayer, i int) {
+	nodes := uint64(0)
+	for typ, n := range r.State.PerType() {
+		is, ok := h.node[uint32(typ)]
+		if !ok && n.Objects > 0 {
+			is = linked[r.Types[uint64(typ)].Name]
+			h.node[uint32(typ)] = is
+		}
+		if is {
+			nodes += n.Objects
+		}
+	}
+	h.nodes[i] = nodes
 	r.State.Lengths(func(typ uint32, n uint64) {
 		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
 			return
@@ -187,8 +235,18 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 // holderGrows says whether an array of references grew all through the window, as those of a collection do into which more and more is put:
 // the longest of its type is three times as long as after an eighth of the window, and longer than after half of it; or it has become
 // three times as long in the steps of library collections (half as long again, twice as long), the newest in the second half.
+// So do the nodes of linked collections, if they are three times as many at the end as after a quarter of it, and half as many again as after half.
 func (h *histories) holderGrows() bool {
 	n := len(h.times)
+	if len(h.nodes) == n {
+		at := func(share float64) uint64 {
+			i, _ := slices.BinarySearch(h.times, h.times[0]+share*(h.times[n-1]-h.times[0]))
+			return h.nodes[min(i, n-1)]
+		}
+		if last := h.nodes[n-1]; last > 100 && last >= 3*at(0.25) && 2*last >= 3*at(0.5) {
+			return true
+		}
+	}
 	from, w := h.times[0], h.times[n-1]-h.times[0]
 	time := func(i int32) float64 { return (h.times[i] - from) / w }
 	for _, a := range h.arrays {

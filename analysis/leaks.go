@@ -84,7 +84,7 @@ func (h *histories) leaks(r *heap.Replayer) *LeakReport {
 		l.Window = h.times[n-1] - h.times[0]
 	}
 	switch {
-	case len(h.times) < leastPoints:
+	case h.decided() < leastPoints:
 		l.Note = fmt.Sprintf("only %d collections in this window: too few to tell growth from chance", len(h.times))
 	case len(h.floors) == 0:
 		l.Note = "old space was not collected in this window, so what has died there is not known"
@@ -112,7 +112,7 @@ type growth struct {
 // verdicts ranks the sites that leak by how fast they do.
 func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 	out := []Verdict{}
-	n := len(h.times)
+	n := h.decided()
 	if n < leastPoints || h.times[n-1] <= h.times[0] {
 		return out
 	}
@@ -270,31 +270,19 @@ func single(all []candidate) []candidate {
 
 // sum adds up the series of sites.
 func (h *histories) sum(ks []siteKey) *series {
-	n := len(h.times)
 	total := &series{}
-	delta := make([]float64, n)
-	count := make([]int32, n)
-	touched := make([]bool, n)
 	for _, k := range ks {
 		s := h.sites[k]
-		was, wasN := 0.0, int32(0)
-		for j, i := range s.at {
-			delta[i] += s.bytes[j] - was
-			count[i] += s.samples[j] - wasN
-			touched[i] = true
-			was, wasN = s.bytes[j], s.samples[j]
-		}
+		total.at, total.bytes, total.samples = append(total.at, s.at...), append(total.bytes, s.bytes...), append(total.samples, s.samples...)
 		total.taken += s.taken
 		total.came += s.came
 		total.went += s.went
+		total.liveSamples += s.liveSamples
+		total.liveBytes += s.liveBytes
 	}
-	for i := range n {
-		if touched[i] {
-			total.liveBytes += delta[i]
-			total.liveSamples += count[i]
-			total.note(i)
-		}
-	}
+	n := make([]float64, len(h.times))
+	total.spread(make([]float64, len(h.times)), n)
+	total.most = int32(slices.Max(n))
 	return total
 }
 
@@ -309,15 +297,20 @@ func (s *series) weight() float64 {
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *histories) judge(s *series) growth {
 	no := growth{p: 1}
-	n := len(h.times)
+	n := h.decided()
+	if n < leastPoints {
+		return no
+	}
 	v, samples := make([]float64, n), make([]float64, n)
 	s.spread(v, samples)
 	floors := make([]int, 0, len(h.floors))
 	for _, f := range h.floors {
-		floors = append(floors, int(f))
+		if int(f) < n {
+			floors = append(floors, int(f))
+		}
 	}
 	kept := keptByFloors(v, floors)
-	t := h.times
+	t := h.times[:n]
 	g := growth{floors: len(floors)}
 	var low []float64
 	switch {

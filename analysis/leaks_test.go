@@ -40,14 +40,9 @@ func TestSuspects(t *testing.T) {
 func dense(v []float64) *series {
 	s := &series{}
 	for i, b := range v {
-		n := int32(b / 4096)
-		if d := float64(n - s.liveSamples); d > 0 {
-			s.came += d
-		} else {
-			s.went -= d
+		if n := int32(b/4096) - s.liveSamples; n != 0 || b != s.liveBytes {
+			s.add(int32(i), n, b-s.liveBytes)
 		}
-		s.liveBytes, s.liveSamples = b, n
-		s.note(i)
 	}
 	s.taken = s.came
 	return s
@@ -55,7 +50,8 @@ func dense(v []float64) *series {
 
 // floor lets every n-th collection be one of old space.
 func (h *histories) floor(n int) {
-	for i := n; i < len(h.times); i += n {
+	h.movedN = []int32{int32(len(h.times) - 1), int32(len(h.times) - 1)}
+	for i := max(n, 1); i < len(h.times); i += max(n, 1) {
 		h.floors = append(h.floors, int32(i))
 	}
 }
@@ -238,8 +234,9 @@ func TestShapes(t *testing.T) {
 		for i := range n {
 			h.times, v = append(h.times, float64(i)), append(v, c.f(i))
 		}
-		if c.every > 0 {
-			h.floor(c.every)
+		h.floor(max(c.every, 0))
+		if c.every == 0 {
+			h.floors = nil
 		}
 		if c.holds {
 			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{4, 12, 25, 50}}
