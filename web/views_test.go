@@ -1,18 +1,216 @@
 package web_test
 
-import "testing"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
 
+	cdp "github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// window is a recording of a real JVM (testdata/Window.java, tools/web-testdata).
 const window = "testdata/window.heapcam"
 
-// TestOverview looks at what happened.
+// verb gives what a verb prints as JSON.
+func verb[T any](t *testing.T, args ...string) (v T) {
+	t.Helper()
+	var out, said bytes.Buffer
+	c := exec.Command(tool, args...)
+	c.Stdout, c.Stderr = &out, &said
+	if err := c.Run(); err != nil {
+		t.Fatalf("heapcam %s: %v: %s", strings.Join(args, " "), err, said.String())
+	}
+	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestOverview looks at what happened, goes to the leak in two clicks, and chooses collections with mouse and keyboard.
 func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
 	p.see("#headlines", "Window.audit")
 	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
+	rep := verb[analysis.Report](t, "report", "--json", window)
+	p.see("main", fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC, rep.Collections[len(rep.Collections)-1].GC))
+
+	p.click("#headlines li.leak a")
+	p.see("#leaks li", rep.Suspects[0].Sentence)
+	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
+	p.do(cdp.NavigateBack())
+
+	// the mouse: one collection, then two
+	p.until("document.querySelector('#timeline .u-over')")
+	box := js[[]float64](p, "(() => { const r = document.querySelector('#timeline .u-over').getBoundingClientRect(); return [r.x, r.y, r.width, r.height] })()")
+	x, y := box[0]+box[2]*0.7, box[1]+box[3]/2
+	p.do(cdp.MouseClickXY(x, y))
+	p.see("#picked", "Chosen: collection")
+	p.until("/[?&]at=\\d+/.test(location.hash)")
+	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
+	p.see("#picked", " to collection ")
+	p.until("/from=\\d+&to=\\d+/.test(location.hash)")
+
+	// the keyboard
+	p.do(cdp.Focus(cdp.CSS("#timeline .plot")), cdp.KeyEvent(kb.End))
+	last := rep.Collections[len(rep.Collections)-1]
+	p.see("#picked", fmt.Sprintf("Chosen: collection %d (GC(%d)", last.GC, last.JVMGC))
+	p.do(cdp.KeyEvent(kb.ArrowLeft, cdp.KeyModifiers(cdp.Modifier(8))))
+	p.until(fmt.Sprintf("location.hash.includes('from=%d&to=%d')", last.GC-1, last.GC))
+
+	p.click("#table summary")
+	p.until(fmt.Sprintf("document.querySelectorAll('#table tbody tr').length === %d", len(rep.Collections)))
+	p.see("#table", rep.Collections[0].Cause)
 }
 
+// TestState groups, opens, searches, and says where an expression is wrong; figures are those of `heapcam group`. A class whose name looks
+// like HTML stays text.
 func TestState(t *testing.T) {
-	p := open(t, view(t, window)+"#state?at=63")
-	p.see("#tree", "byte[]")
+	url := view(t, window)
+	p := open(t, url+"#state")
+	g := verb[analysis.Grouping](t, "group", "--json", window)
+	p.see("#head", fmt.Sprintf("After collection %d ", g.GC))
 	p.until("document.querySelectorAll('#icicle rect').length > 20")
+	rows := js[[][]string](p, "[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => [r.cells[0].innerText.replace(/^[▶▼]\\s*/, '').trim(), r.cells[1].innerText.replace(/\\D/g, ''), r.cells[2].querySelector('span').title.replace(/\\D/g, '')])")
+	for i, r := range rows {
+		n := g.Tree.Children[i]
+		if r[0] != n.Key || r[1] != fmt.Sprint(n.Objects) || r[2] != fmt.Sprint(n.Bytes) {
+			t.Errorf("row %d is %q, the verb says %s, %d objects, %d bytes", i, r, n.Key, n.Objects, n.Bytes)
+		}
+	}
+	const hostile = "<img src=x onerror=alert(1)>[]"
+	p.see("#tree", hostile)
+	if js[bool](p, "document.querySelector('main img') !== null") {
+		t.Error("a class name became an element")
+	}
+
+	// open a row with the keyboard, and a link to what is open shows the same in another tab
+	p.do(cdp.Focus(cdp.CSS("#tree tbody tr")), cdp.KeyEvent(kb.ArrowRight))
+	p.see("#tree", "Window.audit(Window.java:18)")
+	p.until("location.hash.includes('open=')")
+	again := open(t, js[string](p, "location.href"))
+	again.see("#tree", "Window.audit(Window.java:18)")
+	if a, b := p.text("#tree"), again.text("#tree"); a != b {
+		t.Errorf("the link shows\n%s\ninstead of\n%s", b, a)
+	}
+
+	// other classifiers, in another order
+	p.click("#tree tbody tr .twist")
+	p.do(cdp.SetValue(cdp.ID("by"), "kind, type"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
+	p.see("#tree", "small array")
+	p.click(".chips li:first-child button[aria-label$='level in']")
+	p.until("document.querySelector('#by').value === 'type, kind'")
+	p.see("#tree", "byte[]")
+
+	// an expression that is wrong, and one that is right
+	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
+	p.see("#where-error", "nosuch")
+	p.see("#where-error", strings.Repeat(" ", 17)+"^")
+	p.quiet("422")
+	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
+	p.until("document.querySelector('#where-error').innerText === ''")
+	big := verb[analysis.Grouping](t, "group", "--json", "--by", "type, kind", "--where", "size >= 1024", window)
+	p.see("#head", fmt.Sprintf("%d objects", big.Objects))
+
+	// search
+	p.do(cdp.Navigate(url + "#state?q=onerror"))
+	p.see("#head", "1 groups match")
+	p.see("#tree tr.hit", hostile)
+}
+
+// TestLinks checks that the keys of views work, that times can be told in UTC, and dark mode.
+func TestLinks(t *testing.T) {
+	p := open(t, view(t, window)+"#overview?tz=utc&theme=dark")
+	p.see("main", "UTC to ")
+	if c := js[string](p, "getComputedStyle(document.body).backgroundColor"); c != "rgb(20, 23, 26)" {
+		t.Errorf("dark is %s", c)
+	}
+	names := js[[]string](p, "[...document.querySelectorAll('#nav a')].map(a => a.innerText)")
+	for i, n := range names {
+		p.do(cdp.KeyEvent(fmt.Sprint(i + 1)))
+		p.until(fmt.Sprintf("document.querySelector('#nav a[aria-current]').innerText === %q", n))
+		p.until("document.querySelector('main h2')")
+		p.until("location.hash.includes('theme=dark')")
+	}
+	p.click("#tools button:nth-child(2)")
+	p.until("document.documentElement.dataset.theme === 'light'")
+}
+
+// TestDamaged opens a recording with a hole, and one in which nothing happened.
+func TestDamaged(t *testing.T) {
+	b, err := os.ReadFile(window)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2000 {
+		b[len(b)/2+i] ^= 0x5a
+	}
+	file := filepath.Join(t.TempDir(), "damaged.heapcam")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, view(t, file)+"#quality")
+	p.see("#damage", "corrupt")
+	p.do(cdp.KeyEvent("1"))
+	p.see("#headlines", "can not be read")
+
+	dir := filepath.Join(t.TempDir(), "empty")
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir}, ringstore.Identity{Session: strings.Repeat("ab", 16), Name: "empty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := tracetest.New(tracetest.All(1, trace.CollectorG1, trace.DepthSurvivors)).Meta()
+	if err := s.Rotate(trace.AppendBlock(nil, meta), ringstore.FrameInfo{Source: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p = open(t, view(t, dir))
+	p.see("#headlines", "no collection")
+	for i := 2; i <= js[int](p, "document.querySelectorAll('#nav a').length"); i++ {
+		p.do(cdp.KeyEvent(fmt.Sprint(i)))
+		p.until("document.querySelector('main h2') && document.querySelector('main').innerText.length > 20")
+		if e := js[string](p, "document.querySelector('main .error:not(:empty)')?.innerText ?? ''"); e != "" {
+			t.Errorf("view %d of an empty recording: %s", i, e)
+		}
+	}
+}
+
+// TestAccessible has axe-core look at each view, in light and dark.
+func TestAccessible(t *testing.T) {
+	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Skip("not run: accessibility of the viewer (axe-core is not there: cd web && npm ci)")
+	}
+	url := view(t, window)
+	p := open(t, url)
+	p.see("#headlines", "Window")
+	p.do(cdp.Evaluate[cdp.Void](string(axe)))
+	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "leaks", "quality"}
+	for _, th := range []string{"light", "dark"} {
+		for _, v := range views {
+			sep := "?"
+			if strings.Contains(v, "?") {
+				sep = "&"
+			}
+			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
+			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
+			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #diff, #trend')")
+			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
+				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
+				t.Errorf("%s, %s: %s", v, th, f)
+			}
+		}
+	}
 }

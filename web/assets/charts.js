@@ -49,7 +49,7 @@ export class Timeline {
         draw: [u => this.overlay(u)],
       },
     }, data, box);
-    u.over.addEventListener('click', () => { if (u.cursor.idx !== null && !this.dragged) this.choose(u.cursor.idx, u.cursor.idx); this.dragged = false; });
+    u.over.addEventListener('click', e => { const i = u.posToIdx(e.offsetX); if (!this.dragged) this.choose(i, i); this.dragged = false; });
     box.addEventListener('keydown', e => this.key(e));
     this.plots.push({ u, box, height, chart });
   }

@@ -115,13 +115,13 @@ export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], 
   const W = 1000, H = 20, min = 1.2;
   const depth = n => 1 + Math.max(0, ...(n.children || []).map(depth));
   const levels = Math.min(depth(root), 40);
-  const out = [];
+  const out = [], words = []; // words stand apart: what is cut off is no name of a button
   const draw = (n, path, x, w, y) => {
-    const words = text(n);
+    const says = text(n);
     const chars = Math.floor(w / 7);
-    out.push(h('g', { class: hit?.(n.key) ? 'hit' : null, tabindex: y ? '0' : null, role: 'button', 'aria-label': words, click: () => pick(path), keydown: e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(path); } } },
-      h('title', { }, words), h('rect', { x, y: y * H, width: Math.max(w, 0.5), height: H - 1, fill: y ? tint(n.key) : '#b9bec5' }),
-      chars > 3 ? h('text', { x: x + 4, y: y * H + 14, textLength: null }, n.key.length > chars ? '…' + n.key.slice(-(chars - 1)) : n.key) : null));
+    out.push(h('g', { class: hit?.(n.key) ? 'hit' : null, tabindex: y ? '0' : null, role: 'button', 'aria-label': says, click: () => pick(path), keydown: e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(path); } } },
+      h('title', {}, says), h('rect', { x, y: y * H, width: Math.max(w, 0.5), height: H - 1, fill: y ? tint(n.key) : '#b9bec5' })));
+    if (chars > 3) words.push(h('text', { x: x + 4, y: y * H + 14 }, n.key.length > chars ? '…' + n.key.slice(-(chars - 1)) : n.key));
     if (y + 1 >= levels) return;
     let at = x;
     const total = Math.max(size(n), 1);
@@ -133,5 +133,5 @@ export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], 
     }
   };
   draw(root, base, 0, W, 0);
-  return h('svg', { class: 'icicle', viewBox: `0 0 ${W} ${levels * H}`, role: 'group', 'aria-label': label, xmlns: 'http://www.w3.org/2000/svg' }, out);
+  return h('svg', { class: 'icicle', viewBox: `0 0 ${W} ${levels * H}`, role: 'group', 'aria-label': label, xmlns: 'http://www.w3.org/2000/svg' }, out, h('g', { 'aria-hidden': 'true' }, words));
 }
