@@ -57,6 +57,8 @@ type Config struct {
 	Others func() []Other
 	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes look at it too.
 	Switch string
+	// Probe is the version of the probe that this agent would load; a JVM that has another one is told to be renewed. "": none is.
+	Probe string
 	// Reload, if set, is what POST /v1/reload does.
 	Reload func() error
 	// Log takes what an operator should know. The zero value is silent.

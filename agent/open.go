@@ -84,7 +84,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		s.ringLoss.EpochsDropped, s.ringLoss.SamplesDropped = 0, 0
 	}
 	s.status = Status{
-		ID: filepath.Base(dir), Name: name, PID: pid, UID: ring.Owner(), StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe,
+		ID: filepath.Base(dir), Name: name, PID: pid, UID: ring.Owner(), StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe, Renew: a.cfg.Probe != "" && h.Probe != a.cfg.Probe,
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()

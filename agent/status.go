@@ -34,6 +34,7 @@ type Status struct {
 	Session    string    `json:"session"`
 	VM         string    `json:"vm"`
 	Probe      string    `json:"probe"`
+	Renew      bool      `json:"renew,omitempty"` // the agent has another probe: this JVM gets it when it is started anew
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
 	Dir        string    `json:"dir"`

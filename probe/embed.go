@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 )
@@ -20,4 +21,23 @@ func Library() ([]byte, error) {
 		return nil, ErrNone
 	}
 	return b, nil
+}
+
+// Version gives the version of the embedded probe, as its rings tell it; "" if there is none.
+func Version() string {
+	b, err := Library()
+	if err != nil {
+		return ""
+	}
+	mark := []byte("heapcam-probe-" + "version=")
+	i := bytes.Index(b, mark)
+	if i < 0 {
+		return ""
+	}
+	rest := b[i+len(mark):]
+	const most = 47 // of HC_RING_LEN_PROBE_VERSION
+	if end := bytes.IndexByte(rest, 0); end >= 0 {
+		return string(rest[:min(end, most)])
+	}
+	return ""
 }

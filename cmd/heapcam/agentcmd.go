@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
+	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
 )
 
@@ -118,6 +119,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	found := newDiscovery(attach, cfg.Log, live.decide)
 	recorded := func(j jvms.JVM) bool { return recording(a, j) }
+	cfg.Probe = probe.Version()
 	cfg.Others, cfg.Switch = found.list, o.disabled
 	found.off = func() bool { return a.Off() }
 	cfg.Reload = func() error {
