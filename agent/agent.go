@@ -150,6 +150,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.wg.Go(func() { a.heedSwitch(ctx) })
 	}
 	a.wg.Go(func() { a.watchIncidents(ctx) })
+	a.wg.Go(func() { a.adoptStrays(ctx) })
 	watched := map[string]bool{}
 	start := time.Now()
 	for {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"time"
 
@@ -27,13 +26,7 @@ const strayAfter = 500 * time.Millisecond
 // before; *RefusedError; why a ring that is there can not be recorded (*StoreError, package shmring's). Run must be running.
 func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, error) {
 	begun, stray := time.Now(), "ring of "+strconv.Itoa(pid)
-	defer func() { // what came to nothing is forgotten
-		a.mu.Lock()
-		if e := a.sessions[stray]; e != nil && e.s == nil {
-			delete(a.sessions, stray)
-		}
-		a.mu.Unlock()
-	}()
+	defer a.forget(stray) // what came to nothing
 	for {
 		a.Rescan()
 		changed := a.Changed()
@@ -61,23 +54,6 @@ func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, 
 		case <-time.After(pollFast):
 		}
 	}
-}
-
-// adopt records the ring that a JVM has mapped, wherever it is.
-func (a *Agent) adopt(name string, pid int) {
-	a.mu.Lock()
-	run := a.run
-	a.mu.Unlock()
-	if run == nil {
-		return
-	}
-	a.open(run, name, true, func() (*shmring.Ring, error) {
-		r, err := shmring.OpenOf(pid, shmring.Options{MaxCapacity: a.cfg.MaxRing, HostPID: pid})
-		if errors.Is(err, fs.ErrNotExist) {
-			err = shmring.ErrNotReady
-		}
-		return r, err
-	})
 }
 
 // why says what kept a ring of the JVM from being recorded; nil: there was none.

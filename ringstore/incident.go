@@ -284,8 +284,8 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	if err := n.keep(ring, dir, names, old, &inc); err != nil {
 		return inc, err
 	}
-	if b, err := readSmall(n.FS, filepath.Join(ring, recordingName)); err == nil {
-		if err := n.FS.WriteFile(filepath.Join(dir, recordingName), b); err != nil {
+	if b, err := readSmall(n.FS, filepath.Join(ring, RecordingName)); err == nil {
+		if err := n.FS.WriteFile(filepath.Join(dir, RecordingName), b); err != nil {
 			return inc, err
 		}
 	}

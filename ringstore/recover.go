@@ -83,7 +83,7 @@ func (s *Store) list() (files []Info, described bool, err error) {
 		case i.Dir:
 		case strings.HasSuffix(i.Name, fileSuffix):
 			files = append(files, i)
-		case i.Name == recordingName:
+		case i.Name == RecordingName:
 			described = true
 		}
 	}

@@ -43,7 +43,7 @@ func RemoveRing(dir string) error {
 		return err
 	}
 	for _, i := range all {
-		if i.Name == recordingName || strings.HasPrefix(i.Name, recordingName+".") {
+		if i.Name == RecordingName || strings.HasPrefix(i.Name, RecordingName+".") {
 			if err := fs.Remove(filepath.Join(dir, i.Name)); err != nil {
 				return err
 			}

@@ -66,10 +66,11 @@ func (s *Store) describe() error {
 	if err != nil {
 		return err
 	}
-	return s.fs.WriteFile(filepath.Join(s.dir, recordingName), b)
+	return s.fs.WriteFile(filepath.Join(s.dir, RecordingName), b)
 }
 
-const recordingName = "recording.json"
+// RecordingName is the file of a ring folder that says whose it is (heapcam.recording/1), for people and for status.
+const RecordingName = "recording.json"
 
 // Queue tells how full the queue of what is still to be stored is, 0 to 1: Partial and Adaptive go by it.
 func (s *Store) Queue(full float64) { s.packer.queue = full }

@@ -89,6 +89,7 @@ func (o *runOptions) run(args []string) error {
 	}()
 	stop := func() { cancel(); <-done }
 	defer stop()
+	go adoptBelow(ctx, a, rings)
 
 	cmd := &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	cmd.Env = withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings))

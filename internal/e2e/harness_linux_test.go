@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,7 +132,8 @@ type program struct {
 	env     []string
 	limit   string // --max-trace-size, default 4MiB
 	timeout time.Duration
-	classes string // class path, default the programs of java/
+	classes string   // class path, default the programs of java/
+	wrap    []string // a program that runs heapcam
 }
 
 // running is a program that has been started.
@@ -189,7 +191,8 @@ func (p *program) start(t *testing.T) *running {
 	args = append(args, p.opts...)
 	args = append(args, "-cp", classPath(t), p.main)
 	args = append(args, p.args...)
-	r.cmd = exec.Command(tool, args...)
+	line := append(append(slices.Clone(p.wrap), tool), args...)
+	r.cmd = exec.Command(line[0], line[1:]...)
 	r.cmd.Env = append(append(os.Environ(), "HEAPCAM_PROBE_OPTIONS="+p.probe), p.env...)
 	r.cmd.Stdout, r.cmd.Stderr = r.stdout, r.stderr
 	in, w, err := os.Pipe()

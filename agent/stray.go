@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+)
+
+const (
+	// strayTries is how often a returning agent looks for the rings of what was recorded before; the agent before may be dying still.
+	strayTries = 3
+	strayEvery = time.Second
+)
+
+// adopt records the ring that a JVM has mapped, wherever it is.
+func (a *Agent) adopt(name string, pid int) {
+	a.mu.Lock()
+	run := a.run
+	a.mu.Unlock()
+	if run == nil {
+		return
+	}
+	a.open(run, name, true, func() (*shmring.Ring, error) {
+		r, err := shmring.OpenOf(pid, shmring.Options{MaxCapacity: a.cfg.MaxRing, HostPID: pid})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = shmring.ErrNotReady
+		}
+		return r, err
+	})
+}
+
+// forget leaves out a stray ring that could not be recorded.
+func (a *Agent) forget(name string) {
+	a.mu.Lock()
+	if e := a.sessions[name]; e != nil && e.s == nil {
+		delete(a.sessions, name)
+	}
+	a.mu.Unlock()
+}
+
+// whose is what of recording.json tells the JVM.
+type whose struct {
+	PID        int    `json:"pid"`
+	NSPID      uint32 `json:"nspid"`
+	StartTicks uint64 `json:"start_ticks"`
+}
+
+// adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory without a name, or a file where
+// only the JVM sees it. A folder tells of neither.
+func (a *Agent) adoptStrays(ctx context.Context) {
+	for range strayTries {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(strayEvery): // the watched folders first
+		}
+		for _, w := range a.unfinished() {
+			name := "ring of " + strconv.Itoa(w.PID)
+			r, err := shmring.OpenOf(w.PID, shmring.Options{MaxCapacity: a.cfg.MaxRing, HostPID: w.PID})
+			if err != nil {
+				continue
+			}
+			st, err := r.Status()
+			r.Close()
+			if err != nil || st.State.Ended() && st.Backlog() == 0 || st.StartTicks != w.StartTicks {
+				continue
+			}
+			a.adopt(name, w.PID)
+			a.forget(name)
+		}
+	}
+}
+
+// unfinished gives the JVMs that were recorded below Out, run, and are not being recorded.
+func (a *Agent) unfinished() (out []whose) {
+	type jvm struct {
+		pid   int
+		ticks uint64
+	}
+	known := map[jvm]bool{}
+	for _, s := range a.Status() {
+		known[jvm{s.PID, s.StartTicks}] = true
+	}
+	es, err := os.ReadDir(a.cfg.Out)
+	if err != nil {
+		return nil
+	}
+	for _, e := range es {
+		b, err := os.ReadFile(filepath.Join(a.cfg.Out, e.Name(), ringstore.RecordingName))
+		if err != nil {
+			continue
+		}
+		var w whose
+		if json.Unmarshal(b, &w) != nil || w.PID <= 0 || w.StartTicks == 0 {
+			continue
+		}
+		host, ok := findProcess(w.NSPID, w.StartTicks, 0)
+		if !ok || host != w.PID || known[jvm{w.PID, w.StartTicks}] {
+			continue
+		}
+		known[jvm{w.PID, w.StartTicks}] = true
+		out = append(out, w)
+	}
+	return out
+}
