@@ -420,3 +420,23 @@ func (f *folder) result() ([]Folded, error) {
 	}
 	return out, nil
 }
+
+// EachSample calls f for each sampled object of the state with its address in words, by address.
+func (r *Replayer) EachSample(f func(addr uint64, s *Sample)) {
+	st := r.State
+	for _, k := range st.keys(nil, 0, 1<<46) {
+		c := st.chunks[k]
+		if len(c.samples) == 0 {
+			continue
+		}
+		st.tidy(c)
+		for i, sa := range c.samples {
+			if i+1 < len(c.samples) && c.samples[i+1].off == sa.off { // the last of one offset counts
+				continue
+			}
+			if s := r.Live[sa.id]; s != nil {
+				f(k<<chunkShift|uint64(sa.off), s)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestTrendAgainstReference: the course of each group is what the reference counts after each collection.
+func TestTrendAgainstReference(t *testing.T) {
+	lib := classify.NewLibrary()
+	points := 0
+	rapid.Check(t, func(t *rapid.T) {
+		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
+		by := rapid.SampledFrom([]string{"type", "kind, type", "ages", "packages"}).Draw(t, "by")
+		tr, err := Trend(heap.NewReplayer(&memBlocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
+			cs, err := lib.By(by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cs, nil
+		}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]uint64{} // bytes by path and collection
+		n := 0
+		r := heap.NewReplayer(&memBlocks{bs})
+		if err := Each(r, func(c *heap.Collection) bool {
+			if !c.Known {
+				return true
+			}
+			objs := refObjects(r, c)
+			root := &refNode{}
+			for i := range objs {
+				root.add(&objs[i], strings.Split(by, ", "), nil, false)
+			}
+			var walk func(path string, x *refNode)
+			walk = func(path string, x *refNode) {
+				for k, y := range x.children {
+					_, key, _ := strings.Cut(k, " ")
+					p := path + "/" + key
+					for len(want[p]) <= n {
+						want[p] = append(want[p], 0)
+					}
+					want[p][n] += y.bytes
+					walk(p, y)
+				}
+			}
+			walk("", root)
+			if tr.Collections[n].GC != c.GC || tr.Collections[n].Bytes != root.bytes {
+				t.Fatalf("point %d: %+v", n, tr.Collections[n])
+			}
+			n++
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n != len(tr.Collections) || len(tr.Rows) != len(want) {
+			t.Fatalf("%d collections, %d rows, reference %d, %d", len(tr.Collections), len(tr.Rows), n, len(want))
+		}
+		for _, row := range tr.Rows {
+			w := want["/"+strings.Join(row.Path, "/")]
+			for i, b := range row.Bytes {
+				v := uint64(0)
+				if i < len(w) {
+					v = w[i]
+				}
+				if b != v {
+					t.Fatalf("%v at %d: %d, reference %d", row.Path, i, b, v)
+				}
+				points++
+			}
+		}
+	})
+	if points < 1000 {
+		t.Fatalf("only %d points", points)
+	}
+}
+
+// TestSurvival holds the curves of types against the truth of a model whose collections never lose an identity: every object's age at death.
+func TestSurvival(t *testing.T) {
+	compared := 0
+	for seed := uint64(1); seed <= 20; seed++ {
+		m := tracetest.New(tracetest.Config{Seed: seed, Collector: 2})
+		var src memBlocks
+		type life struct {
+			typ        uint32
+			born, last uint64
+		}
+		lives := map[uint64]*life{}
+		last := uint64(0)
+		ok := true
+		for range 6 {
+			e := m.Step(false)
+			src.b = append(src.b, e.Blocks...)
+			ok = ok && e.Pause.Kind == 1
+			last = e.Pause.GC
+			for _, o := range e.State {
+				l := lives[o.ID]
+				if l == nil {
+					l = &life{o.Type, o.Entered, o.Entered}
+					lives[o.ID] = l
+				}
+				l.last = last
+			}
+		}
+		if !ok { // a full collection came
+			continue
+		}
+		r := heap.NewReplayer(&src)
+		s, err := Survival(r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range s.Types {
+			var risk, lost [maxAge]float64
+			for _, l := range lives {
+				if r.TypeName(l.typ) != c.Class {
+					continue
+				}
+				for k := uint64(0); l.born+k < last && l.born+k <= l.last; k++ {
+					risk[k]++
+					if l.born+k == l.last {
+						lost[k]++
+					}
+				}
+			}
+			v := 1.0
+			for k, got := range c.Survive {
+				if math.Abs(got-v) > 1e-5 {
+					t.Fatalf("seed %d, %s lives %d: %v, truth %v", seed, c.Class, k, got, v)
+				}
+				compared++
+				if k < maxAge && risk[k] > 0 {
+					v *= 1 - lost[k]/risk[k]
+				}
+			}
+		}
+		for _, c := range s.Sites {
+			if !slices.IsSortedFunc(c.Survive, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || c.Survive[0] != 1 {
+				t.Fatalf("%v", c)
+			}
+		}
+	}
+	if compared < 50 {
+		t.Fatalf("only %d points of curves", compared)
+	}
+}
