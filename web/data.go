@@ -21,7 +21,8 @@ type data struct {
 	mu       sync.Mutex
 	overview *once[json.RawMessage]
 	version  string
-	states   []kept // at most maxStates, the newest last
+	states   []kept   // at most maxStates, the newest last
+	answers  []answer // at most maxAnswers, the newest last
 }
 
 // maxReplays bounds the replays at a time: each takes a core and a heap's state.

@@ -97,18 +97,20 @@ func (d *data) state(ref string) (*state, error) {
 	return st, nil
 }
 
+// stateBy is what a state is grouped by unless something else is asked for.
+const stateBy = "type, site"
+
 // question is how the state is to be grouped.
 type question struct {
 	by    string
 	where []string
 }
 
-const defaultBy = "type, site"
-
-func questionOf(r *http.Request) question {
+// questionOf reads the question; def are the classifiers that are meant if none are named.
+func questionOf(r *http.Request, def string) question {
 	q := question{by: r.FormValue("by")}
 	if strings.TrimSpace(q.by) == "" {
-		q.by = defaultBy
+		q.by = def
 	}
 	for _, w := range r.Form["where"] {
 		if strings.TrimSpace(w) != "" {
@@ -235,7 +237,7 @@ func (s *Server) group(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := st.group(s, questionOf(r))
+	g, err := st.group(s, questionOf(r, stateBy))
 	if err != nil {
 		return nil, err
 	}
@@ -250,24 +252,34 @@ func (s *Server) group(r *http.Request) (any, error) {
 		rep.Tree = drawing(n)
 		return rep, nil
 	}
-	levels, skip := 1, 0
+	levels := 1
 	if hits != nil {
-		levels = 64
+		levels = maxPath
 	}
-	if v, err := strconv.Atoi(r.FormValue("skip")); err == nil {
-		skip = max(0, v)
-	}
-	rep.Tree = cut(n, levels, skip, maxBranches)
+	rep.Tree = cut(n, levels, number(r, "skip"), maxBranches)
 	return rep, nil
+}
+
+// number reads a number that is not negative; 0 if it is none.
+func number(r *http.Request, name string) int {
+	v, _ := strconv.Atoi(r.FormValue(name))
+	return max(0, v)
+}
+
+func pathOf(p string) (path []string, err error) {
+	if json.Unmarshal([]byte(p), &path) != nil || len(path) > maxPath {
+		return nil, badRequest{fmt.Errorf("path: not a list of at most %d keys", maxPath)}
+	}
+	return path, nil
 }
 
 // pick finds the node that the question's path leads to, and what the search in it leaves.
 func pick(root *classify.Node, r *http.Request) (*classify.Node, *int, error) {
 	n := root
 	if p := r.FormValue("path"); p != "" {
-		var path []string
-		if err := json.Unmarshal([]byte(p), &path); err != nil || len(path) > maxPath {
-			return nil, nil, badRequest{fmt.Errorf("path: not a short list of keys")}
+		path, err := pathOf(p)
+		if err != nil {
+			return nil, nil, err
 		}
 		if n = root.Find(path...); n == nil {
 			return nil, nil, badRequest{fmt.Errorf("there is no group %s", strings.Join(path, " / "))}
@@ -328,21 +340,29 @@ func (s *Server) classifiers(*http.Request) (any, error) {
 	return l.Docs(), nil
 }
 
-// export gives the whole of what is shown as a file.
-func (s *Server) export(w http.ResponseWriter, r *http.Request) {
-	err := s.exportTo(w, r)
-	if err != nil {
-		w.Header().Del("Content-Disposition")
-		reply(w, nil, err)
-	}
+// attach has the browser keep what follows as a file.
+func attach(w http.ResponseWriter, name, typ string) {
+	w.Header().Set("Content-Type", typ)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
-func (s *Server) exportTo(w http.ResponseWriter, r *http.Request) error {
+// file serves what f writes; an error before that is told as JSON.
+func file(f func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := f(w, r); err != nil {
+			w.Header().Del("Content-Disposition")
+			reply(w, nil, err)
+		}
+	}))
+}
+
+// export gives the whole of what is shown as a file.
+func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	st, err := s.at(r, r.FormValue("at"))
 	if err != nil {
 		return err
 	}
-	g, err := st.group(s, questionOf(r))
+	g, err := st.group(s, questionOf(r, stateBy))
 	if err != nil {
 		return err
 	}
@@ -353,16 +373,12 @@ func (s *Server) exportTo(w http.ResponseWriter, r *http.Request) error {
 	part := *g
 	part.Tree = n
 	name := fmt.Sprintf("%s-gc%d", fileName(s.cfg.Title), g.GC)
-	file := func(ext, typ string) {
-		w.Header().Set("Content-Type", typ)
-		w.Header().Set("Content-Disposition", `attachment; filename="`+name+"."+ext+`"`)
-	}
 	switch f := r.FormValue("format"); f {
 	case "csv":
-		file("csv", "text/csv; charset=utf-8")
+		attach(w, name+".csv", "text/csv; charset=utf-8")
 		return part.WriteCSV(w)
 	case "json":
-		file("json", "application/json")
+		attach(w, name+".json", "application/json")
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		return e.Encode(&part)

@@ -128,6 +128,22 @@ func TestState(t *testing.T) {
 	p.see("#tree tr.hit", hostile)
 }
 
+// TestDiff shows the bars between two collections; figures are those of `heapcam diff`.
+func TestDiff(t *testing.T) {
+	p := open(t, view(t, window)+"#diff?from=5&to=40&by=type")
+	d := verb[analysis.DiffReport](t, "diff", "--json", "--from", "5", "--to", "40", "--by", "type", window)
+	p.see("#head", "died")
+	p.click("main .bar button[aria-pressed]")
+	p.until("location.hash.includes('unit=objects')")
+	for i, c := range d.Tree.Children[:10] {
+		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText.replace(/[,~]/g, '').startsWith('%d')", i, c.Objects.Born.Low))
+		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
+	}
+	p.do(cdp.SetValue(cdp.ID("by"), "space"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
+	p.see("#by-error", "can not group by space")
+	p.quiet("422")
+}
+
 // TestLinks checks that the keys of views work, that times can be told in UTC, and dark mode.
 func TestLinks(t *testing.T) {
 	p := open(t, view(t, window)+"#overview?tz=utc&theme=dark")
@@ -197,7 +213,7 @@ func TestAccessible(t *testing.T) {
 	p := open(t, url)
 	p.see("#headlines", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
-	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "leaks", "quality"}
+	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff", "leaks", "quality"}
 	for _, th := range []string{"light", "dark"} {
 		for _, v := range views {
 			sep := "?"

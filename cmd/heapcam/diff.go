@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -136,7 +135,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	case o.json:
 		return printJSON(w, d)
 	case o.csv:
-		return diffCSV(w, d.Tree)
+		return d.WriteCSV(w)
 	}
 	fmt.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time), collectionName(d.To.GC, d.To.JVMGC, d.To.Time), strings.Join(d.By, ", "))
 	if d.Lost > 0 {
@@ -177,37 +176,6 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 	if small > 0 {
 		fmt.Fprintf(w, "%80s  %s• (%d smaller)\n", "", strings.Repeat("  ", depth), small)
 	}
-}
-
-func diffCSV(w io.Writer, root *analysis.Change) error {
-	out := csv.NewWriter(w)
-	head := []string{"depth", "path", "exact"}
-	for _, f := range []string{"objects", "bytes"} {
-		for _, k := range []string{"died", "permanent", "born"} {
-			head = append(head, f+"_"+k, f+"_"+k+"_low", f+"_"+k+"_high")
-		}
-		head = append(head, f+"_before", f+"_after")
-	}
-	out.Write(head)
-	var walk func(path []string, c *analysis.Change)
-	walk = func(path []string, c *analysis.Change) {
-		row := []string{strconv.Itoa(len(path)), strings.Join(path, " / "), strconv.FormatBool(c.Exact)}
-		for _, x := range []analysis.Changes{c.Objects, c.Bytes} {
-			for _, r := range []analysis.Range{x.Died, x.Permanent, x.Born} {
-				for _, v := range []uint64{r.Value, r.Low, r.High} {
-					row = append(row, strconv.FormatUint(v, 10))
-				}
-			}
-			row = append(row, strconv.FormatUint(x.Before.Value, 10), strconv.FormatUint(x.After.Value, 10))
-		}
-		out.Write(row)
-		for _, x := range c.Children {
-			walk(append(path[:len(path):len(path)], x.Key), x)
-		}
-	}
-	walk(nil, root)
-	out.Flush()
-	return out.Error()
 }
 
 // two compares two recordings.

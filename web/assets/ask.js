@@ -23,10 +23,10 @@ export function split(spec) {
 }
 
 // Ask makes the fields for classifiers and filter; they write to the address.
-export function ask(params, list) {
+export function ask(params, list, def = defaultBy) {
   const view = state().view;
-  const by = byOf(params), parts = split(by);
-  const set = p => go(view, { by: p.join(', ') === defaultBy ? null : p.join(', '), open: null, zoom: null });
+  const by = params.get('by') || def, parts = split(by);
+  const set = p => go(view, { by: p.join(', ') === def ? null : p.join(', '), open: null, zoom: null });
   const move = (i, d) => { const p = [...parts]; [p[i], p[i + d]] = [p[i + d], p[i]]; set(p); };
   const chips = h('ul', { class: 'chips', 'aria-label': 'Classifiers, the outermost first' }, parts.map((p, i) => h('li', {}, h('span', {}, p),
     h('button', { type: 'button', 'aria-label': `${p} one level out`, disabled: i === 0, click: () => move(i, -1) }, '◀'),
@@ -37,7 +37,7 @@ export function ask(params, list) {
   const field = (id, label, value, key, what) => h('form', { class: 'bar grow', submit: e => { e.preventDefault(); go(view, { [key]: e.target.elements[id].value.trim() || null, open: null, zoom: null }); } },
     h('label', { for: id }, label), h('input', { id, name: id, class: 'grow', value, spellcheck: 'false', autocomplete: 'off', placeholder: what, 'aria-describedby': id + '-error' }), h('button', { type: 'submit' }, 'Apply'));
   return [
-    h('div', { class: 'bar' }, chips, add, field('by', 'By', by, 'by', defaultBy), field('where', 'Only', params.get('filter') || '', 'filter', 'size >= 1024 and type startsWith "java."')),
+    h('div', { class: 'bar' }, chips, add, field('by', 'By', by, 'by', def), field('where', 'Only', params.get('filter') || '', 'filter', 'size >= 1024 and type startsWith "java."')),
     h('div', { id: 'by-error', class: 'error', role: 'alert' }), h('div', { id: 'where-error', class: 'error', role: 'alert' })];
 }
 

@@ -2,10 +2,11 @@
 import { h, get, post, state, address, go, notice, bytes, count, share, Failure } from './lib.js';
 import * as overview from './overview.js';
 import * as heap from './state.js';
+import * as diff from './diff.js';
 import * as quality from './quality.js';
 import * as leaks from './leaks.js';
 
-const views = { overview, state: heap, leaks, quality };
+const views = { overview, state: heap, diff, leaks, quality };
 const names = { overview: 'Overview', state: 'State', diff: 'Diff', trends: 'Trends', leaks: 'Leaks', quality: 'Quality' };
 let data = null; // of api/overview
 let shown = null; // { view, leave }
