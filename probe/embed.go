@@ -1,27 +1,26 @@
 // Package probe holds the native probe, compiled by `make probe` and embedded, so that one file is the whole product. A binary built on a
-// bare clone has none and says so. The C sources beside this file are the probe itself; they import nothing of Go.
+// bare clone has none and says so; one for another platform than linux on amd64 says that. The C sources beside this file are the probe
+// itself; they import nothing of Go.
 package probe
 
 import (
 	"bytes"
-	"embed"
 	"errors"
+	"fmt"
 )
-
-//go:embed lib
-var lib embed.FS
 
 // ErrNone says that this binary was built without the probe.
 var ErrNone = errors.New("this heapcam was built without the probe (build it with `make build`): it can read recordings but not record")
 
-// Library is the shared library for the platform of this binary's agent (linux, amd64), or ErrNone.
-func Library() ([]byte, error) {
-	b, err := lib.ReadFile("lib/libheapcam-linux-amd64.so")
-	if err != nil {
-		return nil, ErrNone
-	}
-	return b, nil
+// PlatformError says that there is no probe for a platform.
+type PlatformError struct{ OS, Arch string }
+
+func (e *PlatformError) Error() string {
+	return fmt.Sprintf("heapcam records on linux/amd64; on %s/%s no probe is proven: this heapcam can read recordings but not record", e.OS, e.Arch)
 }
+
+// Is makes it an ErrNone: what can not record has one exit code.
+func (e *PlatformError) Is(target error) bool { return target == ErrNone }
 
 // Version gives the version of the embedded probe, as its rings tell it; "" if there is none.
 func Version() string {
