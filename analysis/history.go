@@ -175,6 +175,28 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	}
 }
 
+// stormLeast is how many collections of old space in which the program hardly allocates make a storm: the heap is full.
+const stormLeast = 5
+
+// calm is how many collections, of the first n, there were before a storm at their end in which the program came to nothing: when less than
+// a twentieth of all is allocated in more than a tenth of the time.
+func (h *histories) calm(n int) int {
+	if n < leastPoints || len(h.alloc) < n {
+		return n
+	}
+	i, _ := slices.BinarySearch(h.alloc[:n], 0.95*h.alloc[n-1])
+	storm := 0
+	for _, f := range h.floors {
+		if int(f) > i && int(f) < n {
+			storm++
+		}
+	}
+	if i+1 >= leastPoints && storm >= stormLeast && h.times[n-1]-h.times[i] > (h.times[n-1]-h.times[0])/10 {
+		return i + 1
+	}
+	return n
+}
+
 // decided is of how many collections it is known which of their survivors survived k: all but the newest.
 func (h *histories) decided() int {
 	if len(h.movedN) < h.k {
@@ -186,9 +208,18 @@ func (h *histories) decided() int {
 // lengths says when arrays of a type first had a length.
 type lengths struct {
 	seen map[uint64]int32 // number of the collection
+	rose map[uint64]rise  // when there last were more of them than before
 	most []uint64         // the greatest length so far, where it changes
 	at   []int32
 }
+
+type rise struct {
+	n  uint64 // arrays
+	at int32
+}
+
+// fewArrays of one length: with more, one more of them says nothing.
+const fewArrays = 16
 
 // Arrays of references shorter than leastArray hold too little to leak; of a type with more than maxLengths lengths no one asks for steps.
 const (
@@ -214,13 +245,13 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		}
 	}
 	h.nodes[i] = nodes
-	r.State.Lengths(func(typ uint32, n uint64) {
+	r.State.Lengths(func(typ uint32, n, objects uint64) {
 		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
 			return
 		}
 		a := h.arrays[typ]
 		if a == nil {
-			a = &lengths{seen: map[uint64]int32{}}
+			a = &lengths{seen: map[uint64]int32{}, rose: map[uint64]rise{}}
 			h.arrays[typ] = a
 		}
 		if k := len(a.most); k == 0 || a.most[k-1] < n {
@@ -228,6 +259,12 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		}
 		if _, ok := a.seen[n]; !ok && len(a.seen) < maxLengths {
 			a.seen[n] = int32(i)
+		} else if x, ok := a.rose[n]; ok && x.n < objects {
+			a.rose[n] = rise{objects, int32(i)}
+			return
+		}
+		if len(a.rose) < maxLengths || a.rose[n].n > 0 {
+			a.rose[n] = rise{objects, max(a.rose[n].at, a.seen[n])}
 		}
 	})
 }
@@ -241,7 +278,7 @@ func (h *histories) holderGrows() bool {
 	if len(h.nodes) == n {
 		at := func(share float64) uint64 {
 			i, _ := slices.BinarySearch(h.times, h.times[0]+share*(h.times[n-1]-h.times[0]))
-			return h.nodes[min(i, n-1)]
+			return h.nodes[max(i-1, 0)]
 		}
 		if last := h.nodes[n-1]; last > 100 && last >= 3*at(0.25) && 2*last >= 3*at(0.5) {
 			return true
@@ -263,6 +300,9 @@ func (h *histories) holderGrows() bool {
 			return true
 		}
 		for m, at := range a.seen {
+			if x := a.rose[m]; time(at) <= 0.125 && x.n <= fewArrays && time(x.at) > 0.5 && a.grown(m, x.at, h.times) {
+				return true
+			}
 			if time(at) > 0.5 && a.grown(m, at, h.times) || time(at) > 0.875 && h.each(a, m, at) {
 				return true
 			}
@@ -284,9 +324,14 @@ next:
 				continue
 			}
 			if times[b] <= early {
-				m = y
-				continue next
-			} else if b < at {
+				if x := a.rose[y]; x.n > fewArrays || x.at >= at || times[x.at] <= early {
+					m = y // whether it grew through this one can not be told
+					continue next
+				} else {
+					b = x.at
+				}
+			}
+			if b < at {
 				factor *= float64(m) / float64(y)
 				m, at = y, b
 				continue next

@@ -297,7 +297,7 @@ func (s *series) weight() float64 {
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *histories) judge(s *series) growth {
 	no := growth{p: 1}
-	n := h.decided()
+	n := h.calm(h.decided())
 	if n < leastPoints {
 		return no
 	}
@@ -339,7 +339,7 @@ func (h *histories) judge(s *series) growth {
 	default:
 		return no
 	}
-	if !sustained(t, low) {
+	if !sustained(t, low) || stopped(t, samples) {
 		return no
 	}
 	pt, pv, ps := pick(t, v, samples)
@@ -430,13 +430,37 @@ func sustained(t, low []float64) bool {
 	return growing >= slices6*2/3 && slices.Max(last[:]) <= oneStep && last[slices6-1]+last[slices6-2] >= lateRate/3
 }
 
-// pick takes at most points of a series, evenly, with both ends.
+// stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that goes on at lateRate of its
+// mean rate: in one of a hundred such.
+func stopped(t, samples []float64) bool {
+	n := len(t)
+	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/slices6)
+	grown := samples[n-1] - samples[0]
+	return atMost(lateRate*grown*(t[n-1]-t[i])/(t[n-1]-t[0]), max(0, samples[n-1]-samples[i])) < 0.01
+}
+
+// atMost is the probability that a Poisson count of a mean is k or less.
+func atMost(mean, k float64) float64 {
+	term := math.Exp(-mean)
+	sum := term
+	for i := 1.0; i <= k && i < 10000; i++ {
+		term *= mean / i
+		sum += term
+	}
+	return sum
+}
+
+// pick takes at most points of a series, with both ends, evenly but for those that lie close together.
 func pick(t, v, samples []float64) (pt, pv, ps []float64) {
-	n := min(points, len(t))
+	n, last := min(points, len(t)), len(t)-1
+	apart := (t[last] - t[0]) / points / 2 // a storm of collections is one point
 	for i := range n {
 		k := i * len(t) / n
+		if m := len(pt); i < n-1 && m > 0 && (t[k]-pt[m-1] < apart || t[last]-t[k] < apart) {
+			continue
+		}
 		if i == n-1 {
-			k = len(t) - 1
+			k = last
 		}
 		pt, pv, ps = append(pt, t[k]), append(pv, v[k]), append(ps, samples[k])
 	}

@@ -15,7 +15,7 @@ func TestTwo(t *testing.T) {
 		for i := range 100 {
 			v := rate*float64(i) + 1e6 + rng.NormFloat64()*2e4
 			g.times, g.alloc, g.live = append(g.times, float64(i)), append(g.alloc, float64(i)*1e7), append(g.live, v+5e6)
-			s.at, s.bytes, s.samples = append(s.at, int32(i)), append(s.bytes, v), append(s.samples, 1)
+			s.add(int32(i), 1, v-s.liveBytes)
 		}
 		g.chains["x"], g.class["x"] = s, "shop.Cart"
 		g.frames["x"] = []StackFrame{{Class: "shop.Cart", Method: "add", File: "Cart.java", Line: &line}}

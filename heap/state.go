@@ -97,11 +97,11 @@ func (s *State) PerType() []Count {
 	return s.perType
 }
 
-// Lengths calls f for each type and length of which there are objects; what has no length has 0.
-func (s *State) Lengths(f func(typ uint32, length uint64)) {
+// Lengths calls f for each type and length of which there are objects, and says how many; what has no length has 0.
+func (s *State) Lengths(f func(typ uint32, length, objects uint64)) {
 	for i, n := range s.codes.count {
 		if n > 0 {
-			f(s.codes.typ[i], s.codes.length[i])
+			f(s.codes.typ[i], s.codes.length[i], n)
 		}
 	}
 }
