@@ -48,6 +48,11 @@ func TestOverview(t *testing.T) {
 	p.click("#headlines li.leak a")
 	p.see("#leaks li", rep.Suspects[0].Sentence)
 	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
+	p.click("#leaks li .history")
+	p.see("#course h3", "byte[] › Window.audit(Window.java:18)")
+	p.until("document.querySelectorAll('#course canvas').length === 2")
+	p.do(cdp.NavigateBack())
+	p.see("#leaks li", rep.Suspects[0].Sentence)
 	p.do(cdp.NavigateBack())
 
 	// the mouse: one collection, then two
@@ -144,6 +149,21 @@ func TestDiff(t *testing.T) {
 	p.quiet("422")
 }
 
+// TestTrends shows what moved most, one group's course, and survival; figures are those of `heapcam trend`.
+func TestTrends(t *testing.T) {
+	p := open(t, view(t, window)+"#trends")
+	tr := verb[analysis.TrendReport](t, "trend", "--json", "--by", "type", window)
+	for i, r := range tr.Rows[:10] {
+		p.until(fmt.Sprintf("document.querySelectorAll('#trend tbody tr')[%d]?.innerText.startsWith(%q)", i, strings.Join(r.Path, " › ")))
+	}
+	p.click("#trend tbody tr .pick")
+	p.until("document.querySelectorAll('#course canvas').length === 2")
+	p.until("location.hash.includes('row=')")
+	p.click("#life summary")
+	p.see("#life", "pretenure")
+	p.see("#life", "By class")
+}
+
 // TestLinks checks that the keys of views work, that times can be told in UTC, and dark mode.
 func TestLinks(t *testing.T) {
 	p := open(t, view(t, window)+"#overview?tz=utc&theme=dark")
@@ -213,7 +233,7 @@ func TestAccessible(t *testing.T) {
 	p := open(t, url)
 	p.see("#headlines", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
-	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff", "leaks", "quality"}
+	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff", "trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "quality"}
 	for _, th := range []string{"light", "dark"} {
 		for _, v := range views {
 			sep := "?"

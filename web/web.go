@@ -174,6 +174,8 @@ func (s *Server) routes() {
 	api("GET /api/classifiers", s.classifiers)
 	s.mux.Handle("GET /api/export", file(s.export))
 	api("GET /api/diff", s.diff)
+	api("GET /api/trend", s.trend)
+	api("GET /api/survival", s.survival)
 	s.mux.Handle("GET /api/export-diff", file(s.exportDiff))
 	api("POST /api/freeze", s.freeze)
 	s.mux.HandleFunc("GET /api/pull", s.pull)

@@ -24,6 +24,7 @@ export async function show(main, d, params) {
 export async function update(d, params) {
   data = d;
   if (!box) return;
+  const mine = box;
   let open = new Set();
   try { open = new Set(JSON.parse(params.get('open') || '[]')); } catch { /* a link that was cut */ }
   const q = question(params), unit = params.get('unit') === 'objects' ? 'objects' : 'bytes';
@@ -41,8 +42,9 @@ export async function update(d, params) {
   let r;
   try {
     r = await get('diff', q, 'diff');
+    if (box !== mine) return;
   } catch (e) {
-    if (e.name === 'AbortError') return;
+    if (e.name === 'AbortError' || box !== mine) return;
     if (!told(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
@@ -85,6 +87,6 @@ async function file(format) {
 
 export function leave() { box = table = null; shown = ''; }
 export async function refresh(d, params) {
-  if (!box) { const main = document.getElementById('main'); main.replaceChildren(); await show(main, d, params); return; }
+  if (!box) { const main = document.getElementById('main').firstElementChild; main.replaceChildren(); await show(main, d, params); return; }
   await update(d, params);
 }

@@ -1,5 +1,5 @@
 // Leaks: the sites that grow, each with its sentence, its evidence and its stack.
-import { h, bytes, count, share, plain, span, stack, facts } from './lib.js';
+import { h, bytes, count, share, plain, span, stack, facts, frame, address } from './lib.js';
 
 export function show(main, data) {
   const r = data.report, list = r.suspects;
@@ -14,10 +14,11 @@ export function show(main, data) {
     facts([['Class', s.class + (s.loader ? ` (${s.loader})` : '')], ['Growth', `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ${bytes(s.bytes_per_second_high)}/s)`], ['In the window', '+' + bytes(s.grown_bytes)], ['Share of the growth', share(s.share_of_growth)],
       ['Confidence', plain(s.confidence)], ['Live samples', count(s.live_samples)], ['Test', `${s.test}, p = ${plain(s.p_value)}`], ['Outlived', `${count(s.floors)} collections of old space`],
       s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)]]),
-    h('details', { open: i === 0 }, h('summary', {}, 'Where it is allocated'), stack(s.site))))));
+    h('details', { open: i === 0 }, h('summary', {}, 'Where it is allocated'), stack(s.site)),
+    s.site.length ? h('p', {}, h('a', { class: 'history', href: address('trends', { by: 'type, site(1)', filter: null, row: JSON.stringify([s.class, frame(s.site[0])]) }) }, 'Its history, and what of it survived')) : null))));
 }
 export function refresh(data, params) {
-  const main = document.getElementById('main');
+  const main = document.getElementById('main').firstElementChild;
   main.replaceChildren();
   show(main, data, params);
 }

@@ -3,10 +3,11 @@ import { h, get, post, state, address, go, notice, bytes, count, share, Failure 
 import * as overview from './overview.js';
 import * as heap from './state.js';
 import * as diff from './diff.js';
+import * as trends from './trends.js';
 import * as quality from './quality.js';
 import * as leaks from './leaks.js';
 
-const views = { overview, state: heap, diff, leaks, quality };
+const views = { overview, state: heap, diff, trends, leaks, quality };
 const names = { overview: 'Overview', state: 'State', diff: 'Diff', trends: 'Trends', leaks: 'Leaks', quality: 'Quality' };
 let data = null; // of api/overview
 let shown = null; // { view, leave }
@@ -45,12 +46,13 @@ async function show() {
     return;
   }
   if (shown && shown.view.leave) shown.view.leave();
-  shown = { view };
-  main.replaceChildren();
+  const mine = shown = { view };
+  const part = h('div', {}); // one that comes late is shown nowhere
+  main.replaceChildren(part);
   try {
-    await view.show(main, data, s.params);
+    await view.show(part, data, s.params);
   } catch (e) {
-    if (e.name !== 'AbortError') main.replaceChildren(h('h2', {}, names[s.view]), h('p', { class: 'error', role: 'alert' }, e.message));
+    if (e.name !== 'AbortError' && shown === mine) main.replaceChildren(h('h2', {}, names[s.view]), h('p', { class: 'error', role: 'alert' }, e.message));
   }
 }
 

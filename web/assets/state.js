@@ -26,6 +26,7 @@ const zoomOf = params => { try { const z = JSON.parse(params.get('zoom') || '[]'
 export async function update(d, params) {
   data = d;
   if (!box) return;
+  const mine = box;
   try { open = new Set(JSON.parse(params.get('open') || '[]')); } catch { open = new Set(); }
   const q = question(params), zoom = zoomOf(params), find = params.get('q') || '';
   // What is typed stays; the fields are made anew only when what they show has changed.
@@ -48,8 +49,9 @@ export async function update(d, params) {
   let r, drawn;
   try {
     [r, drawn] = await Promise.all([get('group', { ...q, path, find }, 'group'), get('group', { ...q, path, draw: 1 }, 'draw')]);
+    if (box !== mine) return;
   } catch (e) {
-    if (e.name === 'AbortError') return;
+    if (e.name === 'AbortError' || box !== mine) return;
     if (!told(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
@@ -111,6 +113,6 @@ export function leave() { box = table = null; shown = ''; }
 // refresh: what is shown stays what it is while a recording grows, unless the last collection was meant.
 export async function refresh(d, params) {
   data = d;
-  if (!box) { const main = document.getElementById('main'); main.replaceChildren(); await show(main, d, params); return; }
+  if (!box) { const main = document.getElementById('main').firstElementChild; main.replaceChildren(); await show(main, d, params); return; }
   await update(d, params);
 }
