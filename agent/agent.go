@@ -311,6 +311,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
 		s.log.Error().Err(err).Msg("recording stopped")
 	}
+	s.keepCounters()
 	if cerr := s.st.Close(); cerr != nil {
 		s.log.Error().Err(cerr).Msg("closing the recording")
 	}

@@ -88,6 +88,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	s.recall()
 	if s.skipTo > 0 {
 		s.resume()
 	}

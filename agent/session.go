@@ -85,6 +85,9 @@ type session struct {
 	refusedAt time.Time // told last
 	rate      rate
 
+	base, kept counters // of agents before; as the store keeps them
+	keptAt     time.Time
+
 	storm  storm
 	oom    exhaustion
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
@@ -176,6 +179,10 @@ func (s *session) syncDue() {
 		return
 	}
 	s.dirty, s.syncedAt = false, now
+	if now.Sub(s.keptAt) >= keepEvery {
+		s.keptAt = now
+		s.keepCounters()
+	}
 	if err := s.st.SyncSoon(); err != nil {
 		s.dirty = true
 		s.log.Warn().Err(err).Msg("the disk does not keep what it took: a new file begins")
@@ -727,11 +734,12 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.PredictedSyncNS = h.SyncPredicted
 		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
 		st.UpNS = uint64(max(time.Since(st.Since), 0))
-		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.defs.dropped
+		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.base.Definitions+s.defs.dropped
 		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
 		st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = stats.Limit, stats.Deviation, stats.Capped, stats.Needed
-		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults, st.HeldBytes = stats.Evicted, stats.Cut, stats.Faults, stats.Held
-		st.Emergencies, st.EmergenciesUnanswered = em.Sent, em.TimedOut
+		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = s.base.FilesEvicted+stats.Evicted, s.base.SyncPointsCut+stats.Cut, s.base.StoreFaults+stats.Faults
+		st.HeldBytes = stats.Held
+		st.Emergencies, st.EmergenciesUnanswered = s.base.Emergencies+em.Sent, s.base.EmergenciesUnanswered+em.TimedOut
 		st.Quality = q
 	})
 }

@@ -30,6 +30,7 @@ type memStore struct {
 	full   bool // the open file takes nothing more
 	closed bool
 	small  bool // no listing fits
+	kept   []byte
 }
 
 // smallError is what a store says whose ring can not hold a listing.
@@ -91,11 +92,13 @@ func (m *memStore) Newest(f func(trace.Block)) (lastGC uint64) {
 	return lastGC
 }
 
-func (m *memStore) LastSource() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
-func (m *memStore) Queue(float64)      {}
-func (m *memStore) Resize(int64) error { return nil }
-func (m *memStore) SyncSoon() error    { return nil }
-func (m *memStore) Close() error       { m.closed = true; return nil }
+func (m *memStore) LastSource() uint64          { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
+func (m *memStore) Queue(float64)               {}
+func (m *memStore) Resize(int64) error          { return nil }
+func (m *memStore) Counters() []byte            { return m.kept }
+func (m *memStore) KeepCounters(b []byte) error { m.kept = b; return nil }
+func (m *memStore) SyncSoon() error             { return nil }
+func (m *memStore) Close() error                { m.closed = true; return nil }
 func (m *memStore) Stats() storeStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -503,6 +506,9 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 		byGC[e.Pause.GC] = e
 	}
 	checkFiles(t, mem.files, byGC)
+	if st := r.a.Status()[0]; st.Collections != uint64(len(eps)) { // over both agents
+		t.Errorf("%d collections are counted of %d", st.Collections, len(eps))
+	}
 }
 
 func TestHostileRingIsLeftAlone(t *testing.T) {

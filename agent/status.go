@@ -23,8 +23,8 @@ func (p Phase) Over() bool {
 	return p != Recording && p != Paused && p != Silent
 }
 
-// Status is what an agent knows of one session. Sizes are bytes, times ns, counts since the session began; what the
-// probe counts itself (samples and times) since it began.
+// Status is what an agent knows of one session. Sizes are bytes, times ns. Counts since the recording began, whatever agents there were: a kill
+// of one loses what it counted in its last ten seconds.
 type Status struct {
 	ID         string    `json:"id"` // name of the ring folder
 	Name       string    `json:"name"`

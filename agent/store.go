@@ -16,6 +16,9 @@ type store interface {
 	Queue(full float64)
 	// Resize makes max_trace_size what it says, bytes.
 	Resize(m int64) error
+	// KeepCounters keeps a small JSON document beside the recording, with the next sync; Counters gives what was kept last, nil: nothing.
+	KeepCounters(b []byte) error
+	Counters() []byte
 	Stats() storeStats
 	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; an error is told by a later call.
 	SyncSoon() error

@@ -9,8 +9,9 @@ import (
 // block is what a file system allocates in; occupied sizes are rounded up to it.
 const block = 4096
 
-// overhead is what a ring folder takes beside its ring files: the folder, recording.json, the folder of pulls and those of two pulls.
-const overhead = 5 * block
+// overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces it, the folder of pulls and those of
+// two pulls.
+const overhead = 6 * block
 
 // minTraceSize is the smallest M, bytes.
 const minTraceSize = 1 << 18

@@ -57,6 +57,9 @@ func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 	for _, n := range names {
 		s.syncer.later(filepath.Join(s.dir, n.Name))
 	}
+	if described {
+		s.recall()
+	}
 	if !described || id.Name != "" {
 		s.undescribed = true
 		s.heal()

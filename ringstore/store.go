@@ -49,6 +49,7 @@ type Store struct {
 	noAlloc   bool
 
 	undescribed bool // recording.json is still to be written
+	counters    json.RawMessage
 
 	evicted, cut, faults int64
 	written              int64 // bytes of frames
@@ -59,14 +60,54 @@ type Store struct {
 	buf    []byte
 }
 
-// describe writes recording.json: whose recording the folder holds, for people and for status.
+// describe writes recording.json.
 func (s *Store) describe() error {
-	b, err := json.MarshalIndent(map[string]any{"schema": "heapcam.recording/1", "session": s.id.Session, "name": s.id.Name, "pid": s.id.PID, "uid": s.id.UID,
-		"nspid": s.id.NSPID, "start_ticks": s.id.StartTicks, "vm": s.id.VM, "probe": s.id.Probe}, "", "  ")
+	b, err := s.description()
 	if err != nil {
 		return err
 	}
 	return s.fs.WriteFile(filepath.Join(s.dir, RecordingName), b)
+}
+
+// description says whose recording the folder holds, for people and for status, and what the recorder counts.
+func (s *Store) description() ([]byte, error) {
+	m := map[string]any{"schema": "heapcam.recording/1", "session": s.id.Session, "name": s.id.Name, "pid": s.id.PID, "uid": s.id.UID,
+		"nspid": s.id.NSPID, "start_ticks": s.id.StartTicks, "vm": s.id.VM, "probe": s.id.Probe}
+	if s.counters != nil {
+		m["counters"] = s.counters
+	}
+	return json.MarshalIndent(m, "", "  ")
+}
+
+// maxCounters bounds what KeepCounters takes, bytes: recording.json stays within its block.
+const maxCounters = 2048
+
+// KeepCounters keeps what the recorder counts, a JSON document of at most 2 KiB, beside the recording; it is written with the next sync.
+func (s *Store) KeepCounters(b []byte) error {
+	if len(b) > maxCounters || !json.Valid(b) {
+		return fmt.Errorf("counters of %d bytes: a JSON document of at most %d", len(b), maxCounters)
+	}
+	s.counters = append(json.RawMessage(nil), b...)
+	s.undescribed = true
+	return nil
+}
+
+// Counters gives what was kept last of this recording, by a recorder before as well; nil: nothing.
+func (s *Store) Counters() []byte { return s.counters }
+
+// recall reads the counters that a recorder before has kept.
+func (s *Store) recall() {
+	b, err := readSmall(s.fs, filepath.Join(s.dir, RecordingName))
+	if err != nil {
+		return
+	}
+	var r struct {
+		Session  string          `json:"session"`
+		Counters json.RawMessage `json:"counters"`
+	}
+	if json.Unmarshal(b, &r) == nil && r.Session == s.id.Session && len(r.Counters) <= 2*maxCounters { // indented
+		s.counters = r.Counters
+	}
 }
 
 // RecordingName is the file of a ring folder that says whose it is (heapcam.recording/1), for people and for status.
@@ -418,8 +459,14 @@ func (s *Store) seal() {
 	s.syncer.finish(s.fs, f, out.path)
 }
 
-// heal does again what has failed: it cuts off what failed writes left in sealed files, and writes recording.json.
+// heal does again what has failed.
 func (s *Store) heal() {
+	s.describeIf()
+	s.cutTorn()
+}
+
+// describeIf writes recording.json if that is still to be done.
+func (s *Store) describeIf() {
 	if s.undescribed {
 		if err := s.describe(); err != nil {
 			s.failed(err)
@@ -427,6 +474,10 @@ func (s *Store) heal() {
 			s.undescribed = false
 		}
 	}
+}
+
+// cutTorn cuts off what failed writes left in sealed files.
+func (s *Store) cutTorn() {
 	for i := range s.files {
 		if s.files[i].cut == 0 {
 			continue

@@ -4,13 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // syncer brings to the disk what was written: beside the store if that is on the system's disk, at once otherwise.
 type syncer struct {
 	bg      sync.WaitGroup
 	running chan error // of the sync under way, nil: none
+
+	undescribed atomic.Bool // recording.json could not be written
 
 	mu      sync.Mutex
 	closing map[string]bool // files that are being closed
@@ -102,12 +106,13 @@ func syncPath(fs FS, dir, p string) error {
 
 // Sync makes everything accepted survive a power loss. After an error a new file is wanted: what the system could not write it may forget.
 func (s *Store) Sync() error {
-	s.heal()
 	if s.syncer.running != nil {
 		<-s.syncer.running
 		s.syncer.running = nil
 	}
 	s.syncer.bg.Wait()
+	s.undescribed = s.syncer.undescribed.Swap(false) || s.undescribed
+	s.heal()
 	return s.synced(s.sync(s.active))
 }
 
@@ -144,12 +149,22 @@ func (s *Store) SyncSoon() (err error) {
 			return nil
 		}
 	}
-	s.heal()
+	s.cutTorn()
+	s.undescribed = y.undescribed.Swap(false) || s.undescribed
+	var text []byte
+	if s.undescribed {
+		if text, _ = s.description(); text != nil {
+			s.undescribed = false
+		}
+	}
 	f, done := s.active, make(chan error, 1)
 	y.running = done
 	y.bg.Add(1)
 	go func() {
 		defer y.bg.Done()
+		if text != nil && s.fs.WriteFile(filepath.Join(s.dir, RecordingName), text) != nil {
+			y.undescribed.Store(true) // with the next one
+		}
 		done <- s.sync(f)
 	}()
 	return s.synced(err)
