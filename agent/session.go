@@ -330,6 +330,7 @@ func (s *session) meta(b trace.Block) error {
 		s.await = false
 		s.live.jvm(&m.JVM)
 		s.set(func(st *Status) {
+			st.NoSites = m.JVM.Flags&trace.JVMNoSampling != 0
 			st.VM, st.Probe, st.Interval, st.Depth = m.JVM.VM, m.JVM.Probe, m.JVM.Interval, DepthName(m.JVM.Depth)
 			// An agent that comes later goes on with what another one began, and the ring's counters with it.
 			if t := time.UnixMilli(int64(m.JVM.T0WallMS)); m.JVM.T0WallMS != 0 && t.Before(st.Since) {

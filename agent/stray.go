@@ -33,7 +33,14 @@ func (a *Agent) adopt(name string, pid int) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = shmring.ErrNotReady
 		}
-		return r, err
+		if err != nil {
+			return nil, err
+		}
+		if st, err := r.Status(); err != nil || st.State.Ended() && st.Backlog() == 0 { // detached from: the probe keeps it mapped
+			r.Close()
+			return nil, errors.Join(err, shmring.ErrNotReady)
+		}
+		return r, nil
 	})
 }
 

@@ -19,6 +19,7 @@ const (
 	AttachDisabled Problem = "attach-disabled"
 	Musl           Problem = "musl"
 	NoPerfData     Problem = "perf-data"
+	ReadOnlyTmp    Problem = "read-only-tmp"
 )
 
 // Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has the last word.
@@ -51,7 +52,9 @@ func Doctor(j JVM) Verdict {
 	case j.Major != 0 && !testedMajors[j.Major]:
 		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first", "JDK %d is untested", j.Major)
 	case j.AttachDisabled:
-		return no(AttachDisabled, "start it under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+		return no(AttachDisabled, "start it with the line that `heapcam doctor --java-tool-options` prints, under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+	case j.readonly && !j.Recorded:
+		return no(ReadOnlyTmp, "give it a /tmp that it can write to, or start it with the line that `heapcam doctor --java-tool-options` prints", "its /tmp is mounted read-only: it can not open the socket through which it is attached to")
 	case j.noPerf:
 		return no(NoPerfData, "start it without that flag", "-XX:-UsePerfData hides which pauses are which")
 	}

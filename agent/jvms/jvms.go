@@ -45,10 +45,12 @@ type JVM struct {
 	Args           []string `json:"-"` // the VM's options, those of the environment included; they may hold secrets
 	AttachDisabled bool     `json:"attach_disabled"`
 	Recorded       bool     `json:"recorded"` // maps a shared ring of heapcam
+	Probe          bool     `json:"probe"`    // has a library of heapcam loaded, at work or not
 	noPerf         bool     // it counts nothing: -XX:-UsePerfData
 	musl           bool
 	readable       bool // we may look at its maps, thus attach
 	noexec         bool // its /tmp
+	readonly       bool // its /tmp
 	shmFree        int64
 }
 

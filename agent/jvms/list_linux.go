@@ -145,6 +145,8 @@ func (j *JVM) fromMaps(maps []byte) {
 			j.musl = true
 		case strings.HasPrefix(base, "heapcam-") && strings.HasSuffix(base, ".ring"), base == "memfd:heapcam.ring":
 			j.Recorded = true
+		case strings.HasPrefix(base, "libheapcam") && strings.HasSuffix(base, ".so"):
+			j.Probe = true
 		}
 	}
 }
@@ -243,7 +245,7 @@ func (j *JVM) fromRelease() {
 func (j *JVM) room() {
 	var st unix.Statfs_t
 	if unix.Statfs(fmt.Sprintf("/proc/%d/root/tmp", j.PID), &st) == nil {
-		j.noexec = st.Flags&unix.ST_NOEXEC != 0
+		j.noexec, j.readonly = st.Flags&unix.ST_NOEXEC != 0, st.Flags&unix.ST_RDONLY != 0
 	}
 	if unix.Statfs(fmt.Sprintf("/proc/%d/root/dev/shm", j.PID), &st) == nil {
 		j.shmFree = int64(min(st.Bavail, 1<<40) * uint64(st.Bsize))

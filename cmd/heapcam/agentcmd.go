@@ -122,6 +122,11 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	cfg.Probe = probe.Version()
 	cfg.Others, cfg.Switch = found.list, o.disabled
 	found.off = func() bool { return a.Off() }
+	found.adopt = func(ctx context.Context, j jvms.JVM) {
+		ctx, stop := context.WithTimeout(ctx, adoptFor)
+		defer stop()
+		a.Await(ctx, j.PID, j.StartTicks) // nothing comes of a JVM that was detached from, or is another recorder's
+	}
 	cfg.Reload = func() error {
 		defer svc.Reloading()()
 		err := live.reload()

@@ -25,6 +25,7 @@ type discovery struct {
 	log    zerolog.Logger
 	decide func(config.JVM) (options, why string, record bool)
 	off    func() bool // the host's switch is set
+	adopt  func(context.Context, jvms.JVM)
 
 	mu     sync.Mutex
 	ctx    context.Context
@@ -83,7 +84,9 @@ func (d *discovery) again(recorded func(jvms.JVM) bool) {
 
 func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
 	v := jvms.Doctor(j)
-	for end := time.Now().Add(lookFor); (j.Collector == "" || j.Name == "") && v.Recordable && time.Now().Before(end); {
+	// One that loads a probe by its own options has it before it has a heap, and a ring only then: two probes are one too many.
+	unready := func() bool { return (j.Collector == "" || j.Name == "") && v.Recordable || j.Probe && !j.Recorded }
+	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():
 			return
@@ -100,7 +103,10 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 	case !record:
 		d.note(j, agent.Other{Ignored: true, Why: "ignored", Reason: why})
 		return
-	case j.Recorded || recorded(j): // by its own options, or by an agent before us
+	case recorded(j):
+		return
+	case j.Recorded: // it has a probe by its own options, or by an agent before us
+		d.adopt(ctx, j)
 		return
 	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
 		d.note(j, agent.Other{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
@@ -145,7 +151,7 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 		d.mu.Lock()
 		d.failed[why]++
 		d.mu.Unlock()
-		d.note(j, agent.Other{Why: "failed", Reason: err.Error()})
+		d.note(j, agent.Other{Why: "failed", Reason: err.Error(), Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints"})
 	}
 }
 

@@ -17,12 +17,22 @@ type doctorRow struct {
 }
 
 func newDoctorCmd() *cobra.Command {
-	asJSON := false
+	asJSON, options, configFile := false, false, ""
 	c := &cobra.Command{
 		Use:   "doctor [JVM]",
 		Short: "Which JVMs here can be recorded, and if not why",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded, and if not why and what would help.
+--java-tool-options prints a line for the environment of JVMs that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
+load the probe at their start, and an agent with discover: true, as the packages set it up, finds and records them. An existing value stays in front.`,
+		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if options {
+				if len(args) > 0 || asJSON {
+					return usage("doctor --java-tool-options stands alone")
+				}
+				return printToolOptions(configFile)
+			}
 			var all []jvms.JVM
 			var err error
 			if len(args) == 1 {
@@ -62,7 +72,27 @@ func newDoctorCmd() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&options, "java-tool-options", false, "print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
+	c.Flags().StringVar(&configFile, "config", "", "with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
 	return c
+}
+
+// printToolOptions prints the environment that has a JVM load the probe, as the agent's configuration says.
+func printToolOptions(file string) error {
+	o := &agentOptions{}
+	if _, _, err := configure(o.command(), file); err != nil {
+		return err
+	}
+	lib, err := probeForOptions()
+	if err != nil {
+		return err
+	}
+	if lib != packagedProbe {
+		fmt.Fprintf(os.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
+	}
+	env := withToolOptions([]string{"JAVA_TOOL_OPTIONS=" + os.Getenv("JAVA_TOOL_OPTIONS")}, "-agentpath:"+lib+"="+o.rec.attachOptions())
+	fmt.Println(env[0])
+	return nil
 }
 
 func printDoctor(rows []doctorRow) {
@@ -97,3 +127,6 @@ func or(s, other string) string {
 	}
 	return s
 }
+
+// packagedProbe is where the packages put the library: there before the agent is, and after it.
+const packagedProbe = "/usr/lib/heapcam/libheapcam.so"

@@ -26,9 +26,6 @@ func installProbe() (string, error) {
 	return installLibrary(b)
 }
 
-// packagedProbe is where the packages put the library: there before the agent is, and after it.
-const packagedProbe = "/usr/lib/heapcam/libheapcam.so"
-
 // probeForOptions gives the path of a library that may stand in the options of JVMs: the package's beside the package's binary, else our own.
 func probeForOptions() (string, error) {
 	if exe, err := os.Executable(); err == nil && exe == "/usr/bin/heapcam" {

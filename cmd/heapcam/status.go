@@ -113,6 +113,9 @@ func (o *statusOptions) once(ctx context.Context) error {
 		if s.Reason != "" {
 			fmt.Fprintf(w, "  %s\t\n", s.Reason)
 		}
+		if s.NoSites {
+			fmt.Fprint(w, "  another agent in it holds allocation sampling: no allocation sites\t\n")
+		}
 		if s.Renew && !s.Phase.Over() {
 			fmt.Fprintf(w, "  it has the probe %s: restart this JVM to renew it\t\n", s.Probe)
 		}
