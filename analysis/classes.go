@@ -11,7 +11,7 @@ import (
 // share Name and differ in VM.
 type Class struct {
 	Name   string
-	VM     string // the VM's own name, of hidden classes only
+	VM     string // the VM's own name, of hidden and generated classes only
 	Loader uint64
 }
 
@@ -22,7 +22,7 @@ func ClassOf(r *heap.Replayer, typ uint32) Class {
 		return Class{Name: r.TypeName(typ)}
 	}
 	c := Class{Name: t.Pretty(), Loader: t.Loader}
-	if t.Flags&trace.TypeHidden != 0 {
+	if t.Flags&trace.TypeHidden != 0 || trace.StripHidden(t.Name) != t.Name { // generated: proxies, accessors
 		c.VM = t.Name
 	}
 	return c

@@ -11,7 +11,7 @@ import (
 // ClassRow is a class of a histogram.
 type ClassRow struct {
 	Class   string `json:"class"`
-	VMClass string `json:"vm_class,omitempty"` // of hidden classes
+	VMClass string `json:"vm_class,omitempty"` // of hidden and generated classes
 	Loader  string `json:"loader,omitempty"`   // where two classes share a name
 	Objects uint64 `json:"objects"`
 	Bytes   uint64 `json:"bytes"`

@@ -345,6 +345,13 @@ func TestPrettyClass(t *testing.T) {
 		"a/Foo$$Lambda$14/0x0000000800c03000":      "a.Foo$$Lambda",
 		"[La/Foo$$Lambda$14+0x0000000800c03000;":   "a.Foo$$Lambda[]",
 		"java/lang/invoke/LambdaForm$MH+0x00007f8": "java.lang.invoke.LambdaForm$MH",
+		"jdk/proxy2/$Proxy17":                      "jdk.proxy.$Proxy",
+		"$Proxy3":                                  "$Proxy",
+		"com/sun/proxy/$Proxy3":                    "com.sun.proxy.$Proxy",
+		"a/jdk/proxy2/$Proxy3":                     "a.jdk.proxy2.$Proxy",
+		"jdk/internal/reflect/GeneratedMethodAccessor12":     "jdk.internal.reflect.GeneratedMethodAccessor",
+		"jdk/internal/reflect/GeneratedConstructorAccessor1": "jdk.internal.reflect.GeneratedConstructorAccessor",
+		"a/My$Proxy7": "a.My$Proxy7", "a/Version2": "a.Version2",
 		"a/B$1": "a.B$1", "a/Foo+0xzz": "a.Foo+0xzz", "": "", "[": "[]", "0x1": "0x1",
 	} {
 		if got := PrettyClass(in); got != want {

@@ -54,7 +54,7 @@ var primitives = map[byte]string{
 
 // PrettyClass gives the name that Class.getTypeName has for a class, from the VM's internal name: java.lang.String for
 // java/lang/String, int[] for [I, java.lang.String[][] for [[Ljava/lang/String;. Hidden classes lose what differs from run to run
-// (address and counter), so that all lambdas of a class share one stable name: Foo$$Lambda.
+// (address and counter), so that all lambdas of a class share one stable name: Foo$$Lambda. So do proxies and reflection's accessors.
 func PrettyClass(internal string) string {
 	name := internal
 	dims := 0
@@ -103,6 +103,31 @@ func StripHidden(name string) string {
 	if i := strings.LastIndex(name, lambda); i >= 0 {
 		if rest := name[i+len(lambda):]; len(rest) > 1 && rest[0] == '$' && allIn(rest[1:], "0123456789") {
 			name = name[:i+len(lambda)]
+		}
+	}
+	return stripCounter(name)
+}
+
+// counted are the beginnings of names that the JDK's generators number as they go.
+var counted = [...]string{"$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor", "GeneratedSerializationConstructorAccessor"}
+
+// stripCounter takes the number from the name of a proxy or accessor, and from the package of a proxy's module (jdk/proxy2/$Proxy17).
+func stripCounter(name string) string {
+	const digits = "0123456789"
+	simple := strings.LastIndexAny(name, "/.") + 1
+	base := strings.TrimRight(name[simple:], digits)
+	if base == name[simple:] {
+		return name
+	}
+	for _, c := range counted {
+		if base == c {
+			pkg := name[:simple]
+			if sep := strings.TrimPrefix(pkg, "jdk"); c == "$Proxy" && sep != pkg && len(sep) > 1 {
+				if n := strings.TrimPrefix(sep[1:], "proxy"); n != sep[1:] && len(n) > 1 && allIn(n[:len(n)-1], digits) {
+					pkg = pkg[:len(pkg)-len(n)] + n[len(n)-1:]
+				}
+			}
+			return pkg + base
 		}
 	}
 	return name

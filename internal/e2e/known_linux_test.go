@@ -92,11 +92,13 @@ func typeName(s string) string {
 	return s + strings.Repeat("[]", dims)
 }
 
+var counter = regexp.MustCompile(`(\$Proxy|Generated\w+Accessor|jdk\.proxy)\d+`)
+
 var hiddenSuffix = regexp.MustCompile(`([/.+])0x[0-9a-f]+`)
 
 // fold makes names comparable: hidden classes are one row each family, since their stable form is heapcam's own.
 func fold(name string) string {
-	name = hiddenSuffix.ReplaceAllString(name, "")
+	name = counter.ReplaceAllString(hiddenSuffix.ReplaceAllString(name, ""), "$1")
 	if i := strings.Index(name, "$$Lambda"); i >= 0 {
 		return name[:i] + "$$Lambda"
 	}

@@ -1,0 +1,38 @@
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/** Allocates through a proxy, a lambda and reflection; the argument says how many others of these there are first, so that their numbers differ. */
+public class Names {
+    interface Maker { Object make(int n); }
+
+    interface Other { Object call(); }
+
+    static Object viaReflection(int n) { return new short[n]; }
+
+    public static void main(String[] args) throws Exception {
+        ClassLoader loader = Names.class.getClassLoader();
+        List<Object> keep = new ArrayList<>();
+        for (int i = 0; i < Integer.parseInt(args[0]); i++) {
+            int k = i;
+            Proxy.newProxyInstance(loader, new Class<?>[] {Runnable.class, i % 2 == 0 ? Comparable.class : Other.class}, (p, m, x) -> k);
+            Supplier<Integer> s = () -> k;
+            s.get();
+        }
+        Maker proxy = (Maker) Proxy.newProxyInstance(loader, new Class<?>[] {Maker.class}, (p, m, x) -> new long[(Integer) x[0]]);
+        Function<Integer, Object> lambda = n -> new int[n];
+        Method reflected = Names.class.getDeclaredMethod("viaReflection", int.class);
+        for (int i = 0; i < 500; i++) {
+            keep.add(proxy.make(100));
+            keep.add(lambda.apply(100));
+            keep.add(reflected.invoke(null, 100));
+            keep.add(List.of(1, 2).stream().map(x -> new char[200]).toArray());
+            keep.add(new float[10].clone());
+        }
+        System.gc();
+        System.out.println("done");
+    }
+}

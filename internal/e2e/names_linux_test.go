@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"testing"
+)
+
+// TestStableNames runs a program that allocates through generated classes twice, with others of them first in the second run: the same code gives
+// the same sites, without any address or counter, and the VM's own names stay in vm_class.
+func TestStableNames(t *testing.T) {
+	odd := regexp.MustCompile(`0x[0-9a-f]|\$\$Lambda.*[0-9]|\$Proxy[0-9]|jdk\.proxy[0-9]|Accessor[0-9]|LambdaForm.*/`)
+	for _, major := range []int{17, 25} {
+		t.Run(fmt.Sprint(major), func(t *testing.T) {
+			var runs []map[string]uint64
+			for _, skip := range []string{"0", "7"} {
+				p := program{major: major, gc: "Serial", main: "Names", args: []string{skip}, flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
+				r := p.start(t)
+				r.finish(t)
+				var h struct {
+					histogramReply
+					Sites []struct {
+						Class   string  `json:"class"`
+						Site    []frame `json:"site"`
+						Samples uint64  `json:"samples"`
+					} `json:"sites"`
+				}
+				heapcamJSON(t, &h, "histogram", "--sites", r.recorded(t).dir)
+				sites, vm := map[string]uint64{}, 0
+				for _, c := range h.Classes {
+					if c.VMClass != "" {
+						vm++
+					}
+					if odd.MatchString(c.Class) {
+						t.Errorf("class %s", c.Class)
+					}
+				}
+				for _, s := range h.Sites {
+					key, own := s.Class, false
+					for _, f := range s.Site {
+						line := 0
+						if f.Line != nil {
+							line = *f.Line
+						}
+						key += fmt.Sprintf(" %s.%s:%d", f.Class, f.Method, line)
+						own = own || f.Class == "Names" && f.Method == "main"
+						if odd.MatchString(f.Class) {
+							t.Errorf("frame %s.%s", f.Class, f.Method)
+						}
+					}
+					if own && s.Samples >= 450 { // those of the loop
+						sites[key] += s.Samples
+					}
+				}
+				if vm == 0 {
+					t.Error("no vm_class")
+				}
+				runs = append(runs, sites)
+			}
+			if len(runs[0]) < 5 || !maps.Equal(runs[0], runs[1]) {
+				t.Errorf("%d sites\n%v\n%v", len(runs[0]), runs[0], runs[1])
+			}
+		})
+	}
+}
