@@ -55,7 +55,7 @@ soak: ## 30 minutes and 500 rounds of kills of a process that writes a ring (ROU
 packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
 	@VERSION=$(VERSION) tools/packages
 
-dist: ## archives of the reading verbs for linux, darwin and windows, amd64 and arm64, into dist/
+dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux-amd64 records; an MSI where wixl is)
 	@VERSION=$(VERSION) tools/packages archives
 
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)
