@@ -212,7 +212,7 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *estimat
 }
 
 // maxFrames bounds the frames of a site in what is printed.
-const maxFrames = 64
+const maxFrames = 512
 
 // grownSites gives the sites whose live bytes grew, by growth; the first max of them.
 func grownSites(r *heap.Replayer, first, last map[siteKey]*tally, max int) []GrownSite {

@@ -67,6 +67,7 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
 	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
 	all.depth, all.sampling, all.ring, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.ring, o.rec.names, o.rec.untested
+	all.stack = o.rec.stack
 	if err := all.check(); err != nil {
 		return "", err
 	}
@@ -77,6 +78,9 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	}
 	if set("sampling") {
 		opts = append(opts, fmt.Sprintf("interval=%d", int64(o.rec.sampling)))
+	}
+	if set("stack-depth") {
+		opts = append(opts, fmt.Sprintf("stack=%d", o.rec.stack))
 	}
 	if set("ring") {
 		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.ring)))

@@ -17,7 +17,7 @@ import (
 
 // jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
 // that are attached to from then on; all others hold for the agent's life.
-var jvmKeys = []string{"depth", "sampling", "ring", "max_sync_pause", "thread_names", "allow_untested_jdk"}
+var jvmKeys = []string{"depth", "sampling", "stack_depth", "ring", "max_sync_pause", "thread_names", "allow_untested_jdk"}
 
 func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }

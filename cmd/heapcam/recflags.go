@@ -38,6 +38,7 @@ type recordOptions struct {
 	untested     bool
 	maxSync      time.Duration
 	verbose      bool
+	stack        int
 }
 
 func (o *recordOptions) add(c *cobra.Command) {
@@ -69,6 +70,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
+	f.IntVar(&o.stack, "stack-depth", 64, "frames of an allocation site, innermost first, 1 to 512")
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
 	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
 	f.StringVar(&o.names, "thread-names", "folded", "off, folded (each run of digits is one #) or full")
@@ -82,6 +84,9 @@ func (o *recordOptions) check() error {
 	}
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
 		return usage("--thread-names %s: it is off, folded or full", o.names)
+	}
+	if o.stack < 1 || o.stack > 512 {
+		return usage("--stack-depth %d: 1 to 512", o.stack)
 	}
 	if o.deviation <= 0 || o.deviation > 0.5 {
 		return usage("--max-trace-size-deviation %v: it must be above 0 and at most 0.5", o.deviation)
@@ -151,6 +156,9 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 		s += fmt.Sprintf(",ring=%d", int64(o.ring))
 	}
 	s += fmt.Sprintf(",max_sync=%d", o.maxSync.Milliseconds())
+	if o.stack != 64 {
+		s += fmt.Sprintf(",stack=%d", o.stack)
+	}
 	if o.names != "folded" {
 		s += ",names=" + o.names
 	}

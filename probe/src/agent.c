@@ -119,7 +119,7 @@ void need_memory(uint64_t lo, uint64_t hi) {
 
 // ---- options -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
-    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .interval = 512 << 10, .disabled = "/etc/heapcam/disabled", .max_sync = 250000000};
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .frames = HC_MAX_FRAMES, .interval = 512 << 10, .disabled = "/etc/heapcam/disabled", .max_sync = 250000000};
     if (!s) return true;
     char *copy = strdup(s), *save = NULL;
     if (!copy) return false;
@@ -141,6 +141,8 @@ static bool parse(const char *s) {
             opt.interval = n > 1u << 30 ? 1u << 30 : n;
         else if (!strcmp(t, "ring"))
             opt.ring = n;
+        else if (!strcmp(t, "frames"))
+            opt.frames = n < 1 ? 1 : n > HC_MAX_FRAMES ? HC_MAX_FRAMES : (uint32_t)n;
         else if (!strcmp(t, "stack"))
             opt.stack = n < 1 ? 1 : n > 512 ? 512 : (int)n;
         else if (!strcmp(t, "slots"))
@@ -423,7 +425,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
     uint64_t marks = 0, deaf_since = 0;
-    bool again = false, sites = sampling && !is_off(), deaf = false;
+    bool cut_told = false, again = false, sites = sampling && !is_off(), deaf = false;
     while (!atomic_load(&stopping)) {
         usleep(50000);
         uint64_t now = now_ns();
@@ -486,6 +488,10 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             commit_now(fill_samples);
         }
         samples_reap(jni);
+        if (!cut_told && atomic_load_explicit(&sites_cut, memory_order_relaxed)) {
+            cut_told = true;
+            say("the table of allocation sites is full: new ones are told by the callers that are known");
+        }
         if (*ring32(HC_RING_OFF_DETACH)) {
             event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
             event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");

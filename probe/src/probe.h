@@ -29,7 +29,7 @@ struct options {
     char dir[256];
     int depth, stack;
     uint64_t interval, ring;
-    uint32_t slots;
+    uint32_t slots, frames;
     bool allow_untested, oracle;
     int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at, max_sync; // ns that a listing may take; 0: any
@@ -223,6 +223,8 @@ extern _Atomic bool gave_up;
 
 // ---- samples.c -----------------------------------------------------------------------------------------------------------------------
 extern _Atomic uint64_t interval_now;
+extern _Atomic uint32_t sites_cut;
+enum { HC_MAX_FRAMES = 1 << 18 }; // of all stacks together
 bool samples_init(void);
 void JNICALL on_sample(jvmtiEnv *, JNIEnv *, jthread, jobject, jclass, jlong);
 void samples_put(struct enc *e, bool at_pause);

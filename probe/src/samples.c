@@ -48,10 +48,11 @@ struct meth {
     _Atomic uintptr_t key;
     uint32_t id;
 };
-enum { NODES = 1 << 19, METHS = 1 << 17 };
+enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17 };
 static struct node *nodes;
 static struct meth *meths;
 static uint32_t nnodes, nmeths, nthreads = 1;
+_Atomic uint32_t sites_cut; // stacks that were cut where the table of frames or of methods was full
 static __thread struct {
     uint64_t prev; // interval at the last draw, + 1
     uint32_t id;
@@ -171,7 +172,7 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
             }
             if (id) continue;
             if (!locked) break;
-            if (nnodes < NODES / 2) {
+            if (nnodes < opt.frames) {
                 uint8_t buf[64];
                 struct enc e = {buf, buf, buf + sizeof buf, false};
                 id = ++nnodes;
@@ -331,11 +332,12 @@ static uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, j
         }
         same = false;
         uint32_t m = method_id(env, jni, fr[i].method);
-        f = m ? node_id(f, m, (int32_t)fr[i].location) : 0;
-        if (!f) {
-            last.n = 0;
-            return 0;
+        uint32_t next = m ? node_id(f, m, (int32_t)fr[i].location) : 0;
+        if (!next) { // a table is full: the site is the callers that are known
+            atomic_fetch_add_explicit(&sites_cut, 1, memory_order_relaxed);
+            break;
         }
+        f = next;
         if (j < LAST) last.method[j] = fr[i].method, last.bci[j] = (int32_t)fr[i].location, last.node[j] = f, last.n = j + 1;
     }
     b = (h2 & ~0xffffffffull) | f;

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, and nothing else suffers. A recursion
+// has the innermost frames of its site, as many as were asked for.
+func TestStacks(t *testing.T) {
+	n := "10"
+	if full {
+		n = "17" // 131,072 stacks
+	} else {
+		t.Log("not run: 131,072 distinct stacks (HEAPCAM_FULL=1)")
+	}
+	for frames, want := range map[string]bool{"frames=400": true, "stack=200": false} {
+		p := program{major: 17, gc: "Serial", main: "Stacks", args: []string{n}, probe: frames, limit: "64MiB", flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
+		r := p.start(t)
+		r.finish(t)
+		if told := strings.Count(r.stderr.String(), "the table of allocation sites is full"); (told == 1) != want && !(full && told == 1) {
+			t.Errorf("%s: told %d times", frames, told)
+		}
+		dir := r.recorded(t).dir
+		verify(t, dir, 1)
+		if full {
+			continue // a document of 100,000 sites of 20 frames says no more
+		}
+		var h struct {
+			Sites []struct {
+				Class   string  `json:"class"`
+				Child   string  `json:"child"`
+				Site    []frame `json:"site"`
+				Samples uint64  `json:"samples"`
+			} `json:"sites"`
+		}
+		heapcamJSON(t, &h, "histogram", "--sites", dir)
+		longs, none, deepest := uint64(0), uint64(0), 0
+		for _, s := range h.Sites {
+			if s.Class == "long[]" && s.Child == "" {
+				if longs += s.Samples; len(s.Site) == 0 {
+					none += s.Samples
+				}
+			}
+			if s.Class == "short[]" {
+				deepest = max(deepest, len(s.Site))
+			}
+		}
+		if longs < 1000 || none > 100 {
+			t.Errorf("%s: %d samples of the stacks, %d without any frame", frames, longs, none)
+		}
+		if frames == "stack=200" && deepest != 200 {
+			t.Errorf("the recursion has %d frames, want 200", deepest)
+		}
+	}
+}
