@@ -37,8 +37,11 @@ func ReadPart(f *os.File) (*Part, error) {
 			return out, nil
 		}
 		start := p.at
+		if !strings.HasSuffix(h.Name, fileSuffix) || h.Size < 0 || h.Size > st.Size()-start {
+			return out, nil
+		}
 		padded := (h.Size + 511) &^ 511
-		if !strings.HasSuffix(h.Name, fileSuffix) || h.Size < 0 || start+padded > st.Size() {
+		if padded > st.Size()-start {
 			return out, nil
 		}
 		sum := sha256.New()
