@@ -96,11 +96,14 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 	}
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
 		Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) }}
-	ring, ok := onDisk(path)
-	if !ok {
-		return cfg, nil
+	dir := path
+	if st == nil { // what the agent records may hold nothing yet
+		ring, ok := onDisk(path)
+		if !ok {
+			return cfg, nil
+		}
+		dir = ring.Dir
 	}
-	dir := ring.Dir
 	out := filepath.Dir(dir)
 	if filepath.Base(out) == agent.IncidentsName { // an incident is kept already
 		return cfg, nil
@@ -168,7 +171,7 @@ func (o *viewOptions) recorded(ctx context.Context, ref string) *agent.Status {
 // quiet is how long a ring that has not changed is taken to be written to.
 const quiet = 30 * time.Second
 
-// folderVersion says how far a ring folder is, and whether nobody has written to it for a while.
+// folderVersion says how far a ring folder is, and whether nobody has written to it for a while. One without files has just begun.
 func folderVersion(dir string) (string, bool) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
 	sum, newest := int64(0), time.Time{}
@@ -179,6 +182,9 @@ func folderVersion(dir string) (string, bool) {
 				newest = st.ModTime()
 			}
 		}
+	}
+	if len(files) == 0 {
+		return "", false
 	}
 	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" + strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }

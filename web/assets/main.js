@@ -122,7 +122,7 @@ function listen() {
   events.addEventListener('status', m => { status = JSON.parse(m.data); live(); });
   events.addEventListener('changed', m => {
     const c = JSON.parse(m.data);
-    if (!data || c.version === data.version && c.live === data.live || reload) return;
+    if (data && c.version === data.version && c.live === data.live || reload) return;
     // not more often than it pays: reading takes a while on a long window
     reload = setTimeout(async () => {
       const t = performance.now();

@@ -68,6 +68,7 @@ public class Window {
             if (id > n / 3 && id < n / 3 + 2000) burst.add(new long[60]);
             if (id == n / 2) burst = new ArrayList<>();
             if (id % (n / 3) == n / 4) System.gc();
+            if (args.length > 1 && id % 2000 == 0) Thread.sleep(Integer.parseInt(args[1]));
         }
     }
 }
