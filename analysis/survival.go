@@ -89,9 +89,9 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 	born := map[uint32]uint64{}
 	was := map[[2]uint32]uint64{} // by type and birth, after the collection before
 	wasGC := uint64(0)
-	sites := map[siteKey]*siteLife{}
+	type siteOf struct{ frame, typ uint64 } // names may be told later
+	sites := map[siteOf]*siteLife{}
 	follow := map[uint64]*sampleLife{}
-	class := map[uint64]Class{}
 	if err := Each(r, func(c *heap.Collection) bool {
 		if c.Known {
 			fs, err := r.Fold(heap.WantBirth, nil, 1)
@@ -129,12 +129,7 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 			was, wasGC = now, c.GC
 		}
 		for _, s := range r.Took {
-			cl, ok := class[s.Type]
-			if !ok {
-				cl = ClassOf(r, uint32(s.Type)).folded()
-				class[s.Type] = cl
-			}
-			k := siteKey{s.Frame, cl}
+			k := siteOf{s.Frame, s.Type}
 			l := sites[k]
 			if l == nil {
 				l = &siteLife{}
@@ -205,9 +200,9 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 			continue
 		}
 		site := Stack(r, k.frame, maxFrames)
-		rep.Sites = append(rep.Sites, Curve{Class: k.class.Name, Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n, Survive: l.curve()})
+		rep.Sites = append(rep.Sites, Curve{Class: r.TypeName(uint32(k.typ)), Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n, Survive: l.curve()})
 		if l.known > 0 && l.tenured/l.known >= nearlyAll {
-			rep.Advice = append(rep.Advice, Pretenure{Class: k.class.Name, Site: site, Samples: l.n, Objects: uint64(math.Round(l.objects)), Bytes: uint64(math.Round(l.bytes)),
+			rep.Advice = append(rep.Advice, Pretenure{Class: r.TypeName(uint32(k.typ)), Site: site, Samples: l.n, Objects: uint64(math.Round(l.objects)), Bytes: uint64(math.Round(l.bytes)),
 				Tenured: l.tenured / l.known, Copied: uint64(math.Round(l.copied))})
 		}
 	}

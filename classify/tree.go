@@ -190,6 +190,28 @@ func (b *builder) estimate(items []item) []item {
 	return out
 }
 
+// Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled: what a tree whose first
+// level looks at sites counts.
+func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
+	b := &builder{w: w, ts: ts}
+	items := make([]item, len(ts))
+	for i := range ts {
+		items[i] = item{t: int32(i), mo: 1, mb: 1}
+	}
+	for _, it := range b.estimate(items) {
+		t := &ts[it.t]
+		if t.Sampled {
+			objects, bytes = append(objects, it.mo*t.WObjects.Sum), append(bytes, it.mb*t.WBytes.Sum)
+		} else {
+			objects, bytes = append(objects, it.mo*float64(t.Objects)), append(bytes, it.mb*float64(t.Bytes))
+		}
+	}
+	return objects, bytes
+}
+
+// NoSite is the key of a tuple without a sample.
+func (w *World) NoSite(t *Tuple) string { return w.noSite(t) }
+
 // node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in the hierarchy of that classifier.
 func (b *builder) node(key string, items []item, of, level, depth int, est bool) (*Node, error) {
 	if b.nodes++; b.nodes > MaxNodes {

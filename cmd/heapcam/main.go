@@ -50,7 +50,7 @@ func newRoot() *cobra.Command {
 		newLeaksCmd(), newQualityCmd(),
 		newViewCmd(),
 	)
-	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd())
+	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd())
 	return root
 }
 

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis"
+)
+
+type exportOptions struct {
+	format, table, at, value, file string
+}
+
+func newExportCmd() *cobra.Command {
+	o := exportOptions{at: "last", table: "state", value: "inuse_space"}
+	c := &cobra.Command{
+		Use:   "export FILE|DIR|JVM --format FORMAT -o OUT",
+		Short: "Write a recording for other tools: pprof, collapsed stacks, Parquet, CSV, JSON",
+		Long: `Writes what other tools go on with. Formats:
+
+  pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label "type"; opens in go tool pprof and Pyroscope
+  collapsed  a line for each stack and class, for flame graphs; --value says which of the four
+  parquet, csv, json
+             a table: state (each object after --at), samples (each sampled allocation of the window and when it died) or histories (each
+             class after each collection)
+
+Live figures of pprof and collapsed are those of group --by 'type, site' after --at, and add up to the exact state; what was allocated is
+estimated from all samples of the window up to there. The columns of tables are documented in docs/reading.md; their schema has a version.
+OUT appears when it is complete; "-" is stdout.`,
+		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
+  heapcam export --format collapsed --value alloc_space -o - incident.heapcam | flamegraph.pl > alloc.svg
+  heapcam export --format parquet --table samples -o samples.parquet incident.heapcam`,
+		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
+	}
+	c.Flags().StringVar(&o.format, "format", "", "pprof, collapsed, parquet, csv or json")
+	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or histories")
+	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for samples and histories)")
+	c.Flags().StringVar(&o.value, "value", o.value, "with collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; -: stdout")
+	return c
+}
+
+func (o *exportOptions) check() error {
+	switch o.format {
+	case "pprof", "collapsed":
+	case "hprof":
+		return usage("--format hprof: a heap dump needs references, which recordings do not hold (docs/reading.md)")
+	default:
+		if !slices.Contains(analysis.TableFormats, o.format) {
+			return usage("--format %q is not one of pprof, collapsed, %s", o.format, strings.Join(analysis.TableFormats, ", "))
+		}
+	}
+	if !slices.Contains([]string{"state", "samples", "histories"}, o.table) {
+		return usage("--table %q is not one of state, samples, histories", o.table)
+	}
+	if !slices.Contains([]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, o.value) {
+		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
+	}
+	if o.file == "" {
+		return usage("export needs -o OUT (- is stdout)")
+	}
+	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" && isTerminal(os.Stdout) {
+		return usage("export -o -: stdout is a terminal")
+	}
+	return nil
+}
+
+func (o *exportOptions) run(ctx context.Context, path string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	defer stop()
+	rec, err := openReading(path)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	p := &replays{rec: rec}
+	defer p.close()
+	return whole(o.file, func(w io.Writer) error {
+		switch {
+		case o.format == "pprof" || o.format == "collapsed":
+			gc, err := analysis.Find(o.at, p.open)
+			if err != nil {
+				return refError(rec, "at", err)
+			}
+			prof, err := analysis.MakeProfile(p.open(), gc)
+			if err != nil {
+				return refError(rec, "at", err)
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if o.format == "pprof" {
+				return prof.WritePprof(w)
+			}
+			return prof.WriteCollapsed(w, o.value)
+		case o.table == "samples":
+			return analysis.ExportSamples(ctx, w, o.format, p.open())
+		case o.table == "histories":
+			return analysis.ExportHistories(ctx, w, o.format, p.open())
+		}
+		r, c, err := analysis.Open(o.at, p.open)
+		if err != nil {
+			return refError(rec, "at", err)
+		}
+		return analysis.ExportState(ctx, w, o.format, r, c)
+	})
+}
+
+// whole writes a file that appears when it is complete: until then it has another name, and goes if anything fails.
+func whole(name string, f func(io.Writer) error) error {
+	if name == "-" {
+		w := bufio.NewWriterSize(os.Stdout, 1<<16)
+		if err := f(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(t, 1<<20)
+	err = f(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if cerr := t.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(t.Name(), name)
+	}
+	if err != nil {
+		os.Remove(t.Name())
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("interrupted: %s was not written", name)
+		}
+	}
+	return err
+}
