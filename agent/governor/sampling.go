@@ -15,7 +15,7 @@ type SamplingConfig struct {
 
 const (
 	// window is over what time the cost of sampling is averaged.
-	window = 2 * time.Second
+	window = 5 * time.Second
 	// leastInterval is the shortest interval that a wish for more live samples leads to, bytes.
 	leastInterval = 4 << 10
 	// afterFewer is how long it is waited for what fewer or more samples do to the number of live ones.
@@ -23,7 +23,7 @@ const (
 )
 
 // Sampling lengthens the sampling interval at once when sampling costs more than its share or gives more live samples than wanted, and
-// shortens it, later each time that was in vain, when there is room. Intervals are SamplingConfig.Interval times or over a power of two.
+// shortens it, later each time that was in vain, when there is room for it. Intervals are SamplingConfig.Interval times or over a power of two.
 // Estimates stay unbiased, since a sample's weight is that of the interval in force when it was drawn. Not safe for concurrent use.
 type Sampling struct {
 	cfg       SamplingConfig
@@ -76,6 +76,9 @@ func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval u
 		return 0, "", false
 	case s.cfg.Live == 0 && s.interval > s.cfg.Interval:
 		next := max(s.interval/2, s.cfg.Interval)
+		for ; cost > 0 && 4*cost < 0.7 && next > s.cfg.Interval; cost *= 2 {
+			next = max(next/2, s.cfg.Interval)
+		}
 		if s.cfg.Interval < minInterval && next <= minInterval {
 			next = s.cfg.Interval
 		}

@@ -77,7 +77,7 @@ var fields = func() (fs []field) {
 	add(g, "shared_ring_backlog_bytes", "What the agent has not read yet.", func(s *agent.Status) float64 { return float64(s.Backlog) })
 	add(c, "probe_pause_seconds_total", "What heapcam added to pauses, by the probe's clock.", func(s *agent.Status) float64 { return seconds(s.ProbeNS) })
 	add(c, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", func(s *agent.Status) float64 { return seconds(s.PauseNS) })
-	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, preemption included.", func(s *agent.Status) float64 { return seconds(s.SampleNS) })
+	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, CPU time.", func(s *agent.Status) float64 { return seconds(s.SampleNS) })
 	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.", func(s *agent.Status) float64 { return seconds(s.UpNS) })
 	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.", func(s *agent.Status) float64 { return float64(s.Switches) })
 	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *agent.Status) float64 { return truth(s.DiskFull) })

@@ -350,12 +350,6 @@ static bool list_too_long(bool due) {
     return too_long;
 }
 
-// Of this thread alone: being preempted is no property of the heap.
-static uint64_t cpu_ns(void) {
-    struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? now_ns() : (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void list_all(struct enc *e, bool with_eden) {
     uint64_t from = cpu_ns();
     list_until = opt.max_sync ? now_ns() + opt.max_sync : 0;

@@ -41,6 +41,7 @@ extern jvmtiEnv *ti;
 extern uint64_t t0; // CLOCK_MONOTONIC at start
 
 uint64_t now_ns(void);
+uint64_t cpu_ns(void); // of this thread: what it waits for a processor is no cost of ours
 bool is_off(void); // paused, by the agent's word or by the host's switch: only a flag is read
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

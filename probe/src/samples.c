@@ -351,8 +351,8 @@ static void drop(uint64_t n) { atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMP
 void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
     (void)klass;
     if (atomic_load_explicit(&gave_up, memory_order_relaxed) || is_off()) return;
-    uint64_t begin = now_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
-    struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = begin - t0};
+    uint64_t begin = cpu_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
+    struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = now_ns() - t0};
     me.prev = iv + 1;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
     jvmtiFrameInfo fr[512];
@@ -380,7 +380,7 @@ void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, 
             drop(1);
         }
     }
-    atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLE_NS), now_ns() - begin, memory_order_relaxed);
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLE_NS), cpu_ns() - begin, memory_order_relaxed);
 }
 
 bool samples_waiting(void) { return atomic_load_explicit(&put_at, memory_order_relaxed) - take_at > SIDE / 4; }
