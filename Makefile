@@ -6,7 +6,7 @@ PROBE   := probe/lib/libheapcam-linux-amd64.so
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web lint clean
+.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dis
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)
 	@cd web && npm ci --omit=dev --silent && mkdir -p assets/vendor && cp node_modules/uplot/dist/uPlot.iife.min.js assets/vendor/uplot.js && \
 	cp node_modules/uplot/dist/uPlot.min.css assets/vendor/uplot.css && cp node_modules/uplot/LICENSE assets/vendor/uplot.LICENSE
+
+screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium)
+	@tools/screenshots
 
 lint: setup ## gofmt, vet, staticcheck, layers, C warnings
 	@tools/lint

@@ -12,7 +12,7 @@ export function show(main, data) {
   main.append(h('ol', { class: 'cards', id: 'leaks' }, list.map((s, i) => h('li', { class: 'leak' },
     h('p', {}, h('b', {}, `${i + 1}.`), s.sentence),
     facts([['Class', s.class + (s.loader ? ` (${s.loader})` : '')], ['Growth', `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ${bytes(s.bytes_per_second_high)}/s)`], ['In the window', '+' + bytes(s.grown_bytes)], ['Share of the growth', share(s.share_of_growth)],
-      ['Confidence', plain(s.confidence)], ['Live samples', count(s.live_samples)], ['Test', `${s.test}, p = ${plain(s.p_value)}`], ['Outlived', `${count(s.floors)} collections of old space`],
+      ['Confidence', plain(s.confidence)], ['Live samples', count(s.live_samples)], ['Test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`], ['Outlived', `${count(s.floors)} collections of old space`],
       s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)]]),
     h('details', { open: i === 0 }, h('summary', {}, 'Where it is allocated'), stack(s.site)),
     s.site.length ? h('p', {}, h('a', { class: 'history', href: address('trends', { by: 'type, site(1)', filter: null, row: JSON.stringify([s.class, frame(s.site[0])]) }) }, 'Its history, and what of it survived')) : null))));

@@ -36,7 +36,7 @@ export function show(main, data, params) {
   if (known.length > 1) {
     const times = known.map(c => Date.parse(c.time) / 1000);
     for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
-    const chart = (title, unit) => ({ title, format: unit === 'objects' ? n => count(Math.round(n)) : bytes, stacked: true, height: 150, series: [
+    const chart = (title, unit) => ({ title, binary: unit === 'bytes', format: unit === 'objects' ? n => count(Math.round(n)) : bytes, stacked: true, height: 150, series: [
       ['exact', 'c2', 'exact'], ['inferred', 'c5', 'inferred'], ['before the tape, at most', 'c7', 'before_tape'], ['unknown', 'c1', 'unknown']].map(([name, cls, k]) => ({ name, class: cls, kind: 'area', values: known.map(c => c.quality[`${k}_${unit}`]) })) });
     const box = h('div', {});
     main.append(box);

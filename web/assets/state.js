@@ -72,7 +72,7 @@ export async function update(d, params) {
     columns: [
       { title: 'Objects', numeric: true, cell: n => (n.estimated ? '~' : '') + count(n.objects) },
       { title: 'Bytes', numeric: true, cell: n => h('span', { title: count(n.bytes) }, (n.estimated ? '~' : '') + bytes(n.bytes)) },
-      { title: 'Share', numeric: true, cell: n => [h('span', { class: 'meter', 'aria-hidden': 'true' }, h('i', { width: (100 * n.bytes / all).toFixed(1) + '%' })), ' ', share(n.bytes / all)] },
+      { title: 'Share', numeric: true, cell: n => [h('span', { class: 'meter', 'aria-hidden': 'true' }, h('i', { width: (100 * n.bytes / all).toFixed(1) + '%' })), h('span', { class: 'share' }, share(n.bytes / all))] },
       { title: 'Known', cell: quality },
     ],
   });
