@@ -120,7 +120,8 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 	for i := range all {
 		all[i].growth = h.judge(all[i].s)
 	}
-	// Some of a thousand sites rise by chance: Holm's correction.
+	// Some of a thousand sites rise by chance: Holm's correction, for those whose shape is one of growth.
+	all = slices.DeleteFunc(all, func(c candidate) bool { return c.p >= 1 })
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })
 	least := 0.0
 	for i := range all {
