@@ -3,7 +3,9 @@ package ringstore_test
 import (
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -50,4 +52,38 @@ func TestCounters(t *testing.T) {
 		t.Errorf("counters %q", c)
 	}
 	s.Close()
+}
+
+// TestSyncAlwaysFails: a disk that takes everything and keeps to say that it did not must not fill the ring with the heads of files.
+func TestSyncAlwaysFails(t *testing.T) {
+	p := newPlay(1<<20, 0.25, 1)
+	if err := p.open(); err != nil {
+		t.Fatal(err)
+	}
+	p.fs.Fail = func(op, _ string) error {
+		if op == "sync" {
+			return syscall.EIO
+		}
+		return nil
+	}
+	const head, frames = 20000, 500
+	heads, refused := 0, 0
+	for i := range frames {
+		p.now = p.now.Add(time.Second)
+		rotate := i == 0 || p.s.Stats().Rotate
+		size := 2000
+		if rotate {
+			size = head
+			heads++
+		}
+		if p.put(rotate, size) != nil {
+			refused++
+		}
+		if p.s.Sync() == nil {
+			t.Fatal("a sync worked")
+		}
+	}
+	if refused > 0 || heads < 5 || 10*heads*head > 3*(heads*head+(frames-heads)*2000) {
+		t.Errorf("%d heads of %d bytes, %d of %d frames refused", heads, head, refused, frames)
+	}
 }

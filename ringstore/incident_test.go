@@ -86,8 +86,15 @@ func TestIncidentModel(t *testing.T) {
 					if rate == 0 && p.newest > 0 {
 						rt.Fatal(err)
 					}
-					if auto { // it may be there all the same, if what was made could not be removed either
+					// It may be there all the same, whole, if what was made could not be removed either.
+					if auto {
 						last = p.now
+					}
+					all, _ := n.List()
+					for _, i := range all {
+						if was[i.ID] == nil {
+							was[i.ID] = contents(i.ID)
+						}
 					}
 				default:
 					if auto {

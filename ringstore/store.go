@@ -33,6 +33,8 @@ type Store struct {
 	dirty  bool // behind size there may be the rest of a write that failed
 	sick   int  // writes that failed in a row
 
+	unsynced bool // the last sync failed
+
 	index    uint64
 	source   uint64
 	lastRot  int64 // stored bytes of the last head

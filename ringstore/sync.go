@@ -128,10 +128,14 @@ func (s *Store) sync(f RingFile) error {
 
 func (s *Store) synced(err error) error {
 	if err == nil {
+		s.unsynced = false
 		return nil
 	}
 	s.failed(err)
-	s.sick = sickAfter
+	if !s.unsynced || s.size >= 4*s.lastRot { // where it fails again and again the ring is not to hold little but heads
+		s.sick = sickAfter
+	}
+	s.unsynced = true
 	return fmt.Errorf("sync ring file: %w", err)
 }
 
