@@ -81,6 +81,8 @@ func TestSituations(t *testing.T) {
 		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
 		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
 		{name: "wide classes", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedClassPointers"}, heap: "96m"},
+		// On a machine of one node the JVM switches it off; on another the probe refuses Parallel by name.
+		{name: "NUMA", gcs: []string{"G1"}, majors: []int{17}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:+UseNUMA"}, heap: "64m"},
 		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
 		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"30000", "20000"}, opts: []string{"-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true,jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=/dev/null"}, heap: "96m"},
 		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"}, flags: []string{"--sampling", "0"}, inexact: true},

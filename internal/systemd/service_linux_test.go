@@ -41,7 +41,7 @@ func packages(t *testing.T) string {
 			return
 		}
 		if packaged.dir, packaged.err = os.MkdirTemp("", "heapcam-packages-"); packaged.err == nil {
-			packaged.skip, packaged.err = buildPackages(packaged.dir)
+			packaged.skip, packaged.err = buildPackages(packaged.dir, "0.0.1")
 		}
 	})
 	if packaged.skip != "" {
@@ -53,10 +53,10 @@ func packages(t *testing.T) string {
 	return debIn(t, packaged.dir)
 }
 
-func buildPackages(dir string) (skip string, err error) {
+func buildPackages(dir, version string) (skip string, err error) {
 	c := exec.Command("tools/packages")
 	c.Dir = module
-	c.Env = append(os.Environ(), "DIST="+dir, "VERSION=0.0.1", "SOURCE_DATE_EPOCH=1700000000")
+	c.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
 	out, err := c.CombinedOutput()
 	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
 		return fmt.Sprintf("nfpm can not be had: %.200s", out), nil
@@ -84,6 +84,8 @@ type session struct {
 	Reason      string `json:"reason"`
 	Collections uint64 `json:"collections"`
 	LastGC      uint64 `json:"last_gc"`
+	TraceBytes  int64  `json:"trace_bytes"`
+	Rotations   uint64 `json:"rotations"`
 }
 
 // sessions gives the JVMs that the agent records, by pid.
@@ -129,6 +131,65 @@ func (h *host) goOn(what string, pids []int, before map[int]session, within time
 	return now
 }
 
+// recorded waits until pid is recorded, and holds that it took no more than two seconds from begun, when it was started.
+func (h *host) recorded(pid int, begun time.Time) {
+	h.t.Helper()
+	h.eventually("the new JVM is recorded", 20*time.Second, func() error {
+		now, err := h.sessions()
+		if _, ok := now[pid]; err == nil && !ok {
+			err = fmt.Errorf("pid %d is not among %+v", pid, now)
+		}
+		return err
+	})
+	took := time.Since(begun)
+	h.t.Logf("%6.2f s from the command that starts it to a JVM that is recorded", took.Seconds())
+	if took > 2*time.Second {
+		h.t.Errorf("a JVM was recorded only %v after it was started", took)
+	}
+}
+
+// pulls holds who may copy the recording of pid, whose user is 64201: root, the group heapcam, that user; not a stranger.
+func (h *host) pulls(pid int) {
+	h.t.Helper()
+	now, err := h.sessions()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	id := now[pid].ID
+	h.do("useradd", "-M", "-u", "64203", "-G", "heapcam", "member")
+	h.do("useradd", "-M", "-u", "64204", "stranger")
+	for _, user := range []string{"root", "member", "u64201"} {
+		file := "/tmp/pull-" + user
+		h.do("runuser", "-u", user, "--", "heapcam", "pull", id, "-o", file)
+		h.do("heapcam", "verify", file)
+	}
+	for _, user := range []string{"stranger", "u64202"} {
+		if out, err := h.try("runuser", "-u", user, "--", "heapcam", "pull", id, "-o", "/tmp/pull-"+user); err == nil {
+			h.t.Errorf("%s pulled the recording of another: %s", user, out)
+		}
+		if h.exists("tmp/pull-" + user) {
+			h.t.Errorf("%s has got a file", user)
+		}
+		if out, _ := h.try("runuser", "-u", user, "--", "heapcam", "status", "--json"); strings.Contains(out, id) {
+			h.t.Errorf("%s sees the recording of another: %s", user, out)
+		}
+	}
+	h.logf("pulled by root, a member and the JVM's user; refused to others")
+}
+
+// frozenAfterOOM has a JVM run out of memory, which must leave an incident.
+func (h *host) frozenAfterOOM() {
+	h.t.Helper()
+	h.do("systemd-run", "-q", "--unit=fill", "--uid=64201", "java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-cp", "/opt/heapcam-test", "Fill")
+	h.eventually("an OutOfMemoryError leaves an incident", 60*time.Second, func() error {
+		out, err := h.try("heapcam", "incidents", "--json")
+		if err == nil && !strings.Contains(out, "Fill-") {
+			err = fmt.Errorf("incidents: %s", out)
+		}
+		return err
+	})
+}
+
 func (h *host) signal(sig string) (pid string) {
 	h.t.Helper()
 	pid = h.show("MainPID")
@@ -161,11 +222,17 @@ func TestService(t *testing.T) {
 	if err := os.MkdirAll(opt, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := run("javac", "-d", opt, "testdata/Churn.java"); err != nil {
+	if err := run("javac", "-d", opt, "testdata/Churn.java", "testdata/Fill.java"); err != nil {
 		t.Skipf("not run: the service in a real systemd (%v)", err)
 	}
-	if err := run("cp", deb, filepath.Join(opt, "heapcam.deb")); err != nil {
+	newer := t.TempDir()
+	if _, err := buildPackages(newer, "0.0.2"); err != nil {
 		t.Fatal(err)
+	}
+	for from, to := range map[string]string{deb: "heapcam.deb", debIn(t, newer): "newer.deb"} {
+		if err := run("cp", from, filepath.Join(opt, to)); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	// Two JVMs before the agent, two after; of two users and root; with a /tmp and a user namespace of their own.
@@ -196,12 +263,39 @@ func TestService(t *testing.T) {
 	jvm(64202, "-p", "PrivateTmp=yes")
 	h.logf("before dpkg -i")
 	h.do("dpkg", "--force-unsafe-io", "-i", "/opt/heapcam-test/heapcam.deb")
+	// Small rings, so that files rotate while the test looks.
+	yaml := filepath.Join(h.dir, "etc/heapcam/heapcam.yaml")
+	good, err := os.ReadFile(yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good = append(good, "\nmax_trace_size: 1MiB\n"...)
+	os.WriteFile(yaml, good, 0o644)
+	h.do("heapcam", "service", "restart")
 	if a, e := h.show("ActiveState"), h.show("UnitFileState"); a != "active" || e != "enabled" {
 		t.Fatalf("after dpkg -i: %s, %s\n%s", a, e, h.journal())
 	}
 	h.logf("after dpkg -i")
+	begun := time.Now()
 	jvm(0)
+	h.recorded(pids[len(pids)-1], begun)
+	begun = time.Now()
 	jvm(64202, "-p", "PrivateTmp=yes", "-p", "PrivateUsers=yes", "-p", "PrivateMounts=yes")
+	h.recorded(pids[len(pids)-1], begun)
+	begun = time.Now()
+	h.do("systemd-run", "-q", "--unit=contained", "-p", "PrivateTmp=yes", "unshare", "--pid", "--fork", "--mount-proc", "java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")
+	h.eventually("the JVM in a pid namespace has started", 10*time.Second, func() error {
+		out, err := h.try("pgrep", "-P", strings.TrimSpace(h.do("systemctl", "show", "contained", "-P", "MainPID")), "-x", "java")
+		if err != nil {
+			return err
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(out))
+		if err == nil {
+			pids = append(pids, pid)
+		}
+		return err
+	})
+	h.recorded(pids[len(pids)-1], begun)
 	if log := h.journal(); !strings.Contains(log, "-agentpath:/usr/lib/heapcam/libheapcam.so=") {
 		t.Errorf("the agent does not name the package's library:\n%s", log)
 	}
@@ -236,11 +330,6 @@ func TestService(t *testing.T) {
 	before = h.goOn("all go on after kill -9", pids, before, 20*time.Second)
 
 	h.do("systemctl", "reload", "heapcam")
-	yaml := filepath.Join(h.dir, "etc/heapcam/heapcam.yaml")
-	good, err := os.ReadFile(yaml)
-	if err != nil {
-		t.Fatal(err)
-	}
 	os.WriteFile(yaml, append(good, "\nmax_trace_sice: 1GiB\n"...), 0o644)
 	h.refuses(1, "", "systemctl", "reload", "heapcam")
 	h.refuses(2, "max_trace_size", "heapcam", "reload")
@@ -250,8 +339,25 @@ func TestService(t *testing.T) {
 		t.Errorf("reloading restarted the agent: %s", n)
 	}
 
+	h.pulls(pids[0])
+	h.frozenAfterOOM()
+
+	h.do("touch", "/etc/heapcam/disabled")
+	h.eventually("the host's switch stops all", 5*time.Second, func() error {
+		now, err := h.sessions()
+		if err == nil && len(now) != 0 {
+			err = fmt.Errorf("recorded: %+v", now)
+		}
+		return err
+	})
+	h.do("rm", "/etc/heapcam/disabled")
+	before = h.goOn("all go on without the switch", pids, before, 20*time.Second)
+
 	old := h.show("MainPID")
-	h.do("dpkg", "--force-unsafe-io", "-i", "/opt/heapcam-test/heapcam.deb")
+	h.do("dpkg", "--force-unsafe-io", "--force-confold", "-i", "/opt/heapcam-test/newer.deb")
+	if out := h.do("heapcam", "version"); !strings.Contains(out, "0.0.2") {
+		t.Errorf("after the upgrade: %s", out)
+	}
 	h.comesBack("another agent after an upgrade", old, 5*time.Second)
 	before = h.goOn("all go on after an upgrade", pids, before, 20*time.Second)
 
@@ -273,7 +379,25 @@ func TestService(t *testing.T) {
 		t.Errorf("the journal does not speak of the watchdog:\n%s", out)
 	}
 
-	h.do("heapcam", "verify", "/var/lib/heapcam/"+before[pids[0]].ID)
+	h.eventually("rings have rotated, within their size", 120*time.Second, func() error {
+		now, err := h.sessions()
+		if err != nil {
+			return err
+		}
+		for _, p := range pids {
+			s := now[p]
+			if s.TraceBytes > 5<<20/4 {
+				t.Fatalf("pid %d: %d bytes in a ring of 1 MiB and a quarter", p, s.TraceBytes)
+			}
+			if s.Rotations == 0 {
+				return fmt.Errorf("pid %d: %+v", p, s)
+			}
+		}
+		return nil
+	})
+	for _, p := range pids {
+		h.do("heapcam", "verify", "/var/lib/heapcam/"+before[p].ID)
+	}
 	h.logf("verified")
 	h.do("dpkg", "--force-unsafe-io", "-r", "heapcam")
 	if s := h.show("ActiveState"); s == "active" {
@@ -349,7 +473,7 @@ func TestPackages(t *testing.T) {
 	t.Logf("%s: %d bytes", filepath.Base(deb), st.Size())
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		dir := t.TempDir()
-		if _, err := buildPackages(dir); err != nil {
+		if _, err := buildPackages(dir, "0.0.1"); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []string{"/*.deb", "/*.rpm"} {

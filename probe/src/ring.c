@@ -184,14 +184,14 @@ bool ring_create(char why[HC_MAX_REASON]) {
     if (reserve == MAP_FAILED) goto nomap;
     ring = m;
     data = m + HC_RING_HEADER_SIZE;
-    struct stat st;
+    struct stat st; // the kernel's own call: glibc has stat as a symbol since 2.33 only
     *(uint32_t *)(ring + HC_RING_OFF_ABI) = HC_ABI_VERSION;
     *(uint32_t *)(ring + HC_RING_OFF_HEADER_SIZE) = HC_RING_HEADER_SIZE;
     *(uint64_t *)(ring + HC_RING_OFF_CAPACITY) = capacity;
     *(uint32_t *)(ring + HC_RING_OFF_PID) = (uint32_t)getpid();
     *(uint32_t *)(ring + HC_RING_OFF_FLAGS) = flags;
     *(uint64_t *)(ring + HC_RING_OFF_START_TICKS) = ticks;
-    *(uint64_t *)(ring + HC_RING_OFF_PIDNS) = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+    *(uint64_t *)(ring + HC_RING_OFF_PIDNS) = syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0) == 0 ? st.st_ino : 0;
     uint8_t rnd[16] = {0};
     if (syscall(SYS_getrandom, rnd, sizeof rnd, 0) != sizeof rnd) memcpy(rnd, &ticks, 8);
     for (int i = 0; i < 16; i++) snprintf((char *)ring + HC_RING_OFF_SESSION + 2 * i, 3, "%02x", rnd[i]);

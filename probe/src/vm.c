@@ -11,6 +11,14 @@
 
 #include "heapcam_abi.h"
 
+// The probe is built where glibc is new and loaded where it is old: these three moved from libdl to libc with 2.34, under a new version. The old
+// one is there in both (glibc_test.go holds the rest).
+#if defined(__x86_64__) && defined(__GLIBC__)
+__asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
+__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
+__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
+#endif
+
 struct vm vm;
 
 static void *jvm;
@@ -304,6 +312,8 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     if (!load_fields(why)) return false;
     if (!load_consts(why)) return false;
     if (flag_on("UseZGC")) return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
+    // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by node, which nobody has tested.
+    if (flag_on("UseParallelGC") && flag_on("UseNUMA")) return fail(why, "-XX:+UseNUMA parts Parallel's eden by node, which is untested (use G1, or -XX:-UseNUMA)");
     if (flag_on("UseShenandoahGC")) return fail(why, "Shenandoah is not supported (use Serial, Parallel or G1)");
     if (flag_on("UseEpsilonGC")) return fail(why, "Epsilon is not supported: it never collects");
     vm.collector = flag_on("UseSerialGC")     ? HC_COLLECTOR_SERIAL
