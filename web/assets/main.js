@@ -41,8 +41,11 @@ async function show() {
   const view = views[s.view] || overview;
   document.title = `${names[s.view] || 'Overview'} – ${data ? data.title : 'heapcam'}`;
   if (!data) return;
+  const at = location.hash;
+  const done = () => { if (location.hash === at) main.dataset.shown = at; }; // for who waits: this state is on the page
   if (shown && shown.view === view && view.update) {
-    view.update(data, s.params);
+    await view.update(data, s.params);
+    done();
     return;
   }
   if (shown && shown.view.leave) shown.view.leave();
@@ -51,6 +54,7 @@ async function show() {
   main.replaceChildren(part);
   try {
     await view.show(part, data, s.params);
+    done();
   } catch (e) {
     if (e.name !== 'AbortError' && shown === mine) main.replaceChildren(h('h2', {}, names[s.view]), h('p', { class: 'error', role: 'alert' }, e.message));
   }
