@@ -34,7 +34,7 @@ type Status struct {
 	Session    string    `json:"session"`
 	VM         string    `json:"vm"`
 	Probe      string    `json:"probe"`
-	Renew      bool      `json:"renew,omitempty"` // the agent has another probe: this JVM gets it when it is started anew
+	Renew      bool      `json:"renew,omitempty"`    // the agent has another probe: this JVM gets it when it is started anew
 	NoSites    bool      `json:"no_sites,omitempty"` // another agent holds allocation sampling: heap and pauses are recorded, sites are not
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
