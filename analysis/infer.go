@@ -34,6 +34,52 @@ type stratum struct {
 type strata struct {
 	kinds   map[kind]*stratum
 	classes map[Class]*stratum // sites of all kinds of a class
+	byKind  prior
+	byClass prior
+}
+
+// prior are the parameters of a Pitman–Yor process, learnt from all kinds, or classes, of a state together: programs differ in how many sites one
+// kind of object has.
+type prior struct{ discount, strength float64 }
+
+// known and unseen are quality.Known and quality.Unseen with these parameters.
+func (q prior) known(n, k float64) float64  { return max(0, k-q.discount) / (n + q.strength) }
+func (q prior) unseen(n, m float64) float64 { return (q.strength + q.discount*m) / (n + q.strength) }
+
+// fit learns a prior: the discount from how many sites have one sample and how many two (Ney, Essen and Kneser 1994), the strength so that the mass
+// kept for sites not seen is Good and Turing's on average, the share of samples that are the only one of their site. Few samples leave both near
+// those of package quality.
+func fit[K comparable](all map[K]*stratum) prior {
+	one, two, n := 1.0, 0.5, 2.0
+	for _, x := range all {
+		n += x.n
+		for _, k := range x.sites {
+			switch k {
+			case 1:
+				one++
+			case 2:
+				two++
+			}
+		}
+	}
+	q := prior{discount: one / (one + 2*two)}
+	low, high := 0.0, 1000.0
+	for range 30 {
+		q.strength = (low + high) / 2
+		mass := 1.0
+		for _, x := range all {
+			if x.n > 0 {
+				mass += x.n * q.unseen(x.n, float64(len(x.sites)))
+			}
+		}
+		if mass/n < min(one/n, 0.999) {
+			low = q.strength
+		} else {
+			high = q.strength
+		}
+	}
+	q.strength = max(q.strength, quality.Strength)
+	return q
 }
 
 // stratify counts the state of r. It takes s as sampled only if keep says so (nil: always). Its cost is one pass over all objects.
@@ -93,11 +139,12 @@ func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata
 			c.sites[f] += n
 		}
 	}
+	st.byKind, st.byClass = fit(st.kinds), fit(st.classes)
 	return st
 }
 
 // shares gives the probability of each site that an object of the kind without a sample is of it; what is missing to 1 is that of a site without a
-// sample. It is the predictive distribution of a Pitman–Yor process whose base is that of the other kinds of its class (quality.Known; a
+// sample. It is the predictive distribution of a Pitman–Yor process whose base is that of the other kinds of its class (a
 // level of Teh's hierarchical model), so that a kind without samples takes what its class has.
 func (st *strata) shares(k kind, each func(frame uint64, p float64)) {
 	c := st.classes[k.class]
@@ -107,13 +154,13 @@ func (st *strata) shares(k kind, each func(frame uint64, p float64)) {
 	x := st.kinds[k]
 	back := 1.0 // mass for the class
 	if x.n > 0 {
-		back = quality.Unseen(x.n, float64(len(x.sites)))
+		back = st.byKind.unseen(x.n, float64(len(x.sites)))
 	}
 	for f, n := range c.sites {
 		m := x.sites[f]
-		p := back * quality.Known(c.n-x.n, n-m) // the kind's own samples have had their say
+		p := back * st.byClass.known(c.n-x.n, n-m) // the kind's own samples have had their say
 		if m > 0 {
-			p += quality.Known(x.n, m)
+			p += st.byKind.known(x.n, m)
 		}
 		if p > 0 {
 			each(f, p)

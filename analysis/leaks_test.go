@@ -59,7 +59,7 @@ func (h *histories) floor(n int) {
 // TestConfidence makes whole reports of heaps in which no site grows, of series with more and less memory, and counts how often one is named:
 // hardly more often than a confidence of 0.95 says. Leaks among them must be found all the same.
 func TestConfidence(t *testing.T) {
-	const n, many, heaps = 120, 60, 100
+	const n, many, heaps = 120, 60, 60
 	rng := rand.New(rand.NewPCG(7, 8))
 	poisson := func(mean float64) (k float64) {
 		for p := rng.ExpFloat64(); p < mean; p += rng.ExpFloat64() {
