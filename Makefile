@@ -6,7 +6,7 @@ PROBE   := probe/lib/libheapcam-linux-amd64.so
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean
+.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test-wine: ## what a Windows can show without one: portable tests, service, a ri
 
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
+
+bench-analysis: ## the reading path: replay, sync points, grouping of ten million objects
+	HEAPCAM_FULL=1 $(GO) test -run '^$$' -bench 'FullDepth|Survivors|SyncPoint|Group' -benchtime 3x -timeout 30m ./heap ./analysis
 
 bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= SCALE= select; resumable; appends to bench/results)
 	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6) -scale $(or $(SCALE),1)

@@ -84,9 +84,12 @@ type env struct {
 	Match      func(s, p string) bool `expr:"glob"`
 }
 
+// attrType says that an expression looks at the type.
+const attrType Attr = 1 << 15
+
 // properties are the names that an expression may use, and what each needs.
 var properties = map[string]Attr{
-	"type": 0, "package": 0, "loader": 0, "array": 0, "kind": AttrLength, "length": AttrLength, "size": AttrLength, "age": AttrBirth, "atleast": AttrBirth,
+	"type": attrType, "package": attrType, "loader": attrType, "array": attrType, "kind": AttrLength, "length": AttrLength, "size": AttrLength, "age": AttrBirth, "atleast": AttrBirth,
 	"birth": AttrBirth, "space": AttrSpace, "spacetype": AttrSpace, "spacemode": AttrSpace, "address": AttrAddr, "thread": AttrSite, "confidence": AttrSite,
 	"site": AttrSite, "path": 0, "power": 0, "glob": 0,
 }
@@ -234,6 +237,65 @@ type runner struct {
 	left time.Duration
 	w    *World
 	t    *Tuple
+	memo map[seen]result
+}
+
+// seen is what an expression can tell of a tuple: what it does not look at is zero.
+type seen struct {
+	typ          uint32
+	length, size uint64
+	birth        uint32
+	atLeast      bool
+	gc           uint64
+	space        int
+	addr         uint64
+	sampled      bool
+	exact        bool
+	frame, thr   uint64
+}
+
+type result struct {
+	out any
+	err error
+}
+
+// maxMemo bounds the results that are kept.
+const maxMemo = 1 << 18
+
+// once is run, but once for all tuples that look the same to the expression.
+func (r *runner) once(w *World, t *Tuple) (any, error) {
+	if w != r.w {
+		r.memo = map[seen]result{}
+	}
+	var k seen
+	if r.a&attrType != 0 {
+		k.typ = t.Type
+	}
+	if r.a&AttrLength != 0 {
+		k.typ, k.length, k.size = t.Type, t.Length, t.Size
+	}
+	if r.a&AttrBirth != 0 {
+		k.birth, k.atLeast, k.gc = t.Birth, t.AtLeast, t.GC
+	}
+	if r.a&AttrSpace != 0 {
+		k.space = t.Space
+	}
+	if r.a&AttrAddr != 0 {
+		k.addr = t.Addr
+	}
+	if r.a&AttrSite != 0 {
+		k.birth, k.atLeast = t.Birth, t.AtLeast
+		k.sampled, k.exact, k.frame, k.thr = t.Sampled, t.WObjects.Sum <= float64(t.Objects), t.Frame, t.Thread
+	}
+	x, ok := r.memo[k]
+	if !ok {
+		x.out, x.err = r.run(w, t)
+		if len(r.memo) < maxMemo {
+			r.memo[k] = x
+		}
+	}
+	r.w = w
+	return x.out, x.err
 }
 
 func newRunner(prog *vm.Program, a Attr) *runner {
@@ -376,7 +438,7 @@ func expression(spec string, p part) (Classifier, error) {
 	}
 	r := newRunner(prog, a)
 	c.Keys = func(w *World, t *Tuple, out []string) ([]string, error) {
-		x, err := r.run(w, t)
+		x, err := r.once(w, t)
 		if err != nil {
 			return nil, err
 		}
@@ -396,7 +458,7 @@ func NewFilter(spec string) (Filter, error) {
 	}
 	r := newRunner(prog, a)
 	return Filter{Name: spec, Needs: a, Grain: 8, Keep: func(w *World, t *Tuple) (bool, error) {
-		x, err := r.run(w, t)
+		x, err := r.once(w, t)
 		b, _ := x.(bool)
 		return b, err
 	}}, nil

@@ -137,18 +137,38 @@ func (t *foldTable) grow() {
 
 // folder is the work of one goroutine.
 type folder struct {
-	r       *Replayer
-	s       *State
-	want    Want
-	spaces  []SpaceAt
-	shift   uint
-	group   []uint32 // by code
-	tables  map[[2]uint64]*foldTable
-	sampled map[foldSampled]*Folded
-	dense   []cell
-	touched []uint32
-	used    int
-	err     error
+	r        *Replayer
+	s        *State
+	want     Want
+	spaces   []SpaceAt
+	shift    uint
+	group    []uint32 // by code
+	groups   uint32
+	tables   map[[2]uint64]*foldTable
+	sampled  map[foldSampled]*Folded
+	dense    []uint64 // objects by code
+	touched  []uint32
+	cur      *foldTable // that dense counts for, with one birth: neighbouring chunks mostly share both
+	curBirth uint32
+	used     int
+	err      error
+}
+
+// flush moves what dense has counted into its table.
+func (f *folder) flush() {
+	if len(f.touched) == 0 {
+		return
+	}
+	before := f.cur.used
+	defer func() { f.used += f.cur.used - before }()
+	for _, code := range f.touched {
+		x := f.cur.at(uint64(f.group[code])<<32 | uint64(f.curBirth))
+		n := f.dense[code]
+		x.objects += n
+		x.words += n * f.s.codes.words[code]
+		f.dense[code] = 0
+	}
+	f.touched = f.touched[:0]
 }
 
 // Fold counts the objects of the state by the properties that are wanted. spaces are those of Spaces, for WantSpace; grain is the size of the
@@ -220,7 +240,7 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64) ([]Folded, er
 	fs := make([]*folder, work)
 	var wg sync.WaitGroup
 	for w := range fs {
-		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, sampled: map[foldSampled]*Folded{}, dense: make([]cell, top+1)}
+		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, sampled: map[foldSampled]*Folded{}, dense: make([]uint64, len(group)), groups: top + 1}
 		for uint64(1)<<f.shift < grain && f.shift < 45 {
 			f.shift++
 		}
@@ -232,6 +252,7 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64) ([]Folded, er
 					f.chunk(k, s.chunks[k])
 				}
 			}
+			f.flush()
 		})
 	}
 	wg.Wait()
@@ -287,22 +308,18 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 		if f.want&WantBirth != 0 {
 			birth = c.same
 		}
+		if t != f.cur || birth != f.curBirth {
+			f.flush()
+			f.cur, f.curBirth = t, birth
+		}
+		dense := f.dense
 		for _, code := range c.code[i:j] {
-			g := f.group[code]
-			d := &f.dense[g]
-			if d.objects == 0 {
-				f.touched = append(f.touched, g)
+			n := dense[code]
+			if n == 0 {
+				f.touched = append(f.touched, code)
 			}
-			d.objects++
-			d.words += words[code]
+			dense[code] = n + 1
 		}
-		for _, g := range f.touched {
-			x := t.at(uint64(g)<<32 | uint64(birth))
-			x.objects += f.dense[g].objects
-			x.words += f.dense[g].words
-			f.dense[g] = cell{}
-		}
-		f.touched = f.touched[:0]
 	} else {
 		for n, code := range c.code[i:j] {
 			x := t.at(uint64(f.group[code])<<32 | uint64(c.birth[i+n]))
@@ -388,7 +405,7 @@ func (f *folder) result() ([]Folded, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	first := make([]int32, len(f.dense)) // a code of each group, +1
+	first := make([]int32, f.groups) // a code of each group, +1
 	for code, g := range f.group {
 		if first[g] == 0 {
 			first[g] = int32(code) + 1

@@ -1,6 +1,9 @@
 import java.util.concurrent.CountDownLatch;
 
-/** ICPE'18 §5.3.1: a stack that forgets to clear what it pops. Push a million, pop all, then push and pop 100,000. */
+/**
+ * ICPE'18 §5.3.1: a stack that forgets to clear what it pops. Push a million, pop all, then push and pop 100,000. A third argument makes it rest
+ * so many milliseconds every 5,000 objects: when every allocation is a sample the probe's buffer needs the time.
+ */
 public class BuggyStack {
     static final class Item {
         long id;
@@ -23,15 +26,26 @@ public class BuggyStack {
         }
     }
 
-    static void fill(Stack s, int n) {
-        for (int i = 0; i < n; i++) {
-            s.push(new Item(i));
+    static int rest;
+    static volatile Object sink;
+
+    static void rest(int i) throws InterruptedException {
+        if (rest > 0 && i % 5000 == 0) {
+            Thread.sleep(rest);
         }
     }
 
-    static void refill(Stack s, int n) {
+    static void fill(Stack s, int n) throws InterruptedException {
+        for (int i = 0; i < n; i++) {
+            s.push(new Item(i));
+            rest(i);
+        }
+    }
+
+    static void refill(Stack s, int n) throws InterruptedException {
         for (int i = 0; i < n; i++) {
             s.push(new Item(-i));
+            rest(i);
         }
     }
 
@@ -43,18 +57,20 @@ public class BuggyStack {
 
     public static void main(String[] args) throws Exception {
         int n = Integer.parseInt(args[0]), m = Integer.parseInt(args[1]);
+        rest = args.length > 2 ? Integer.parseInt(args[2]) : 0;
+        for (int i = 0; i < 256; i++) { // what a thread allocates before its first draw is not sampled
+            sink = new byte[64 << 10];
+        }
         Stack s = new Stack();
-        System.gc();
+        System.gc(); // what is there before
         fill(s, n);
-        System.gc();
+        System.gc(); // full
         drain(s, n);
-        System.gc();
+        System.gc(); // empty, but all is kept
         refill(s, m);
         drain(s, m);
-        System.gc();
-        System.out.println("READY " + s.data.length);
-        if (args.length > 2) { // wait for whoever asks
-            System.in.read();
-        }
+        System.gc(); // what was pushed again has replaced the first ones
+        System.out.println("kept " + s.data.length);
+        System.out.println("done");
     }
 }
