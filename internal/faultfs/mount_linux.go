@@ -45,10 +45,7 @@ func New(t testing.TB) *Mount {
 		t.Fatal(err)
 	}
 	data := &fs.LoopbackRoot{Path: m.Backing, Dev: uint64(st.Dev)}
-	data.NewNode = func(d *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &node{fs.LoopbackNode{RootData: d}, m}
-	}
-	root := &node{fs.LoopbackNode{RootData: data}, m}
+	root := &node{&fs.LoopbackNode{RootData: data}, m}
 	data.RootNode = root
 	srv, err := fs.Mount(m.Dir, root, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "faultfs", Name: "faultfs"}})
 	if err != nil {
@@ -84,8 +81,13 @@ func (m *Mount) ask(op Op, path string) syscall.Errno {
 }
 
 type node struct {
-	fs.LoopbackNode
+	*fs.LoopbackNode
 	m *Mount
+}
+
+// WrapChild makes each file and folder one of ours.
+func (n *node) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEmbedder {
+	return &node{ops.(*fs.LoopbackNode), n.m}
 }
 
 // file keeps the kernel from going past us to the file below.
