@@ -45,6 +45,7 @@ type Agent struct {
 	freezing sync.Mutex
 	frozen   map[string]bool // incidents that the log has told of; freezing guards it
 	off      atomic.Bool     // the host's switch is set
+	running  atomic.Int64    // sessions
 	total    *total
 	pulls    chan struct{} // one for each that is served
 
@@ -294,6 +295,9 @@ func (e *entry) warn(a *Agent, path string, err error) {
 
 func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	s.log.Info().Str("dir", s.status.Dir).Msg("recording")
+	a.running.Add(1)
+	defer a.running.Add(-1)
+	s.cpu = func() float64 { return a.cfg.CompressionCPU / float64(max(a.running.Load(), 1)) }
 	s.share = func(used int64) int64 { return a.total.look(s.status.Dir, used) }
 	s.freeze = func(reason string) {
 		a.wg.Go(func() { a.freeze(s, reason, false) })

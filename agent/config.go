@@ -20,7 +20,7 @@ type Config struct {
 	MaxTraceSize int64
 	Deviation    float64
 	// Compression is none, partial, full or adaptive (package ringstore); "": adaptive. Threshold is how full the shared ring must be, 0 to
-	// 1, for partial to compress; 0: 0.2. CompressionCPU is how many CPUs adaptive may spend on average; 0: 0.5.
+	// 1, for partial to compress; 0: 0.2. CompressionCPU is how many CPUs adaptive may spend on average, all JVMs together, each the same part; 0: 0.5.
 	Compression    string
 	Threshold      float64
 	CompressionCPU float64
@@ -104,6 +104,9 @@ func (c *Config) fill() error {
 	case "none", "partial", "full", "adaptive":
 	default:
 		return fmt.Errorf("agent: compression %q is neither none, partial, full nor adaptive", c.Compression)
+	}
+	if c.CompressionCPU == 0 {
+		c.CompressionCPU = 0.5
 	}
 	switch c.Emergency {
 	case "":

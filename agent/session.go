@@ -91,6 +91,7 @@ type session struct {
 	storm  storm
 	oom    exhaustion
 	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
+	cpu    func() float64                 // what compression may take; nil: as the store was opened
 	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
 
@@ -204,6 +205,9 @@ func (s *session) step() error {
 	}
 	if h, err := s.ring.Status(); err == nil && h.Capacity > 0 {
 		s.st.Queue(float64(h.Backlog()) / float64(h.Capacity))
+		if s.cpu != nil {
+			s.st.CPU(s.cpu())
+		}
 	}
 	pos := batch.Start
 	for b, err := range trace.Blocks(batch.Data) {

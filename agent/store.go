@@ -14,6 +14,8 @@ type store interface {
 	Newest(f func(trace.Block)) (lastGC uint64)
 	// Queue tells how full the queue of what is still to be stored is, 0 to 1.
 	Queue(full float64)
+	// CPU is what compression may take from now on, CPUs on average.
+	CPU(cpus float64)
 	// Resize makes max_trace_size what it says, bytes.
 	Resize(m int64) error
 	// KeepCounters keeps a small JSON document beside the recording, with the next sync; Counters gives what was kept last, nil: nothing.

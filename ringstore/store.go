@@ -118,6 +118,9 @@ const RecordingName = "recording.json"
 // Queue tells how full the queue of what is still to be stored is, 0 to 1: Partial and Adaptive go by it.
 func (s *Store) Queue(full float64) { s.packer.queue = full }
 
+// CPU makes what Adaptive may spend what it says, CPUs on average.
+func (s *Store) CPU(cpus float64) { s.packer.budget = cpus }
+
 // pack makes a frame behind so many free bytes. It is good until the next one is made.
 func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {
 	if cap(s.buf) < free {

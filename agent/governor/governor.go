@@ -10,6 +10,7 @@ package governor
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/heapcam/heapcam/trace"
@@ -22,11 +23,19 @@ const (
 	CalmFirst = 10 * time.Second
 	CalmMost  = 5 * time.Minute
 	Regret    = 30 * time.Second
+	// Span is the stretch over which the budget is to hold, as near as one epoch lets it. What half of a span's budget does not pay for at one look is not
+	// gone up to again until that is forgotten: by half in each Forget.
+	Span   = 10 * time.Second
+	Forget = 5 * time.Minute
+	// kept is what of the budget is given out: the rest is for what comes before it can be answered.
+	kept = 0.9
 	// settle is how long a change is waited for before the next one down.
 	settle = time.Second
 	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to minInterval first.
 	maxInterval = 256 << 20
 	minInterval = 64 << 10
+	// maxSteps is how often it is doubled at a time.
+	maxSteps = 8
 )
 
 // Config is what was asked for and what it may cost.
@@ -59,9 +68,11 @@ type Governor struct {
 	last            Look
 	saved           time.Duration // negative: overspent
 	samples         float64       // share of the cost that sampling was, of late
+	now, sampling   float64       // what everything and what sampling costs now, shares of wall time over the last second
 	changed, upAt   time.Time
 	calmSince       time.Time
 	calm            time.Duration
+	dear            [trace.DepthFull + 1]time.Duration // the most that a look at a depth has cost, fading
 }
 
 // New begins with what was asked for.
@@ -80,7 +91,16 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	dt := l.Now.Sub(was.Now)
 	probe, sample := time.Duration(l.Probe-was.Probe), time.Duration(l.Sample-was.Sample)
 	most := time.Duration(g.cfg.Share * float64(Slack))
-	g.saved = min(g.saved+time.Duration(g.cfg.Share*float64(dt))-probe-sample, most)
+	g.saved = min(g.saved+time.Duration(kept*g.cfg.Share*float64(dt))-probe-sample, most)
+	for d := range g.dear {
+		g.dear[d] -= time.Duration(float64(g.dear[d]) * min(1, 0.69*float64(dt)/float64(Forget)))
+	}
+	if d := max(was.Depth, l.Depth); d < uint64(len(g.dear)) {
+		g.dear[d] = max(g.dear[d], probe)
+	}
+	recent := min(1, float64(dt)/float64(settle))
+	g.now += recent * (float64(probe+sample)/float64(max(dt, 1)) - g.now)
+	g.sampling += recent * (float64(sample)/float64(max(dt, 1)) - g.sampling)
 	if c := probe + sample; c > 0 {
 		w := min(1, float64(c)/float64(most))
 		g.samples += w * (float64(sample)/float64(c) - g.samples)
@@ -90,8 +110,18 @@ func (g *Governor) Look(l Look) (Change, bool) {
 		return g.up(l)
 	}
 	g.calmSince = l.Now
+	if !long && g.saved < -g.half()/2 && g.depth > trace.DepthSamples && g.samples < 0.5 { // a quarter of a span's budget was overspent: no step is waited for
+		g.depth, g.changed = trace.DepthSamples, l.Now
+		if !g.upAt.IsZero() && l.Now.Sub(g.upAt) < Regret {
+			g.calm = min(2*g.calm, CalmMost)
+		}
+		return Change{g.depth, g.interval, fmt.Sprintf("the budget of %.3g %% is spent for %v ahead", 100*g.cfg.Share, time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second))}, true
+	}
 	if l.Now.Sub(g.changed) < settle || l.Depth > g.depth && l.Now.Sub(g.changed) < 10*settle {
 		return Change{}, false // the last change has not shown what it does
+	}
+	if !long && g.now < g.cfg.Share/2 {
+		return Change{}, false // what was overspent is being paid back
 	}
 	why := fmt.Sprintf("the budget of %.3g %% is spent", 100*g.cfg.Share)
 	if long {
@@ -103,7 +133,11 @@ func (g *Governor) Look(l Look) (Change, bool) {
 func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool) {
 	switch {
 	case sampling && g.interval < maxInterval && (g.samples > 0.5 || g.depth == trace.DepthSamples):
-		g.interval = min(max(2*g.interval, minInterval), maxInterval)
+		n := 1
+		if rate := g.sampling / g.cfg.Share; rate > 1 { // at once to where it costs half of the budget
+			n = min(1+int(math.Ceil(math.Log2(rate))), maxSteps)
+		}
+		g.interval = min(max(g.interval<<n, minInterval), maxInterval)
 	case g.depth > trace.DepthSamples:
 		g.depth--
 	default:
@@ -116,6 +150,9 @@ func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool)
 	return Change{g.depth, g.interval, why}, true
 }
 
+// half is what half of a span may cost.
+func (g *Governor) half() time.Duration { return time.Duration(g.cfg.Share * float64(Span) / 2) }
+
 func (g *Governor) up(l Look) (Change, bool) {
 	now := l.Now
 	if g.depth == g.cfg.Depth && g.interval == g.cfg.Interval {
@@ -127,8 +164,10 @@ func (g *Governor) up(l Look) (Change, bool) {
 	if now.Sub(g.calmSince) < g.calm || now.Sub(g.changed) < g.calm {
 		return Change{}, false
 	}
-	if g.depth < g.cfg.Depth {
+	if g.depth < g.cfg.Depth && g.dear[g.depth+1] <= g.half() {
 		g.depth++
+	} else if g.interval == g.cfg.Interval {
+		return Change{}, false
 	} else {
 		g.interval = max(g.interval/2, g.cfg.Interval)
 		if g.cfg.Interval < minInterval && g.interval <= minInterval {

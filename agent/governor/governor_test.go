@@ -87,3 +87,38 @@ func TestPause(t *testing.T) {
 		t.Errorf("depth %d: %s", depth, last)
 	}
 }
+
+// TestDearDepth: a depth of which one epoch costs more than half of what 10 s may cost is left at once, and not come back to while that is remembered; what
+// sampling costs twenty times its budget is divided by as much in one step.
+func TestDearDepth(t *testing.T) {
+	const share = 0.01
+	g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 16 << 10})
+	now, depth, interval := time.Unix(1e9, 0), uint64(trace.DepthFull), uint64(16<<10)
+	var probe, sample time.Duration
+	ups, epochs := 0, 0
+	var cost []time.Duration
+	for i := range 3000 { // five minutes, an epoch each second
+		now = now.Add(100 * time.Millisecond)
+		sample += time.Duration(0.2 * float64(100*time.Millisecond) * float64(16<<10) / float64(interval))
+		if i%10 == 0 {
+			epochs++
+			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 60, trace.DepthSamples: 0}[depth] * time.Millisecond
+		}
+		if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
+			if c.Depth > depth {
+				ups++
+			}
+			depth, interval = c.Depth, c.Interval
+		}
+		cost = append(cost, probe+sample)
+		if n := len(cost); n > 200 && cost[n-1]-cost[n-101] > 120*time.Millisecond {
+			t.Fatalf("%v: 10 s cost %v at depth %d, interval %d", time.Duration(i)*100*time.Millisecond, cost[n-1]-cost[n-101], depth, interval)
+		}
+	}
+	if ups > 3 || depth != trace.DepthSamples { // survivors are tried
+		t.Errorf("it went up %d times, and is at depth %d", ups, depth)
+	}
+	if cost[100] > 500*time.Millisecond {
+		t.Errorf("the first 10 s cost %v", cost[100])
+	}
+}

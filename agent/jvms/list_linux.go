@@ -87,9 +87,11 @@ func Look(pid int) (JVM, error) {
 	if j.Name == "" {
 		j.Name = name
 	}
-	if !j.PerfData {
+	if len(j.Args) == 0 { // PerfData is not there, or not complete yet: rules decide on the options
 		env := splitNul(readText(fmt.Sprintf("/proc/%d/environ", pid), maxCmdline))
 		j.Args = append(append(envOptions(env, "JAVA_TOOL_OPTIONS="), options...), envOptions(env, "_JAVA_OPTIONS=")...)
+	}
+	if !j.PerfData {
 		j.fromRelease()
 	}
 	j.fromArgs()

@@ -225,6 +225,12 @@ const (
 // ringAppears bounds the wait for the ring of a probe that was loaded.
 const ringAppears = 10 * time.Second
 
+// unsaid is an error that is there to be asked for, and says nothing.
+type unsaid struct{ error }
+
+func (u unsaid) Error() string { return "" }
+func (u unsaid) Unwrap() error { return u.error }
+
 // awaitRing waits until a records j, into which the probe was loaded.
 func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (agent.Status, error) {
 	ctx, stop := context.WithTimeout(ctx, ringAppears)
@@ -238,7 +244,7 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (agent.Status, e
 		if _, gone := jvms.Look(j.PID); gone != nil {
 			return st, withCode(exitNotFound, "pid %d (%s) has gone", j.PID, j.Name)
 		}
-		return st, withCode(exitNoRecord, "the probe was loaded into pid %d (%s) but no ring of it appeared within %v: its line on the JVM's stderr says why", j.PID, j.Name, ringAppears)
+		return st, withCode(exitNoRecord, "the probe was loaded into pid %d (%s) but no ring of it appeared within %v: its line on the JVM's stderr says why%w", j.PID, j.Name, ringAppears, unsaid{agent.ErrNoRing})
 	case err != nil:
 		return st, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, err)
 	}

@@ -85,7 +85,7 @@ func (d *discovery) again(recorded func(jvms.JVM) bool) {
 func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
 	v := jvms.Doctor(j)
 	// One that loads a probe by its own options has it before it has a heap, and a ring only then: two probes are one too many.
-	unready := func() bool { return (j.Collector == "" || j.Name == "") && v.Recordable || j.Probe && !j.Recorded }
+	unready := func() bool { return (j.Collector == "" || j.Name == "") && v.Problem != jvms.NoRights || j.Probe && !j.Recorded }
 	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():
@@ -106,10 +106,11 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 	case recorded(j):
 		return
 	case j.Recorded: // it has a probe by its own options, or by an agent before us
-		d.adopt(ctx, j)
+		d.awaitOwn(ctx, j, recorded)
 		return
 	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
 		d.note(j, agent.Other{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
+		d.awaitOwn(ctx, j, recorded)
 		return
 	}
 	for noted := false; d.off(); {
@@ -131,21 +132,81 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 		}
 		d.mu.Unlock()
 	}
+	for try := 0; d.try(ctx, j, options, recorded) && try < len(tryAgain); try++ { // a JVM on a busy host, or a stopped one, may just not have answered
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tryAgain[try]):
+		}
+		now, err := jvms.Look(j.PID)
+		if err != nil || now.ID != j.ID {
+			return
+		}
+		if now.Recorded && !recorded(now) { // it has answered meanwhile
+			d.adopt(ctx, now)
+		}
+		if recorded(now) {
+			d.mu.Lock()
+			delete(d.others, j.ID)
+			d.mu.Unlock()
+			return
+		}
+	}
+}
+
+// awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was detached from never will.
+func (d *discovery) awaitOwn(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
+	for range ownLooks {
+		now, err := jvms.Look(j.PID)
+		if err != nil || now.ID != j.ID {
+			return
+		}
+		if now.Recorded && !recorded(now) {
+			d.adopt(ctx, now)
+		}
+		if recorded(now) {
+			d.mu.Lock()
+			delete(d.others, j.ID)
+			d.mu.Unlock()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookFor):
+		}
+	}
+}
+
+const ownLooks = 5
+
+// tryAgain are the times after which a JVM that did not answer is asked again.
+var tryAgain = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute}
+
+// try attaches to j, or notes why it could not; again says that it may be worth while later.
+func (d *discovery) try(ctx context.Context, j jvms.JVM, options string, recorded func(jvms.JVM) bool) (again bool) {
 	select {
 	case <-ctx.Done():
-		return
+		return false
 	case d.slots <- struct{}{}:
 		defer func() { <-d.slots }()
 	}
 	within, stop := context.WithTimeout(ctx, attachLimit)
 	defer stop()
-	if _, err := d.attach(within, agent.AttachRequest{JVM: strconv.Itoa(j.PID), Options: options}); err != nil && ctx.Err() == nil {
+	_, err := d.attach(within, agent.AttachRequest{JVM: strconv.Itoa(j.PID), Options: options})
+	if err == nil {
+		d.mu.Lock()
+		delete(d.others, j.ID)
+		d.mu.Unlock()
+		return false
+	}
+	if ctx.Err() == nil {
 		var e *codeError
 		if errors.As(err, &e) && e.code == exitUsage && recorded(j) { // it came by itself meanwhile
-			return
+			return false
 		}
 		if _, gone := jvms.Look(j.PID); gone != nil {
-			return
+			return false
 		}
 		why := attachFailure(err)
 		d.mu.Lock()
@@ -153,6 +214,7 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 		d.mu.Unlock()
 		d.note(j, agent.Other{Why: "failed", Reason: err.Error(), Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints"})
 	}
+	return errors.Is(err, attaching.ErrTimeout) || errors.Is(err, agent.ErrNoRing) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (d *discovery) note(j jvms.JVM, o agent.Other) {

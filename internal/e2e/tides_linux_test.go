@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// TestTides is TestGovernor with more to walk and 32 times the samples: it keeps budgets of 1, 2 and 5 % under a program whose allocation and survival swing by fifty, at depth full and with every 16 KiB sampled: by the
+// probe's own clock no stretch of 10 s after the first costs more than 1.2 times the budget, sync points keep their own limit, and the depth comes back
+// when it calms.
+func TestTides(t *testing.T) {
+	needReader(t)
+	if !full {
+		t.Skip("not run: budgets under a load that swings (make test-full)")
+	}
+	const (
+		length = 90 * time.Second
+		every  = 250 * time.Millisecond
+		span   = 10 * time.Second
+	)
+	for _, gc := range []string{"G1", "Parallel"} {
+		for _, budget := range []int{1, 2, 5} {
+			t.Run(fmt.Sprintf("%s/%d", gc, budget), func(t *testing.T) {
+				d := newDaemon(t, "--overhead-cpu", fmt.Sprintf("%d%%", budget), "--depth", "full", "--sampling", "16k", "--max-trace-size", "256MiB")
+				d.start(t)
+				file := filepath.Join(t.TempDir(), "end")
+				p := program{major: 17, gc: gc, heap: "512m", main: "Tides", args: []string{file, "20", "1000000", "8000000"}, timeout: 2 * length}
+				r := p.plain(t)
+				await(t, "pid", func() bool { return r.pid() > 0 })
+				if errs, code := d.attach(t, r.pidText()); code != 0 {
+					t.Fatalf("attach: status %d: %s", code, errs)
+				}
+				type point struct {
+					at   time.Time
+					cost uint64
+				}
+				var points []point
+				depths := map[string]int{}
+				worst, mean, worstAt := 0.0, 0.0, time.Duration(0)
+				begun := time.Now()
+				ring, err := shmring.Open(ringOf(t, d), shmring.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer ring.Close()
+				for time.Since(begun) < length {
+					h, err := ring.Status()
+					if err != nil {
+						t.Fatal(err)
+					}
+					now := time.Now()
+					points = append(points, point{now, h.ProbeNS + h.SampleNS})
+					depths[agent.DepthName(uint64(h.Depth))]++
+					for len(points) > 1 && now.Sub(points[1].at) >= span {
+						points = points[1:]
+					}
+					if first := points[0]; now.Sub(first.at) >= span && first.at.Sub(begun) >= span {
+						if share := float64(h.ProbeNS+h.SampleNS-first.cost) / float64(now.Sub(first.at)); share > worst {
+							worst, worstAt = share, now.Sub(begun)
+						}
+					}
+					mean = float64(h.ProbeNS+h.SampleNS) / float64(now.Sub(begun))
+					time.Sleep(every)
+				}
+				var s agent.Status
+				for _, s = range d.status(t).JVMs {
+				}
+				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v), mean %.2f %%, %d switches, time at depths %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second),
+					100*mean, s.Switches, depths, time.Duration(s.LongestSyncNS), s.Collections)
+				if worst > 1.2*float64(budget)/100 {
+					t.Errorf("10 s cost %.2f %%, the budget is %d %%", 100*worst, budget)
+				}
+				if s.LongestSyncNS > uint64(250*time.Millisecond) {
+					t.Errorf("a sync point took %v", time.Duration(s.LongestSyncNS))
+				}
+				r.end(t, file)
+				d.stop(t)
+				verify(t, s.Dir, 1)
+			})
+		}
+	}
+}
+
+// ringOf gives the path of the only ring.
+func ringOf(t *testing.T, d *daemon) string {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(d.rings, "*", "*.ring"))
+	if len(paths) != 1 {
+		t.Fatalf("rings: %v", paths)
+	}
+	return paths[0]
+}
