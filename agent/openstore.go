@@ -57,13 +57,35 @@ func (s ringStore) Stats() storeStats {
 	}
 }
 
+// maxRecall bounds what is read of the files before the newest for their definitions, bytes as stored: about a second.
+const maxRecall = 64 << 20
+
 func (s ringStore) Newest(take func(trace.Block)) (lastGC uint64) {
 	rec, err := ringstore.OpenRecording(s.dir)
 	if err != nil || len(rec.Files) == 0 {
 		return 0
 	}
 	defer rec.Close()
-	newest := rec.Files[len(rec.Files)-1]
+	last := len(rec.Files) - 1
+	from, size := last, int64(0)
+	for ; from > 0; from-- {
+		for h, err := range rec.Files[from-1].Headers() {
+			if err == nil && (h.Flags&ringstore.FlagMarked == 0 || h.Flags&(ringstore.FlagDefs|ringstore.FlagHead) != 0) {
+				size += int64(h.Stored)
+			}
+		}
+		if size > maxRecall {
+			break
+		}
+	}
+	for _, f := range rec.Files[from:last] {
+		for b, err := range f.Definitions() {
+			if err == nil && b.Kind == trace.KindDefs {
+				take(b)
+			}
+		}
+	}
+	newest := rec.Files[last]
 	for b, err := range newest.Definitions() {
 		if err == nil {
 			take(b)

@@ -235,7 +235,7 @@ func (s *session) step() error {
 	return s.look()
 }
 
-// resume begins a new file of a recording that an agent before began: what its newest file defines is known, so that what still lies in the
+// resume begins a new file of a recording that an agent before began: what its files define is known, so that what still lies in the
 // ring can be read even if the JVM no longer answers.
 func (s *session) resume() {
 	s.begun = true // interning begins no file

@@ -82,6 +82,13 @@ func (m *memStore) Newest(f func(trace.Block)) (lastGC uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.files); n > 0 {
+		for _, old := range m.files[:n-1] {
+			for b := range trace.Blocks(old) {
+				if b.Kind == trace.KindDefs {
+					f(b)
+				}
+			}
+		}
 		for b := range trace.Blocks(m.files[n-1]) {
 			f(b)
 			if e, err := trace.DecodeEpoch(b); err == nil {
@@ -480,7 +487,7 @@ func TestLossStandsBeforeTheNextFile(t *testing.T) {
 }
 
 func TestAnotherAgentGoesOn(t *testing.T) {
-	mem := &memStore{limit: 1 << 30}
+	mem := &memStore{limit: 6 << 10} // several files: what is defined in an older one is used by what waits in the ring
 	r := newRig(t, mem)
 	p, err := ringtest.Create(r.dir, ringtest.Config{})
 	if err != nil {
@@ -488,7 +495,11 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 	}
 	defer p.Close()
 	m := tracetest.New(tracetest.Config{Seed: 9})
-	eps := r.play(p, m, 10)
+	var eps []*tracetest.Epoch
+	for range 12 {
+		eps = append(eps, r.play(p, m, 4)...)
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
+	}
 	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	r.stop()
 	eps = append(eps, r.play(p, m, 4)...) // nobody reads; the ring holds it

@@ -10,7 +10,8 @@ type store interface {
 	Rotate(head []byte, f frameInfo) error
 	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.
 	LastSource() uint64
-	// Newest gives the definitions of the newest file, for one who goes on with a recording, and the number of the last collection in it.
+	// Newest gives the META and definitions of the newest file, for one who goes on with a recording, and the number of the last collection in it.
+	// Before them come the definitions of older files: what still lies in the shared ring may refer to them.
 	Newest(f func(trace.Block)) (lastGC uint64)
 	// Queue tells how full the queue of what is still to be stored is, 0 to 1.
 	Queue(full float64)
