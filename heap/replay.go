@@ -51,6 +51,7 @@ type Collection struct {
 	Objects, Bytes       uint64 // of the state, if known
 	Used                 uint64 // bytes, all spaces, after it
 	Born, Died, Promoted trace.CensusCell
+	Census               []trace.CensusRow // the rows that these are sums of, by type
 	LiveSamples          int
 	SampledBytes         uint64
 	SyncProbe            uint64 // ns, the listing's cost
@@ -302,7 +303,7 @@ func (r *Replayer) epoch(b trace.Block) error {
 		}
 	}
 	r.gc = e.Pause.GC
-	c := &Collection{Pause: e.Pause, Spaces: e.Spaces, EpochsLost: r.lost}
+	c := &Collection{Pause: e.Pause, Spaces: e.Spaces, Census: e.Census, EpochsLost: r.lost}
 	r.lost = 0
 	for _, s := range e.Spaces {
 		c.Used += s.UsedAfter

@@ -47,7 +47,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(), newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
 		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(), newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
-		newLeaksCmd(), newQualityCmd(),
+		newLeaksCmd(), newQualityCmd(), newHistoriesCmd(),
 		newViewCmd(),
 	)
 	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd())

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/heap"
+)
+
+type historiesOptions struct {
+	json          bool
+	survived, top int
+}
+
+func newHistoriesCmd() *cobra.Command {
+	var o historiesOptions
+	c := &cobra.Command{
+		Use:   "histories FILE",
+		Short: "How each class and site went over the window: live, born, dead, age, survivors",
+		Long: `Prints the history of each class, exactly, and of each allocation site, estimated from samples: bytes alive after each collection, objects born
+and dead in the window, the mean age in collections of what lives at its end, and how much of that has survived --survived collections. What
+died before its first collection is in no history. "Live" means not known dead.
+FILE is a pulled file, a ring folder or one ring file.`,
+		Example: "  heapcam histories --survived 5 incident.heapcam\n  heapcam histories --json incident.heapcam | jq '.classes[] | select(.class==\"byte[]\")'",
+		Args:    exactly(1, "FILE"),
+		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.histories/1), all classes and sites, values where they change")
+	c.Flags().IntVar(&o.survived, "survived", 2, "collections that an object must have survived to count as old, 1 to 100")
+	c.Flags().IntVar(&o.top, "top", 20, "how many classes and sites to print; 0: all")
+	return c
+}
+
+func (o *historiesOptions) run(c *cobra.Command, path string) error {
+	if o.survived < 1 || o.survived > 100 {
+		return usage("--survived %d: 1 to 100", o.survived)
+	}
+	rec, err := openRecording(path)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	src := newSource(rec.Files...)
+	defer src.Close()
+	h, err := analysis.MakeHistories(heap.NewReplayer(src), o.survived)
+	if err != nil {
+		return fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	if o.json {
+		return printJSON(c.OutOrStdout(), h)
+	}
+	h.WriteText(c.OutOrStdout(), o.top)
+	return nil
+}
