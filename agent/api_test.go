@@ -12,7 +12,7 @@ import (
 
 func TestSocket(t *testing.T) {
 	r := newRig(t, &memStore{limit: 1 << 30})
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

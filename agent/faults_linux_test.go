@@ -47,7 +47,7 @@ func newDisk(t *testing.T, m int64) *disk {
 	go func() { defer close(ended); a.Run(ctx) }()
 	t.Cleanup(func() { d.fail(nil); cancel(); <-ended })
 	d.fail(nil)
-	if d.p, err = ringtest.Create(d.dir, ringtest.Config{}); err != nil {
+	if d.p, err = ringtest.Create(d.dir, ringtest.Config{Mapped: true}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.p.Close() })

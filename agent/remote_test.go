@@ -93,7 +93,7 @@ func TestRemote(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
-	p, err := ringtest.Create(rings, ringtest.Config{})
+	p, err := ringtest.Create(rings, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

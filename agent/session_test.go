@@ -217,7 +217,7 @@ func (r *rig) play(p *ringtest.Producer, m *tracetest.Model, n int) []*tracetest
 func TestNoListingFits(t *testing.T) {
 	mem := &memStore{limit: 8 << 10, small: true}
 	r := newRig(t, mem)
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestEveryFileReadsAlone(t *testing.T) {
 	for _, c := range []uint64{trace.CollectorSerial, trace.CollectorG1} {
 		mem := &memStore{limit: 60 << 10}
 		r := newRig(t, mem)
-		p, err := ringtest.Create(r.dir, ringtest.Config{})
+		p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +400,7 @@ func checkAlone(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch, 
 func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 	mem := &memStore{limit: 1 << 30}
 	r := newRig(t, mem)
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +445,7 @@ func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 func TestLossStandsBeforeTheNextFile(t *testing.T) {
 	mem := &memStore{limit: 1 << 30}
 	r := newRig(t, mem)
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +489,7 @@ func TestLossStandsBeforeTheNextFile(t *testing.T) {
 func TestAnotherAgentGoesOn(t *testing.T) {
 	mem := &memStore{limit: 6 << 10} // several files: what is defined in an older one is used by what waits in the ring
 	r := newRig(t, mem)
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,7 +531,7 @@ func TestHostileRingIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bad.Close()
-	good, err := ringtest.Create(r.dir, ringtest.Config{})
+	good, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestStormKeepsItsHistory(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

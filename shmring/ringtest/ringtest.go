@@ -1,7 +1,7 @@
 // Package ringtest is a producer of shared rings in Go, for tests: it does what the probe does to the file, by pwrite where the probe
 // has a mapping, and can be made to misbehave. It checks nothing that it was told to write.
 //
-// It does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five seconds.
+// Unless Mapped it does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five seconds.
 package ringtest
 
 import (
@@ -27,7 +27,7 @@ type Config struct {
 	Probe, JVM string
 	Name       string // of the file; "": as the format says
 	Starting   bool   // leave the magic out: Ready stores it
-	Mapped     bool   // write through a mapping, as the probe does; Windows only
+	Mapped     bool   // as the probe has it: alive though silent; on Windows writes go through the mapping too
 }
 
 type file interface {
