@@ -2,6 +2,7 @@ package ringstore
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -56,9 +57,8 @@ type packer struct {
 	spent float64 // CPU time of late, ns, fading over budgetSpan
 	last  time.Time
 
-	cols       columns.Encoder
-	fast, best *zstd.Encoder // nil: not needed yet
-	col, zip   []byte
+	cols     columns.Encoder
+	col, zip []byte
 }
 
 func newPacker(mode string, threshold, budget float64) (*packer, error) {
@@ -67,14 +67,6 @@ func newPacker(mode string, threshold, budget float64) (*packer, error) {
 		return &packer{mode: mode, threshold: threshold, budget: budget}, nil
 	}
 	return nil, fmt.Errorf("compression %q is unknown: none, partial, full or adaptive", mode)
-}
-
-func (p *packer) close() {
-	for _, e := range []*zstd.Encoder{p.fast, p.best} {
-		if e != nil {
-			e.Close()
-		}
-	}
 }
 
 func (p *packer) effort() effort {
@@ -109,7 +101,7 @@ func (p *packer) effort() effort {
 	return e
 }
 
-// charge takes note of what packing took. Time stands for CPU: it is one goroutine that does nothing else.
+// charge takes note of what packing took. Time stands for CPU: it is one goroutine that does nothing else but wait for an encoder at times.
 func (p *packer) charge(from, to time.Time) {
 	if idle := from.Sub(p.last); !p.last.IsZero() && idle > 0 {
 		p.spent *= max(0, 1-float64(idle)/float64(budgetSpan))
@@ -119,20 +111,22 @@ func (p *packer) charge(from, to time.Time) {
 	p.last = to
 }
 
-// encoder gives the zstd encoder of an effort.
-func (p *packer) encoder(e effort) (*zstd.Encoder, error) {
-	z, level := &p.fast, zstd.SpeedFastest
+// fast and best are the zstd encoders of the two efforts, which all stores of a process share: each holds some 10 MB for every CPU that compresses at a time,
+// and nothing of what it encoded. A store waits while all are busy.
+var (
+	fast = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder(zstd.SpeedFastest) })
+	best = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder(zstd.SpeedBetterCompression) })
+)
+
+func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow))
+}
+
+func (e effort) encoder() (*zstd.Encoder, error) {
 	if e == effortBest {
-		z, level = &p.best, zstd.SpeedBetterCompression
+		return best()
 	}
-	if *z == nil {
-		n, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow))
-		if err != nil {
-			return nil, err
-		}
-		*z = n
-	}
-	return *z, nil
+	return fast()
 }
 
 // zstdWindow is as far as matches reach: about a frame.
@@ -168,7 +162,7 @@ func (p *packer) pack(e effort, payload []byte) (codec uint8, stored []byte) {
 		}
 		e = effortFast
 	}
-	z, err := p.encoder(e)
+	z, err := e.encoder()
 	if err != nil { // options that are constants
 		return codecNone, payload
 	}

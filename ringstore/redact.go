@@ -40,7 +40,6 @@ func (f *File) rewrite(w io.Writer, change func(trace.Block) (trace.Block, bool)
 	if err != nil {
 		return 0, out, err
 	}
-	defer pack.close()
 	put := func(b []byte) error {
 		size += int64(len(b))
 		_, err := w.Write(b)

@@ -177,7 +177,5 @@ func (s *Store) SyncSoon() (err error) {
 // Close seals the open file, syncs and closes; the recording stays.
 func (s *Store) Close() error {
 	s.seal()
-	err := s.Sync()
-	s.packer.close()
-	return err
+	return s.Sync()
 }
