@@ -77,6 +77,7 @@ type histories struct {
 	arrays map[uint32]*lengths // of arrays of references, by type
 	nodes  []uint64            // objects of linked collections after each collection
 	node   map[uint32]bool     // types that are theirs
+	late   bool                // the recording began after its JVM
 	full   int
 	mixed  int
 }
@@ -113,6 +114,7 @@ func (h *histories) site(k siteKey) *series {
 // collection takes in what r found in c. It must see each collection of the window once, in order.
 func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	i := len(h.times)
+	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	t := float64(c.Start+c.Dur) / 1e9
 	if i > 0 {
 		t = max(t, h.times[i-1])
@@ -273,14 +275,24 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 // the longest of its type is three times as long as after an eighth of the window, and longer than after half of it; or it has become
 // three times as long in the steps of library collections (half as long again, twice as long), the newest in the second half.
 // So do the nodes of linked collections, if they are three times as many at the end as after a quarter of it, and half as many again as after half.
-func (h *histories) holderGrows() bool {
+//
+// factor is how many times as much there is to hold at the end as at the beginning. Of a window in which that is little, as one that was pulled
+// later, less growth can be expected, and below two none: then nothing can be told, and it says true.
+func (h *histories) holderGrows(factor float64) bool {
+	if factor < 2 {
+		return true
+	}
 	n := len(h.times)
+	need, since := min(3, factor/2), 0.5
+	if factor < 6 {
+		since = 0.125 // one step is all, whenever it was
+	}
 	if len(h.nodes) == n {
 		at := func(share float64) uint64 {
 			i, _ := slices.BinarySearch(h.times, h.times[0]+share*(h.times[n-1]-h.times[0]))
 			return h.nodes[max(i-1, 0)]
 		}
-		if last := h.nodes[n-1]; last > 100 && last >= 3*at(0.25) && 2*last >= 3*at(0.5) {
+		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(0.25)) && (since < 0.5 || 2*last >= 3*at(0.5)) {
 			return true
 		}
 	}
@@ -289,21 +301,21 @@ func (h *histories) holderGrows() bool {
 	for _, a := range h.arrays {
 		early, half, last := uint64(0), uint64(0), a.most[len(a.most)-1]
 		for k, m := range a.most {
-			if t := time(a.at[k]); t <= 0.5 {
+			if t := time(a.at[k]); t <= since {
 				half = m
 				if t <= 0.125 {
 					early = m
 				}
 			}
 		}
-		if last > half && last >= 3*early && half > 0 {
+		if last > half && float64(last) >= need*float64(early) && half > 0 {
 			return true
 		}
 		for m, at := range a.seen {
-			if x := a.rose[m]; time(at) <= 0.125 && x.n <= fewArrays && time(x.at) > 0.5 && a.grown(m, x.at, h.times) {
+			if x := a.rose[m]; time(at) <= 0.125 && x.n <= fewArrays && time(x.at) > since && a.grown(m, x.at, h.times, need) {
 				return true
 			}
-			if time(at) > 0.5 && a.grown(m, at, h.times) || time(at) > 0.875 && h.each(a, m, at) {
+			if time(at) > since && a.grown(m, at, h.times, need) || time(at) > 0.875 && h.each(a, m, at) {
 				return true
 			}
 		}
@@ -311,13 +323,13 @@ func (h *histories) holderGrows() bool {
 	return false
 }
 
-// grown says whether a library collection has grown to length m from less than a third: by half, or to double size (and 2), in each step.
+// grown says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
 // Lengths that there were early say nothing: others have them, too.
-func (a *lengths) grown(m uint64, at int32, times []float64) bool {
+func (a *lengths) grown(m uint64, at int32, times []float64, need float64) bool {
 	early := times[0] + (times[len(times)-1]-times[0])/8
 	factor := 1.0
 next:
-	for factor < 3 {
+	for factor < need {
 		for _, y := range [...]uint64{(2*m + 2) / 3, 2 * m / 3, m / 2, (m - 2) / 2} {
 			b, ok := a.seen[y]
 			if !ok || y == 0 || y+y/2 != m && 2*y != m && 2*y+2 != m {

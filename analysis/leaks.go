@@ -316,10 +316,10 @@ func (h *histories) judge(s *series) growth {
 	var low []float64
 	switch {
 	case len(floors) == 0:
-		if s.went > (1-keptYoung)*s.came || s.came < share*s.taken || !h.holderGrows() {
+		low = envelope(v)
+		if s.went > (1-keptYoung)*s.came || s.came < share*s.taken || !h.holderGrows(h.factor(low)) {
 			return no
 		}
-		low = envelope(v)
 	case kept >= keptMost:
 		low = append([]float64{}, v...)
 		for last, i := floors[len(floors)-1], floors[len(floors)-1]+1; i < n; i++ {
@@ -371,6 +371,24 @@ func (h *histories) judge(s *series) growth {
 		g.high = max(g.high, g.slope*chi2(1, k+1)/k)
 	}
 	return g
+}
+
+// factor is how many times as much lives at the end of a series as at its beginning; where samples began after their JVM, which leaves out what was
+// there before, at most what the heap did.
+func (h *histories) factor(low []float64) float64 {
+	f := low[len(low)-1] / max(low[0], 1)
+	if h.late {
+		var known []float64
+		for _, b := range h.live {
+			if b >= 0 {
+				known = append(known, b)
+			}
+		}
+		if len(known) > 0 {
+			f = min(f, known[len(known)-1]/max(known[0], 1))
+		}
+	}
+	return f
 }
 
 // keptByFloors is the share of what a series gained between collections of old space that it has not lost in them; 1 if nothing can be said.

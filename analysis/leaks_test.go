@@ -263,6 +263,13 @@ func TestHolders(t *testing.T) {
 		}
 		return a
 	}
+	none := newHistories(survived)
+	for i := range 60 {
+		none.times = append(none.times, float64(i+1))
+	}
+	if none.holderGrows(3) || !none.holderGrows(1.5) {
+		t.Error("of a window that began late little growth can be told")
+	}
 	for name, c := range map[string]struct {
 		step  func(int) int
 		until int
@@ -277,7 +284,7 @@ func TestHolders(t *testing.T) {
 			h.times = append(h.times, float64(i+1))
 		}
 		h.arrays[1] = grow(c.step, c.until)
-		if h.holderGrows() != c.want {
+		if h.holderGrows(100) != c.want {
 			t.Errorf("%s: %v", name, !c.want)
 		}
 	}
