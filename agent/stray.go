@@ -36,12 +36,28 @@ func (a *Agent) adopt(name string, pid int) {
 		if err != nil {
 			return nil, err
 		}
+		if a.watched(r.Path()) {
+			r.Close()
+			return nil, shmring.ErrNotReady
+		}
 		if st, err := r.Status(); err != nil || st.State.Ended() && st.Backlog() == 0 { // detached from: the probe keeps it mapped
 			r.Close()
 			return nil, errors.Join(err, shmring.ErrNotReady)
 		}
 		return r, nil
 	})
+}
+
+// watched says that a ring of this name lies in a watched folder: scan is about to open it.
+func (a *Agent) watched(path string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, dir := range a.watch {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.Base(path))); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // forget leaves out a stray ring that could not be recorded.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +57,13 @@ func TestStrayRing(t *testing.T) {
 		n := r.stops()
 		await(t, "collections without an agent", func() bool { return r.stops() >= n+3 })
 		d.start(t)
+		await(t, "the socket", func() bool { // what it says that it is ready comes a moment before
+			c, err := net.Dial("unix", d.sock)
+			if err == nil {
+				c.Close()
+			}
+			return err == nil
+		})
 		was := find().Collections
 		await(t, "the recording goes on", func() bool { return find().Collections >= was+6 && !find().Phase.Over() })
 		if s := find(); s.Dir != dir {
