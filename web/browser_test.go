@@ -20,6 +20,8 @@ var (
 	scratch string
 	tool    string // the heapcam binary
 	browser context.Context
+
+	launched bool
 )
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -44,7 +46,12 @@ func testMain(m *testing.M) int {
 			cdp.Flag("disable-dev-shm-usage", true), cdp.Flag("lang", "en-US"), cdp.UserDataDir(filepath.Join(scratch, "profile")), cdp.WindowSize(1280, 800))
 		defer stop()
 		ctx, end := cdp.NewContext(alloc)
-		defer func() { cdp.Cancel(ctx); end() }()
+		defer func() {
+			if launched { // nothing else can be cancelled
+				cdp.Cancel(ctx)
+			}
+			end()
+		}()
 		browser = ctx
 	}
 	return m.Run()
@@ -60,7 +67,10 @@ func chromium() string {
 }
 
 // launch starts the browser once.
-var launch = sync.OnceValue(func() error { return cdp.Do(browser, cdp.Navigate("about:blank")) })
+var launch = sync.OnceValue(func() error {
+	launched = true
+	return cdp.Do(browser, cdp.Navigate("about:blank"))
+})
 
 // view starts the viewer on a recording and gives the page's address. It ends with the test.
 func view(t testing.TB, args ...string) string {

@@ -382,7 +382,17 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		return e.Encode(&part)
+	case "pprof": // of the whole state, as `heapcam export` gives it
+		var p *analysis.Profile
+		if err := s.data.replay("making a profile", func(r *heap.Replayer) (err error) {
+			p, err = analysis.MakeProfile(r, g.GC)
+			return err
+		}); err != nil {
+			return err
+		}
+		attach(w, name+".pb.gz", "application/octet-stream")
+		return p.WritePprof(w)
 	default:
-		return badRequest{fmt.Errorf("format %q: csv or json", f)}
+		return badRequest{fmt.Errorf("format %q: csv, json or pprof", f)}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 
 	cdp "github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/pprof/profile"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/ringstore"
@@ -131,6 +134,38 @@ func TestState(t *testing.T) {
 	p.do(cdp.Navigate(url + "#state?q=onerror"))
 	p.see("#head", "1 groups match")
 	p.see("#tree tr.hit", hostile)
+}
+
+// TestExport asks for what the buttons give; the figures are those of the verbs.
+func TestExport(t *testing.T) {
+	url := view(t, window)
+	get := func(q string) []byte {
+		resp, err := http.Get(url + "api/export?at=63&" + q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != 200 || !strings.Contains(resp.Header.Get("Content-Disposition"), "window-gc63.") {
+			t.Fatalf("%s: %v, %s, %v: %.200s", q, err, resp.Status, resp.Header, b)
+		}
+		return b
+	}
+	c, err := exec.Command(tool, "group", "--csv", "--at", "63", "--by", "type", window).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := get("format=csv&by=type"); !bytes.Equal(b, c) {
+		t.Errorf("the page's CSV is %.200s, the verb's %.200s", b, c)
+	}
+	var g analysis.Grouping
+	if err := json.Unmarshal(get("format=json&by=type"), &g); err != nil || g.Objects != verb[analysis.Grouping](t, "group", "--json", "--at", "63", "--by", "type", window).Objects {
+		t.Errorf("%v: %+v", err, g)
+	}
+	p, err := profile.ParseData(get("format=pprof"))
+	if err != nil || p.CheckValid() != nil || len(p.Sample) == 0 {
+		t.Errorf("the profile: %v", err)
+	}
 }
 
 // TestDiff shows the bars between two collections; figures are those of `heapcam diff`.

@@ -38,7 +38,7 @@ export async function update(d, params) {
       h('div', { class: 'bar' }, gcField(data.report.collections, q.at, 'After collection', v => go('state', { at: v }), 'at'),
         h('form', { class: 'bar grow', role: 'search', submit: e => { e.preventDefault(); go('state', { q: e.target.elements.q.value, open: null }); } }, h('label', { for: 'q' }, 'Search'),
           h('input', { id: 'q', name: 'q', type: 'search', class: 'grow', value: find, placeholder: 'part of a name, or a regular expression' })),
-        ...['csv', 'json', 'pprof'].filter(f => f !== 'pprof' || data.pprof).map(f => h('button', { type: 'button', click: () => file(f) }, f.toUpperCase())),
+        ...[['csv', 'CSV'], ['json', 'JSON'], ['pprof', 'pprof']].map(([f, t]) => h('button', { type: 'button', title: f === 'pprof' ? 'Of the whole heap after this collection' : 'Of what is shown', click: () => file(f) }, t)),
         h('button', { type: 'button', click: image }, 'Image')),
       ...ask(params, box.list));
     if (focus) document.getElementById(focus)?.focus();
