@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/ringstore"
@@ -136,7 +136,10 @@ func openRecording(path string) (*ringstore.Recording, error) {
 			total += f.Size
 		}
 		p := newProgress("reading")
+		var mu sync.Mutex     // a source that is done with may still read ahead
 		r.Watch(func(n int) { // some verbs read twice
+			mu.Lock()
+			defer mu.Unlock()
 			done += int64(n)
 			p.at(done, ((done-1)/total+1)*total)
 			if done%total < int64(n) {
@@ -159,43 +162,82 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// source gives the blocks of files in order; see heap.BlockSource. Close it.
+// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top.
+const readAhead = 32 << 20
+
+// source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with whoever takes the blocks. Close
+// it before the files.
 type source struct {
 	files []*ringstore.File
-	next  func() (trace.Block, error, bool)
-	stop  func()
+	out   chan unpacked
+	room  chan int // bytes that were taken
+	quit  chan struct{}
+	gone  chan struct{} // closed when nothing is read any more
 	// Damage counts what could not be read.
 	Damage []error
+}
+
+// unpacked is a block, or what was found instead.
+type unpacked struct {
+	b   trace.Block
+	err error
 }
 
 func newSource(files ...*ringstore.File) *source { return &source{files: files} }
 
 // Next gives the next block. Damage is kept in Damage and given once as an error.
 func (s *source) Next() (trace.Block, error) {
-	for {
-		if s.next == nil {
-			if len(s.files) == 0 {
-				return trace.Block{}, io.EOF
+	if s.out == nil {
+		if s.files == nil {
+			return trace.Block{}, io.EOF
+		}
+		s.out, s.room, s.quit, s.gone = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}), make(chan struct{})
+		go s.read(s.files)
+	}
+	u, ok := <-s.out
+	if !ok {
+		return trace.Block{}, io.EOF
+	}
+	select {
+	case s.room <- len(u.b.Payload):
+	case <-s.gone:
+	}
+	if u.err != nil {
+		s.Damage = append(s.Damage, u.err)
+	}
+	return u.b, u.err
+}
+
+func (s *source) read(files []*ringstore.File) {
+	defer close(s.gone)
+	defer close(s.out)
+	ahead := 0
+	for _, f := range files {
+		for b, err := range f.Blocks() {
+			for took := false; !took; {
+				out := s.out
+				if ahead > readAhead {
+					out = nil
+				}
+				select {
+				case out <- unpacked{b, err}:
+					ahead += len(b.Payload)
+					took = true
+				case n := <-s.room:
+					ahead -= n
+				case <-s.quit:
+					return
+				}
 			}
-			s.next, s.stop = iter.Pull2(s.files[0].Blocks())
-			s.files = s.files[1:]
 		}
-		b, err, ok := s.next()
-		if !ok {
-			s.Close()
-			continue
-		}
-		if err != nil {
-			s.Damage = append(s.Damage, err)
-		}
-		return b, err
 	}
 }
 
-// Close ends the iteration.
+// Close ends the reading.
 func (s *source) Close() {
-	if s.stop != nil {
-		s.stop()
+	if s.out != nil {
+		close(s.quit)
+		<-s.gone
 	}
-	s.next, s.stop = nil, nil
+	s.out, s.files = nil, nil
 }
