@@ -41,7 +41,7 @@ bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
 
 bench-analysis: ## the reading path: replay, sync points, grouping of ten million objects
-	HEAPCAM_FULL=1 $(GO) test -run '^$$' -bench 'FullDepth|Survivors|SyncPoint|Group' -benchtime 3x -timeout 30m ./heap ./analysis
+	HEAPCAM_FULL=1 $(GO) test -run '^$$' -bench 'FullDepth|Survivors|SyncPoint|Group|ListMode' -benchtime 3x -timeout 30m ./heap ./analysis
 
 bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= SCALE= select; resumable; appends to bench/results)
 	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6) -scale $(or $(SCALE),1)
