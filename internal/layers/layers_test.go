@@ -48,7 +48,7 @@ func TestLayers(t *testing.T) {
 		if len(p.GoFiles) > 0 && !strings.HasPrefix(p.Doc, "Package ") && !strings.HasPrefix(p.Doc, "Command ") {
 			t.Errorf("%s has no package comment: each package opens with its job, terms and invariants", name)
 		}
-		if strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "bench") {
+		if strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "bench") || strings.HasPrefix(name, "tools/") {
 			continue
 		}
 		l, ok := level[name]
