@@ -112,6 +112,9 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	g.calmSince = l.Now
 	if !long && g.saved < -g.half()/2 && g.depth > trace.DepthSamples && g.samples < 0.5 { // a quarter of a span's budget was overspent: no step is waited for
 		g.depth, g.changed = trace.DepthSamples, l.Now
+		if g.sampling > g.cfg.Share/2 {
+			g.lengthen()
+		}
 		if !g.upAt.IsZero() && l.Now.Sub(g.upAt) < Regret {
 			g.calm = min(2*g.calm, CalmMost)
 		}
@@ -133,11 +136,7 @@ func (g *Governor) Look(l Look) (Change, bool) {
 func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool) {
 	switch {
 	case sampling && g.interval < maxInterval && (g.samples > 0.5 || g.depth == trace.DepthSamples):
-		n := 1
-		if rate := g.sampling / g.cfg.Share; rate > 1 { // at once to where it costs half of the budget
-			n = min(1+int(math.Ceil(math.Log2(rate))), maxSteps)
-		}
-		g.interval = min(max(g.interval<<n, minInterval), maxInterval)
+		g.lengthen()
 	case g.depth > trace.DepthSamples:
 		g.depth--
 	default:
@@ -152,6 +151,15 @@ func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool)
 
 // half is what half of a span may cost.
 func (g *Governor) half() time.Duration { return time.Duration(g.cfg.Share * float64(Span) / 2) }
+
+// lengthen makes the sampling interval longer, at once to where sampling costs half of the budget.
+func (g *Governor) lengthen() {
+	n := 1
+	if rate := g.sampling / g.cfg.Share; rate > 1 {
+		n = min(1+int(math.Ceil(math.Log2(rate))), maxSteps)
+	}
+	g.interval = min(max(g.interval<<n, minInterval), maxInterval)
+}
 
 func (g *Governor) up(l Look) (Change, bool) {
 	now := l.Now
