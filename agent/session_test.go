@@ -18,7 +18,10 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The pipes of Windows have one goroutine for as long as the program lives.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Microsoft/go-winio.ioCompletionProcessor"))
+}
 
 // memStore is a store in memory: one slice of frames a file.
 type memStore struct {
