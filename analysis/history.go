@@ -272,8 +272,8 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 }
 
 // holderGrows says whether an array of references grew all through the window, as those of a collection do into which more and more is put:
-// the longest of its type is three times as long as after an eighth of the window, and longer than after half of it; or it has become
-// three times as long in the steps of library collections (half as long again, twice as long), the newest in the second half.
+// the longest of its type is three times as long as after an eighth of the window, and longer than after two fifths of it; or it has become
+// three times as long in the steps of library collections (half as long again, twice as long), the newest since then.
 // So do the nodes of linked collections, if they are three times as many at the end as after a quarter of it, and half as many again as after half.
 //
 // factor is how many times as much there is to hold at the end as at the beginning. Of a window in which that is little, as one that was pulled
@@ -283,7 +283,7 @@ func (h *histories) holderGrows(factor float64) bool {
 		return true
 	}
 	n := len(h.times)
-	need, since := min(3, factor/2), 0.5
+	need, since := min(3, factor/2), 0.4 // what doubles has doubled since then, with a little to spare
 	if factor < 6 {
 		since = 0.125 // one step is all, whenever it was
 	}
@@ -292,7 +292,7 @@ func (h *histories) holderGrows(factor float64) bool {
 			i, _ := slices.BinarySearch(h.times, h.times[0]+share*(h.times[n-1]-h.times[0]))
 			return h.nodes[max(i-1, 0)]
 		}
-		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(0.25)) && (since < 0.5 || 2*last >= 3*at(0.5)) {
+		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(0.25)) && (factor < 6 || 2*last >= 3*at(0.5)) {
 			return true
 		}
 	}

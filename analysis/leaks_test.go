@@ -277,7 +277,7 @@ func TestHolders(t *testing.T) {
 	}{
 		"list": {func(n int) int { return n + n/2 }, 59, true}, "table": {func(n int) int { return 2 * n }, 59, true}, "deque": {func(n int) int { return 2*n + 2 }, 59, true},
 		"copied": {func(n int) int { return n + 1 }, 59, true}, "list that is full": {func(n int) int { return n + n/2 }, 20, false},
-		"table that is full": {func(n int) int { return 2 * n }, 15, false}, "copied until half": {func(n int) int { return n + 1 }, 25, false},
+		"table that is full": {func(n int) int { return 2 * n }, 15, false}, "copied until half": {func(n int) int { return n + 1 }, 20, false},
 	} {
 		h := newHistories(survived)
 		for i := range 60 {
