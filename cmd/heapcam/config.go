@@ -230,7 +230,7 @@ func newConfigExplainCmd() *cobra.Command {
 				if slices.Contains(jvmKeys, key) {
 					what = "may stand in a rule; a change holds for JVMs that are attached to from then on"
 				}
-				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(f.DefValue, `""`), f.Name, envOf(key), what)
+				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), what)
 			}
 			return nil
 		},

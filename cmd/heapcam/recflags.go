@@ -61,6 +61,9 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
+	for _, name := range []string{"keep-free", "max-total-size", "max-write-rate", "sampling-max-overhead"} { // the help says it in words
+		f.Lookup(name).DefValue = ""
+	}
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
 }
 
@@ -74,6 +77,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
 	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
 	f.StringVar(&o.names, "thread-names", "folded", "off, folded (each run of digits is one #) or full")
+	f.Lookup("ring").DefValue = ""
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
 }
 
