@@ -9,17 +9,17 @@ import (
 // TestCalibration records a program with the site of each object, thins the samples with seeds, and holds the 95 % intervals of the estimates
 // against the truth: no fewer hold it than chance allows in one of a thousand runs.
 func TestCalibration(t *testing.T) {
-	seeds, secs := 20, "4"
+	seeds, secs, intervals := 10, "3", []string{"64KiB"}
 	if full {
-		seeds, secs = 100, "20"
+		seeds, secs, intervals = 100, "20", []string{"16KiB", "64KiB", "512KiB"}
 	} else {
-		t.Log("not run: 100 thinnings (HEAPCAM_FULL=1)")
+		t.Log("not run: 100 thinnings, two more intervals (HEAPCAM_FULL=1)")
 	}
 	p := program{major: 17, gc: "Parallel", heap: "64m", main: "SessionMap", args: []string{secs}, limit: "64MiB", flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
 	r := p.start(t)
 	r.finish(t)
 	dir := r.recorded(t).dir
-	for _, interval := range []string{"16KiB", "64KiB", "512KiB"} {
+	for _, interval := range intervals {
 		var c struct {
 			Objects   uint64  `json:"objects"`
 			Sites     int     `json:"sites"`
