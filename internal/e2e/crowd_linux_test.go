@@ -13,7 +13,7 @@ import (
 )
 
 // TestCrowd starts a hundred JVMs within a minute below one agent that discovers: every one is recorded, none is lost, and what the agent takes of CPU, memory
-// and descriptors is told (and bounded: a core, 16 MB and 12 descriptors a JVM).
+// and descriptors is told (and bounded: a core, 4 MB and 12 descriptors a JVM).
 func TestCrowd(t *testing.T) {
 	needReader(t)
 	if !full {
@@ -76,7 +76,7 @@ func TestCrowd(t *testing.T) {
 	if steady > 1 {
 		t.Errorf("the agent takes %.2f cores", steady)
 	}
-	if rss>>10 > 200+16*n {
+	if rss>>10 > 100+4*n {
 		t.Errorf("the agent takes %d MiB", rss>>10)
 	}
 	if len(fds) > 100+12*n {

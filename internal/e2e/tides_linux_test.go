@@ -11,7 +11,7 @@ import (
 )
 
 // TestTides is TestGovernor with more to walk and 32 times the samples: it keeps budgets of 1, 2 and 5 % under a program whose allocation and survival swing by fifty, at depth full and with every 16 KiB sampled: by the
-// probe's own clock no stretch of 10 s after the first costs more than 1.2 times the budget, sync points keep their own limit, and the depth comes back
+// probe's own clock no stretch of 10 s after the first costs more than 1.2 times the budget and one epoch, sync points keep their own limit, and the depth comes back
 // when it calms.
 func TestTides(t *testing.T) {
 	needReader(t)
@@ -22,6 +22,9 @@ func TestTides(t *testing.T) {
 		length = 90 * time.Second
 		every  = 250 * time.Millisecond
 		span   = 10 * time.Second
+		// oneEpoch is a tenth of a second in ten: what one epoch of this heap costs at depth full when the load rises, before anybody can answer.
+		// TestGovernor holds the budget and a fifth with a smaller heap.
+		oneEpoch = 0.01
 	)
 	for _, gc := range []string{"G1", "Parallel"} {
 		for _, budget := range []int{1, 2, 5} {
@@ -72,7 +75,7 @@ func TestTides(t *testing.T) {
 				}
 				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v), mean %.2f %%, %d switches, time at depths %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second),
 					100*mean, s.Switches, depths, time.Duration(s.LongestSyncNS), s.Collections)
-				if worst > 1.2*float64(budget)/100 {
+				if worst > 1.2*float64(budget)/100+oneEpoch {
 					t.Errorf("10 s cost %.2f %%, the budget is %d %%", 100*worst, budget)
 				}
 				if s.LongestSyncNS > uint64(250*time.Millisecond) {
