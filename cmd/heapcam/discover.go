@@ -85,7 +85,9 @@ func (d *discovery) again(recorded func(jvms.JVM) bool) {
 func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
 	v := jvms.Doctor(j)
 	// One that loads a probe by its own options has it before it has a heap, and a ring only then: two probes are one too many.
-	unready := func() bool { return (j.Collector == "" || j.Name == "") && v.Problem != jvms.NoRights || j.Probe && !j.Recorded }
+	unready := func() bool {
+		return (j.Collector == "" || j.Name == "") && v.Problem != jvms.NoRights || j.Probe && !j.Recorded
+	}
 	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():

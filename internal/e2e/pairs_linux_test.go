@@ -72,6 +72,7 @@ func TestSituations(t *testing.T) {
 		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "350"}, opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30", "-XX:G1HeapWastePercent=1", "-XX:+UnlockExperimentalVMOptions", "-XX:G1MixedGCLiveThresholdPercent=99"}, log: `Young \(Mixed\)`},
 		{name: "evacuation failure", gcs: []string{"G1"}, majors: []int{25}, main: "Evac", args: []string{big("700", "10000"), "40", "40"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "Evacuation Failure"},
 		{name: "tight", main: "Tight", args: []string{big("700", "10000"), "75"}, heap: "48m", log: "Pause"},
+		{name: "a heap that fills up", gcs: []string{"Serial"}, main: "Fill", opts: []string{"-Xmn2m"}, heap: "8m"},
 		{name: "System.gc", main: "Collect", args: []string{big("15", "300")}, log: `System.gc\(\)`},
 		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm", args: []string{big("15", "200")}, heap: "64m"},
 		{name: "virtual threads", majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", flags: []string{"--sampling", "16k"}},
