@@ -77,11 +77,14 @@ type Report struct {
 	FirstLook      string   `json:"look_first"`
 }
 
+// ReportSchema is the schema that a Report's JSON has.
+const ReportSchema = "heapcam.report/1"
+
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
 // MakeReport replays all of r.
 func MakeReport(r *heap.Replayer) (*Report, error) {
-	rep := &Report{Schema: "heapcam.report/1", Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
+	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
 	h := newHistories(survived)
 	var first, last []heap.Count

@@ -61,6 +61,17 @@ func TestReport(t *testing.T) {
 		if n := strings.Count(text.String(), "\n"); n > 40 {
 			t.Errorf("%d lines are no screen", n)
 		}
+		var back Report // as an index keeps it
+		var again strings.Builder
+		if err := json.Unmarshal(j, &back); err != nil {
+			t.Fatal(err)
+		}
+		if k, err := json.Marshal(&back); err != nil || !bytes.Equal(j, k) {
+			t.Errorf("JSON that was read is written otherwise: %v", err)
+		}
+		if back.WriteText(&again); again.String() != text.String() {
+			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
+		}
 	}
 	rep, err := MakeReport(heap.NewReplayer(&blocks{}))
 	if err != nil || rep.FirstLook == "" {

@@ -54,6 +54,7 @@ func testMain(m *testing.M) int {
 		}()
 		browser = ctx
 	}
+	os.Setenv("XDG_CACHE_HOME", filepath.Join(scratch, "cache")) // where heapcam keeps reports
 	return m.Run()
 }
 

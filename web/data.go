@@ -140,10 +140,19 @@ func (s *Server) overview(r *http.Request) (any, error) {
 			if s.cfg.Incidents != nil {
 				v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
 			}
-			err := d.replay("reading the recording", func(r *heap.Replayer) (err error) {
-				v.Report, err = analysis.MakeReport(r)
-				return err
-			})
+			report := func() (rep *analysis.Report, err error) {
+				err = d.replay("reading the recording", func(r *heap.Replayer) (err error) {
+					rep, err = analysis.MakeReport(r)
+					return err
+				})
+				return rep, err
+			}
+			var err error
+			if s.cfg.Report != nil {
+				v.Report, err = s.cfg.Report(report)
+			} else {
+				v.Report, err = report()
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
@@ -43,6 +44,8 @@ type Config struct {
 	Title string // of the recording
 	// Open opens the recording from its start; progress is told how many bytes of how many are read.
 	Open func(progress func(done, total int64)) (*Input, error)
+	// Report gives the recording's report, by makeReport or as it was kept from earlier.
+	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
 	// Library knows the classifiers; nil: the built-in ones alone.
 	Library func() (*classify.Library, error)
 	// Version changes when the recording has grown; over says that it will not any more. Nil: it never does.

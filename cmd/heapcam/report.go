@@ -30,11 +30,13 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	src := newSource(rec.Files...)
-	defer src.Close()
-	r := heap.NewReplayer(src)
-	r.Damage = append(r.Damage, rec.Problems...)
-	rep, err := analysis.MakeReport(r)
+	rep, err := ownIndex().report(rec.Path, func() (*analysis.Report, error) {
+		src := newSource(rec.Files...)
+		defer src.Close()
+		r := heap.NewReplayer(src)
+		r.Damage = append(r.Damage, rec.Problems...)
+		return analysis.MakeReport(r)
+	})
 	if err != nil {
 		return err
 	}

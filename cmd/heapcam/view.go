@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/web"
@@ -95,7 +96,10 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		rec.Close()
 	}
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
-		Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) }}
+		Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) },
+		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
+			return ownIndex().report(path, makeReport)
+		}}
 	dir := path
 	if st == nil { // what the agent records may hold nothing yet
 		ring, ok := onDisk(path)

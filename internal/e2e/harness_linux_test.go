@@ -41,6 +41,7 @@ func testMain(m *testing.M) int {
 			return 1
 		}
 	}
+	os.Setenv("XDG_CACHE_HOME", filepath.Join(scratch, "cache")) // where heapcam keeps reports
 	return m.Run()
 }
 
