@@ -73,7 +73,7 @@ func listingSizes(dir string) string {
 func TestCompressionNone(t *testing.T) {
 	eachPair(t, []int{17}, []string{"Serial", "G1"}, func(t *testing.T, major int, gc string) {
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "32MiB", flags: []string{"--compression", "none", "--emergency", "off"}}
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "16MiB", flags: []string{"--compression", "none", "--emergency", "off"}}
 		r := p.start(t)
 		var dirs []string
 		await(t, "rotation", func() bool {

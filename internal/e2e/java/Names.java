@@ -11,11 +11,15 @@ public class Names {
 
     interface Other { Object call(); }
 
+    static volatile Object sink;
+
     static Object viaReflection(int n) { return new short[n]; }
 
     public static void main(String[] args) throws Exception {
         ClassLoader loader = Names.class.getClassLoader();
         List<Object> keep = new ArrayList<>();
+        // The JVM made this thread's first draw before anybody could set the interval: 512 KiB on average.
+        for (int i = 0; i < 256; i++) sink = new byte[1 << 16];
         for (int i = 0; i < Integer.parseInt(args[0]); i++) {
             int k = i;
             Proxy.newProxyInstance(loader, new Class<?>[] {Runnable.class, i % 2 == 0 ? Comparable.class : Other.class}, (p, m, x) -> k);
