@@ -26,8 +26,10 @@ type defs struct {
 	frames  map[uint64]trace.Frame
 	threads map[uint64]trace.Thread
 
-	inFile  struct{ types, loaders, methods, frames, threads map[uint64]struct{} }
+	// missing: frames that the file refers to and that are not known.
+	inFile  struct{ types, loaders, methods, frames, threads, missing map[uint64]struct{} }
 	dropped uint64 // definitions beyond the bounds
+	missing uint64 // frames that a file refers to and lacks
 	bytes   int    // of the tables
 }
 
@@ -41,7 +43,7 @@ func newDefs() *defs {
 func (d *defs) newFile() {
 	f := &d.inFile
 	f.types, f.loaders, f.methods = map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]struct{}{}
-	f.frames, f.threads = map[uint64]struct{}{}, map[uint64]struct{}{}
+	f.frames, f.threads, f.missing = map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]struct{}{}
 }
 
 // put keeps a definition whose texts take so many bytes; false: there is no room for it.
@@ -56,7 +58,8 @@ func put[T any](d *defs, m map[uint64]T, id uint64, v T, bytes int) bool {
 	return true
 }
 
-// add takes a DEFS block of the probe and returns what must be written to the present file at once: types and loaders.
+// add takes a DEFS block of the probe and returns what must be written to the present file at once: types and loaders that it lacks, and
+// whatever is new. A site that is used only later stands in a file before the ring forgets it, so that the death of the agent takes none.
 func (d *defs) add(b trace.Block) (trace.Defs, error) {
 	var out trace.Defs
 	x, err := trace.DecodeDefs(b)
@@ -74,13 +77,24 @@ func (d *defs) add(b trace.Block) (trace.Defs, error) {
 		}
 	}
 	for _, m := range x.Methods {
-		put(d, d.methods, m.ID, m, len(m.Class)+len(m.Name)+len(m.Sig)+len(m.File)+16*len(m.Lines))
+		_, had := d.methods[m.ID]
+		if put(d, d.methods, m.ID, m, len(m.Class)+len(m.Name)+len(m.Sig)+len(m.File)+16*len(m.Lines)) && !had && use(d.inFile.methods, m.ID) {
+			out.Methods = append(out.Methods, m)
+		}
 	}
+	var fresh []uint64
 	for _, f := range x.Frames {
-		put(d, d.frames, f.ID, f, 0)
+		if _, had := d.frames[f.ID]; put(d, d.frames, f.ID, f, 0) && !had {
+			fresh = append(fresh, f.ID)
+		}
 	}
 	for _, t := range x.Threads {
-		put(d, d.threads, t.ID, t, len(t.Name))
+		if _, had := d.threads[t.ID]; put(d, d.threads, t.ID, t, len(t.Name)) && !had && use(d.inFile.threads, t.ID) {
+			out.Threads = append(out.Threads, t)
+		}
+	}
+	for _, id := range fresh { // all are known now: parents come first whatever the order of the block
+		d.frame(&out, id)
 	}
 	return out, nil
 }
@@ -94,24 +108,42 @@ func use(m map[uint64]struct{}, id uint64) bool {
 	return true
 }
 
-// need adds to out what a reference to frame and thread needs in the present file. Parents come before children.
+// need adds to out what a reference to frame and thread needs in the present file, and counts a frame that can not be told.
 func (d *defs) need(out *trace.Defs, frame, thread uint64) {
 	if t, ok := d.threads[thread]; ok && use(d.inFile.threads, thread) {
 		out.Threads = append(out.Threads, t)
 	}
+	if !d.frame(out, frame) && use(d.inFile.missing, frame) {
+		d.missing++
+	}
+}
+
+// frame adds to out what the present file lacks of a stack, parents before children. A stack that is not known up to its outermost frame
+// is left out, and comes whole once it is: a child never stands before its parent.
+func (d *defs) frame(out *trace.Defs, frame uint64) (whole bool) {
 	start := len(out.Frames)
 	for frame != 0 {
 		f, ok := d.frames[frame]
-		if !ok || !use(d.inFile.frames, frame) {
+		if !ok {
+			for _, f := range out.Frames[start:] {
+				delete(d.inFile.frames, f.ID)
+			}
+			out.Frames = out.Frames[:start]
+			return false
+		}
+		if !use(d.inFile.frames, frame) {
 			break
 		}
 		out.Frames = append(out.Frames, f)
+		frame = f.Parent
+	}
+	for _, f := range out.Frames[start:] {
 		if m, ok := d.methods[f.Method]; ok && use(d.inFile.methods, f.Method) {
 			out.Methods = append(out.Methods, m)
 		}
-		frame = f.Parent
 	}
 	slices.Reverse(out.Frames[start:])
+	return true
 }
 
 // all gives every type and loader, for the head of a new file.

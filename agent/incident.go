@@ -46,8 +46,9 @@ func (a *Agent) freeze(s *session, reason string, last bool) {
 		s.set(func(st *Status) { st.IncidentsFailed++ })
 		s.log.Error().Str("id", msgNotFrozen).Err(err).Msg("the window could not be frozen")
 	default:
-		s.set(func(st *Status) { st.Incident = i.ID; st.Incidents++ })
+		// The log first: who sees the count finds the line.
 		s.log.Warn().Str("id", msgFrozen).Str("incident", i.ID).Str("reason", reason).Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
+		s.set(func(st *Status) { st.Incident = i.ID; st.Incidents++ })
 	}
 }
 

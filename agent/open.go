@@ -77,7 +77,6 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate},
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
-	s.await = !fresh
 	s.oom.seen = h.Exhausted
 	if fresh {
 		s.oom.seen = 0

@@ -60,7 +60,6 @@ type session struct {
 	has   bool // jvm is known
 	notes []trace.Note
 	begun bool // a file is open
-	await bool // reconnected: the definitions have been asked for and not come yet
 
 	pending  []byte // whole blocks that the store has not got yet
 	info     frameInfo
@@ -216,7 +215,9 @@ func (s *session) step() error {
 		}
 		pos += uint64(b.Size())
 		if pos <= s.skipTo { // an agent before had stored it but not committed
-			s.intern(b)
+			if lacks := s.intern(b); s.begun { // the file that this agent began may lack them
+				s.pushDefs(lacks)
+			}
 			continue
 		}
 		s.info.Source = pos
@@ -239,7 +240,7 @@ func (s *session) step() error {
 // ring can be read even if the JVM no longer answers.
 func (s *session) resume() {
 	s.begun = true // interning begins no file
-	s.lastGC = s.st.Newest(s.intern)
+	s.lastGC = s.st.Newest(func(b trace.Block) { s.intern(b) })
 	s.begun, s.pending = false, nil
 	if s.has {
 		s.info.Source = s.skipTo
@@ -250,14 +251,15 @@ func (s *session) resume() {
 	}
 }
 
-// intern takes the definitions of a block that is in the store already.
-func (s *session) intern(b trace.Block) {
+// intern takes the definitions of a block that is in the store already, and gives what of them the open file lacks.
+func (s *session) intern(b trace.Block) (lacks trace.Defs) {
 	switch b.Kind {
 	case trace.KindMeta:
 		s.meta(b)
 	case trace.KindDefs:
-		s.defs.add(b)
+		lacks, _ = s.defs.add(b)
 	}
+	return lacks
 }
 
 func (s *session) block(b trace.Block) error {
@@ -275,10 +277,6 @@ func (s *session) block(b trace.Block) error {
 		}
 		if d, err := trace.DecodeDefs(b); err == nil { // out lacks what the file has
 			s.live.defs(d.Types)
-		}
-		if s.await { // the file may lack what our tables do not know of
-			s.push(b)
-			return nil
 		}
 		s.pushDefs(out)
 		return nil
@@ -331,7 +329,6 @@ func (s *session) meta(b trace.Block) error {
 	if m.HasJVM {
 		s.jvm, s.has = m.JVM, true
 		s.depth = m.JVM.Depth
-		s.await = false
 		s.live.jvm(&m.JVM)
 		s.set(func(st *Status) {
 			st.NoSites = m.JVM.Flags&trace.JVMNoSampling != 0
@@ -739,7 +736,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.PredictedSyncNS = h.SyncPredicted
 		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
 		st.UpNS = uint64(max(time.Since(st.Since), 0))
-		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.base.Definitions+s.defs.dropped
+		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.base.Definitions+s.defs.dropped+s.defs.missing
 		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
 		st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = stats.Limit, stats.Deviation, stats.Capped, stats.Needed
 		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = s.base.FilesEvicted+stats.Evicted, s.base.SyncPointsCut+stats.Cut, s.base.StoreFaults+stats.Faults

@@ -102,7 +102,7 @@ type Drops struct {
 	StoreEpochs  uint64 `json:"store_epochs"`  // the store refused
 	FailedEpochs uint64 `json:"failed_epochs"` // fates dropped by a check or the guard
 	Samples      uint64 `json:"samples"`
-	Definitions  uint64 `json:"definitions"` // beyond the bound of a table
+	Definitions  uint64 `json:"definitions"` // beyond the bound of a table; frames that a file refers to and nobody could tell
 	Corrupt      uint64 `json:"corrupt"`     // blocks that could not be decoded
 }
 
