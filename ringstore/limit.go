@@ -177,8 +177,10 @@ func (s *Store) Stats() Stats {
 	// A file holds at least as much else as its listing, as long as the next one fits beside it: otherwise each collection would be listed.
 	next := s.lastRot + s.lastRot/4
 	enough := s.size >= min(2*s.lastRot, max(s.limit()-overhead-next-spare/4, next))
-	// At M a file that is little but its listing goes on while half of what was to spare is left.
-	st.Rotate = s.active == nil || s.refused > 0 || s.sick >= sickAfter || s.size >= st.Target && enough || t >= m && (enough || st.Room < spare/2)
+	// At M a file of less than half its size goes on while half of what was to spare is left: a new one may find the oldest still needed, and
+	// would reach M at once.
+	half := enough && s.size >= st.Target/2
+	st.Rotate = s.active == nil || s.refused > 0 || s.sick >= sickAfter || s.size >= st.Target && enough || t >= m && (half || st.Room < spare/2)
 	st.Guarantee = !s.capped && st.Target <= spare && next+s.largest+overhead <= spare
 	st.Deviation = max(s.cfg.Deviation, float64(st.Target)/float64(max(m, 1)))
 	return st

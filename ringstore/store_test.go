@@ -282,3 +282,33 @@ func threads(names ...string) []byte {
 	}
 	return trace.AppendBlock(nil, trace.EncodeDefs(d))
 }
+
+// TestFilesAreNotSmall demands that files are not begun one after the other because the total stands at M: each costs a listing.
+func TestFilesAreNotSmall(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, frame := range []int{3000, 17000, 29000} {
+		dir := filepath.Join(t.TempDir(), "rec")
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 4 << 20, Deviation: 0.25, Compression: "none"}, Identity{Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, at := 0, uint64(1)
+		for written := 0; written < 40<<20; at++ {
+			if s.Stats().Rotate {
+				err = s.Rotate(random(r, 20000), FrameInfo{Source: at, Flags: FlagListing})
+				begun++
+			} else {
+				n := frame/2 + r.IntN(frame)
+				err = s.Append(random(r, n), FrameInfo{Source: at})
+				written += n
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if begun > 2*40 {
+			t.Errorf("frames of %d bytes: %d files for 40 MiB, of 1 MiB each if all goes well", frame, begun)
+		}
+		s.Close()
+	}
+}
