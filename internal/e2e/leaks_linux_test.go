@@ -48,7 +48,7 @@ func TestLeaks(t *testing.T) {
 		gc, heap, sec string
 		flags, progs  []string
 	}
-	runs := []run{{17, "G1", "48m", "9", []string{"--sampling", "64KiB"}, []string{"SlowList", "Churn"}}}
+	runs := []run{{17, "G1", "48m", "16", []string{"--sampling", "64KiB"}, []string{"SlowList", "Churn"}}}
 	if full {
 		runs = nil
 		for _, major := range []int{17, 25} {
