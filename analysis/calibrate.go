@@ -21,10 +21,10 @@ type Calibration struct {
 	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true number of objects.
 	Intervals   int     `json:"intervals"`
 	Held        int     `json:"held"`
-	MeanStated  float64 `json:"unseen_stated"` // mean mass that was kept for sites without a sample
-	MeanUnseen  float64 `json:"unseen_true"`   // share of the objects whose site has none in their class
-	InferredAll float64 `json:"inferred"`      // share of the objects that quality counts as inferred
-	InferredOK  float64 `json:"inferred_right"`
+	MeanStated  float64 `json:"unseen_stated"`  // mean mass that was kept for sites without a sample
+	MeanUnseen  float64 `json:"unseen_true"`    // share of the objects whose site has none in their class
+	InferredAll float64 `json:"inferred"`       // share of the objects that quality counts as inferred
+	InferredOK  float64 `json:"inferred_right"` // share of the objects whose class has their site as its likeliest
 }
 
 // CalibrationBin counts the objects whose likeliest site has a probability in a tenth.
@@ -96,8 +96,8 @@ func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
 			for _, k := range sites {
 				m += k
 			}
-			if quality.Known(n, top) >= quality.Stated {
-				inferred += m
+			if n > 0 {
+				inferred += m * quality.Known(n, top)
 				right += sites[at]
 			}
 		}
@@ -134,10 +134,7 @@ func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
 		}
 	}
 	if asked > 0 {
-		c.MeanStated, c.MeanUnseen, c.InferredAll = stated/asked, unseen/asked, inferred/asked
-	}
-	if inferred > 0 {
-		c.InferredOK = right / inferred
+		c.MeanStated, c.MeanUnseen, c.InferredAll, c.InferredOK = stated/asked, unseen/asked, inferred/asked, right/asked
 	}
 	return c
 }
@@ -152,6 +149,6 @@ func (c *Calibration) WriteText(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated, 100*c.MeanUnseen)
-	fmt.Fprintf(w, "counted as inferred: %.1f %% of the objects, of which %.1f %% right\n", 100*c.InferredAll, 100*c.InferredOK)
+	fmt.Fprintf(w, "counted as inferred: %.1f %% of the objects; of the likeliest site of their class are %.1f %%\n", 100*c.InferredAll, 100*c.InferredOK)
 	fmt.Fprintf(w, "95 %% intervals: %d, of which %.2f %% hold the true number\n", c.Intervals, 100*float64(c.Held)/float64(max(c.Intervals, 1)))
 }

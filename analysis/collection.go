@@ -45,12 +45,17 @@ type Point struct {
 	At        time.Time
 }
 
+// PointOf tells of c, after which the state of r is known.
+func PointOf(r *heap.Replayer, c *heap.Collection) Point {
+	return Point{c.GC, c.Bytes, wall(r, c.Start+c.Dur)}
+}
+
 // Points replays all of r and gives the collections after which the state is known.
 func Points(r *heap.Replayer) ([]Point, error) {
 	var out []Point
 	err := Each(r, func(c *heap.Collection) bool {
 		if c.Known {
-			out = append(out, Point{c.GC, c.Bytes, wall(r, c.Start+c.Dur)})
+			out = append(out, PointOf(r, c))
 		}
 		return true
 	})
@@ -68,7 +73,7 @@ func Find(ref string, open func() *heap.Replayer) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return find(ref, points)
+	return FindAmong(ref, points)
 }
 
 // FindTwo is Find for two references, with one replay at most.
@@ -83,7 +88,7 @@ func FindTwo(a, b string, open func() *heap.Replayer) (uint64, uint64, error) {
 					return 0, 0, err
 				}
 			}
-			if n, err = find(ref, points); err != nil {
+			if n, err = FindAmong(ref, points); err != nil {
 				return 0, 0, err
 			}
 		}
@@ -92,7 +97,11 @@ func FindTwo(a, b string, open func() *heap.Replayer) (uint64, uint64, error) {
 	return out[0], out[1], nil
 }
 
-func find(ref string, points []Point) (uint64, error) {
+// FindAmong is Find for who has all points of the recording.
+func FindAmong(ref string, points []Point) (uint64, error) {
+	if n, err := strconv.ParseUint(ref, 10, 64); err == nil {
+		return n, nil
+	}
 	if len(points) == 0 {
 		return 0, notThere("the state is known after no collection")
 	}

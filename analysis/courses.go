@@ -16,9 +16,10 @@ type Histories struct {
 	Schema      string    `json:"schema"`
 	Survived    int       `json:"survived"` // K
 	Collections []uint64  `json:"collections"`
-	Seconds     []float64 `json:"seconds"` // of each, since the first
-	Classes     []History `json:"classes"` // exact, the most bytes at the end first
-	Sites       []History `json:"sites"`   // estimated from samples
+	Seconds     []float64 `json:"seconds"`               // of each, since the first
+	Classes     []History `json:"classes"`               // exact, the most bytes at the end first
+	Sites       []History `json:"sites"`                 // estimated from samples
+	SyncPoints  bool      `json:"sync_points,omitempty"` // of the collections with a sync point alone; then there are no ages, and sites tell all that lives
 }
 
 // History is one class or site. Its values change after the collections At (places in Histories.Collections) and stay in between. Born and Died are objects
@@ -119,12 +120,16 @@ func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
 		}
 	}
 	out.sites(r, h)
+	out.sort()
+	return out, nil
+}
+
+func (out *Histories) sort() {
 	for _, s := range [][]History{out.Classes, out.Sites} {
 		slices.SortFunc(s, func(a, b History) int {
 			return cmp.Or(cmp.Compare(b.Bytes[len(b.Bytes)-1], a.Bytes[len(a.Bytes)-1]), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born))
 		})
 	}
-	return out, nil
 }
 
 func (out *Histories) sites(r *heap.Replayer, h *histories) {
@@ -190,13 +195,25 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 		if len(x.Site) > 0 {
 			at = " " + top(x.Site)
 		}
+		if out.SyncPoints {
+			born, died := fmt.Sprint(x.Born), fmt.Sprint(x.Died)
+			if x.Site != nil { // summaries do not tell them
+				born, died = "-", "-"
+			}
+			fmt.Fprintf(w, "%-30s %10s %9s %9s  %s%s\n", Spark(v, 30), Bytes(x.Bytes[len(x.Bytes)-1]), born, died, withLoader(x.Class, x.Loader), at)
+			return
+		}
 		fmt.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", Spark(v, 30), Bytes(x.Bytes[len(x.Bytes)-1]), x.Born, x.Died, x.MeanAge, Bytes(x.OldBytes), withLoader(x.Class, x.Loader), at)
 	}
 	for _, part := range []struct {
 		name string
 		h    []History
 	}{{"CLASS (objects born and dead since the recording began)", out.Classes}, {"SITE (samples born and dead)", out.Sites}} {
-		fmt.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
+		if out.SyncPoints {
+			fmt.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN", "DIED", part.name)
+		} else {
+			fmt.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
+		}
 		for i, x := range part.h {
 			if most > 0 && i == most {
 				fmt.Fprintf(w, "and %d more\n", len(part.h)-most)

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -36,7 +37,7 @@ type Changes struct {
 	Died      Range `json:"died"`
 	Permanent Range `json:"permanent"`
 	Born      Range `json:"born"`
-	Before    Range `json:"before"` // at the first collection
+	Before    Range `json:"before"` // at the first collection; by space, died and permanent
 	After     Range `json:"after"`  // at the second
 }
 
@@ -62,6 +63,8 @@ type DiffReport struct {
 	// Lost are the objects after To of which the identity was lost by full collections in between: they may be permanent or born.
 	Lost uint64  `json:"identity_lost"`
 	Tree *Change `json:"tree"`
+
+	bySpace bool
 }
 
 // The parts of tuples in a diff: of the first state what was not found in the second, and of the second the rest.
@@ -88,25 +91,30 @@ type diffStratum struct {
 	size    float64 // bytes of each
 }
 
-// Diff compares the states of a recording after collections from and to. open gives the recording from its start. Classifiers and filters
-// must not look at spaces or addresses, which change with each collection. Errors are those of At and Group.
+// Diff compares the states of a recording after collections from and to. r is at its start. Classifiers and filters must not look at addresses,
+// which change with each collection. Spaces are kinds of spaces: what died is where it was at from, all else where it is at to. Errors are
+// those of At and Group.
 func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
-	a, grain := classify.Needs(by, filters)
-	if a&(classify.AttrSpace|classify.AttrAddr) != 0 {
-		return nil, ErrMoves
+	d, err := newDiff(by, filters)
+	if err != nil {
+		return nil, err
 	}
-	a |= classify.AttrLength | classify.AttrBirth
+	if d.bySpace && to >= heap.MaxMarked {
+		return nil, fmt.Errorf("collection %d: a diff by space reaches to collection %d", to, heap.MaxMarked-1)
+	}
 	c1, err := At(r, from)
 	if err != nil {
 		return nil, err
 	}
-	want := wants(a)
-	if c1.Flags&trace.PauseEdenKept != 0 { // what is sampled in eden then is in no state yet, though its birth is known: samples tell
-		want |= heap.WantSamples
-	}
-	f1, err := r.Fold(want, nil, max(1, grain/8))
+	f1, err := d.fold(r, c1, c1)
 	if err != nil {
 		return nil, err
+	}
+	if d.bySpace {
+		for i := range f1 {
+			f1[i].Was = uint64(f1[i].Space)
+		}
+		r.MarkSpaces(r.Spaces(c1))
 	}
 	c2 := c1
 	if to != from {
@@ -114,40 +122,140 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 			return nil, err
 		}
 	}
-	f2, err := r.Fold(want, nil, max(1, grain/8))
-	if err != nil {
-		return nil, err
-	}
-	ts, strata := match(r, f1, f2, from)
-	w, _ := World(r, c2)
-	for i := range ts {
-		ts[i].GC = to
-		if ts[i].Part == partDied {
-			ts[i].GC = from
-		}
-	}
-	tree, err := classify.Build(w, ts, by, filters)
-	if err != nil {
-		return nil, err
-	}
-	d := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true}
-	for _, b := range by {
-		d.By = append(d.By, b.Name)
-	}
-	for _, f := range filters {
-		d.Where = append(d.Where, f.Name)
-	}
-	d.Tree = d.change(tree, ts, strata)
-	d.Lost = d.Tree.Unclear
-	return d, nil
+	return d.report(r, c1, c2, f1)
 }
 
+// DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a replay from one to the other:
+// ErrMarks.
+func DiffStates(r1 *heap.Replayer, c1 *heap.Collection, r2 *heap.Replayer, c2 *heap.Collection, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
+	d, err := newDiff(by, filters)
+	if err != nil {
+		return nil, err
+	}
+	if d.bySpace {
+		return nil, ErrMarks
+	}
+	f1, err := d.fold(r1, c1, c1)
+	if err != nil {
+		return nil, err
+	}
+	return d.report(r2, c1, c2, f1)
+}
+
+// differ is a diff that is being made.
+type differ struct {
+	by      []classify.Classifier
+	filters []classify.Filter
+	attrs   classify.Attr
+	bySpace bool
+}
+
+func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, error) {
+	a, _ := classify.Needs(by, filters)
+	if a&classify.AttrAddr != 0 {
+		return nil, ErrMoves
+	}
+	return &differ{by, filters, a, a&classify.AttrSpace != 0}, nil
+}
+
+// fold gives the state of r after c, one of the two that are compared; c1 is the first. Births are told apart by what they are needed for: who
+// looks at them, and which objects were there at c1.
+func (d *differ) fold(r *heap.Replayer, c, c1 *heap.Collection) ([]heap.Folded, error) {
+	want := wants(d.attrs) | heap.WantLength | heap.WantBirth
+	if c1.Flags&trace.PauseEdenKept != 0 { // what is sampled in eden then is in no state yet, though its birth is known: samples tell
+		want |= heap.WantSamples
+	}
+	var eras []uint32
+	if d.attrs&classify.AttrBirth == 0 && !d.bySpace {
+		eras = []uint32{uint32(min(r.First, c1.GC)), uint32(c1.GC)}
+	}
+	spaces := r.Spaces(c)
+	fs, err := r.Fold(want, spaces, 1, eras...)
+	if err == nil && d.bySpace {
+		fs = foldSpaces(fs, spaces)
+	}
+	return fs, err
+}
+
+// report makes the report. r stands after c2, f1 is the state after c1.
+func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1 []heap.Folded) (*DiffReport, error) {
+	f2, err := d.fold(r, c2, c1)
+	if err != nil {
+		return nil, err
+	}
+	w, _ := World(r, c2)
+	if d.bySpace {
+		w.Spaces = w.Spaces[:0]
+		for kind := range uint64(trace.SpaceArchive + 1) {
+			w.Spaces = append(w.Spaces, classify.Space{Name: cmp.Or(spaceKinds[kind], classify.UnknownSpace), Kind: kind})
+		}
+	}
+	ts, strata := match(r, f1, f2, c1.GC)
+	for i := range ts {
+		ts[i].GC = c2.GC
+		if ts[i].Part == partDied {
+			ts[i].GC = c1.GC
+		}
+	}
+	tree, err := classify.Build(w, ts, d.by, d.filters)
+	if err != nil {
+		return nil, err
+	}
+	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true, bySpace: d.bySpace}
+	for _, b := range d.by {
+		rep.By = append(rep.By, b.Name)
+	}
+	for _, f := range d.filters {
+		rep.Where = append(rep.Where, f.Name)
+	}
+	rep.Tree = rep.change(tree, ts, strata)
+	rep.Lost = rep.Tree.Unclear
+	return rep, nil
+}
+
+// ErrMarks says that a diff by space was asked for of two states.
+var ErrMarks = notDiff("a diff by space needs a replay")
+
 // ErrMoves says that a diff was asked for by what changes with each collection.
-var ErrMoves = notDiff("a diff can not group by space or address: objects move with each collection")
+var ErrMoves = notDiff("a diff can not group by address: objects move with each collection")
 
 type notDiff string
 
 func (e notDiff) Error() string { return string(e) }
+
+// foldSpaces makes kinds of spaces of spaces and regions: Space is the kind then.
+func foldSpaces(fs []heap.Folded, spaces []heap.SpaceAt) []heap.Folded {
+	type key struct {
+		typ           uint32
+		length, words uint64
+		birth         uint32
+		atLeast       bool
+		space         int
+		was           uint64
+		sampled       bool
+		frame, thread uint64
+	}
+	at := map[key]int{}
+	var out []heap.Folded
+	for _, f := range fs {
+		kind := 0
+		if f.Space >= 0 {
+			kind = int(spaces[f.Space].Kind & 7)
+		}
+		f.Space = kind
+		k := key{f.Type, f.Length, f.Words, f.Birth, f.AtLeast, kind, f.Was, f.Sampled, f.Frame, f.Thread}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(out)
+			out = append(out, f)
+			continue
+		}
+		out[i].Objects += f.Objects
+		out[i].Bytes += f.Bytes
+		out[i].Samples = append(out[i].Samples, f.Samples...)
+	}
+	return out
+}
 
 // match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of each diffStratum that
 // leaves what died, exactly unless identity was lost.
@@ -156,11 +264,12 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		sizeKey
 		birth         uint32
 		atLeast       bool
+		was           uint64
 		sampled       bool
 		frame, thread uint64
 	}
 	keyOf := func(f *heap.Folded) key {
-		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Sampled, f.Frame, f.Thread}
+		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Was, f.Sampled, f.Frame, f.Thread}
 	}
 	strata := map[sizeKey]*diffStratum{}
 	at := func(f *heap.Folded) *diffStratum {
@@ -173,7 +282,7 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		return s
 	}
 	tuple := func(f *heap.Folded, part uint8, objects uint64, samples []*heap.Sample) classify.Tuple {
-		t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: objects, Bytes: objects * f.Words * 8,
+		t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast, Space: f.Space, Objects: objects, Bytes: objects * f.Words * 8,
 			Sampled: f.Sampled, Frame: f.Frame, Thread: f.Thread, Part: part}
 		for _, s := range samples {
 			t.WObjects.Add(1, s.Weight)
@@ -181,10 +290,10 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		}
 		return t
 	}
-	there := map[uint64]bool{} // samples of the first state
+	there := map[uint64]*heap.Folded{} // samples of the first state
 	for i := range f1 {
 		for _, s := range f1[i].Samples {
-			there[s.ID] = true
+			there[s.ID] = &f1[i]
 		}
 	}
 	was := make(map[key]*heap.Folded, len(f1))
@@ -200,15 +309,15 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		case f.Sampled: // its identity is never lost
 			var old, fresh []*heap.Sample
 			for _, s := range f.Samples {
-				if there[s.ID] {
+				if f := there[s.ID]; f != nil {
+					k := keyOf(f)
+					left[k] -= min(left[k], 1)
 					old = append(old, s)
 				} else {
 					fresh = append(fresh, s)
 				}
 			}
 			if n := uint64(len(old)); n > 0 {
-				k := keyOf(f)
-				left[k] -= min(left[k], n)
 				out = append(out, tuple(f, partPermanent, n, old))
 			}
 			if n := uint64(len(fresh)); n > 0 {
@@ -304,6 +413,9 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 		to.Died.Value = min(max(sub(died.Value, diedMost), to.Died.Low), to.Died.High)
 		to.Permanent.Value = add(permanent.Value, perm)
 		to.Born.Value = sub(fresh.Value+unsure.Value, perm)
+		if d.bySpace { // where what is permanent now is
+			to.Before = to.Died.plus(to.Permanent)
+		}
 	}
 	fill(&c.Objects, func(f classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, o.diedMost, o.diedLeast, o.perm, o.born)
 	fill(&c.Bytes, func(f classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, b.diedMost, b.diedLeast, b.perm, b.born)
@@ -316,7 +428,10 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 	c.Exact = exact(c.Objects) && exact(c.Bytes)
 	d.Exact = d.Exact && c.Exact
 	for _, x := range n.Children {
-		c.Children = append(c.Children, d.change(x, ts, strata))
+		// What may have died where nothing did is all found elsewhere.
+		if x := d.change(x, ts, strata); x.Objects != (Changes{}) {
+			c.Children = append(c.Children, x)
+		}
 	}
 	slices.SortFunc(c.Children, func(x, y *Change) int {
 		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(x.Key, y.Key))

@@ -25,6 +25,9 @@ func FuzzDamaged(f *testing.F) {
 		f.Add(uint8(i), hits)
 	}
 	tapes := [4][]trace.Block{modelTape(1, 1, 2, 8), modelTape(2, 2, 3, 8), modelTape(3, 3, 2, 8), modelTape(4, 3, 3, 8)}
+	for i := range tapes {
+		tapes[i] = summarized(f, tapes[i])
+	}
 	lib := classify.NewLibrary()
 	f.Fuzz(func(t *testing.T, which uint8, hits []byte) {
 		fresh := func() *heap.Replayer {
@@ -49,7 +52,7 @@ func FuzzDamaged(f *testing.F) {
 		}
 		tr, err := Trend(fresh(), again, 10)
 		if err == nil && len(tr.Collections) > 1 {
-			cs, _ := lib.By("type, site")
+			cs, _ := lib.By("space, type, site")
 			Diff(fresh(), tr.Collections[0].GC, tr.Collections[len(tr.Collections)-1].GC, cs, nil)
 			if p, err := MakeProfile(fresh(), tr.Collections[0].GC); err == nil {
 				p.WritePprof(io.Discard)
@@ -65,8 +68,22 @@ func FuzzDamaged(f *testing.F) {
 				}
 			}
 		}
+		checked := fresh()
+		k := CheckSummaries(checked)
+		Each(checked, func(c *heap.Collection) bool { k.Collection(c); return true })
+		if h, err := AtSyncPoints(fresh()); err == nil {
+			h.WriteText(io.Discard, 5)
+		}
 		ExportSamples(context.Background(), io.Discard, "csv", fresh())
 		ExportHistories(context.Background(), io.Discard, "json", fresh())
+		r := fresh()
+		if _, err := Points(r); err == nil {
+			if h, err := NewHprof(r); err == nil && h.Bytes < 1<<26 { // zeros take as long as they are many
+				if err := h.Write(context.Background(), io.Discard); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 		if g, err := GrowthOf(fresh()); err == nil {
 			DiffTwo(g, g)
 		}

@@ -39,9 +39,11 @@ func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceA
 	return w, spaces
 }
 
+var spaceKinds = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceOld: "old", trace.SpaceHumongous: "humongous",
+	trace.SpaceHumongousCont: "humongous, continued", trace.SpaceArchive: "archive"}
+
 func spaceName(r *heap.Replayer, s heap.SpaceAt) string {
-	kind := map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceOld: "old", trace.SpaceHumongous: "humongous",
-		trace.SpaceHumongousCont: "humongous, continued", trace.SpaceArchive: "archive"}[s.Kind]
+	kind := spaceKinds[s.Kind]
 	switch {
 	case r.JVM.RegionWords > 0:
 		return fmt.Sprintf("region %d (%s)", s.Index, kind)
@@ -92,6 +94,11 @@ func Group(r *heap.Replayer, c *heap.Collection, w *classify.World, spaces []hea
 	if err != nil {
 		return nil, err
 	}
+	return GroupTuples(r, c, w, ts, by, filters)
+}
+
+// GroupTuples is Group of a state that was folded before, for all that by and filters need (Tuples).
+func GroupTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
 	tree, err := classify.Build(w, ts, by, filters)
 	if err != nil {
 		return nil, err
@@ -147,8 +154,11 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 		if a&classify.AttrLength != 0 {
 			t.Length, t.Size = o.Length, o.Words*8
 		}
-		if a&(classify.AttrBirth|classify.AttrSite) != 0 {
+		switch {
+		case a&classify.AttrBirth != 0:
 			t.Birth, t.AtLeast = o.Birth, o.AtLeast
+		case a&classify.AttrSite != 0:
+			t.Birth, t.AtLeast = heap.Era(o.Birth, []uint32{uint32(r.First)}), o.AtLeast
 		}
 		if a&classify.AttrSpace != 0 {
 			for space < len(spaces) && (space < 0 || spaces[space].End <= o.Addr) {

@@ -21,7 +21,14 @@ type series struct {
 	liveBytes   float64
 	most        int32   // samples at any time
 	taken       float64 // samples, whether they survived or not
+	objects     float64 // that they stand for
+	allocated   float64 // their bytes
 	came, went  float64 // samples that ever survived k collections, and those of them that died
+
+	events []event // while collections are few (sparse.go)
+	last   float64 // when the newest sample was taken
+	pause  float64 // the longest time between two
+	births []birth // samples taken before each collection (fate.go)
 }
 
 // add changes the series by n samples that stand for so many bytes, from collection i on.
@@ -65,31 +72,40 @@ func (s *series) spread(bytes, samples []float64) {
 type histories struct {
 	k      int
 	times  []float64 // seconds of each collection's end
+	from   float64   // when the window began, in seconds
+	to     float64   // when the newest sample was taken
+	newest uint64    // number of the newest collection
 	floors []int32   // numbers of collections after which no sample of a dead object is left in old space: full ones and remarks
 	live   []float64 // exact bytes of the state, −1 where it is not known
 	sites  map[siteKey]*series
 	young  map[uint64]first // live samples that have not survived k collections
 	class  map[uint64]Class
-	moved  []uint64            // numbers of the newest k collections that moved objects
-	movedN []int32             // the same ones by their place in the window
-	alloc  []float64           // bytes allocated up to each collection
-	used   uint64              // after the newest one
-	arrays map[uint32]*lengths // of arrays of references, by type
-	nodes  []uint64            // objects of linked collections after each collection
-	node   map[uint32]bool     // types that are theirs
-	late   bool                // the recording began after its JVM
+	fast   map[[2]uint64]*series // sites by frame and type, of known types
+	moved  []uint64              // numbers of the newest k collections that moved objects
+	movedN []int32               // the same ones by their place in the window
+	alloc  []float64             // bytes allocated up to each collection
+	used   uint64                // after the newest one
+	arrays map[uint32]*lengths   // of arrays of references, by type
+	nodes  []uint64              // objects of linked collections after each collection
+	node   map[uint32]bool       // types that are theirs
+	late   bool                  // the recording began after its JVM
+	begun  []heap.Count          // of a recording that began late: the first state by type,
+	floor1 []heap.Count          // that after the first collection of old space,
+	floor2 []heap.Count          // and after the newest; nil: not known
 	full   int
 	mixed  int
 }
 
 // first says since when a sample is known.
 type first struct {
-	s  *heap.Sample
-	at int32
+	s     *heap.Sample
+	at    int32
+	t     float64 // when it was allocated
+	lasts bool    // is in the events
 }
 
 func newHistories(k int) *histories {
-	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, arrays: map[uint32]*lengths{}, node: map[uint32]bool{}}
+	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, fast: map[[2]uint64]*series{}, arrays: map[uint32]*lengths{}, node: map[uint32]bool{}}
 }
 
 func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
@@ -102,18 +118,29 @@ func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
 	return siteKey{s.Frame, cl}
 }
 
-func (h *histories) site(k siteKey) *series {
-	s := h.sites[k]
-	if s == nil {
-		s = &series{}
-		h.sites[k] = s
+// site gives the series of a sample's site.
+func (h *histories) site(r *heap.Replayer, s *heap.Sample) *series {
+	at := [2]uint64{s.Frame, s.Type}
+	if x := h.fast[at]; x != nil {
+		return x
 	}
-	return s
+	k := h.key(r, s)
+	x := h.sites[k]
+	if x == nil {
+		x = &series{}
+		h.sites[k] = x
+	}
+	if _, known := h.class[s.Type]; known {
+		h.fast[at] = x
+	}
+	return x
 }
 
 // collection takes in what r found in c. It must see each collection of the window once, in order.
 func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	i := len(h.times)
+	h.begin(c)
+	h.newest = c.GC
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	t := float64(c.Start+c.Dur) / 1e9
 	if i > 0 {
@@ -127,6 +154,7 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	}
 	if c.Known {
 		h.live[i] = float64(c.Bytes)
+		h.census(r, c)
 		h.containers(r, i)
 	}
 	switch c.Kind {
@@ -138,7 +166,9 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	case trace.PauseMixed:
 		h.mixed++
 	}
-	if k := c.Kind; k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown {
+	k := c.Kind
+	moving := k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown
+	if moving {
 		if len(h.moved) == h.k {
 			h.moved, h.movedN = slices.Delete(h.moved, 0, 1), slices.Delete(h.movedN, 0, 1)
 		}
@@ -154,25 +184,40 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	}
 	h.alloc, h.used = append(h.alloc, sum), c.Used
 	for _, s := range r.Took {
-		h.site(h.key(r, s)).taken++
+		x := h.site(r, s)
+		x.took(s.Birth, h.bornAt(s), i < mostPhases)
+		h.to = max(h.to, x.last)
+		x.objects += s.Weight
+		x.allocated += s.Weight * float64(s.Size)
 	}
 	for _, s := range r.Came {
-		h.young[s.ID] = first{s, int32(i)}
+		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
 	}
 	for _, s := range r.Went {
-		if _, ok := h.young[s.ID]; ok {
-			delete(h.young, s.ID)
-			continue
+		f, young := h.young[s.ID]
+		delete(h.young, s.ID)
+		x, bytes := h.site(r, s), float64(s.Size)*s.Weight
+		if !young {
+			x.add(int32(i), -1, -bytes)
 		}
-		h.site(h.key(r, s)).add(int32(i), -1, -float64(s.Size)*s.Weight)
-	}
-	if len(h.moved) < h.k {
-		return
+		if !young || f.lasts {
+			h.event(x, event{h.diedAt(s, c, i), -bytes, -1, h.bornAt(s)})
+		}
 	}
 	for id, f := range h.young {
-		if f.s.Birth <= h.moved[0] {
+		survived := len(h.moved) == h.k && f.s.Birth <= h.moved[0]
+		if !survived && (f.lasts || !moving || t-f.t < lasting) {
+			continue
+		}
+		x, bytes := h.site(r, f.s), float64(f.s.Size)*f.s.Weight
+		if !f.lasts {
+			h.event(x, event{t: f.t, n: 1, bytes: bytes})
+			f.lasts = true
+			h.young[id] = f
+		}
+		if survived {
 			delete(h.young, id)
-			h.site(h.key(r, f.s)).add(f.at, 1, float64(f.s.Size)*f.s.Weight)
+			x.add(f.at, 1, bytes)
 		}
 	}
 }
@@ -205,165 +250,4 @@ func (h *histories) decided() int {
 		return 0
 	}
 	return int(h.movedN[0]) + 1
-}
-
-// lengths says when arrays of a type first had a length.
-type lengths struct {
-	seen map[uint64]int32 // number of the collection
-	rose map[uint64]rise  // when there last were more of them than before
-	most []uint64         // the greatest length so far, where it changes
-	at   []int32
-}
-
-type rise struct {
-	n  uint64 // arrays
-	at int32
-}
-
-// fewArrays of one length: with more, one more of them says nothing.
-const fewArrays = 16
-
-// Arrays of references shorter than leastArray hold too little to leak; of a type with more than maxLengths lengths no one asks for steps.
-const (
-	leastArray = 20
-	maxLengths = 1 << 14
-)
-
-// linked are the classes of the JDK's linked collections, which hold what is put into them without any array.
-var linked = map[string]bool{"java/util/LinkedList$Node": true, "java/util/TreeMap$Entry": true, "java/util/concurrent/ConcurrentSkipListMap$Node": true,
-	"java/util/concurrent/ConcurrentLinkedQueue$Node": true, "java/util/concurrent/ConcurrentLinkedDeque$Node": true}
-
-// containers looks for arrays of references that are longer than those before, and counts the nodes of linked collections.
-func (h *histories) containers(r *heap.Replayer, i int) {
-	nodes := uint64(0)
-	for typ, n := range r.State.PerType() {
-		is, ok := h.node[uint32(typ)]
-		if !ok && n.Objects > 0 {
-			is = linked[r.Types[uint64(typ)].Name]
-			h.node[uint32(typ)] = is
-		}
-		if is {
-			nodes += n.Objects
-		}
-	}
-	h.nodes[i] = nodes
-	r.State.Lengths(func(typ uint32, n, objects uint64) {
-		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
-			return
-		}
-		a := h.arrays[typ]
-		if a == nil {
-			a = &lengths{seen: map[uint64]int32{}, rose: map[uint64]rise{}}
-			h.arrays[typ] = a
-		}
-		if k := len(a.most); k == 0 || a.most[k-1] < n {
-			a.most, a.at = append(a.most, n), append(a.at, int32(i))
-		}
-		if _, ok := a.seen[n]; !ok && len(a.seen) < maxLengths {
-			a.seen[n] = int32(i)
-		} else if x, ok := a.rose[n]; ok && x.n < objects {
-			a.rose[n] = rise{objects, int32(i)}
-			return
-		}
-		if len(a.rose) < maxLengths || a.rose[n].n > 0 {
-			a.rose[n] = rise{objects, max(a.rose[n].at, a.seen[n])}
-		}
-	})
-}
-
-// holderGrows says whether an array of references grew all through the window, as those of a collection do into which more and more is put:
-// the longest of its type is three times as long as after an eighth of the window, and longer than after two fifths of it; or it has become
-// three times as long in the steps of library collections (half as long again, twice as long), the newest since then.
-// So do the nodes of linked collections, if they are three times as many at the end as after a quarter of it, and half as many again as after half.
-//
-// factor is how many times as much there is to hold at the end as at the beginning. Of a window in which that is little, as one that was pulled
-// later, less growth can be expected, and below two none: then nothing can be told, and it says true.
-func (h *histories) holderGrows(factor float64) bool {
-	if factor < 2 {
-		return true
-	}
-	n := len(h.times)
-	need, since := min(3, factor/2), 0.4 // what doubles has doubled since then, with a little to spare
-	if factor < 6 {
-		since = 0.125 // one step is all, whenever it was
-	}
-	if len(h.nodes) == n {
-		at := func(share float64) uint64 {
-			i, _ := slices.BinarySearch(h.times, h.times[0]+share*(h.times[n-1]-h.times[0]))
-			return h.nodes[max(i-1, 0)]
-		}
-		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(0.25)) && (factor < 6 || 2*last >= 3*at(0.5)) {
-			return true
-		}
-	}
-	from, w := h.times[0], h.times[n-1]-h.times[0]
-	time := func(i int32) float64 { return (h.times[i] - from) / w }
-	for _, a := range h.arrays {
-		early, half, last := uint64(0), uint64(0), a.most[len(a.most)-1]
-		for k, m := range a.most {
-			if t := time(a.at[k]); t <= since {
-				half = m
-				if t <= 0.125 {
-					early = m
-				}
-			}
-		}
-		if last > half && float64(last) >= need*float64(early) && half > 0 {
-			return true
-		}
-		for m, at := range a.seen {
-			if x := a.rose[m]; time(at) <= 0.125 && x.n <= fewArrays && time(x.at) > since && a.grown(m, x.at, h.times, need) {
-				return true
-			}
-			if time(at) > since && a.grown(m, at, h.times, need) || time(at) > 0.875 && h.each(a, m, at) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// grown says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
-// Lengths that there were early say nothing: others have them, too.
-func (a *lengths) grown(m uint64, at int32, times []float64, need float64) bool {
-	early := times[0] + (times[len(times)-1]-times[0])/8
-	factor := 1.0
-next:
-	for factor < need {
-		for _, y := range [...]uint64{(2*m + 2) / 3, 2 * m / 3, m / 2, (m - 2) / 2} {
-			b, ok := a.seen[y]
-			if !ok || y == 0 || y+y/2 != m && 2*y != m && 2*y+2 != m {
-				continue
-			}
-			if times[b] <= early {
-				if x := a.rose[y]; x.n > fewArrays || x.at >= at || times[x.at] <= early {
-					m = y // whether it grew through this one can not be told
-					continue next
-				} else {
-					b = x.at
-				}
-			}
-			if b < at {
-				factor *= float64(m) / float64(y)
-				m, at = y, b
-				continue next
-			}
-		}
-		return false
-	}
-	return true
-}
-
-// each says whether length m is the newest of an array that is copied with each addition: in each quarter of the window it had the length
-// that a steady growth from the JVM's start would give it.
-func (h *histories) each(a *lengths, m uint64, at int32) bool {
-	from, w := h.times[0], h.times[len(h.times)-1]-h.times[0]
-	rate := float64(m) / h.times[at]
-	var quarters [4]int
-	for n, i := range a.seen {
-		if d := float64(n) / h.times[i] / rate; d > 0.85 && d < 1.15 {
-			quarters[min(3, int(4*(h.times[i]-from)/w))]++
-		}
-	}
-	return slices.Min(quarters[:]) > 0
 }

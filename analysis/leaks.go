@@ -50,7 +50,7 @@ const (
 	minPoints    = 8     // fewer: ranks show little, and the number of samples decides
 	leastPoints  = 4     // fewer show nothing
 	minSamples   = 3     // a site with fewer at any time is no candidate: no test could find it
-	significance = 0.05  // of all verdicts of a window together
+	significance = 0.01  // of all verdicts of a window together
 	surest       = 0.999 // what one window can say at most, whatever the tests assume
 	unprovenMost = 0.95  // the same if old space was not collected
 
@@ -81,11 +81,11 @@ func Leaks(r *heap.Replayer) (*LeakReport, error) {
 func (h *histories) leaks(r *heap.Replayer) *LeakReport {
 	l := &LeakReport{Schema: "heapcam.leaks/1", Verdicts: h.verdicts(r), Collections: len(h.times), Floors: len(h.floors)}
 	if n := len(h.times); n > 0 {
-		l.Window = h.times[n-1] - h.times[0]
+		l.Window = h.times[n-1] - h.from
 	}
 	switch {
-	case h.decided() < leastPoints:
-		l.Note = fmt.Sprintf("only %d collections in this window: too few to tell growth from chance", len(h.times))
+	case !h.shows():
+		l.Note = fmt.Sprintf("%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance", len(h.times), l.Window)
 	case len(h.floors) == 0:
 		l.Note = "old space was not collected in this window, so what has died there is not known"
 	}
@@ -107,18 +107,21 @@ type growth struct {
 	p                float64
 	test             string
 	floors           int
+	samples          float64 // at the end
 }
 
 // verdicts ranks the sites that leak by how fast they do.
 func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 	out := []Verdict{}
-	n := h.decided()
-	if n < leastPoints || h.times[n-1] <= h.times[0] {
+	if !h.shows() {
 		return out
 	}
+	h.fates(r)
 	all := h.candidates(r)
 	for i := range all {
-		all[i].growth = h.judge(all[i].s)
+		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r, &all[i]) {
+			all[i].p = 1
+		}
 	}
 	// Some of a thousand sites rise by chance: Holm's correction, for those whose shape is one of growth.
 	all = slices.DeleteFunc(all, func(c candidate) bool { return c.p >= 1 })
@@ -142,7 +145,7 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 	shared := loaders(r, classes)
 	for _, c := range all[:min(len(all), 20)] {
 		v := Verdict{Class: c.key.class.Name, Loader: shared[c.key.class], Site: Stack(r, c.key.frame, maxFrames), BytesPerSecond: c.slope,
-			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown), LiveSamples: int(c.s.liveSamples), Share: c.grown / heapGrown,
+			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown), LiveSamples: int(c.samples), Share: c.grown / heapGrown,
 			Confidence: min(1-c.p, surest), PValue: c.p, Test: c.test, Floors: c.floors}
 		if len(c.members) > 0 {
 			v.Site = c.shared(r, v.Site)
@@ -206,7 +209,7 @@ func (h *histories) candidates(r *heap.Replayer) []candidate {
 	var all []candidate
 	heads := map[line][]siteKey{}
 	for k, s := range h.sites {
-		if s.most >= minSamples {
+		if s.lasts() >= minSamples {
 			all = append(all, candidate{key: k, s: s})
 		}
 		hk := own(r, k.frame)
@@ -219,7 +222,7 @@ func (h *histories) candidates(r *heap.Replayer) []candidate {
 		slices.SortFunc(ks, func(a, b siteKey) int {
 			return cmp.Or(cmp.Compare(h.sites[b].liveBytes, h.sites[a].liveBytes), cmp.Compare(a.frame, b.frame), cmp.Compare(a.class.Name, b.class.Name))
 		})
-		if s := h.sum(ks); s.most >= minSamples {
+		if s := h.sum(ks); s.lasts() >= minSamples {
 			all = append(all, candidate{key: ks[0], members: ks, s: s})
 		}
 	}
@@ -275,7 +278,11 @@ func (h *histories) sum(ks []siteKey) *series {
 	for _, k := range ks {
 		s := h.sites[k]
 		total.at, total.bytes, total.samples = append(total.at, s.at...), append(total.bytes, s.bytes...), append(total.samples, s.samples...)
+		total.events, total.births = append(total.events, s.events...), append(total.births, s.births...)
+		total.last, total.pause = max(total.last, s.last), max(total.pause, s.pause)
 		total.taken += s.taken
+		total.objects += s.objects
+		total.allocated += s.allocated
 		total.came += s.came
 		total.went += s.went
 		total.liveSamples += s.liveSamples
@@ -298,26 +305,15 @@ func (s *series) weight() float64 {
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *histories) judge(s *series) growth {
 	no := growth{p: 1}
-	n := h.calm(h.decided())
-	if n < leastPoints {
-		return no
-	}
-	v, samples := make([]float64, n), make([]float64, n)
-	s.spread(v, samples)
-	floors := make([]int, 0, len(h.floors))
-	for _, f := range h.floors {
-		if int(f) < n {
-			floors = append(floors, int(f))
-		}
-	}
+	c := h.course(s)
+	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
 	kept := keptByFloors(v, floors)
-	t := h.times[:n]
-	g := growth{floors: len(floors)}
+	g := growth{floors: len(floors), samples: samples[n-1]}
 	var low []float64
 	switch {
 	case len(floors) == 0:
 		low = envelope(v)
-		if s.went > (1-keptYoung)*s.came || s.came < share*s.taken || !h.holderGrows(h.factor(low)) {
+		if c.lateWent > (1-keptYoung)*c.lateCame || c.came < share*c.taken || h.let(s) || !h.holderGrows(s, t, low) {
 			return no
 		}
 	case kept >= keptMost:
@@ -340,7 +336,7 @@ func (h *histories) judge(s *series) growth {
 	default:
 		return no
 	}
-	if !sustained(t, low) || stopped(t, samples) {
+	if !sustained(t, low) || stopped(t, samples) || h.silent(s) {
 		return no
 	}
 	pt, pv, ps := pick(t, v, samples)
@@ -348,10 +344,10 @@ func (h *histories) judge(s *series) growth {
 	g.slope, g.low, g.high, p = trend(pt, pv)
 	if len(pv) >= minPoints {
 		g.test = "Mann-Kendall, drift"
-		births := s.came - ps[len(ps)/slices6] // what was there early is no growth
-		immortals := p <= significance && s.went <= (1-keptYoung)*births
+		births := c.came - ps[len(ps)/slices6] // what was there early is no growth
+		immortals := p <= significance && c.went <= (1-keptYoung)*births
 		if p = max(p, drift(pv)); immortals {
-			p = min(p, 2*immortal(births, s.went))
+			p = min(p, 2*immortal(births, c.went))
 		}
 	} else {
 		g.test = "Mann-Kendall, number of samples"
@@ -373,10 +369,11 @@ func (h *histories) judge(s *series) growth {
 	return g
 }
 
-// factor is how many times as much lives at the end of a series as at its beginning; where samples began after their JVM, which leaves out what was
+// factor is how many times as much lives at the end of a series as early in it; where samples began after their JVM, which leaves out what was
 // there before, at most what the heap did.
-func (h *histories) factor(low []float64) float64 {
-	f := low[len(low)-1] / max(low[0], 1)
+func (h *histories) factor(t, low []float64, early float64) float64 {
+	i, _ := slices.BinarySearch(t, early)
+	f := low[len(low)-1] / max(low[min(i, len(low)-1)], 1)
 	if h.late {
 		var known []float64
 		for _, b := range h.live {
@@ -501,14 +498,7 @@ func immortal(came, went float64) float64 {
 	if came <= went {
 		return 1
 	}
-	n, sum := came+went, 0.0
-	for k := 0.0; k <= went; k++ {
-		a, _ := math.Lgamma(n + 1)
-		b, _ := math.Lgamma(k + 1)
-		c, _ := math.Lgamma(n - k + 1)
-		sum += math.Exp(a - b - c - n*math.Ln2)
-	}
-	return min(1, sum)
+	return atMostOf(came+went, went, 0.5)
 }
 
 // heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what lives at its end, 0 if it

@@ -18,13 +18,18 @@ func TestDetectionLimit(t *testing.T) {
 		}
 		return k
 	}
-	for _, n := range []int{12, 60, 240} { // collections
+	bear := func(h *histories, s *series, i int, born float64) { // at any time before collection i
+		for range int(born) {
+			h.event(s, event{t: h.times[i] - rng.Float64()*60/float64(len(h.times)), n: 1, bytes: 524288})
+		}
+	}
+	for _, n := range []int{4, 12, 60, 240} { // collections
 		for _, c := range []struct{ samples, least float64 }{{8, 0}, {12, 0}, {16, 0}, {20, 0.8}, {24, 0.95}} {
 			found := 0.0
 			for range trials {
 				h := newHistories(survived)
 				for i := range n {
-					h.times = append(h.times, float64(i)*60/float64(n))
+					h.times = append(h.times, float64(i+1)*60/float64(n))
 				}
 				h.floor(max(1, n/4))
 				for k := range uint64(20) {
@@ -42,9 +47,11 @@ func TestDetectionLimit(t *testing.T) {
 						alive += born - died
 						if born > 0 {
 							s.add(int32(i), int32(born), born*524288)
+							bear(h, s, i, born)
 						}
 						if died > 0 {
 							s.add(int32(i), -int32(died), -died*524288)
+							h.event(s, event{t: h.times[i], n: -died, bytes: -died * 524288})
 						}
 					}
 					h.sites[key(k)] = s
@@ -54,6 +61,7 @@ func TestDetectionLimit(t *testing.T) {
 					if born := poisson(c.samples / float64(n)); born > 0 {
 						s.taken += born
 						s.add(int32(i), int32(born), born*524288)
+						bear(h, s, i, born)
 					}
 				}
 				h.sites[key(1000)] = s

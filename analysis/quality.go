@@ -12,7 +12,7 @@ import (
 )
 
 // Quality is what is known of the sites of the live objects, as package quality defines it: exact (a sample stands on the object), inferred (its
-// type leaves one site with the stated probability), before the tape (at most) and unknown; they add up to all live objects.
+// type has a likeliest site, and counts with its probability), before the tape (at most) and unknown; they add up to all live objects.
 type Quality struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`
@@ -93,7 +93,6 @@ const after18 = 9
 type QualityCourse struct {
 	Schema      string       `json:"schema"`
 	Interval    uint64       `json:"sampling_interval_bytes"`
-	Stated      float64      `json:"inferred_at_probability"`
 	SeenBytes   uint64       `json:"site_seen_bytes"`  // live bytes of a site that have a sample with 95 % probability
 	KnownBytes  uint64       `json:"site_known_bytes"` // live bytes of a site that are known to ±20 %
 	Collections []QualityRow `json:"collections"`
@@ -106,7 +105,7 @@ type QualityCourse struct {
 
 // MakeQuality replays all of r.
 func MakeQuality(r *heap.Replayer) (*QualityCourse, error) {
-	q := &QualityCourse{Schema: "heapcam.quality/1", Stated: quality.Stated, Collections: []QualityRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Quality{}}
+	q := &QualityCourse{Schema: "heapcam.quality/1", Collections: []QualityRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Quality{}}
 	var f follower
 	err := Each(r, func(c *heap.Collection) bool {
 		f.follow(r)
@@ -198,7 +197,7 @@ func (q *QualityCourse) WriteText(w io.Writer) {
 		fmt.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, share(x.ExactBytes), share(x.InferredBytes),
 			share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
-	fmt.Fprintf(w, "█ exact  ▓ inferred (at %.0f %% or more)  ░ unknown  · before the tape (at most)\n", 100*q.Stated)
+	fmt.Fprintln(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)")
 	if q.Interval > 0 {
 		last := 0.0
 		if n := len(q.Collections); n > 0 {

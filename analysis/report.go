@@ -69,6 +69,7 @@ type Report struct {
 	OldCollections int      `json:"old_collections"`
 	Quality        Quality  `json:"quality"`
 	Samples        uint64   `json:"samples"`
+	SitesCut       string   `json:"sites_cut,omitempty"` // of samples that are told by their callers alone
 	LostEpochs     uint64   `json:"lost_epochs"`
 	LostSamples    uint64   `json:"lost_samples"`
 	UnknownGCs     int      `json:"collections_of_unknown_state"`
@@ -129,7 +130,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		}
 		rep.Collections = append(rep.Collections, row)
 	}
-	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
+	rep.JVM, rep.Collector, rep.Samples, rep.SitesCut = r.JVM.VM, collectors[r.JVM.Collector], r.Taken, r.SitesCut
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS
 	}
@@ -264,6 +265,9 @@ func (rep *Report) WriteText(w io.Writer) {
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
 	fmt.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
 		share(q.ExactBytes), share(q.InferredBytes), share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
+	if rep.SitesCut != "" {
+		fmt.Fprintf(w, "sites        %s\n", rep.SitesCut)
+	}
 	fmt.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
 	if len(rep.Grown) > 0 {
 		fmt.Fprintln(w, "classes that grew most (first to last known collection; not yet collected garbage included)")

@@ -69,14 +69,14 @@ func TestFind(t *testing.T) {
 	points := []Point{{3, 100, day}, {4, 900, day.Add(10 * time.Second)}, {6, 500, day.Add(20 * time.Second)}}
 	for ref, want := range map[string]uint64{"first": 3, "last": 6, "peak": 4, "10:00:15": 4, "10:00:20": 6, "10:00": 3,
 		day.Add(11 * time.Second).Format(time.RFC3339): 4} {
-		if got, err := find(ref, points); err != nil || got != want {
+		if got, err := FindAmong(ref, points); err != nil || got != want {
 			t.Errorf("%s: %d %v, want %d", ref, got, err, want)
 		}
 	}
-	if _, err := find("09:00", points); err == nil {
+	if _, err := FindAmong("09:00", points); err == nil {
 		t.Error("a time before the recording was found")
 	}
-	if _, err := find("teatime", points); err == nil || err.(*RefError).Ref != "teatime" {
+	if _, err := FindAmong("teatime", points); err == nil || err.(*RefError).Ref != "teatime" {
 		t.Errorf("teatime: %v", err)
 	}
 	if n, err := Find("17", nil); err != nil || n != 17 {

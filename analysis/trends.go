@@ -47,10 +47,17 @@ const maxTrendRows = 100_000
 // Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most bounds the rows (0: no
 // bound). Its errors are those of Group and of the replay, and ErrTrend.
 func Trend(r *heap.Replayer, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
+	return TrendStates(func(f func(*heap.Replayer, *heap.Collection) bool) error {
+		return Each(r, func(c *heap.Collection) bool { return f(r, c) })
+	}, again, most)
+}
+
+// TrendStates is Trend of the states that each hands to its function, in order, until that is false.
+func TrendStates(each func(func(*heap.Replayer, *heap.Collection) bool) error, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
 	rep := &TrendReport{Schema: "heapcam.trend/1", Collections: []TrendPoint{}, Exact: true, Rows: []TrendRow{}}
 	rows := map[string]*TrendRow{}
 	var failed error
-	if err := Each(r, func(c *heap.Collection) bool {
+	if err := each(func(r *heap.Replayer, c *heap.Collection) bool {
 		if !c.Known {
 			rep.Unknown++
 			return true

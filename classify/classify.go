@@ -34,6 +34,8 @@ const (
 	AttrSpace
 	AttrAddr
 	AttrSite // stack, thread, confidence: known of sampled objects only
+
+	AttrAll = AttrSite<<1 - 1
 )
 
 // Tuple is a distinct combination of properties and how many objects have it.
@@ -41,7 +43,7 @@ type Tuple struct {
 	Type    uint32
 	Length  uint64 // elements of arrays, with AttrLength
 	Size    uint64 // bytes of one object, with AttrLength
-	Birth   uint32 // collection, with AttrBirth or AttrSite
+	Birth   uint32 // collection, with AttrBirth; with AttrSite alone it says no more than whether it is after World.First
 	AtLeast bool   // the birth is the newest possible
 	Space   int    // index of World.Spaces, -1 if none
 	Addr    uint64 // bytes, the start of the range asked for, with AttrAddr
@@ -171,6 +173,18 @@ func Needs(by []Classifier, filters []Filter) (Attr, uint64) {
 		see(f.Needs, f.Grain)
 	}
 	return a, max(grain, 8)
+}
+
+// Share has w and o keep what they work out about types and stacks together, for two states of one recording. Then only one of them is used at a
+// time.
+func (w *World) Share(o *World) {
+	if o.names == nil {
+		o.names = map[uint32]string{}
+	}
+	if o.stacks == nil {
+		o.stacks = map[uint64][]string{}
+	}
+	w.names, w.stacks = o.names, o.stacks
 }
 
 // TypeName is the type's name as Class.getTypeName gives it.

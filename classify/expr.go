@@ -83,12 +83,15 @@ type env struct {
 	Match      func(s, p string) bool `expr:"glob"`
 }
 
-// attrType says that an expression looks at the type.
-const attrType Attr = 1 << 15
+// attrType says that an expression looks at the type, attrLong that it looks at more than the size of what AttrLength gives.
+const (
+	attrType Attr = 1 << 15
+	attrLong Attr = 1 << 14
+)
 
 // properties are the names that an expression may use, and what each needs.
 var properties = map[string]Attr{
-	"type": attrType, "package": attrType, "loader": attrType, "array": attrType, "kind": AttrLength, "length": AttrLength, "size": AttrLength, "age": AttrBirth, "atleast": AttrBirth,
+	"type": attrType, "package": attrType, "loader": attrType, "array": attrType, "kind": AttrLength | attrType | attrLong, "length": AttrLength | attrLong, "size": AttrLength, "age": AttrBirth, "atleast": AttrBirth,
 	"birth": AttrBirth, "space": AttrSpace, "spacetype": AttrSpace, "spacemode": AttrSpace, "address": AttrAddr, "thread": AttrSite, "confidence": AttrSite,
 	"site": AttrSite, "path": 0, "power": 0, "glob": 0,
 }
@@ -271,7 +274,10 @@ func (r *runner) once(w *World, t *Tuple) (any, error) {
 		k.typ = t.Type
 	}
 	if r.a&AttrLength != 0 {
-		k.typ, k.length, k.size = t.Type, t.Length, t.Size
+		k.size = t.Size
+	}
+	if r.a&attrLong != 0 {
+		k.length = t.Length
 	}
 	if r.a&AttrBirth != 0 {
 		k.birth, k.atLeast, k.gc = t.Birth, t.AtLeast, t.GC

@@ -143,7 +143,8 @@ var noChunk = &chunk{}
 
 func (c *comparer) chunk(k uint64, o, n *chunk) {
 	if o != nil && n != nil && slices.Equal(o.off, n.off) && slices.Equal(o.code, n.code) {
-		n.birth, n.same = o.birth, o.same
+		lent := o.lent || o.owner != c.old.id
+		*n = chunk{off: o.off, code: o.code, birth: o.birth, same: o.same, samples: n.samples, owner: n.owner, lent: lent}
 		return
 	}
 	if o == nil {

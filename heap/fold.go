@@ -19,7 +19,7 @@ const (
 	WantBirth
 	WantSpace
 	WantAddr
-	WantSamples // stack and thread of sampled objects, and with them the birth
+	WantSamples // stack and thread of sampled objects, and with them whether the birth is after Replayer.First
 )
 
 // SpaceAt is a space, or a region of G1, of a state: [Start, End) in words.
@@ -67,12 +67,24 @@ type Folded struct {
 	Birth          uint32
 	AtLeast        bool
 	Space          int
+	Was            uint64 // with WantBirth, after MarkSpaces: kind of the space where the objects stood then, 0 if they were not there or it is not known
 	Addr           uint64 // words, the start of its range
 	Objects, Bytes uint64
 
 	Sampled       bool
 	Frame, Thread uint64
 	Samples       []*Sample // the objects, if they are sampled
+}
+
+// Era gives what is left of a birth where births are only told apart by eras, collections in ascending order: the first of them that it is not
+// after, or the one after the last.
+func Era(birth uint32, eras []uint32) uint32 {
+	for _, e := range eras {
+		if birth <= e {
+			return e
+		}
+	}
+	return eras[len(eras)-1] + 1
 }
 
 // ErrFold says that a state has more distinct combinations than Fold may give.
@@ -144,6 +156,7 @@ type folder struct {
 	shift    uint
 	group    []uint32 // by code
 	groups   uint32
+	eras     []uint32 // unless nil, births are only told apart by Era
 	tables   map[[2]uint64]*foldTable
 	sampled  map[foldSampled]*Folded
 	dense    []uint64 // objects by code
@@ -172,10 +185,15 @@ func (f *folder) flush() {
 }
 
 // Fold counts the objects of the state by the properties that are wanted. spaces are those of Spaces, for WantSpace; grain is the size of the
-// ranges of addresses in words, a power of two, for WantAddr. Its error is ErrFold.
-func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64) ([]Folded, error) {
+// ranges of addresses in words, a power of two, for WantAddr. With eras, births are only told apart by them (Era): all births would multiply the
+// combinations. WantSamples without WantBirth has one era: an object without a sample may be older than all samples, and more is not asked of it.
+// Its error is ErrFold.
+func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint32) ([]Folded, error) {
 	s := r.State
-	if want&WantSamples != 0 {
+	if want&(WantSamples|WantBirth) == WantSamples {
+		eras = []uint32{uint32(r.First)}
+	}
+	if eras != nil {
 		want |= WantBirth
 	}
 	if want&^WantLength == 0 { // the dictionary counts
@@ -240,7 +258,7 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64) ([]Folded, er
 	fs := make([]*folder, work)
 	var wg sync.WaitGroup
 	for w := range fs {
-		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, sampled: map[foldSampled]*Folded{}, dense: make([]uint64, len(group)), groups: top + 1}
+		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, sampled: map[foldSampled]*Folded{}, dense: make([]uint64, len(group)), groups: top + 1, eras: eras}
 		for uint64(1)<<f.shift < grain && f.shift < 45 {
 			f.shift++
 		}
@@ -260,6 +278,32 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64) ([]Folded, er
 		fs[0].merge(f)
 	}
 	return fs[0].result()
+}
+
+// MarkSpaces marks each object of the state with the kind of the space, of those of Spaces, that it stands in; Fold tells it of those that are left
+// after any later collection. The mark goes with the object's identity. Numbers of collections must be below MaxMarked.
+func (r *Replayer) MarkSpaces(spaces []SpaceAt) {
+	s := r.State
+	s.marks |= spaceMarks
+	for _, k := range s.keys(nil, 0, 1<<46) {
+		c := s.own(k, s.chunks[k])
+		s.tidy(c)
+		base := k << chunkShift
+		at, _ := slices.BinarySearchFunc(spaces, base, func(a SpaceAt, base uint64) int { return cmp.Compare(a.End, base+1) })
+		for ; at < len(spaces) && spaces[at].Start < base+chunkWords; at++ {
+			mark := uint32(spaces[at].Kind&7) << spaceShift
+			if spaces[at].Start <= base && spaces[at].End >= base+chunkWords && c.birth == nil {
+				c.same |= mark
+				break
+			}
+			c.spread()
+			for i, off := range c.off {
+				if a := base | uint64(off); a >= spaces[at].Start && a < spaces[at].End {
+					c.birth[i] |= mark
+				}
+			}
+		}
+	}
 }
 
 // chunk counts a chunk, in stretches that lie in one space and one range.
@@ -294,6 +338,14 @@ func (f *folder) chunk(k uint64, c *chunk) {
 	}
 }
 
+// birth gives what of a birth, with its mark, is told apart.
+func (f *folder) birth(b uint32) uint32 {
+	if f.eras != nil {
+		return Era(b&^f.s.marks, f.eras) | b&f.s.marks
+	}
+	return b
+}
+
 func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 	tk := [2]uint64{uint64(uint32(space)), addr}
 	t := f.tables[tk]
@@ -306,7 +358,7 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 	if c.birth == nil || f.want&WantBirth == 0 {
 		birth := uint32(0)
 		if f.want&WantBirth != 0 {
-			birth = c.same
+			birth = f.birth(c.same)
 		}
 		if t != f.cur || birth != f.curBirth {
 			f.flush()
@@ -322,7 +374,7 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 		}
 	} else {
 		for n, code := range c.code[i:j] {
-			x := t.at(uint64(f.group[code])<<32 | uint64(c.birth[i+n]))
+			x := t.at(uint64(f.group[code])<<32 | uint64(f.birth(c.birth[i+n])))
 			x.objects++
 			x.words += words[code]
 		}
@@ -355,7 +407,7 @@ func (f *folder) samples(c *chunk, i, j int, t *foldTable) {
 		if o == j || c.off[o] != sa.off {
 			continue
 		}
-		code, birth := c.code[o], c.born(o)
+		code, birth := c.code[o], f.birth(c.born(o))
 		g := f.group[code]
 		n := t.at(uint64(g)<<32 | uint64(birth))
 		n.objects--
@@ -418,7 +470,8 @@ func (f *folder) result() ([]Folded, error) {
 			d.Length, d.Words = f.s.codes.length[code], f.s.codes.words[code]
 		}
 		if f.want&WantBirth != 0 {
-			d.Birth, d.AtLeast = k.birth&^atLeast, k.birth&atLeast != 0
+			d.Birth, d.AtLeast = k.birth&^f.s.marks, k.birth&atLeast != 0
+			d.Was = uint64(k.birth & f.s.marks &^ atLeast >> spaceShift)
 		}
 	}
 	var out []Folded

@@ -202,7 +202,7 @@ func (r *Replayer) slid(s *trace.Sync, c *Collection, old, next *State) uint64 {
 			}
 			code := o.code[i]
 			had += next.codes.words[code]
-			newest[code] = max(newest[code], o.born(i)&^atLeast)
+			newest[code] = max(newest[code], o.born(i)&^old.marks)
 		}
 	}
 	if had > before.UsedBefore/8 {

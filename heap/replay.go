@@ -16,7 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"strings"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -32,14 +32,6 @@ type Sample struct {
 	trace.Sample
 	Birth  uint64 // collection number of its phase
 	Weight float64
-}
-
-// weight is the Horvitz–Thompson weight of an object of size bytes under a mean interval.
-func weight(size, interval uint64) float64 {
-	if interval == 0 || size == 0 {
-		return 1
-	}
-	return 1 / -math.Expm1(-float64(size)/float64(interval))
 }
 
 // Collection is one epoch as replayed.
@@ -79,18 +71,25 @@ type Replayer struct {
 	Took, Came, Went []*Sample
 	// OnListing, if set, is called when a sync point gave a state and no collection at hand belongs to it: where reading starts.
 	OnListing func(gc uint64)
+	// OnSummary, if set, is called with each summary, the state being that after the newest collection so far.
+	OnSummary func(*trace.Summary)
 	Compared  []Comparison
 	Faults    []string
 	Damage    []error
 	Gaps      []trace.Gap
 	End       *trace.End
 	Taken     uint64 // samples seen
+	SitesCut  string // what the recorder says of a full table of frames, "" if it was not full
+
+	stacks map[trace.Frame]uint64 // frames without their ids
+	again  map[uint64]uint64      // frames of a stack that has an id already
 
 	table   *trace.TypeTable
-	fresh   map[uint64]*Sample // taken, not yet resolved
+	fresh   fresh
 	gc      uint64
 	pending *Collection
 	lost    uint64
+	sampled uint64 // bytes of the samples in Live
 	back    *trace.Block
 	moved   moved // scratch
 
@@ -104,14 +103,11 @@ type Replayer struct {
 	Ends  map[uint64]uint64
 }
 
-// maxFresh bounds samples that wait for their collection.
-const maxFresh = 1 << 22
-
 // NewReplayer begins at the start of src.
 func NewReplayer(src BlockSource) *Replayer {
 	return &Replayer{src: src, Types: map[uint64]trace.Type{}, Loaders: map[uint64]trace.Loader{}, Methods: map[uint64]trace.Method{},
-		Frames: map[uint64]trace.Frame{}, Threads: map[uint64]trace.Thread{}, State: newState(), Live: map[uint64]*Sample{},
-		fresh: map[uint64]*Sample{}, table: trace.NewTypeTable(8)}
+		Frames: map[uint64]trace.Frame{}, stacks: map[trace.Frame]uint64{}, Threads: map[uint64]trace.Thread{}, State: newState(), Live: map[uint64]*Sample{},
+		table: trace.NewTypeTable(8)}
 }
 
 func (r *Replayer) fault(format string, args ...any) {
@@ -210,10 +206,7 @@ func (r *Replayer) close(c *Collection) *Collection {
 		}
 		c.Objects, c.Bytes = uint64(r.State.n), r.State.Bytes()
 	}
-	c.LiveSamples = len(r.Live)
-	for _, s := range r.Live {
-		c.SampledBytes += s.Size
-	}
+	c.LiveSamples, c.SampledBytes = len(r.Live), r.sampled
 	return c
 }
 
@@ -225,18 +218,25 @@ func (r *Replayer) apply(b trace.Block) error {
 			r.JVM = m.JVM
 			r.table.SetAlign(m.JVM.Align)
 		}
+		for _, n := range m.Notes {
+			if text, ok := strings.CutPrefix(n.Text, trace.NoteSites); ok {
+				r.SitesCut = text
+			}
+		}
 		return err
 	case trace.KindDefs:
 		return r.define(b)
 	case trace.KindSamples:
 		ss, err := trace.DecodeSamples(b)
-		for _, s := range ss {
-			r.Taken++
-			if len(r.fresh) < maxFresh {
-				x := &Sample{Sample: s, Birth: r.gc + 1, Weight: weight(s.Size, s.Interval)}
-				r.fresh[s.ID] = x
-				r.Took = append(r.Took, x)
+		r.Taken += uint64(len(ss))
+		all := make([]Sample, len(ss)) // in one piece; those that survive move out of it, so that it goes
+		for i, s := range ss {
+			s.Frame = r.Site(s.Frame)
+			all[i] = Sample{Sample: s, Birth: r.gc + 1, Weight: trace.Weight(s.Size, s.Interval)}
+			if !r.fresh.add(&all[i]) {
+				break
 			}
+			r.Took = append(r.Took, &all[i])
 		}
 		return err
 	case trace.KindEpoch:
@@ -259,6 +259,15 @@ func (r *Replayer) apply(b trace.Block) error {
 			r.End = &e
 		}
 		return err
+	case trace.KindSummary:
+		if r.OnSummary == nil {
+			return nil
+		}
+		s, err := trace.DecodeSummary(b)
+		if err == nil {
+			r.OnSummary(s)
+		}
+		return err
 	}
 	return nil
 }
@@ -278,12 +287,36 @@ func (r *Replayer) define(b trace.Block) error {
 		r.Methods[m.ID] = m
 	}
 	for _, f := range d.Frames {
-		r.Frames[f.ID] = f
+		r.frame(f)
 	}
 	for _, t := range d.Threads {
 		r.Threads[t.ID] = t
 	}
 	return r.table.DefineAll(d.Types)
+}
+
+// frame takes in a definition. A probe whose table was full may give a stack that comes again a new id: then the first one stands for it.
+func (r *Replayer) frame(f trace.Frame) {
+	f.Parent = r.Site(f.Parent)
+	same := f
+	same.ID = 0
+	if first, ok := r.stacks[same]; !ok {
+		r.stacks[same] = f.ID
+	} else if first != f.ID {
+		if r.again == nil {
+			r.again = map[uint64]uint64{}
+		}
+		r.again[f.ID] = first
+	}
+	r.Frames[f.ID] = f
+}
+
+// Site gives the id that stands for all frames with the stack of this one.
+func (r *Replayer) Site(frame uint64) uint64 {
+	if first, ok := r.again[frame]; ok {
+		return first
+	}
+	return frame
 }
 
 func (r *Replayer) epoch(b trace.Block) error {
@@ -293,7 +326,7 @@ func (r *Replayer) epoch(b trace.Block) error {
 	}
 	if r.gc != 0 && e.Pause.GC != r.gc+1 {
 		r.Known = false
-		for _, s := range r.fresh { // of any phase since
+		for _, s := range r.fresh.all { // of any phase since
 			if s.Birth == r.gc+1 {
 				s.Birth = e.Pause.GC
 			}
@@ -336,15 +369,15 @@ func (r *Replayer) epoch(b trace.Block) error {
 		}
 	}
 	for _, s := range e.Resolved {
-		if f := r.fresh[s.ID]; f != nil {
-			if r.Live[s.ID] == nil {
-				r.Came = append(r.Came, f)
-			}
-			r.Live[s.ID] = f
-		}
 		birth := uint64(atLeast)
-		if f := r.fresh[s.ID]; f != nil {
+		if f := r.fresh.find(s.ID); f != nil {
 			birth = f.Birth
+			if r.Live[s.ID] == nil {
+				x := *f
+				r.Came = append(r.Came, &x)
+				r.Live[s.ID] = &x
+				r.sampled += x.Size
+			}
 		}
 		if r.Known && !r.State.setSample(s.Addr, s.ID, birth) {
 			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
@@ -353,11 +386,12 @@ func (r *Replayer) epoch(b trace.Block) error {
 	for _, id := range e.SampleDead {
 		if s := r.Live[id]; s != nil {
 			r.Went = append(r.Went, s)
+			r.sampled -= s.Size
 			delete(r.Live, id)
 		}
 	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
-		clear(r.fresh)
+		r.fresh.clear()
 		r.edenIn = false
 	}
 	if r.Known { // of an inexact epoch the listing needs the regions before

@@ -15,6 +15,13 @@ const (
 // atLeast marks a birth that is the newest one possible: the object may be older.
 const atLeast = 1 << 31
 
+// A birth may also say in which kind of space its object stood when MarkSpaces was called: in the three bits below, so births are below MaxMarked.
+const (
+	spaceShift = 28
+	spaceMarks = 7 << spaceShift
+	MaxMarked  = 1 << spaceShift
+)
+
 // Object is one object of the state. Addr and Words are in words of 8 bytes from the heap base. Birth is the collection number of the phase
 // it was allocated in or, without a sample, of the collection that first saw it. AtLeast says that the object's identity is not proven
 // through a full collection or that it was there before the recording: it is this one or another of the same type, and its age is at least
@@ -35,6 +42,8 @@ type chunk struct {
 	dirty   bool
 	loose   bool       // samples are not sorted
 	samples []sampleAt // sorted by offset unless loose; the last of one offset counts
+	owner   uint32     // the state that may write to it (State.id); others that hold it only read
+	lent    bool       // off, code and birth are another chunk's too
 }
 
 type sampleAt struct {
@@ -51,8 +60,10 @@ type State struct {
 		k uint64
 		c *chunk
 	}
+	marks   uint32 // what in a birth is not a collection's number: atLeast and, if they are set, spaceMarks
 	perType []Count
 	spare   []*chunk // empty ones, for reuse
+	id      uint32   // of which chunks it is the owner
 }
 
 // nearChunks is how many chunks are found without a lookup: a collection fills a few buffers side by side.
@@ -66,7 +77,9 @@ const maxSpare = 256
 // Count is objects and bytes.
 type Count struct{ Objects, Bytes uint64 }
 
-func newState() *State { return &State{chunks: map[uint64]*chunk{}, codes: &codes{}} }
+func newState() *State {
+	return &State{chunks: map[uint64]*chunk{}, codes: &codes{}, marks: atLeast, id: newOwner()}
+}
 
 // Objects is the number of objects in the state.
 func (s *State) Objects() int { return s.n }
@@ -119,14 +132,16 @@ func (s *State) writable(k uint64) *chunk {
 		} else {
 			c = &chunk{}
 		}
+		c.owner = s.id
 		s.chunks[k] = c
 	}
+	c = s.own(k, c)
 	n.k, n.c = k, c
 	return c
 }
 
 func (s *State) drop(k uint64) {
-	if c := s.chunks[k]; len(s.spare) < maxSpare {
+	if c := s.chunks[k]; len(s.spare) < maxSpare && c.owner == s.id && !c.lent {
 		*c = chunk{off: c.off[:0], code: c.code[:0], samples: c.samples[:0]}
 		s.spare = append(s.spare, c)
 	}
@@ -259,7 +274,7 @@ func (c *chunk) sampleOf(off uint16) uint64 {
 func (s *State) at(k uint64, c *chunk, i int) Object {
 	code, b := c.code[i], c.born(i)
 	return Object{Addr: k<<chunkShift | uint64(c.off[i]), Words: s.codes.words[code], Length: s.codes.length[code], Type: s.codes.typ[code],
-		Birth: b &^ atLeast, AtLeast: b&atLeast != 0, Sample: c.sampleOf(c.off[i])}
+		Birth: b &^ s.marks, AtLeast: b&atLeast != 0, Sample: c.sampleOf(c.off[i])}
 }
 
 // keys gives the chunks that overlap [start, end), in order.
@@ -291,6 +306,7 @@ func (s *State) cut(k uint64, c *chunk, i, j int) {
 	if i == j {
 		return
 	}
+	c = s.own(k, c)
 	from, to := c.off[i], c.off[j-1]
 	c.off = slices.Delete(c.off, i, j)
 	c.code = slices.Delete(c.code, i, j)
@@ -319,9 +335,11 @@ func (s *State) find(addr uint64) (*chunk, int, bool) {
 func (s *State) setSample(addr, id, birth uint64) bool {
 	c, i, ok := s.find(addr)
 	if ok {
+		k := addr >> chunkShift
+		c = s.ownSamples(k, c)
 		c.mark(c.off[i], id)
-		if birth < atLeast {
-			c.setBirth(i, uint32(birth))
+		if b := uint32(birth) | c.born(i)&s.marks&^atLeast; birth < atLeast && c.born(i) != b {
+			s.own(k, c).setBirth(i, b)
 		}
 	}
 	return ok
@@ -371,7 +389,8 @@ func (s *State) renumber() {
 	if next == nil {
 		return
 	}
-	for _, c := range s.chunks {
+	for k, c := range s.chunks {
+		c = s.own(k, c)
 		for i, code := range c.code {
 			c.code[i] = to[code]
 		}

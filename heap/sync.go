@@ -70,7 +70,7 @@ func (r *Replayer) list(s *trace.Sync) (*State, error) {
 	old.renumber()
 	next := newState()
 	codes := old.codes
-	next.codes = codes
+	next.codes, next.marks = codes, old.marks
 	had := codes.count
 	codes.count = make([]uint64, len(had), cap(had))
 	birth := uint32(s.GC)
@@ -85,7 +85,7 @@ func (r *Replayer) list(s *trace.Sync) (*State, error) {
 		}
 		c := next.chunks[k]
 		if c == nil {
-			c = &chunk{same: birth, off: slices.Clone(off), code: slices.Clone(code)}
+			c = &chunk{same: birth, off: slices.Clone(off), code: slices.Clone(code), owner: next.id}
 			next.chunks[k] = c
 		} else {
 			c.off, c.code = append(c.off, off...), append(c.code, code...)
@@ -189,23 +189,28 @@ func (r *Replayer) regionsOf(kind uint64, regions []trace.RegionRun) ranges {
 func (r *Replayer) adoptSamples(s *trace.Sync) {
 	live := make(map[uint64]*Sample, len(s.Samples))
 	for _, l := range s.Samples {
-		x := r.Live[l.ID]
+		x, waits := r.Live[l.ID], false
 		if x == nil {
-			x = r.fresh[l.ID]
+			x = r.fresh.find(l.ID)
+			waits = x != nil
 		}
 		if x == nil {
-			x = &Sample{Sample: trace.Sample{ID: l.ID, Thread: l.Thread, Size: l.Size, Interval: l.Interval, Frame: l.Frame}, Birth: l.Birth,
-				Weight: weight(l.Size, l.Interval)}
+			x = &Sample{Sample: trace.Sample{ID: l.ID, Thread: l.Thread, Size: l.Size, Interval: l.Interval, Frame: r.Site(l.Frame)}, Birth: l.Birth,
+				Weight: trace.Weight(l.Size, l.Interval)}
 		}
 		if l.Birth != 0 { // the probe knows it even if epochs were lost
 			x.Birth = l.Birth
 		}
 		if !r.State.setSample(l.Addr, l.ID, x.Birth) && len(s.Lists) > 0 {
 			// A walk may name samples of eden, whose objects are in no list: they enter the state later, or never.
-			if len(r.fresh) < maxFresh {
-				r.fresh[l.ID] = x
+			if !waits {
+				r.fresh.add(x)
 			}
 			continue
+		}
+		if waits {
+			y := *x
+			x = &y
 		}
 		live[l.ID] = x
 		if x.Type == 0 {
@@ -214,7 +219,9 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 			}
 		}
 	}
+	r.sampled = 0
 	for id, x := range live {
+		r.sampled += x.Size
 		if r.Live[id] == nil {
 			r.Came = append(r.Came, x)
 		}

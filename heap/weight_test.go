@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestWeightsAcrossChange lets threads allocate while the sampling interval changes: a thread draws its next sample with the interval in force at the
@@ -27,8 +29,8 @@ func TestWeightsAcrossChange(t *testing.T) {
 			if left -= float64(size); left > 0 {
 				continue
 			}
-			sum += float64(size) * weight(size, uint64(drawn))
-			other += float64(size) * weight(size, uint64(interval))
+			sum += float64(size) * trace.Weight(size, uint64(drawn))
+			other += float64(size) * trace.Weight(size, uint64(interval))
 			drawn = interval
 			left = rng.ExpFloat64() * interval
 		}

@@ -34,10 +34,7 @@ func TestScans(t *testing.T) {
 			all.add(Count{1, o.Words * 8})
 		}
 		if q, ok := l.Quality(); ok {
-			sum := q.Exact
-			sum.add(q.Before)
-			sum.add(q.Unknown)
-			if sum != all {
+			if sum := q.Live(); sum != all {
 				t.Fatalf("collection %d: parts add up to %v, alive are %v", e.Pause.GC, sum, all)
 			}
 		}

@@ -1,8 +1,9 @@
 // Package quality says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
 //
 // Terms. *Exact*: a sample stands on the object. *Before the tape*: it may be older than the recording; an upper bound ("at most"), since
-// deaths are counted by type and not by age. *Inferred*: it is of a type whose live samples leave one site with a probability of Stated or
-// more (sites.go). *Unknown*: the rest. Per type, with L live and E exact: B = L − E at the first sync point of a recording that began
+// deaths are counted by type and not by age. *Inferred*: of the others, as many as the likeliest site of their type is expected to
+// have: each object counts with the probability that this site is its own (sites.go), so that the figure does not jump where a share is near
+// some bound. *Unknown*: the rest. Per type, with L live and E exact: B = L − E at the first sync point of a recording that began
 // after its JVM (0 otherwise), B = min(B, L − E) after every later collection; inferred or unknown = L − E − B.
 //
 // Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has only the census
@@ -129,12 +130,11 @@ func (t *Tape) After(live, exact *Totals, sites *Sites) Quality {
 		}
 		q.Exact.add(e)
 		q.Before.add(b)
-		known, sure := sites.leaves(typ)
-		if known {
-			q.Inferred.add(rest.less(b))
-		} else {
-			q.Unknown.add(rest.less(b))
-		}
+		p, sure := sites.likeliest(typ)
+		rest = rest.less(b)
+		inferred := Count{uint64(p * float64(rest.Objects)), uint64(p * float64(rest.Bytes))}
+		q.Inferred.add(inferred)
+		q.Unknown.add(rest.less(inferred))
 		if sure {
 			q.Resolved.add(l)
 		}
@@ -286,6 +286,9 @@ func (l *Live) Sync(s *trace.Sync) error {
 			if v, ok = l.fresh[x.ID]; !ok {
 				v = sample{f.typ, x.Size, x.Frame}
 			}
+		}
+		if v.typ == 0 { // taken before its class was known
+			v.typ = f.typ
 		}
 		switch _, twice := live[x.ID]; {
 		case twice:

@@ -11,9 +11,6 @@ const (
 	Discount = 0.5
 	Strength = 0.5
 
-	// Stated is the probability from which on a site counts as inferred.
-	Stated = 0.9
-
 	// within is the standard error of a share, relative to it, below which it counts as resolved.
 	within = 0.1
 )
@@ -76,11 +73,12 @@ func (s *Sites) Sub(typ uint32, site uint64) {
 
 func (s *Sites) clear() { clear(s.by) }
 
-// leaves says whether the samples of a type leave one site, and whether the share of its largest site is resolved.
-func (s *Sites) leaves(typ uint32) (known, resolved bool) {
+// likeliest gives the probability that an object of a type is of the site that most of its samples have, 0 without any, and says whether the share of
+// that site is resolved.
+func (s *Sites) likeliest(typ uint32) (p float64, resolved bool) {
 	x := s.by[typ]
 	if x == nil {
-		return false, false
+		return 0, false
 	}
 	if x.stale {
 		x.top, x.stale = 0, false
@@ -89,6 +87,6 @@ func (s *Sites) leaves(typ uint32) (known, resolved bool) {
 		}
 	}
 	n := float64(x.n)
-	p := Known(n, float64(x.top))
-	return p >= Stated, p > 0 && (1-p)/(p*n) <= within*within
+	p = Known(n, float64(x.top))
+	return p, p > 0 && (1-p)/(p*n) <= within*within
 }

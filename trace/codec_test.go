@@ -330,6 +330,8 @@ func decodeAny(b Block) (err error) {
 		_, err = DecodeGap(b)
 	case KindEnd:
 		_, err = DecodeEnd(b)
+	case KindSummary:
+		_, err = DecodeSummary(b)
 	}
 	return err
 }

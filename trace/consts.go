@@ -38,6 +38,9 @@ const (
 	TypeObjArray = 16
 )
 
+// NoteSites begins the notes that tell of the full table of frames; the newest one counts.
+const NoteSites = "sites: "
+
 // Bits of Method.Flags and Thread.Flags, and the byte code index of a native frame.
 const (
 	MethodNative  = 1

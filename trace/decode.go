@@ -111,7 +111,7 @@ func DecodeDefs(b Block) (Defs, error) {
 
 // DecodeSamples decodes a SAMPLES block; ids and times are absolute.
 func DecodeSamples(b Block) ([]Sample, error) {
-	var out []Sample
+	out := make([]Sample, 0, len(b.Payload)/16) // most take 10 to 16 bytes
 	var id, time uint64
 	based := false
 	err := rows(b, KindSamples, func(r *row) (string, error) {
@@ -135,6 +135,9 @@ func DecodeSamples(b Block) ([]Sample, error) {
 		out = append(out, Sample{ID: id, Time: time, Thread: n[2], Type: n[3], Size: n[4], Interval: n[5], Frame: n[6]})
 		return "", nil
 	})
+	if len(out) == 0 {
+		return nil, err
+	}
 	return out, err
 }
 

@@ -32,6 +32,10 @@ const (
 	TagTotal       Tag = 43
 	TagGap         Tag = 48
 	TagEnd         Tag = 49
+	TagCovered     Tag = 56
+	TagCourse      Tag = 57
+	TagTypeSum     Tag = 58
+	TagSiteSum     Tag = 59
 )
 
 // FieldType says how a field is written.
@@ -136,6 +140,7 @@ var (
 	SyncReasonNames  = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost", "reconnect", "walk", "gc", "depth")
 	SyncFlagNames    = bitsOf("sync flags", "eden", "first")
 	GapReasonNames   = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
+	CourseFlagNames  = bitsOf("course flags", "known", "synced")
 	EndReasonNames   = enum("end reason", "", "death", "detached", "gave_up")
 	CensusFieldNames = [5]string{"born_young", "born_old", "promoted", "died_young", "died_old"}
 )
@@ -165,7 +170,7 @@ var blockSpecs = []BlockSpec{
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal}, false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
 	{KindEnd, "END", []Tag{TagEnd}, false},
-	{KindSummary, "SUMMARY", nil, true},
+	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCourse, TagTypeSum, TagSiteSum}, false},
 	{KindLayout, "LAYOUT", nil, true},
 	{KindRefs, "REFS", nil, true},
 }
@@ -233,6 +238,20 @@ var events = []Event{
 	{Tag: TagGap, Name: "gap", Fields: []Field{
 		en("reason", 1, 255, GapReasonNames), u("epochs", MaxCount), u("samples", MaxCount), u("time", MaxTime),
 	}},
+	{Tag: TagCovered, Name: "covered", Fields: []Field{
+		u("first", MaxCount), u("last", MaxCount), u("at", MaxCount), u("other_types", MaxCount), u("other_sites", MaxCount),
+	}},
+	{Tag: TagCourse, Name: "course", Fields: []Field{
+		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CourseFlagNames), u("start", MaxTime), u("dur", MaxTime), u("probe", MaxTime),
+		u("sync", MaxTime), u("before", MaxBytes), u("eden", MaxBytes), u("survivor", MaxBytes), u("old", MaxBytes), u("humongous", MaxBytes),
+		u("objects", MaxCount), u("bytes", MaxBytes), str("cause"),
+	}},
+	{Tag: TagTypeSum, Name: "typesum", Fields: []Field{
+		id("type", MaxTypeID), u("objects", MaxCount), u("bytes", MaxBytes), u("born", MaxCount), u("died", MaxCount),
+	}},
+	{Tag: TagSiteSum, Name: "sitesum", Fields: []Field{
+		id("type", MaxTypeID), u("frame", MaxID), u("samples", MaxCount), u("objects", MaxCount), u("bytes", MaxBytes),
+	}},
 	{Tag: TagEnd, Name: "end", Fields: []Field{u("time", MaxTime), en("reason", 1, 255, EndReasonNames), str("text")}},
 }
 
@@ -271,7 +290,7 @@ func Events() []Event { return events }
 func (k Kind) Known() bool { return k >= KindMeta && k <= KindRefs }
 
 // Reserved says whether the kind has a number but no content yet.
-func (k Kind) Reserved() bool { return k >= KindSummary && k <= KindRefs }
+func (k Kind) Reserved() bool { return k >= KindLayout && k <= KindRefs }
 
 // String gives the name of the kind as the format page writes it, or its number.
 func (k Kind) String() string {

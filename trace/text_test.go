@@ -143,7 +143,7 @@ func TestTextOfUnreadable(t *testing.T) {
 		{Kind: trace.KindEnd, Version: 9, Seq: 1 << 63, Payload: []byte{49, 1, 1, 0}},
 		{Kind: trace.KindEpoch, Version: 1, Flags: 3, Payload: []byte{27, 3, 0, 0, 0, 1, 2, 3, 99}}, // walk tokens without types, unknown tag
 		{Kind: trace.KindMeta, Version: 1, Payload: []byte("\x02\x05\x06a\"# \xff\n")},
-		{Kind: trace.KindSummary, Version: 1},
+		{Kind: trace.KindLayout, Version: 1},
 		{Kind: trace.KindEpoch, Version: 1, Payload: append([]byte{33, 200, 0, 0, 0}, bytes.Repeat([]byte{255}, 200)...)},
 	}
 	sameBlocks(t, blocks, parse(t, write(t, blocks)))
@@ -335,6 +335,13 @@ func decodeAll(t *testing.T, b trace.Block, types *trace.TypeTable) {
 		_, err = trace.DecodeGap(b)
 	case trace.KindEnd:
 		_, err = trace.DecodeEnd(b)
+	case trace.KindSummary:
+		var s *trace.Summary
+		if s, err = trace.DecodeSummary(b); err == nil {
+			if _, err := trace.DecodeSummary(trace.EncodeSummary(s)); err != nil {
+				t.Fatalf("what was decoded can not be encoded: %v", err)
+			}
+		}
 	}
 	check(err)
 	tw := trace.NewTextWriter(io.Discard)

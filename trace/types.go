@@ -12,9 +12,9 @@ const (
 	KindSync
 	KindGap
 	KindEnd
-	KindSummary // reserved
-	KindLayout  // reserved
-	KindRefs    // reserved
+	KindSummary
+	KindLayout // reserved
+	KindRefs   // reserved
 )
 
 // Block is one block of the stream. Payload does not include the 16-byte header or the padding.

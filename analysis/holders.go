@@ -1,0 +1,258 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// lengths says when arrays of a type first had a length.
+type lengths struct {
+	seen map[uint64]int32 // number of the collection
+	rose map[uint64]rise  // when there last were more of them than before
+	most []uint64         // the greatest length so far, where it changes
+	at   []int32
+	now  map[uint64]uint64 // how many there are after the newest collection
+}
+
+type rise struct {
+	n  uint64 // arrays
+	at int32
+}
+
+// fewArrays of one length: with more, one more of them says nothing.
+const fewArrays = 16
+
+// Arrays of references shorter than leastArray hold too little to leak; of a type with more than maxLengths lengths no one asks for steps.
+const (
+	leastArray = 20
+	maxLengths = 1 << 14
+)
+
+// linked are the classes of the JDK's linked collections, which hold what is put into them without any array.
+var linked = map[string]bool{"java/util/LinkedList$Node": true, "java/util/TreeMap$Entry": true, "java/util/concurrent/ConcurrentSkipListMap$Node": true,
+	"java/util/concurrent/ConcurrentLinkedQueue$Node": true, "java/util/concurrent/ConcurrentLinkedDeque$Node": true,
+	"java/util/concurrent/LinkedBlockingQueue$Node": true, "java/util/concurrent/LinkedBlockingDeque$Node": true,
+	"java/util/concurrent/LinkedTransferQueue$Node": true, "java/util/concurrent/LinkedTransferQueue$DualNode": true}
+
+// containers looks for arrays of references that are longer than those before, and counts the nodes of linked collections.
+func (h *histories) containers(r *heap.Replayer, i int) {
+	nodes := uint64(0)
+	for typ, n := range r.State.PerType() {
+		is, ok := h.node[uint32(typ)]
+		if !ok && n.Objects > 0 {
+			is = linked[r.Types[uint64(typ)].Name]
+			h.node[uint32(typ)] = is
+		}
+		if is {
+			nodes += n.Objects
+		}
+	}
+	h.nodes[i] = nodes
+	for _, a := range h.arrays {
+		clear(a.now)
+	}
+	r.State.Lengths(func(typ uint32, n, objects uint64) {
+		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
+			return
+		}
+		a := h.arrays[typ]
+		if a == nil {
+			a = &lengths{seen: map[uint64]int32{}, rose: map[uint64]rise{}, now: map[uint64]uint64{}}
+			h.arrays[typ] = a
+		}
+		if k := len(a.most); k == 0 || a.most[k-1] < n {
+			a.most, a.at = append(a.most, n), append(a.at, int32(i))
+		}
+		if _, ok := a.now[n]; ok || len(a.now) < maxLengths {
+			a.now[n] = objects
+		}
+		if _, ok := a.seen[n]; !ok && len(a.seen) < maxLengths {
+			a.seen[n] = int32(i)
+		} else if x, ok := a.rose[n]; ok && x.n < objects {
+			a.rose[n] = rise{objects, int32(i)}
+			return
+		}
+		if len(a.rose) < maxLengths || a.rose[n].n > 0 {
+			a.rose[n] = rise{objects, max(a.rose[n].at, a.seen[n])}
+		}
+	})
+}
+
+// watch says from when on a window's holders must have grown: from its first eighth on, or its first collection if that is later.
+func (h *histories) watch() (early float64) {
+	n := len(h.times)
+	return max(h.from+(h.times[n-1]-h.from)/8, h.times[0])
+}
+
+// holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a full cache or queue lets go
+// grows in old space, too, as long as that is not collected; the table of the cache does not, while that of a leak must grow with it:
+//   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and longer than after two fifths
+//     of it; or it is of a length that there was not before, in the steps of library collections (half as long again, twice as long), and all of
+//     that length have room for what the site gained; or it has become three times as long in such steps;
+//   - or linked nodes hold them: those of the JDK's linked collections are three times as many at the end as after a quarter of it, and half as
+//     many again as after half; or no array is there that could hold what was seen alive at one time.
+//
+// Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not even doubled nothing can be
+// told, and it says true; but a window that began with its JVM, in which the first collections came late, must show some, and so must the recording
+// of a JVM that was attached to: what is added there may take the place of what was there before, whose deaths no sample tells.
+func (h *histories) holderGrows(s *series, t, low []float64) bool {
+	n := len(h.times)
+	early := h.watch()
+	factor := h.factor(t, low, early)
+	need, since := min(3, factor/2), 0.4 // what doubles has doubled since then, with a little to spare
+	switch {
+	case factor < 2 && !h.late && h.from > quietLeast:
+		return true
+	case factor < 2:
+		need, since = 1.2, 0
+	case factor < 6:
+		since = 0 // one step is all, whenever it was
+	}
+	from, w := h.from, h.times[n-1]-h.from
+	after := max(early, from+since*w)
+	if len(h.nodes) == n {
+		at := func(t float64) uint64 {
+			i, _ := slices.BinarySearch(h.times, t)
+			return h.nodes[max(i-1, 0)]
+		}
+		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(max(early, from+w/4))) && (factor < 6 || 2*last >= 3*at(max(early, from+w/2))) {
+			return true
+		}
+	}
+	grown, atOnce := h.held(s, t, low)
+	if atOnce > 0 && !h.room(atOnce) {
+		return true
+	}
+	for _, a := range h.arrays {
+		first, half, last := uint64(0), uint64(0), a.most[len(a.most)-1]
+		for k, m := range a.most {
+			if t := h.times[a.at[k]]; t <= after {
+				half = m
+				if t <= early {
+					first = m
+				}
+			}
+		}
+		if last > half && float64(last) >= need*float64(first) && half > 0 && slotsLess*float64(last) >= grown {
+			return true
+		}
+		for m, at := range a.seen {
+			new := at
+			if x := a.rose[m]; h.times[at] <= early && x.n <= fewArrays {
+				new = x.at // as others had before
+			}
+			if new > 0 && h.times[new-1] >= after && float64(m*a.now[m])*slotsLess >= grown && a.steps(m, new) {
+				return true
+			}
+			if x := a.rose[m]; h.times[at] <= early && x.n <= fewArrays && h.times[x.at] > after && a.grown(m, x.at, h.times, early, need) {
+				return true
+			}
+			if t := h.times[at]; t > after && a.grown(m, at, h.times, early, need) || t > from+0.875*w && h.each(a, m, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// slotsLess is how many objects of a site there may be for one slot of an array: they are estimates.
+const slotsLess = 1.25
+
+// held estimates how many objects a series gained in the window, and how many of them were seen alive at once: those of the longest time between
+// two collections.
+func (h *histories) held(s *series, t, low []float64) (grown, atOnce float64) {
+	if s.objects == 0 {
+		return 0, 0
+	}
+	gap, last := 0.0, h.from
+	for _, t := range h.times {
+		gap, last = max(gap, t-last), t
+	}
+	grown = (low[len(low)-1] - low[0]) / (s.allocated / s.objects)
+	return grown, grown * gap / (t[len(t)-1] - t[0])
+}
+
+// room says whether there are arrays of references of one type and length that n objects fit into.
+func (h *histories) room(n float64) bool {
+	for _, a := range h.arrays {
+		for m, k := range a.now {
+			if float64(m*k) >= n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// steps says whether length m is a step of a library collection from one that was there before collection at.
+func (a *lengths) steps(m uint64, at int32) bool {
+	for _, y := range before(m) {
+		if b, ok := a.seen[y]; ok && b < at && step(y, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// before are the lengths from which a collection may have grown to m, if step says so.
+func before(m uint64) [4]uint64 { return [...]uint64{(2*m + 2) / 3, 2 * m / 3, m / 2, (m - 2) / 2} }
+
+// step says whether collections grow from y to m: by half, or to double size (and 2).
+func step(y, m uint64) bool { return y > 0 && (y+y/2 == m || 2*y == m || 2*y+2 == m) }
+
+// grown says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
+// Lengths that there were early say nothing: others have them, too.
+func (a *lengths) grown(m uint64, at int32, times []float64, early, need float64) bool {
+	factor := 1.0
+next:
+	for factor < need {
+		for _, y := range before(m) {
+			b, ok := a.seen[y]
+			if !ok || !step(y, m) {
+				continue
+			}
+			if times[b] <= early {
+				if x := a.rose[y]; x.n > fewArrays || x.at >= at || times[x.at] <= early {
+					m = y // whether it grew through this one can not be told
+					continue next
+				} else {
+					b = x.at
+				}
+			}
+			if b < at {
+				factor *= float64(m) / float64(y)
+				m, at = y, b
+				continue next
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// each says whether length m is the newest of an array that is copied with each addition: in each quarter of the window it had the length
+// that a steady growth from the JVM's start would give it.
+func (h *histories) each(a *lengths, m uint64, at int32) bool {
+	w := h.times[len(h.times)-1] - h.from
+	rate := float64(m) / h.times[at]
+	quarter := func(i int32) int { return min(3, int(4*(h.times[i]-h.from)/w)) }
+	var quarters, seen [4]int
+	for i := range h.times {
+		quarters[quarter(int32(i))]++
+	}
+	sum := 0
+	for n, i := range a.seen {
+		if d := float64(n) / h.times[i] / rate; d > 0.85 && d < 1.15 {
+			seen[quarter(i)]++
+			sum++
+		}
+	}
+	for q, n := range quarters {
+		if n > 0 && seen[q] == 0 {
+			return false
+		}
+	}
+	return sum >= leastPoints
+}

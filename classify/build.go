@@ -1,0 +1,375 @@
+package classify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// item is a tuple in a node, and what it counts there: the number of its fit in the builder.
+type item struct{ t, fit int32 }
+
+// fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others bound mo and mb of what
+// has no sample.
+type fit struct{ mo, mb, moLow, moHi, mbLow, mbHigh float64 }
+
+// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort does).
+type builder struct {
+	w      *World
+	ts     []Tuple
+	by     []Classifier
+	levels []level
+	fits   []fit
+	names  []string // by key
+	key    map[string]int32
+	nodes  int
+	parts  uint8 // 0: tuples have none
+	buf    []string
+	slot   []int32 // by key: 1 + its place among the groups of the node at hand, 0 between nodes
+}
+
+// level keeps what a classifier has said.
+type level struct {
+	keys   []int32
+	of     []span          // by tuple
+	byType map[uint32]span // if it looks at nothing else
+}
+
+// span is keys[at : at+n] of a level; n is 0 until asked.
+type span struct{ at, n uint32 }
+
+func newBuilder(w *World, ts []Tuple, by []Classifier) *builder {
+	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}}, key: map[string]int32{}}
+	for i := range ts {
+		if ts[i].Part > 0 {
+			b.parts = max(b.parts, ts[i].Part+1)
+		}
+	}
+	return b
+}
+
+func (b *builder) all() []item {
+	items := make([]item, len(b.ts))
+	for i := range items {
+		items[i].t = int32(i)
+	}
+	return items
+}
+
+// Build makes the tree of tuples. The root's key is "heap". Children are sorted by bytes, the largest first.
+func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, error) {
+	b := newBuilder(w, ts, by)
+	est := slices.ContainsFunc(filters, func(f Filter) bool { return f.Needs&AttrSite != 0 })
+	items := b.all()
+	if est { // before what is asked for is told from the rest
+		items = b.estimate(items)
+	}
+	for _, f := range filters {
+		kept := items[:0]
+		for _, it := range items {
+			ok, err := f.Keep(w, &ts[it.t])
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				kept = append(kept, it)
+			}
+		}
+		items = kept
+	}
+	n, err := b.node("heap", items, -1, 0, 0, est)
+	if n != nil {
+		n.clamp()
+	}
+	return n, err
+}
+
+// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within them what stood when
+// the window began and what came later: within each the samples' weights are scaled down if they exceed what is there, and what they leave
+// is spread over what has no sample.
+func (b *builder) estimate(items []item) []item {
+	type key struct {
+		typ    uint32
+		before bool
+		part   uint8
+	}
+	type stratum struct {
+		o, bytes   float64 // all
+		uo, ubytes float64 // without a sample
+		so, sbytes Total
+		fit        int32 // of what is sampled; of the rest the next
+	}
+	var list []stratum
+	strata := map[key]int32{}
+	in := make([]int32, len(items)) // the stratum of each
+	for i, it := range items {
+		t := &b.ts[it.t]
+		k := key{t.Type, b.w.before(t), t.Part}
+		at, ok := strata[k]
+		if !ok {
+			at = int32(len(list))
+			strata[k] = at
+			list = append(list, stratum{})
+		}
+		in[i] = at
+		s := &list[at]
+		s.o += float64(t.Objects)
+		s.bytes += float64(t.Bytes)
+		if t.Sampled {
+			s.so.plus(t.WObjects, 1)
+			s.sbytes.plus(t.WBytes, 1)
+		} else {
+			s.uo += float64(t.Objects)
+			s.ubytes += float64(t.Bytes)
+		}
+	}
+	// multipliers gives those of samples and of the rest, and the bounds of the latter.
+	multipliers := func(all, rest float64, sampled Total) (f, g, lo, hi float64) {
+		f = 1
+		if rest == 0 || sampled.Sum > all {
+			if sampled.Sum == 0 {
+				return 0, 1, 1, 1
+			}
+			f = all / sampled.Sum
+		}
+		if rest == 0 {
+			return f, 0, 0, 0
+		}
+		l, h := sampled.Interval()
+		return f, max(0, all-f*sampled.Sum) / rest, max(0, all-h) / rest, max(0, all-l*f) / rest
+	}
+	for i := range list {
+		s := &list[i]
+		fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
+		fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
+		s.fit = int32(len(b.fits))
+		b.fits = append(b.fits, fit{mo: fo, mb: fb}, fit{g, h, gLow, gHigh, hLow, hHigh})
+	}
+	out := make([]item, len(items))
+	for i, it := range items {
+		out[i] = item{it.t, list[in[i]].fit}
+		if !b.ts[it.t].Sampled {
+			out[i].fit++
+		}
+	}
+	return out
+}
+
+// Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled: what a tree whose first
+// level looks at sites counts.
+func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
+	b := newBuilder(w, ts, nil)
+	for _, it := range b.estimate(b.all()) {
+		t, f := &ts[it.t], &b.fits[it.fit]
+		if t.Sampled {
+			objects, bytes = append(objects, f.mo*t.WObjects.Sum), append(bytes, f.mb*t.WBytes.Sum)
+		} else {
+			objects, bytes = append(objects, f.mo*float64(t.Objects)), append(bytes, f.mb*float64(t.Bytes))
+		}
+	}
+	return objects, bytes
+}
+
+// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in the hierarchy of that classifier.
+func (b *builder) node(key string, items []item, of, level, depth int, est bool) (*Node, error) {
+	if b.nodes++; b.nodes > MaxNodes {
+		return nil, ErrTooMany
+	}
+	n := &Node{Key: key, Level: of, items: items}
+	f := b.count(items, est, -1)
+	n.Objects, n.Bytes, n.Estimated, n.Samples = f.Objects, f.Bytes, f.Estimated, f.Samples
+	if f.Estimated {
+		bounds := [...]uint64{f.ObjLow, f.ObjHigh, f.BytesLow, f.BytesHigh}
+		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &bounds[0], &bounds[1], &bounds[2], &bounds[3]
+	}
+	for p := range int(b.parts) {
+		n.Parts = append(n.Parts, b.count(items, est, p))
+	}
+	return n, b.split(n, items, level, depth, est)
+}
+
+// split gives n its children: the groups of items that the classifier of the level tells apart.
+func (b *builder) split(n *Node, items []item, level, depth int, est bool) error {
+	if level == len(b.by) || len(items) == 0 {
+		return nil
+	}
+	c := &b.by[level]
+	if c.Needs&AttrSite != 0 && !est {
+		est = true
+		items = b.estimate(items)
+	}
+	groups, own, err := b.groups(items, level, depth)
+	if err != nil {
+		return err
+	}
+	l, d := level+1, 0
+	if c.Cardinality == Hierarchy {
+		l, d = level, depth+1
+	}
+	n.Children = slices.Grow(n.Children, len(groups))
+	for _, g := range groups {
+		child, err := b.node(b.names[g.key], g.items, level, l, d, est)
+		if err != nil {
+			return err
+		}
+		n.Children = append(n.Children, child)
+	}
+	// What ends at an inner node is classified by the next level there.
+	if len(own) > 0 {
+		if err := b.split(n, own, level+1, 0, est); err != nil {
+			return err
+		}
+	}
+	n.sort()
+	return nil
+}
+
+// keyed are the items of one key; n is how many there will be.
+type keyed struct {
+	key   int32
+	items []item
+	n     int32
+}
+
+// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose path ends at depth.
+func (b *builder) groups(items []item, level, depth int) (groups []keyed, own []item, err error) {
+	total, ends := 0, 0
+	for _, it := range items {
+		ks, err := b.keysOf(level, it.t)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ks = b.here(ks, level, depth); len(ks) == 0 {
+			ends++
+		}
+		for i, k := range ks {
+			if i > 0 && slices.Contains(ks[:i], k) {
+				continue
+			}
+			if b.slot[k] == 0 {
+				groups = append(groups, keyed{key: k})
+				b.slot[k] = int32(len(groups))
+			}
+			groups[b.slot[k]-1].n++
+			total++
+		}
+	}
+	room := make([]item, total+ends)
+	own, room = room[:0:ends], room[ends:]
+	for i := range groups {
+		g := &groups[i]
+		g.items, room = room[:0:g.n], room[g.n:]
+	}
+	for _, it := range items {
+		ks, _ := b.keysOf(level, it.t)
+		if ks = b.here(ks, level, depth); len(ks) == 0 {
+			own = append(own, it)
+		}
+		for i, k := range ks {
+			if i == 0 || !slices.Contains(ks[:i], k) {
+				g := &groups[b.slot[k]-1]
+				g.items = append(g.items, it)
+			}
+		}
+	}
+	for _, g := range groups {
+		b.slot[g.key] = 0
+	}
+	return groups, own, nil
+}
+
+// here gives the keys that count at a node: of a path that at its depth, or none.
+func (b *builder) here(ks []int32, level, depth int) []int32 {
+	if b.by[level].Cardinality != Hierarchy {
+		return ks
+	}
+	return ks[min(depth, len(ks)):min(depth+1, len(ks))]
+}
+
+// keysOf gives the keys of a tuple at a level; they are asked for once.
+func (b *builder) keysOf(at int, t int32) ([]int32, error) {
+	l, c := &b.levels[at], &b.by[at]
+	if l.of == nil {
+		l.of = make([]span, len(b.ts))
+		if c.Needs&^attrType == 0 {
+			l.byType = map[uint32]span{}
+		}
+	}
+	s := l.of[t]
+	if s.n == 0 && l.byType != nil {
+		s = l.byType[b.ts[t].Type]
+		l.of[t] = s
+	}
+	if s.n == 0 {
+		ks, err := c.Keys(b.w, &b.ts[t], b.buf[:0])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		b.buf = ks
+		if len(ks) == 0 {
+			ks = append(ks, Others)
+		}
+		s = span{uint32(len(l.keys)), uint32(len(ks))}
+		for _, k := range ks {
+			l.keys = append(l.keys, b.number(k))
+		}
+		l.of[t] = s
+		if l.byType != nil {
+			l.byType[b.ts[t].Type] = s
+		}
+	}
+	return l.keys[s.at : s.at+s.n], nil
+}
+
+func (b *builder) number(k string) int32 {
+	n, ok := b.key[k]
+	if !ok {
+		n = int32(len(b.names))
+		b.key[k] = n
+		b.names, b.slot = append(b.names, k), append(b.slot, 0)
+	}
+	return n
+}
+
+// count gives the figures of items, of one part or of all (-1).
+func (b *builder) count(items []item, est bool, part int) (n Figure) {
+	var so, sb Total
+	var o, by, oLow, oHigh, bLow, bHigh float64
+	for _, it := range items {
+		t := &b.ts[it.t]
+		if part >= 0 && int(t.Part) != part {
+			continue
+		}
+		if !est {
+			n.Objects += t.Objects
+			n.Bytes += t.Bytes
+			continue
+		}
+		f := &b.fits[it.fit]
+		if t.Sampled {
+			so.plus(t.WObjects, f.mo)
+			sb.plus(t.WBytes, f.mb)
+			n.Samples += t.Objects
+			continue
+		}
+		o += f.mo * float64(t.Objects)
+		by += f.mb * float64(t.Bytes)
+		oLow += f.moLow * float64(t.Objects)
+		oHigh += f.moHi * float64(t.Objects)
+		bLow += f.mbLow * float64(t.Bytes)
+		bHigh += f.mbHigh * float64(t.Bytes)
+	}
+	if !est {
+		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = n.Objects, n.Objects, n.Bytes, n.Bytes
+		return n
+	}
+	l, h := so.Interval()
+	oLow, oHigh = oLow+l, oHigh+h
+	l, h = sb.Interval()
+	bLow, bHigh = bLow+l, bHigh+h
+	round := func(x float64) uint64 { return uint64(math.Round(max(0, min(x, 1<<62)))) }
+	n.Objects, n.Bytes = round(o+so.Sum), round(by+sb.Sum)
+	n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = round(oLow), round(oHigh), round(bLow), round(bHigh)
+	n.Estimated = n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh || n.ObjLow != n.Objects || n.BytesLow != n.Bytes
+	return n
+}

@@ -1,0 +1,98 @@
+package heap
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+func everything(s *State) (out []Object) {
+	s.Each(func(o Object) bool { out = append(out, o); return true })
+	return out
+}
+
+// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the replay must give what one
+// gives of which nothing is kept. Both are compared object by object, with births and samples.
+func TestKeep(t *testing.T) {
+	for name, col := range collectors {
+		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
+			t.Run(fmt.Sprintf("%s/%d", name, depth), func(t *testing.T) {
+				m := tracetest.New(tracetest.All(5, col, depth))
+				var bs []trace.Block
+				for i := range 60 {
+					switch i % 13 {
+					case 7:
+						bs = append(bs, m.Walk().Blocks...)
+					case 11:
+						bs = append(bs, m.FullGC().Blocks...)
+					default:
+						bs = append(bs, m.Step(i%5 == 0).Blocks...)
+					}
+				}
+				r, plain := NewReplayer(&blocks{slices.Clone(bs)}), NewReplayer(&blocks{slices.Clone(bs)})
+				var kept []*Kept
+				var was [][]Object
+				for {
+					c, err := r.Next()
+					if _, err2 := plain.Next(); err2 != err {
+						t.Fatal(err, err2)
+					}
+					if err == io.EOF {
+						break
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					now := everything(plain.State)
+					if !slices.Equal(everything(r.State), now) {
+						t.Fatalf("collection %d: the replay that is kept of differs", c.GC)
+					}
+					if c.Known && c.GC%3 > 0 { // states of which none was kept lie between
+						kept, was = append(kept, r.Keep(c)), append(was, now)
+					}
+				}
+				if len(kept) < 20 {
+					t.Fatalf("only %d states were kept", len(kept))
+				}
+				names := r.Names()
+				for i, k := range kept {
+					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) { // going on from it gives what stood later
+						live := map[uint64]*Sample{}
+						for _, o := range was[i] {
+							if o.Sample != 0 {
+								live[o.Sample] = &Sample{Sample: trace.Sample{ID: o.Sample}}
+							}
+						}
+						on, to := k.Resume(r.Names(), live, &blocks{slices.Clone(bs)}), kept[i+3]
+						c, err := on.Next()
+						for ; err == nil && c.GC != to.C.GC; c, err = on.Next() {
+						}
+						if err != nil {
+							t.Fatalf("from %d to %d: %v", k.C.GC, to.C.GC, err)
+						}
+						if !c.Known || !slices.Equal(everything(on.State), was[i+3]) {
+							t.Errorf("going on from collection %d gives another state after %d (known: %v, faults %q)", k.C.GC, to.C.GC, c.Known, on.Faults)
+						}
+						on.State.put(1, 0, 1) // whatever is done to it
+					}
+					st := k.Replayer(names, nil).State
+					if !slices.Equal(everything(st), was[i]) || st.Objects() != len(was[i]) {
+						t.Errorf("what was kept of collection %d has changed", k.C.GC)
+					}
+					var sum Count
+					for _, c := range st.PerType() {
+						sum.Objects += c.Objects
+						sum.Bytes += c.Bytes
+					}
+					if sum != (Count{k.C.Objects, k.C.Bytes}) {
+						t.Errorf("collection %d: the dictionary counts %v, the collection %d, %d", k.C.GC, sum, k.C.Objects, k.C.Bytes)
+					}
+				}
+			})
+		}
+	}
+}
