@@ -40,7 +40,7 @@
 #define HC_KIND_SYNC 5
 #define HC_KIND_GAP 6
 #define HC_KIND_END 7
-#define HC_KIND_SUMMARY 8           /* reserved */
+#define HC_KIND_SUMMARY 8           /* the agent's; no probe sends it */
 #define HC_KIND_LAYOUT 9            /* reserved */
 #define HC_KIND_REFS 10             /* reserved */
 
@@ -71,6 +71,10 @@
 #define HC_EV_TOTAL 43
 #define HC_EV_GAP 48
 #define HC_EV_END 49
+#define HC_EV_COVERED 56
+#define HC_EV_COURSE 57
+#define HC_EV_TYPESUM 58
+#define HC_EV_SITESUM 59
 
 /* ---- values of fields ---------------------------------------------------------------------------------------------------------- */
 
@@ -257,17 +261,23 @@
 #define HC_RING_OFF_PAUSE 352
 #define HC_RING_OFF_DETACH 356
 #define HC_RING_OFF_REDEFINE 360
+#define HC_RING_OFF_EPOCH_MAX 368
 #define HC_RING_OFF_EXHAUSTED 384
+#define HC_RING_OFF_SITES_CUT 392
+#define HC_RING_OFF_SITES_FOLDED 400
 #define HC_RING_OFF_SYNC_PREDICTED 448
 #define HC_RING_OFF_SYNC_TOO_LONG 456
+#define HC_RING_OFF_EPOCHS_CUT 464
 #define HC_RING_OFF_REASON 512
 #define HC_RING_OFF_JVM 1024
+#define HC_RING_OFF_NAME 1536
 
 /* widths of the texts in the header, terminating NUL included where the format says so */
 #define HC_RING_LEN_SESSION 32      /* hex, no NUL */
 #define HC_RING_LEN_PROBE_VERSION 48
 #define HC_RING_LEN_REASON 512
 #define HC_RING_LEN_JVM 512
+#define HC_RING_LEN_NAME 128
 
 /* ring flags */
 #define HC_RING_DISK 1

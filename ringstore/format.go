@@ -34,6 +34,8 @@ const (
 	// FlagDefs marks a frame that holds definitions. FlagMarked says that FlagListing and FlagDefs were set where they apply.
 	FlagDefs   = 8
 	FlagMarked = 16
+	// FlagSummary marks a frame that holds a SUMMARY block alone.
+	FlagSummary = 32
 
 	// MaxFrame bounds a frame's payload, stored and raw: a shared ring holds no more.
 	MaxFrame = 1 << 30
@@ -164,7 +166,7 @@ type FrameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64
 	T0, T1          uint64
-	Flags           uint8 // FlagListing, FlagDefs, FlagMarked
+	Flags           uint8 // FlagListing, FlagDefs, FlagMarked, FlagSummary
 }
 
 // Frame is a frame's header.

@@ -187,6 +187,23 @@ func (f *File) Definitions() iter.Seq2[trace.Block, error] {
 	return f.blocks(func(fr Frame) bool { return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead) != 0 })
 }
 
+// Summaries iterates over the summaries of the file and what they need to be read: META and definitions. Errors as Frames.
+func (f *File) Summaries() iter.Seq2[trace.Block, error] {
+	frames := f.blocks(func(fr Frame) bool {
+		return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead|FlagSummary) != 0
+	})
+	return func(yield func(trace.Block, error) bool) {
+		for b, err := range frames {
+			if err == nil && b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary {
+				continue
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose payload is damaged is
 // yielded with the error and a nil payload.
 func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil) }

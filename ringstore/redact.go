@@ -21,7 +21,7 @@ func redactBlock(b trace.Block) (trace.Block, bool) {
 			d.Threads[i].Name = ""
 		}
 		return trace.EncodeDefs(d), true
-	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd:
+	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd, trace.KindSummary:
 		return b, true
 	}
 	return b, false

@@ -73,12 +73,7 @@ func (s *Store) describe() error {
 
 // description says whose recording the folder holds, for people and for status, and what the recorder counts.
 func (s *Store) description() ([]byte, error) {
-	m := map[string]any{"schema": "heapcam.recording/1", "session": s.id.Session, "name": s.id.Name, "pid": s.id.PID, "uid": s.id.UID,
-		"nspid": s.id.NSPID, "start_ticks": s.id.StartTicks, "vm": s.id.VM, "probe": s.id.Probe}
-	if s.counters != nil {
-		m["counters"] = s.counters
-	}
-	return json.MarshalIndent(m, "", "  ")
+	return describeIdentity(s.id, s.counters)
 }
 
 // maxCounters bounds what KeepCounters takes, bytes: recording.json stays within its block.

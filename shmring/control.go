@@ -21,6 +21,10 @@ func (r *Ring) RequestEmergency(m Method) (ticket uint64, err error) {
 // SetDepth sets the depth of recording from the next pause on (trace.Depth…).
 func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, depth) }
 
+// SetEpochMax sets what an ordinary epoch may be expected to take, ns; the probe records one that would take more at a lower depth, at which it stays until that
+// or less is wanted (Status.EpochsCut). 0: any.
+func (r *Ring) SetEpochMax(ns uint64) error { return r.set64(OffEpochMax, ns) }
+
 // SetInterval sets the mean interval of sampling in bytes; 0 samples every allocation.
 func (r *Ring) SetInterval(bytes uint64) error { return r.set64(OffIntervalWanted, bytes+1) }
 

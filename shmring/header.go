@@ -59,18 +59,24 @@ const (
 	OffPause           = 352
 	OffDetach          = 356
 	OffRedefine        = 360
+	OffEpochMax        = 368
 	OffExhausted       = 384
+	OffSitesCut        = 392
+	OffSitesFolded     = 400
 	OffReason          = 512
 	OffSyncPredicted   = 448
 	OffSyncTooLong     = 456
+	OffEpochsCut       = 464
 	OffJVM             = 1024
+	OffName            = 1536
 
 	LenSession      = 32
 	LenProbeVersion = 48
 	LenReason       = 512
 	LenJVM          = 512
+	LenName         = 128
 
-	headerUsed = OffJVM + LenJVM // what one pread of the header takes
+	headerUsed = OffName + LenName // what one pread of the header takes
 )
 
 // Bits of Status.Flags; part of the format.
@@ -127,6 +133,7 @@ type Status struct {
 	Probe      string // version of the probe
 	JVM        string // VM name and version
 	Reason     string // why refused, detached or gave up
+	Name       string // PROGRAM@HOST, of rings in a spool folder
 
 	// Written by the probe.
 	Head           uint64
@@ -147,8 +154,11 @@ type Status struct {
 	LastSyncBytes  uint64
 	LiveBytes      uint64 // heap used after the last collection
 	Exhausted      uint64 // allocations that failed for want of heap
+	SitesCut       uint64 // samples whose stack was cut: the table of frames was full
+	SitesFolded    uint64 // least used frames that left the full table
 	SyncPredicted  uint64 // ns that listing the heap would take, as far as known
 	SyncTooLong    bool   // that is more than it may: depth samples until it is not
+	EpochsCut      uint64 // epochs recorded at a lower depth than wanted, to stay below EpochMax
 
 	// Written by the agent.
 	Tail            uint64
@@ -162,6 +172,7 @@ type Status struct {
 	PauseWhy        uint32 // 0: none (PauseAsked, PauseSwitch)
 	Detach          bool
 	Redefine        uint64
+	EpochMax        uint64 // ns that an ordinary epoch may be expected to take; 0: any
 }
 
 // Backlog gives the bytes committed and not yet consumed.
@@ -180,6 +191,7 @@ func parseHeader(h []byte) Status {
 		Probe:      text(h[OffProbeVersion : OffProbeVersion+LenProbeVersion]),
 		JVM:        text(h[OffJVM : OffJVM+LenJVM]),
 		Reason:     text(h[OffReason : OffReason+LenReason]),
+		Name:       text(h[OffName : OffName+LenName]),
 
 		Head:           u64(OffHead),
 		State:          State(u32(OffState)),
@@ -199,8 +211,11 @@ func parseHeader(h []byte) Status {
 		LastSyncBytes:  u64(OffLastSyncBytes),
 		SyncPredicted:  u64(OffSyncPredicted),
 		SyncTooLong:    u32(OffSyncTooLong) != 0,
+		EpochsCut:      u64(OffEpochsCut),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
+		SitesCut:       u64(OffSitesCut),
+		SitesFolded:    u64(OffSitesFolded),
 
 		Tail:            u64(OffTail),
 		AgentHeartbeat:  u64(OffAgentHeartbeat),
@@ -213,6 +228,7 @@ func parseHeader(h []byte) Status {
 		PauseWhy:        u32(OffPause),
 		Detach:          u32(OffDetach) != 0,
 		Redefine:        u64(OffRedefine),
+		EpochMax:        u64(OffEpochMax),
 	}
 }
 

@@ -106,6 +106,9 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, &NotRingError{path, "not a regular file"}
 	}
+	if opt.Away && st.Nlink != 1 { // somebody else's, linked to here
+		return nil, &NotRingError{path, fmt.Sprintf("the file has %d names", st.Nlink)}
+	}
 	if opt.CheckOwner && int(st.Uid) != opt.UID {
 		return nil, &OwnerError{path, int(st.Uid), opt.UID}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -15,6 +16,12 @@ import (
 // process says whether the producer is there: a process with the header's start ticks, and, if it is silent and we may look, one that
 // still has the ring mapped (an exec keeps pid and start time).
 func (r *Ring) process(s Status, silent bool) Life {
+	if r.opt.Away {
+		if held, err := r.Held(); err == nil && !held {
+			return Gone
+		}
+		return Alive
+	}
 	pid := r.opt.HostPID
 	if pid == 0 {
 		pid = int(r.found.Load()) // searched for once only
@@ -34,6 +41,26 @@ func (r *Ring) process(s Status, silent bool) Life {
 		}
 	}
 	return Alive
+}
+
+// Held says that the producer of a ring that was opened with Options.Away lives: it has its lock.
+func (r *Ring) Held() (bool, error) {
+	f, ok := r.f.(*osFile)
+	if !ok {
+		return false, errors.ErrUnsupported
+	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
+		return false, err
+	}
+	return lock.Type != unix.F_UNLCK, nil
+}
+
+// MappedBy says that the process pid, as we count, has this very file mapped: then it is the producer, or one of its user's.
+func (r *Ring) MappedBy(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	dev := fmt.Sprintf("%02x:%02x %d ", unix.Major(r.id.dev), unix.Minor(r.id.dev), r.id.ino)
+	return err == nil && r.id.ino != 0 && bytes.Contains(b, []byte(" "+dev))
 }
 
 // FindProcess gives the pid, in the agent's namespace, of the process that calls itself pid in the namespace pidns (an inode; 0: not

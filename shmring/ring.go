@@ -27,6 +27,9 @@ type Options struct {
 	// PID and StartTicks, if not 0, must stand in the header.
 	PID        uint32
 	StartTicks uint64
+	// Away says that the JVM may be of another container or host: no process is looked for, the producer lives as long as it holds its lock of the
+	// file (docs/format/shared-ring.md, rule 7). The file may have one name only.
+	Away bool
 	// MaxCapacity bounds the capacity in bytes, and with it the memory that Read may take; 0: the format's 1 GiB.
 	MaxCapacity uint64
 }
@@ -125,6 +128,9 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 	copy(r.fixed[:], h)
 	return r, nil
 }
+
+// Away says that the ring was opened with Options.Away.
+func (r *Ring) Away() bool { return r.opt.Away }
 
 // Path gives the path that the ring was opened by.
 func (r *Ring) Path() string { return r.path }

@@ -62,8 +62,8 @@ func New(t testing.TB) *Mount {
 	return m
 }
 
-// Fail decides from now on which operations fail: f is asked before each, by several goroutines at once, with the name of what it changes (the
-// last part of its path), and gives the error, or 0. It may take its time: a slow disk. nil: none fails.
+// Fail decides from now on which operations fail: f is asked before each, by several goroutines at once, with the path of what it changes, below
+// Dir, and gives the error, or 0. It may take its time: a slow disk. nil: none fails.
 func (m *Mount) Fail(f func(op Op, name string) syscall.Errno) {
 	m.mu.Lock()
 	m.fail = f
@@ -77,7 +77,7 @@ func (m *Mount) ask(op Op, path string) syscall.Errno {
 	if f == nil {
 		return 0
 	}
-	return f(op, filepath.Base(path))
+	return f(op, path)
 }
 
 type node struct {
@@ -106,7 +106,7 @@ func through(f fs.FileHandle) fs.FileHandle {
 func (n *node) name() string { return n.Path(n.Root()) }
 
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
-	if e := n.m.ask(Create, name); e != 0 {
+	if e := n.m.ask(Create, filepath.Join(n.name(), name)); e != 0 {
 		return nil, nil, 0, e
 	}
 	i, f, more, e := n.LoopbackNode.Create(ctx, name, flags, mode, out)
@@ -154,35 +154,35 @@ func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn,
 }
 
 func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
-	if e := n.m.ask(Unlink, name); e != 0 {
+	if e := n.m.ask(Unlink, filepath.Join(n.name(), name)); e != 0 {
 		return e
 	}
 	return n.LoopbackNode.Unlink(ctx, name)
 }
 
 func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
-	if e := n.m.ask(Unlink, name); e != 0 {
+	if e := n.m.ask(Unlink, filepath.Join(n.name(), name)); e != 0 {
 		return e
 	}
 	return n.LoopbackNode.Rmdir(ctx, name)
 }
 
 func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, to string, flags uint32) syscall.Errno {
-	if e := n.m.ask(Rename, to); e != 0 {
+	if e := n.m.ask(Rename, filepath.Join(n.name(), to)); e != 0 {
 		return e
 	}
 	return n.LoopbackNode.Rename(ctx, name, parent, to, flags)
 }
 
 func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if e := n.m.ask(Link, name); e != 0 {
+	if e := n.m.ask(Link, filepath.Join(n.name(), name)); e != 0 {
 		return nil, e
 	}
 	return n.LoopbackNode.Link(ctx, target, name, out)
 }
 
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if e := n.m.ask(Mkdir, name); e != 0 {
+	if e := n.m.ask(Mkdir, filepath.Join(n.name(), name)); e != 0 {
 		return nil, e
 	}
 	return n.LoopbackNode.Mkdir(ctx, name, mode, out)

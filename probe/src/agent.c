@@ -4,18 +4,10 @@
 #define _GNU_SOURCE
 #include "probe.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 struct options opt;
 jvmtiEnv *ti;
@@ -25,18 +17,6 @@ static JavaVM *javavm;
 static bool at_start, sampling, exhaustion, attached;
 static _Atomic bool stopping;
 void epoch_want_sync(int reason);
-
-uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t cpu_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 // One line on stderr, never more: it is the application's stderr.
 void say(const char *fmt, ...) {
@@ -48,100 +28,46 @@ void say(const char *fmt, ...) {
     va_end(ap);
     if (n > (int)sizeof b - 2) n = (int)sizeof b - 2;
     b[n++] = '\n';
-    ssize_t r = write(2, b, (size_t)n);
-    (void)r;
+    os_stderr(b, (size_t)n);
 }
 
-// ---- guard ---------------------------------------------------------------------------------------------------------------------------
-sigjmp_buf guard_env;
+// ---- guard (os.h) --------------------------------------------------------------------------------------------------------------------
 const char *violated;
 uint64_t violated_at;
-static volatile sig_atomic_t armed;
-static pthread_t armed_thread;
-static struct sigaction old_segv, old_bus;
-
-static void on_fault(int sig, siginfo_t *si, void *uc) {
-    if (armed && pthread_equal(pthread_self(), armed_thread)) {
-        violated = "a read faulted";
-        violated_at = (uint64_t)si->si_addr;
-        siglongjmp(guard_env, 1);
-    }
-    // Another thread's fault belongs to the JVM (stack banging, SafeFetch): hand it on.
-    struct sigaction *o = sig == SIGBUS ? &old_bus : &old_segv;
-    if (o->sa_flags & SA_SIGINFO)
-        o->sa_sigaction(sig, si, uc);
-    else if (o->sa_handler != SIG_DFL && o->sa_handler != SIG_IGN)
-        o->sa_handler(sig);
-}
-
-void guard_arm(void) {
-    violated = NULL;
-    armed_thread = pthread_self();
-    armed = 1;
-    if (vm.check_jni) return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_sigaction = on_fault;
-    a.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    sigaction(SIGSEGV, &a, &old_segv);
-    sigaction(SIGBUS, &a, &old_bus);
-}
-
-void guard_disarm(void) {
-    if (!armed) return;
-    if (!vm.check_jni) {
-        sigaction(SIGSEGV, &old_segv, NULL);
-        sigaction(SIGBUS, &old_bus, NULL);
-    }
-    armed = 0;
-}
 
 _Noreturn void violation(const char *what, uint64_t where) {
     violated = what;
     violated_at = where;
-    siglongjmp(guard_env, 2);
-}
-
-bool safe_read(void *dst, uint64_t addr, size_t n) {
-    struct iovec l = {dst, n}, r = {(void *)addr, n};
-    return process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
-}
-
-// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none (-Xcheck:jni) each page is
-// asked for before it is walked.
-void need_memory(uint64_t lo, uint64_t hi) {
-    if (!vm.check_jni) return;
-    enum { PAGE = 4096, AT_ONCE = 256 };
-    struct iovec from[AT_ONCE];
-    uint8_t byte[AT_ONCE];
-    while (lo < hi) {
-        size_t n = 0;
-        for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
-        struct iovec to = {byte, n};
-        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n) violation("memory that was emptied has been given back", lo);
-        lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
-    }
+    guard_leave();
 }
 
 // ---- options -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
-    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .frames = HC_MAX_FRAMES, .interval = 512 << 10, .disabled = "/etc/heapcam/disabled", .max_sync = 250000000};
-    if (!s) return true;
-    char *copy = strdup(s), *save = NULL;
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .frames = HC_MAX_FRAMES, .interval = 512 << 10, .max_sync = 250000000};
+    os_host_switch(opt.disabled, sizeof opt.disabled);
+    char *copy = strdup(s ? s : ""), *save = NULL;
     if (!copy) return false;
     bool ok = true;
-    for (char *t = strtok_r(copy, ",:", &save); t; t = strtok_r(NULL, ",:", &save)) {
+    for (char *t = strtok_r(copy, OPTION_SEPARATORS, &save); t; t = strtok_r(NULL, OPTION_SEPARATORS, &save)) {
         char *v = strchr(t, '=');
+        if (!v && !strcmp(t, "spool")) v = strtok_r(NULL, OPTION_SEPARATORS, &save); // spool:DIR
+        else if (v) *v++ = 0;
         if (!v) {
             say("option \"%s\" has no value (write %s=…); not recording", t, t);
             ok = false;
             break;
         }
-        *v++ = 0;
         unsigned long long n = strtoull(v, NULL, 10);
         if (!strcmp(t, "dir"))
             snprintf(opt.dir, sizeof opt.dir, "%s", v);
-        else if (!strcmp(t, "depth"))
+        else if (!strcmp(t, "spool")) {
+            if (v[0] != '/' || strlen(v) >= sizeof opt.spool) {
+                say("option spool:%s: it must be an absolute path of less than %d bytes; not recording", v, (int)sizeof opt.spool);
+                ok = false;
+                break;
+            }
+            snprintf(opt.spool, sizeof opt.spool, "%s", v);
+        } else if (!strcmp(t, "depth"))
             opt.depth = !strcmp(v, "full") ? HC_DEPTH_FULL : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES : HC_DEPTH_SURVIVORS;
         else if (!strcmp(t, "interval"))
             opt.interval = n > 1u << 30 ? 1u << 30 : n;
@@ -185,7 +111,7 @@ bool is_off(void) {
     return atomic_load_explicit(&switched_off, memory_order_relaxed) || atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed);
 }
 
-static void look_at_switch(void) { atomic_store(&switched_off, access(opt.disabled, F_OK) == 0); }
+static void look_at_switch(void) { atomic_store(&switched_off, os_exists(opt.disabled)); }
 
 // ---- blocks that are not epochs ----------------------------------------------------------------------------------------------------------
 static char vm_name[300];
@@ -193,7 +119,7 @@ static char vm_name[300];
 static void put_jvm_event(struct enc *e) {
     uint8_t *at = block_begin(e, HC_KIND_META);
     put8(e, HC_EV_JVM);
-    uint64_t v[] = {HC_ABI_VERSION, (uint64_t)vm.major, (uint64_t)vm.collector, (uint64_t)getpid(), t0_wall_ms, t0_wall_ms, (uint64_t)vm.heap_base,
+    uint64_t v[] = {HC_ABI_VERSION, (uint64_t)vm.major, (uint64_t)vm.collector, os_pid(), t0_wall_ms, t0_wall_ms, (uint64_t)vm.heap_base,
                     vm.heap_bytes >> 3, vm.align, vm.collector == HC_COLLECTOR_G1 ? vm.region_bytes >> 3 : 0,
                     (vm.compressed_oops ? HC_JF_COMPRESSED_OOPS : 0) | (vm.compressed_class ? HC_JF_COMPRESSED_CLASS : 0) |
                         (vm.compact_headers ? HC_JF_COMPACT_HEADERS : 0) | (at_start ? HC_JF_AT_START : 0) | (sampling ? 0 : HC_JF_NO_SAMPLING),
@@ -207,7 +133,7 @@ static void put_jvm_event(struct enc *e) {
 
 // Takes the writer lock; only for threads that may wait.
 static void lock_writer(void) {
-    while (!ring_try()) usleep(200);
+    while (!ring_try()) os_sleep_us(200);
 }
 
 static bool commit_now(void (*fill)(struct enc *)) {
@@ -231,9 +157,13 @@ static void fill_first(struct enc *e) {
     put_defs(e);
 }
 static uint32_t again_part, again_next;
+static uint64_t again_at;
 static bool again_more;
 static void fill_again(struct enc *e) {
-    if (!again_part) put_jvm_event(e);
+    if (!again_part) {
+        again_at = *ring64(HC_RING_OFF_HEAD);
+        put_jvm_event(e);
+    }
     again_next = again_part;
     again_more = put_defs_again(e, &again_next);
 }
@@ -433,7 +363,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     uint64_t marks = 0, deaf_since = 0;
     bool cut_told = false, again = false, sites = sampling && !is_off(), deaf = false;
     while (!atomic_load(&stopping)) {
-        usleep(50000);
+        os_sleep_us(50000);
         uint64_t now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now, memory_order_relaxed);
         if (atomic_load(&stopping)) return;
@@ -469,7 +399,9 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             redefine = *ring64(HC_RING_OFF_REDEFINE);
             again = true, again_part = 0;
         }
+        if (spool_turn(now)) again = true, again_part = 0;
         while (again && commit_now(fill_again)) { // else no room yet: goes on in a moment
+            if (!again_part) spool_mark(again_at);
             again_part = again_next;
             if (again_more) continue;
             again = false;
@@ -494,9 +426,12 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             commit_now(fill_samples);
         }
         samples_reap(jni);
-        if (!cut_told && atomic_load_explicit(&sites_cut, memory_order_relaxed)) {
+        sites_make_room(now);
+        *ring64(HC_RING_OFF_SITES_CUT) = sites_cut;
+        *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
+        if (!cut_told && sites_cut) {
             cut_told = true;
-            say("the table of allocation sites is full: new ones are told by the callers that are known");
+            say("the table of allocation sites is full: the least used ones make room, and new ones are told by the callers that are known until then");
         }
         if (*ring32(HC_RING_OFF_DETACH)) {
             event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
@@ -506,7 +441,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             atomic_store(&gave_up, true);
             end_reason = HC_END_DETACHED;
             commit_now(fill_end);
-            usleep(100000);
+            os_sleep_us(100000);
             samples_forget(jni);
             relinquish();
             ring_state(HC_STATE_DETACHED, "detached on request");
@@ -598,6 +533,11 @@ static int begin(JNIEnv *jni) {
     vm.chunk_size_offset = chunk_size_offset(jni);
     if (!ring_create(why)) return refuse(why), 1;
     snprintf((char *)ring + HC_RING_OFF_JVM, HC_RING_LEN_JVM, "%s", vm_name);
+    if (opt.spool[0]) {
+        char command[600];
+        property("sun.java.command", command, sizeof command);
+        spool_name(command);
+    }
     if (!classes_init() || !dest_init() || !epoch_init() || !samples_init()) {
         refuse("no memory for the probe's tables");
         memcpy(ring, HC_RING_MAGIC, 8);
@@ -661,10 +601,13 @@ static jint setup(JavaVM *v, char *options) {
     }
     attached = true;
     javavm = v;
+    if (!os_init()) {
+        say("not recording this JVM: the handler for faults can not be set");
+        attached = false;
+        return HC_LOAD_REFUSED;
+    }
     t0 = now_ns();
-    struct timespec w;
-    clock_gettime(CLOCK_REALTIME, &w);
-    t0_wall_ms = (uint64_t)w.tv_sec * 1000 + (uint64_t)w.tv_nsec / 1000000;
+    t0_wall_ms = os_wall_ms();
     if (!parse(options)) {
         attached = false;
         return HC_LOAD_OPTIONS;
@@ -709,14 +652,14 @@ static jint setup(JavaVM *v, char *options) {
 }
 
 // A refusal never ends the JVM: at start the answer is always 0.
-EXPORT JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *v, char *options, void *reserved) {
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
     at_start = true;
     if (setup(v, options) == 0) event(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, "VMInit");
     return 0;
 }
 
-EXPORT JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
+JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
     JNIEnv *jni;
     if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct centry *ctab;
 uint64_t ctab_mask;
@@ -31,21 +30,16 @@ static struct side {
 enum { SIDE = 1 << 20 };
 static uint32_t nside;
 
-static void *reserve_mem(size_t n) {
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
 bool classes_init(void) {
-    ctab = reserve_mem(CTAB * sizeof *ctab);
+    ctab = os_memory(CTAB * sizeof *ctab);
     ctab_mask = CTAB - 1;
     ctab_shift = 64 - 18;
-    tinfo = reserve_mem(MAX_TYPES * sizeof *tinfo);
-    crows = reserve_mem((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
-    ctouched = reserve_mem((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
-    clds = reserve_mem(CLDS * sizeof *clds);
-    clds_before = reserve_mem(CLDS * sizeof *clds);
-    side = reserve_mem(SIDE * sizeof *side);
+    tinfo = os_memory(MAX_TYPES * sizeof *tinfo);
+    crows = os_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
+    ctouched = os_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
+    clds = os_memory(CLDS * sizeof *clds);
+    clds_before = os_memory(CLDS * sizeof *clds);
+    side = os_memory(SIDE * sizeof *side);
     return ctab && tinfo && crows && ctouched && clds && clds_before && side;
 }
 
@@ -136,6 +130,24 @@ static uint32_t loader_before(char *cld, char *head) {
     return 0;
 }
 
+// Whether a class stands in the list of some loader: that of a loader which came since the last scan may stand in one that this scan has not come
+// to yet. A program may make many loaders of one class, so the last answer is kept, and few are looked for in a pause.
+static char *listed_last;
+static uint32_t listed_looks;
+
+static bool listed(char *klass) {
+    if (klass == listed_last) return true;
+    if (listed_looks++ >= 8) return false;
+    uint64_t n = 0;
+    for (char *cld = rdp(vm.cld_head); cld && n < 1u << 22; cld = rdp(cld + vm.cld_next), n++)
+        for (char *k = rdp(cld + vm.cld_klasses); k && n < 1u << 22; k = rdp(k + vm.k_next), n++)
+            if (k == klass) {
+                listed_last = klass;
+                return true;
+            }
+    return false;
+}
+
 static uint32_t define_loader(char *cld) {
     // The loader's class names it; the instance only distinguishes.
     uint8_t buf[2200];
@@ -148,9 +160,12 @@ static uint32_t define_loader(char *cld) {
     const char *name = "(boot)";
     size_t n = 6;
     struct obj o;
-    if (oop && oop >= (uint64_t)vm.heap_base && oop < (uint64_t)vm.heap_base + vm.heap_bytes && obj_at(oop, rd64((void *)oop), &o)) {
-        uint64_t m = rd64((void *)oop);
-        uint64_t word = vm.compact_headers ? m >> vm.klass_shift : vm.compressed_class ? rd32((char *)oop + 8) : rd64((char *)oop + 8);
+    uint64_t m = 0, word = 0;
+    if (oop >= (uint64_t)vm.heap_base && oop < (uint64_t)vm.heap_base + vm.heap_bytes) {
+        m = rd64((void *)oop);
+        word = vm.compact_headers ? m >> vm.klass_shift : vm.compressed_class ? rd32((char *)oop + 8) : rd64((char *)oop + 8);
+    }
+    if (word && (obj_at(oop, m, &o) || listed(klass_of(word)))) {
         char *sym = rdp(klass_of(word) + vm.k_name);
         n = rd32(sym + vm.sym_len) & 0xffff;
         name = sym + vm.sym_body;
@@ -166,6 +181,7 @@ static uint32_t define_loader(char *cld) {
 
 static void scan(bool only_new) {
     uint64_t guardn = 0;
+    listed_last = NULL, listed_looks = 0;
     for (char *cld = rdp(vm.cld_head); cld; cld = rdp(cld + vm.cld_next)) {
         if (++guardn > 1u << 22) violation("the list of class loaders has no end", (uint64_t)cld);
         char *head = rdp(cld + vm.cld_klasses);

@@ -5,8 +5,6 @@
 #include "probe.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 struct area {
     uint64_t bottom, top, end;
@@ -32,6 +30,7 @@ static int need_sync = HC_SYNC_FIRST;
 static uint64_t answered_sync;
 static int faults_in_a_row;
 static uint32_t last_depth;
+static uint32_t cap = HC_DEPTH_FULL; // where an epoch was cut, until the agent wants no more than that
 
 static bool is_g1(void) { return vm.collector == HC_COLLECTOR_G1; }
 
@@ -40,8 +39,7 @@ bool epoch_init(void) {
     size_t n = max_areas * sizeof(struct area);
     struct area **as[] = {&L, &S, &F};
     for (int i = 0; i < 3; i++) {
-        *as[i] = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (*as[i] == MAP_FAILED) return false;
+        if (!(*as[i] = os_memory(n))) return false;
     }
     last_finish = now_ns();
     return true;
@@ -111,7 +109,7 @@ bool humongous_at(uint64_t a) {
 
 static bool no_reader(void) {
     uint64_t hb = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
-    return hb && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
+    return hb && !opt.spool[0] && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
 }
 
 // Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish without a start of
@@ -134,7 +132,7 @@ void epoch_start(void) {
     // Down at once, up at the finish: an epoch is recorded at one depth.
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
-    if (sigsetjmp(guard_env, 0) == 0) {
+    if (GUARD_ENTER()) {
         guard_arm();
         classes_scan_new();
         nS = snapshot(S);
@@ -225,11 +223,47 @@ static uint64_t hum_end(uint64_t bottom) {
 
 static struct walker walker_on(struct enc *e) { return (struct walker){.e = e}; }
 
+// What the walks of a pause take is guessed from what the last ones took. The first guesses stand for objects of 40 bytes.
+static uint64_t eden_rate = 150, rest_rate = 400; // ns of CPU time per KiB
+// Where others want the CPU too a pause takes longer than that: what pauses took of late by the clock, and of CPU time.
+static uint64_t wall_sum = 1000000, cpu_sum = 1000000;
+
+static void learn(uint64_t *rate, uint64_t ns, uint64_t bytes) {
+    uint64_t now = ns / ((bytes >> 10) + 1);
+    if (bytes >= 1 << 20) *rate = now > *rate ? now : *rate - (*rate - now) / 4;
+}
+
+// Bytes that fates walks.
+struct work {
+    uint64_t eden, rest;
+};
+
+static struct work to_walk(int kind) {
+    bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED;
+    struct work n = {0, 0};
+    if (!is_g1()) {
+        if (evac) n.eden = S[0].top - S[0].bottom, n.rest = S[1].top - S[1].bottom + (S[2].top - S[2].bottom) + (F[1].top - F[1].bottom);
+        if (F[3].top > L[3].top) n.rest += F[3].top - L[3].top;
+        return n;
+    }
+    for (uint32_t i = 0; i < nF; i++) {
+        bool known = i < nS;
+        if (known && evac && S[i].kind == HC_SPACE_EDEN)
+            n.eden += S[i].top - S[i].bottom;
+        else if (known && evacuated(i, evac))
+            n.rest += S[i].top - S[i].bottom;
+        uint64_t from = known && S[i].kind == HC_SPACE_OLD ? S[i].top : F[i].bottom;
+        if ((F[i].kind == HC_SPACE_OLD || (evac && F[i].kind == HC_SPACE_SURVIVOR)) && F[i].top > from) n.rest += F[i].top - from;
+    }
+    return n;
+}
+
 // The fates of this pause. false: something was not evacuated.
 static bool fates(struct enc *e, int kind, int depth) {
     bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED, ok = true;
     uint8_t *at;
     struct walker w = walker_on(e);
+    uint64_t begun = cpu_ns(), eden_ns = 0;
 
     // Eden that survived the pause: nothing was evacuated from it (promotion failure).
     if (evac && !is_g1() && S[0].top > S[0].bottom && F[0].top == S[0].top && F[0].bottom == S[0].bottom) return false;
@@ -252,6 +286,7 @@ static bool fates(struct enc *e, int kind, int depth) {
 
     // 2. eden
     if (evac && depth == HC_DEPTH_FULL) {
+        uint64_t from = cpu_ns();
         w = walker_on(e);
         at = blob_begin(e, HC_EV_ALLOCS);
         if (!is_g1()) {
@@ -261,6 +296,8 @@ static bool fates(struct enc *e, int kind, int depth) {
                 if (S[i].kind == HC_SPACE_EDEN && S[i].top > S[i].bottom) ok &= walk_moves(&w, S[i].bottom, S[i].top, SRC_EDEN);
         }
         blob_end(e, at);
+        eden_ns = cpu_ns() - from;
+        learn(&eden_rate, eden_ns, to_walk(kind).eden);
     }
 
     // 3. what is new in places that were not emptied
@@ -312,6 +349,7 @@ static bool fates(struct enc *e, int kind, int depth) {
         }
         blob_end(e, at);
     }
+    if (evac) learn(&rest_rate, cpu_ns() - begun - eden_ns, to_walk(kind).rest); // others walk old space for what was freed
     return ok;
 }
 
@@ -350,9 +388,23 @@ static bool list_too_long(bool due) {
     return too_long;
 }
 
+// The depth, at most that one, of which an epoch is not expected to take more than may ns; a listing that is due because it goes up included.
+static uint32_t affordable(uint32_t depth, int kind, uint64_t may) {
+    struct work n = to_walk(kind);
+    uint64_t eden = (n.eden >> 10) * eden_rate, rest = (n.rest >> 10) * rest_rate, list = (list_bytes() >> 10) * list_rate;
+    uint32_t was = depth;
+    may = may / (wall_sum / 1000 + 1) * (cpu_sum / 1000 + 1);
+    if (!have_last) eden = rest = 0; // then only a listing tells
+    if (depth == HC_DEPTH_FULL && eden + rest + (depth > last_depth ? list : 0) > may) depth = HC_DEPTH_SURVIVORS;
+    if (depth == HC_DEPTH_SURVIVORS && rest + (depth > last_depth ? list : 0) > may) depth = HC_DEPTH_SAMPLES;
+    // A walk that took long for a cause of its own is dared again.
+    if (depth < was) eden_rate -= eden_rate / 4, rest_rate -= rest_rate / 4;
+    return depth;
+}
+
 static void list_all(struct enc *e, bool with_eden) {
-    uint64_t from = cpu_ns();
-    list_until = opt.max_sync ? now_ns() + opt.max_sync : 0;
+    uint64_t from = cpu_ns(), began = now_ns();
+    list_until = opt.max_sync ? began + opt.max_sync : 0;
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e);
     uint64_t n = 0, b = 0;
@@ -385,7 +437,12 @@ static void list_all(struct enc *e, bool with_eden) {
             }
         }
     }
-    if (b >= 1 << 20) list_rate = (cpu_ns() - from) / (b >> 10);
+    // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
+    uint64_t broken = now_ns();
+    if (list_until && e->over && broken > list_until)
+        list_rate = (broken - began) / ((b >> 10) + 1);
+    else if (b >= 1 << 20)
+        list_rate = (cpu_ns() - from) / (b >> 10);
     blob_end(e, at);
     put8(e, HC_EV_TOTAL);
     put_u(e, n);
@@ -484,14 +541,14 @@ static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth
 
 static void finish(int pause, int forced) {
     volatile int kind = pause;
-    uint64_t begin = now_ns();
-    uint32_t depth = *ring32(HC_RING_OFF_DEPTH_NOW), flags = 0;
+    uint64_t begin = now_ns(), cpu = cpu_ns();
+    volatile uint32_t depth = *ring32(HC_RING_OFF_DEPTH_NOW);
+    uint32_t flags = 0;
+    volatile bool cut = false;
     volatile int reason = need_sync;
     epoch_no++;
     atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), epoch_no, memory_order_relaxed);
     census_reset();
-    if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
-    last_depth = depth;
     uint64_t wanted = atomic_load_explicit(ring64(HC_RING_OFF_SYNC_WANTED), memory_order_acquire);
     if (!reason && wanted != answered_sync) reason = HC_SYNC_ROTATION;
     if (!reason) reason = forced;
@@ -510,12 +567,19 @@ static void finish(int pause, int forced) {
     uint8_t *volatile epoch_at = e.p;
 
     // A fault anywhere below comes back here: what was encoded of the fates is dropped, the pause is still told.
-    if (sigsetjmp(guard_env, 0) == 0) {
+    if (GUARD_ENTER()) {
         guard_arm();
         if (kind != HC_PAUSE_WALK) {
             nF = snapshot(F);
             if (kind == 0) kind = pause_kind();
         }
+        uint64_t may = atomic_load_explicit(ring64(HC_RING_OFF_EPOCH_MAX), memory_order_relaxed);
+        if (may && last_depth && kind != HC_PAUSE_WALK && kind != HC_PAUSE_FULL) {
+            uint32_t d = affordable(depth, kind, may);
+            cut = d < depth;
+            depth = d;
+        }
+        if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
         if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
         unload(kind);
         put_defs(&e);
@@ -604,26 +668,41 @@ static void finish(int pause, int forced) {
         atomic_store_explicit(ring64(HC_RING_OFF_SYNC_DONE), wanted, memory_order_release);
     }
     (void)commit_start, (void)walked;
+    last_depth = depth;
     have_last = !fault && depth != HC_DEPTH_SAMPLES;
     struct area *t = L;
     L = F, nL = nF;
     F = t;
     last_total = *vm.total_collections;
     last_finish = now_ns();
+    wall_sum += last_finish - begin, cpu_sum += cpu_ns() - cpu;
+    if (cpu_sum > 20000000) wall_sum /= 2, cpu_sum /= 2;
+    if (wall_sum < cpu_sum) wall_sum = cpu_sum;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + last_finish - begin, memory_order_relaxed);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (dw < HC_DEPTH_SAMPLES || dw > HC_DEPTH_FULL) dw = (uint32_t)opt.depth;
+    if (cut)
+        cap = depth;
+    else if (dw <= cap)
+        cap = HC_DEPTH_FULL; // the agent has taken note
+    if (dw > cap) dw = cap;
     atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), too_long ? HC_DEPTH_SAMPLES : dw, memory_order_relaxed);
+    if (cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release); // after the depth that it tells of
 }
 
 void epoch_finish(void) {
     if (nesting == 0) return; // loaded in the middle of a pause
     if (pending && !atomic_load(&gave_up)) {
-        if (vm.perf_inv[0] && !skipped && !is_off() && !no_reader()) {
+        bool waits = atomic_load_explicit(&spool_waits, memory_order_relaxed);
+        if (vm.perf_inv[0] && !skipped && !is_off() && !no_reader() && !waits) {
             finish(0, 0);
         } else {
             have_last = false, need_sync = HC_SYNC_LOST;
+            if (waits) { // its number is missing then
+                atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), ++epoch_no, memory_order_relaxed);
+                atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
+            }
             if (vm.perf_inv[0]) pause_kind(); // remarks and cleanups alternate
         }
     }
@@ -643,7 +722,7 @@ void epoch_walk(int reason) {
     start_time = now_ns();
     missed = have_last && last_total != *vm.total_collections;
     started = false;
-    if (sigsetjmp(guard_env, 0) == 0) {
+    if (GUARD_ENTER()) {
         guard_arm();
         classes_scan_new();
         nS = snapshot(S);
@@ -659,7 +738,7 @@ void epoch_walk(int reason) {
 uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
     volatile uint64_t unknown = 0;
     *objects = *bytes = 0;
-    if (sigsetjmp(guard_env, 0) == 0) {
+    if (GUARD_ENTER()) {
         guard_arm();
         classes_scan_new();
         census_reset();

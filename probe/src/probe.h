@@ -6,6 +6,8 @@
 //   classes.c  class word -> type, census counters                   VM thread writes, control thread looks up
 //   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM thread
 //   ring.c     the shared ring and the definition logs               the holder of the writer lock
+//   spool.c    a ring where no agent reaches this process            control thread
+//   os.h       what differs between operating systems                os_posix.c, os_windows.c
 //
 // Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction (and, with -Xcheck:jni,
 // process_vm_readv); (2) every raw read
@@ -15,10 +17,10 @@
 #define HEAPCAM_PROBE_H
 
 #include <jvmti.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 
 #include "heapcam_abi.h"
+#include "os.h"
 #include "vm.h"
 
 #ifndef HC_PROBE_VERSION
@@ -26,7 +28,7 @@
 #endif
 
 struct options {
-    char dir[256];
+    char dir[256], spool[256]; // where the ring is made; spool: for an agent elsewhere, and nowhere else
     int depth, stack;
     uint64_t interval, ring;
     uint32_t slots, frames;
@@ -40,8 +42,6 @@ extern struct options opt;
 extern jvmtiEnv *ti;
 extern uint64_t t0; // CLOCK_MONOTONIC at start
 
-uint64_t now_ns(void);
-uint64_t cpu_ns(void); // of this thread: what it waits for a processor is no cost of ours
 bool is_off(void); // paused, by the agent's word or by the host's switch: only a flag is read
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -84,6 +84,13 @@ void reserve_begin(struct enc *e); // when the lock is taken: the VM thread's pr
 bool reserve_commit(struct enc *e);
 bool reserve_flush(void); // caller holds the lock
 extern _Atomic uint64_t reserve_len;
+
+// ---- spool.c -----------------------------------------------------------------------------------------------------------------------
+int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why); // the ring's file, size bytes of it allocated; -1: why
+void spool_name(const char *command);                                      // tells what runs here, from sun.java.command
+bool spool_turn(uint64_t now);   // control thread; true: a new segment is to begin, with META and all definitions
+void spool_mark(uint64_t at);    // and it begins here
+extern _Atomic bool spool_waits; // nothing is recorded until then
 
 // Definition logs: append-only, readers take [sent, len) without a lock.
 struct deflog {
@@ -166,12 +173,7 @@ static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t byt
 void census_put(struct enc *e);
 void census_reset(void);
 
-// ---- guard (agent.c) -----------------------------------------------------------------------------------------------------------------
-extern sigjmp_buf guard_env;
-void guard_arm(void);
-void guard_disarm(void);
-bool safe_read(void *dst, uint64_t addr, size_t n);
-void need_memory(uint64_t lo, uint64_t hi); // or violation
+// ---- guard (os.h) --------------------------------------------------------------------------------------------------------------------
 // A self-check failed: leaves the walk like a fault does. Only between guard_arm and guard_disarm.
 _Noreturn void violation(const char *what, uint64_t where);
 extern const char *violated;
@@ -224,7 +226,8 @@ extern _Atomic bool gave_up;
 
 // ---- samples.c -----------------------------------------------------------------------------------------------------------------------
 extern _Atomic uint64_t interval_now;
-extern _Atomic uint32_t sites_cut;
+extern _Atomic uint64_t sites_cut, sites_folded;
+void sites_make_room(uint64_t now); // control thread
 enum { HC_MAX_FRAMES = 1 << 18 }; // of all stacks together
 bool samples_init(void);
 void JNICALL on_sample(jvmtiEnv *, JNIEnv *, jthread, jobject, jclass, jlong);

@@ -4,21 +4,16 @@
 #define _GNU_SOURCE
 #include "probe.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 // For who looks into the file: the version that stands in every ring of this probe.
 __attribute__((used)) static const char version_mark[] = "heapcam-probe-version=" HC_PROBE_VERSION;
 
 uint8_t *ring;
 static uint8_t *data; // mapped twice in a row: a write may run over the end
+static uint8_t *staging; // where that is not to be had: what is in the making, copied when it is committed
 static uint64_t capacity, seq;
 static atomic_flag writer = ATOMIC_FLAG_INIT;
 static uint8_t *reserve;
@@ -66,89 +61,14 @@ void block_end(struct enc *e, uint8_t *at) {
     while ((e->p - e->base) & 7) put8(e, 0);
 }
 
-static uint64_t start_ticks(void) {
-    char b[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    ssize_t n = read(fd, b, sizeof b - 1);
-    close(fd);
-    if (n <= 0) return 0;
-    b[n] = 0;
-    char *p = strrchr(b, ')');
-    unsigned long long t = 0;
-    if (p) sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &t);
-    return t;
-}
-
-static int open_ring(uint64_t ticks, uint32_t *flags, char *why) {
-    char path[400];
-    const char *dirs[] = {opt.dir[0] ? opt.dir : "/dev/shm", "/dev/shm", NULL};
-    for (int i = 0; dirs[i]; i++) {
-        snprintf(path, sizeof path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0) {
-            // A full tmpfs must fail here and not as SIGBUS inside a pause.
-            int err = posix_fallocate(fd, 0, (off_t)(HC_RING_HEADER_SIZE + capacity));
-            if (!err) return fd;
-            snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes in %s: %s", (unsigned long long)capacity, dirs[i], strerror(err));
-            unlink(path);
-            close(fd);
-        } else {
-            snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(errno));
-        }
-        if (errno == EEXIST) return -1;
-    }
-    int fd = (int)syscall(SYS_memfd_create, "heapcam.ring", 1u /* MFD_CLOEXEC */);
-    if (fd >= 0 && !posix_fallocate(fd, 0, (off_t)(HC_RING_HEADER_SIZE + capacity))) {
-        *flags |= HC_RING_MEMFD;
-        return fd; // stays open: the agent finds it through /proc/PID/fd
-    }
-    if (fd >= 0) close(fd);
-    return -1;
-}
-
 // What is told again after a reader came back goes in parts: all at once might never fit.
 enum { DEFS_CHUNK = 256 << 10 };
 
 static bool log_init(struct deflog *l, size_t cap) {
-    l->mem = mmap(NULL, cap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    l->mem = os_memory(cap);
     l->marks = calloc(cap / DEFS_CHUNK + 1, sizeof *l->marks);
     l->cap = cap;
-    return l->mem != MAP_FAILED && l->marks;
-}
-
-static uint64_t number_in(const char *path) { // of a file that holds one; 0: none
-    char b[32];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    ssize_t n = read(fd, b, sizeof b - 1);
-    close(fd);
-    b[n > 0 ? n : 0] = 0;
-    return strtoull(b, NULL, 10); // "max" is 0
-}
-
-// What the cgroup of this process has left; UINT64_MAX: it has no limit that can be seen.
-static uint64_t cgroup_left(void) {
-    char b[4096], max[600], now[600];
-    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, b, sizeof b - 1);
-    if (fd >= 0) close(fd);
-    b[n > 0 ? n : 0] = 0;
-    uint64_t left = UINT64_MAX;
-    char *save = NULL;
-    for (char *line = strtok_r(b, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *path = strrchr(line, ':');
-        bool v2 = !strncmp(line, "0::", 3);
-        if (!path || strlen(path) > 400 || (!v2 && !strstr(line, ":memory:"))) continue;
-        // Inside a container the path is the host's or "/"; what is mounted is the container's own group.
-        for (int own = 0; own < 2; own++) {
-            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "max" : "limit_in_bytes");
-            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "current" : "usage_in_bytes");
-            uint64_t m = number_in(max), c = number_in(now);
-            if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
-        }
-    }
-    return left;
+    return l->mem && l->marks;
 }
 
 // The ring must hold a listing of the heap at about two bytes an object, at depth full a whole eden's tokens beside it; it is memory taken
@@ -156,7 +76,7 @@ static uint64_t cgroup_left(void) {
 static uint64_t default_ring(void) {
     uint64_t want = vm.max_heap / (opt.depth == HC_DEPTH_FULL ? 8 : 24), n = 16 << 20;
     while (n < want && n < 64 << 20) n *= 2;
-    uint64_t left = cgroup_left() / 20;
+    uint64_t left = os_memory_left() / 20;
     while (n > left && n > 4 << 20) n /= 2;
     return n;
 }
@@ -165,44 +85,33 @@ bool ring_create(char why[HC_MAX_REASON]) {
     if (!opt.ring) opt.ring = default_ring();
     capacity = HC_RING_MIN_CAPACITY;
     while (capacity < opt.ring && capacity < HC_RING_MAX_CAPACITY) capacity *= 2;
-    uint64_t ticks = start_ticks();
+    uint64_t ticks = os_start_ticks();
     uint32_t flags = 0;
-    int fd = open_ring(ticks, &flags, why);
-    if (fd < 0) return false;
-    // Header and data once, then the data a second time right behind: one contiguous view of a wrapping ring.
-    uint64_t total = HC_RING_HEADER_SIZE + 2 * capacity;
-    uint8_t *m = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m == MAP_FAILED) goto nomap;
-    if (mmap(m, HC_RING_HEADER_SIZE + capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) goto nomap;
-    if (mmap(m + HC_RING_HEADER_SIZE + capacity, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd,
-             HC_RING_HEADER_SIZE) == MAP_FAILED)
-        goto nomap;
-    madvise(m, total, MADV_DONTFORK);
-    if (!(flags & HC_RING_MEMFD)) close(fd);
-    if (!log_init(&type_log, 64 << 20) || !log_init(&site_log, 64 << 20)) goto nomap;
-    reserve = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserve == MAP_FAILED) goto nomap;
+    uint8_t *m = os_ring(opt.dir, ticks, HC_RING_HEADER_SIZE, capacity, &flags, why);
+    if (!m) return false;
+    if (!OS_MIRRORED) staging = os_memory(capacity);
+    reserve = os_memory(RESERVE);
+    if (!log_init(&type_log, 64 << 20) || !log_init(&site_log, 64 << 20) || !reserve || (!OS_MIRRORED && !staging)) {
+        snprintf(why, HC_MAX_REASON, "no memory for the shared ring's logs");
+        return false;
+    }
     ring = m;
     data = m + HC_RING_HEADER_SIZE;
-    struct stat st; // the kernel's own call: glibc has stat as a symbol since 2.33 only
     *(uint32_t *)(ring + HC_RING_OFF_ABI) = HC_ABI_VERSION;
     *(uint32_t *)(ring + HC_RING_OFF_HEADER_SIZE) = HC_RING_HEADER_SIZE;
     *(uint64_t *)(ring + HC_RING_OFF_CAPACITY) = capacity;
-    *(uint32_t *)(ring + HC_RING_OFF_PID) = (uint32_t)getpid();
+    *(uint32_t *)(ring + HC_RING_OFF_PID) = os_pid();
     *(uint32_t *)(ring + HC_RING_OFF_FLAGS) = flags;
     *(uint64_t *)(ring + HC_RING_OFF_START_TICKS) = ticks;
-    *(uint64_t *)(ring + HC_RING_OFF_PIDNS) = syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0) == 0 ? st.st_ino : 0;
-    uint8_t rnd[16] = {0};
-    if (syscall(SYS_getrandom, rnd, sizeof rnd, 0) != sizeof rnd) memcpy(rnd, &ticks, 8);
+    *(uint64_t *)(ring + HC_RING_OFF_PIDNS) = os_pid_namespace();
+    uint8_t rnd[16] = {0}, none[16] = {0};
+    os_random(rnd);
+    if (!memcmp(rnd, none, sizeof rnd)) memcpy(rnd, &ticks, 8);
     for (int i = 0; i < 16; i++) snprintf((char *)ring + HC_RING_OFF_SESSION + 2 * i, 3, "%02x", rnd[i]);
     memset(ring + HC_RING_OFF_PROBE_VERSION, 0, HC_RING_LEN_PROBE_VERSION);
     snprintf((char *)ring + HC_RING_OFF_PROBE_VERSION, HC_RING_LEN_PROBE_VERSION, "%s", HC_PROBE_VERSION);
     *ring32(HC_RING_OFF_DEPTH_NOW) = (uint32_t)opt.depth;
     return true;
-nomap:
-    snprintf(why, HC_MAX_REASON, "cannot map the shared ring: %s", strerror(errno));
-    close(fd);
-    return false;
 }
 
 void ring_state(uint32_t state, const char *reason) {
@@ -220,7 +129,7 @@ void ring_begin(struct enc *e) {
     uint64_t tail = atomic_load_explicit(ring64(HC_RING_OFF_TAIL), memory_order_acquire);
     uint64_t used = head - tail;
     if (tail > head || used > capacity) used = capacity;
-    e->base = e->p = data + (head & (capacity - 1));
+    e->base = e->p = OS_MIRRORED ? data + (head & (capacity - 1)) : staging;
     e->end = e->base + (capacity - used);
     e->over = false;
 }
@@ -228,7 +137,13 @@ void ring_begin(struct enc *e) {
 bool ring_commit(struct enc *e) {
     if (e->over) return false;
     uint64_t head = atomic_load_explicit(ring64(HC_RING_OFF_HEAD), memory_order_relaxed);
-    atomic_store_explicit(ring64(HC_RING_OFF_HEAD), head + (uint64_t)(e->p - e->base), memory_order_release);
+    uint64_t n = (uint64_t)(e->p - e->base);
+    if (!OS_MIRRORED) {
+        uint64_t at = head & (capacity - 1), first = n < capacity - at ? n : capacity - at;
+        memcpy(data + at, staging, first);
+        memcpy(data, staging + first, n - first);
+    }
+    atomic_store_explicit(ring64(HC_RING_OFF_HEAD), head + n, memory_order_release);
     return true;
 }
 

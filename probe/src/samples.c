@@ -5,10 +5,8 @@
 #define _GNU_SOURCE
 #include "probe.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 _Atomic uint64_t interval_now;
 
@@ -38,21 +36,27 @@ static uint64_t take_at;
 static struct rec pending[PENDING];
 static uint32_t npending;
 
-static pthread_mutex_t site_lock = PTHREAD_MUTEX_INITIALIZER;
+static os_mutex site_lock = OS_MUTEX_INITIALIZER;
 struct node {
-    _Atomic uint32_t id;
-    uint32_t parent, method;
-    int32_t bci;
+    _Atomic uint32_t id; // last to be written, 0: free
+    _Atomic uint32_t parent, method;
+    _Atomic int32_t bci;
 };
 struct meth {
     _Atomic uintptr_t key;
     uint32_t id;
 };
-enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17 };
-static struct node *nodes;
+// Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them, opt.frames what is in the table.
+enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20 };
+static struct node *_Atomic nodes;
+static struct node *other_nodes; // the table before, which who looks up may still be reading
 static struct meth *meths;
-static uint32_t nnodes, nmeths, nthreads = 1;
-_Atomic uint32_t sites_cut; // stacks that were cut where the table of frames or of methods was full
+static uint32_t nnodes, nframes, nmeths, nthreads = 1; // nnodes in the table, nframes ids given
+static uint32_t *caller;                               // of a frame, by id
+static _Atomic uint8_t *uses;                          // samples at a frame, by id; saturating, halved when room is made
+static _Atomic bool sites_full;
+_Atomic uint64_t sites_cut;    // samples whose stack was cut where the table of frames or of methods was full
+_Atomic uint64_t sites_folded; // frames that left the table
 static __thread struct {
     uint64_t prev; // interval at the last draw, + 1
     uint32_t id;
@@ -65,18 +69,15 @@ static struct {
     _Atomic uint64_t a, b;
 } *known;
 
-static void *zeros(size_t n) {
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
 bool samples_init(void) {
-    slots = zeros(opt.slots * sizeof *slots);
-    side = zeros(SIDE * sizeof *side);
-    nodes = zeros(NODES * sizeof *nodes);
-    meths = zeros(METHS * sizeof *meths);
-    known = zeros(KNOWN * sizeof *known);
-    if (!slots || !side || !nodes || !meths || !known) return false;
+    slots = os_memory(opt.slots * sizeof *slots);
+    side = os_memory(SIDE * sizeof *side);
+    nodes = os_memory(NODES * sizeof *nodes);
+    meths = os_memory(METHS * sizeof *meths);
+    known = os_memory(KNOWN * sizeof *known);
+    caller = os_memory(FRAME_IDS * sizeof *caller);
+    uses = os_memory(FRAME_IDS * sizeof *uses);
+    if (!slots || !side || !nodes || !meths || !known || !caller || !uses) return false;
     for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
     return true;
 }
@@ -119,7 +120,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
         put_s(&l, lines[i].line_number - line);
         bci = lines[i].start_location, line = lines[i].line_number;
     }
-    pthread_mutex_lock(&site_lock);
+    os_lock(&site_lock);
     uint32_t id = 0;
     if (nmeths < METHS / 2) {
         uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
@@ -142,7 +143,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
             atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with method_id
         }
     }
-    pthread_mutex_unlock(&site_lock);
+    os_unlock(&site_lock);
     char *ps[] = {name, sig, cls, file, (char *)lines};
     for (int i = 0; i < 5; i++)
         if (ps[i]) (*env)->Deallocate(env, (unsigned char *)ps[i]);
@@ -158,37 +159,100 @@ static uint32_t method_id(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     }
 }
 
-static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
+static uint64_t node_hash(uint32_t parent, uint32_t method, int32_t bci) {
     uint64_t h = ((uint64_t)parent << 32 | method) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint32_t)bci * 0xc2b2ae3d27d4eb4full;
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
-    uint64_t first = h >> 45;
+    return h >> 45;
+}
+
+static void put_node(struct node *n, uint32_t id, uint32_t parent, uint32_t method, int32_t bci) {
+    n->parent = parent;
+    n->method = method;
+    n->bci = bci;
+    atomic_store_explicit(&n->id, id, memory_order_release);
+}
+
+static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
+    uint64_t first = node_hash(parent, method, bci);
     for (int locked = 0;; locked = 1) {
-        if (locked) pthread_mutex_lock(&site_lock);
+        if (locked) os_lock(&site_lock);
+        struct node *t = atomic_load_explicit(&nodes, memory_order_acquire);
         for (uint64_t i = first;; i = (i + 1) & (NODES - 1)) {
-            uint32_t id = atomic_load_explicit(&nodes[i].id, memory_order_acquire);
-            if (id && nodes[i].parent == parent && nodes[i].method == method && nodes[i].bci == bci) {
-                if (locked) pthread_mutex_unlock(&site_lock);
+            uint32_t id = atomic_load_explicit(&t[i].id, memory_order_acquire);
+            // The second look at the id: the table may have been cleared and filled anew in between (sites_make_room).
+            if (id && t[i].parent == parent && t[i].method == method && t[i].bci == bci && t[i].id == id) {
+                if (locked) os_unlock(&site_lock);
                 return id;
             }
             if (id) continue;
             if (!locked) break;
-            if (nnodes < opt.frames) {
+            if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
                 uint8_t buf[64];
                 struct enc e = {buf, buf, buf + sizeof buf, false};
-                id = ++nnodes;
+                id = ++nframes;
+                nnodes++;
                 put8(&e, HC_EV_FRAME);
                 put_u(&e, id);
                 put_u(&e, parent);
                 put_u(&e, method);
                 put_s(&e, bci);
                 def(buf, &e);
-                nodes[i].parent = parent, nodes[i].method = method, nodes[i].bci = bci;
-                atomic_store_explicit(&nodes[i].id, id, memory_order_release);
+                caller[id] = parent;
+                put_node(&t[i], id, parent, method, bci);
+            } else {
+                atomic_store_explicit(&sites_full, true, memory_order_relaxed);
             }
-            pthread_mutex_unlock(&site_lock);
-            return id; // 0: the table is full, the stack stays unknown
+            os_unlock(&site_lock);
+            return id; // 0: the table is full
         }
     }
+}
+
+// Makes room in a full table: the least used frames leave it that no kept one was called from, until a quarter is free. What they told stays
+// told; a stack that comes again gets new ids, which readers know for the same stack. Control thread; the others wait only if they are to define
+// something. Seldom, since it goes through the whole table.
+void sites_make_room(uint64_t now) {
+    static uint64_t next;
+    if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next) return;
+    uint64_t begin = now_ns();
+    next = now + 1000000000u;
+    static uint8_t *keep;
+    if (!keep) keep = os_memory(FRAME_IDS);
+    struct node *fresh = other_nodes ? other_nodes : os_memory(NODES * sizeof *fresh), *t = atomic_load(&nodes);
+    if (!keep || !fresh) return;
+    memset(keep, 0, FRAME_IDS);
+    if (fresh == other_nodes) memset(fresh, 0, NODES * sizeof *fresh);
+    os_lock(&site_lock);
+    uint32_t most = opt.frames - opt.frames / 4;
+    for (uint32_t least = 2;; least *= 2) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < NODES; i++)
+            if (t[i].id && uses[t[i].id] >= least)
+                for (uint32_t f = t[i].id; f && !keep[f]; f = caller[f]) keep[f] = 1, n++;
+        if (n <= most) break;
+        memset(keep, 0, FRAME_IDS);
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < NODES; i++) {
+        uint32_t id = t[i].id;
+        if (!id || !keep[id]) continue;
+        uses[id] /= 2;
+        uint64_t at = node_hash(t[i].parent, t[i].method, t[i].bci);
+        while (fresh[at].id) at = (at + 1) & (NODES - 1);
+        put_node(&fresh[at], id, t[i].parent, t[i].method, t[i].bci);
+        kept++;
+    }
+    atomic_fetch_add_explicit(&sites_folded, nnodes - kept, memory_order_relaxed);
+    nnodes = kept;
+    other_nodes = t;
+    atomic_store_explicit(&nodes, fresh, memory_order_release);
+    for (uint32_t k = 0; k < KNOWN; k++) { // among them are stacks that were cut
+        atomic_store_explicit(&known[k].b, 0, memory_order_relaxed);
+        atomic_store_explicit(&known[k].a, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&sites_full, nframes + 1 >= FRAME_IDS, memory_order_relaxed);
+    os_unlock(&site_lock);
+    next += 100 * (now_ns() - begin); // a hundredth of the time at most
 }
 
 static void define_thread(uint32_t id, uint32_t flags, const char *name) {
@@ -199,9 +263,9 @@ static void define_thread(uint32_t id, uint32_t flags, const char *name) {
     put_u(&e, flags);
     size_t n = name ? strlen(name) : 0;
     put_str(&e, name ? name : "", n > 1000 ? 1000 : n);
-    pthread_mutex_lock(&site_lock);
+    os_lock(&site_lock);
     def(buf, &e);
-    pthread_mutex_unlock(&site_lock);
+    os_unlock(&site_lock);
 }
 
 static bool is_virtual(JNIEnv *jni, jthread t) {
@@ -237,9 +301,9 @@ static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     if (me.id) return me.id;
     jvmtiThreadInfo info = {0};
     (*env)->GetThreadInfo(env, t, &info);
-    pthread_mutex_lock(&site_lock);
+    os_lock(&site_lock);
     me.id = ++nthreads;
-    pthread_mutex_unlock(&site_lock);
+    os_unlock(&site_lock);
     define_thread(me.id, 0, allowed_name(info.name));
     if (info.name) (*env)->Deallocate(env, (unsigned char *)info.name);
     if (info.thread_group) (*jni)->DeleteLocalRef(jni, info.thread_group);
@@ -359,6 +423,8 @@ void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, 
     jint n = 0;
     if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
     r.frame = stack_id(env, jni, fr, n);
+    uint8_t u = atomic_load_explicit(&uses[r.frame], memory_order_relaxed);
+    if (u < UINT8_MAX) atomic_store_explicit(&uses[r.frame], u + 1, memory_order_relaxed);
     r.thread = thread_id(env, jni, thread);
     r.word = class_word(env, obj);
     r.slot = claim();

@@ -4,27 +4,19 @@
 #define _GNU_SOURCE
 #include "vm.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "heapcam_abi.h"
-
-// The probe is built where glibc is new and loaded where it is old: these three moved from libdl to libc with 2.34, under a new version. The old
-// one is there in both (glibc_test.go holds the rest).
-#if defined(__x86_64__) && defined(__GLIBC__)
-__asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
-__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
-__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
-#endif
+#include "os.h"
 
 struct vm vm;
 
 static void *jvm;
 
 static uint64_t u64sym(const char *name) {
-    uint64_t *p = dlsym(jvm, name);
+    uint64_t *p = os_symbol(jvm, name);
     return p ? *p : 0;
 }
 
@@ -36,7 +28,7 @@ struct table {
 
 static bool table_open(struct table *t, const char *name, const char *entry, const char *const cols[], char *why) {
     char s[128];
-    char **b = dlsym(jvm, name);
+    char **b = os_symbol(jvm, name);
     if (!b || !*b) {
         snprintf(why, HC_MAX_REASON, "libjvm does not export %s", name);
         return false;
@@ -46,7 +38,7 @@ static bool table_open(struct table *t, const char *name, const char *entry, con
     t->stride = u64sym(s);
     for (int i = 0; cols[i]; i++) {
         snprintf(s, sizeof s, "%s%sOffset", entry, cols[i]);
-        if (!dlsym(jvm, s)) {
+        if (!os_symbol(jvm, s)) {
             snprintf(why, HC_MAX_REASON, "libjvm does not export %s", s);
             return false;
         }
@@ -307,8 +299,7 @@ void vm_spaces_now(void) {
 }
 
 bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
-    Dl_info di;
-    if (!dladdr(addr, &di) || !(jvm = dlopen(di.dli_fname, RTLD_NOW | RTLD_NOLOAD))) return fail(why, "libjvm was not found in this process");
+    if (!(jvm = os_library_of(addr))) return fail(why, "libjvm was not found in this process");
     if (!load_fields(why)) return false;
     if (!load_consts(why)) return false;
     if (flag_on("UseZGC")) return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");

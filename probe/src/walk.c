@@ -5,7 +5,6 @@
 #include "probe.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 struct hole *holes;
 uint32_t nholes;
@@ -22,14 +21,14 @@ uint64_t old_lo, old_hi;
 
 bool dest_init(void) {
     dest_bytes = (vm.heap_bytes >> 6) + 16;
-    dest = mmap(NULL, dest_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    holes = mmap(NULL, MAX_HOLES * sizeof *holes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return dest != MAP_FAILED && holes != MAP_FAILED;
+    dest = os_sparse(dest_bytes);
+    holes = os_memory(MAX_HOLES * sizeof *holes);
+    return dest && holes;
 }
 
 // After a fault nobody knows which bits are set: give the pages back.
 void dest_reset(void) {
-    if (ndest) madvise(dest, dest_bytes, MADV_DONTNEED);
+    if (ndest) os_give_back(dest, dest_bytes);
     ndest = 0;
 }
 
@@ -367,11 +366,11 @@ HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t 
     uint64_t a = lo, n = 0;
     if (lo == hi) return hi;
     put_s(e, (int64_t)(WORD(lo) - w->prev_end));
-    if (e->over || e->end - e->p < TOKEN) {
+    if (e->over || e->end - e->p < TOKEN || (list_until && now_ns() > list_until)) {
         e->over = true;
         return a;
     }
-    // The clock is looked at each time that so many bytes have been written, some 100,000 objects.
+    // The clock is looked at for each range, and within it each time that so many bytes have been written, some 100,000 objects.
     enum { PACE = 128 << 10 };
     uint8_t *p = e->p, *const end = e->end - TOKEN, *limit = end - p > PACE ? p + PACE : end;
     while (a < hi) {

@@ -1,0 +1,484 @@
+//go:build ignore
+
+// fakejvm.c: a process that is a JVM as far as the probe can see, for a system that no JVM of tests runs on (make test-wine): the tables that
+// libjvm exports, a Serial heap that is filled and collected, the JVMTI and JNI functions that the probe calls, and a neighbour that lives on
+// faults of its own, as HotSpot does.
+//
+//	fakejvm PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]
+//
+// kill: another thread ends the process in the middle of the last collection's finish. It prints what it collected, which is what a recording
+// must hold.
+#include <jvmti.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+#define EXPORTED __declspec(dllexport)
+#define HEAP 0x680000000ull
+enum { MB = 1 << 20, EDEN = 2 * MB, SURVIVOR = MB / 2, HEAP_SIZE = 32 * MB, TENURE = 3, EACH_SAMPLE = 400, EACH_FULL = 90, WEAKS = 1 << 14 };
+
+// ---- the VM's structures: the probe knows no offset but those of the tables below --------------------------------------------------------------
+struct symbol {
+    uint16_t length;
+    char body[30];
+};
+struct klass {
+    struct klass *next;
+    int32_t layout, pad;
+    struct symbol *name;
+    struct cld *cld;
+};
+struct cld {
+    struct cld *next;
+    struct klass *klasses;
+    void **loader;
+};
+struct space {
+    uint64_t bottom, top, end;
+};
+struct young {
+    struct space *eden, *from, *to;
+};
+struct tenured {
+    struct space *space;
+};
+static struct heap {
+    struct young *young;
+    struct tenured *old;
+    uint64_t start, words;
+    unsigned total;
+} heap;
+struct tlab {
+    uint64_t top, pad, end, allocation_end, desired;
+};
+struct thread {
+    uint64_t pad;
+    struct tlab tlab;
+};
+static struct threads {
+    uint32_t length;
+    struct thread **threads;
+} no_threads, *threads = &no_threads;
+static struct flag {
+    void *addr;
+    const char *name;
+    int pad[2];
+} flags[6];
+
+static struct symbol names[] = {{5, "Order"}, {4, "Line"}, {2, "[B"}, {8, "[LOrder;"}, {4, "Late"}};
+enum { ORDER, LINE, BYTES, ORDERS, LATE, CLASSES };
+static struct cld boot;
+static struct klass klasses[CLASSES] = {
+    [ORDER] = {NULL, 24, 0, &names[ORDER], &boot},
+    [LINE] = {&klasses[ORDER], 40, 0, &names[LINE], &boot},
+    [BYTES] = {&klasses[LINE], (int32_t)(3u << 30 | 16 << 16 | 8 << 8), 0, &names[BYTES], &boot},
+    [ORDERS] = {&klasses[BYTES], (int32_t)(2u << 30 | 16 << 16 | 12 << 8 | 2), 0, &names[ORDERS], &boot},
+    [LATE] = {&klasses[ORDERS], 32, 0, &names[LATE], &boot}, // loaded in the middle
+};
+static struct cld boot = {NULL, &klasses[ORDERS], NULL}, *clds = &boot;
+static struct space eden, survivors[2], old;
+static struct young young = {&eden, &survivors[0], &survivors[1]};
+static struct tenured tenured = {&old};
+static struct heap *the_heap = &heap;
+static char *klass_base = (char *)klasses - 64;
+static int klass_shift = 3, mirror_size, prefetch = 0;
+static uint8_t on = 1;
+static int32_t object_alignment = 8;
+static uint64_t max_heap = HEAP_SIZE, nflags = 6;
+static struct flag *all_flags = flags;
+static struct {
+    uint32_t magic, pad[5], first, entries;
+    struct entry {
+        uint32_t length, name, pad[2], data;
+        char text[44];
+        union {
+            int64_t n;
+            char s[32];
+        };
+    } e[3];
+} perf = {0xc0c0feca, {0}, 32, 3,
+          {{96, 20, {0}, 64, "sun.gc.collector.0.invocations", {0}},
+           {96, 20, {0}, 64, "sun.gc.collector.1.invocations", {0}},
+           {96, 20, {0}, 64, "sun.gc.cause", {.s = "Allocation Failure"}}}};
+static void *perf_start = &perf, *perf_top = &perf + 1;
+_Static_assert(sizeof(struct entry) == 96 && offsetof(struct entry, n) == 64, "an entry of PerfMemory");
+
+// ---- the tables, as libjvm exports them -------------------------------------------------------------------------------------------------------
+typedef struct {
+    const char *type, *field, *of;
+    int32_t is_static;
+    uint64_t offset;
+    void *address;
+} field_entry;
+typedef struct {
+    const char *name, *super;
+    int32_t a, b, c;
+    uint64_t size;
+} type_entry;
+typedef struct {
+    const char *name;
+    int64_t value;
+} constant_entry;
+#define AT(type, field, s, member) {type, field, "", 0, offsetof(struct s, member), NULL}
+#define IS(type, field, variable) {type, field, "", 1, 0, &(variable)}
+static field_entry fields[] = {
+    IS("Universe", "_collectedHeap", the_heap), AT("CollectedHeap", "_reserved", heap, start), AT("CollectedHeap", "_total_collections", heap, total),
+    {"MemRegion", "_start", "", 0, 0, NULL}, {"MemRegion", "_word_size", "", 0, 8, NULL}, IS("JVMFlag", "flags", all_flags), IS("JVMFlag", "numFlags", nflags),
+    AT("JVMFlag", "_name", flag, name), AT("JVMFlag", "_addr", flag, addr), AT("GenCollectedHeap", "_young_gen", heap, young),
+    AT("GenCollectedHeap", "_old_gen", heap, old), AT("DefNewGeneration", "_eden_space", young, eden), AT("DefNewGeneration", "_from_space", young, from),
+    AT("DefNewGeneration", "_to_space", young, to), AT("TenuredGeneration", "_the_space", tenured, space), AT("Space", "_bottom", space, bottom),
+    AT("Space", "_end", space, end), AT("ContiguousSpace", "_top", space, top), IS("ClassLoaderDataGraph", "_head", clds),
+    AT("ClassLoaderData", "_next", cld, next), AT("ClassLoaderData", "_klasses", cld, klasses), AT("ClassLoaderData", "_class_loader", cld, loader),
+    AT("Klass", "_next_link", klass, next), AT("Klass", "_layout_helper", klass, layout), AT("Klass", "_name", klass, name),
+    AT("Klass", "_class_loader_data", klass, cld), AT("Symbol", "_length", symbol, length), AT("Symbol", "_body[0]", symbol, body),
+    IS("CompressedKlassPointers", "_narrow_klass._base", klass_base), IS("CompressedKlassPointers", "_narrow_klass._shift", klass_shift),
+    IS("java_lang_Class", "_oop_size_offset", mirror_size), IS("ThreadsSMRSupport", "_java_thread_list", threads), AT("ThreadsList", "_length", threads, length),
+    AT("ThreadsList", "_threads", threads, threads), AT("Thread", "_tlab", thread, tlab), AT("ThreadLocalAllocBuffer", "_top", tlab, top),
+    AT("ThreadLocalAllocBuffer", "_end", tlab, end), AT("ThreadLocalAllocBuffer", "_desired_size", tlab, desired),
+    IS("ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", prefetch), IS("PerfMemory", "_start", perf_start), IS("PerfMemory", "_top", perf_top),
+    {NULL, NULL, NULL, 0, 0, NULL},
+};
+static type_entry types[] = {{"JVMFlag", NULL, 0, 0, 0, sizeof(struct flag)}, {NULL, NULL, 0, 0, 0, 0}};
+static constant_entry no_constants[] = {{NULL, 0}};
+EXPORTED field_entry *gHotSpotVMStructs = fields;
+EXPORTED type_entry *gHotSpotVMTypes = types;
+EXPORTED constant_entry *gHotSpotVMIntConstants = no_constants, *gHotSpotVMLongConstants = no_constants;
+#define COLUMN(table, column, s, member) EXPORTED uint64_t table##column##Offset = offsetof(s, member);
+#define STRIDE(table, s) EXPORTED uint64_t table##ArrayStride = sizeof(s);
+STRIDE(gHotSpotVMStructEntry, field_entry)
+COLUMN(gHotSpotVMStructEntry, TypeName, field_entry, type)
+COLUMN(gHotSpotVMStructEntry, FieldName, field_entry, field)
+COLUMN(gHotSpotVMStructEntry, IsStatic, field_entry, is_static)
+COLUMN(gHotSpotVMStructEntry, Offset, field_entry, offset)
+COLUMN(gHotSpotVMStructEntry, Address, field_entry, address)
+STRIDE(gHotSpotVMTypeEntry, type_entry)
+COLUMN(gHotSpotVMTypeEntry, TypeName, type_entry, name)
+COLUMN(gHotSpotVMTypeEntry, Size, type_entry, size)
+STRIDE(gHotSpotVMIntConstantEntry, constant_entry)
+COLUMN(gHotSpotVMIntConstantEntry, Name, constant_entry, name)
+COLUMN(gHotSpotVMIntConstantEntry, Value, constant_entry, value)
+STRIDE(gHotSpotVMLongConstantEntry, constant_entry)
+COLUMN(gHotSpotVMLongConstantEntry, Name, constant_entry, name)
+COLUMN(gHotSpotVMLongConstantEntry, Value, constant_entry, value)
+
+// ---- JVMTI and JNI, as far as the probe goes ----------------------------------------------------------------------------------------------------
+static const char *version = "17.0.0";
+static bool without_jvmti;
+static jvmtiEventCallbacks callbacks;
+static bool enabled[JVMTI_MAX_EVENT_TYPE_VAL + 1];
+static uint64_t weaks[WEAKS]; // what each refers to; 1: free
+static SRWLOCK weak_lock = SRWLOCK_INIT;
+static volatile LONG agent_threads, walks;
+
+static char *copied(const char *s) { return s ? strdup(s) : NULL; }
+static jvmtiError JNICALL Deallocate(jvmtiEnv *t, unsigned char *p) { return (void)t, free(p), 0; }
+static jvmtiError JNICALL AddCapabilities(jvmtiEnv *t, const jvmtiCapabilities *c) { return (void)t, (void)c, 0; }
+static jvmtiError JNICALL GetCapabilities(jvmtiEnv *t, jvmtiCapabilities *c) { return (void)t, memset(c, 0, sizeof *c), 0; }
+static jvmtiError JNICALL DisposeEnvironment(jvmtiEnv *t) { return (void)t, 0; }
+static jvmtiError JNICALL SetHeapSamplingInterval(jvmtiEnv *t, jint n) { return (void)t, (void)n, 0; }
+static jvmtiError JNICALL SetEventCallbacks(jvmtiEnv *t, const jvmtiEventCallbacks *c, jint n) { return (void)t, memcpy(&callbacks, c, (size_t)n), 0; }
+static jvmtiError JNICALL SetEventNotificationMode(jvmtiEnv *t, jvmtiEventMode m, jvmtiEvent e, jthread th, ...) {
+    (void)t, (void)th;
+    enabled[e] = m == JVMTI_ENABLE;
+    return 0;
+}
+static jvmtiError JNICALL GetSystemProperty(jvmtiEnv *t, const char *name, char **v) {
+    (void)t;
+    *v = copied(!strcmp(name, "java.vm.version") ? version : "Fake VM");
+    return 0;
+}
+static jvmtiError JNICALL GetStackTrace(jvmtiEnv *t, jthread th, jint depth, jint max, jvmtiFrameInfo *f, jint *n) {
+    (void)t, (void)th, (void)depth;
+    static int calls;
+    int first = calls++ % 3;
+    for (*n = 0; *n < 3 && *n < max; ++*n) f[*n] = (jvmtiFrameInfo){(jmethodID)(uintptr_t)(64 * (1 + first + *n)), 4 * *n};
+    return 0;
+}
+static jvmtiError JNICALL GetMethodName(jvmtiEnv *t, jmethodID m, char **name, char **sig, char **generic) {
+    (void)t, (void)generic;
+    char s[20];
+    snprintf(s, sizeof s, "method%u", (unsigned)(uintptr_t)m / 64);
+    *name = copied(s), *sig = copied("()V");
+    return 0;
+}
+static jvmtiError JNICALL GetMethodDeclaringClass(jvmtiEnv *t, jmethodID m, jclass *k) { return (void)t, *k = (jclass)m, 0; }
+static jvmtiError JNICALL GetClassSignature(jvmtiEnv *t, jclass k, char **s, char **g) { return (void)t, (void)k, (void)g, *s = copied("LShop;"), 0; }
+static jvmtiError JNICALL GetSourceFileName(jvmtiEnv *t, jclass k, char **s) { return (void)t, (void)k, *s = copied("Shop.java"), 0; }
+static jvmtiError JNICALL IsMethodNative(jvmtiEnv *t, jmethodID m, jboolean *n) { return (void)t, (void)m, *n = JNI_FALSE, 0; }
+static jvmtiError JNICALL GetLineNumberTable(jvmtiEnv *t, jmethodID m, jint *n, jvmtiLineNumberEntry **l) {
+    (void)t;
+    *n = 1;
+    *l = malloc(sizeof **l);
+    **l = (jvmtiLineNumberEntry){0, (jint)(uintptr_t)m / 64 * 10};
+    return 0;
+}
+static jvmtiError JNICALL GetThreadInfo(jvmtiEnv *t, jthread th, jvmtiThreadInfo *i) { return (void)t, (void)th, i->name = copied("main"), 0; }
+// The world stands still: the program holds its lock but at its safepoints. The probe looks once and ends it.
+static SRWLOCK world = SRWLOCK_INIT;
+static jvmtiError JNICALL FollowReferences(jvmtiEnv *t, jint filter, jclass k, jobject o, const jvmtiHeapCallbacks *c, const void *user) {
+    (void)t, (void)filter, (void)k, (void)o;
+    AcquireSRWLockExclusive(&world);
+    c->heap_reference_callback(JVMTI_HEAP_REFERENCE_CLASS, NULL, 0, 0, 16, NULL, NULL, -1, (void *)(uintptr_t)user);
+    walks++;
+    ReleaseSRWLockExclusive(&world);
+    return 0;
+}
+static jobject JNICALL AllocObject(JNIEnv *j, jclass k) { return (void)j, (jobject)k; }
+static jvmtiError JNICALL GetObjectSize(jvmtiEnv *t, jobject o, jlong *n) { return (void)t, (void)o, *n = 0, 0; }
+static jint JNICALL JNIVersion(JNIEnv *j) { return (void)j, JNI_VERSION_10; }
+static jclass JNICALL FindClass(JNIEnv *j, const char *name) { return (void)j, strstr(name, "StackChunk") ? NULL : (jclass)&klasses[ORDER]; }
+static jmethodID JNICALL GetMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, (jmethodID)&names; }
+static jstring JNICALL NewStringUTF(JNIEnv *j, const char *s) { return (void)j, (jstring)(uintptr_t)s; }
+static jobject JNICALL NewObject(JNIEnv *j, jclass k, jmethodID m, ...) { return (void)j, (void)m, (jobject)k; }
+static void JNICALL DeleteLocalRef(JNIEnv *j, jobject o) { (void)j, (void)o; }
+static void JNICALL ExceptionClear(JNIEnv *j) { (void)j; }
+static jboolean JNICALL ExceptionCheck(JNIEnv *j) { return (void)j, JNI_FALSE; }
+static jweak JNICALL NewWeakGlobalRef(JNIEnv *j, jobject o) {
+    (void)j;
+    jweak w = NULL;
+    AcquireSRWLockExclusive(&weak_lock);
+    for (int i = 0; i < WEAKS && !w; i++)
+        if (weaks[i] == 1) weaks[i] = *(uint64_t *)o, w = (jweak)((uintptr_t)&weaks[i] | 1);
+    ReleaseSRWLockExclusive(&weak_lock);
+    return w;
+}
+static void JNICALL DeleteWeakGlobalRef(JNIEnv *j, jweak w) { (void)j, *(volatile uint64_t *)((uintptr_t)w & ~7ull) = 1; }
+
+static struct jvmtiInterface_1_ jvmti = {
+    .Deallocate = Deallocate, .AddCapabilities = AddCapabilities, .GetCapabilities = GetCapabilities, .RelinquishCapabilities = AddCapabilities,
+    .DisposeEnvironment = DisposeEnvironment, .SetHeapSamplingInterval = SetHeapSamplingInterval, .SetEventCallbacks = SetEventCallbacks,
+    .SetEventNotificationMode = SetEventNotificationMode, .GetSystemProperty = GetSystemProperty, .GetStackTrace = GetStackTrace,
+    .GetMethodName = GetMethodName, .GetMethodDeclaringClass = GetMethodDeclaringClass, .GetClassSignature = GetClassSignature,
+    .GetSourceFileName = GetSourceFileName, .IsMethodNative = IsMethodNative, .GetLineNumberTable = GetLineNumberTable, .GetThreadInfo = GetThreadInfo,
+    .GetObjectSize = GetObjectSize, .FollowReferences = FollowReferences,
+};
+static struct JNINativeInterface_ jni = {
+    .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .NewStringUTF = NewStringUTF, .NewObject = NewObject,
+    .DeleteLocalRef = DeleteLocalRef, .ExceptionClear = ExceptionClear, .ExceptionCheck = ExceptionCheck, .NewWeakGlobalRef = NewWeakGlobalRef,
+    .DeleteWeakGlobalRef = DeleteWeakGlobalRef, .AllocObject = AllocObject,
+};
+static jvmtiEnv ti = &jvmti;
+static JNIEnv env = &jni;
+
+struct agent_thread {
+    jvmtiStartFunction f;
+    const void *arg;
+};
+static DWORD WINAPI agent_thread(void *p) {
+    struct agent_thread *a = p;
+    a->f(&ti, &env, (void *)(uintptr_t)a->arg);
+    InterlockedDecrement(&agent_threads);
+    return 0;
+}
+static jvmtiError JNICALL RunAgentThread(jvmtiEnv *t, jthread th, jvmtiStartFunction f, const void *arg, jint priority) {
+    (void)t, (void)th, (void)priority;
+    static struct agent_thread a;
+    a = (struct agent_thread){f, arg};
+    InterlockedIncrement(&agent_threads);
+    return CreateThread(NULL, 0, agent_thread, &a, 0, NULL) ? JVMTI_ERROR_NONE : JVMTI_ERROR_INTERNAL;
+}
+
+static jint JNICALL GetEnv(JavaVM *v, void **to, jint which) {
+    (void)v;
+    bool is_jvmti = (which & 0x70000000) == 0x30000000;
+    if (is_jvmti && without_jvmti) return JNI_EVERSION;
+    *to = is_jvmti ? (void *)&ti : (void *)&env;
+    return JNI_OK;
+}
+static struct JNIInvokeInterface_ invoke = {.GetEnv = GetEnv};
+static JavaVM vm = &invoke;
+
+// ---- a neighbour that lives on faults: each must come to it and to nobody else --------------------------------------------------------------------
+enum { PAGES = 1 << 16, PAGE = 4096 };
+static char *lazily;
+static volatile LONG handled, touched, stop_faults;
+static LONG CALLBACK my_fault(EXCEPTION_POINTERS *x) {
+    uintptr_t at = x->ExceptionRecord->ExceptionInformation[1];
+    if (x->ExceptionRecord->ExceptionCode != EXCEPTION_ACCESS_VIOLATION || at < (uintptr_t)lazily || at >= (uintptr_t)lazily + (size_t)PAGES * PAGE)
+        return EXCEPTION_CONTINUE_SEARCH;
+    InterlockedIncrement(&handled);
+    return VirtualAlloc((void *)at, 1, MEM_COMMIT, PAGE_READWRITE) ? EXCEPTION_CONTINUE_EXECUTION : EXCEPTION_CONTINUE_SEARCH;
+}
+static DWORD WINAPI faults(void *p) {
+    (void)p;
+    while (!stop_faults && touched < PAGES) {
+        lazily[(size_t)touched * PAGE] = 1;
+        if (InterlockedIncrement(&touched) % 64 == 0) Sleep(1);
+    }
+    return 0;
+}
+
+// ---- the program, and the collector -------------------------------------------------------------------------------------------------------------
+static uint64_t seed = 88172645463325252ull;
+static uint32_t chance(uint32_t n) {
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return (uint32_t)(seed >> 32) % n;
+}
+#define MARK(a) (*(uint64_t *)(a))
+static struct klass *class_of(uint64_t a) { return (struct klass *)(klass_base + ((uint64_t)*(uint32_t *)(a + 8) << klass_shift)); }
+static uint64_t size_of(uint64_t a) {
+    int32_t lh = class_of(a)->layout;
+    uint64_t n = lh > 0 ? (uint64_t)lh : ((uint32_t)lh >> 16 & 0xff) + ((uint64_t)*(uint32_t *)(a + 12) << (lh & 63));
+    return (n + 7) & ~7ull;
+}
+
+static bool allocate(int k, uint32_t len) {
+    struct klass *c = &klasses[k];
+    uint64_t a = eden.top, n = c->layout > 0 ? (uint64_t)c->layout : (16 + ((uint64_t)len << (c->layout & 63)) + 7) & ~7ull;
+    if (eden.end - a < n) return false;
+    memset((void *)a, 0, n);
+    MARK(a) = 1;
+    *(uint32_t *)(a + 8) = (uint32_t)((uint64_t)((char *)c - klass_base) >> klass_shift);
+    if (c->layout < 0) *(uint32_t *)(a + 12) = len;
+    eden.top += n;
+    static unsigned count;
+    if (++count % EACH_SAMPLE == 0 && enabled[JVMTI_EVENT_SAMPLED_OBJECT_ALLOC]) {
+        static uint64_t handle;
+        handle = a;
+        callbacks.SampledObjectAlloc(&ti, &env, NULL, (jobject)&handle, NULL, (jlong)n);
+    }
+    return true;
+}
+
+static void safepoint(void) {
+    ReleaseSRWLockExclusive(&world);
+    Sleep(1);
+    AcquireSRWLockExclusive(&world);
+}
+
+static void fill_eden(bool late) {
+    for (bool room = true, half = false; room;) {
+        if (!half && eden.top > eden.bottom + EDEN / 2) half = true, safepoint();
+        int k = (int)chance(late ? CLASSES : CLASSES - 1);
+        room = allocate(k, k == BYTES ? chance(200) : chance(12));
+    }
+}
+
+// evacuate copies what lives of a space; the old copy tells where to.
+static void evacuate(struct space *s, unsigned percent) {
+    for (uint64_t a = s->bottom, n; a < s->top; a += n) {
+        n = size_of(a);
+        if (chance(100) >= percent) continue;
+        uint64_t age = (MARK(a) >> 3 & 15) + 1;
+        struct space *to = age > TENURE || young.to->end - young.to->top < n ? &old : young.to;
+        uint64_t d = to->top;
+        if (to->end - d < n) exit(9); // the heap is too small for the test
+        memcpy((void *)d, (void *)a, n);
+        to->top += n;
+        MARK(d) = 1 | age << 3;
+        MARK(a) = d | 3;
+    }
+    s->top = s->bottom;
+}
+
+static bool in(const struct space *s, uint64_t a) { return a >= s->bottom && a < s->end; }
+
+static void follow_weaks(bool full) {
+    for (int i = 0; i < WEAKS; i++) {
+        uint64_t a = weaks[i];
+        if (a > 1 && (full || in(&eden, a) || in(young.from, a))) weaks[i] = (MARK(a) & 3) == 3 ? MARK(a) & ~7ull : 0;
+    }
+}
+
+static void collect_young(void) {
+    perf.e[0].n++;
+    evacuate(young.from, 50);
+    evacuate(&eden, 10);
+    follow_weaks(false);
+    struct space *t = young.from;
+    young.from = young.to, young.to = t;
+}
+
+// Everything that lives slides down into old space, in order.
+static void collect_full(void) {
+    perf.e[1].n++;
+    struct space *order[] = {&old, young.from, &eden};
+    uint64_t d = old.bottom;
+    for (int i = 0; i < 3; i++)
+        for (uint64_t a = order[i]->bottom, n; a < order[i]->top; a += n) {
+            n = size_of(a);
+            MARK(a) = 1;
+            if (chance(100) < (i ? 20 : 60)) MARK(a) = d | 3, d += n;
+        }
+    follow_weaks(true);
+    for (int i = 0; i < 3; i++)
+        for (uint64_t a = order[i]->bottom, n; a < order[i]->top; a += n) {
+            n = size_of(a);
+            uint64_t to = MARK(a) & ~7ull;
+            if ((MARK(a) & 3) != 3) continue;
+            memmove((void *)to, (void *)a, n);
+            MARK(to) = 1;
+        }
+    old.top = d;
+    for (int i = 1; i < 3; i++) order[i]->top = order[i]->bottom;
+}
+
+static HANDLE in_finish;
+static DWORD WINAPI killer(void *p) {
+    (void)p;
+    WaitForSingleObject(in_finish, INFINITE);
+    TerminateProcess(GetCurrentProcess(), 0);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 5) return fprintf(stderr, "arguments: PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]\n"), 2;
+    int collections = atoi(argv[3]);
+    without_jvmti = !strcmp(argv[4], "nojvmti");
+    if (argc > 5) version = argv[5];
+    lazily = VirtualAlloc(NULL, (size_t)PAGES * PAGE, MEM_RESERVE, PAGE_READWRITE);
+    AddVectoredExceptionHandler(1, my_fault); // before the probe's: that one is asked first
+    jvmti.RunAgentThread = RunAgentThread;
+    struct flag f[] = {{&on, "UseSerialGC", {0}}, {&on, "UsePerfData", {0}}, {&on, "UseCompressedOops", {0}}, {&on, "UseCompressedClassPointers", {0}},
+                       {&object_alignment, "ObjectAlignmentInBytes", {0}}, {&max_heap, "MaxHeapSize", {0}}};
+    memcpy(flags, f, sizeof f);
+    if (VirtualAlloc((void *)HEAP, HEAP_SIZE, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != (void *)HEAP) return fprintf(stderr, "no heap\n"), 2;
+    eden = (struct space){HEAP, HEAP, HEAP + EDEN};
+    survivors[0] = (struct space){eden.end, eden.end, eden.end + SURVIVOR};
+    survivors[1] = (struct space){survivors[0].end, survivors[0].end, survivors[0].end + SURVIVOR};
+    old = (struct space){survivors[1].end, survivors[1].end, HEAP + HEAP_SIZE};
+    heap = (struct heap){&young, &tenured, HEAP, HEAP_SIZE / 8, 0};
+    for (int i = 0; i < WEAKS; i++) weaks[i] = 1;
+
+    HMODULE lib = LoadLibraryA(argv[1]);
+    if (!lib) return fprintf(stderr, "LoadLibrary %s: error %lu\n", argv[1], GetLastError()), 1;
+    typedef jint(JNICALL * load)(JavaVM *, char *, void *);
+    load on_load = (load)(uintptr_t)GetProcAddress(lib, "Agent_OnLoad");
+    if (!on_load || !GetProcAddress(lib, "Agent_OnAttach")) return fprintf(stderr, "Agent_OnLoad or Agent_OnAttach is missing\n"), 1;
+    jint r = on_load(&vm, argv[2], NULL);
+    if (r) return fprintf(stderr, "Agent_OnLoad: %d\n", (int)r), 1; // it would end the JVM
+    if (without_jvmti) return 0;
+    if (enabled[JVMTI_EVENT_VM_INIT]) callbacks.VMInit(&ti, &env, NULL);
+    AcquireSRWLockExclusive(&world);
+    HANDLE neighbour = CreateThread(NULL, 0, faults, NULL, 0, NULL);
+    for (int i = 1; i <= collections; i++) {
+        if (i == collections / 2) boot.klasses = &klasses[LATE];
+        fill_eden(i > collections / 2);
+        if (enabled[JVMTI_EVENT_GARBAGE_COLLECTION_START]) callbacks.GarbageCollectionStart(&ti);
+        heap.total++;
+        i % EACH_FULL == 0 ? collect_full() : collect_young();
+        if (i == collections && !strcmp(argv[4], "kill")) {
+            in_finish = CreateEvent(NULL, FALSE, FALSE, NULL);
+            CreateThread(NULL, 0, killer, NULL, 0, NULL);
+            SetEvent(in_finish);
+        }
+        if (enabled[JVMTI_EVENT_GARBAGE_COLLECTION_FINISH]) callbacks.GarbageCollectionFinish(&ti);
+    }
+    if (in_finish) Sleep(INFINITE);
+    stop_faults = 1;
+    WaitForSingleObject(neighbour, INFINITE);
+    ReleaseSRWLockExclusive(&world);
+    if (enabled[JVMTI_EVENT_VM_DEATH]) callbacks.VMDeath(&ti, &env);
+    uint64_t objects = 0, bytes = 0;
+    struct space *state[] = {young.from, &old};
+    for (int i = 0; i < 2; i++)
+        for (uint64_t a = state[i]->bottom, n; a < state[i]->top; a += n) n = size_of(a), objects++, bytes += n;
+    for (int i = 0; agent_threads && i < 100; i++) Sleep(50);
+    printf("%d collections, %llu objects, %llu bytes, %ld walks, %ld faults of others, %ld of them came here, %ld agent threads\n", collections,
+           (unsigned long long)objects, (unsigned long long)bytes, walks, touched, handled, agent_threads);
+    return touched > 0 && touched == handled && !agent_threads ? 0 : 1;
+}

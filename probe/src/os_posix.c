@@ -1,0 +1,237 @@
+//go:build ignore
+
+// os_posix.c: os.h for Linux.
+#ifndef _WIN32
+#define _GNU_SOURCE
+#include "os.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe.h"
+
+// The probe is built where glibc is new and loaded where it is old: these three moved from libdl to libc with 2.34, under a new version. The old
+// one is there in both (glibc_test.go holds the rest).
+#if defined(__x86_64__) && defined(__GLIBC__)
+__asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
+__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
+__asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
+#endif
+
+bool os_init(void) { return true; }
+
+// ---- time ----------------------------------------------------------------------------------------------------------------------------
+static uint64_t clock_ns(clockid_t c) {
+    struct timespec t;
+    clock_gettime(c, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+uint64_t cpu_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+uint64_t os_wall_ms(void) { return clock_ns(CLOCK_REALTIME) / 1000000; }
+void os_sleep_us(unsigned us) { usleep(us); }
+
+// ---- memory ----------------------------------------------------------------------------------------------------------------------------
+void *os_memory(size_t n) {
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+void *os_sparse(size_t n) { return os_memory(n); }
+void os_give_back(void *p, size_t n) { madvise(p, n, MADV_DONTNEED); }
+
+// ---- the process -------------------------------------------------------------------------------------------------------------------------
+uint32_t os_pid(void) { return (uint32_t)getpid(); }
+
+static ssize_t content(const char *path, char *b, size_t n) { // NUL-terminated, cut
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, b, n - 1);
+    if (fd >= 0) close(fd);
+    b[got > 0 ? got : 0] = 0;
+    return got;
+}
+
+uint64_t os_start_ticks(void) {
+    char b[1024];
+    content("/proc/self/stat", b, sizeof b);
+    char *p = strrchr(b, ')');
+    unsigned long long t = 0;
+    if (p) sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &t);
+    return t;
+}
+
+uint64_t os_pid_namespace(void) {
+    struct stat st; // the kernel's own call: glibc has stat as a symbol since 2.33 only
+    return syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0) == 0 ? st.st_ino : 0;
+}
+
+static uint64_t number_in(const char *path) { // of a file that holds one; 0: none
+    char b[32];
+    content(path, b, sizeof b);
+    return strtoull(b, NULL, 10); // "max" is 0
+}
+
+// What the cgroup of this process has left.
+uint64_t os_memory_left(void) {
+    char b[4096], max[600], now[600];
+    content("/proc/self/cgroup", b, sizeof b);
+    uint64_t left = UINT64_MAX;
+    char *save = NULL;
+    for (char *line = strtok_r(b, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *path = strrchr(line, ':');
+        bool v2 = !strncmp(line, "0::", 3);
+        if (!path || strlen(path) > 400 || (!v2 && !strstr(line, ":memory:"))) continue;
+        // Inside a container the path is the host's or "/"; what is mounted is the container's own group.
+        for (int own = 0; own < 2; own++) {
+            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "max" : "limit_in_bytes");
+            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "current" : "usage_in_bytes");
+            uint64_t m = number_in(max), c = number_in(now);
+            if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
+        }
+    }
+    return left;
+}
+
+void os_random(uint8_t b[16]) {
+    if (syscall(SYS_getrandom, b, 16, 0) != 16) memset(b, 0, 16);
+}
+
+bool os_exists(const char *path) { return access(path, F_OK) == 0; }
+void os_host_switch(char *path, size_t n) { snprintf(path, n, "/etc/heapcam/disabled"); }
+
+void os_stderr(const char *s, size_t n) {
+    ssize_t r = write(2, s, n);
+    (void)r;
+}
+
+void *os_library_of(void *address) {
+    Dl_info di;
+    return dladdr(address, &di) ? dlopen(di.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
+}
+void *os_symbol(void *library, const char *name) { return dlsym(library, name); }
+
+void os_lock(os_mutex *m) { pthread_mutex_lock(m); }
+void os_unlock(os_mutex *m) { pthread_mutex_unlock(m); }
+
+// ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
+static int open_ring(const char *dir, uint64_t ticks, size_t size, uint32_t *flags, char *why) {
+    if (opt.spool[0]) return spool_open(size, ticks, flags, why);
+    char path[400];
+    const char *dirs[] = {dir[0] ? dir : "/dev/shm", "/dev/shm", NULL};
+    for (int i = 0; dirs[i]; i++) {
+        snprintf(path, sizeof path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            // A full tmpfs must fail here and not as SIGBUS inside a pause.
+            int err = posix_fallocate(fd, 0, (off_t)size);
+            if (!err) return fd;
+            snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes in %s: %s", (unsigned long long)size, dirs[i], strerror(err));
+            unlink(path);
+            close(fd);
+        } else {
+            snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(errno));
+        }
+        if (errno == EEXIST) return -1;
+    }
+    int fd = (int)syscall(SYS_memfd_create, "heapcam.ring", 1u /* MFD_CLOEXEC */);
+    if (fd >= 0 && !posix_fallocate(fd, 0, (off_t)size)) {
+        *flags |= HC_RING_MEMFD;
+        return fd; // stays open: the agent finds it through /proc/PID/fd
+    }
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+uint8_t *os_ring(const char *dir, uint64_t ticks, size_t header, size_t capacity, uint32_t *flags, char *why) {
+    int fd = open_ring(dir, ticks, header + capacity, flags, why);
+    if (fd < 0) return NULL;
+    // Header and data once, then the data a second time right behind: one contiguous view of a wrapping ring.
+    size_t total = header + 2 * capacity;
+    uint8_t *m = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m == MAP_FAILED || mmap(m, header + capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED ||
+        mmap(m + header + capacity, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)header) == MAP_FAILED) {
+        snprintf(why, HC_MAX_REASON, "cannot map the shared ring: %s", strerror(errno));
+        close(fd);
+        return NULL;
+    }
+    madvise(m, total, MADV_DONTFORK);
+    if (!(*flags & HC_RING_MEMFD) && !opt.spool[0]) close(fd);
+    return m;
+}
+
+// ---- the guard ---------------------------------------------------------------------------------------------------------------------------
+sigjmp_buf guard_env;
+static volatile sig_atomic_t armed;
+static pthread_t armed_thread;
+static struct sigaction old_segv, old_bus;
+
+static void on_fault(int sig, siginfo_t *si, void *uc) {
+    if (armed && pthread_equal(pthread_self(), armed_thread)) {
+        violated = "a read faulted";
+        violated_at = (uint64_t)si->si_addr;
+        siglongjmp(guard_env, 1);
+    }
+    // Another thread's fault belongs to the JVM (stack banging, SafeFetch): hand it on.
+    struct sigaction *o = sig == SIGBUS ? &old_bus : &old_segv;
+    if (o->sa_flags & SA_SIGINFO)
+        o->sa_sigaction(sig, si, uc);
+    else if (o->sa_handler != SIG_DFL && o->sa_handler != SIG_IGN)
+        o->sa_handler(sig);
+}
+
+void guard_arm(void) {
+    violated = NULL;
+    armed_thread = pthread_self();
+    armed = 1;
+    if (vm.check_jni) return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = on_fault;
+    a.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    sigaction(SIGSEGV, &a, &old_segv);
+    sigaction(SIGBUS, &a, &old_bus);
+}
+
+void guard_disarm(void) {
+    if (!armed) return;
+    if (!vm.check_jni) {
+        sigaction(SIGSEGV, &old_segv, NULL);
+        sigaction(SIGBUS, &old_bus, NULL);
+    }
+    armed = 0;
+}
+
+_Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }
+
+bool safe_read(void *dst, uint64_t addr, size_t n) {
+    struct iovec l = {dst, n}, r = {(void *)addr, n};
+    return process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
+}
+
+// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none (-Xcheck:jni) each page is
+// asked for before it is walked.
+void need_memory(uint64_t lo, uint64_t hi) {
+    if (!vm.check_jni) return;
+    enum { PAGE = 4096, AT_ONCE = 256 };
+    struct iovec from[AT_ONCE];
+    uint8_t byte[AT_ONCE];
+    while (lo < hi) {
+        size_t n = 0;
+        for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
+        struct iovec to = {byte, n};
+        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n) violation("memory that was emptied has been given back", lo);
+        lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
+    }
+}
+#endif

@@ -1,0 +1,223 @@
+//go:build ignore
+
+// os_windows.c: os.h for Windows (x86-64, mingw). Nothing here is newer than Windows 7.
+#ifdef _WIN32
+#define _CRT_RAND_S
+#include "os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+#include "probe.h"
+
+// ---- time ----------------------------------------------------------------------------------------------------------------------------
+static uint64_t frequency = 1; // of the performance counter; os_init asks
+
+uint64_t now_ns(void) { // as shmring.Monotonic counts
+    LARGE_INTEGER n;
+    QueryPerformanceCounter(&n);
+    uint64_t c = (uint64_t)n.QuadPart;
+    return c / frequency * 1000000000u + c % frequency * 1000000000u / frequency;
+}
+
+// The times of threads are told in ticks of 15 ms, which is more than any pause: what passed stands in for what was used.
+uint64_t cpu_ns(void) { return now_ns(); }
+
+static uint64_t ticks100(FILETIME t) { return (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime; } // 100 ns since 1601
+
+uint64_t os_wall_ms(void) {
+    FILETIME t;
+    GetSystemTimeAsFileTime(&t);
+    return ticks100(t) / 10000 - 11644473600000ull;
+}
+
+void os_sleep_us(unsigned us) { Sleep((us + 999) / 1000); }
+
+// ---- memory ----------------------------------------------------------------------------------------------------------------------------
+// Windows promises what it hands out: a table of 800 MB that stays empty would count in full. Such ones are reserved alone, and committed by
+// the handler below where they are touched, as Linux does by itself: in a pause, too.
+enum { CHUNK = 1 << 16, MAX_SPARSE = 8 };
+static struct {
+    uintptr_t lo, hi;
+} sparse[MAX_SPARSE];
+static _Atomic int nsparse;
+
+void *os_memory(size_t n) { return VirtualAlloc(NULL, n, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+
+void *os_sparse(size_t n) {
+    int i = nsparse;
+    if (i == MAX_SPARSE) return NULL;
+    void *p = VirtualAlloc(NULL, n, MEM_RESERVE, PAGE_READWRITE);
+    if (!p) return NULL;
+    sparse[i].lo = (uintptr_t)p, sparse[i].hi = (uintptr_t)p + n;
+    nsparse = i + 1;
+    return p;
+}
+
+void os_give_back(void *p, size_t n) { VirtualFree(p, n, MEM_DECOMMIT); }
+
+static bool commit(uintptr_t at) {
+    for (int i = 0; i < nsparse; i++) {
+        if (at < sparse[i].lo || at >= sparse[i].hi) continue;
+        uintptr_t lo = at & ~(uintptr_t)(CHUNK - 1), hi = lo + CHUNK < sparse[i].hi ? lo + CHUNK : sparse[i].hi;
+        return VirtualAlloc((void *)lo, hi - lo, MEM_COMMIT, PAGE_READWRITE) != NULL;
+    }
+    return false;
+}
+
+// ---- the process -------------------------------------------------------------------------------------------------------------------------
+uint32_t os_pid(void) { return GetCurrentProcessId(); }
+
+uint64_t os_start_ticks(void) {
+    FILETIME created, exited, kernel, user;
+    return GetProcessTimes(GetCurrentProcess(), &created, &exited, &kernel, &user) ? ticks100(created) : 0;
+}
+
+uint64_t os_pid_namespace(void) { return 0; }
+
+uint64_t os_memory_left(void) {
+    MEMORYSTATUSEX m = {.dwLength = sizeof m};
+    return GlobalMemoryStatusEx(&m) ? m.ullAvailPageFile : UINT64_MAX; // what may still be promised, to this process too
+}
+
+void os_random(uint8_t b[16]) {
+    for (int i = 0; i < 16; i += 4) {
+        unsigned v = 0;
+        if (rand_s(&v)) v = 0;
+        memcpy(b + i, &v, 4);
+    }
+}
+
+bool os_exists(const char *path) { return GetFileAttributesA(path) != INVALID_FILE_ATTRIBUTES; }
+
+void os_host_switch(char *path, size_t n) { // as the agent's: paths_windows.go
+    const char *d = getenv("ProgramData");
+    snprintf(path, n, "%s\\heapcam\\disabled", d && *d ? d : "C:\\ProgramData");
+}
+
+void os_stderr(const char *s, size_t n) {
+    DWORD done;
+    WriteFile(GetStdHandle(STD_ERROR_HANDLE), s, (DWORD)n, &done, NULL);
+}
+
+void *os_library_of(void *address) {
+    HMODULE m = NULL;
+    GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, address, &m);
+    return m;
+}
+
+void *os_symbol(void *library, const char *name) { return (void *)(uintptr_t)GetProcAddress(library, name); }
+
+_Static_assert(sizeof(os_mutex) == sizeof(SRWLOCK), "os.h is without windows.h");
+void os_lock(os_mutex *m) { AcquireSRWLockExclusive((SRWLOCK *)m); }
+void os_unlock(os_mutex *m) { ReleaseSRWLockExclusive((SRWLOCK *)m); }
+
+// ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
+static uint8_t *failed(char *why, const char *what, const char *path) {
+    snprintf(why, HC_MAX_REASON, "cannot %s %s: error %lu", what, path, GetLastError());
+    return NULL;
+}
+
+// Others may read, write and delete the file: the agent. A file and no named memory, since what a killed JVM left must outlive it.
+uint8_t *os_ring(const char *dir, uint64_t ticks, size_t header, size_t capacity, uint32_t *flags, char *why) {
+    if (opt.spool[0]) {
+        snprintf(why, HC_MAX_REASON, "a spool folder is for Linux: leave the option spool out");
+        return NULL;
+    }
+    char path[600], temp[MAX_PATH + 1] = "";
+    if (!dir[0]) { // where an agent of the same user looks
+        DWORD n = GetTempPathA(sizeof temp, temp);
+        if (!n || n > MAX_PATH) return failed(why, "find", "the folder for temporary files");
+        snprintf(path, sizeof path, "%sheapcam-rings", temp);
+        CreateDirectoryA(path, NULL);
+        snprintf(path, sizeof path, "%sheapcam-rings\\heapcam-%lu-%llu.ring", temp, GetCurrentProcessId(), (unsigned long long)ticks);
+    } else {
+        snprintf(path, sizeof path, "%s\\heapcam-%lu-%llu.ring", dir, GetCurrentProcessId(), (unsigned long long)ticks);
+    }
+    HANDLE f = CreateFileA(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_NEW,
+                           FILE_ATTRIBUTE_TEMPORARY, NULL);
+    if (f == INVALID_HANDLE_VALUE) return failed(why, "create", path);
+    uint64_t size = header + capacity;
+    uint8_t *m = NULL;
+    const char *what = "map";
+    LARGE_INTEGER end = {.QuadPart = (LONGLONG)size};
+    // A full disk must fail here and not inside a pause.
+    if (!SetFilePointerEx(f, end, NULL, FILE_BEGIN) || !SetEndOfFile(f)) {
+        what = "allocate";
+    } else {
+        HANDLE h = CreateFileMappingA(f, NULL, PAGE_READWRITE, (DWORD)(size >> 32), (DWORD)size, NULL);
+        if (h) m = MapViewOfFile(h, FILE_MAP_READ | FILE_MAP_WRITE, 0, 0, size);
+        if (!m) failed(why, what, path);
+        if (h) CloseHandle(h); // the view keeps it
+    }
+    if (!m) {
+        if (*what == 'a') failed(why, what, path);
+        FILE_DISPOSITION_INFO gone = {TRUE};
+        SetFileInformationByHandle(f, FileDispositionInfo, &gone, sizeof gone);
+    }
+    CloseHandle(f);
+    for (size_t i = 0; m && i < size; i += 4096) ((volatile uint8_t *)m)[i] = 0;
+    *flags |= HC_RING_DISK;
+    return m;
+}
+
+// Without a spool folder (spool.c) there is never anything to do.
+_Atomic bool spool_waits;
+void spool_name(const char *command) { (void)command; }
+bool spool_turn(uint64_t now) { return (void)now, false; }
+void spool_mark(uint64_t at) { (void)at; }
+
+// ---- the guard ---------------------------------------------------------------------------------------------------------------------------
+void *guard_env[5];
+static volatile DWORD armed_thread; // 0: none
+
+// Where a guarded thread goes on after a fault, on its own stack and outside of the handler. It has nowhere to return to.
+static void after_fault(void) { guard_leave(); }
+
+// The first of the process' handlers, asked in whatever thread. All that is not ours goes on as if we were not there: the JVM lives on such
+// faults (safepoints, null checks, stack banging).
+static LONG CALLBACK on_fault(EXCEPTION_POINTERS *x) {
+    const EXCEPTION_RECORD *r = x->ExceptionRecord;
+    if ((r->ExceptionCode != EXCEPTION_ACCESS_VIOLATION && r->ExceptionCode != EXCEPTION_IN_PAGE_ERROR) || r->NumberParameters < 2)
+        return EXCEPTION_CONTINUE_SEARCH;
+    if (commit(r->ExceptionInformation[1])) return EXCEPTION_CONTINUE_EXECUTION;
+    if (armed_thread != GetCurrentThreadId()) return EXCEPTION_CONTINUE_SEARCH;
+    violated = "a read faulted";
+    violated_at = r->ExceptionInformation[1];
+    CONTEXT *c = x->ContextRecord;
+    c->Rip = (DWORD64)(uintptr_t)after_fault;
+    c->Rsp = ((c->Rsp - 128) & ~(DWORD64)15) - 8; // as after a call: the stack is aligned to 16 before it
+    return EXCEPTION_CONTINUE_EXECUTION;
+}
+
+bool os_init(void) {
+    LARGE_INTEGER f;
+    HMODULE m;
+    static bool done;
+    if (QueryPerformanceFrequency(&f) && f.QuadPart > 0) frequency = (uint64_t)f.QuadPart;
+    if (done) return true;
+    // The handler stays as long as the process, and so must the library.
+    done = GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, (void *)(uintptr_t)on_fault, &m) &&
+           AddVectoredExceptionHandler(1, on_fault);
+    return done;
+}
+
+void guard_arm(void) {
+    violated = NULL;
+    armed_thread = GetCurrentThreadId();
+}
+
+void guard_disarm(void) { armed_thread = 0; }
+
+_Noreturn void guard_leave(void) { __builtin_longjmp(guard_env, 1); }
+
+bool safe_read(void *dst, uint64_t addr, size_t n) {
+    SIZE_T got = 0;
+    return ReadProcessMemory(GetCurrentProcess(), (void *)(uintptr_t)addr, dst, n, &got) && got == n;
+}
+
+// The handler is not asked for by -Xcheck:jni: the guard finds out what was given back.
+void need_memory(uint64_t lo, uint64_t hi) { (void)lo, (void)hi; }
+#endif
