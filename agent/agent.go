@@ -36,18 +36,22 @@ type Agent struct {
 
 	mu       sync.Mutex
 	sessions map[string]*entry // by path of the ring
+	claimed  map[string]bool   // ring folders of sessions
 	over     []Status          // of sessions that have ended, oldest first, at most maxOver
 	watch    []string
 	run      context.Context // of Run, nil before it
 	closed   bool
 
-	turned   atomic.Int64 // when Run's loop came around last, Unix ns
-	freezing sync.Mutex
-	frozen   map[string]bool // incidents that the log has told of; freezing guards it
-	off      atomic.Bool     // the host's switch is set
-	running  atomic.Int64    // sessions
-	total    *total
-	pulls    chan struct{} // one for each that is served
+	turned         atomic.Int64 // when Run's loop came around last, Unix ns
+	freezing       sync.Mutex
+	frozen         map[string]bool // incidents that the log has told of; freezing guards it
+	kept, keptSize atomic.Int64    // incidents that there are, and their bytes, as last seen
+	off            atomic.Bool     // the host's switch is set
+	running        atomic.Int64    // sessions
+	total          *total
+	rates          *rates        // of max_total_write_rate; nil: there is none
+	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
+	pulls          chan struct{} // one for each that is served
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -56,14 +60,19 @@ type Agent struct {
 
 const maxOver = 1024
 
+// ringAgain is when the ring of a JVM that has gone is tried again whose end the disk refused.
+const ringAgain = time.Minute
+
 type entry struct {
-	s      *session
-	since  time.Time
-	bad    error // opened in vain for good; never tried again
-	last   error // why it is not open, if it is not
-	warned bool
-	stray  bool // not in a watched folder: Await looks for it, scan does not
-	cancel context.CancelFunc
+	s       *session
+	since   time.Time
+	bad     error // opened in vain for good; never tried again
+	last    error // why it is not open, if it is not
+	warned  bool
+	stray   bool      // not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
+	again   time.Time // not before
+	opening time.Time // since when; zero: it is not being opened
+	cancel  context.CancelFunc
 }
 
 // New checks cfg and makes an agent; it does nothing before Run.
@@ -83,10 +92,16 @@ func New(cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("folder for recordings: %w", err)
 	}
 	a := &Agent{
-		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, watch: slices.Clone(cfg.Watch),
+		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{}, watch: slices.Clone(cfg.Watch),
 		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	a.total = newTotal(&a.cfg)
+	if cfg.MaxTotalWriteRate > 0 {
+		a.rates = &rates{max: cfg.MaxTotalWriteRate, of: map[*rate]float64{}}
+	}
+	if err := checkSpool(&a.cfg); err != nil {
+		return nil, err
+	}
 	if err := a.incidents().Clean(); err != nil {
 		cfg.Log.Warn().Err(err).Msg("what is left of an unfinished incident can not be removed")
 	}
@@ -152,6 +167,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.wg.Go(func() { a.watchIncidents(ctx) })
 	a.wg.Go(func() { a.adoptStrays(ctx) })
+	if a.cfg.Spool != "" {
+		a.wg.Go(func() { a.watchSpool(ctx) })
+	}
 	watched := map[string]bool{}
 	start := time.Now()
 	for {
@@ -165,6 +183,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 		}
 		again := a.scan(ctx, dirs)
+		a.lookStuck()
 		poll := a.cfg.Poll
 		if poll == 0 {
 			if poll = pollSlow; again || time.Since(start) < fastPhase {
@@ -197,11 +216,12 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 		for _, p := range paths {
 			seen[p] = true
 			again = a.try(ctx, p) || again
+			a.turned.Store(time.Now().UnixNano())
 		}
 	}
 	a.mu.Lock()
 	for p, e := range a.sessions {
-		if e.s == nil && !seen[p] && !e.stray {
+		if e.s == nil && !seen[p] && !e.stray && e.opening.IsZero() {
 			delete(a.sessions, p)
 		}
 	}
@@ -213,84 +233,6 @@ func (a *Agent) try(ctx context.Context, path string) (again bool) {
 	return a.open(ctx, path, false, func() (*shmring.Ring, error) {
 		return shmring.Open(path, a.ringOptions(path))
 	})
-}
-
-// open begins a session of the ring that ring opens, known by path.
-func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (*shmring.Ring, error)) (again bool) {
-	a.mu.Lock()
-	e := a.sessions[path]
-	if e == nil {
-		e = &entry{since: time.Now(), stray: stray}
-		a.sessions[path] = e
-	}
-	busy := e.s != nil || e.bad != nil || a.closed
-	n, of := 0, map[int]int{}
-	for _, o := range a.sessions {
-		if o.s != nil {
-			n++
-			of[o.s.status.UID]++
-		}
-	}
-	a.mu.Unlock()
-	if busy {
-		return false
-	}
-	if a.cfg.Accept != nil && !a.cfg.Accept(path) {
-		return false
-	}
-	if n >= maxSessions {
-		e.warn(a, path, fmt.Errorf("%d JVMs are being recorded already: not recording more", n))
-		return true
-	}
-	s, err := a.session(ring, of)
-	a.mu.Lock()
-	e.last = err
-	a.mu.Unlock()
-	switch {
-	case errors.Is(err, shmring.ErrNotReady):
-		if time.Since(e.since) > notReadyFor {
-			e.warn(a, path, err)
-		}
-		return time.Since(e.since) < notReadyFor
-	case errors.Is(err, shmring.ErrBusy):
-		e.warn(a, path, err)
-		return false
-	case errors.Is(err, os.ErrNotExist):
-		return false
-	case err != nil:
-		var store *StoreError
-		if errors.As(err, &store) { // the disk may come back
-			e.warn(a, path, err)
-			return false
-		}
-		a.mu.Lock()
-		e.bad = err
-		a.mu.Unlock()
-		e.warn(a, path, err)
-		return false
-	}
-	sctx, cancel := context.WithCancel(ctx)
-	if err := s.setPause(shmring.PauseSwitch, a.off.Load()); err != nil {
-		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("the host's switch could not be told")
-	}
-	a.mu.Lock()
-	e.s, e.cancel = s, cancel
-	a.wg.Add(1)
-	a.signal()
-	a.mu.Unlock()
-	go func() {
-		defer a.wg.Done()
-		defer cancel()
-		a.runSession(sctx, path, s)
-	}()
-	return false
-}
-
-func (e *entry) warn(a *Agent, path string, err error) {
-	if !e.warned {
-		e.warned = true
-		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("not recording")
-	}
 }
 
 func (a *Agent) runSession(ctx context.Context, path string, s *session) {
@@ -305,7 +247,11 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	err := s.guarded(ctx)
 	stopped := err != nil && ctx.Err() != nil
 	var bad *shmring.ViolationError
+	var full *StoreError
+	later := errors.As(err, &full) && !stopped
 	switch {
+	case later:
+		s.log.Warn().Err(err).Str("ring", path).Msg("the JVM has gone, and its ring waits until all of it can be stored")
 	case stopped:
 		s.set(func(st *Status) { st.Phase = Stopped })
 	case errors.As(err, &bad):
@@ -315,10 +261,12 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
 		s.log.Error().Err(err).Msg("recording stopped")
 	}
+	closing := s.doing()
 	s.keepCounters()
 	if cerr := s.st.Close(); cerr != nil {
 		s.log.Error().Err(cerr).Msg("closing the recording")
 	}
+	closing()
 	stats := s.st.Stats() // what was taken ahead was given back
 	s.set(func(st *Status) { st.TraceBytes, st.Files = stats.Bytes, stats.Files })
 	if err == nil { // drained: the file is memory that nobody needs any more
@@ -336,15 +284,24 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	}
 	s.ring.Close()
 	a.total.leave(s.status.Dir)
+	a.release(s.status.Dir)
+	if a.rates != nil {
+		a.rates.leave(&s.rate)
+	}
 	a.mu.Lock()
-	a.over = append(a.over, s.snapshot())
+	if !later {
+		a.over = append(a.over, s.snapshot())
+	}
 	if len(a.over) > maxOver {
 		a.over = slices.Delete(a.over, 0, len(a.over)-maxOver)
 	}
-	if err == nil || stopped {
+	switch e := a.sessions[path]; {
+	case err == nil || stopped:
 		delete(a.sessions, path)
-	} else {
-		a.sessions[path].s, a.sessions[path].bad = nil, err
+	case later:
+		e.s, e.last, e.again = nil, err, time.Now().Add(ringAgain)
+	default:
+		e.s, e.last, e.bad = nil, err, err
 	}
 	a.signal()
 	a.mu.Unlock()

@@ -26,11 +26,12 @@ import (
 
 // StatusReply is the answer of GET /v1/status and what `status --json` prints.
 type StatusReply struct {
-	Schema string   `json:"schema"` // heapcam.status/1
-	Agent  bool     `json:"agent"`  // an agent answered
-	Out    string   `json:"out"`
-	JVMs   []Status `json:"jvms"`
-	Others []Other  `json:"others,omitempty"` // JVMs that were found and are not recorded
+	Schema string       `json:"schema"` // heapcam.status/1
+	Agent  bool         `json:"agent"`  // an agent answered
+	Out    string       `json:"out"`
+	JVMs   []Status     `json:"jvms"`
+	Others []Other      `json:"others,omitempty"` // JVMs that were found and are not recorded
+	Spool  *SpoolStatus `json:"spool,omitempty"`  // nil: there is no spool folder
 }
 
 // Other is a JVM that is not recorded, and why.
@@ -122,6 +123,9 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 		st := StatusReply{Schema: StatusSchema, Agent: true, Out: a.cfg.Out, JVMs: a.Status()}
 		if a.cfg.Others != nil {
 			st.Others = a.cfg.Others()
+		}
+		if st.Spool = a.Spool(); st.Spool != nil {
+			st.Spool.Left = slices.DeleteFunc(st.Spool.Left, func(i SpoolItem) bool { return !c.Sees(i.UID) })
 		}
 		st.JVMs = slices.DeleteFunc(st.JVMs, func(s Status) bool { return !c.Sees(s.UID) })
 		st.Others = slices.DeleteFunc(st.Others, func(o Other) bool { return !c.Sees(o.UID) })

@@ -13,6 +13,14 @@ import (
 // governEvery is how often the budget is looked at.
 const governEvery = 100 * time.Millisecond
 
+// governIdle governs while the ring has no data: what the next epoch may cost grows meanwhile.
+func (s *session) governIdle(h shmring.Status) error {
+	if s.gov == nil || h.State == shmring.StatePaused {
+		return nil
+	}
+	return s.govern(h)
+}
+
 // govern keeps the probe's cost within the budget. What is asked for takes effect in the next pause.
 func (s *session) govern(h shmring.Status) error {
 	if s.cfg.BudgetCPU == 0 && s.cfg.BudgetPause == 0 || !s.has {
@@ -30,14 +38,23 @@ func (s *session) govern(h shmring.Status) error {
 		return nil
 	}
 	s.governed = now
-	c, ok := s.gov.Look(governor.Look{Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: s.longest, Depth: uint64(h.Depth)})
+	c, ok := s.gov.Look(governor.Look{Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: s.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut})
 	s.longest = 0
+	if s.cfg.BudgetCPU > 0 {
+		if err := s.ring.SetEpochMax(uint64(s.gov.Room())); err != nil {
+			return err
+		}
+	}
 	if !ok {
 		return nil
 	}
 	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
 	s.log.Info().Msg(text)
-	s.note(text)
+	if c.Depth != s.govDepth && (s.govDepth != 0 || c.Depth != s.jvm.Depth) {
+		s.noteDepth(text)
+	} else {
+		s.note(text)
+	}
 	s.govDepth, s.govInterval = c.Depth, c.Interval
 	return errors.Join(s.setDepth(), s.setInterval())
 }
@@ -82,6 +99,12 @@ func (s *session) note(text string) {
 	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: s.time, Text: text}}}))
 	s.flush()
 	s.set(func(st *Status) { st.Switches++; st.LastSwitch = text })
+}
+
+// noteDepth is note for a switch of the depth.
+func (s *session) noteDepth(text string) {
+	s.note(text)
+	s.set(func(st *Status) { st.DepthWhy = text })
 }
 
 // setDepth asks for the lower of the depths that the disk and the budget allow, as far as they have said anything.

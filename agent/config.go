@@ -16,6 +16,9 @@ type Config struct {
 	Out string
 	// Watch names the folders in which probes create their rings. One that does not exist is waited for.
 	Watch []string
+	// Spool names a folder (absolute) for the rings of JVMs that this agent can not reach, and for recordings from elsewhere, which are taken
+	// into Out; "": none. One that does not exist is waited for. For Linux.
+	Spool string
 	// MaxTraceSize is M of package ringstore, bytes per JVM; 0: 1 GiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
@@ -33,7 +36,8 @@ type Config struct {
 	MaxTotal    int64
 	RetainEnded time.Duration
 	// MaxWriteRate bounds what one JVM's recording writes, bytes a second, by lowering its depth; 0: no bound.
-	MaxWriteRate int64
+	// MaxTotalWriteRate bounds what all recordings together write, in the same way; what one does not use falls to the others, each the same part. 0: no bound.
+	MaxWriteRate, MaxTotalWriteRate int64
 	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
 	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
@@ -118,8 +122,8 @@ func (c *Config) fill() error {
 	if c.KeepFree < 0 || c.SyncInterval < 0 {
 		return errors.New("agent: keep_free or sync_interval is negative")
 	}
-	if c.MaxTotal < 0 || c.RetainEnded < 0 || c.MaxWriteRate < 0 {
-		return errors.New("agent: max_total_size, retain_ended or max_write_rate is negative")
+	if c.MaxTotal < 0 || c.RetainEnded < 0 || c.MaxWriteRate < 0 || c.MaxTotalWriteRate < 0 {
+		return errors.New("agent: max_total_size, retain_ended, max_write_rate or max_total_write_rate is negative")
 	}
 	if c.MaxIncidents == 0 {
 		c.MaxIncidents = DefaultIncidents

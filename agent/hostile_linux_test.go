@@ -96,12 +96,15 @@ func TestEndlessStream(t *testing.T) {
 // TestReusedPID: a ring whose pid belongs to another process by now is that of a JVM that has gone, and learns nothing of that process.
 func TestReusedPID(t *testing.T) {
 	r := newRig(t, &memStore{limit: 1 << 30})
-	p, err := ringtest.Create(r.dir, ringtest.Config{StartTicks: 12345})
+	p, err := ringtest.Create(r.dir, ringtest.Config{StartTicks: 12345, Starting: true}) // the agent reads once all is there
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
 	r.play(p, tracetest.New(tracetest.Config{Seed: 1}), 2)
+	if err := p.Ready(); err != nil {
+		t.Fatal(err)
+	}
 	wait(t, func() bool {
 		st := r.a.Status()
 		return len(st) == 1 && st[0].Phase == GonePhase && st[0].Name == "jvm" && st[0].Collections == 2

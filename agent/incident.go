@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -70,7 +71,8 @@ func (a *Agent) watchIncidents(ctx context.Context) {
 func (a *Agent) lookIncidents() {
 	a.freezing.Lock()
 	defer a.freezing.Unlock()
-	all, err := (&ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName)}).List()
+	in := &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName)}
+	all, err := in.List()
 	if err != nil {
 		return
 	}
@@ -83,16 +85,19 @@ func (a *Agent) lookIncidents() {
 			a.cfg.Log.Warn().Str("id", msgFrozen).Str("jvm", i.JVM).Str("incident", i.ID).Str("reason", i.Reason).Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
 		}
 	}
+	if first || !maps.Equal(was, a.frozen) || int64(len(all)) != a.kept.Load() {
+		size := int64(0)
+		if len(all) > 0 {
+			size = in.Size()
+		}
+		a.kept.Store(int64(len(all)))
+		a.keptSize.Store(size)
+	}
 }
 
-// Incidents says how many frozen windows there are, whoever made them, and what they occupy, bytes.
+// Incidents says how many frozen windows there are, whoever made them, and what they occupy, bytes: as of some seconds ago, without asking the disk.
 func (a *Agent) Incidents() (n int, bytes int64) {
-	in := &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName)}
-	all, err := in.List()
-	if err != nil || len(all) == 0 {
-		return 0, 0
-	}
-	return len(all), in.Size()
+	return int(a.kept.Load()), a.keptSize.Load()
 }
 
 // Freeze keeps the present window of the recording whose ID is id, running or over, as an incident.

@@ -38,6 +38,12 @@ func (l *live) sync(s *trace.Sync) {
 	}
 }
 
+// total gives what lives, and whether that is known.
+func (l *live) total() (quality.Count, bool) {
+	q, ok := l.est.Quality()
+	return q.Live(), ok
+}
+
 func (l *live) quality() *Quality {
 	q, ok := l.est.Quality()
 	if !ok {

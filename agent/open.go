@@ -47,7 +47,13 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		return nil, err
 	}
 	pid, name := int(h.PID), ""
-	if host, ok := findProcess(h.PID, h.StartTicks, h.PIDNS); ok {
+	find := func() (int, bool) { return findProcess(h.PID, h.StartTicks, h.PIDNS) }
+	if ring.Away() { // a number of another container or host may be anybody's here
+		find = func() (int, bool) { return producer(ring, h) }
+		name = h.Name
+	}
+	host, here := find()
+	if here {
 		// The header is the word of whoever made the file: nobody makes a ring in the name of another user's JVM.
 		if uid, known := ProcessUID(host); known && ring.Owner() > 0 && uid != ring.Owner() {
 			return nil, &ForgedError{Path: ring.Path(), Owner: ring.Owner(), PID: host, UID: uid}
@@ -74,7 +80,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s := &session{
 		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(), last: last, live: newLive(), defs: newDefs(),
-		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate},
+		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate, shared: a.rates},
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
 	s.oom.seen = h.Exhausted
@@ -84,6 +90,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s.status = Status{
 		ID: filepath.Base(dir), Name: name, PID: pid, UID: ring.Owner(), StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe, Renew: a.cfg.Probe != "" && h.Probe != a.cfg.Probe,
+		Spool: ring.Away() && !here, RingOnDisk: h.Flags&shmring.FlagDisk != 0,
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
@@ -109,8 +116,12 @@ func (e *ForgedError) Error() string {
 func (a *Agent) openStore(id string, who identity) (store, string, error) {
 	for _, try := range []string{id, id + "-" + shortSession(who.Session)} {
 		dir := filepath.Join(a.cfg.Out, try)
+		if !a.claim(dir) { // by a session that may not have said yet whose the folder is
+			continue
+		}
 		limit, err := a.total.admit(dir)
 		if err != nil {
+			a.release(dir)
 			return nil, "", &StoreError{dir, err}
 		}
 		cfg := a.cfg
@@ -118,6 +129,7 @@ func (a *Agent) openStore(id string, who identity) (store, string, error) {
 		st, err := a.store(&cfg, dir, who)
 		if err != nil {
 			a.total.leave(dir)
+			a.release(dir)
 		}
 		if errors.Is(err, errOtherSession) {
 			continue
@@ -128,6 +140,21 @@ func (a *Agent) openStore(id string, who identity) (store, string, error) {
 		return st, dir, nil
 	}
 	return nil, "", &StoreError{filepath.Join(a.cfg.Out, id), errOtherSession}
+}
+
+// claim says whether dir is free for a session of this agent, and keeps it for that one until release.
+func (a *Agent) claim(dir string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	free := !a.claimed[dir]
+	a.claimed[dir] = true
+	return free
+}
+
+func (a *Agent) release(dir string) {
+	a.mu.Lock()
+	delete(a.claimed, dir)
+	a.mu.Unlock()
 }
 
 var errOtherSession = errors.New("the folder holds another recording")

@@ -43,6 +43,9 @@ func info(f frameInfo) ringstore.FrameInfo {
 	if f.Defs {
 		i.Flags |= ringstore.FlagDefs
 	}
+	if f.Summary {
+		i.Flags |= ringstore.FlagSummary
+	}
 	return i
 }
 

@@ -37,7 +37,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("the depth is %d", depth)
 	}
 	written = 0 // a store that was opened again
-	run(700, 0)
+	run(2400, 0)
 	if depth != trace.DepthFull {
 		t.Errorf("without any load the depth is %d", depth)
 	}

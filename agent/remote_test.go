@@ -99,10 +99,12 @@ func TestRemote(t *testing.T) {
 	}
 	defer p.Close()
 	model := tracetest.New(tracetest.All(1, trace.CollectorSerial, trace.DepthFull))
-	for range 80 {
-		r.play(p, model, 10)
+	for range 10 { // each time all of it is in files: an agent that comes late makes large ones
+		for range 8 {
+			r.play(p, model, 10)
+		}
+		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
 	}
-	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
 	id := a.Status()[0].ID
 
 	ca, foreign := newAuthority(t, dir, "ca"), newAuthority(t, dir, "foreign")
@@ -116,7 +118,7 @@ func TestRemote(t *testing.T) {
 		fmt.Fprintf(&lines, "%s %s %s # of a test\n", name, scope, secret[name])
 	}
 	tokens := filepath.Join(dir, "tokens")
-	if err := os.WriteFile(tokens, []byte(lines.String()), 0o644); err != nil {
+	if err := os.WriteFile(tokens, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg := RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens, ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
@@ -126,16 +128,6 @@ func TestRemote(t *testing.T) {
 		}
 		return 3
 	}
-	var open *SecretError
-	if err := a.ServeRemote(ctx, cfg, code); !errors.As(err, &open) {
-		t.Fatalf("tokens that others can read: %v", err)
-	}
-	os.Chmod(tokens, 0o600)
-	os.Chmod(cfg.Key, 0o640)
-	if err := a.ServeRemote(ctx, cfg, code); !errors.As(err, &open) {
-		t.Fatalf("a key that others can read: %v", err)
-	}
-	os.Chmod(cfg.Key, 0o600)
 	if err := a.ServeRemote(ctx, RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}, code); err == nil {
 		t.Fatal("served to everybody")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -54,6 +55,7 @@ type session struct {
 	plan *syncpoint.Plan
 	last *emergency.Control
 	live *live
+	view overview // of the open file, since its last summary
 
 	defs  *defs
 	jvm   trace.JVM
@@ -89,7 +91,7 @@ type session struct {
 
 	storm  storm
 	oom    exhaustion
-	share  func(used int64) (limit int64) // of max_total_size; nil: there is none
+	share  func(used int64) (limit int64) // of max_total_size, 0: as before; nil: there is none
 	cpu    func() float64                 // what compression may take; nil: as the store was opened
 	shared time.Time
 	freeze func(reason string) // keeps the window; nil: nobody does
@@ -109,6 +111,9 @@ type session struct {
 
 	sampledAt time.Time // when the cost of sampling was told last
 
+	busy      atomic.Int64 // since when it may be waiting for the disk, Unix ns; 0: it is not
+	stuckTold bool         // of the agent's loop
+
 	told storeStats // belongs to the session's goroutine
 }
 
@@ -117,6 +122,7 @@ func (s *session) record(ctx context.Context) error {
 	for {
 		err := s.wait(ctx)
 		if errors.Is(err, shmring.ErrEnded) || errors.Is(err, shmring.ErrGone) {
+			defer s.doing()()
 			s.finish(errors.Is(err, shmring.ErrGone))
 			return nil
 		}
@@ -129,7 +135,10 @@ func (s *session) record(ctx context.Context) error {
 			case <-time.After(gather):
 			}
 		}
-		if err := s.step(); err != nil {
+		done := s.doing()
+		err = s.step()
+		done()
+		if err != nil {
 			return err
 		}
 	}
@@ -138,7 +147,9 @@ func (s *session) record(ctx context.Context) error {
 // wait waits for data; meanwhile what the store took is synced when its time has come.
 func (s *session) wait(ctx context.Context) error {
 	for {
+		done := s.doing()
 		s.syncDue()
+		done()
 		if err := s.lookPaused(); err != nil {
 			return err
 		}
@@ -152,10 +163,15 @@ func (s *session) wait(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
+		done = s.doing()
 		s.resize(s.st.Stats())
 		if h, err := s.ring.Status(); err == nil {
 			s.exhausted(h)
+			if err := s.governIdle(h); err != nil {
+				return err
+			}
 		}
+		done()
 	}
 }
 
@@ -230,6 +246,11 @@ func (s *session) step() error {
 		}
 	}
 	s.flush()
+	if s.ring.Away() && s.lost.Reason == trace.GapStore { // what nobody adds to can wait
+		if life, err := s.ring.Alive(); err == nil && (life == shmring.Ended || life == shmring.Gone) {
+			return &StoreError{s.status.Dir, errors.New(s.snapshot().StoreError)}
+		}
+	}
 	if err := s.ring.Commit(batch.End); err != nil {
 		return err
 	}
@@ -333,6 +354,7 @@ func (s *session) meta(b trace.Block) error {
 		s.set(func(st *Status) {
 			st.NoSites = m.JVM.Flags&trace.JVMNoSampling != 0
 			st.VM, st.Probe, st.Interval, st.Depth = m.JVM.VM, m.JVM.Probe, m.JVM.Interval, DepthName(m.JVM.Depth)
+			st.DepthAsked = st.Depth
 			// An agent that comes later goes on with what another one began, and the ring's counters with it.
 			if t := time.UnixMilli(int64(m.JVM.T0WallMS)); m.JVM.T0WallMS != 0 && t.Before(st.Since) {
 				st.Since = t
@@ -387,6 +409,11 @@ func (s *session) epoch(b trace.Block) error {
 	s.epochs++
 	s.interval = p.Interval
 	s.live.epoch(e)
+	total, known := s.live.total()
+	s.view.epoch(e, total, known)
+	if len(s.view.courses) == trace.MaxCourses {
+		s.summarize(nil)
+	}
 	if s.storm.pause(p) && s.freeze != nil {
 		s.freeze("a GC storm begins: full collections take more than half of the time")
 	}
@@ -399,7 +426,7 @@ func (s *session) epoch(b trace.Block) error {
 		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
 	})
 	if (p.Depth == trace.DepthSamples || s.plan.Blind()) && s.plan.Wanted() { // nothing is listed: a file may begin anywhere
-		s.flush()
+		s.summarize(nil)
 		s.begin(nil)
 	}
 	return nil
@@ -428,6 +455,8 @@ func (s *session) sync(b trace.Block) error {
 		before := s.info.Source
 		s.info.Source = before - uint64(b.Size())
 		s.flush()
+		s.view.sync(y)
+		s.summarize(y)
 		s.info.Source, s.info.FirstGC, s.info.LastGC = before, y.GC, y.GC
 		s.stamp(y.Time)
 		s.begin(&syncBlock{b, y})
@@ -455,181 +484,35 @@ func (s *session) sync(b trace.Block) error {
 		if grew := s.st.Stats().Active - was; grew > 0 {
 			s.listRatio = float64(grew) / float64(b.Size())
 		}
+		s.view.sync(y)
+		s.summarize(y)
 	case !s.plan.Blind():
 		s.plan.Refused()
 	}
 	return nil
 }
 
+// summarize puts away what is pending, and behind it the summary of what the open file tells since its last one. One that the store refuses is
+// no loss: it says nothing that the file does not say.
+func (s *session) summarize(y *trace.Sync) {
+	s.flush()
+	sum := s.view.take(y, s.live.est)
+	if sum == nil || !s.begun {
+		return
+	}
+	out := trace.AppendBlock(nil, trace.EncodeSummary(sum))
+	if s.st.Append(out, frameInfo{Source: s.info.Source, FirstGC: sum.First, LastGC: sum.Last, T0: s.time, T1: s.time, Summary: true}) == nil {
+		s.dirty = true
+	}
+}
+
 // skipListing writes what a listing would have shown in the large instead of it.
 func (s *session) skipListing(y *trace.Sync) {
+	s.view.unlisted = true
 	s.set(func(st *Status) { st.ListingsSkipped++ })
 	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: y.Time, Text: fmt.Sprintf(
 		"collection %d: one full collection follows the other, and their listings have taken what they may: this one is left out (%d objects, %d bytes). %s",
 		y.GC, y.Objects, y.Bytes, summary(y, s.live.types, s.defs, summaryTypes))}}}))
-}
-
-type syncBlock struct {
-	b trace.Block
-	y *trace.Sync
-}
-
-func (s *session) needSync(y *trace.Sync) trace.Defs {
-	var need trace.Defs
-	for i := range y.Samples {
-		s.defs.need(&need, y.Samples[i].Frame, y.Samples[i].Thread)
-	}
-	return need
-}
-
-// begin starts a new file with META, DEFS and, unless nil, the sync point.
-func (s *session) begin(y *syncBlock) {
-	s.defs.newFile()
-	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.jvm, HasJVM: true, Notes: s.notes}))
-	head = appendDefs(head, s.defs.all())
-	if s.lost.Reason != 0 { // before the listing: what is known ends with the old file, and begins anew with it
-		head = trace.AppendBlock(head, trace.EncodeGap(s.lost))
-	}
-	if y != nil {
-		head = appendDefs(head, s.needSync(y.y))
-		head = trace.AppendBlock(head, y.b)
-	}
-	s.info.Listing, s.info.Defs = y != nil, true
-	err := s.st.Rotate(head, s.info)
-	if err != nil {
-		s.defs.newFile() // whatever file is open, nothing is known of what it has
-		if y != nil && s.tooLarge(err) {
-			s.begin(nil)
-			return
-		}
-		s.refused(err, 0)
-		s.clearInfo() // what comes next is not in a file that begins with a listing
-		if y != nil {
-			s.plan.Failed()
-		}
-		return
-	}
-	first := !s.begun
-	s.begun, s.dirty, s.lost = true, true, trace.Gap{}
-	if y == nil && s.plan.Blind() {
-		s.plan.Unlisted()
-	} else {
-		s.plan.Began()
-	}
-	s.clearInfo()
-	if !first {
-		s.set(func(st *Status) { st.Rotations++ })
-	}
-}
-
-// push appends a block to what the next frame will hold.
-func (s *session) push(b trace.Block) { s.pending = trace.AppendBlock(s.pending, b) }
-
-func (s *session) pushDefs(d trace.Defs) {
-	s.info.Defs = s.info.Defs || !empty(d)
-	s.pending = appendDefs(s.pending, d)
-}
-
-// tooLarge says whether err means that no sync point fits into the ring, and takes note of it.
-func (s *session) tooLarge(err error) bool {
-	var small tooSmallError
-	if !errors.As(err, &small) {
-		return false
-	}
-	s.log.Warn().Err(err).Int64("needed", small.TooSmall()).Msg("no listing fits: recording goes on without, and a file alone does not open")
-	s.plan.TooLarge()
-	s.set(func(st *Status) { st.StoreError = err.Error() })
-	return true
-}
-
-// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; the loss stands in a GAP before
-// what it takes next.
-func (s *session) flush() bool {
-	if len(s.pending) == 0 {
-		return true
-	}
-	out := s.pending
-	if s.lost.Reason != 0 { // what was lost may have held definitions
-		s.info.Defs = true
-		out = append(appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.lost)), s.defs.all()), out...)
-	}
-	var err error
-	if s.begun {
-		err = s.st.Append(out, s.info)
-	} else {
-		err = errNoFile
-	}
-	switch {
-	case err == nil:
-		s.lost = trace.Gap{}
-		s.dirty = true
-	case s.info.Listing && s.epochs == 0 && s.tooLarge(err):
-		s.defs.newFile()
-	default:
-		s.refused(err, s.epochs)
-		s.defs.newFile()
-	}
-	s.pending = s.pending[:0]
-	if cap(s.pending) > 8*readBatch { // a rare large sync point must not hold its memory for ever
-		s.pending = nil
-	}
-	s.epochs = 0
-	s.clearInfo()
-	return err == nil
-}
-
-var errNoFile = errors.New("no file has begun: the probe has not introduced its JVM yet")
-
-func (s *session) clearInfo() {
-	s.info = frameInfo{Source: s.info.Source}
-}
-
-// refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
-func (s *session) refused(err error, epochs uint64) {
-	if now := time.Now(); s.lost.Reason == 0 && now.Sub(s.refusedAt) > refusedEvery {
-		s.refusedAt = now
-		s.log.Warn().Err(err).Msg("the store refused a write: epochs are dropped until a sync point fits")
-	}
-	s.lost.Reason = trace.GapStore
-	s.lost.Epochs += epochs
-	s.lost.Time = s.time
-	s.live.unknown()
-	s.plan.Lost()
-	s.count(func(d *Drops) { d.StoreEpochs += epochs })
-	s.set(func(st *Status) { st.StoreError = err.Error() })
-}
-
-// tellLoss writes GAPs for what was lost before the epoch gc. Numbers that are missing say how many epochs and where, also what was lost while
-// no agent ran; the ring's counter is ahead of what is being read. At the end (gc 0) it tells of epochs that no other has followed.
-func (s *session) tellLoss(gc uint64) {
-	n := uint64(0)
-	if gc != 0 {
-		if s.lastGC != 0 && gc > s.lastGC+1 {
-			n = gc - s.lastGC - 1
-		}
-		s.lastGC = gc
-	}
-	st, err := s.ring.Status()
-	if err != nil {
-		st = s.ringLoss
-	}
-	if gc == 0 {
-		if left := st.EpochsDropped - s.ringLoss.EpochsDropped; left < 1<<40 {
-			n = left
-		}
-	}
-	if n != 0 && n < 1<<40 {
-		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: n, Time: s.time}))
-		s.count(func(d *Drops) { d.RingEpochs += n })
-		s.live.unknown()
-		// What was lost before this agent came is not in the difference of the counters.
-		s.ringLoss.EpochsDropped = min(s.ringLoss.EpochsDropped+n, st.EpochsDropped)
-	}
-	if n := st.SamplesDropped - s.ringLoss.SamplesDropped; n != 0 && n < 1<<40 {
-		s.push(trace.EncodeGap(trace.Gap{Reason: trace.GapSamples, Samples: n, Time: s.time}))
-		s.count(func(d *Drops) { d.Samples += n })
-		s.ringLoss.SamplesDropped = st.SamplesDropped
-	}
 }
 
 func (s *session) stamp(t uint64) {
@@ -638,133 +521,6 @@ func (s *session) stamp(t uint64) {
 	}
 	s.info.T1 = max(s.info.T1, t)
 	s.time = max(s.time, t)
-}
-
-// look compares what the store holds with what it may hold, and asks the probe for what is needed.
-func (s *session) look() error {
-	h, err := s.ring.Status()
-	if err != nil {
-		return err
-	}
-	stats := s.st.Stats()
-	if s.resize(stats) {
-		stats = s.st.Stats()
-	}
-	if h.State == shmring.StatePaused { // nothing comes, so nothing is asked for
-		s.show(h, stats)
-		return nil
-	}
-	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {
-		s.log.Warn().Str("depth", DepthName(want)).Int64("max_write_rate", s.rate.max).Msg("the depth is changed for the sake of the disk")
-		s.rateDepth = want
-		if err := s.setDepth(); err != nil {
-			return fmt.Errorf("ask the probe: %w", err)
-		}
-	}
-	if s.plan.Next(syncpoint.Store{Active: stats.Active, Rotate: stats.Rotate}) {
-		_, err = s.ring.RequestSync()
-	} else {
-		_, err = s.last.Look(emergency.View{
-			Due: s.plan.Due(), Room: stats.Room, Reserve: s.plan.Reserve(), Answered: h.EmergencyDone, Now: time.Now(),
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("ask the probe: %w", err)
-	}
-	s.tellSampling(h)
-	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
-		return fmt.Errorf("ask the probe: %w", err)
-	}
-	s.exhausted(h)
-	if h.SyncTooLong != s.tooLong {
-		s.tooLong = h.SyncTooLong
-		text := fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", time.Duration(h.SyncPredicted).Round(time.Millisecond))
-		if s.tooLong {
-			text = fmt.Sprintf("depth samples: a sync point would take %v, more than max_sync_pause", time.Duration(h.SyncPredicted).Round(time.Millisecond))
-		}
-		s.log.Warn().Msg(text)
-		s.note(text)
-	}
-	s.show(h, stats)
-	return nil
-}
-
-// tellSampling notes once a minute what sampling has cost so far: epochs have their own cost in them, samples do not.
-func (s *session) tellSampling(h shmring.Status) {
-	now := time.Now()
-	if !s.has || now.Sub(s.sampledAt) < sampledEvery {
-		return
-	}
-	s.sampledAt = now
-	s.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: max(s.time, s.now(h)), Text: fmt.Sprintf("%s%d ns", samplingNote, h.SampleNS)}}}))
-	s.flush()
-}
-
-// resize makes the ring as large as max_total_size lets it be.
-func (s *session) resize(stats storeStats) bool {
-	now := time.Now()
-	if s.share == nil || now.Sub(s.shared) < time.Second {
-		return false
-	}
-	s.shared = now
-	if err := s.st.Resize(s.cfg.sizeFor(s.share(stats.Bytes))); err != nil {
-		s.set(func(st *Status) { st.StoreError = err.Error() })
-	}
-	return true
-}
-
-func (s *session) show(h shmring.Status, stats storeStats) {
-	phase, reason := Recording, ""
-	switch h.State {
-	case shmring.StatePaused:
-		phase, reason = Paused, pausedWhy(h.PauseWhy)
-	case shmring.StateRefused:
-		phase, reason = Refused, h.Reason
-	case shmring.StateGaveUp:
-		phase, reason = GaveUp, h.Reason
-	case shmring.StateDetached, shmring.StateGoodbye:
-		s.over = EndedPhase // told when the recording is closed and the ring has gone: somebody may wait to attach again
-	}
-	q, em := s.live.quality(), s.last.Stats()
-	s.tell(stats)
-	s.set(func(st *Status) {
-		st.Phase, st.Reason = phase, reason
-		if st.VM == "" {
-			st.VM = h.JVM
-		}
-		st.Samples, st.LiveBytes, st.Backlog = h.Samples, h.LiveBytes, h.Backlog()
-		st.PredictedSyncNS = h.SyncPredicted
-		st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
-		st.UpNS = uint64(max(time.Since(st.Since), 0))
-		st.Dropped.FailedEpochs, st.Dropped.Definitions = h.EpochsFailed, s.base.Definitions+s.defs.dropped+s.defs.missing
-		st.TraceBytes, st.Files, st.GuaranteeMet = stats.Bytes, stats.Files, stats.Guarantee
-		st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = stats.Limit, stats.Deviation, stats.Capped, stats.Needed
-		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = s.base.FilesEvicted+stats.Evicted, s.base.SyncPointsCut+stats.Cut, s.base.StoreFaults+stats.Faults
-		st.HeldBytes = stats.Held
-		st.Emergencies, st.EmergenciesUnanswered = s.base.Emergencies+em.Sent, s.base.EmergenciesUnanswered+em.TimedOut
-		st.Quality = q
-	})
-}
-
-// tell logs what has changed about the store that an operator should know.
-func (s *session) tell(now storeStats) {
-	was := s.told
-	s.told = now
-	switch {
-	case now.Capped && !was.Capped:
-		s.log.Warn().Int64("bytes", now.Bytes).Msg("the disk is full or keep_free is reached: the ring goes on inside the space that it has")
-	case was.Capped && !now.Capped:
-		if s.plan.Blind() {
-			s.plan.Retry()
-		}
-		s.log.Info().Int64("limit", now.Limit).Msg("the disk has room again: the ring may grow")
-	}
-	if now.Deviation > was.Deviation && now.Deviation > s.cfg.Deviation {
-		s.log.Warn().Float64("deviation", now.Deviation).Int64("file", now.Target).Msg("listings are large: ring files grow to four of them, and the window varies more than configured")
-	}
-	if was.Needed > 0 && now.Needed == 0 {
-		s.log.Info().Msg("listings fit again")
-	}
 }
 
 // finish tells how the JVM went. gone: without goodbye.
@@ -800,26 +556,8 @@ func (s *session) snapshot() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.status
-	return st
-}
-
-// appendDefs appends d as DEFS blocks of bounded size.
-func appendDefs(dst []byte, d trace.Defs) []byte {
-	for !empty(d) {
-		var c trace.Defs
-		c.Loaders, d.Loaders = cut(d.Loaders)
-		c.Types, d.Types = cut(d.Types)
-		c.Methods, d.Methods = cut(d.Methods)
-		c.Threads, d.Threads = cut(d.Threads)
-		if len(d.Methods) == 0 { // a frame's method stands before it
-			c.Frames, d.Frames = cut(d.Frames)
-		}
-		dst = trace.AppendBlock(dst, trace.EncodeDefs(c))
+	if d := s.stuck(); d > 0 {
+		st.StoreError = fmt.Sprintf("the disk has not answered for %v", d)
 	}
-	return dst
-}
-
-func cut[T any](s []T) (head, rest []T) {
-	n := min(len(s), defsChunk)
-	return s[:n], s[n:]
+	return st
 }

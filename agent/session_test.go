@@ -300,6 +300,7 @@ func TestEveryFileReadsAlone(t *testing.T) {
 			}
 		}
 		checkFiles(t, mem.files, byGC)
+		checkSummaries(t, mem.files, byGC)
 		r.stop()
 		st := r.a.Status()
 		if len(st) != 1 || st[0].Phase != EndedPhase || st[0].Rotations != uint64(len(mem.files)-1) {

@@ -34,8 +34,10 @@ type Status struct {
 	Session    string    `json:"session"`
 	VM         string    `json:"vm"`
 	Probe      string    `json:"probe"`
-	Renew      bool      `json:"renew,omitempty"`    // the agent has another probe: this JVM gets it when it is started anew
-	NoSites    bool      `json:"no_sites,omitempty"` // another agent holds allocation sampling: heap and pauses are recorded, sites are not
+	Renew      bool      `json:"renew,omitempty"`        // the agent has another probe: this JVM gets it when it is started anew
+	NoSites    bool      `json:"no_sites,omitempty"`     // another agent holds allocation sampling: heap and pauses are recorded, sites are not
+	Spool      bool      `json:"spool,omitempty"`        // its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
+	RingOnDisk bool      `json:"ring_on_disk,omitempty"` // its shared ring is no memory: a collection may wait for the disk
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
 	Dir        string    `json:"dir"`
@@ -55,12 +57,16 @@ type Status struct {
 	LongestSyncNS   uint64 `json:"longest_sync_ns"`
 	PredictedSyncNS uint64 `json:"predicted_sync_ns"`
 	Samples         uint64 `json:"samples"`
-	LiveBytes       uint64 `json:"live_bytes"`
-	Rotations       uint64 `json:"rotations"`
-	Emergencies     uint64 `json:"emergencies"` // sync points that did not wait for a natural collection
+	// SitesCut samples are told by the callers that were known: the table of frames was full. SitesFolded least used frames have left it.
+	SitesCut    uint64 `json:"sites_cut,omitempty"`
+	SitesFolded uint64 `json:"sites_folded,omitempty"`
+	LiveBytes   uint64 `json:"live_bytes"`
+	Rotations   uint64 `json:"rotations"`
+	Emergencies uint64 `json:"emergencies"` // sync points that did not wait for a natural collection
 	// EmergenciesUnanswered of them were given up after emergency.Timeout.
 	EmergenciesUnanswered uint64 `json:"emergencies_unanswered"`
-	TraceBytes            int64  `json:"trace_bytes"` // on disk
+	TraceBytes            int64  `json:"trace_bytes"`   // on disk
+	WrittenBytes          int64  `json:"written_bytes"` // since this agent began with it
 	Files                 int    `json:"files"`
 	RingBytes             uint64 `json:"ring_bytes"` // memory taken by the shared ring
 	Backlog               uint64 `json:"backlog_bytes"`
@@ -84,6 +90,9 @@ type Status struct {
 	StoreFaults     int64  `json:"store_faults"`
 	HeldBytes       int64  `json:"held_bytes"` // by a pull, of files that the ring has given up
 
+	// DepthAsked is the depth that the probe was loaded with, DepthWhy the newest cause of another one.
+	DepthAsked string `json:"depth_asked,omitempty"`
+	DepthWhy   string `json:"depth_why,omitempty"`
 	// Switches is how often depth or sampling interval were changed to keep the budget, LastSwitch the newest and why.
 	Switches   uint64 `json:"switches,omitempty"`
 	LastSwitch string `json:"last_switch,omitempty"`

@@ -45,6 +45,7 @@ type frameInfo struct {
 	FirstGC, LastGC uint64
 	T0, T1          uint64
 	Listing, Defs   bool // it holds a sync point, definitions
+	Summary         bool // it is a summary
 }
 
 // storeStats is what the scheduler and status need to know of a store, in bytes.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,7 +53,10 @@ func (a *Agent) adopt(name string, pid int) {
 func (a *Agent) watched(path string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, dir := range a.watch {
+	for _, dir := range append(slices.Clone(a.watch), a.cfg.Spool) {
+		if dir == "" {
+			continue
+		}
 		if _, err := os.Lstat(filepath.Join(dir, filepath.Base(path))); err == nil {
 			return true
 		}
@@ -63,7 +67,7 @@ func (a *Agent) watched(path string) bool {
 // forget leaves out a stray ring that could not be recorded.
 func (a *Agent) forget(name string) {
 	a.mu.Lock()
-	if e := a.sessions[name]; e != nil && e.s == nil {
+	if e := a.sessions[name]; e != nil && e.s == nil && e.opening.IsZero() {
 		delete(a.sessions, name)
 	}
 	a.mu.Unlock()

@@ -43,6 +43,7 @@ type total struct {
 	surveyed time.Time
 	ended    []endedRing // oldest first
 	frozen   int64
+	taking   int64 // a recording that is being taken from the spool folder
 }
 
 type endedRing struct {
@@ -91,12 +92,14 @@ func (t *total) admit(dir string) (int64, error) {
 	return g, nil
 }
 
-// look tells how much a ring occupies and gives what it may.
+// look tells how much a ring occupies and gives what it may; 0: what it may already. It waits for nobody.
 func (t *total) look(dir string, used int64) int64 {
 	if t.max == 0 && t.retain == 0 {
 		return t.want
 	}
-	t.mu.Lock()
+	if !t.mu.TryLock() { // somebody looks at the disk, which may hang: nothing changes for now
+		return 0
+	}
 	defer t.mu.Unlock()
 	t.survey(false)
 	if t.max == 0 {
@@ -134,6 +137,40 @@ func (t *total) forIncidents(limit int64) int64 {
 	return min(limit, t.frozen+max(t.free(), 0))
 }
 
+// take says whether a recording of size bytes, from elsewhere, finds room, and keeps it until took. It is the newest: ended rings make room for it.
+func (t *total) take(size int64) bool {
+	if t.max == 0 {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.survey(true)
+	if all := t.free() + t.endedSize(); size > all {
+		return false
+	}
+	for t.free() < size && t.dropOldest() {
+	}
+	if t.free() < size {
+		return false
+	}
+	t.taking = size
+	return true
+}
+
+// took says that it is there, or will not be.
+func (t *total) took() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taking, t.surveyed = 0, time.Time{}
+}
+
+func (t *total) endedSize() (n int64) {
+	for _, e := range t.ended {
+		n += e.size
+	}
+	return n
+}
+
 // frozenNow looks again at what incidents occupy.
 func (t *total) frozenNow() { t.mu.Lock(); t.surveyed = time.Time{}; t.mu.Unlock() }
 
@@ -152,14 +189,11 @@ func (t *total) goal() int64 {
 
 // free is what is neither granted nor occupied.
 func (t *total) free() int64 {
-	n := t.max - t.frozen
+	n := t.max - t.frozen - t.taking
 	for _, g := range t.granted {
 		n -= g
 	}
-	for _, e := range t.ended {
-		n -= e.size
-	}
-	return n
+	return n - t.endedSize()
 }
 
 // dropOldest removes the ring of an ended JVM, false if there is none that can be.
@@ -199,7 +233,7 @@ func (t *total) survey(now bool) {
 	t.frozen = 0
 	for _, e := range es {
 		dir := filepath.Join(t.out, e.Name())
-		if !e.IsDir() {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		if e.Name() == IncidentsName {

@@ -1,6 +1,9 @@
 // Package governor keeps what a probe costs its JVM within a budget, by its own clock: it lowers the depth (full, survivors, samples) and then
 // lengthens the sampling interval when the budget is spent, and goes back when there is room, later each time that was in vain.
 //
+// What one epoch costs comes before it can be answered, so the probe is told what the next one may cost (Room) and itself records one that would take
+// more at a lower depth; that is taken for a change of the governor's own.
+//
 // Terms. *Cost* is the probe's time inside pauses and in sampling callbacks. The *budget* is a share of wall time; what is not spent is saved
 // up for Slack. *Up* is towards what was asked for, *down* away from it.
 //
@@ -11,6 +14,7 @@ package governor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/trace"
@@ -19,18 +23,23 @@ import (
 const (
 	// Slack is how long an unspent budget is saved up: with what a change takes to show, a stretch of 10 s may cost a fifth more than its share.
 	Slack = time.Second
-	// CalmFirst is how long it must have been calm before it goes up; doubled, up to CalmMost, each time the way up is taken back within Regret.
+	// CalmFirst is how long it must have been calm before it goes up; doubled, up to CalmMost, each time the way up is taken back within Regret. While less than
+	// quiet of the budget is spent a quarter of that does, but not less than CalmFirst.
 	CalmFirst = 10 * time.Second
 	CalmMost  = 5 * time.Minute
-	Regret    = 30 * time.Second
-	// Span is the stretch over which the budget is to hold, as near as one epoch lets it. What half of a span's budget does not pay for at one look is not
-	// gone up to again until that is forgotten: by half in each Forget.
-	Span   = 10 * time.Second
-	Forget = 5 * time.Minute
+	Regret    = 10 * time.Second
+	quiet     = 0.125
+	// Span is the stretch over which the budget is to hold.
+	Span = 10 * time.Second
 	// kept is what of the budget is given out: the rest is for what comes before it can be answered.
-	kept = 0.9
-	// settle is how long a change is waited for before the next one down.
+	kept = 0.85
+	// settle is how long a change is waited for before the next one down; heard, how long a longer interval takes to show.
 	settle = time.Second
+	heard  = 250 * time.Millisecond
+	// filled is what of a Span's budget an epoch may fill: its cost is a guess.
+	filled = 0.95
+	// worth is the share of the budget that sampling must take for a longer interval to be of use.
+	worth = 0.125
 	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to minInterval first.
 	maxInterval = 256 << 20
 	minInterval = 64 << 10
@@ -53,6 +62,7 @@ type Look struct {
 	Sample uint64        // ns in sampling callbacks since then
 	Pause  time.Duration // the longest that an ordinary epoch added since the last look
 	Depth  uint64        // that epochs are recorded at now
+	Cuts   uint64        // epochs that the probe recorded at a lower depth by itself, since it began
 }
 
 // Change is what is wanted from now on, and why.
@@ -68,11 +78,19 @@ type Governor struct {
 	last            Look
 	saved           time.Duration // negative: overspent
 	samples         float64       // share of the cost that sampling was, of late
-	now, sampling   float64       // what everything and what sampling costs now, shares of wall time over the last second
+	now, sampling   float64       // what everything costs now, over the last second, and sampling, over the last quarter of one; shares of wall time
 	changed, upAt   time.Time
+	longer          time.Time // when the interval was lengthened last
+	looks           []point   // of the last Span, oldest first
 	calmSince       time.Time
 	calm            time.Duration
-	dear            [trace.DepthFull + 1]time.Duration // the most that a look at a depth has cost, fading
+	vain            bool // the last way up was taken back: the other one is tried next
+}
+
+// point is what had been spent at a time.
+type point struct {
+	at   time.Time
+	cost time.Duration
 }
 
 // New begins with what was asked for.
@@ -84,41 +102,44 @@ func New(cfg Config) *Governor {
 func (g *Governor) Look(l Look) (Change, bool) {
 	was := g.last
 	g.last = l
-	if was.Now.IsZero() || l.Probe < was.Probe || l.Sample < was.Sample { // the first, or another probe
-		g.calmSince = l.Now
+	if was.Now.IsZero() || l.Probe < was.Probe || l.Sample < was.Sample || l.Cuts < was.Cuts { // the first, or another probe
+		g.calmSince, g.looks = l.Now, nil
+		if l.Depth >= trace.DepthSamples && l.Depth < g.depth { // as an earlier agent left it
+			g.depth, g.changed = l.Depth, l.Now
+		}
 		return Change{}, false
 	}
 	dt := l.Now.Sub(was.Now)
 	probe, sample := time.Duration(l.Probe-was.Probe), time.Duration(l.Sample-was.Sample)
+	g.spend(l)
 	most := time.Duration(g.cfg.Share * float64(Slack))
 	g.saved = min(g.saved+time.Duration(kept*g.cfg.Share*float64(dt))-probe-sample, most)
-	for d := range g.dear {
-		g.dear[d] -= time.Duration(float64(g.dear[d]) * min(1, 0.69*float64(dt)/float64(Forget)))
-	}
-	if d := max(was.Depth, l.Depth); d < uint64(len(g.dear)) {
-		g.dear[d] = max(g.dear[d], probe)
-	}
-	recent := min(1, float64(dt)/float64(settle))
-	g.now += recent * (float64(probe+sample)/float64(max(dt, 1)) - g.now)
-	g.sampling += recent * (float64(sample)/float64(max(dt, 1)) - g.sampling)
+	g.now += min(1, float64(dt)/float64(settle)) * (float64(probe+sample)/float64(max(dt, 1)) - g.now)
+	g.sampling += min(1, float64(dt)/float64(heard)) * (float64(sample)/float64(max(dt, 1)) - g.sampling)
 	if c := probe + sample; c > 0 {
 		w := min(1, float64(c)/float64(most))
 		g.samples += w * (float64(sample)/float64(c) - g.samples)
 	}
+	if l.Cuts > was.Cuts && l.Depth >= trace.DepthSamples && l.Depth < g.depth {
+		g.depth, g.calmSince = l.Depth, l.Now
+		return g.lowered(l.Now, fmt.Sprintf("an epoch would have cost more than the budget of %.3g %% has left", 100*g.cfg.Share))
+	}
 	long := g.cfg.Pause > 0 && l.Pause > g.cfg.Pause && g.depth > trace.DepthSamples
+	if g.sampling > g.cfg.Share && g.interval < maxInterval && l.Now.Sub(g.longer) > heard { // by itself more than everything may
+		g.calmSince = l.Now
+		g.lengthen(l.Now)
+		return g.lowered(l.Now, fmt.Sprintf("sampling takes more than the budget of %.3g %%", 100*g.cfg.Share))
+	}
 	if g.saved >= 0 && !long {
 		return g.up(l)
 	}
 	g.calmSince = l.Now
 	if !long && g.saved < -g.half()/2 && g.depth > trace.DepthSamples && g.samples < 0.5 { // a quarter of a span's budget was overspent: no step is waited for
-		g.depth, g.changed = trace.DepthSamples, l.Now
+		g.depth = trace.DepthSamples
 		if g.sampling > g.cfg.Share/2 {
-			g.lengthen()
+			g.lengthen(l.Now)
 		}
-		if !g.upAt.IsZero() && l.Now.Sub(g.upAt) < Regret {
-			g.calm = min(2*g.calm, CalmMost)
-		}
-		return Change{g.depth, g.interval, fmt.Sprintf("the budget of %.3g %% is spent for %v ahead", 100*g.cfg.Share, time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second))}, true
+		return g.lowered(l.Now, fmt.Sprintf("the budget of %.3g %% is spent for %v ahead", 100*g.cfg.Share, time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second)))
 	}
 	if l.Now.Sub(g.changed) < settle || l.Depth > g.depth && l.Now.Sub(g.changed) < 10*settle {
 		return Change{}, false // the last change has not shown what it does
@@ -133,18 +154,46 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	return g.down(l.Now, why, !long)
 }
 
+// Room is what the next epoch may cost, above 0: what the last Span has left of its budget, nearly.
+func (g *Governor) Room() time.Duration {
+	return max(time.Duration(filled*g.cfg.Share*float64(Span))-g.spent(), 1)
+}
+
+// spent is what the last Span cost.
+func (g *Governor) spent() time.Duration {
+	if len(g.looks) == 0 {
+		return 0
+	}
+	return g.looks[len(g.looks)-1].cost - g.looks[0].cost
+}
+
+// spend notes what has been spent; what stands there longer than Span, but for the last before it, is dropped.
+func (g *Governor) spend(l Look) {
+	g.looks = append(g.looks, point{l.Now, time.Duration(l.Probe + l.Sample)})
+	n := 0
+	for n+1 < len(g.looks) && l.Now.Sub(g.looks[n+1].at) >= Span {
+		n++
+	}
+	g.looks = slices.Delete(g.looks, 0, n)
+}
+
 func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool) {
 	switch {
-	case sampling && g.interval < maxInterval && (g.samples > 0.5 || g.depth == trace.DepthSamples):
-		g.lengthen()
+	case sampling && g.interval < maxInterval && g.sampling > worth*g.cfg.Share && (g.samples > 0.5 || g.depth == trace.DepthSamples):
+		g.lengthen(now)
 	case g.depth > trace.DepthSamples:
 		g.depth--
 	default:
 		return Change{}, false // the floor
 	}
+	return g.lowered(now, why)
+}
+
+// lowered gives the change that was just made; one that takes back a way up makes the next wait longer.
+func (g *Governor) lowered(now time.Time, why string) (Change, bool) {
 	g.changed = now
 	if !g.upAt.IsZero() && now.Sub(g.upAt) < Regret {
-		g.calm = min(2*g.calm, CalmMost)
+		g.calm, g.vain = min(2*g.calm, CalmMost), true
 	}
 	return Change{g.depth, g.interval, why}, true
 }
@@ -153,12 +202,14 @@ func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool)
 func (g *Governor) half() time.Duration { return time.Duration(g.cfg.Share * float64(Span) / 2) }
 
 // lengthen makes the sampling interval longer, at once to where sampling costs half of the budget.
-func (g *Governor) lengthen() {
+func (g *Governor) lengthen(now time.Time) {
 	n := 1
 	if rate := g.sampling / g.cfg.Share; rate > 1 {
 		n = min(1+int(math.Ceil(math.Log2(rate))), maxSteps)
 	}
 	g.interval = min(max(g.interval<<n, minInterval), maxInterval)
+	g.sampling /= float64(uint64(1) << n) // what it will be
+	g.longer = now
 }
 
 func (g *Governor) up(l Look) (Change, bool) {
@@ -169,19 +220,22 @@ func (g *Governor) up(l Look) (Change, bool) {
 		}
 		return Change{}, false
 	}
-	if now.Sub(g.calmSince) < g.calm || now.Sub(g.changed) < g.calm {
+	calm := g.calm
+	if float64(g.spent()) < quiet*g.cfg.Share*float64(Span) {
+		calm = max(calm/4, CalmFirst)
+	}
+	if now.Sub(g.calmSince) < calm || now.Sub(g.changed) < calm {
 		return Change{}, false
 	}
-	if g.depth < g.cfg.Depth && g.dear[g.depth+1] <= g.half() {
+	if g.interval == g.cfg.Interval || g.depth < g.cfg.Depth && !g.vain {
 		g.depth++
-	} else if g.interval == g.cfg.Interval {
-		return Change{}, false
 	} else {
 		g.interval = max(g.interval/2, g.cfg.Interval)
 		if g.cfg.Interval < minInterval && g.interval <= minInterval {
 			g.interval = g.cfg.Interval
 		}
 	}
+	g.vain = false
 	g.changed, g.upAt, g.calmSince = now, now, now
 	return Change{g.depth, g.interval, "there is room in the budget"}, true
 }

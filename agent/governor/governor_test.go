@@ -88,8 +88,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestDearDepth: a depth of which one epoch costs more than half of what 10 s may cost is left at once, and not come back to while that is remembered; what
-// sampling costs twenty times its budget is divided by as much in one step.
+// TestDearDepth: a depth of which one epoch costs more than 10 s may is left at once, and come back to ever more rarely, by a probe that does not heed Room;
+// what sampling costs twenty times its budget is divided by as much at once.
 func TestDearDepth(t *testing.T) {
 	const share = 0.01
 	g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 16 << 10})
@@ -102,7 +102,7 @@ func TestDearDepth(t *testing.T) {
 		sample += time.Duration(0.2 * float64(100*time.Millisecond) * float64(16<<10) / float64(interval))
 		if i%10 == 0 {
 			epochs++
-			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 60, trace.DepthSamples: 0}[depth] * time.Millisecond
+			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 100, trace.DepthSamples: 0}[depth] * time.Millisecond
 		}
 		if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
 			if c.Depth > depth {
@@ -120,5 +120,83 @@ func TestDearDepth(t *testing.T) {
 	}
 	if cost[100] > 500*time.Millisecond {
 		t.Errorf("the first 10 s cost %v", cost[100])
+	}
+}
+
+// TestRoom: a load that rises fifty times for 20 s of each minute, one epoch of which may cost as much as seconds of the budget. The probe heeds Room, with guesses that are
+// wrong by up to a third, and the governor looks when it can. No stretch of 10 s costs more than a fifth above the budget, and the depth comes back in the calm.
+func TestRoom(t *testing.T) {
+	const ms = time.Millisecond
+	for _, share := range []float64{0.01, 0.02, 0.05} {
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 64 << 10})
+			wanted, cap, interval, cuts := uint64(trace.DepthFull), uint64(trace.DepthFull), uint64(64<<10), uint64(0)
+			var probe, sample, worst time.Duration
+			var costs []time.Duration // by 10 ms
+			next, look, at := 0, 0, time.Unix(1e9, 0)
+			fullAgain := 0
+			for i := range 20000 { // 200 s of 10 ms
+				now := at.Add(time.Duration(i) * 10 * ms)
+				busy := i%6000 >= 4000
+				load, every := 0.02, 300
+				if busy {
+					load, every = 1, 40
+				}
+				sample += time.Duration(0.005 * load * float64(10*ms) * float64(512<<10) / float64(interval))
+				if i >= next {
+					next = i + every
+					cost := func(d uint64) time.Duration {
+						return time.Duration([]float64{0, 0.2, 12 * max(load, 0.05), 80 * max(load, 0.05)}[d] * float64(ms))
+					}
+					if wanted <= cap { // it has taken note
+						cap = trace.DepthFull
+					}
+					d := min(wanted, cap)
+					for guess := 0.75 + 0.5*r.Float64(); d > trace.DepthSamples && time.Duration(guess*float64(cost(d))) > g.Room(); d-- {
+						cap = d - 1
+						cuts++
+					}
+					probe += cost(d)
+					if d == trace.DepthFull && i > 4000 && !busy {
+						fullAgain++
+					}
+				}
+				if i >= look {
+					look = i + 10 + r.IntN(20)
+					if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: min(wanted, cap), Cuts: cuts}); ok {
+						wanted, interval = c.Depth, c.Interval
+					}
+				}
+				costs = append(costs, probe+sample)
+				if n := len(costs); n > 2000 {
+					worst = max(worst, costs[n-1]-costs[n-1001])
+				}
+			}
+			if float64(worst) > 1.2*share*float64(10*time.Second) {
+				t.Errorf("share %v, seed %d: 10 s cost %v", share, seed, worst)
+			}
+			if fullAgain == 0 {
+				t.Errorf("share %v, seed %d: it never came back to depth full", share, seed)
+			}
+		}
+	}
+}
+
+// TestAnotherAgent: what an agent before lowered goes up again.
+func TestAnotherAgent(t *testing.T) {
+	g := New(Config{Share: 0.02, Depth: trace.DepthFull, Interval: 512 << 10})
+	now, depth := time.Unix(1e9, 0), uint64(trace.DepthSamples)
+	for range 1000 {
+		now = now.Add(100 * time.Millisecond)
+		if c, ok := g.Look(Look{Now: now, Depth: depth}); ok {
+			depth = c.Depth
+		}
+	}
+	if depth != trace.DepthFull {
+		t.Errorf("depth %d", depth)
+	}
+	if r := g.Room(); r != 190*time.Millisecond {
+		t.Errorf("one epoch may cost %v", r)
 	}
 }

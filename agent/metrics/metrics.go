@@ -28,7 +28,9 @@ type Source struct {
 	Others         func() []agent.Other
 	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
 	Incidents func() (n int, bytes int64)
-	Version   string
+	// Spool tells of the spool folder; nil, or a nil answer: there is none.
+	Spool   func() *agent.SpoolStatus
+	Version string
 }
 
 // field is a metric of a recording.
@@ -60,6 +62,7 @@ var fields = func() (fs []field) {
 	const c, g = prometheus.CounterValue, prometheus.GaugeValue
 	add(g, "recording_up", "1 while the JVM is being recorded, 0 when the recording is over.", func(s *agent.Status) float64 { return truth(!s.Phase.Over()) })
 	add(g, "ring_bytes", "What the recording occupies on disk.", func(s *agent.Status) float64 { return float64(s.TraceBytes) })
+	add(c, "written_bytes_total", "What was written into the recording by this agent.", func(s *agent.Status) float64 { return float64(s.WrittenBytes) })
 	add(g, "ring_limit_bytes", "What it may occupy: max_trace_size and its deviation, or what the disk leaves.", func(s *agent.Status) float64 { return float64(s.TraceLimit) })
 	add(g, "ring_files", "Files of the recording.", func(s *agent.Status) float64 { return float64(s.Files) })
 	add(g, "ring_held_bytes", "What a pull holds of files that the ring has given up.", func(s *agent.Status) float64 { return float64(s.HeldBytes) })
@@ -72,6 +75,8 @@ var fields = func() (fs []field) {
 	add(c, "emergencies_total", "Sync points that did not wait for a natural collection.", func(s *agent.Status) float64 { return float64(s.Emergencies) })
 	add(c, "emergencies_unanswered_total", "Emergencies that the JVM did not answer in time.", func(s *agent.Status) float64 { return float64(s.EmergenciesUnanswered) })
 	add(c, "samples_total", "Sampled allocations recorded.", func(s *agent.Status) float64 { return float64(s.Samples) })
+	add(c, "sites_cut_total", "Samples told by the callers that were known, the table of frames being full.", func(s *agent.Status) float64 { return float64(s.SitesCut) })
+	add(c, "sites_folded_total", "Least used frames that left the full table of frames.", func(s *agent.Status) float64 { return float64(s.SitesFolded) })
 	add(g, "live_bytes", "Bytes that the heap's spaces held after the last collection.", func(s *agent.Status) float64 { return float64(s.LiveBytes) })
 	add(g, "shared_ring_bytes", "Memory taken from the application's host by the shared ring.", func(s *agent.Status) float64 { return float64(s.RingBytes) })
 	add(g, "shared_ring_backlog_bytes", "What the agent has not read yet.", func(s *agent.Status) float64 { return float64(s.Backlog) })
@@ -99,6 +104,8 @@ var (
 	notRec     = desc("jvms_not_recorded", "JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.", "why")
 	frozen     = desc("incidents", "Frozen windows that are kept, whoever made them.")
 	frozenSize = desc("incidents_bytes", "What they occupy on disk, files that a ring has too included.")
+	spoolLeft  = desc("spool_left", "What lies in the spool folder and is not taken: status says why.")
+	spoolTaken = desc("spool_taken_total", "Recordings that were put into the spool folder and taken.")
 	build      = desc("build_info", "1, with the version.", "version")
 )
 
@@ -110,7 +117,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range fields {
 		ch <- f.desc
 	}
-	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, syncPoints, attachBad, depth, recordings, notRec, frozen, frozenSize, build} {
+	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, syncPoints, attachBad, depth, recordings, notRec, frozen, frozenSize, spoolLeft, spoolTaken, build} {
 		ch <- d
 	}
 }
@@ -171,6 +178,12 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		n, bytes := c.src.Incidents()
 		put(frozen, prometheus.GaugeValue, float64(n))
 		put(frozenSize, prometheus.GaugeValue, float64(bytes))
+	}
+	if c.src.Spool != nil {
+		if s := c.src.Spool(); s != nil {
+			put(spoolLeft, prometheus.GaugeValue, float64(len(s.Left)))
+			put(spoolTaken, prometheus.CounterValue, float64(s.Taken))
+		}
 	}
 	put(build, prometheus.GaugeValue, 1, c.src.Version)
 }

@@ -24,6 +24,7 @@ func source() Source {
 			}
 		},
 		Incidents: func() (int, int64) { return 2, 8192 },
+		Spool:     func() *agent.SpoolStatus { return &agent.SpoolStatus{Taken: 5, Left: make([]agent.SpoolItem, 3)} },
 		Others:    func() []agent.Other { return []agent.Other{{Ignored: true}, {}, {}} },
 	}
 }
@@ -68,6 +69,9 @@ func TestHandler(t *testing.T) {
 		t.Errorf("%d %s", code, b)
 	}
 	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_incidents 2\n") || !strings.Contains(b, "\nheapcam_incidents_bytes 8192\n") {
+		t.Errorf("%d %s", code, b)
+	}
+	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_spool_left 3\n") || !strings.Contains(b, "\nheapcam_spool_taken_total 5\n") {
 		t.Errorf("%d %s", code, b)
 	}
 	if code, b := get("/healthz"); code != 200 || b != "ok\n" {

@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/internal/faultfs"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestHangingDisk has the disk hang, and not fail, for the recording of one JVM and for the opening of another one's: the recording of a third goes on, a
+// fourth that comes meanwhile is recorded, status answers, the watchdog sees an agent that lives, and all is told. Nothing is lost that the shared rings
+// can hold.
+func TestHangingDisk(t *testing.T) {
+	t.Parallel()
+	m := faultfs.New(t)
+	var log logBuffer
+	r := rig{t: t, dir: t.TempDir()}
+	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Watch: []string{r.dir}, MaxTraceSize: 4 << 20, MaxTotal: 64 << 20, SyncInterval: 20 * time.Millisecond, Compression: "none",
+		Log: zerolog.New(&log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.a = a
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	hang := make(chan struct{})
+	defer func() { cancel(); <-ended }()
+	type jvm struct {
+		p     *ringtest.Producer
+		model *tracetest.Model
+		n     int
+	}
+	jvms := 0
+	begin := func() *jvm {
+		jvms++
+		ticks := ringtest.StartTicks(syscall.Getpid())
+		p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true, Name: shmring.FileName(uint32(jvms), ticks)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		return &jvm{p, tracetest.New(tracetest.Config{Seed: uint64(jvms), Depth: trace.DepthSurvivors}), 0}
+	}
+	play := func(j *jvm, n int) { j.n += len(r.play(j.p, j.model, n)) }
+	read := func(j *jvm) bool { return j.p.Peek64(shmring.OffTail) == j.p.Head() }
+	of := func(j *jvm) (s Status) {
+		for _, s = range a.Status() {
+			if s.Session == j.p.Session {
+				return s
+			}
+		}
+		return Status{}
+	}
+	x, y := begin(), begin()
+	for range 3 {
+		play(x, 5)
+		play(y, 5)
+	}
+	wait(t, func() bool { return read(x) && read(y) }, a)
+	stuck, goes := filepath.Base(of(x).Dir), filepath.Base(of(y).Dir)
+	var late atomic.Bool // the next recording that is opened hangs too
+	var opens atomic.Pointer[string]
+	m.Fail(func(op faultfs.Op, path string) syscall.Errno {
+		dir := filepath.Base(filepath.Dir(path))
+		if op == faultfs.Create && dir != stuck && dir != goes && late.CompareAndSwap(true, false) {
+			opens.Store(&dir)
+		}
+		if o := opens.Load(); dir == stuck || o != nil && dir == *o {
+			<-hang
+		}
+		return 0
+	})
+	release := func() {
+		select {
+		case <-hang:
+		default:
+			close(hang)
+		}
+	}
+	defer release() // before the end of Run is waited for
+	play(x, 3)
+	late.Store(true)
+	z := begin()
+	play(z, 3)
+	wait(t, func() bool { return opens.Load() != nil }, a)
+	w := begin()
+	play(w, 3)
+	for range 5 {
+		play(y, 5)
+		wait(t, func() bool { return read(y) }, a)
+	}
+	wait(t, func() bool { return read(w) && of(w).Collections == uint64(w.n) }, a)
+	wait(t, func() bool { return strings.Contains(of(x).StoreError, "has not answered") }, a)
+	wait(t, func() bool {
+		l := log.String()
+		return strings.Contains(l, "this JVM's recording stands still") && strings.Contains(l, errStuck.Error())
+	}, a)
+	if d := time.Since(a.Turned()); d > 2*time.Second {
+		t.Errorf("the agent's loop came around %v ago: the watchdog would end it", d)
+	}
+	if read(x) || of(x).Collections == uint64(x.n) {
+		t.Error("nothing hung: the test shows nothing")
+	}
+	if of(z).Session != "" {
+		t.Errorf("what could not be opened is recorded: %+v", of(z))
+	}
+	release()
+	for _, j := range []*jvm{x, y, z, w} {
+		wait(t, func() bool { return read(j) && of(j).Collections == uint64(j.n) }, a)
+		if s := of(j); s.StoreError != "" || s.Dropped != (Drops{}) {
+			t.Errorf("%+v", s)
+		}
+	}
+	wait(t, func() bool { return strings.Contains(log.String(), "the disk answers again") }, a)
+}

@@ -1,0 +1,41 @@
+//go:build unix
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOpenSecrets: neither tokens nor a key that others can read are taken.
+func TestOpenSecrets(t *testing.T) {
+	dir := t.TempDir()
+	a, err := New(Config{Out: filepath.Join(dir, "out")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newAuthority(t, dir, "ca").issue("host", nil)
+	tokens := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(tokens, []byte("all status,pull "+strings.Repeat("all", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := RemoteConfig{Listen: freeAddress(t), Cert: filepath.Join(dir, "host.pem"), Key: filepath.Join(dir, "host.key"), Tokens: tokens}
+	ended, stop := context.WithCancel(context.Background())
+	stop()
+	for what, file := range map[string]string{"tokens": tokens, "key": cfg.Key} {
+		for mode, want := range map[os.FileMode]bool{0o600: false, 0o640: true, 0o604: true} {
+			if err := os.Chmod(file, mode); err != nil {
+				t.Fatal(err)
+			}
+			var open *SecretError
+			if err := a.ServeRemote(ended, cfg, func(error) int { return 3 }); errors.As(err, &open) != want {
+				t.Errorf("%s of mode %#o: %v", what, mode, err)
+			}
+		}
+		os.Chmod(file, 0o600)
+	}
+}
