@@ -20,6 +20,7 @@ var (
 	scratch string
 	tool    string // the heapcam binary
 	browser context.Context
+	viewer  int // pid of the newest viewer
 
 	launched bool
 )
@@ -89,6 +90,7 @@ func view(t testing.TB, args ...string) string {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	viewer = c.Process.Pid
 	line, err := bufio.NewReader(out).ReadString('\n')
 	t.Cleanup(func() {
 		c.Process.Signal(os.Interrupt)

@@ -3,11 +3,15 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -18,11 +22,13 @@ type data struct {
 	s     *Server
 	slots chan struct{} // replays at a time
 
-	mu       sync.Mutex
-	overview *once[json.RawMessage]
-	version  string
-	states   []kept   // at most maxStates, the newest last
-	answers  []answer // at most maxAnswers, the newest last
+	overview cache[json.RawMessage]
+	tapes    cache[*tape]
+	states   cache[*state]
+	tuples   cache[[]classify.Tuple]   // of states
+	groups   cache[*analysis.Grouping] // of states
+	answers  cache[any]                // diffs, trends
+	grouping sync.Mutex                // one grouping at a time: states share what they know of names
 }
 
 // maxReplays bounds the replays at a time: each takes a core and a heap's state.
@@ -30,6 +36,10 @@ const maxReplays = 2
 
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
+	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
+		*ctx = s.ctx
+	}
+	d.overview.most, d.tapes.most, d.states.most, d.tuples.most, d.groups.most, d.answers.most = 1, 1, maxStates, maxTuples, maxGroupings, maxAnswers
 }
 
 // once is a result that several wait for and one makes.
@@ -37,19 +47,38 @@ type once[T any] struct {
 	done chan struct{}
 	v    T
 	err  error
+
+	mu      sync.Mutex
+	waiting int
+	stop    context.CancelFunc
 }
 
-// begin makes f's result aside; it is not stopped when who asked first goes away.
-func begin[T any](f func() (T, error)) *once[T] {
-	o := &once[T]{done: make(chan struct{})}
+// lonely is how long a result is made on though nobody waits for it: who loads the page anew comes back.
+const lonely = 2 * time.Second
+
+// begin makes f's result aside. It is stopped with the server, or when nobody has waited for it for a while.
+func begin[T any](ctx context.Context, f func(context.Context) (T, error)) *once[T] {
+	ctx, stop := context.WithCancel(ctx)
+	o := &once[T]{done: make(chan struct{}), stop: stop}
 	go func() {
+		defer stop()
 		defer close(o.done)
-		o.v, o.err = f()
+		o.v, o.err = f(ctx)
 	}()
 	return o
 }
 
 func (o *once[T]) wait(ctx context.Context) (v T, err error) {
+	o.count(1)
+	defer func() {
+		if o.count(-1) == 0 {
+			time.AfterFunc(lonely, func() {
+				if o.count(0) == 0 {
+					o.stop()
+				}
+			})
+		}
+	}()
 	select {
 	case <-o.done:
 		return o.v, o.err
@@ -58,15 +87,65 @@ func (o *once[T]) wait(ctx context.Context) (v T, err error) {
 	}
 }
 
-// open hands f a function that opens the recording from its start, any number of times. What is being done is told to the page.
-func (d *data) open(what string, f func(open func() *heap.Replayer) error) error {
+func (o *once[T]) count(by int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting += by
+	return o.waiting
+}
+
+// cache keeps what was made, by what was asked for, and makes each once. What failed is made anew for who asks next.
+type cache[T any] struct {
+	ctx  context.Context // ends all
+	most int
+	mu   sync.Mutex
+	kept []entry[T] // at most most, that used last at the end
+}
+
+type entry[T any] struct {
+	key string
+	o   *once[T]
+}
+
+// get gives what key stands for, or has it made.
+func (c *cache[T]) get(ctx context.Context, key string, make func(context.Context) (T, error)) (T, error) {
+	c.mu.Lock()
+	i := slices.IndexFunc(c.kept, func(e entry[T]) bool { return e.key == key })
+	if i < 0 {
+		if len(c.kept) >= c.most {
+			c.kept = slices.Delete(c.kept, 0, 1)
+		}
+		c.kept = append(c.kept, entry[T]{key, begin(c.ctx, make)})
+		i = len(c.kept) - 1
+	}
+	e := c.kept[i]
+	c.kept = append(slices.Delete(c.kept, i, i+1), e)
+	c.mu.Unlock()
+	v, err := e.o.wait(ctx)
+	if err != nil {
+		c.mu.Lock()
+		select {
+		case <-e.o.done:
+			c.kept = slices.DeleteFunc(c.kept, func(x entry[T]) bool { return x.o == e.o })
+		default:
+		}
+		c.mu.Unlock()
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil && c.ctx.Err() == nil { // those who waited before had left
+			return c.get(ctx, key, make)
+		}
+	}
+	return v, err
+}
+
+// open hands f a function that opens the recording from its start, any number of times. What is being done is told to the page. It ends with ctx.
+func (d *data) open(ctx context.Context, what string, f func(open func() *heap.Replayer) error) error {
 	select {
 	case d.slots <- struct{}{}:
-	case <-d.s.ctx.Done():
-		return d.s.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	defer func() { <-d.slots }()
-	tell := d.s.hub.progress(what)
+	tell := d.s.hub.progress(what, "")
 	defer tell(1, 1)
 	var failed error
 	var ins []*Input
@@ -79,22 +158,25 @@ func (d *data) open(what string, f func(open func() *heap.Replayer) error) error
 		in, err := d.s.cfg.Open(tell)
 		if err != nil {
 			failed = err
-			return heap.NewReplayer(&stoppable{d.s.ctx, nothing{}})
+			return heap.NewReplayer(&stoppable{ctx, nothing{}})
 		}
 		ins = append(ins, in)
-		r := heap.NewReplayer(&stoppable{d.s.ctx, in.Source})
+		r := heap.NewReplayer(&stoppable{ctx, in.Source})
 		r.Damage = append(r.Damage, in.Problems...)
 		return r
 	})
 	if failed != nil {
 		return failed
 	}
+	if ctx.Err() != nil { // what was read so far looks whole
+		return ctx.Err()
+	}
 	return err
 }
 
 // replay opens the recording once and hands it to f.
-func (d *data) replay(what string, f func(r *heap.Replayer) error) error {
-	return d.open(what, func(open func() *heap.Replayer) error { return f(open()) })
+func (d *data) replay(ctx context.Context, what string, f func(r *heap.Replayer) error) error {
+	return d.open(ctx, what, func(open func() *heap.Replayer) error { return f(open()) })
 }
 
 // nothing is a recording that could not be opened.
@@ -129,52 +211,32 @@ type Overview struct {
 
 // overview answers from memory unless the recording has grown.
 func (s *Server) overview(r *http.Request) (any, error) {
-	d := &s.data
 	version, over := s.version()
-	d.mu.Lock()
-	o := d.overview
-	if o == nil || d.version != version {
-		d.version = version
-		o = begin(func() (json.RawMessage, error) {
-			v := Overview{Title: s.cfg.Title, Version: version, Live: !over, CanFreeze: s.cfg.Freeze != nil, CanPull: s.cfg.Pull != nil, Incidents: []ringstore.Incident{}}
-			if s.cfg.Incidents != nil {
-				v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
-			}
-			report := func() (rep *analysis.Report, err error) {
-				err = d.replay("reading the recording", func(r *heap.Replayer) (err error) {
-					rep, err = analysis.MakeReport(r)
-					return err
-				})
-				return rep, err
-			}
-			var err error
-			if s.cfg.Report != nil {
-				v.Report, err = s.cfg.Report(report)
-			} else {
-				v.Report, err = report()
-			}
-			if err != nil {
-				return nil, err
-			}
-			v.Headlines = headlines(v.Report)
-			return json.Marshal(v)
-		})
-		d.overview = o
-	}
-	d.mu.Unlock()
-	v, err := o.wait(r.Context())
-	if err != nil {
-		d.mu.Lock()
-		if d.overview == o {
-			select {
-			case <-o.done: // the next one tries again
-				d.overview = nil
-			default:
-			}
+	return s.data.overview.get(r.Context(), version, func(ctx context.Context) (json.RawMessage, error) {
+		v := Overview{Title: s.cfg.Title, Version: version, Live: !over, CanFreeze: s.cfg.Freeze != nil, CanPull: s.cfg.Pull != nil, Incidents: []ringstore.Incident{}}
+		if s.cfg.Incidents != nil {
+			v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
 		}
-		d.mu.Unlock()
-	}
-	return v, err
+		report := func() (rep *analysis.Report, err error) {
+			err = s.data.replay(ctx, "reading the recording", func(r *heap.Replayer) (err error) {
+				rep, err = analysis.MakeReport(r)
+				return err
+			})
+			return rep, err
+		}
+		var err error
+		if s.cfg.Report != nil {
+			v.Report, err = s.cfg.Report(report)
+		} else {
+			v.Report, err = report()
+		}
+		if err != nil {
+			return nil, err
+		}
+		v.Headlines = headlines(v.Report)
+		time.AfterFunc(soon, func() { s.tape(s.ctx) })
+		return json.Marshal(v)
+	})
 }
 
 func (s *Server) version() (string, bool) {
@@ -182,4 +244,17 @@ func (s *Server) version() (string, bool) {
 		return "", true
 	}
 	return s.cfg.Version()
+}
+
+// soon is how long after the overview the rest is read: the page is drawn first.
+const soon = 300 * time.Millisecond
+
+// tape gives the states of a recording that does not grow; nil if it does.
+func (s *Server) tape(ctx context.Context) *tape {
+	version, over := s.version()
+	if !over {
+		return nil
+	}
+	t, _ := s.data.tapes.get(ctx, version, func(context.Context) (*tape, error) { return s.data.newTape(), nil })
+	return t
 }

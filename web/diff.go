@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,45 +9,17 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 )
 
 // maxAnswers bounds the diffs and trends that are kept.
 const maxAnswers = 8
 
-// answer is a diff or trend, or one that is being made, by what was asked for.
-type answer struct {
-	key string
-	o   *once[any]
-}
-
 // keep gives the answer to key, or has it made.
-func (d *data) keep(r *http.Request, key string, make func() (any, error)) (any, error) {
+func (d *data) keep(ctx context.Context, key string, make func(context.Context) (any, error)) (any, error) {
 	v, _ := d.s.version()
-	key += "\x00" + v
-	d.mu.Lock()
-	i := slices.IndexFunc(d.answers, func(a answer) bool { return a.key == key })
-	if i < 0 {
-		if len(d.answers) >= maxAnswers {
-			d.answers = slices.Delete(d.answers, 0, 1)
-		}
-		d.answers = append(d.answers, answer{key, begin(make)})
-		i = len(d.answers) - 1
-	}
-	a := d.answers[i]
-	d.answers = append(slices.Delete(d.answers, i, i+1), a)
-	d.mu.Unlock()
-	x, err := a.o.wait(r.Context())
-	if err != nil {
-		d.mu.Lock()
-		select {
-		case <-a.o.done: // the next one tries again
-			d.answers = slices.DeleteFunc(d.answers, func(x answer) bool { return x.o == a.o })
-		default:
-		}
-		d.mu.Unlock()
-	}
-	return x, err
+	return d.answers.get(ctx, key+"\x00"+v, make)
 }
 
 // or gives the second text if the first is empty.
@@ -58,15 +31,20 @@ func or(s, def string) string {
 }
 
 func (s *Server) diffOf(r *http.Request) (*analysis.DiffReport, error) {
-	q := questionOf(r, "type")
-	from, to := or(r.FormValue("from"), "first"), or(r.FormValue("to"), "last")
+	return s.diffBy(r.Context(), questionOf(r, changeBy), or(r.FormValue("from"), "first"), or(r.FormValue("to"), "last"))
+}
+
+func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*analysis.DiffReport, error) {
 	by, filters, err := q.make(s)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.data.keep(r, "diff\x00"+from+"\x00"+to+"\x00"+q.String(), func() (any, error) {
+	v, err := s.data.keep(ctx, "diff\x00"+from+"\x00"+to+"\x00"+q.String(), func(ctx context.Context) (any, error) {
+		if a, _ := classify.Needs(by, filters); a&classify.AttrSpace == 0 && s.tape(ctx) != nil {
+			return s.diffStates(ctx, from, to, by, filters)
+		}
 		var rep *analysis.DiffReport
-		err := s.data.open(fmt.Sprintf("comparing collections %s and %s", from, to), func(open func() *heap.Replayer) error {
+		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to), func(open func() *heap.Replayer) error {
 			a, b, err := analysis.FindTwo(from, to, open)
 			if err != nil {
 				return err
@@ -85,6 +63,26 @@ func (s *Server) diffOf(r *http.Request) (*analysis.DiffReport, error) {
 		return nil, err
 	}
 	return v.(*analysis.DiffReport), nil
+}
+
+// diffStates compares two states that are at hand.
+func (s *Server) diffStates(ctx context.Context, from, to string, by []classify.Classifier, filters []classify.Filter) (*analysis.DiffReport, error) {
+	a, err := s.at(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.at(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if a.c.GC > b.c.GC {
+		a, b = b, a
+	}
+	rep, err := analysis.DiffStates(a.r, a.c, b.r, b.c, by, filters)
+	if err != nil {
+		return nil, badRequest{inField{"by", err}}
+	}
+	return rep, nil
 }
 
 // change is a group of a diff as the page gets it: with some of its children.

@@ -71,8 +71,8 @@ func (h *hub) tell(name string, v any, keep bool) {
 	}
 }
 
-// progress gives a function that tells how far something is, at most ten times a second.
-func (h *hub) progress(what string) func(done, total int64) {
+// progress gives a function that tells how far something is, at most ten times a second; unit is what is counted, "" for bytes.
+func (h *hub) progress(what, unit string) func(done, total int64) {
 	var mu sync.Mutex
 	var last time.Time
 	return func(done, total int64) {
@@ -82,7 +82,7 @@ func (h *hub) progress(what string) func(done, total int64) {
 			return
 		}
 		last = time.Now()
-		h.tell("progress", map[string]any{"what": what, "done": done, "total": total}, false)
+		h.tell("progress", map[string]any{"what": what, "unit": unit, "done": done, "total": total}, false)
 	}
 }
 

@@ -2,169 +2,171 @@ package web_test
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/ringstore"
-	"github.com/heapcam/heapcam/trace"
+	cdp "github.com/chromedp/chromedp"
 )
 
-// large writes a recording of so many live objects, collections and sites, as a ring folder. Each collection has 50 births in old space.
-func large(t *testing.T, objects, collections, sites int) string {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(7, 7))
-	types := trace.NewTypeTable(8)
-	var defs trace.Defs
-	for i := range uint64(300) {
-		ty := trace.Type{ID: i + 1, Size: 16 + 8*(i%6), Name: fmt.Sprintf("com/shop/part%d/Class%d", i%17, i)}
-		if i%10 == 9 {
-			ty = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4, Name: "[" + string("BIJC"[i/10%4])}
-		}
-		defs.Types = append(defs.Types, ty)
-	}
-	if err := types.DefineAll(defs.Types); err != nil {
-		t.Fatal(err)
-	}
-	for i := range uint64(5000) {
-		defs.Methods = append(defs.Methods, trace.Method{ID: i + 1, Class: fmt.Sprintf("Lcom/shop/part%d/Class%d;", i%17, i%997), Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java", Lines: []trace.LineEntry{{BCI: 0, Line: int(i%900) + 1}}})
-	}
-	for i := range uint64(500) { // callers
-		defs.Frames = append(defs.Frames, trace.Frame{ID: i + 1, Method: i%5000 + 1})
-	}
-	for i := range uint64(sites) {
-		defs.Frames = append(defs.Frames, trace.Frame{ID: 501 + i, Parent: i%500 + 1, Method: i%5000 + 1})
-	}
-	defs.Threads = []trace.Thread{{ID: 1, Name: "main"}}
-	draw := func() (uint32, uint64, uint64) {
-		ty := uint64(1 + rng.IntN(1+rng.IntN(300)))
-		n := uint64(0)
-		if types.HasLength(ty) {
-			n = uint64(rng.IntN(1 + rng.IntN(100)))
-		}
-		w, _ := types.Words(ty, n)
-		return uint32(ty), n, w
-	}
-	s := &trace.Sync{GC: 1, Reason: trace.SyncFirst}
-	list := trace.NewListEncoder(types)
-	const base = 1 << 20
-	at := uint64(base)
-	every := max(objects/(2*sites), 1)
-	for i := range objects {
-		ty, n, w := draw()
-		list.Object(at, ty, n)
-		if i%every == 0 && len(s.Samples) < 2*sites {
-			k := uint64(len(s.Samples))
-			s.Samples = append(s.Samples, trace.LiveSample{ID: k + 1, Addr: at, Frame: 501 + k%uint64(sites), Thread: 1, Birth: 1, Interval: 512 << 10, Size: w * 8})
-		}
-		at += w
-		s.Objects++
-		s.Bytes += w * 8
-	}
-	s.Lists = [][]byte{list.Bytes()}
-	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors, Interval: 512 << 10,
-		MaxHeap: 4 << 30, T0WallMS: 1_790_000_000_000, Session: strings.Repeat("ab", 16), VM: "a VM"}}), trace.EncodeDefs(defs)}
-	const limit = 1 << 26
-	bytes := s.Bytes
-	epoch := func(gc uint64, births []byte, more uint64) trace.Block {
-		e := &trace.Epoch{Pause: trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact, Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7, Cause: "Allocation Failure", Interval: 512 << 10},
-			Spaces: []trace.Space{{Kind: trace.SpaceEden, Bottom: 0, Top: 0, End: base / 2, UsedBefore: 4 << 20}, {Kind: trace.SpaceOld, Bottom: base, Top: limit, End: 1 << 29, UsedBefore: bytes, UsedAfter: bytes + more}}}
-		if births != nil {
-			e.Births = [][]byte{births}
-		}
-		bytes += more
-		return trace.EncodeEpoch(e)
-	}
-	dir := filepath.Join(t.TempDir(), "large")
-	store, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 30}, ringstore.Identity{Session: strings.Repeat("ab", 16), Name: "large"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var payload []byte
-	for _, b := range append(head, epoch(1, nil, 0), trace.EncodeSync(s)) {
-		payload = trace.AppendBlock(payload, b)
-	}
-	if err := store.Rotate(payload, ringstore.FrameInfo{Source: 1, FirstGC: 1, LastGC: 1, T0: 1e8, T1: 1e8}); err != nil {
-		t.Fatal(err)
-	}
-	payload = payload[:0]
-	for gc := uint64(2); gc <= uint64(collections); gc++ {
-		l := trace.NewListEncoder(types)
-		more := uint64(0)
-		for range 50 {
-			ty, n, w := draw()
-			l.Object(at, ty, n)
-			at += w
-			more += w * 8
-		}
-		payload = trace.AppendBlock(payload, epoch(gc, l.Bytes(), more))
-		if gc%100 == 0 || gc == uint64(collections) {
-			if err := store.Append(payload, ringstore.FrameInfo{Source: gc, FirstGC: gc - 1, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
-				t.Fatal(err)
-			}
-			payload = payload[:0]
-		}
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+// asked says how long an interaction may take.
+const asked = 300 * time.Millisecond
+
+// interact changes the address and gives how long it took until the page shows what it says, and the processor time of the viewer meanwhile.
+func (p *page) interact(hash string) (took, cpu time.Duration) {
+	p.t.Helper()
+	before := processorTime(viewer)
+	ms := js[float64](p, fmt.Sprintf(`new Promise((ok, no) => { const t = performance.now(); location.hash = %q; const end = t + 600000;
+		const look = () => document.getElementById('main').dataset.shown === location.hash ? requestAnimationFrame(() => ok(performance.now() - t)) : performance.now() > end ? no('in vain') : setTimeout(look, 4); look(); })`, hash))
+	return time.Duration(ms * 1e6), processorTime(viewer) - before
 }
 
-// TestScale measures what the page takes on a large recording: opening it, each interaction from the change of the address to the page that
-// shows it, bytes on the wire, and the tab's memory.
-func TestScale(t *testing.T) {
-	n := 10_000_000
+// processorTime is what a process has used.
+func processorTime(pid int) time.Duration {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// status is a figure of /proc/PID/status, in KiB.
+func status(pid int, name string) (n int) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for l := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(l, name+":"); ok {
+			fmt.Sscan(v, &n)
+		}
+	}
+	return n
+}
+
+// tabMemory is the largest proportional set size of the browser's renderers, in KiB.
+func tabMemory() (most int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range all {
+		b, _ := os.ReadFile(f)
+		if !strings.Contains(string(b), "--type=renderer") || !strings.Contains(string(b), scratch) {
+			continue
+		}
+		b, _ = os.ReadFile(filepath.Join(filepath.Dir(f), "smaps_rollup"))
+		for l := range strings.Lines(string(b)) {
+			if v, ok := strings.CutPrefix(l, "Pss:"); ok {
+				n := 0
+				fmt.Sscan(v, &n)
+				most = max(most, n)
+			}
+		}
+	}
+	return most
+}
+
+// TestFigures measures the viewer on 10 million live objects, 2,000 collections, 50,000 sites and a recording of 1 GiB: opening it without and
+// with its index, a script of interactions with every view, bytes on the wire, and the tab's memory. Times are as the machine is; the processor
+// time of the viewer stands beside them. Only the page's size and the tab's memory can fail: they do not depend on the machine.
+func TestFigures(t *testing.T) {
 	if !full {
 		t.Skip("not run: the viewer on 10 million objects, 2,000 collections and 50,000 sites (HEAPCAM_FULL=1)")
 	}
-	dir := large(t, n, 2000, 50_000)
-	url := view(t, dir)
-	begin := time.Now()
-	p := open(t, url)
-	p.until("document.querySelector('main')")
-	shell := time.Since(begin)
-	p.until("document.querySelectorAll('#timeline canvas').length >= 4")
-	t.Logf("page %v, with its overview %v", shell.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
-	wire := js[float64](p, "performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(e => !e.name.includes('/api/')).reduce((n, e) => n + e.transferSize, 0)")
-	answer := js[float64](p, "performance.getEntriesByType('resource').filter(e => e.name.includes('/api/overview')).reduce((n, e) => n + e.transferSize, 0)")
-	t.Logf("the page takes %.0f KiB, the overview %.0f KiB", wire/1024, answer/1024)
-
-	interact := func(hash string) time.Duration {
-		p.t.Helper()
-		ms := js[float64](p, fmt.Sprintf(`new Promise((ok, no) => { const t = performance.now(); location.hash = %q; const end = t + 120000;
-			const look = () => document.getElementById('main').dataset.shown === location.hash ? requestAnimationFrame(() => ok(performance.now() - t)) : performance.now() > end ? no('in vain') : setTimeout(look, 4); look(); })`, hash))
-		return time.Duration(ms * 1e6)
-	}
-	first := interact("state?at=2000")
-	t.Logf("the first state, replayed up to it: %v", first.Round(time.Millisecond))
-	var took []time.Duration
-	slow := map[string]time.Duration{}
-	for _, h := range []string{"state?at=2000&by=type", "state?at=2000&by=package%2C%20type", "state?at=2000&by=type%2C%20ages", "state?at=2000&by=sizeclass%2C%20type", "state?at=2000&by=type%2C%20site%2C%20ages", "state?at=2000&by=type&filter=size%20%3E%3D%20256",
-		"state?at=2000&by=type&q=Class7", "state?at=2000", "state?at=2000&q=method77", "state?at=2000&zoom=%5B%22com.shop.part0.Class0%22%5D", "state?at=2000&open=%5B%22%5B%5C%22com.shop.part0.Class0%5C%22%5D%22%5D",
-		"overview?at=2000", "overview?from=100&to=900", "overview?at=1234", "quality?at=2000", "leaks", "state?at=2000&by=type&theme=dark", "overview?theme=dark", "state?at=2000&by=thread%2C%20type", "state?at=2000&by=kind%2C%20length"} {
-		d := interact(h)
-		took = append(took, d)
-		slow[h] = d
-	}
-	for h, d := range slow {
-		if d > 300*time.Millisecond {
-			t.Logf("%v for %s", d.Round(time.Millisecond), h)
+	dir := filepath.Join(t.TempDir(), "large")
+	recordingOf{objects: 10_000_000, survivors: 230_000, collections: 2000, listings: 4, sites: 50_000}.make(t, dir)
+	size := int64(0)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
+	for _, f := range files {
+		if st, err := os.Stat(f); err == nil {
+			size += st.Size()
 		}
 	}
-	slices.Sort(took)
-	t.Logf("%d interactions: median %v, 95th percentile %v, longest %v", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)*95/100].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
-	t.Logf("another collection (replay): %v", interact("state?at=1000&by=type").Round(time.Millisecond))
-	t.Logf("a diff (replay): %v, trend: %v", interact("diff?from=100&to=1900&by=type").Round(time.Millisecond), "not measured")
+	t.Logf("the recording is %d MiB", size>>20)
+	time.Sleep(3 * time.Second) // a file that was written just now is not indexed
+	var p *page
+	opened := func(t *testing.T, index string) {
+		at := view(t, dir)
+		p = open(t, at)
+		p.do(cdp.Navigate("about:blank"))
+		begin := time.Now()
+		p.do(cdp.Navigate(at))
+		for js[bool](p, "document.querySelectorAll('#timeline canvas').length < 4") {
+			time.Sleep(5 * time.Millisecond)
+			if time.Since(begin) > 10*time.Minute {
+				t.Fatal("no overview")
+			}
+		}
+		t.Logf("%s index: overview after %v (processor %v), first paint after %.0f ms", index, time.Since(begin).Round(time.Millisecond), processorTime(viewer), js[float64](p, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"))
+	}
+	t.Run("without index", func(t *testing.T) { opened(t, "without") })
+	opened(t, "with")
+	wire := js[float64](p, "performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(e => !e.name.includes('/api/')).reduce((n, e) => n + e.transferSize, 0)")
+	answer := js[float64](p, "performance.getEntriesByType('resource').filter(e => e.name.includes('/api/overview')).reduce((n, e) => n + e.transferSize, 0)")
+	t.Logf("the page takes %.0f KiB, the overview's answer %.0f KiB", wire/1024, answer/1024)
+
+	first, cpu := p.interact("state?at=2000")
+	t.Logf("the first state, asked for at once: %v (processor %v), while all states are read; the viewer then takes %d MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10, status(viewer, "VmHWM")>>10)
+
+	e := url.QueryEscape
+	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
+	script := []struct{ kind, hash string }{
+		{"group", "state?at=2000&by=type"}, {"group", "state?at=2000&by=" + e("package, type")}, {"group", "state?at=2000&by=" + e("type, ages")}, {"group", "state?at=2000&by=" + e("sizeclass, type")},
+		{"group", "state?at=2000&by=" + e("type, site, ages")}, {"group", "state?at=2000&by=" + e("thread, type")}, {"group", "state?at=2000&by=" + e("kind, length")}, {"group", "state?at=2000&by=" + e("spacetype, type")}, {"group", "state?at=2000&by=site"},
+		{"filter", "state?at=2000&by=type&filter=" + e("size >= 256")}, {"filter", "state?at=2000&by=type&filter=" + e("age >= 8")}, {"filter", "state?at=2000&filter=" + e(`type startsWith "com.shop.part1"`)},
+		{"search", "state?at=2000&q=method77"}, {"search", "state?at=2000&by=type&q=Class7"}, {"search", "state?at=2000&q=Class12"},
+		{"look into", "state?at=2000"}, {"look into", "state?at=2000&zoom=" + zoom}, {"look into", "state?at=2000&open=" + open1}, {"look into", "state?at=2000&open=" + open1 + "&theme=dark"},
+	}
+	for i, gc := range []int{1999, 1998, 1990, 1500, 1000, 500, 3, 1001, 1777, 250} {
+		script = append(script, struct{ kind, hash string }{"another collection, type", fmt.Sprintf("state?at=%d&by=type", gc)})
+		if i%2 == 0 {
+			script = append(script, struct{ kind, hash string }{"another collection, type and site", fmt.Sprintf("state?at=%d", gc)})
+		}
+	}
+	for _, d := range []string{"from=1&to=2000", "from=100&to=1900", "from=1990&to=2000", "from=1000&to=1001"} {
+		script = append(script, struct{ kind, hash string }{"diff", "diff?by=type&" + d})
+	}
+	script = append(script, []struct{ kind, hash string }{
+		{"diff", "diff?from=100&to=1900&by=" + e("package, type")}, {"diff by site", "diff?from=1990&to=2000&by=" + e("type, site(1)")},
+		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"}, {"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
+		{"quality", "quality?at=2000"}, {"quality", "quality?at=1000"}, {"leaks", "leaks"},
+		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)}, {"trends by site", "trends?by=" + e("site(1)")},
+	}...)
+	took := map[string][]time.Duration{}
+	var kinds []string
+	var all, work []time.Duration
+	for _, x := range script {
+		d, c := p.interact(x.hash)
+		if took[x.kind] == nil {
+			kinds = append(kinds, x.kind)
+		}
+		took[x.kind] = append(took[x.kind], d)
+		all, work = append(all, d), append(work, c)
+		if d > asked {
+			hash, _ := url.QueryUnescape(x.hash)
+			t.Logf("over %v: %v (processor %v) for %s", asked, d.Round(time.Millisecond), c, hash)
+		}
+	}
+	say := func(what string, d []time.Duration) {
+		slices.Sort(d)
+		t.Logf("%-34s %3d times: median %6v, 95th percentile %6v, longest %6v", what, len(d), d[len(d)/2].Round(time.Millisecond), d[min(len(d)*95/100, len(d)-1)].Round(time.Millisecond), d[len(d)-1].Round(time.Millisecond))
+	}
+	for _, k := range kinds {
+		say(k, took[k])
+	}
+	say("all", all)
+	say("all, processor time of the viewer", work)
+	load, _ := os.ReadFile("/proc/loadavg")
 	heap := js[float64](p, "performance.memory ? performance.memory.usedJSHeapSize : 0")
-	t.Logf("JavaScript's heap is %.0f MiB", heap/(1<<20))
+	tab := tabMemory()
+	t.Logf("the tab takes %d MiB (proportional set size of its process), of which JavaScript's heap is %.0f MiB; the viewer %d MiB, at most %d MiB; load of the machine %s", tab>>10, heap/(1<<20), status(viewer, "VmRSS")>>10, status(viewer, "VmHWM")>>10, load)
 	if wire > 500<<10 {
 		t.Errorf("the page takes %.0f bytes", wire)
 	}
-	if heap > 300<<20 {
-		t.Errorf("the tab's heap is %.0f bytes", heap)
+	if tab > 300<<10 {
+		t.Errorf("the tab takes %d KiB", tab)
 	}
 }

@@ -1,14 +1,13 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
@@ -18,6 +17,7 @@ import (
 // Bounds of what is kept and sent. A state takes some 10 bytes an object, a grouping what its tree takes.
 const (
 	maxStates    = 2
+	maxTuples    = 3
 	maxGroupings = 8
 	maxBranches  = 200  // children of a node that are sent at a time
 	maxDrawn     = 4000 // nodes of a drawing
@@ -26,67 +26,40 @@ const (
 
 // state is the heap after a collection, and what was made of it.
 type state struct {
+	key    string // tells it from others
 	r      *heap.Replayer
 	c      *heap.Collection
 	world  *classify.World
 	spaces []heap.SpaceAt
-
-	mu    sync.Mutex // of all below, and of r: grouping goes over it
-	trees []*grouped
-}
-
-type grouped struct {
-	key string
-	g   *analysis.Grouping
-}
-
-// kept is a state, or one that is being made, by what was asked for.
-type kept struct {
-	ref string
-	o   *once[*state]
 }
 
 // at gives the state after the collection that ref means.
-func (s *Server) at(r *http.Request, ref string) (*state, error) {
+func (s *Server) at(ctx context.Context, ref string) (*state, error) {
 	if ref == "" {
 		ref = "last"
 	}
-	d := &s.data
 	key := ref
 	if _, err := strconv.ParseUint(ref, 10, 64); err != nil { // what it means changes as the recording grows
 		v, _ := s.version()
 		key += " " + v
 	}
-	d.mu.Lock()
-	i := slices.IndexFunc(d.states, func(k kept) bool { return k.ref == key })
-	if i < 0 {
-		if len(d.states) >= maxStates {
-			d.states = slices.Delete(d.states, 0, 1)
-		}
-		d.states = append(d.states, kept{key, begin(func() (*state, error) { return d.state(ref) })})
-		i = len(d.states) - 1
-	}
-	k := d.states[i]
-	d.states = append(slices.Delete(d.states, i, i+1), k) // the newest last
-	d.mu.Unlock()
-	st, err := k.o.wait(r.Context())
-	if err != nil {
-		d.mu.Lock()
-		select {
-		case <-k.o.done: // the next one tries again
-			d.states = slices.DeleteFunc(d.states, func(x kept) bool { return x.o == k.o })
-		default:
-		}
-		d.mu.Unlock()
-	}
-	return st, err
+	return s.data.states.get(ctx, key, func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref) })
 }
 
-// state replays up to the collection that ref means.
-func (d *data) state(ref string) (*state, error) {
-	st := &state{}
+// state gives the state after the collection that ref means: as it was kept, else it is replayed.
+func (d *data) state(ctx context.Context, key, ref string) (*state, error) {
+	if t := d.s.tape(ctx); t != nil {
+		st, err := t.state(ctx, ref)
+		if st != nil {
+			st.key = key
+		}
+		if st != nil || err != nil {
+			return st, err
+		}
+	}
+	st := &state{key: key}
 	what := "going to collection " + ref
-	err := d.open(what, func(open func() *heap.Replayer) (err error) {
+	err := d.open(ctx, what, func(open func() *heap.Replayer) (err error) {
 		st.r, st.c, err = analysis.Open(ref, open)
 		return err
 	})
@@ -99,6 +72,9 @@ func (d *data) state(ref string) (*state, error) {
 
 // stateBy is what a state is grouped by unless something else is asked for.
 const stateBy = "type, site"
+
+// changeBy is the same of diffs and trends.
+const changeBy = "type"
 
 // question is how the state is to be grouped.
 type question struct {
@@ -155,26 +131,30 @@ func (q question) make(s *Server) ([]classify.Classifier, []classify.Filter, err
 func (q question) String() string { return strings.Join(append([]string{q.by}, q.where...), "\x00") }
 
 // group groups the state, or gives what was grouped before. The tree is only read.
-func (st *state) group(s *Server, q question) (*analysis.Grouping, error) {
+func (st *state) group(ctx context.Context, s *Server, q question) (*analysis.Grouping, error) {
 	by, filters, err := q.make(s)
 	if err != nil {
 		return nil, err
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	i := slices.IndexFunc(st.trees, func(t *grouped) bool { return t.key == q.String() })
-	if i >= 0 {
-		return st.trees[i].g, nil
-	}
-	g, err := analysis.Group(st.r, st.c, st.world, st.spaces, by, filters)
-	if err != nil { // an expression that took too much, or too many groups
-		return nil, badRequest{err}
-	}
-	if len(st.trees) >= maxGroupings {
-		st.trees = slices.Delete(st.trees, 0, 1)
-	}
-	st.trees = append(st.trees, &grouped{q.String(), g})
-	return g, nil
+	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*analysis.Grouping, error) {
+		a, grain := classify.Needs(by, filters)
+		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain), func(context.Context) ([]classify.Tuple, error) {
+			return analysis.Tuples(st.r, st.spaces, a, grain)
+		})
+		if err != nil { // too many
+			return nil, badRequest{err}
+		}
+		s.data.grouping.Lock()
+		defer s.data.grouping.Unlock()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		g, err := analysis.GroupTuples(st.r, st.c, st.world, ts, by, filters)
+		if err != nil { // an expression that took too much, or too many groups
+			return nil, badRequest{err}
+		}
+		return g, nil
+	})
 }
 
 // branch is a node as the page gets it: with some of its children.
@@ -233,11 +213,11 @@ type groupReply struct {
 
 // group answers with a part of a grouping: below path, so many levels, or what is large enough to be drawn.
 func (s *Server) group(r *http.Request) (any, error) {
-	st, err := s.at(r, r.FormValue("at"))
+	st, err := s.at(r.Context(), r.FormValue("at"))
 	if err != nil {
 		return nil, err
 	}
-	g, err := st.group(s, questionOf(r, stateBy))
+	g, err := st.group(r.Context(), s, questionOf(r, stateBy))
 	if err != nil {
 		return nil, err
 	}
@@ -293,9 +273,18 @@ func pick(root *classify.Node, r *http.Request) (*classify.Node, *int, error) {
 	if err != nil { // then it is meant as it stands
 		re = regexp.MustCompile("(?i)" + regexp.QuoteMeta(q))
 	}
+	known := map[string]bool{} // one name stands in many places
+	match := func(k string) bool {
+		m, ok := known[k]
+		if !ok {
+			m = re.MatchString(k)
+			known[k] = m
+		}
+		return m
+	}
 	hits := 0
 	n.Walk(func(_ []string, x *classify.Node) bool {
-		if x != n && re.MatchString(x.Key) {
+		if x != n && match(x.Key) {
 			hits++
 			return false
 		}
@@ -303,7 +292,7 @@ func pick(root *classify.Node, r *http.Request) (*classify.Node, *int, error) {
 	})
 	found := &classify.Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes}
 	for _, c := range n.Children {
-		if m := search(c, re.MatchString); m != nil {
+		if m := search(c, match); m != nil {
 			found.Children = append(found.Children, m)
 		}
 	}
@@ -358,11 +347,11 @@ func file(f func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 
 // export gives the whole of what is shown as a file.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.at(r, r.FormValue("at"))
+	st, err := s.at(r.Context(), r.FormValue("at"))
 	if err != nil {
 		return err
 	}
-	g, err := st.group(s, questionOf(r, stateBy))
+	g, err := st.group(r.Context(), s, questionOf(r, stateBy))
 	if err != nil {
 		return err
 	}
@@ -384,7 +373,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return e.Encode(&part)
 	case "pprof": // of the whole state, as `heapcam export` gives it
 		var p *analysis.Profile
-		if err := s.data.replay("making a profile", func(r *heap.Replayer) (err error) {
+		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replayer) (err error) {
 			p, err = analysis.MakeProfile(r, g.GC)
 			return err
 		}); err != nil {

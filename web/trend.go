@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,23 +31,30 @@ type courses struct {
 	Rows []courseRow `json:"rows"`
 }
 
-func (s *Server) trendOf(r *http.Request) (*analysis.TrendReport, error) {
-	q := questionOf(r, "type")
+func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport, error) {
 	first, filter, err := q.make(s)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.data.keep(r, "trend\x00"+q.String(), func() (any, error) {
+	v, err := s.data.keep(ctx, "trend\x00"+q.String(), func(ctx context.Context) (any, error) {
+		again := func() ([]classify.Classifier, []classify.Filter) {
+			by, filters, err := q.make(s)
+			if err != nil { // it was right before; a file that changed meanwhile does not matter
+				return first, filter
+			}
+			return by, filters
+		}
+		if t := s.tape(ctx); t != nil {
+			a, _ := classify.Needs(first, filter)
+			rep, err := t.trend(ctx, a&classify.AttrAll == 0, again)
+			if err != nil && ctx.Err() == nil {
+				err = badRequest{err}
+			}
+			return rep, err
+		}
 		var rep *analysis.TrendReport
-		err := s.data.replay("following the groups", func(p *heap.Replayer) (err error) {
-			rep, err = analysis.Trend(p, func() ([]classify.Classifier, []classify.Filter) {
-				by, filters, err := q.make(s)
-				if err != nil { // it was right before; a file that changed meanwhile does not matter
-					return first, filter
-				}
-				return by, filters
-			}, trendRows)
-			if err != nil {
+		err := s.data.replay(ctx, "following the groups", func(p *heap.Replayer) (err error) {
+			if rep, err = analysis.Trend(p, again, trendRows); err != nil {
 				err = badRequest{err}
 			}
 			return err
@@ -61,7 +69,7 @@ func (s *Server) trendOf(r *http.Request) (*analysis.TrendReport, error) {
 
 // trend answers with the groups that moved most, or with one of them.
 func (s *Server) trend(r *http.Request) (any, error) {
-	t, err := s.trendOf(r)
+	t, err := s.trendOf(r.Context(), questionOf(r, changeBy))
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +105,9 @@ func (s *Server) trend(r *http.Request) (any, error) {
 
 // survival answers as `heapcam trend --survival --json`.
 func (s *Server) survival(r *http.Request) (any, error) {
-	return s.data.keep(r, "survival", func() (any, error) {
+	return s.data.keep(r.Context(), "survival", func(ctx context.Context) (any, error) {
 		var rep *analysis.SurvivalReport
-		err := s.data.replay("following what survives", func(p *heap.Replayer) (err error) {
+		err := s.data.replay(ctx, "following what survives", func(p *heap.Replayer) (err error) {
 			rep, err = analysis.Survival(p, lifeRows)
 			return err
 		})

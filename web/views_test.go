@@ -179,8 +179,8 @@ func TestDiff(t *testing.T) {
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText.replace(/[,~]/g, '').startsWith('%d')", i, c.Objects.Born.Low))
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
-	p.do(cdp.SetValue(cdp.ID("by"), "space"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
-	p.see("#by-error", "can not group by space")
+	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
+	p.see("#by-error", "can not group by address")
 	p.quiet("422")
 }
 

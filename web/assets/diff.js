@@ -11,7 +11,7 @@ const question = params => ({ from: params.get('from') || String(known()[0].gc),
 export async function show(main, d, params) {
   data = d;
   shown = '';
-  const list = (await classifiers()).filter(c => !['address', 'space', 'spacetype', 'spacemode'].includes(c.name));
+  const list = (await classifiers()).filter(c => c.name !== 'address');
   if (!known().length) {
     main.append(h('h2', {}, 'Diff'), h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'));
     return;

@@ -78,16 +78,27 @@ export function go(view, change, replace = true) {
 export class Failure extends Error {
   constructor(body, status) { super(body.error || 'no answer'); Object.assign(this, body, { status }); }
 }
-const running = new Map();
-// get asks; a newer question of one kind stops the older.
+const running = new Map(); // questions of a kind, to stop them by
+export const asking = () => [...running.keys()].some(k => k !== 'overview');
+// stop ends what a view has asked for; the server gives up what nobody waits for.
+export function stop() {
+  for (const [k, c] of running) if (k !== 'overview') c.abort();
+}
+// get asks; a newer question of one kind stops the older. The window hears of `asking` when questions begin or end.
 export async function get(path, params = {}, kind = null) {
-  let signal;
-  if (kind) {
-    running.get(kind)?.abort();
-    const c = new AbortController();
-    running.set(kind, c);
-    signal = c.signal;
+  if (!kind) return ask(path, params);
+  running.get(kind)?.abort();
+  const c = new AbortController();
+  running.set(kind, c);
+  dispatchEvent(new Event('asking'));
+  try {
+    return await ask(path, params, c.signal);
+  } finally {
+    if (running.get(kind) === c) running.delete(kind);
+    dispatchEvent(new Event('asking'));
   }
+}
+async function ask(path, params, signal) {
   const q = new URLSearchParams();
   for (const [k, v] of Object.entries(params)) if (v !== null && v !== undefined && v !== '') q.set(k, v);
   const r = await fetch('api/' + path + (q.size ? '?' + q : ''), { signal });

@@ -1,5 +1,5 @@
 // The page: which view is shown, the recording's overview that all views need, and what the server tells by itself.
-import { h, get, post, state, address, go, notice, bytes, count, share, Failure } from './lib.js';
+import { h, get, post, state, address, go, notice, bytes, count, share, asking, stop, Failure } from './lib.js';
 import * as overview from './overview.js';
 import * as heap from './state.js';
 import * as diff from './diff.js';
@@ -42,12 +42,13 @@ async function show() {
   document.title = `${names[s.view] || 'Overview'} – ${data ? data.title : 'heapcam'}`;
   if (!data) return;
   const at = location.hash;
-  const done = () => { if (location.hash === at) main.dataset.shown = at; }; // for who waits: this state is on the page
+  const done = () => { if (location.hash === at && !asking()) main.dataset.shown = at; }; // for who waits: this state is on the page
   if (shown && shown.view === view && view.update) {
     await view.update(data, s.params);
     done();
     return;
   }
+  stop();
   if (shown && shown.view.leave) shown.view.leave();
   const mine = shown = { view };
   const part = h('div', {}); // one that comes late is shown nowhere
@@ -109,19 +110,25 @@ let reload = 0;
 function listen() {
   const events = new EventSource('api/events');
   const bar = document.getElementById('progress');
-  let hide, begun = 0;
+  const what = h('span', {}), gauge = h('progress', {}), far = h('span', { class: 'quiet' }), end = h('button', { type: 'button', id: 'stop', click: () => { stop(); notice('Stopped. What was asked for is not shown; choose it again to have it made.'); } }, 'Stop');
+  bar.replaceChildren(what, gauge, far, end);
+  let told = null, later = 0; // what the server says it is doing
+  // What takes less than a quarter of a second needs no bar.
+  const strip = () => {
+    const busy = told || asking();
+    if (!busy) { clearTimeout(later); later = 0; bar.hidden = true; return; }
+    if (!later) later = setTimeout(() => { bar.hidden = false; }, 250);
+    what.textContent = told ? told.what : 'working on it';
+    gauge.setAttribute('aria-label', what.textContent);
+    if (told) { gauge.max = told.total; gauge.value = told.done; } else gauge.removeAttribute('value');
+    far.textContent = !told ? '' : told.unit ? `${count(told.done)} of ${count(told.total)} ${told.unit}` : `${bytes(told.done)} of ${bytes(told.total)}`;
+    end.hidden = !asking();
+  };
+  addEventListener('asking', strip);
   events.addEventListener('progress', m => {
     const p = JSON.parse(m.data);
-    clearTimeout(hide);
-    if (p.done >= p.total) {
-      begun = 0;
-      hide = setTimeout(() => { bar.hidden = true; }, 150);
-      return;
-    }
-    begun ||= performance.now();
-    if (performance.now() - begun < 250) return; // what is short needs no bar
-    bar.hidden = false;
-    bar.replaceChildren(h('span', {}, p.what), h('progress', { max: p.total, value: p.done, 'aria-label': p.what }), h('span', { class: 'quiet' }, `${bytes(p.done)} of ${bytes(p.total)}`));
+    told = p.done < p.total ? p : null;
+    strip();
   });
   events.addEventListener('status', m => { status = JSON.parse(m.data); live(); });
   events.addEventListener('changed', m => {

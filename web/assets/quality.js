@@ -18,7 +18,7 @@ export function show(main, data, params) {
     words.append(h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
       h('p', {}, `Types, sizes and numbers of all ${count(c.objects)} live objects (${bytes(c.bytes)}) are known exactly. “Live” means not known dead: in old space a dead object stays until its space is collected.`),
       h('p', {}, `Where they were allocated is known exactly of ${share(q.exact_bytes / all)} of the live bytes (${count(q.exact_objects)} objects carry a sample). ` +
-        `Of ${share(q.inferred_bytes / all)} it is inferred: nearly all samples of their class come from one site. ` +
+        `Of ${share(q.inferred_bytes / all)} it is inferred: each object counts with the probability of the likeliest site of its class. ` +
         `${share(q.unknown_bytes / all)} were allocated during the recording but not sampled: figures by site are estimates for them, and the tables show their 95 % intervals. ` +
         `At most ${share(q.before_tape_bytes / all)} are older than the recording: nothing can be said of their sites.`),
       bar([['k2', 'exact', q.exact_bytes], ['k5', 'inferred', q.inferred_bytes], ['k1', 'unknown', q.unknown_bytes], ['k7', 'before the tape, at most', q.before_tape_bytes]], all));

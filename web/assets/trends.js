@@ -1,5 +1,5 @@
 // Trends: what moved most over the window, the course of one group by how much it has survived, and what survives at all.
-import { h, go, get, bytes, count, share, stack, address, clock } from './lib.js';
+import { h, go, get, bytes, count, share, stack, address, clock, asking } from './lib.js';
 import { Timeline, spark } from './charts.js';
 import { ask, told, classifiers } from './ask.js';
 
@@ -34,14 +34,16 @@ export async function update(d, params) {
       t = await get('trend', q, 'trend');
       if (box !== mine) return;
     } catch (e) {
-      if (e.name === 'AbortError' || box !== mine) return;
+      if (box !== mine || e.name === 'AbortError' && asking()) return; // or a newer question stands there
       box.head.textContent = '';
+      if (e.name === 'AbortError') return;
       if (!told(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
       return;
     }
     shown = fields;
     told(null);
-    box.head.textContent = t.collections.length ? `${count(t.collections.length)} collections, first to last; the ${count(t.rows.length)} groups that moved most` + (t.left_out ? ` of ${count(t.rows.length + t.left_out)}.` : '.') + (t.exact ? ' All figures are exact.' : ' ~ marks estimates from samples.')
+    const known = data.report.collections.filter(c => c.known).length;
+    box.head.textContent = t.collections.length ? `${count(t.collections.length)} collections${t.collections.length < known ? ` of the ${count(known)} of which the state is known` : ''}, first to last; the ${count(t.rows.length)} groups that moved most` + (t.left_out ? ` of ${count(t.rows.length + t.left_out)}.` : '.') + (t.exact ? ' All figures are exact.' : ' ~ marks estimates from samples.')
       : 'The state is known after no collection of this recording.';
     const pick = r => go('trends', { row: JSON.stringify(r.path) });
     box.table.replaceChildren(h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Groups' }, h('table', {}, h('thead', {}, h('tr', {}, ...[['Group'], ['First', 1], ['Last', 1], ['Moved', 1], ['Peak', 1], ['Course']].map(([x, n]) => h('th', { scope: 'col', class: n ? 'n' : null }, x)))),

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+// TestCache: what is asked for by several is made once; what nobody waits for any more is told to stop; what failed is made anew.
+func TestCache(t *testing.T) {
+	c := cache[int]{ctx: context.Background(), most: 2}
+	var made atomic.Int32
+	begun, stopped := make(chan bool), make(chan bool)
+	slow := func(ctx context.Context) (int, error) {
+		made.Add(1)
+		close(begun)
+		<-ctx.Done()
+		close(stopped)
+		return 0, ctx.Err()
+	}
+	one, leaveOne := context.WithCancel(context.Background())
+	two, leaveTwo := context.WithCancel(context.Background())
+	left := make(chan error, 2)
+	go func() { _, err := c.get(one, "a", slow); left <- err }()
+	<-begun
+	go func() { _, err := c.get(two, "a", slow); left <- err }()
+	leaveOne()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	leaveTwo()
+	<-left
+	<-stopped
+	if made.Load() != 1 {
+		t.Fatalf("made %d times", made.Load())
+	}
+	for _, want := range []int{7, 7} {
+		v, err := c.get(context.Background(), "b", func(context.Context) (int, error) { made.Add(1); return 7, nil })
+		if v != want || err != nil {
+			t.Fatal(v, err)
+		}
+	}
+	if made.Load() != 2 {
+		t.Fatalf("made %d times", made.Load())
+	}
+	boom := errors.New("boom")
+	if _, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 0, boom }); err != boom {
+		t.Fatal(err)
+	}
+	if v, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 3, nil }); v != 3 || err != nil {
+		t.Fatal(v, err)
+	}
+}

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"context"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+type blocks struct{ b []trace.Block }
+
+func (s *blocks) Next() (trace.Block, error) {
+	if len(s.b) == 0 {
+		return trace.Block{}, io.EOF
+	}
+	b := s.b[0]
+	s.b = s.b[1:]
+	return b, nil
+}
+
+// TestTape groups the state after each known collection, kept or replayed from a kept one, and compares with a replay from the start.
+func TestTape(t *testing.T) {
+	m := tracetest.New(tracetest.All(4, trace.CollectorG1, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 50 {
+		if i%17 == 16 {
+			bs = append(bs, m.FullGC().Blocks...)
+		} else {
+			bs = append(bs, m.Step(i%7 == 0).Blocks...)
+		}
+	}
+	input := func() (*Input, error) { return &Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil }
+	s := New(Config{Open: func(func(done, total int64)) (*Input, error) { return input() }, OpenFrom: func(uint64) (*Input, error) { return input() }})
+	defer s.Close()
+	ctx := context.Background()
+	tape := s.tape(ctx)
+	if err := tape.wait(ctx, func() bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	tape.mu.Lock()
+	if len(tape.points) < 20 || len(tape.kept) != len(tape.points) {
+		t.Fatalf("%d of %d states are kept", len(tape.kept), len(tape.points))
+	}
+	var thin []*heap.Kept
+	for i, k := range tape.kept {
+		if i%4 == 0 {
+			thin = append(thin, k)
+		}
+	}
+	tape.kept = thin
+	points := tape.points
+	tape.mu.Unlock()
+	q := question{by: "type, site, birth, spacetype"}
+	by, _, err := q.make(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range points {
+		st, err := s.at(ctx, strconv.FormatUint(p.GC, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := st.group(ctx, s, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := heap.NewReplayer(&blocks{slices.Clone(bs)})
+		c, err := analysis.At(r, p.GC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, spaces := analysis.World(r, c)
+		want, err := analysis.Group(r, c, w, spaces, by, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Objects != want.Objects || got.Bytes != want.Bytes || !reflect.DeepEqual(rows(got), rows(want)) {
+			t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups", p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
+		}
+	}
+}
+
+// rows are the groups by path, with objects, bytes and samples.
+func rows(g *analysis.Grouping) map[string][3]uint64 {
+	out := map[string][3]uint64{}
+	g.Tree.Walk(func(path []string, n *classify.Node) bool {
+		out[strings.Join(path, "\x00")] = [3]uint64{n.Objects, n.Bytes, n.Samples}
+		return true
+	})
+	return out
+}
