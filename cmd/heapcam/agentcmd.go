@@ -24,6 +24,7 @@ type agentOptions struct {
 	rec      recordOptions
 	socket   string
 	rings    string
+	spool    string
 	config   string
 	discover bool
 	service  bool
@@ -45,6 +46,8 @@ func (o *agentOptions) command() *cobra.Command {
 		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by\n" +
 			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each of them.\n" +
 			"One that comes back continues each recording where the shared ring stands.\n" +
+			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no agent reaches\n" +
+			"them (another container, a volume), and recordings that are put there.\n" +
 			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say (`heapcam config`).",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -68,6 +71,7 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().Var(&o.maxPull, "remote-max-pull", "what one pull from another host may take, newest whole files; 0: any")
 	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
 	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
+	c.Flags().StringVar(&o.spool, "spool", "", "folder for rings of JVMs that this agent can not reach (probe option spool:DIR), and for recordings from elsewhere, which are taken; empty: none")
 	c.Flags().StringVar(&o.rings, "rings", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
@@ -83,6 +87,9 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	if strings.ContainsAny(o.rings, optionSeparators) {
 		return usage("--rings %s: its name may hold none of %q, which part the probe's options", o.rings, optionSeparators)
+	}
+	if o.spool != "" && !filepath.IsAbs(o.spool) {
+		return usage("--spool %s: an absolute path, please", o.spool)
 	}
 	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
 		o.rec.out = systemOut
@@ -111,7 +118,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		level = zerolog.DebugLevel
 	}
 	cfg.Log = newLog(logTo, level)
-	cfg.Watch = []string{rings}
+	cfg.Watch, cfg.Spool = []string{rings}, o.spool
 	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
 	var a *agent.Agent
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
@@ -161,7 +168,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	go resume(ctx, a, o.rings)
 	if o.metrics != "" {
 		alive := agentAlive(a, sock)
-		h := metrics.Handler(metrics.Source{Status: a.Status, Others: found.list, AttachFailures: found.failures, Incidents: a.Incidents, Version: version}, func(context.Context) error {
+		h := metrics.Handler(metrics.Source{Status: a.Status, Others: found.list, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
 			_, err := alive()
 			return err
 		})
@@ -202,7 +209,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
 func recording(a *agent.Agent, j jvms.JVM) bool {
 	for _, s := range a.Status() {
-		if s.PID == j.PID && s.StartTicks == j.StartTicks && !s.Phase.Over() {
+		if s.PID == j.PID && s.StartTicks == j.StartTicks && !s.Spool && !s.Phase.Over() {
 			return true
 		}
 	}

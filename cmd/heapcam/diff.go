@@ -28,8 +28,9 @@ func newDiffCmd() *cobra.Command {
 		Use:   "diff FILE|DIR|JVM [AFTER]",
 		Short: "What died, stayed and was born between two collections, or how two recordings differ",
 		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at the first only), are permanent (at both)
-and were born (at the second only), and what that makes. ` + groupingHelp + ` Spaces and
-addresses change with each collection and are no classifiers here. The age of what died is that at the first collection.
+and were born (at the second only), and what that makes. ` + groupingHelp + ` Addresses
+change with each collection and are no classifiers here; spaces are kinds of spaces. Age and space of what died are those at the first
+collection, all else is where it is at the second.
 
 Objects are followed by identity. A full collection in between may leave the identity of some unproven: they are permanent or born, and then
 figures have bounds, shown as LOW–HIGH. Below sites figures are estimates, as in group.

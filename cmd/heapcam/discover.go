@@ -84,9 +84,10 @@ func (d *discovery) again(recorded func(jvms.JVM) bool) {
 
 func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
 	v := jvms.Doctor(j)
-	// One that loads a probe by its own options has it before it has a heap, and a ring only then: two probes are one too many.
+	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two probes are one too many. (What
+	// its command line tells of the collector comes too early.)
 	unready := func() bool {
-		return (j.Collector == "" || j.Name == "") && v.Problem != jvms.NoRights || j.Probe && !j.Recorded
+		return (!j.PerfData || j.Collector == "" || j.Name == "") && v.Problem != jvms.NoRights || j.Probe && !j.Recorded
 	}
 	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
 		select {

@@ -83,14 +83,11 @@ func printToolOptions(file string) error {
 	if _, _, err := configure(o.command(), file); err != nil {
 		return err
 	}
-	lib, err := probeForOptions()
+	option, err := o.toolOption()
 	if err != nil {
 		return err
 	}
-	if lib != packagedProbe {
-		fmt.Fprintf(os.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
-	}
-	env := withToolOptions([]string{"JAVA_TOOL_OPTIONS=" + os.Getenv("JAVA_TOOL_OPTIONS")}, "-agentpath:"+lib+"="+o.rec.attachOptions())
+	env := withToolOptions([]string{"JAVA_TOOL_OPTIONS=" + os.Getenv("JAVA_TOOL_OPTIONS")}, option)
 	fmt.Println(env[0])
 	return nil
 }
@@ -127,6 +124,3 @@ func or(s, other string) string {
 	}
 	return s
 }
-
-// packagedProbe is where the packages put the library: there before the agent is, and after it.
-const packagedProbe = "/usr/lib/heapcam/libheapcam.so"

@@ -25,7 +25,7 @@ func newExportCmd() *cobra.Command {
 	o := exportOptions{at: "last", table: "state", value: "inuse_space"}
 	c := &cobra.Command{
 		Use:   "export FILE|DIR|JVM --format FORMAT -o OUT",
-		Short: "Write a recording for other tools: pprof, collapsed stacks, Parquet, CSV, JSON",
+		Short: "Write a recording for other tools: pprof, collapsed stacks, HPROF, Parquet, CSV, JSON",
 		Long: `Writes what other tools go on with. Formats:
 
   pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label "type"; opens in go tool pprof and Pyroscope
@@ -33,17 +33,21 @@ func newExportCmd() *cobra.Command {
   parquet, csv, json
              a table: state (each object after --at), samples (each sampled allocation of the window and when it died) or histories (each
              class after each collection)
+  hprof      a heap dump of the state after --at, for VisualVM and Eclipse MAT: classes, objects with address and size, lengths of arrays, stacks of
+             sampled objects. Values are zeros, which take as much room as the heap did (how much is said before; they pack well: -o - | gzip);
+             there are no references, so that each object is a root and retains itself alone
 
 Live figures of pprof and collapsed are those of group --by 'type, site' after --at, and add up to the exact state; what was allocated is
 estimated from all samples of the window up to there. The columns of tables are documented in docs/reading.md; their schema has a version.
 OUT appears when it is complete; "-" is stdout.`,
 		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
   heapcam export --format collapsed --value alloc_space -o - incident.heapcam | flamegraph.pl > alloc.svg
+  heapcam export --format hprof --at peak -o heap.hprof incident.heapcam
   heapcam export --format parquet --table samples -o samples.parquet incident.heapcam`,
 		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
 	}
-	c.Flags().StringVar(&o.format, "format", "", "pprof, collapsed, parquet, csv or json")
+	c.Flags().StringVar(&o.format, "format", "", "pprof, collapsed, hprof, parquet, csv or json")
 	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or histories")
 	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for samples and histories)")
 	c.Flags().StringVar(&o.value, "value", o.value, "with collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space")
@@ -53,12 +57,10 @@ OUT appears when it is complete; "-" is stdout.`,
 
 func (o *exportOptions) check() error {
 	switch o.format {
-	case "pprof", "collapsed":
-	case "hprof":
-		return usage("--format hprof: a heap dump needs references, which recordings do not hold (docs/reading.md)")
+	case "pprof", "collapsed", "hprof":
 	default:
 		if !slices.Contains(analysis.TableFormats, o.format) {
-			return usage("--format %q is not one of pprof, collapsed, %s", o.format, strings.Join(analysis.TableFormats, ", "))
+			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format, strings.Join(analysis.TableFormats, ", "))
 		}
 	}
 	if !slices.Contains([]string{"state", "samples", "histories"}, o.table) {
@@ -110,14 +112,22 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 				return prof.WritePprof(w)
 			}
 			return prof.WriteCollapsed(w, o.value)
-		case o.table == "samples":
+		case o.table == "samples" && o.format != "hprof":
 			return analysis.ExportSamples(ctx, w, o.format, p.open())
-		case o.table == "histories":
+		case o.table == "histories" && o.format != "hprof":
 			return analysis.ExportHistories(ctx, w, o.format, p.open())
 		}
 		r, c, err := analysis.Open(o.at, p.open)
 		if err != nil {
 			return refError(rec, "at", err)
+		}
+		if o.format == "hprof" {
+			h, err := analysis.NewHprof(r)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "%s: %d objects after collection %d, about %s\n", o.file, h.Objects, c.GC, analysis.Bytes(h.Bytes))
+			return h.Write(ctx, w)
 		}
 		return analysis.ExportState(ctx, w, o.format, r, c)
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 type historiesOptions struct {
-	json          bool
+	json, sync    bool
 	survived, top int
 }
 
@@ -22,12 +22,15 @@ func newHistoriesCmd() *cobra.Command {
 		Long: `Prints the history of each class, exactly, and of each allocation site, estimated from samples: bytes alive after each collection, objects born
 and dead in the window, the mean age in collections of what lives at its end, and how much of that has survived --survived collections. What
 died before its first collection is in no history. "Live" means not known dead.
+--sync-points tells of the collections with a sync point alone, from the summaries that the recorder wrote there, and so opens a long window
+without replaying it: without ages, of the 1,024 largest classes and sites of each, and up to the last sync point.
 FILE is a pulled file, a ring folder or one ring file.`,
-		Example: "  heapcam histories --survived 5 incident.heapcam\n  heapcam histories --json incident.heapcam | jq '.classes[] | select(.class==\"byte[]\")'",
+		Example: "  heapcam histories --survived 5 incident.heapcam\n  heapcam histories --sync-points incident.heapcam\n  heapcam histories --json incident.heapcam | jq '.classes[] | select(.class==\"byte[]\")'",
 		Args:    exactly(1, "FILE"),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.histories/1), all classes and sites, values where they change")
+	c.Flags().BoolVar(&o.sync, "sync-points", false, "only the collections with a sync point, without a replay")
 	c.Flags().IntVar(&o.survived, "survived", 2, "collections that an object must have survived to count as old, 1 to 100")
 	c.Flags().IntVar(&o.top, "top", 20, "how many classes and sites to print; 0: all")
 	return c
@@ -43,10 +46,18 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 	}
 	defer rec.Close()
 	src := newSource(rec.Files...)
+	makeHistories := func(r *heap.Replayer) (*analysis.Histories, error) { return analysis.MakeHistories(r, o.survived) }
+	if o.sync {
+		src = newSummarySource(rec.Files...)
+		makeHistories = analysis.AtSyncPoints
+	}
 	defer src.Close()
-	h, err := analysis.MakeHistories(heap.NewReplayer(src), o.survived)
+	h, err := makeHistories(heap.NewReplayer(src))
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	if o.sync && len(h.Collections) == 0 {
+		return fmt.Errorf("%s: no summary in it: a recorder writes one at each sync point but the first; leave out --sync-points", rec.Path)
 	}
 	if o.json {
 		return printJSON(c.OutOrStdout(), h)

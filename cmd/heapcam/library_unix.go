@@ -26,6 +26,21 @@ func installProbe() (string, error) {
 	return installLibrary(b)
 }
 
+// packagedProbe is where the packages put the library: there before the agent is, and after it.
+const packagedProbe = "/usr/lib/heapcam/libheapcam.so"
+
+// toolOption gives the option that has a JVM load the probe, which makes its ring where the agent looks for it.
+func (o *agentOptions) toolOption() (string, error) {
+	lib, err := probeForOptions()
+	if err != nil {
+		return "", err
+	}
+	if lib != packagedProbe {
+		fmt.Fprintf(os.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
+	}
+	return "-agentpath:" + lib + "=" + o.rec.attachOptions(), nil
+}
+
 // probeForOptions gives the path of a library that may stand in the options of JVMs: the package's beside the package's binary, else our own.
 func probeForOptions() (string, error) {
 	if exe, err := os.Executable(); err == nil && exe == "/usr/bin/heapcam" {

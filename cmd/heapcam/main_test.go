@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,6 +29,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HEAPCAM_OUT", e.WorkDir+"/rec")
 			e.Setenv("HEAPCAM_SOCKET", e.WorkDir+"/agent.sock")
 			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv("SELF", strconv.Itoa(os.Getpid()))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus, "damage": cmdDamage},
@@ -74,5 +77,45 @@ func TestSample(t *testing.T) {
 	}
 	if len(file.Rules) != 2 {
 		t.Errorf("%d rules", len(file.Rules))
+	}
+}
+
+// TestEveryKey demands that the table in docs/operations.md has every key, its default and what the package sets.
+func TestEveryKey(t *testing.T) {
+	b, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(b), "\n### Every key\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	type row struct{ def, pkg string }
+	rows := map[string]row{}
+	for _, m := range regexp.MustCompile(`(?m)^\| (`+"`[a-z_`, ]+`"+`) \| (.*?) \| (.*?) ?\| .* \|$`).FindAllStringSubmatch(section, -1) {
+		for _, key := range strings.Split(m[1], ", ") {
+			rows[strings.Trim(key, "`")] = row{strings.Trim(m[2], "`"), m[3]}
+		}
+	}
+	o := &agentOptions{}
+	c := o.command()
+	defaults := map[string]string{}
+	for _, key := range settings(c) {
+		defaults[key] = or(c.Flags().Lookup(flagOf(key)).Value.String(), `""`)
+	}
+	_, all, err := configure(c, "../../packaging/heapcam.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		want := row{def: defaults[s.Key]}
+		if s.Source != "default" {
+			want.pkg = s.Value
+		}
+		if got, ok := rows[s.Key]; !ok || got != want {
+			t.Errorf("%s: the table says %q, it is %q", s.Key, got, want)
+		}
+		delete(rows, s.Key)
+	}
+	for key := range rows {
+		t.Errorf("%s: there is no such key", key)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/windows"
 )
@@ -39,11 +40,37 @@ func ringFolder() string { return "heapcam-rings" }
 // privileged says that the agent serves the whole host: an administrator's, or the service.
 func privileged() bool { return windows.GetCurrentProcessToken().IsElevated() }
 
-var errNoRecording = errors.New("heapcam can not load its probe into a JVM on Windows: give the JVM the option that `heapcam agent` prints")
+var errNoRecording = errors.New("heapcam can not load its probe into a JVM on Windows: give the JVM the option that `heapcam doctor --java-tool-options` prints")
 
-// installProbe has no library to install: none of this platform is proven, so none is inside.
+// probeForOptions gives the path of the library that the archives hold beside the program. No real JVM has shown it yet, so it is not inside.
+func probeForOptions() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	lib := filepath.Join(filepath.Dir(exe), "heapcam.dll")
+	if st, err := os.Stat(lib); err != nil || !st.Mode().IsRegular() {
+		return "", withCode(exitNoRecord, "%s is not there: JVMs load the probe from it", lib)
+	}
+	return lib, nil
+}
+
+// toolOption gives the option that has a JVM load the probe. It names the folder for the ring, since the JVM's user may have another one for
+// temporary files than the agent's.
+func (o *agentOptions) toolOption() (string, error) {
+	lib, err := probeForOptions()
+	if err != nil {
+		return "", err
+	}
+	option := "-agentpath:" + lib + "=" + o.rec.probeOptions(filepath.Join(o.rings, ringFolder()))
+	if strings.ContainsRune(option, ' ') { // the JVM parts the variable at blanks outside of quotes
+		option = `"` + option + `"`
+	}
+	return option, nil
+}
+
+// installProbe has no way to load what it would install.
 func installProbe() (string, error)           { return "", errNoRecording }
-func probeForOptions() (string, error)        { return "", errNoRecording }
 func installLibrary([]byte) (string, error)   { return "", errNoRecording }
 func makeRingDir(string, int) (string, error) { return "", errNoRecording }
 

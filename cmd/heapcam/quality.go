@@ -24,7 +24,7 @@ func newQualityCmd() *cobra.Command {
 		Use:   "quality FILE",
 		Short: "Of how much of the heap the allocation site is known, at each collection",
 		Long: `Prints, for each collection of the window, of which share of the live bytes the allocation site is exact (the object was sampled), inferred
-(the live samples of its type leave one site with the stated probability), before the tape (at most: the object may be older than the
+(its type has a likeliest site; it counts with the probability of that), before the tape (at most: the object may be older than the
 recording), or unknown; then what the sampling interval can show, and what is lost.
 
 Then, for each ring file, or with --sync for the sync point at one collection, what would be known if reading started there: at the sync point and after

@@ -30,6 +30,7 @@ type recordOptions struct {
 	maxIncidents size
 	maxTotal     size
 	maxWriteRate size
+	totalRate    size
 	retainEnded  time.Duration
 	syncInterval time.Duration
 	emergency    string
@@ -53,6 +54,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
 	f.Var(&o.maxTotal, "max-total-size", "what all recordings and incidents may take; 0: no bound")
 	f.Var(&o.maxWriteRate, "max-write-rate", "what one recording may write in a second; what exceeds it lowers the depth; 0: no bound")
+	f.Var(&o.totalRate, "max-total-write-rate", "what all recordings together may write in a second, each the same part; what exceeds it lowers the depth; 0: no bound")
 	f.DurationVar(&o.retainEnded, "retain-ended", 0, "how long recordings of ended JVMs are kept; 0: until space is needed")
 	o.samplingMax.percent = agent.DefaultSamplingShare
 	f.Var(&o.samplingMax, "sampling-max-overhead", "what sampling may take, all threads together, as a share of wall time: above it the interval is lengthened; 0%: any (default 1% at the default interval, any at a chosen one)")
@@ -61,7 +63,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
 	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
-	for _, name := range []string{"keep-free", "max-total-size", "max-write-rate", "sampling-max-overhead"} { // the help says it in words
+	for _, name := range []string{"keep-free", "max-total-size", "max-write-rate", "max-total-write-rate", "sampling-max-overhead"} { // the help says it in words
 		f.Lookup(name).DefValue = ""
 	}
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
@@ -142,7 +144,7 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	}
 	return agent.Config{
 		SamplingShare: share, LiveSamples: o.samplingLive,
-		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate),
+		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
 		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
 		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),

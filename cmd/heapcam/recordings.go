@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -169,6 +170,7 @@ const readAhead = 32 << 20
 // it before the files.
 type source struct {
 	files []*ringstore.File
+	of    func(*ringstore.File) iter.Seq2[trace.Block, error]
 	out   chan unpacked
 	room  chan int // bytes that were taken
 	quit  chan struct{}
@@ -183,7 +185,14 @@ type unpacked struct {
 	err error
 }
 
-func newSource(files ...*ringstore.File) *source { return &source{files: files} }
+func newSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).Blocks}
+}
+
+// newSummarySource gives definitions and summaries alone.
+func newSummarySource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).Summaries}
+}
 
 // Next gives the next block. Damage is kept in Damage and given once as an error.
 func (s *source) Next() (trace.Block, error) {
@@ -213,7 +222,7 @@ func (s *source) read(files []*ringstore.File) {
 	defer close(s.out)
 	ahead := 0
 	for _, f := range files {
-		for b, err := range f.Blocks() {
+		for b, err := range s.of(f) {
 			for took := false; !took; {
 				out := s.out
 				if ahead > readAhead {

@@ -97,12 +97,14 @@ func (o *statusOptions) once(ctx context.Context) error {
 	if !r.Agent {
 		fmt.Fprintln(os.Stderr, "heapcam: no agent runs; these are recordings on disk")
 	}
-	if len(r.JVMs)+len(r.Others) == 0 {
+	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
+	if len(r.JVMs)+len(r.Others) == 0 && !spool {
 		fmt.Fprintln(os.Stderr, "heapcam: nothing is being recorded and there are no recordings")
 		return nil
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t")
+	var about []string
 	for _, s := range r.JVMs {
 		share := "-"
 		if s.PauseNS > 0 && s.UpNS > 0 {
@@ -110,30 +112,28 @@ func (o *statusOptions) once(ctx context.Context) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, humanBytes(int64(s.LiveBytes)),
 			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
-		if s.Reason != "" {
-			fmt.Fprintf(w, "  %s\t\n", s.Reason)
-		}
-		if s.NoSites {
-			fmt.Fprint(w, "  another agent in it holds allocation sampling: no allocation sites\t\n")
-		}
-		if s.Renew && !s.Phase.Over() {
-			fmt.Fprintf(w, "  it has the probe %s: restart this JVM to renew it\t\n", s.Probe)
-		}
-		if s.StoreError != "" {
-			fmt.Fprintf(w, "  the disk refused: %s\t\n", s.StoreError)
-		}
-		if s.NeededTraceSize > 0 {
-			fmt.Fprintf(w, "  no listing fits into the ring: nothing is listed; --max-trace-size %s would do\t\n", humanBytes(s.NeededTraceSize))
-		}
-		if s.DiskFull {
-			fmt.Fprintf(w, "  the disk is full: the ring goes on inside %s\t\n", humanBytes(s.TraceLimit))
-		}
-		if !s.GuaranteeMet && s.NeededTraceSize == 0 && !s.DiskFull && !s.Phase.Over() {
-			fmt.Fprint(w, "  the ring is too small for this heap: see --max-trace-size\t\n")
+		about = append(about, remarks(&s)...)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if len(about) > 0 {
+		fmt.Println("\nto know:")
+		for _, line := range about {
+			fmt.Println("  " + line)
 		}
 	}
-	if err := w.Flush(); err != nil || len(r.Others) == 0 {
-		return err
+	if spool {
+		fmt.Printf("\nleft in the spool folder %s:\n", r.Spool.Dir)
+		if r.Spool.Error != "" {
+			fmt.Printf("  it can not be looked into: %s\n", r.Spool.Error)
+		}
+		for _, i := range r.Spool.Left {
+			fmt.Printf("  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
+		}
+	}
+	if len(r.Others) == 0 {
+		return nil
 	}
 	fmt.Println("\nnot recorded:")
 	for _, j := range r.Others {
@@ -144,4 +144,43 @@ func (o *statusOptions) once(ctx context.Context) error {
 		fmt.Println()
 	}
 	return nil
+}
+
+// remarks gives what an operator should know of a recording, a line each.
+func remarks(s *agent.Status) (out []string) {
+	say := func(format string, args ...any) { out = append(out, s.ID+": "+fmt.Sprintf(format, args...)) }
+	if s.Reason != "" {
+		say("%s", s.Reason)
+	}
+	if s.Spool {
+		say("from the spool folder: its pid is its own container's or host's")
+	}
+	if s.NoSites {
+		say("another agent in it holds allocation sampling: no allocation sites")
+	}
+	if s.StoreError != "" {
+		say("the disk refused: %s", s.StoreError)
+	}
+	if s.NeededTraceSize > 0 {
+		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do", humanBytes(s.NeededTraceSize))
+	}
+	if s.DiskFull {
+		say("the disk is full: the ring goes on inside %s", humanBytes(s.TraceLimit))
+	}
+	if s.Phase.Over() {
+		return out
+	}
+	if s.DepthWhy != "" && s.Depth != s.DepthAsked {
+		say("depth %s was asked for. Now %s", s.DepthAsked, s.DepthWhy)
+	}
+	if s.RingOnDisk {
+		say("its shared ring lies on a disk: a collection may have to wait for it")
+	}
+	if s.Renew {
+		say("it has the probe %s: restart this JVM to renew it", s.Probe)
+	}
+	if !s.GuaranteeMet && s.NeededTraceSize == 0 && !s.DiskFull {
+		say("the ring is too small for this heap: see --max-trace-size")
+	}
+	return out
 }

@@ -10,32 +10,36 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
 // verified is what verify says of one recording or of one file opened alone.
 type verified struct {
-	File        string            `json:"file"`
-	Alone       bool              `json:"alone"` // a single ring file, opened without those before it
-	Collections uint64            `json:"collections"`
-	Known       uint64            `json:"known"` // collections after which the state is known
-	SyncPoints  uint64            `json:"sync_points"`
-	Compared    uint64            `json:"compared"`            // sync points that met a known state
-	Objects     uint64            `json:"objects_compared"`    // objects that those list
-	Mismatches  uint64            `json:"mismatches"`          // the sum of the next three, objects
-	Missing     uint64            `json:"missing"`             // known and not listed
-	Extra       uint64            `json:"extra"`               // listed and not known
-	Different   uint64            `json:"different"`           // known as something else
-	Explained   map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
-	First       string            `json:"first_mismatch,omitempty"`
-	Differences []mismatch        `json:"differences,omitempty"` // the first mismatches of each sync point, at most maxTold
-	Untold      uint64            `json:"untold_pauses"`         // pauses without fates (full collections) after which the state was listed
-	Listed      uint64            `json:"untold_listed"`         // objects listed after those
-	Proven      uint64            `json:"untold_proven"`         // of them, objects whose identity is proven without a sample
-	Faults      []string          `json:"faults,omitempty"`      // what the stream says that can not be
-	Damage      []string          `json:"damage,omitempty"`
-	Lost        uint64            `json:"epochs_lost,omitempty"`
+	File         string            `json:"file"`
+	Alone        bool              `json:"alone"` // a single ring file, opened without those before it
+	Collections  uint64            `json:"collections"`
+	Known        uint64            `json:"known"` // collections after which the state is known
+	SyncPoints   uint64            `json:"sync_points"`
+	Compared     uint64            `json:"compared"`            // sync points that met a known state
+	Objects      uint64            `json:"objects_compared"`    // objects that those list
+	Mismatches   uint64            `json:"mismatches"`          // the sum of the next three, objects, and rows of summaries that say something else than the replay
+	Missing      uint64            `json:"missing"`             // known and not listed
+	Extra        uint64            `json:"extra"`               // listed and not known
+	Different    uint64            `json:"different"`           // known as something else
+	Explained    map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
+	First        string            `json:"first_mismatch,omitempty"`
+	Differences  []mismatch        `json:"differences,omitempty"` // the first mismatches of each sync point, at most maxTold
+	Untold       uint64            `json:"untold_pauses"`         // pauses without fates (full collections) after which the state was listed
+	Listed       uint64            `json:"untold_listed"`         // objects listed after those
+	Proven       uint64            `json:"untold_proven"`         // of them, objects whose identity is proven without a sample
+	Summaries    uint64            `json:"summaries"`             // records that tell of the window in the large, compared with the replay
+	SummaryRows  uint64            `json:"summary_rows"`          // rows of them that were compared
+	SummarySwept uint64            `json:"summary_rows_swept"`    // of these, collections after a Remark of G1, of which what lives was not compared
+	Faults       []string          `json:"faults,omitempty"`      // what the stream says that can not be
+	Damage       []string          `json:"damage,omitempty"`
+	Lost         uint64            `json:"epochs_lost,omitempty"`
 }
 
 // mismatch is one object that differs.
@@ -175,6 +179,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	src := newSource(files...)
 	defer src.Close()
 	r := heap.NewReplayer(src)
+	sums := analysis.CheckSummaries(r)
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -183,6 +188,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 		if err != nil {
 			return v, fmt.Errorf("%s: %w", name, err)
 		}
+		sums.Collection(c)
 		v.Collections++
 		if c.Known {
 			v.Known++
@@ -217,7 +223,11 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			}
 		}
 	}
-	v.Faults = r.Faults[:min(len(r.Faults), maxTold)]
+	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Courses+sums.Types+sums.Sites, sums.Swept
+	if v.Mismatches += sums.Different; sums.Different > 0 {
+		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay: %s", sums.Different, sums.First))
+	}
+	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxTold)]...)
 	for _, e := range r.Damage {
 		if len(v.Damage) < maxTold {
 			v.Damage = append(v.Damage, e.Error())
@@ -239,6 +249,13 @@ func printVerify(r *verifyReply) {
 		}
 		for _, d := range v.Differences {
 			fmt.Printf("    %s\n", d)
+		}
+		if v.Summaries > 0 && !v.Alone {
+			fmt.Printf("    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
+			if v.SummarySwept > 0 {
+				fmt.Printf(" (%d after a Remark without what lives)", v.SummarySwept)
+			}
+			fmt.Println()
 		}
 		if v.Untold > 0 && !v.Alone {
 			fmt.Printf("    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,8 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	if err != nil {
 		return err
 	}
+	// The states it keeps change little: a third less memory for a tenth more time of reading.
+	debug.SetGCPercent(40)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -96,7 +99,8 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		rec.Close()
 	}
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
-		Open: func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, progress) },
+		Open:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, progress) },
+		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, func(done, total int64) {}) },
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return ownIndex().report(path, makeReport)
 		}}
@@ -193,8 +197,8 @@ func folderVersion(dir string) (string, bool) {
 	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" + strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer.
-func openInput(path string, progress func(done, total int64)) (*web.Input, error) {
+// openInput opens a recording for the viewer, from the file on that holds collection gc.
+func openInput(path string, gc uint64, progress func(done, total int64)) (*web.Input, error) {
 	rec, err := ringstore.OpenRecording(path)
 	if err != nil {
 		return nil, err
@@ -209,7 +213,11 @@ func openInput(path string, progress func(done, total int64)) (*web.Input, error
 	}
 	var done atomic.Int64
 	rec.Watch(func(n int) { progress(min(done.Add(int64(n)), total), total) })
-	src := newSource(rec.Files...)
+	files := rec.Files
+	for len(files) > 1 && gc > 0 && files[0].Window().LastGC < gc {
+		files = files[1:]
+	}
+	src := newSource(files...)
 	return &web.Input{Source: src, Problems: rec.Problems, Close: func() {
 		src.Close()
 		rec.Close()
