@@ -3,10 +3,11 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
 PROBE   := probe/lib/libheapcam-linux-amd64.so
+DLL     := probe/build/heapcam-windows-amd64.dll
 CFLAGS  ?= -O3 -g
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe probe-windows build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,26 +23,37 @@ $(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
 	gcc -std=c11 $(CFLAGS) -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$$JH/include" -I"$$JH/include/linux" \
 	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
 
+probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
+
+# gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
+$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/windows/*.h probe/*.h)
+	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
+	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp -Wall -Wextra -Werror -D__USE_MINGW_ANSI_STDIO=1 -I"$$JH/include" -Iprobe/windows \
+	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
+
 build: probe ## bin/heapcam, with the probe inside
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/heapcam ./cmd/heapcam
 
 demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
 	@tools/demo
 
-test: build ## all tests, small (at most 8 minutes on 2 cores)
+test: build ## all tests, small (about eleven minutes on 2 cores)
+	@tools/setup chromium
 	@tools/test
 
 test-full: build ## the numbers that the documentation names (long)
+	@tools/setup chromium prometheus zip lintian visualvm
 	@HEAPCAM_FULL=1 tools/test
 
-test-wine: ## what a Windows can show without one: portable tests, service, a ring between two processes (wine; about two minutes)
+test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)
 	@tools/test-wine
 
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
 
-bench-analysis: ## the reading path: replay, sync points, grouping of ten million objects
+bench-analysis: build ## the reading path: replay, sync points, grouping of ten million objects, 50 million live ones, and beside it others' tools
 	HEAPCAM_FULL=1 $(GO) test -run '^$$' -bench 'FullDepth|Survivors|SyncPoint|Group|ListMode' -benchtime 3x -timeout 30m ./heap ./analysis
+	$(GO) run ./bench/compare
 
 bench-overhead: build ## what recording costs real programs (PROGRAM= JDK= GC= ROUNDS= SCALE= select; resumable; appends to bench/results)
 	$(GO) run ./bench -program "$(PROGRAM)" -jdk "$(JDK)" -gc "$(GC)" -rounds $(or $(ROUNDS),6) -scale $(or $(SCALE),1)
@@ -52,13 +64,14 @@ bench-store: ## append, recovery and pull of the store beside dd and a copy (1 G
 bench-compression: build ## bytes per object of each mode of compression, on the programs of bench/workloads
 	@d=$$(mktemp -d) && trap 'rm -rf "$$d"' EXIT && bench/compression/record.sh "$$d" >/dev/null && $(GO) run ./bench/compression "$$d"/*/*
 
-soak: ## 30 minutes and 500 rounds of kills of a process that writes a ring (ROUNDS= FOR= for others)
+soak: build ## 30 minutes and 500 rounds of kills of a process that writes a ring, then 30 minutes of JVMs that come and go below one agent (ROUNDS= FOR= for others)
 	HEAPCAM_SOAK=$(or $(ROUNDS),500) HEAPCAM_SOAK_FOR=$(or $(FOR),30m) $(GO) test ./ringstore -run 'TestSoak$$' -count=1 -v -timeout 120m
+	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_CHURN_FOR=$(or $(FOR),30m) $(GO) test ./internal/e2e -run 'TestChurn$$' -count=1 -v -timeout 120m
 
 packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
 	@VERSION=$(VERSION) tools/packages
 
-dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux-amd64 records; an MSI where wixl is)
+dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux-amd64 records; windows-amd64 with the DLL and as MSI where mingw and wixl are)
 	@VERSION=$(VERSION) tools/packages archives
 
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)

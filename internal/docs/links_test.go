@@ -53,7 +53,7 @@ func documents(t *testing.T) (out []string) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") && path != root {
 			return filepath.SkipDir
 		}
 		if ext := filepath.Ext(path); !d.IsDir() && (ext == ".md" || strings.HasPrefix(path, root+"/packaging/") && (ext == ".yml" || ext == ".yaml" || ext == ".json")) {

@@ -30,7 +30,7 @@ func TestCrowd(t *testing.T) {
 	begun := time.Now()
 	var all []*running
 	for i := range n {
-		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides", args: []string{file, "100000", "5000", "500000"}, timeout: 15 * time.Minute,
+		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides", args: []string{file, "100000", "5000", "500000", "0"}, timeout: 15 * time.Minute,
 			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m", "-XX:CICompilerCount=1"}}
 		all = append(all, p.plain(t))
 		if left := time.Until(begun.Add(time.Duration(i) * 55 * time.Second / n)); left > 0 {

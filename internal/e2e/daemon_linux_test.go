@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ type daemon struct {
 	cmd              *exec.Cmd
 	sock, out, rings string
 	flags            []string
+	wrap             []string // a program that runs it
 	stderr           *buffer
 }
 
@@ -48,7 +50,9 @@ func newDaemon(t *testing.T, flags ...string) *daemon {
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.stderr = &buffer{}
-	d.cmd = exec.Command(tool, append([]string{"agent", "--socket", d.sock, "--out", d.out, "--rings", d.rings}, d.flags...)...)
+	line := append(slices.Clone(d.wrap), tool, "agent", "--socket", d.sock, "--out", d.out, "--rings", d.rings)
+	line = append(line, d.flags...)
+	d.cmd = exec.Command(line[0], line[1:]...)
 	d.cmd.Stderr = d.stderr
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -132,6 +136,9 @@ func (p *program) plain(t *testing.T, wrap ...string) *running {
 	args = append(append(append(args, p.opts...), "-cp", cp, p.main), p.args...)
 	r.cmd = exec.Command(args[0], args[1:]...)
 	r.cmd.Stdout, r.cmd.Stderr = r.stdout, r.stderr
+	if p.stdin != nil {
+		r.cmd.Stdin = p.stdin
+	}
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func storm(t *testing.T, rec *ringstore.Recording) (skipped, listed int, first u
 func TestThrashing(t *testing.T) {
 	needReader(t)
 	if !full {
-		t.Skip("takes 12 minutes; HEAPCAM_FULL=1")
+		t.Skip("not run: ten minutes of full collections (make test-full)")
 	}
 	p := program{major: 17, gc: "Parallel", heap: "128m", main: "Thrash", args: []string{"60000", "600000", "88"}, limit: "256MiB",
 		opts: []string{"-XX:-UseGCOverheadLimit"}, timeout: 20 * time.Minute}
@@ -158,7 +158,7 @@ func TestThrashing(t *testing.T) {
 func TestFullDiskJVM(t *testing.T) {
 	needReader(t)
 	if !full {
-		t.Skip("takes 20 s; HEAPCAM_FULL=1")
+		t.Skip("not run: a disk that fills under a JVM, 20 s (make test-full)")
 	}
 	mount := t.TempDir()
 	if err := unix.Mount("tmpfs", mount, "tmpfs", 0, "size=40m"); err != nil {

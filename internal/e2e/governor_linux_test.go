@@ -13,7 +13,7 @@ import (
 // seconds against the budget and a fifth more. In the calm the depth comes back.
 func TestGovernor(t *testing.T) {
 	if !full {
-		t.Skip("a minute and a half for each budget (make test-full)")
+		t.Skip("not run: the governor at its budgets, a minute and a half each (make test-full)")
 	}
 	for _, budget := range []float64{1, 2, 5} {
 		t.Run(fmt.Sprintf("%v%%", budget), func(t *testing.T) {

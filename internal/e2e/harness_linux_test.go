@@ -135,6 +135,7 @@ type program struct {
 	timeout time.Duration
 	classes string   // class path, default the programs of java/
 	wrap    []string // a program that runs heapcam
+	stdin   *os.File // of one that runs without heapcam
 }
 
 // running is a program that has been started.

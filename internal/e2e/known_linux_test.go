@@ -157,7 +157,7 @@ func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h hi
 // TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's run: every class has as
 // many objects and bytes.
 func TestOracleInside(t *testing.T) {
-	program := []string{"Steady", "80000", "20000"}
+	var program []string // nil: Until, which ends when both have been answered
 	run := func(t *testing.T, major int, gc string, opts ...string) {
 		home := jdk(t, major)
 		lib, err := probe.Library()
@@ -172,6 +172,10 @@ func TestOracleInside(t *testing.T) {
 		var stdout, stderr buffer
 		c := exec.Command(filepath.Join(home, "bin", "java"), append(opts, "-Xmx64m", "-XX:+Use"+gc+"GC", "-agentpath:"+so+"=dir="+dir+",oracle=1",
 			"-cp", classPath(t))...)
+		end := filepath.Join(dir, "end")
+		if program == nil {
+			c.Args = append(c.Args, "Until", end, "20000", "0")
+		}
 		c.Args = append(c.Args, program...)
 		c.Stdout, c.Stderr = &stdout, &stderr
 		if err := c.Start(); err != nil {
@@ -197,6 +201,9 @@ func TestOracleInside(t *testing.T) {
 			await(t, "the oracle", func() bool {
 				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) || syscall.Kill(c.Process.Pid, 0) != nil
 			})
+		}
+		if err := os.WriteFile(end, nil, 0o600); err != nil {
+			t.Fatal(err)
 		}
 		if err := <-done; err != nil || !strings.HasSuffix(stdout.String(), "done\n") {
 			t.Fatalf("the JVM: %v\n%s", err, tail(stderr.String()))

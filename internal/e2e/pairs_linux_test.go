@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,6 +24,7 @@ func checkCount(t *testing.T, r *running) recorded {
 // TestPairs records a program with objects of all ages on each collector, JDK and walking depth: what was replayed is what was listed.
 func TestPairs(t *testing.T) {
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
 				rounds, limit := "40000", "6MiB" // rotates a few times
@@ -98,6 +98,7 @@ func TestSituations(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
+				t.Parallel()
 				for _, depth := range depths(c.flags) {
 					t.Run(depth, func(t *testing.T) {
 						var r *running
@@ -250,19 +251,8 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
 // TestSecondAgent loads another agent first, which takes the sampling of allocations: it keeps it, and what is recorded is whole but for sites.
 func TestSecondAgent(t *testing.T) {
 	eachPair(t, []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
-		home := jdk(t, major)
-		if _, err := exec.LookPath("gcc"); err != nil {
-			t.Skip("not run: a second agent (there is no gcc)")
-		}
-		dir := t.TempDir()
-		lib := filepath.Join(dir, "libother.so")
-		if err := os.WriteFile(filepath.Join(dir, "other.c"), []byte(otherAgent), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		inc := filepath.Join(home, "include")
-		if out, err := exec.Command("gcc", "-shared", "-fPIC", "-I"+inc, "-I"+filepath.Join(inc, "linux"), "-o", lib, filepath.Join(dir, "other.c")).CombinedOutput(); err != nil {
-			t.Skipf("not run: a second agent (gcc: %v: %s)", err, out)
-		}
+		inc := filepath.Join(jdk(t, major), "include")
+		lib := compiled(t, "libother.so", otherAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
 		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"},
 			env: []string{"JAVA_TOOL_OPTIONS=-agentpath:" + lib}}
 		r := p.start(t)

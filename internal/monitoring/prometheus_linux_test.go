@@ -117,21 +117,7 @@ func queries(t *testing.T) map[string]string {
 			out["panel "+p.Title+" "+q.RefID] = fill.Replace(q.Expr)
 		}
 	}
-	if b, err = os.ReadFile(rules); err != nil {
-		t.Fatal(err)
-	}
-	var r struct {
-		Groups []struct {
-			Rules []struct {
-				Alert, Expr string
-				Annotations map[string]string
-			}
-		}
-	}
-	if err := yaml.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range r.Groups[0].Rules {
+	for _, a := range alerts(t) {
 		m := comparison.FindStringSubmatch(a.Expr)
 		if m == nil {
 			t.Fatalf("%s: %s ends in no comparison with a number", a.Alert, a.Expr)
@@ -143,6 +129,28 @@ func queries(t *testing.T) map[string]string {
 		}
 	}
 	return out
+}
+
+type alertRule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+// alerts gives the alerts of the rules.
+func alerts(t *testing.T) []alertRule {
+	t.Helper()
+	b, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct{ Groups []struct{ Rules []alertRule } }
+	if err := yaml.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Groups) != 1 || len(r.Groups[0].Rules) < 10 {
+		t.Fatalf("%s: %d groups", rules, len(r.Groups))
+	}
+	return r.Groups[0].Rules
 }
 
 // record plays a JVM that collects until the test ends.

@@ -51,6 +51,10 @@ func TestArchives(t *testing.T) {
 		exe := files["heapcam"]
 		if strings.Contains(path, "windows") {
 			exe = files["heapcam.exe"]
+			_, err := exec.LookPath("x86_64-w64-mingw32-gcc")
+			if has, want := bytes.Contains(files["heapcam.dll"], []byte("Agent_OnLoad")), err == nil && strings.Contains(path, "amd64"); has != want {
+				t.Errorf("%s: holds a DLL: %v", filepath.Base(path), has)
+			}
 		}
 		if len(exe) == 0 || len(files["LICENSE"]) == 0 || len(files["operations.md"]) == 0 {
 			t.Errorf("%s lacks files", path)

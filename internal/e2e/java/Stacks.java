@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Allocates at the end of each of 2^n stacks, and deep down in a recursion. */
+/** Allocates at the end of each of 2^n stacks, and deep down in a recursion; then often at a site that is new. */
 public class Stacks {
     static final List<Object> keep = new ArrayList<>();
 
@@ -12,6 +12,10 @@ public class Stacks {
         }
         path(n - 1);
         path(n - 1);
+    }
+
+    static void late() {
+        keep.add(new char[50]);
     }
 
     static void deep(int n) {
@@ -26,6 +30,10 @@ public class Stacks {
         for (int i = 0; i < 2000; i++) keep.add(new byte[1000]); // the JVM's first draw is at 512 KiB on average
         deep(1000);
         path(Integer.parseInt(args[0]));
+        for (int i = 0; i < 40; i++) { // the table gets room meanwhile, if it is full
+            for (int k = 0; k < 25; k++) late();
+            Thread.sleep(50);
+        }
         System.gc();
         Thread.sleep(300);
         System.out.println(keep.size());

@@ -3,8 +3,8 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 
 /**
- * Allocates, and keeps what it allocates for a while, fifty times as much in every other phase. Arguments: the file that ends it, seconds of a phase,
- * objects kept and objects a second in the busy phases. Prints its pid first and "done" last.
+ * Allocates, and keeps what it allocates for a while, fifty times as much in every other of the first phases. Arguments: the file that ends it, seconds of a
+ * phase, objects kept and objects a second in the busy phases, number of phases. Prints its pid first and "done" last.
  */
 public class Tides {
     static volatile Object sink;
@@ -14,10 +14,11 @@ public class Tides {
         Path file = Path.of(a[0]);
         long phase = Long.parseLong(a[1]) * 1_000_000_000L, begun = System.nanoTime();
         int kept = Integer.parseInt(a[2]);
-        long rate = Long.parseLong(a[3]);
+        long rate = Long.parseLong(a[3]), phases = Long.parseLong(a[4]);
         ArrayDeque<Object> queue = new ArrayDeque<>();
         while (!Files.exists(file)) {
-            boolean busy = (System.nanoTime() - begun) / phase % 2 == 1;
+            long at = (System.nanoTime() - begun) / phase;
+            boolean busy = at % 2 == 1 && at < phases;
             int keep = busy ? kept : kept / 50;
             long slice = (busy ? rate : rate / 50) / 50, from = System.nanoTime(); // of 20 ms
             for (long i = 0; i < slice; i++) {
