@@ -17,11 +17,15 @@ type StackFrame struct {
 	Method string `json:"method"`
 	File   string `json:"file,omitempty"`
 	Line   *int   `json:"line"`
+	Native bool   `json:"native,omitempty"`
 }
 
 func (f StackFrame) String() string {
 	if f.Line != nil {
 		return fmt.Sprintf("%s.%s(%s:%d)", f.Class, f.Method, f.File, *f.Line)
+	}
+	if f.Native {
+		return fmt.Sprintf("%s.%s(native)", f.Class, f.Method)
 	}
 	return fmt.Sprintf("%s.%s", f.Class, f.Method)
 }
@@ -35,7 +39,7 @@ func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
 			break
 		}
 		m := r.Methods[f.Method]
-		s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File}
+		s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File, Native: m.Flags&trace.MethodNative != 0}
 		if n := m.Line(f.BCI); n > 0 {
 			s.Line = &n
 		}

@@ -280,6 +280,8 @@ func (h *Hprof) frames() []byte {
 				line := uint64(1<<32 - 1) // not known
 				if l := m.Line(f.BCI); l > 0 {
 					line = uint64(l)
+				} else if m.Flags&trace.MethodNative != 0 {
+					line = 1<<32 - 3
 				}
 				body := h.id(h.id(nil, frames[at]), h.text(m.Name))
 				body = h.id(h.id(body, h.text(m.Sig)), h.text(m.File))

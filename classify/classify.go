@@ -206,7 +206,7 @@ func (w *World) TypeName(t uint32) string {
 // maxFrames bounds the frames of a stack.
 const maxFrames = 64
 
-// Stack gives the frames of a trie node, innermost first: method(File:line).
+// Stack gives the frames of a trie node, innermost first: method(File:line), or method(native).
 func (w *World) Stack(frame uint64) []string {
 	if s, ok := w.stacks[frame]; ok {
 		return s
@@ -226,6 +226,8 @@ func (w *World) Stack(frame uint64) []string {
 			s = m.Pretty()
 			if n := m.Line(f.BCI); n > 0 {
 				s = fmt.Sprintf("%s(%s:%d)", s, m.File, n)
+			} else if m.Flags&trace.MethodNative != 0 {
+				s += "(native)"
 			}
 		}
 		out = append(out, s)

@@ -441,6 +441,7 @@ type frame struct {
 	Method string `json:"method"`
 	File   string `json:"file"`
 	Line   *int   `json:"line"`
+	Native bool   `json:"native"`
 }
 
 type reportReply struct {

@@ -130,7 +130,7 @@ export function save(name, blob) {
 export const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // frame writes a stack frame as the report does.
-export const frame = f => f.class + '.' + f.method + (f.line === null || f.line === undefined ? '' : `(${f.file || ''}:${f.line})`);
+export const frame = f => f.class + '.' + f.method + (f.native ? '(native)' : f.line === null || f.line === undefined ? '' : `(${f.file || ''}:${f.line})`);
 const pkg = f => f.class.includes('.') ? f.class.slice(0, f.class.lastIndexOf('.')) : '(no package)';
 // stack lists frames; runs of one package, but for the first frame, are folded.
 export function stack(frames) {

@@ -1,5 +1,5 @@
 // Trends: what moved most over the window, the course of one group by how much it has survived, and what survives at all.
-import { h, go, get, bytes, count, share, stack, address, clock, asking } from './lib.js';
+import { h, go, get, bytes, count, share, frame, stack, address, clock, asking } from './lib.js';
 import { Timeline, spark } from './charts.js';
 import { ask, told, classifiers } from './ask.js';
 
@@ -97,7 +97,7 @@ async function life() {
   let s;
   try { s = await get('survival', {}, 'survival'); } catch (e) { to.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message)); return; }
   const table = (title, list) => list.length ? h('div', {}, h('h3', {}, title), h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title }, h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Class'), h('th', { scope: 'col', class: 'n' }, 'Objects'), ages.map(a => h('th', { scope: 'col', class: 'n' }, `lives ${a}`)), h('th', { scope: 'col' }, 'Curve'))),
-    h('tbody', {}, list.map(c => h('tr', {}, h('td', { class: 'name' }, c.class, c.site?.length ? h('div', { class: 'sub' }, `at ${c.site[0].class}.${c.site[0].method}${c.site[0].line ? `(${c.site[0].file}:${c.site[0].line})` : ''}`) : null), h('td', { class: 'n' }, (c.samples ? '~' : '') + count(c.objects)),
+    h('tbody', {}, list.map(c => h('tr', {}, h('td', { class: 'name' }, c.class, c.site?.length ? h('div', { class: 'sub' }, `at ${frame(c.site[0])}`) : null), h('td', { class: 'n' }, (c.samples ? '~' : '') + count(c.objects)),
       ages.map(a => h('td', { class: 'n' }, c.survive[a] === undefined ? '–' : share(c.survive[a]))), h('td', {}, spark(c.survive, 120, 20, 'c2')))))))) : null;
   to.replaceChildren(h('h3', {}, 'What to pretenure'), s.pretenure.length ? h('ul', { class: 'cards' }, s.pretenure.map(p => h('li', {}, `${share(p.tenured)} of the ${p.class} allocated here reach old space; young collections copied about ${bytes(p.copied_bytes)} of them for nothing.`, stack(p.site))))
     : h('p', {}, 'No site’s objects nearly all reach old space.'), table('By class', s.types) || '', table('By site', s.sites) || '');
