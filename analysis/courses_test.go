@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 
 	"github.com/heapcam/heapcam/heap"
@@ -71,6 +72,33 @@ func TestHistories(t *testing.T) {
 		if b.Len() == 0 {
 			t.Error("no text")
 		}
+		packed, err := h.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Histories
+		if err := again.Unpack(packed); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := asJSON(t, h), asJSON(t, &again); !bytes.Equal(a, b) || len(h.Sites) == 0 || len(packed) > len(a) {
+			t.Errorf("%d sites, %d bytes packed of %d:\n%s\n%s", len(h.Sites), len(packed), len(a), a, b)
+		}
+		if err := again.Unpack(packed[:len(packed)-1]); err == nil {
+			t.Error("half of it was taken")
+		}
+	}
+	var none Histories
+	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}).Pack(); err != nil || none.Unpack(packed) != nil || bytes.Contains(asJSON(t, &none), []byte("null")) {
+		t.Error("empty histories", err)
 	}
 	t.Logf("exact throughout: %v", exact)
+}
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -23,7 +23,8 @@ func newHistoriesCmd() *cobra.Command {
 and dead in the window, the mean age in collections of what lives at its end, and how much of that has survived --survived collections. What
 died before its first collection is in no history. "Live" means not known dead.
 --sync-points tells of the collections with a sync point alone, from the summaries that the recorder wrote there, and so opens a long window
-without replaying it: without ages, of the 1,024 largest classes and sites of each, and up to the last sync point.
+without replaying it: without ages, of the 1,024 largest classes and sites of each, and up to the last sync point. What was replayed once is kept
+in the reader's cache folder and opens at once.
 FILE is a pulled file, a ring folder or one ring file.`,
 		Example: "  heapcam histories --survived 5 incident.heapcam\n  heapcam histories --sync-points incident.heapcam\n  heapcam histories --json incident.heapcam | jq '.classes[] | select(.class==\"byte[]\")'",
 		Args:    exactly(1, "FILE"),
@@ -45,14 +46,18 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	src := newSource(rec.Files...)
-	makeHistories := func(r *heap.Replayer) (*analysis.Histories, error) { return analysis.MakeHistories(r, o.survived) }
+	var h *analysis.Histories
 	if o.sync {
-		src = newSummarySource(rec.Files...)
-		makeHistories = analysis.AtSyncPoints
+		src := newSummarySource(rec.Files...)
+		defer src.Close()
+		h, err = analysis.AtSyncPoints(heap.NewReplayer(src))
+	} else {
+		h, err = indexed(ownIndex(), keptHistories(o.survived), rec.Path, func() (*analysis.Histories, error) {
+			src := newSource(rec.Files...)
+			defer src.Close()
+			return analysis.MakeHistories(heap.NewReplayer(src), o.survived)
+		})
 	}
-	defer src.Close()
-	h, err := makeHistories(heap.NewReplayer(src))
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,16 +17,40 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 )
 
-// reportIndex keeps reports, so that a recording that was read once opens at once. It lies in a folder of the reader's own: a recording may be where
-// nobody may write, and what lies beside one could be anybody's. A report is found by what its recording is (names, sizes, times and both ends
+// readIndex keeps what was made of recordings, so that one that was read once opens at once. It lies in a folder of the reader's own: a recording may be
+// where nobody may write, and what lies beside one could be anybody's. A thing is found by what its recording is (names, sizes, times and both ends
 // of its files) and by the program that made it, so what is stale is never found.
-type reportIndex struct {
+type readIndex struct {
 	dir     string // made if need be; "": nothing is kept
-	program string // whose reports are as good as one's own
+	program string // whose work is as good as one's own
 }
 
+// kept is a kind of thing that is made of a whole recording. Its name ends its files' names.
+type kept[T any] struct {
+	name   string
+	pack   func(*T) ([]byte, error)
+	unpack func([]byte, *T) error
+}
+
+var (
+	keptReport = kept[analysis.Report]{
+		"report.json",
+		func(r *analysis.Report) ([]byte, error) { return json.Marshal(r) },
+		func(b []byte, r *analysis.Report) error {
+			if err := json.Unmarshal(b, r); err != nil || r.Schema != analysis.ReportSchema {
+				return cmp.Or(err, errors.New("another schema"))
+			}
+			return nil
+		},
+	}
+	// keptHistories are those of what survived so many collections.
+	keptHistories = func(survived int) kept[analysis.Histories] {
+		return kept[analysis.Histories]{fmt.Sprintf("histories%d", survived), (*analysis.Histories).Pack, func(b []byte, h *analysis.Histories) error { return h.Unpack(b) }}
+	}
+)
+
 const (
-	// maxIndexed bounds one report on disk, bytes, and keepIndexed their number.
+	// maxIndexed bounds one file of the index, bytes, and keepIndexed their number.
 	maxIndexed  = 64 << 20
 	keepIndexed = 64
 	// indexEnd is what of each end of a file tells it from others, bytes.
@@ -34,33 +59,35 @@ const (
 	settled = 2 * time.Second
 )
 
-// report gives the report of the recording at path (a file, or a folder of ring files) as makeReport would make it. What goes wrong with the
+// indexed gives a thing of the kind k of the recording at path (a file, or a folder of ring files) as makeIt would make it. What goes wrong with the
 // index is no error: then nothing is kept.
-func (x reportIndex) report(path string, makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
+func indexed[T any](x readIndex, k kept[T], path string, makeIt func() (*T, error)) (*T, error) {
 	key, ok := x.key(path)
 	if !ok {
-		return makeReport()
+		return makeIt()
 	}
-	file := filepath.Join(x.dir, key+".report.json")
-	if rep := readIndexed(file); rep != nil {
-		return rep, nil
+	file := filepath.Join(x.dir, key+"."+k.name)
+	if it := new(T); readIndexed(file, func(b []byte) error { return k.unpack(b, it) }) {
+		return it, nil
 	}
-	rep, err := makeReport()
+	it, err := makeIt()
 	if err != nil {
 		return nil, err
 	}
 	if again, ok := x.key(path); ok && again == key {
-		_ = x.write(file, rep)
+		if b, err := k.pack(it); err == nil {
+			_ = x.write(file, b)
+		}
 	}
-	return rep, nil
+	return it, nil
 }
 
-func (x reportIndex) key(path string) (string, bool) {
+func (x readIndex) key(path string) (string, bool) {
 	if x.dir == "" {
 		return "", false
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n", analysis.ReportSchema, x.program)
+	fmt.Fprintf(h, "%s\n", x.program)
 	newest := time.Time{}
 	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -99,29 +126,25 @@ func (x reportIndex) key(path string) (string, bool) {
 	return hex.EncodeToString(h.Sum(nil)), true
 }
 
-func readIndexed(file string) *analysis.Report {
+// readIndexed has unpack read the file, and says whether that went well.
+func readIndexed(file string, unpack func([]byte) error) bool {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil
+		return false
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxIndexed+1))
-	if err != nil || len(b) > maxIndexed {
-		return nil
-	}
-	rep := &analysis.Report{}
-	if json.Unmarshal(b, rep) != nil || rep.Schema != analysis.ReportSchema {
-		return nil
+	if err != nil || len(b) > maxIndexed || unpack(b) != nil {
+		return false
 	}
 	now := time.Now()
 	_ = os.Chtimes(file, now, now) // those that are used stay
-	return rep
+	return true
 }
 
-func (x reportIndex) write(file string, rep *analysis.Report) error {
-	b, err := json.Marshal(rep)
-	if err != nil || len(b) > maxIndexed {
-		return err
+func (x readIndex) write(file string, b []byte) error {
+	if len(b) > maxIndexed {
+		return nil
 	}
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return err
@@ -141,9 +164,11 @@ func (x reportIndex) write(file string, rep *analysis.Report) error {
 	return nil
 }
 
-// sweep removes the reports that were not used for longest.
-func (x reportIndex) sweep() {
+// sweep removes the files that were not used for longest.
+func (x readIndex) sweep() {
 	all, _ := filepath.Glob(filepath.Join(x.dir, "*.report.json"))
+	more, _ := filepath.Glob(filepath.Join(x.dir, "*.histories*"))
+	all = append(all, more...)
 	if len(all) <= keepIndexed {
 		return
 	}
@@ -160,18 +185,18 @@ func (x reportIndex) sweep() {
 }
 
 // ownIndex is the index of this user and this program.
-func ownIndex() reportIndex {
+func ownIndex() readIndex {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return reportIndex{}
+		return readIndex{}
 	}
 	me, err := os.Executable()
 	if err != nil {
-		return reportIndex{}
+		return readIndex{}
 	}
 	st, err := os.Stat(me)
 	if err != nil {
-		return reportIndex{}
+		return readIndex{}
 	}
-	return reportIndex{filepath.Join(dir, "heapcam"), fmt.Sprintf("%s %d %d", version, st.Size(), st.ModTime().UnixNano())}
+	return readIndex{filepath.Join(dir, "heapcam"), fmt.Sprintf("%s %d %d", version, st.Size(), st.ModTime().UnixNano())}
 }

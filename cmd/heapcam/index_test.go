@@ -13,7 +13,7 @@ import (
 func TestIndex(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.heapcam")
-	x := reportIndex{filepath.Join(dir, "index"), "1.0"}
+	x := readIndex{filepath.Join(dir, "index"), "1.0"}
 	put := func(text string, age time.Duration) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -23,10 +23,10 @@ func TestIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask := func(x reportIndex, what string, want bool) {
+	ask := func(x readIndex, what string, want bool) {
 		t.Helper()
 		made := false
-		rep, err := x.report(file, func() (*analysis.Report, error) {
+		rep, err := indexed(x, keptReport, file, func() (*analysis.Report, error) {
 			made = true
 			return &analysis.Report{Schema: analysis.ReportSchema, FirstLook: "there"}, nil
 		})
@@ -37,7 +37,7 @@ func TestIndex(t *testing.T) {
 	put("one", time.Hour)
 	ask(x, "the first time", true)
 	ask(x, "the second", false)
-	ask(reportIndex{x.dir, "1.1"}, "another program", true)
+	ask(readIndex{x.dir, "1.1"}, "another program", true)
 	put("two", time.Hour)
 	ask(x, "other bytes", true)
 	put("one", 0)
@@ -55,6 +55,6 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	ask(x, "a damaged index", true)
-	ask(reportIndex{}, "no folder", true)
-	ask(reportIndex{filepath.Join(file, "no"), "1.0"}, "a folder that can not be made", true)
+	ask(readIndex{}, "no folder", true)
+	ask(readIndex{filepath.Join(file, "no"), "1.0"}, "a folder that can not be made", true)
 }

@@ -30,7 +30,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	rep, err := ownIndex().report(rec.Path, func() (*analysis.Report, error) {
+	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (*analysis.Report, error) {
 		src := newSource(rec.Files...)
 		defer src.Close()
 		r := heap.NewReplayer(src)

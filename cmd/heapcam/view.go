@@ -102,7 +102,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		Open:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, progress) },
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, func(done, total int64) {}) },
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
-			return ownIndex().report(path, makeReport)
+			return indexed(ownIndex(), keptReport, path, makeReport)
 		}}
 	dir := path
 	if st == nil { // what the agent records may hold nothing yet
