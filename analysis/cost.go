@@ -133,8 +133,10 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		m := c.at(y.Time)
-		m.SyncPoints++
-		c.event(y.Time, "sync point (%s): %d objects listed", trace.SyncReasonNames.String(y.Reason), y.Objects)
+		if y.Objects > 0 { // at depth samples nothing is listed
+			m.SyncPoints++
+			c.event(y.Time, "sync point (%s): %d objects listed", trace.SyncReasonNames.String(y.Reason), y.Objects)
+		}
 		if y.Reason != trace.SyncWalk { // the stop was counted whole
 			m.Sync += y.Probe
 			m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)

@@ -45,7 +45,10 @@ func TestCost(t *testing.T) {
 				} else {
 					sync += y.Probe
 				}
-				syncs++
+				if rapid.Bool().Draw(t, "listed") { // at depth samples it costs a little, and lists nothing
+					y.Objects = 7
+					syncs++
+				}
 				if rapid.Bool().Draw(t, "file") {
 					add(head)
 					files++
