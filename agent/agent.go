@@ -49,7 +49,8 @@ type Agent struct {
 	off            atomic.Bool     // the host's switch is set
 	running        atomic.Int64    // sessions
 	total          *total
-	rates          *rates        // of max_total_write_rate; nil: there is none
+	rates          *rates // of max_total_write_rate; nil: there is none
+	self           *self
 	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
 	pulls          chan struct{} // one for each that is served
 
@@ -69,6 +70,9 @@ type entry struct {
 	bad     error // opened in vain for good; never tried again
 	last    error // why it is not open, if it is not
 	warned  bool
+	listed  bool      // its session stands in status, with the reason
+	letGo   int       // how often it was let go of in a row
+	who     *Other    // whose it is, once somebody has asked
 	stray   bool      // not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
 	again   time.Time // not before
 	opening time.Time // since when; zero: it is not being opened
@@ -97,8 +101,9 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a.total = newTotal(&a.cfg)
 	if cfg.MaxTotalWriteRate > 0 {
-		a.rates = &rates{max: cfg.MaxTotalWriteRate, of: map[*rate]float64{}}
+		a.rates = newRates("max_total_write_rate", cfg.MaxTotalWriteRate)
 	}
+	a.self = newSelf(&a.cfg)
 	if err := checkSpool(&a.cfg); err != nil {
 		return nil, err
 	}
@@ -165,6 +170,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.cfg.Switch != "" {
 		a.wg.Go(func() { a.heedSwitch(ctx) })
 	}
+	a.wg.Go(func() { a.watchSelf(ctx) })
 	a.wg.Go(func() { a.watchIncidents(ctx) })
 	a.wg.Go(func() { a.adoptStrays(ctx) })
 	if a.cfg.Spool != "" {
@@ -248,8 +254,11 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	stopped := err != nil && ctx.Err() != nil
 	var bad *shmring.ViolationError
 	var full *StoreError
-	later := errors.As(err, &full) && !stopped
+	letGo := errors.Is(err, errLetGo) && !stopped
+	later := letGo || errors.As(err, &full) && !stopped
 	switch {
+	case letGo:
+		s.log.Error().Err(err).Str("ring", path).Msg("recording stopped: what its ring does not hold is lost until there is room again")
 	case later:
 		s.log.Warn().Err(err).Str("ring", path).Msg("the JVM has gone, and its ring waits until all of it can be stored")
 	case stopped:
@@ -288,6 +297,9 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	if a.rates != nil {
 		a.rates.leave(&s.rate)
 	}
+	if a.self.cpu != nil {
+		a.self.cpu.leave(&s.cpuRate)
+	}
 	a.mu.Lock()
 	if !later {
 		a.over = append(a.over, s.snapshot())
@@ -300,8 +312,12 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		delete(a.sessions, path)
 	case later:
 		e.s, e.last, e.again = nil, err, time.Now().Add(ringAgain)
+		if letGo {
+			e.again = time.Now().Add(letGoFor << min(e.letGo, 6)) // it holds as much again when it is back
+			e.letGo++
+		}
 	default:
-		e.s, e.last, e.bad = nil, err, err
+		e.s, e.last, e.bad, e.listed = nil, err, err, true
 	}
 	a.signal()
 	a.mu.Unlock()

@@ -32,6 +32,7 @@ type StatusReply struct {
 	JVMs   []Status     `json:"jvms"`
 	Others []Other      `json:"others,omitempty"` // JVMs that were found and are not recorded
 	Spool  *SpoolStatus `json:"spool,omitempty"`  // nil: there is no spool folder
+	Self   *Self        `json:"self,omitempty"`   // nil: the caller is not told, or the agent is older
 }
 
 // Other is a JVM that is not recorded, and why.
@@ -121,8 +122,9 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 	}
 	handle("GET", "status", func(w http.ResponseWriter, _ *http.Request, c Caller) {
 		st := StatusReply{Schema: StatusSchema, Agent: true, Out: a.cfg.Out, JVMs: a.Status()}
-		if a.cfg.Others != nil {
-			st.Others = a.cfg.Others()
+		if st.Others = a.Others(); c.Role == Operator {
+			self := a.Self()
+			st.Self = &self
 		}
 		if st.Spool = a.Spool(); st.Spool != nil {
 			st.Spool.Left = slices.DeleteFunc(st.Spool.Left, func(i SpoolItem) bool { return !c.Sees(i.UID) })

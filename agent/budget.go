@@ -15,8 +15,11 @@ const governEvery = 100 * time.Millisecond
 
 // governIdle governs while the ring has no data: what the next epoch may cost grows meanwhile.
 func (s *session) governIdle(h shmring.Status) error {
-	if s.gov == nil || h.State == shmring.StatePaused {
+	if h.State == shmring.StatePaused {
 		return nil
+	}
+	if err := s.thrift(h); err != nil || s.gov == nil {
+		return err
 	}
 	return s.govern(h)
 }
@@ -107,10 +110,10 @@ func (s *session) noteDepth(text string) {
 	s.set(func(st *Status) { st.DepthWhy = text })
 }
 
-// setDepth asks for the lower of the depths that the disk and the budget allow, as far as they have said anything.
+// setDepth asks for the lowest of the depths that the disk, the budget and the agent's own CPU allow, as far as they have said anything.
 func (s *session) setDepth() error {
 	want := uint64(trace.DepthFull)
-	for _, d := range []uint64{s.rateDepth, s.govDepth} {
+	for _, d := range []uint64{s.rateDepth, s.govDepth, s.cpuDepth} {
 		if d != 0 {
 			want = min(want, d)
 		}

@@ -38,6 +38,10 @@ type Config struct {
 	// MaxWriteRate bounds what one JVM's recording writes, bytes a second, by lowering its depth; 0: no bound.
 	// MaxTotalWriteRate bounds what all recordings together write, in the same way; what one does not use falls to the others, each the same part. 0: no bound.
 	MaxWriteRate, MaxTotalWriteRate int64
+	// MaxCPU bounds the CPU time that this process takes, CPUs on average of some seconds, fairly: see self. MaxMemory bounds what Go's runtime holds, bytes,
+	// shared rings apart. 0: no bound.
+	MaxCPU    float64
+	MaxMemory int64
 	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
 	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
@@ -124,6 +128,12 @@ func (c *Config) fill() error {
 	}
 	if c.MaxTotal < 0 || c.RetainEnded < 0 || c.MaxWriteRate < 0 || c.MaxTotalWriteRate < 0 {
 		return errors.New("agent: max_total_size, retain_ended, max_write_rate or max_total_write_rate is negative")
+	}
+	if c.MaxCPU < 0 || c.MaxMemory < 0 {
+		return errors.New("agent: agent_max_cpu or agent_max_memory is negative")
+	}
+	if c.MaxCPU > 0 {
+		c.CompressionCPU = min(c.CompressionCPU, c.MaxCPU/2)
 	}
 	if c.MaxIncidents == 0 {
 		c.MaxIncidents = DefaultIncidents

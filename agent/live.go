@@ -38,6 +38,12 @@ func (l *live) sync(s *trace.Sync) {
 	}
 }
 
+// bytes is about what it holds: its samples are most of it.
+func (l *live) bytes() int { return l.est.Held() * liveBytes }
+
+// liveBytes is what a sample takes in its table.
+const liveBytes = 64
+
 // total gives what lives, and whether that is known.
 func (l *live) total() (quality.Count, bool) {
 	q, ok := l.est.Quality()

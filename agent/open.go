@@ -80,7 +80,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s := &session{
 		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(), last: last, live: newLive(), defs: newDefs(),
-		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate, shared: a.rates},
+		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate, key: "max_write_rate", shared: a.rates}, self: a.self,
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
 	s.oom.seen = h.Exhausted

@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -49,6 +53,13 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 		return false
 	}
 	if a.cfg.Accept != nil && !a.cfg.Accept(path) {
+		return false
+	}
+	if err := a.Room(); err != nil {
+		a.mu.Lock()
+		e.last = err
+		a.mu.Unlock()
+		e.warn(a, path, err)
 		return false
 	}
 	if n >= maxSessions {
@@ -116,6 +127,87 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session, e
 		a.runSession(sctx, path, s)
 	}()
 	return false
+}
+
+// Others gives the JVMs that are not recorded: those that Config.Others tells of, and those of which there is a ring that can not be opened, or is not
+// for now.
+func (a *Agent) Others() (out []Other) {
+	type waiting struct {
+		e    *entry
+		path string
+		err  error
+	}
+	var ws []waiting
+	a.mu.Lock()
+	for p, e := range a.sessions {
+		err := e.last
+		if !e.opening.IsZero() && time.Since(e.opening) > stuckAfter {
+			err = errStuck
+		}
+		if e.s == nil && !e.listed && waits(err) {
+			ws = append(ws, waiting{e, p, err})
+		}
+	}
+	a.mu.Unlock()
+	seen := map[int]bool{}
+	for _, w := range ws {
+		a.mu.Lock()
+		who := w.e.who
+		a.mu.Unlock()
+		if who == nil { // looking for a process takes a while
+			o := whoseRing(w.path)
+			who = &o
+			a.mu.Lock()
+			w.e.who = who
+			a.mu.Unlock()
+		}
+		o := *who
+		o.Reason = w.err.Error()
+		var store *StoreError
+		switch {
+		case errors.Is(w.err, errNoMemory), errors.Is(w.err, errLetGo):
+			o.Why, o.Remedy = "agent memory", "a larger agent_max_memory, or a rule that leaves some JVMs out"
+		case errors.Is(w.err, errStuck), errors.As(w.err, &store):
+			o.Why, o.Remedy = "disk", "it is tried again by itself: look at the disk (dmesg, df)"
+		default:
+			o.Why = "ring"
+		}
+		if o.PID != 0 {
+			seen[o.PID] = true
+		}
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(x, y Other) int { return cmp.Compare(x.PID, y.PID) })
+	if a.cfg.Others != nil {
+		for _, o := range a.cfg.Others() {
+			if !seen[o.PID] {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// waits says that an error is why a JVM is not recorded, and not that its ring just begins, has gone, or is another recorder's.
+func waits(err error) bool {
+	return err != nil && !errors.Is(err, shmring.ErrNotReady) && !errors.Is(err, shmring.ErrBusy) && !errors.Is(err, os.ErrNotExist)
+}
+
+// whoseRing tells of the JVM of a ring what its name does, which is all that can be had without opening it.
+func whoseRing(path string) Other {
+	o := Other{ID: filepath.Base(path), UID: -1}
+	ns, ticks, ok := shmring.ParseName(path)
+	if !ok {
+		return o
+	}
+	o.PID = int(ns)
+	if host, found := findProcess(ns, ticks, 0); found {
+		o.PID, o.ID, o.Name = host, jvms.ID(host, ticks), ProcessName(host)
+		if uid, known := ProcessUID(host); known {
+			o.UID = uid
+		}
+	}
+	return o
 }
 
 func (e *entry) warn(a *Agent, path string, err error) {

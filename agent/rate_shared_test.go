@@ -21,7 +21,7 @@ func TestTotalRate(t *testing.T) {
 	}
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		shared := &rates{max: limit, of: map[*rate]float64{}}
+		shared := newRates("max_total_write_rate", limit)
 		var js []*jvm
 		for i := range 12 {
 			j := &jvm{r: rate{shared: shared}, full: 5e3 * (1 + r.Float64()), depth: trace.DepthFull} // small
@@ -86,21 +86,24 @@ func TestTotalRate(t *testing.T) {
 // TestPart: what is not used falls to those who want more, each the same part.
 func TestPart(t *testing.T) {
 	a, b, c := &rate{}, &rate{}, &rate{}
-	s := &rates{max: 900, of: map[*rate]float64{}}
-	if n := s.part(a, 5000); n != 900 {
+	s, now := newRates("x", 900), time.Unix(1, 0)
+	if n := s.part(a, now, 5000); n != 900 {
 		t.Errorf("alone: %d", n)
 	}
-	if n := s.part(b, 5000); n != 450 {
+	if n := s.part(b, now, 5000); n != 450 {
 		t.Errorf("beside another: %d", n)
 	}
-	if n := s.part(c, 100); n != 300 {
+	if n := s.part(c, now, 100); n != 300 {
 		t.Errorf("the third: %d", n)
 	}
-	if n := s.part(a, 5000); n != 400 {
+	if n := s.part(a, now, 5000); n != 400 {
 		t.Errorf("beside one that wants more and one that does not: %d", n)
 	}
 	s.leave(b)
-	if n := s.part(a, 5000); n != 800 {
+	if n := s.part(a, now, 5000); n != 800 {
 		t.Errorf("when one has left: %d", n)
+	}
+	if n := s.part(a, now.Add(time.Minute), 5000); n != 900 {
+		t.Errorf("when nothing was heard of the other: %d", n)
 	}
 }

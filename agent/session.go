@@ -86,6 +86,13 @@ type session struct {
 	refusedAt time.Time // told last
 	rate      rate
 
+	self     *self // what it takes of the agent; nil: nobody asks
+	cpuRate  rate
+	cpuNS    int64        // of the agent, so far
+	cpuDepth uint64       // what agent_max_cpu wants, 0: nothing yet
+	holds    atomic.Int64 // of the agent's memory, bytes, about
+	letGo    atomic.Bool  // it shall end
+
 	base, kept counters // of agents before; as the store keeps them
 	keptAt     time.Time
 
@@ -121,6 +128,9 @@ type session struct {
 func (s *session) record(ctx context.Context) error {
 	for {
 		err := s.wait(ctx)
+		if s.letGo.Load() && ctx.Err() == nil {
+			return errLetGo
+		}
 		if errors.Is(err, shmring.ErrEnded) || errors.Is(err, shmring.ErrGone) {
 			defer s.doing()()
 			s.finish(errors.Is(err, shmring.ErrGone))
@@ -136,7 +146,7 @@ func (s *session) record(ctx context.Context) error {
 			}
 		}
 		done := s.doing()
-		err = s.step()
+		err = s.work(s.step)
 		done()
 		if err != nil {
 			return err
@@ -172,6 +182,9 @@ func (s *session) wait(ctx context.Context) error {
 			}
 		}
 		done()
+		if s.letGo.Load() {
+			return errLetGo
+		}
 	}
 }
 

@@ -25,6 +25,9 @@ func (s *session) look() error {
 		s.show(h, stats)
 		return nil
 	}
+	if err := s.thrift(h); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
 	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {
 		s.log.Warn().Str("depth", DepthName(want)).Int64(s.rate.told.key, s.rate.told.limit).Msg("the depth is changed for the sake of the disk")
 		s.rateDepth = want
@@ -128,6 +131,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.HeldBytes = stats.Held
 		st.Emergencies, st.EmergenciesUnanswered = s.base.Emergencies+em.Sent, s.base.EmergenciesUnanswered+em.TimedOut
 		st.Quality = q
+		st.AgentBytes = s.holds.Load()
 	})
 }
 

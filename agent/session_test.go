@@ -105,6 +105,7 @@ func (m *memStore) Newest(f func(trace.Block)) (lastGC uint64) {
 func (m *memStore) LastSource() uint64          { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
 func (m *memStore) Queue(float64)               {}
 func (m *memStore) CPU(float64)                 {}
+func (m *memStore) Ease(int)                    {}
 func (m *memStore) Resize(int64) error          { return nil }
 func (m *memStore) Counters() []byte            { return m.kept }
 func (m *memStore) KeepCounters(b []byte) error { m.kept = b; return nil }

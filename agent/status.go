@@ -73,7 +73,9 @@ type Status struct {
 	ProbeNS               uint64 `json:"probe_ns"`
 	PauseNS               uint64 `json:"pause_ns"`
 	SampleNS              uint64 `json:"sample_ns"`
-	UpNS                  uint64 `json:"up_ns"` // since Since, when the three above were read
+	UpNS                  uint64 `json:"up_ns"`        // since Since, when the three above were read
+	AgentCPUNS            uint64 `json:"agent_cpu_ns"` // of this agent, since it began with it: CPU time
+	AgentBytes            int64  `json:"agent_bytes"`  // of its memory, about
 	Dropped               Drops  `json:"dropped"`
 	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store
 	GuaranteeMet          bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill

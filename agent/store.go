@@ -17,6 +17,8 @@ type store interface {
 	Queue(full float64)
 	// CPU is what compression may take from now on, CPUs on average.
 	CPU(cpus float64)
+	// Ease says how much less than configured is done to compress: 0, 1 (fast) or 2 (little).
+	Ease(n int)
 	// Resize makes max_trace_size what it says, bytes.
 	Resize(m int64) error
 	// KeepCounters keeps a small JSON document beside the recording, with the next sync; Counters gives what was kept last, nil: nothing.

@@ -203,6 +203,9 @@ func (l *Live) Samples(ss []trace.Sample) {
 // Lost says that epochs are missing: nothing is known until the next sync point.
 func (l *Live) Lost() { l.known = false }
 
+// Held gives how many samples are remembered.
+func (l *Live) Held() int { return len(l.fresh) + len(l.live) }
+
 // Epoch takes in a collection.
 func (l *Live) Epoch(e *trace.Epoch) {
 	if e.Pause.Flags&trace.PauseExact == 0 {

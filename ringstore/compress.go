@@ -53,6 +53,7 @@ type packer struct {
 	threshold float64
 	budget    float64 // CPUs
 	queue     float64 // share that is full, as told last
+	most      effort  // whatever the mode
 
 	spent float64 // CPU time of late, ns, fading over budgetSpan
 	last  time.Time
@@ -64,12 +65,14 @@ type packer struct {
 func newPacker(mode string, threshold, budget float64) (*packer, error) {
 	switch mode {
 	case None, Partial, Full, Adaptive:
-		return &packer{mode: mode, threshold: threshold, budget: budget}, nil
+		return &packer{mode: mode, threshold: threshold, budget: budget, most: effortBest}, nil
 	}
 	return nil, fmt.Errorf("compression %q is unknown: none, partial, full or adaptive", mode)
 }
 
-func (p *packer) effort() effort {
+func (p *packer) effort() effort { return min(p.wanted(), p.most) }
+
+func (p *packer) wanted() effort {
 	switch p.mode {
 	case None:
 		return effortNone

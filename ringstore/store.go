@@ -116,6 +116,12 @@ func (s *Store) Queue(full float64) { s.packer.queue = full }
 // CPU makes what Adaptive may spend what it says, CPUs on average.
 func (s *Store) CPU(cpus float64) { s.packer.budget = cpus }
 
+// Ease says how much less than configured is done to compress, for the sake of the CPU, whatever the mode: 0, 1 (fast) or 2 (little: a fifth of the time,
+// and larger frames).
+func (s *Store) Ease(n int) {
+	s.packer.most = effortBest - effort(min(max(n, 0), int(effortBest-effortS2)))
+}
+
 // pack makes a frame behind so many free bytes. It is good until the next one is made.
 func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {
 	if cap(s.buf) < free {

@@ -26,6 +26,8 @@ type Source struct {
 	// AttachFailures counts by reason, of a closed set; may be nil.
 	AttachFailures func() map[string]uint64
 	Others         func() []agent.Other
+	// Self is what the agent itself takes; nil: not told.
+	Self func() agent.Self
 	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
 	Incidents func() (n int, bytes int64)
 	// Spool tells of the spool folder; nil, or a nil answer: there is none.
@@ -85,6 +87,7 @@ var fields = func() (fs []field) {
 	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, CPU time.", func(s *agent.Status) float64 { return seconds(s.SampleNS) })
 	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.", func(s *agent.Status) float64 { return seconds(s.UpNS) })
 	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.", func(s *agent.Status) float64 { return float64(s.Switches) })
+	add(c, "agent_cpu_seconds_total", "CPU time of this agent for the recording.", func(s *agent.Status) float64 { return seconds(s.AgentCPUNS) })
 	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *agent.Status) float64 { return truth(s.DiskFull) })
 	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.", func(s *agent.Status) float64 { return truth(s.GuaranteeMet) })
 	add(c, "incidents_total", "Windows that were frozen by themselves.", func(s *agent.Status) float64 { return float64(s.Incidents) })
@@ -106,6 +109,9 @@ var (
 	frozenSize = desc("incidents_bytes", "What they occupy on disk, files that a ring has too included.")
 	spoolLeft  = desc("spool_left", "What lies in the spool folder and is not taken: status says why.")
 	spoolTaken = desc("spool_taken_total", "Recordings that were put into the spool folder and taken.")
+	maxCPU     = desc("agent_max_cpu_ratio", "What the agent itself may take of one core (agent_max_cpu); 0: any.")
+	maxMemory  = desc("agent_max_memory_bytes", "Memory that the agent itself may hold (agent_max_memory); 0: any.")
+	heldMemory = desc("agent_memory_bytes", "Memory that the agent itself holds, shared rings apart.")
 	build      = desc("build_info", "1, with the version.", "version")
 )
 
@@ -117,7 +123,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range fields {
 		ch <- f.desc
 	}
-	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, syncPoints, attachBad, depth, recordings, notRec, frozen, frozenSize, spoolLeft, spoolTaken, build} {
+	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, syncPoints, attachBad, depth, recordings, notRec, frozen, frozenSize, spoolLeft, spoolTaken, maxCPU, maxMemory, heldMemory, build} {
 		ch <- d
 	}
 }
@@ -184,6 +190,12 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			put(spoolLeft, prometheus.GaugeValue, float64(len(s.Left)))
 			put(spoolTaken, prometheus.CounterValue, float64(s.Taken))
 		}
+	}
+	if c.src.Self != nil {
+		s := c.src.Self()
+		put(maxCPU, prometheus.GaugeValue, s.MaxCPU)
+		put(maxMemory, prometheus.GaugeValue, float64(s.MaxMemory))
+		put(heldMemory, prometheus.GaugeValue, float64(s.Memory))
 	}
 	put(build, prometheus.GaugeValue, 1, c.src.Version)
 }

@@ -31,11 +31,16 @@ type agentOptions struct {
 	metrics  string
 	budget   percent
 	pause    time.Duration
+	cpu      percent
+	memory   size
 	disabled string
 	remote   agent.RemoteConfig
 	rate     size
 	maxPull  size
 }
+
+// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would let go of what it has just begun.
+const leastMemory = 64 << 20
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
 
@@ -61,6 +66,9 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
 	c.Flags().Var(&o.budget, "overhead-cpu", "what the probe may cost a JVM, as a share of wall time (like 2%); above it, less depth and fewer samples; 0: any")
 	c.Flags().DurationVar(&o.pause, "overhead-pause", 0, "what an ordinary collection's record may add to its pause (like 10ms); 0: any")
+	c.Flags().Var(&o.cpu, "agent-max-cpu", "what the agent itself may take of one core (like 50%), all JVMs together, each the same part: above its part a JVM is compressed less, then recorded at a lower depth; 0: any")
+	c.Flags().Var(&o.memory, "agent-max-memory", "memory that the agent itself may hold, shared rings apart: when it is nearly used up no further recording begins, then the largest is let go of; at least 64 MiB; 0: any")
+	c.Flags().Lookup("agent-max-memory").DefValue = ""
 	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
 	c.Flags().StringVar(&o.remote.Listen, "remote", "", "address for status and pulls from other hosts over HTTPS, like 0.0.0.0:9465; empty: none")
 	c.Flags().StringVar(&o.remote.Cert, "remote-cert", "", "certificate of this host for --remote, PEM")
@@ -84,6 +92,9 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	if err := located(o.rec.check(), live.settings); err != nil {
 		return err
+	}
+	if o.memory != 0 && o.memory < leastMemory {
+		return located(usage("--agent-max-memory %s: at least %s", &o.memory, humanBytes(leastMemory)), live.settings)
 	}
 	if strings.ContainsAny(o.rings, optionSeparators) {
 		return usage("--rings %s: its name may hold none of %q, which part the probe's options", o.rings, optionSeparators)
@@ -120,6 +131,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch, cfg.Spool = []string{rings}, o.spool
 	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
+	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 	var a *agent.Agent
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
 		return o.attach(ctx, a, r)
@@ -128,7 +140,15 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	recorded := func(j jvms.JVM) bool { return recording(a, j) }
 	cfg.Probe = probe.Version()
 	cfg.Others, cfg.Switch = found.list, o.disabled
-	found.off = func() bool { return a.Off() }
+	found.wait = func() (agent.Other, bool) {
+		if a.Off() {
+			return agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
+		}
+		if err := a.Room(); err != nil { // what it would cost the JVM is for nothing
+			return agent.Other{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+		}
+		return agent.Other{}, false
+	}
 	found.adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, adoptFor)
 		defer stop()
@@ -168,7 +188,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	go resume(ctx, a, o.rings)
 	if o.metrics != "" {
 		alive := agentAlive(a, sock)
-		h := metrics.Handler(metrics.Source{Status: a.Status, Others: found.list, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
+		h := metrics.Handler(metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
 			_, err := alive()
 			return err
 		})
@@ -223,6 +243,9 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	}
 	if a.Off() {
 		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there", o.disabled)
+	}
+	if err := a.Room(); err != nil {
+		return agent.AttachReply{}, err
 	}
 	if recording(a, j) {
 		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)

@@ -24,7 +24,7 @@ type discovery struct {
 	attach agent.Attacher
 	log    zerolog.Logger
 	decide func(config.JVM) (options, why string, record bool)
-	off    func() bool // the host's switch is set
+	wait   func() (agent.Other, bool) // why nothing is attached to for now
 	adopt  func(context.Context, jvms.JVM)
 
 	mu     sync.Mutex
@@ -116,10 +116,14 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 		d.awaitOwn(ctx, j, recorded)
 		return
 	}
-	for noted := false; d.off(); {
-		if !noted {
-			d.note(j, agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch})
-			noted = true
+	for noted := ""; ; {
+		why, wait := d.wait()
+		if !wait {
+			break
+		}
+		if noted != why.Why {
+			d.note(j, why)
+			noted = why.Why
 		}
 		select {
 		case <-ctx.Done():
@@ -130,7 +134,7 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 			return
 		}
 		d.mu.Lock()
-		if !d.off() {
+		if _, wait := d.wait(); !wait {
 			delete(d.others, j.ID)
 		}
 		d.mu.Unlock()

@@ -55,7 +55,7 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := regexp.MustCompile(`(?m)^#((?:[a-z_]+: \S.*|rules:|  - .*|    [a-z_]+: .*))$`).ReplaceAll(b, []byte("$1"))
-	open = regexp.MustCompile(`(?m)^(discover|out|socket|metrics|overhead_cpu): .*`).ReplaceAll(open, nil)
+	open = regexp.MustCompile(`(?m)^(discover|out|socket|metrics|overhead_cpu|agent_max_[a-z]+): .*`).ReplaceAll(open, nil)
 	file, err := config.Parse(name, open, keys)
 	if err != nil {
 		t.Fatal(err)

@@ -117,6 +117,9 @@ func (o *statusOptions) once(ctx context.Context) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if r.Self != nil {
+		fmt.Println("\n" + selfLine(r.Self))
+	}
 	if len(about) > 0 {
 		fmt.Println("\nto know:")
 		for _, line := range about {
@@ -144,6 +147,19 @@ func (o *statusOptions) once(ctx context.Context) error {
 		fmt.Println()
 	}
 	return nil
+}
+
+// selfLine says what the agent itself takes.
+func selfLine(s *agent.Self) string {
+	line := fmt.Sprintf("the agent itself takes %.1f %% of a core", 100*s.CPU)
+	if s.MaxCPU > 0 {
+		line += fmt.Sprintf(" (at most %.3g %%)", 100*s.MaxCPU)
+	}
+	line += " and " + humanBytes(s.Memory)
+	if s.MaxMemory > 0 {
+		line += fmt.Sprintf(" (at most %s)", humanBytes(s.MaxMemory))
+	}
+	return line
 }
 
 // remarks gives what an operator should know of a recording, a line each.

@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Self is what an agent itself takes of its host, shared rings apart, which each JVM has in its own row.
+type Self struct {
+	CPU       float64 `json:"cpu"`                  // of one core, over the last seconds
+	CPUNS     uint64  `json:"cpu_ns"`               // since it began
+	MaxCPU    float64 `json:"max_cpu,omitempty"`    // 0: any
+	Memory    int64   `json:"memory_bytes"`         // that its runtime holds
+	Live      int64   `json:"live_bytes"`           // of it, in use after its last collection
+	MaxMemory int64   `json:"max_memory,omitempty"` // 0: any
+}
+
+const (
+	// selfEvery is how often the agent looks at itself, selfSpan over what time its CPU is averaged.
+	selfEvery = time.Second
+	selfSpan  = 5 * time.Second
+	// cpuSpan is how long a JVM's CPU is looked at; after two spans above its part a step is taken.
+	cpuSpan = 2 * time.Second
+	// leastForJVMs is what recordings have of MaxCPU in any case: looking for JVMs, opening, status and pulls come first.
+	leastForJVMs = 0.25
+	// memoryFull of MaxMemory is in use: no further recording begins. From memoryOver on the largest is let go of. What the runtime needs to collect is the rest.
+	memoryFull = 0.75
+	memoryOver = 0.875
+	// letGoFor is how long a recording that was let go of waits at least.
+	letGoFor = time.Minute
+)
+
+var (
+	errNoMemory = errors.New("agent_max_memory leaves no room for another recording")
+	errLetGo    = errors.New("agent_max_memory is reached, and of all recordings this one held most")
+)
+
+// self bounds what the agent itself takes. Its memory: Go's collector keeps the limit as far as it can, then no further recording begins, then the one that
+// holds most is let go of, as if the agent had stopped: its ring waits and what overflows there is counted. Its CPU: JVMs that take more than their part are
+// compressed faster, then recorded at a lower depth (rate.go).
+type self struct {
+	maxCPU float64
+	maxMem int64
+	cpu    *rates                         // ns a second; nil: any
+	used   func() (memory, live int64)    // for tests
+	clock  func() (process time.Duration) // for tests
+	spent  atomic.Int64                   // ns, of all sessions
+
+	mu        sync.Mutex
+	share     float64 // CPUs of late
+	rest      float64 // of it, what no session took
+	at        time.Time
+	was, spun time.Duration
+	mem, live int64
+	over      int // looks in a row
+}
+
+func newSelf(cfg *Config) *self {
+	f := &self{maxCPU: cfg.MaxCPU, maxMem: cfg.MaxMemory, used: memoryUsed, clock: processCPU}
+	if cfg.MaxCPU > 0 {
+		f.cpu = newRates("agent_max_cpu", int64(cfg.MaxCPU*float64(time.Second)))
+	}
+	return f
+}
+
+// look measures. over: memory is used that is above what may be.
+func (f *self) look(now time.Time) (over bool) {
+	cpu, spent := f.clock(), time.Duration(f.spent.Load())
+	mem, live := f.used()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if dt := now.Sub(f.at); !f.at.IsZero() && dt > 0 {
+		w := 1 - math.Exp(-float64(dt)/float64(selfSpan))
+		f.share += w * (float64(cpu-f.was)/float64(dt) - f.share)
+		f.rest += w * (max(0, float64(cpu-f.was-(spent-f.spun))/float64(dt)) - f.rest)
+		if f.cpu != nil {
+			f.cpu.limit(int64(max(f.maxCPU-f.rest, leastForJVMs*f.maxCPU) * float64(time.Second)))
+		}
+	}
+	f.at, f.was, f.spun, f.mem, f.live = now, cpu, spent, mem, live
+	if f.maxMem == 0 || float64(live) <= memoryOver*float64(f.maxMem) {
+		f.over = 0
+		return false
+	}
+	f.over++
+	return f.over > 1
+}
+
+// full says that no further recording may begin.
+func (f *self) full() bool {
+	if f.maxMem == 0 {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return float64(f.live) > memoryFull*float64(f.maxMem)
+}
+
+// Room says why no further recording may begin; nil: it may.
+func (a *Agent) Room() error {
+	if a.self.full() {
+		return errNoMemory
+	}
+	return nil
+}
+
+func (f *self) status() Self {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Self{CPU: f.share, CPUNS: uint64(f.was), MaxCPU: f.maxCPU, Memory: f.mem, Live: f.live, MaxMemory: f.maxMem}
+}
+
+// Self gives what this agent takes.
+func (a *Agent) Self() Self { return a.self.status() }
+
+// watchSelf looks at the agent itself until ctx is done.
+func (a *Agent) watchSelf(ctx context.Context) {
+	if m := a.cfg.MaxMemory; m > 0 {
+		was := debug.SetMemoryLimit(-1)
+		debug.SetMemoryLimit(min(m, was))
+		defer debug.SetMemoryLimit(was)
+	}
+	t := time.NewTicker(selfEvery)
+	defer t.Stop()
+	for {
+		if a.self.look(time.Now()) {
+			a.letGo()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// letGo ends the recording that holds most of the agent's memory; it may begin again when there is room.
+func (a *Agent) letGo() {
+	a.mu.Lock()
+	var most *session
+	for _, e := range a.sessions {
+		if e.s == nil || e.s.letGo.Load() {
+			continue
+		}
+		if most == nil || e.s.holds.Load() > most.holds.Load() {
+			most = e.s
+		}
+	}
+	a.mu.Unlock()
+	a.self.mu.Lock()
+	a.self.over = 0 // what that gives is waited for
+	a.self.mu.Unlock()
+	if most != nil {
+		most.letGo.Store(true)
+	}
+	a.wg.Go(debug.FreeOSMemory)
+}
+
+// memoryUsed gives what Go's runtime holds, and what of that was in use after its last collection, bytes.
+func memoryUsed() (held, live int64) {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(s)
+	n := func(i int) int64 {
+		if s[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return int64(s[i].Value.Uint64())
+	}
+	return n(0) - n(1), n(2) + n(3)
+}
+
+// work does f and charges the session with the CPU time that it took.
+func (s *session) work(f func() error) error {
+	runtime.LockOSThread() // its clock is the thread's
+	defer runtime.UnlockOSThread()
+	from := threadCPU()
+	err := f()
+	took := int64(threadCPU() - from)
+	s.cpuNS += took
+	s.set(func(st *Status) { st.AgentCPUNS = uint64(s.cpuNS) })
+	if s.self != nil {
+		s.self.spent.Add(took)
+	}
+	return err
+}
+
+// thrift keeps what the recording takes of the agent's CPU within the part of agent_max_cpu that falls to it.
+func (s *session) thrift(h shmring.Status) error {
+	s.holds.Store(int64(s.defs.bytes + cap(s.pending) + s.live.bytes()))
+	if s.self == nil || s.self.cpu == nil || !s.has {
+		return nil
+	}
+	asked := s.jvm.Depth
+	top := asked + easeLevels
+	if s.cfg.Compression == "none" {
+		top = asked
+	}
+	if s.cpuRate.shared == nil {
+		s.cpuRate = rate{shared: s.self.cpu, span: cpuSpan, asked: top, want: top}
+		if was := uint64(h.DepthWanted); was >= trace.DepthSamples && was < asked { // as an earlier agent left it
+			s.cpuRate.want, s.cpuDepth = was, was
+			s.st.Ease(easeLevels)
+		}
+	}
+	want, change := s.cpuRate.look(time.Now(), s.cpuNS, s.cpuRate.want)
+	if !change {
+		return nil
+	}
+	depth, ease := min(want, asked), int(top-max(want, asked))
+	text := fmt.Sprintf("depth %s%s: %s leaves it %.2g %% of a core", DepthName(depth), easeNames[ease], s.cpuRate.told.key, 100*float64(s.cpuRate.told.limit)/float64(time.Second))
+	s.log.Warn().Msg(text)
+	s.st.Ease(ease)
+	was := s.cpuDepth
+	s.cpuDepth = depth
+	if depth == was || was == 0 && depth == asked { // that shows in the size of the window alone
+		s.note(text)
+		return nil
+	}
+	s.noteDepth(text)
+	return s.setDepth()
+}
+
+var easeNames = [easeLevels + 1]string{"", ", compressed fast", ", compressed little"}
