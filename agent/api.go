@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -181,13 +182,14 @@ func decode(r *http.Request, v any) error {
 	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(v)
 }
 
-// Serve serves the API on a local socket at path (a Unix socket; on Windows a named pipe) until ctx is done. A socket that nobody listens on
-// is replaced; one that somebody does listen on is an error.
+// Serve serves the API on a local socket at path (a Unix socket; on Windows a named pipe) until ctx is done, and logs that the agent is ready
+// once it listens. A socket that nobody listens on is replaced; one that somebody does listen on is an error.
 func (a *Agent) Serve(ctx context.Context, path string, attach Attacher, code func(error) int) error {
 	l, err := listen(path)
 	if err != nil {
 		return err
 	}
+	a.cfg.Log.Info().Str("socket", path).Str("rings", strings.Join(a.cfg.Watch, ",")).Str("out", a.Out()).Msg("agent is ready")
 	srv := &http.Server{
 		Handler: a.Handler(attach, code, localCaller), ConnContext: keepPeer,
 		ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest,

@@ -218,7 +218,6 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 			}
 		}()
 	}
-	cfg.Log.Info().Str("socket", sock).Str("rings", rings).Str("out", a.Out()).Msg("agent is ready")
 	err = a.Serve(ctx, sock, attach, exitCode)
 	cancel()
 	<-done
