@@ -12,7 +12,7 @@ import (
 // switch is told, and what was listed meanwhile agrees.
 func TestBudget(t *testing.T) {
 	needReader(t)
-	eachPair(t, []int{17}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
+	somePair(t, "budget", []int{17}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
 		d := newDaemon(t, "--overhead-cpu", "0.05%", "--depth", "full")
 		d.start(t)
 		file := filepath.Join(t.TempDir(), "end")

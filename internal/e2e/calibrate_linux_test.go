@@ -9,13 +9,14 @@ import (
 // TestCalibration records a program with the site of each object, thins the samples with seeds, and holds the 95 % intervals of the estimates
 // against the truth: no fewer hold it than chance allows in one of a thousand runs.
 func TestCalibration(t *testing.T) {
+	t.Parallel()
 	seeds, secs, intervals := 10, "3", []string{"64KiB"}
 	if full {
 		seeds, secs, intervals = 100, "20", []string{"16KiB", "64KiB", "512KiB"}
 	} else {
 		t.Log("not run: 100 thinnings, two more intervals (HEAPCAM_FULL=1)")
 	}
-	p := program{major: 17, gc: "Parallel", heap: "64m", main: "SessionMap", args: []string{secs}, limit: "64MiB", flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
+	p := program{major: 17, gc: "Parallel", heap: "64m", main: "SessionMap", args: []string{secs}, opts: []string{"-Xmn2m"}, limit: "64MiB", flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
 	r := p.start(t)
 	r.finish(t)
 	dir := r.recorded(t).dir

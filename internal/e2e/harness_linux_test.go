@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,6 +117,17 @@ func eachPair(t *testing.T, majors []int, gcs []string, f func(t *testing.T, maj
 			t.Run(fmt.Sprintf("%s/%d", gc, major), func(t *testing.T) { f(t, major, gc) })
 		}
 	}
+}
+
+// somePair is eachPair in the long rounds. In the short ones it runs f on one pair only, another one for each name: every test on its own pair,
+// all pairs together; TestPairs has them all.
+func somePair(t *testing.T, name string, majors []int, gcs []string, f func(t *testing.T, major int, gc string)) {
+	if !full {
+		majors = slices.DeleteFunc(slices.Clone(majors), func(m int) bool { return len(majors) > 1 && jdks()[m] == "" })
+		n := int(crc32.ChecksumIEEE([]byte(name)) % uint32(len(majors)*len(gcs)))
+		majors, gcs = majors[n%len(majors):][:1], gcs[n/len(majors):][:1]
+	}
+	eachPair(t, majors, gcs, f)
 }
 
 // ---- running a program under heapcam -----------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ const heapLibrary = "/usr/share/visualvm/visualvm/modules/org-graalvm-visualvm-l
 // TestHprof: VisualVM's heap library finds in the exported heap dump of a real JVM's state as many instances and bytes of each class as
 // `heapcam histogram` has, in both layouts of objects.
 func TestHprof(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat(heapLibrary); err != nil {
 		t.Skip("not run: VisualVM's heap library on exported heap dumps (apt-get install visualvm)")
 	}

@@ -15,7 +15,9 @@ import (
 // same. An allocation that a collection was made for is part of that pause's listing and sampled when its thread goes on, which may be some
 // collections later on a busy machine. A wrong identity would be too young as often as too old: none may be too young, and few late.
 func TestProvenIdentity(t *testing.T) {
-	eachPair(t, []int{17, 25}, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {
+	t.Parallel()
+	somePair(t, "proven", []int{17, 25}, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		p := program{major: major, gc: gc, heap: "12m", main: "Steady", args: []string{"12000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--sampling", "4k"}}
 		r := p.start(t)
 		r.finish(t)

@@ -285,9 +285,9 @@ func readHoles(t *testing.T, dir string) (h holes) {
 // TestLimitOnDisk asks a real disk all the time what the folder of a real JVM's recording occupies while at least five times the limit is
 // written, with sync points from small to larger than a file's target.
 func TestLimitOnDisk(t *testing.T) {
-	limit, ds, slots := int64(1<<20), []string{"0.25"}, []string{"20000"}
+	limit, heap, ds, slots := int64(1<<20), "48m", []string{"0.25"}, []string{"20000"}
 	if full {
-		limit, ds, slots = 4<<20, []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
+		limit, heap, ds, slots = 4<<20, "160m", []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
 	}
 	row := told(t, "limit on a real disk", "pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
 	for _, d := range ds {
@@ -297,7 +297,7 @@ func TestLimitOnDisk(t *testing.T) {
 				major = 25
 			}
 			t.Run(fmt.Sprintf("d=%s,%s", d, live), func(t *testing.T) {
-				p := program{major: major, gc: gc, heap: "160m", main: "Until", args: []string{untilKilled, live, "0"}, limit: fmt.Sprint(limit), timeout: 120 * time.Second,
+				p := program{major: major, gc: gc, heap: heap, main: "Until", args: []string{untilKilled, live, "0"}, limit: fmt.Sprint(limit), timeout: 120 * time.Second,
 					flags: []string{"--max-trace-size-deviation", d, "--compression", "none", "--depth", "full"}}
 				r := p.start(t)
 				var most, written atomic.Int64

@@ -43,6 +43,7 @@ func leakLines(t *testing.T, name string) (lines []int) {
 // TestLeaks records programs that leak and programs that do not: of the former the first verdict is the marked line, the latter have none.
 // Small: one of each on one collector, for seconds; full: all seventeen for a minute on all collectors and JDKs at default settings.
 func TestLeaks(t *testing.T) {
+	t.Parallel()
 	type run struct {
 		major         int
 		gc, heap, sec string

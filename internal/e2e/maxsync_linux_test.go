@@ -15,13 +15,18 @@ func TestMaxSyncPause(t *testing.T) {
 		majors = append(majors, 25)
 	}
 	eachPair(t, majors, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
-		p := program{major: major, gc: gc, heap: "256m", main: "Swell", args: []string{"1000", "30"}, limit: "64MiB", flags: []string{"--max-sync-pause", "1ms"}}
-		r := p.start(t)
-		r.finish(t)
-		rec := checkCount(t, r)
-		dump, _, _ := heapcam(t, "dump", "--brief", rec.dir)
-		large := strings.Index(dump, "more than max_sync_pause")
-		again := strings.LastIndex(dump, "which max_sync_pause allows again")
+		var rec recorded
+		var dump string
+		large, again := -1, -1
+		for try := 0; try < 3 && again < 0; try++ { // a listing during which its thread is preempted takes long whatever it lists
+			p := program{major: major, gc: gc, heap: "256m", main: "Swell", args: []string{"1000", "30"}, limit: "64MiB", flags: []string{"--max-sync-pause", "1ms"}}
+			r := p.start(t)
+			r.finish(t)
+			rec = checkCount(t, r)
+			dump, _, _ = heapcam(t, "dump", "--brief", rec.dir)
+			large = strings.Index(dump, "more than max_sync_pause")
+			again = strings.LastIndex(dump, "which max_sync_pause allows again")
+		}
 		if large < 0 || again < large {
 			t.Fatalf("notes of a large heap at %d, of a small one again at %d", large, again)
 		}

@@ -71,7 +71,9 @@ func listingSizes(dir string) string {
 
 // TestCompressionNone records without compression into a ring that rotates: what was replayed is what was listed, and the frames are plain.
 func TestCompressionNone(t *testing.T) {
-	eachPair(t, []int{17}, []string{"Serial", "G1"}, func(t *testing.T, major int, gc string) {
+	t.Parallel()
+	somePair(t, "none", []int{17}, []string{"Serial", "G1"}, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		end := filepath.Join(t.TempDir(), "end")
 		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "16MiB", flags: []string{"--compression", "none", "--emergency", "off"}}
 		r := p.start(t)
@@ -100,6 +102,7 @@ func rotations(dir string) uint64 {
 // own, by a walk or by a collection. One is made a phase between natural collections and no more; it agrees with what was replayed before it
 // and what is replayed from it agrees with the listings behind it.
 func TestEmergency(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"walk", "gc"} {
 		t.Run(method, func(t *testing.T) {
 			majors, gcs := []int{17}, map[string][]string{"walk": {"Serial", "G1"}, "gc": {"Parallel"}}[method]

@@ -13,6 +13,7 @@ import (
 // TestStableNames runs a program that allocates through generated classes and native methods twice, with others of the former first in the second run:
 // the same code gives the same sites, without any address or counter, and the VM's own names stay in vm_class.
 func TestStableNames(t *testing.T) {
+	t.Parallel()
 	odd := regexp.MustCompile(`0x[0-9a-f]|\$\$Lambda.*[0-9]|\$Proxy[0-9]|jdk\.proxy[0-9]|Accessor[0-9]|LambdaForm.*/`)
 	majors := []int{17}
 	if full {

@@ -68,6 +68,7 @@ func eachMajor(t *testing.T, f func(t *testing.T, major int)) {
 // TestUnloadedSite: a site in a class that has been unloaded keeps its class, method and line through rotations, in each file alone too; two sites of
 // one class at 1:9 are told apart; two classes of one name are two rows with their loaders, in histogram, group and histories.
 func TestUnloadedSite(t *testing.T) {
+	t.Parallel()
 	lines := siteLines(t, "Unloads.java")
 	eachMajor(t, func(t *testing.T, major int) {
 		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"10000", "4000"}, heap: "48m", limit: "1MiB", flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"}}

@@ -23,6 +23,7 @@ func checkCount(t *testing.T, r *running) recorded {
 
 // TestPairs records a program with objects of all ages on each collector, JDK and walking depth: what was replayed is what was listed.
 func TestPairs(t *testing.T) {
+	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		for _, depth := range []string{"survivors", "full"} {
@@ -47,6 +48,7 @@ func TestPairs(t *testing.T) {
 // TestSituations records what is hard for a collector or for an observer of it. log must match a line of the JVM's own log of pauses: the
 // situation did occur.
 func TestSituations(t *testing.T) {
+	t.Parallel()
 	big := func(small, large string) string {
 		if full {
 			return large
@@ -97,7 +99,7 @@ func TestSituations(t *testing.T) {
 			gcs = collectors
 		}
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
+			somePair(t, c.name, majors, gcs, func(t *testing.T, major int, gc string) {
 				t.Parallel()
 				for _, depth := range depths(c.flags) {
 					t.Run(depth, func(t *testing.T) {
@@ -162,7 +164,9 @@ func depths(flags []string) []string {
 // TestHumongousReclaim demands that G1 frees dead humongous objects in young collections even while their allocations are sampled: what is
 // held weakly is not freed by them.
 func TestHumongousReclaim(t *testing.T) {
-	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+	t.Parallel()
+	somePair(t, "humongous", []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		freed := func(flags ...string) (n int) {
 			log := filepath.Join(t.TempDir(), "heap.log")
 			p := program{major: major, gc: gc, heap: "256m", main: "Humongous", args: []string{"400"}, flags: flags,
@@ -190,6 +194,7 @@ func TestHumongousReclaim(t *testing.T) {
 
 // TestRefused runs what can not be recorded: one line that names the reason, and the JVM runs on untouched.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, reason string
 		opts         []string
@@ -201,6 +206,7 @@ func TestRefused(t *testing.T) {
 	} {
 		for _, major := range []int{17, 25} {
 			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
 				p := program{major: major, heap: "512m", opts: c.opts, main: "Collect", args: []string{"2"}}
 				r := p.start(t)
 				if code := r.wait(t); code != 0 && strings.Contains(r.stdout.String()+r.stderr.String(), "Unrecognized VM option") {
@@ -250,7 +256,9 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
 
 // TestSecondAgent loads another agent first, which takes the sampling of allocations: it keeps it, and what is recorded is whole but for sites.
 func TestSecondAgent(t *testing.T) {
-	eachPair(t, []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
+	t.Parallel()
+	somePair(t, "second", []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		inc := filepath.Join(jdk(t, major), "include")
 		lib := compiled(t, "libother.so", otherAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
 		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"},
@@ -269,18 +277,18 @@ func TestSecondAgent(t *testing.T) {
 
 // TestCheckJNI demands that the JVM's own checks of native code find nothing.
 func TestCheckJNI(t *testing.T) {
-	gcs := []string{"G1"}
-	if full {
-		gcs = collectors
-	}
-	eachPair(t, []int{17, 25}, gcs, func(t *testing.T, major int, gc string) {
+	t.Parallel()
+	somePair(t, "check", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Collect", args: []string{"8"}, flags: []string{"--sampling", "64k"}}
 		r := p.start(t)
 		r.finish(t)
 		silent(t, r)
 		verify(t, checkCount(t, r).dir, 1)
 	})
-	t.Run("memory given back", func(t *testing.T) { // Parallel does so before it tells of the collection's end, and there is no guard with this option
+	t.Run("memory given back", func(t *testing.T) {
+		t.Parallel()
+		// Parallel does so before it tells of the collection's end, and there is no guard with this option
 		p := program{major: 25, gc: "Parallel", heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Virtual", args: []string{"20"}, flags: []string{"--depth", "full"}}
 		r := p.start(t)
 		r.finish(t)
@@ -301,7 +309,9 @@ func silent(t *testing.T, r *running) {
 
 // TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again, and all goes on.
 func TestGuard(t *testing.T) {
+	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
 		r := p.start(t)
 		r.finish(t)
@@ -315,7 +325,9 @@ func TestGuard(t *testing.T) {
 
 // TestUntested takes the JDKs for ones that nobody tested: refused, or recorded if that is allowed and a walk of the whole heap understands it.
 func TestUntested(t *testing.T) {
-	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+	t.Parallel()
+	somePair(t, "untested", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		t.Parallel()
 		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--allow-untested-jdk"}, probe: "untested=1"}
 		r := p.start(t)
 		r.finish(t)

@@ -54,6 +54,7 @@ type diffReply struct {
 // TestGroupAndDiff asks the JVM itself, by jcmd, three times: `group --by type` of that collection has as many objects and bytes of every class,
 // and `diff --by type` between two of them says what lies between the JVM's histograms.
 func TestGroupAndDiff(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		major int
 		gc    string
@@ -172,6 +173,7 @@ func runs(gc string) int {
 // TestBuggyStack is ICPE'18 §5.3.1 on a real JVM: a stack that keeps what it popped. With every allocation a sample the sites are counted
 // exactly; at 64 KiB the intervals hold the truth.
 func TestBuggyStack(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ sampling, n, m, rest string }{{"0", "100000", "10000", "40"}, {"64KiB", "1000000", "100000", "0"}} {
 		t.Run(c.sampling, func(t *testing.T) {
 			p := program{major: 17, gc: "Parallel", main: "BuggyStack", args: []string{c.n, c.m, c.rest}, heap: "256m", limit: "128MiB", flags: []string{"--emergency", "off", "--sampling", c.sampling}}

@@ -9,6 +9,7 @@ import (
 // a new one that is used much; nothing else suffers. A recursion
 // has the innermost frames of its site, as many as were asked for.
 func TestStacks(t *testing.T) {
+	t.Parallel()
 	n := "10"
 	if full {
 		n = "17" // 131,072 stacks

@@ -310,6 +310,8 @@ static void raw_by_name(struct named *t, uint64_t n) {
 static void oracle(JNIEnv *jni) {
     jint n = 0;
     jclass *ks = NULL;
+    char why[HC_MAX_REASON];
+    if (!vm_late(why)) return; // no collection may have come yet: the walk needs the reserve behind a TLAB
     if ((*ti)->GetLoadedClasses(ti, &n, &ks)) return;
     o_n = (uint64_t)n;
     o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);

@@ -357,7 +357,8 @@ static bool fates(struct enc *e, int kind, int depth) {
 enum { FIRST_RATE = 50 };
 static uint64_t list_rate = FIRST_RATE; // ns per KiB
 static bool too_long;
-static uint64_t retry_at, retry_after = 600000000000;
+enum { RETRY_SOON = 2, RETRY_LATE = 600 }; // s
+static uint64_t retry_at, retry_after = RETRY_SOON * 1000000000ull;
 
 static uint64_t list_bytes(void) {
     uint64_t n = 0;
@@ -367,13 +368,13 @@ static uint64_t list_bytes(void) {
     return n;
 }
 
-// Whether a listing that is due would take longer than it may; then nothing is walked until it would take a quarter less. One that took long
-// for a cause of its own (the thread was preempted) is dared again after a while, if the first guess allows it.
+// Whether a listing that is due would take longer than it may; then nothing is walked until it would take a quarter less. It is dared again
+// after a while if the first guess allows it: soon if the last one took long for a cause of its own (the thread was preempted), each time later.
 static bool list_too_long(bool due) {
     uint64_t now = now_ns();
     if (too_long && now > retry_at && list_rate > FIRST_RATE) {
         list_rate = FIRST_RATE;
-        retry_after *= 2;
+        retry_after = retry_after < RETRY_LATE * 1000000000ull ? 2 * retry_after : retry_after;
         retry_at = now + retry_after;
     }
     uint64_t ns = (list_bytes() >> 10) * list_rate;
@@ -438,11 +439,14 @@ static void list_all(struct enc *e, bool with_eden) {
         }
     }
     // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
-    uint64_t broken = now_ns();
-    if (list_until && e->over && broken > list_until)
+    uint64_t broken = now_ns(), rate = (cpu_ns() - from) / ((b >> 10) + 1);
+    if (list_until && e->over && broken > list_until) {
         list_rate = (broken - began) / ((b >> 10) + 1);
-    else if (b >= 1 << 20)
-        list_rate = (cpu_ns() - from) / (b >> 10);
+        if (b < 1 << 18 || (list_bytes() >> 10) * rate > opt.max_sync / 4 * 3) retry_after = RETRY_LATE * 1000000000ull;
+    } else if (b >= 1 << 20) {
+        list_rate = rate;
+        retry_after = RETRY_SOON * 1000000000ull;
+    }
     blob_end(e, at);
     put8(e, HC_EV_TOTAL);
     put_u(e, n);
