@@ -106,7 +106,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	if err != nil {
 		return nil, err
 	}
-	f1, err := d.fold(r, c1, c1)
+	f1, err := d.fold(r, c1, c1.GC, to, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func DiffStates(r1 *heap.Replayer, c1 *heap.Collection, r2 *heap.Replayer, c2 *h
 	if d.bySpace {
 		return nil, ErrMarks
 	}
-	f1, err := d.fold(r1, c1, c1)
+	f1, err := d.fold(r1, c1, c1.GC, c2.GC, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +147,7 @@ type differ struct {
 	by      []classify.Classifier
 	filters []classify.Filter
 	attrs   classify.Attr
+	ages    []uint64
 	bySpace bool
 }
 
@@ -155,22 +156,23 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 	if a&classify.AttrAddr != 0 {
 		return nil, ErrMoves
 	}
-	return &differ{by, filters, a, a&classify.AttrSpace != 0}, nil
+	return &differ{by, filters, a, classify.Ages(by, filters), a&classify.AttrSpace != 0}, nil
 }
 
-// fold gives the state of r after c, one of the two that are compared; c1 is the first. Births are told apart by what they are needed for: who
-// looks at them, and which objects were there at c1.
-func (d *differ) fold(r *heap.Replayer, c, c1 *heap.Collection) ([]heap.Folded, error) {
+// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart by what they are needed for: who
+// looks at them, and which objects were there at from.
+func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
 	want := wants(d.attrs) | heap.WantLength | heap.WantBirth
-	if c1.Flags&trace.PauseEdenKept != 0 { // what is sampled in eden then is in no state yet, though its birth is known: samples tell
+	if flags&trace.PauseEdenKept != 0 { // what is sampled in eden then is in no state yet, though its birth is known: samples tell
 		want |= heap.WantSamples
 	}
-	var eras []uint32
-	if d.attrs&classify.AttrBirth == 0 && !d.bySpace {
-		eras = []uint32{uint32(min(r.First, c1.GC)), uint32(c1.GC)}
+	var told []uint32
+	if d.ages != nil && !d.bySpace {
+		told = append(eras(r, d.ages, from, to), uint32(from))
+		slices.Sort(told)
 	}
 	spaces := r.Spaces(c)
-	fs, err := r.Fold(want, spaces, 1, eras...)
+	fs, err := r.Fold(want, spaces, 1, told...)
 	if err == nil && d.bySpace {
 		fs = foldSpaces(fs, spaces)
 	}
@@ -179,7 +181,7 @@ func (d *differ) fold(r *heap.Replayer, c, c1 *heap.Collection) ([]heap.Folded, 
 
 // report makes the report. r stands after c2, f1 is the state after c1.
 func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1 []heap.Folded) (*DiffReport, error) {
-	f2, err := d.fold(r, c2, c1)
+	f2, err := d.fold(r, c2, c1.GC, c2.GC, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +351,7 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		at(f).gone += float64(n)
 		var dead []*heap.Sample
 		for _, s := range f.Samples {
-			if r.Live[s.ID] == nil {
+			if r.Sample(s.ID) == nil {
 				dead = append(dead, s)
 			}
 		}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,20 @@ func TestDiffAgainstReference(t *testing.T) {
 		d, err := Diff(r, from, to, by, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		told, each := func(by string) *Change {
+			c, err := lib.By(by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Diff(heap.NewReplayer(&memBlocks{slices.Clone(src.b)}), from, to, c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d.Tree
+		}, `(atleast ? "≥ " : "") + power(age * 1), type`
+		if a, b := told("ages, type"), told(each); !reflect.DeepEqual(a, b) { // the second keeps each birth apart
+			t.Fatalf("by ages from %d to %d: %+v, and with each birth by itself %+v", from, to, a, b)
 		}
 		// The reference: identities in maps.
 		type counts struct{ died, permanent, born [2]uint64 }

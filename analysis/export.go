@@ -381,7 +381,7 @@ func MakeProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 		return nil, notThere(fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc))
 	}
 	w, spaces := World(r, p.c)
-	ts, err := Tuples(r, spaces, classify.AttrSite, 8)
+	ts, err := Tuples(r, p.c.GC, spaces, classify.AttrSite, 8, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/classify"
@@ -66,9 +67,31 @@ func wants(a classify.Attr) (w heap.Want) {
 	return w
 }
 
-// Tuples folds the state of r. Addresses in tuples are those of the JVM, in bytes.
-func Tuples(r *heap.Replayer, spaces []heap.SpaceAt, a classify.Attr, grain uint64) ([]classify.Tuple, error) {
-	fs, err := r.Fold(wants(a), spaces, max(1, grain/8))
+// eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is (ages is nil).
+func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
+	if ages == nil {
+		return nil
+	}
+	out := []uint32{uint32(r.First)}
+	for _, gc := range at {
+		for _, a := range ages {
+			if a <= gc {
+				out = append(out, uint32(gc-a))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages (classify.Ages). Addresses in tuples
+// are those of the JVM, in bytes.
+func Tuples(r *heap.Replayer, gc uint64, spaces []heap.SpaceAt, a classify.Attr, grain uint64, ages []uint64) ([]classify.Tuple, error) {
+	var told []uint32
+	if a&classify.AttrBirth != 0 {
+		told = eras(r, ages, gc)
+	}
+	fs, err := r.Fold(wants(a), spaces, max(1, grain/8), told...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +113,7 @@ func Tuples(r *heap.Replayer, spaces []heap.SpaceAt, a classify.Attr, grain uint
 // Group groups the state of r, which stands after c, by classifiers.
 func Group(r *heap.Replayer, c *heap.Collection, w *classify.World, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
 	a, grain := classify.Needs(by, filters)
-	ts, err := Tuples(r, spaces, a, grain)
+	ts, err := Tuples(r, c.GC, spaces, a, grain, classify.Ages(by, filters))
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +157,7 @@ type ListedObject struct {
 func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter, f func(ListedObject) bool) {
 	a, grain := classify.Needs(by, filters)
 	words := max(1, grain/8)
+	told := eras(r, classify.Ages(by, filters), g.GC)
 	type key struct {
 		t             classify.Tuple
 		frame, thread uint64
@@ -157,6 +181,9 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 		switch {
 		case a&classify.AttrBirth != 0:
 			t.Birth, t.AtLeast = o.Birth, o.AtLeast
+			if told != nil {
+				t.Birth = heap.Era(o.Birth, told)
+			}
 		case a&classify.AttrSite != 0:
 			t.Birth, t.AtLeast = heap.Era(o.Birth, []uint32{uint32(r.First)}), o.AtLeast
 		}
@@ -171,7 +198,7 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 		if a&classify.AttrAddr != 0 {
 			t.Addr = r.JVM.HeapBase + o.Addr&^(words-1)*8
 		}
-		x := r.Live[o.Sample]
+		x := r.Sample(o.Sample)
 		if a&classify.AttrSite != 0 && x != nil {
 			t.Sampled, t.Frame, t.Thread = true, x.Frame, x.Thread
 		}

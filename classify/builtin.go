@@ -77,7 +77,11 @@ func builtins() []builtin {
 		{Doc{"age", "", "one", "How many collections have passed since the one at whose end the object was first seen; \"≥\" where its identity is not proven.", "type, age", "12", false}, AttrBirth,
 			one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + strconv.FormatUint(w.Age(t), 10) })},
 		{Doc{"ages", "", "one", "The age in powers of two.", "type, ages", "8–15", false}, AttrBirth,
-			one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + power(w.Age(t)) })},
+			func(args []string) (Classifier, error) {
+				c, err := one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + power(w.Age(t)) })(args)
+				c.Ages = powers
+				return c, err
+			}},
 		{Doc{"size", "", "one", "The bytes of one object.", "type, size", "24 B", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return strconv.FormatUint(t.Size, 10) + " B" })},
 		{Doc{"sizeclass", "", "one", "The bytes of one object in powers of two.", "sizeclass, type", "16–31 B", false}, AttrLength,
@@ -211,6 +215,14 @@ func atMost(t *Tuple) string {
 	}
 	return ""
 }
+
+// powers are the ages from which on power gives another range.
+var powers = func() (out []uint64) {
+	for i := range 32 {
+		out = append(out, 1<<i)
+	}
+	return out
+}()
 
 // power gives the range of powers of two that n is in.
 func power(n uint64) string {

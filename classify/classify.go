@@ -19,6 +19,7 @@ package classify
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/trace"
@@ -43,7 +44,7 @@ type Tuple struct {
 	Type    uint32
 	Length  uint64 // elements of arrays, with AttrLength
 	Size    uint64 // bytes of one object, with AttrLength
-	Birth   uint32 // collection, with AttrBirth; with AttrSite alone it says no more than whether it is after World.First
+	Birth   uint32 // collection, with AttrBirth; one that stands for others where they are not told apart (Ages, or AttrSite alone: whether it is after World.First)
 	AtLeast bool   // the birth is the newest possible
 	Space   int    // index of World.Spaces, -1 if none
 	Addr    uint64 // bytes, the start of the range asked for, with AttrAddr
@@ -144,7 +145,8 @@ type Classifier struct {
 	Name        string // as it is written in --by
 	Cardinality Cardinality
 	Needs       Attr
-	Grain       uint64 // bytes of address ranges, with AttrAddr; a power of two
+	Grain       uint64   // bytes of address ranges, with AttrAddr; a power of two
+	Ages        []uint64 // with AttrBirth: the ages from which on its keys may be others, if it tells no more apart; nil: each age
 	Keys        func(w *World, t *Tuple, out []string) ([]string, error)
 }
 
@@ -153,6 +155,7 @@ type Filter struct {
 	Name  string
 	Needs Attr
 	Grain uint64
+	Ages  []uint64 // as of Classifier
 	Keep  func(w *World, t *Tuple) (bool, error)
 }
 
@@ -173,6 +176,27 @@ func Needs(by []Classifier, filters []Filter) (Attr, uint64) {
 		see(f.Needs, f.Grain)
 	}
 	return a, max(grain, 8)
+}
+
+// Ages gives the ages, ascending, that are all that these classifiers and filters tell births apart by; nil if each birth may count.
+func Ages(by []Classifier, filters []Filter) []uint64 {
+	out, each := []uint64{}, false
+	see := func(n Attr, ages []uint64) {
+		if n&AttrBirth != 0 {
+			out, each = append(out, ages...), each || ages == nil
+		}
+	}
+	for _, c := range by {
+		see(c.Needs, c.Ages)
+	}
+	for _, f := range filters {
+		see(f.Needs, f.Ages)
+	}
+	if each {
+		return nil
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Share has w and o keep what they work out about types and stacks together, for two states of one recording. Then only one of them is used at a

@@ -316,3 +316,42 @@ func FuzzDefinitions(f *testing.F) {
 		}
 	})
 }
+
+// TestAges holds which ages are said to be told apart: of an expression only those that it compares with numbers or gives to power.
+func TestAges(t *testing.T) {
+	l := NewLibrary()
+	for _, c := range []struct {
+		by, filter string
+		want       []uint64 // of the first few
+	}{
+		{"type, site", "", []uint64{}},
+		{"type, ages", "", []uint64{1, 2, 4, 8}},
+		{"type, age", "", nil},
+		{"ages, birth", "", nil},
+		{"type", "age >= 8", []uint64{8, 9}},
+		{"type", "5 == age or atleast", []uint64{5, 6}},
+		{"type", "atleast", []uint64{}},
+		{"type", "age > 2 and birth < 7", nil},
+		{"type", "age % 2 == 0", nil},
+		{"type", "age < length", nil},
+		{`(atleast ? "≥ " : "") + power(age)`, "age < 6", []uint64{1, 2, 4, 6, 7, 8}},
+		{"power(age + 1)", "", nil},
+	} {
+		by, err := l.By(c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var filters []Filter
+		if c.filter != "" {
+			f, err := NewFilter(c.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			filters = append(filters, f)
+		}
+		got := Ages(by, filters)
+		if (got == nil) != (c.want == nil) || len(got) < len(c.want) || len(got) > 0 && !slices.Equal(got[:len(c.want)], c.want) {
+			t.Errorf("%s, %s: %v", c.by, c.filter, got)
+		}
+	}
+}

@@ -103,13 +103,55 @@ var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len"
 	"upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "int", "float", "abs", "ceil", "floor", "round", "max", "min", "sum", "mean",
 	"median", "first", "last", "take", "uniq", "sort", "reverse", "bitand", "bitor", "bitxor", "bitshr", "bitnand"}
 
-// inspector collects what an expression looks at.
-type inspector struct{ a Attr }
+// inspector collects what an expression looks at. Of ages it tells which it tells apart, if all it does with them is to compare them with numbers or
+// give them to power.
+type inspector struct {
+	a     Attr
+	looks int // at age or birth
+	told  int // of these those that ages says all of
+	ages  []uint64
+}
+
+func isAge(n ast.Node) bool {
+	id, ok := n.(*ast.IdentifierNode)
+	return ok && id.Value == "age"
+}
 
 func (n *inspector) Visit(node *ast.Node) {
-	if id, ok := (*node).(*ast.IdentifierNode); ok {
-		n.a |= properties[id.Value]
+	switch x := (*node).(type) {
+	case *ast.IdentifierNode:
+		n.a |= properties[x.Value]
+		if x.Value == "age" || x.Value == "birth" {
+			n.looks++
+		}
+	case *ast.BinaryNode:
+		if !slices.Contains([]string{"<", "<=", ">", ">=", "==", "!="}, x.Operator) {
+			return
+		}
+		number, ok := x.Right.(*ast.IntegerNode)
+		of := x.Left
+		if !ok {
+			number, ok = x.Left.(*ast.IntegerNode)
+			of = x.Right
+		}
+		if ok && isAge(of) && number.Value >= 0 {
+			n.told++
+			n.ages = append(n.ages, uint64(number.Value), uint64(number.Value)+1)
+		}
+	case *ast.CallNode:
+		if f, ok := x.Callee.(*ast.IdentifierNode); ok && f.Value == "power" && len(x.Arguments) == 1 && isAge(x.Arguments[0]) {
+			n.told++
+			n.ages = append(n.ages, powers...)
+		}
 	}
+}
+
+// apart gives the ages that the expression tells apart, nil if each.
+func (n *inspector) apart() []uint64 {
+	if n.looks > n.told {
+		return nil
+	}
+	return append([]uint64{}, n.ages...)
 }
 
 // loops gives how deep loops are nested below a node.
@@ -203,7 +245,7 @@ func language() []expr.Option {
 }
 
 // compile makes the program of an expression. Errors are *SpecError.
-func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, a Attr, err error) {
+func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, sees inspector, err error) {
 	defer func() { // a parser that met what it did not expect
 		if r := recover(); r != nil {
 			err = at(spec, p.at, fmt.Sprintf("not an expression: %v", r))
@@ -217,17 +259,16 @@ func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, a Attr
 			if fe.Line <= 1 { // within the spec's line
 				col += len(string([]rune(p.text)[:min(fe.Column, len([]rune(p.text)))]))
 			}
-			return nil, 0, at(spec, col, fe.Message)
+			return nil, sees, at(spec, col, fe.Message)
 		}
-		return nil, 0, at(spec, p.at, err.Error())
+		return nil, sees, at(spec, p.at, err.Error())
 	}
 	node := prog.Node()
 	if loops(node) > exprLoops {
-		return nil, 0, at(spec, p.at, fmt.Sprintf("loops more than %d deep", exprLoops))
+		return nil, sees, at(spec, p.at, fmt.Sprintf("loops more than %d deep", exprLoops))
 	}
-	var n inspector
-	ast.Walk(&node, &n)
-	return prog, n.a, nil
+	ast.Walk(&node, &sees)
+	return prog, sees, nil
 }
 
 // runner evaluates a program for tuples within its budget.
@@ -427,18 +468,18 @@ func keysOf(x any, out []string) ([]string, error) {
 
 // expression makes a classifier of an expression: a list gives many keys, a path a hierarchy, anything else one.
 func expression(spec string, p part) (Classifier, error) {
-	prog, a, err := compile(spec, p)
+	prog, sees, err := compile(spec, p)
 	if err != nil {
 		return Classifier{}, err
 	}
-	c := Classifier{Name: p.text, Needs: a, Grain: 8}
+	c := Classifier{Name: p.text, Needs: sees.a, Grain: 8, Ages: sees.apart()}
 	switch t := prog.Node().Type(); {
 	case t == reflect.TypeFor[Path]():
 		c.Cardinality = Hierarchy
 	case t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Interface):
 		c.Cardinality = Many
 	}
-	r := newRunner(prog, a)
+	r := newRunner(prog, sees.a)
 	c.Keys = func(w *World, t *Tuple, out []string) ([]string, error) {
 		x, err := r.once(w, t)
 		if err != nil {
@@ -454,12 +495,12 @@ func NewFilter(spec string) (Filter, error) {
 	if len(spec) > maxSpec {
 		return Filter{}, &SpecError{spec[:64] + "…", 1, fmt.Sprintf("longer than %d bytes", maxSpec)}
 	}
-	prog, a, err := compile(spec, part{spec, 0}, expr.AsBool())
+	prog, sees, err := compile(spec, part{spec, 0}, expr.AsBool())
 	if err != nil {
 		return Filter{}, err
 	}
-	r := newRunner(prog, a)
-	return Filter{Name: spec, Needs: a, Grain: 8, Keep: func(w *World, t *Tuple) (bool, error) {
+	r := newRunner(prog, sees.a)
+	return Filter{Name: spec, Needs: sees.a, Grain: 8, Ages: sees.apart(), Keep: func(w *World, t *Tuple) (bool, error) {
 		x, err := r.once(w, t)
 		b, _ := x.(bool)
 		return b, err

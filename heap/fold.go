@@ -147,41 +147,152 @@ func (t *foldTable) grow() {
 	}
 }
 
+// sampledTable tells samples apart by what they differ in: open addressing, the samples of each kept in one piece at the end.
+type sampledTable struct {
+	slot  []int32 // 1 + place in all
+	all   []sampledGroup
+	taken []takenSample
+}
+
+type sampledGroup struct {
+	key   foldSampled
+	n     int32
+	bytes uint64
+}
+
+type takenSample struct {
+	s     *Sample
+	bytes uint64
+	of    int32 // place in all
+}
+
+func (k *foldSampled) hash() uint64 {
+	const m = 0x9e3779b97f4a7c15
+	h := (k.frame ^ k.thread<<40 ^ uint64(k.group)<<20) * m
+	h = (h ^ h>>29 ^ uint64(k.birth)<<32 ^ k.addr ^ uint64(uint32(k.space))) * m
+	return h ^ h>>32
+}
+
+func (t *sampledTable) add(k foldSampled, s *Sample, bytes uint64) {
+	if 2*len(t.all) >= len(t.slot) {
+		t.slot = make([]int32, max(256, 2*len(t.slot)))
+		for i := range t.all {
+			*t.find(&t.all[i].key) = int32(i + 1)
+		}
+	}
+	at := t.find(&k)
+	if *at == 0 {
+		t.all = append(t.all, sampledGroup{key: k})
+		*at = int32(len(t.all))
+	}
+	g := &t.all[*at-1]
+	g.n++
+	g.bytes += bytes
+	t.taken = append(t.taken, takenSample{s, bytes, *at - 1})
+}
+
+// find gives the slot of a key, or the empty one that it takes.
+func (t *sampledTable) find(k *foldSampled) *int32 {
+	mask := uint64(len(t.slot) - 1)
+	for h := k.hash() & mask; ; h = (h + 1) & mask {
+		if i := t.slot[h]; i == 0 || t.all[i-1].key == *k {
+			return &t.slot[h]
+		}
+	}
+}
+
+// samples gives the samples of all, those of each side by side.
+func (t *sampledTable) samples() []*Sample {
+	next := make([]int32, len(t.all))
+	for i, sum := 0, int32(0); i < len(next); i++ {
+		next[i] = sum
+		sum += t.all[i].n
+	}
+	out := make([]*Sample, len(t.taken))
+	for i := range t.taken {
+		x := &t.taken[i]
+		out[next[x.of]] = x.s
+		next[x.of]++
+	}
+	return out
+}
+
 // folder is the work of one goroutine.
 type folder struct {
-	r        *Replayer
-	s        *State
-	want     Want
-	spaces   []SpaceAt
-	shift    uint
-	group    []uint32 // by code
-	groups   uint32
-	eras     []uint32 // unless nil, births are only told apart by Era
-	tables   map[[2]uint64]*foldTable
-	sampled  map[foldSampled]*Folded
-	dense    []uint64 // objects by code
-	touched  []uint32
-	cur      *foldTable // that dense counts for, with one birth: neighbouring chunks mostly share both
-	curBirth uint32
-	used     int
-	err      error
+	r       *Replayer
+	s       *State
+	want    Want
+	spaces  []SpaceAt
+	shift   uint
+	group   []uint32 // by code
+	groups  uint32
+	eras    []uint32 // unless nil, births are only told apart by Era
+	live    func(id uint64) *Sample
+	tables  map[[2]uint64]*foldTable
+	sampled sampledTable
+	births  []uint32              // that are told apart, with marks; the first denseBirths of them are counted in dense
+	number  [16][]uint16          // by mark and birth: 1 + its place in births, 0 until asked
+	dense   [denseBirths][]uint32 // by place in births: objects by code
+	touched [denseBirths][]uint32
+	most    int        // of them
+	cur     *foldTable // that dense counts for
+	used    int
+	err     error
+}
+
+// denseBirths bounds the births for which objects are counted by code, maxDense the counters for that, maxNumbered the births that are looked up by
+// their number.
+const denseBirths, maxDense, maxNumbered = 40, 1 << 22, 1 << 20
+
+// birthAt gives the place of a birth, with its mark, among those that are told apart; denseBirths or more if it has none.
+func (f *folder) birthAt(b uint32) int {
+	mark, n := b>>spaceShift, int(b&(MaxMarked-1))
+	if f.s.marks&spaceMarks == 0 {
+		mark, n = b>>31, int(b&^atLeast)
+	}
+	t := f.number[mark]
+	if n < len(t) && t[n] != 0 {
+		return int(t[n] - 1)
+	}
+	told := f.birth(b)
+	i := slices.Index(f.births, told)
+	if i < 0 {
+		if len(f.births) >= f.most {
+			i = denseBirths
+		} else {
+			i = len(f.births)
+			f.births = append(f.births, told)
+			f.dense[i] = make([]uint32, len(f.group))
+		}
+	}
+	if n < maxNumbered {
+		if n >= len(t) {
+			t = append(t, make([]uint16, n+1-len(t))...)
+			f.number[mark] = t
+		}
+		t[n] = uint16(i + 1)
+	}
+	return i
 }
 
 // flush moves what dense has counted into its table.
 func (f *folder) flush() {
-	if len(f.touched) == 0 {
+	if f.cur == nil {
 		return
 	}
 	before := f.cur.used
-	defer func() { f.used += f.cur.used - before }()
-	for _, code := range f.touched {
-		x := f.cur.at(uint64(f.group[code])<<32 | uint64(f.curBirth))
-		n := f.dense[code]
-		x.objects += n
-		x.words += n * f.s.codes.words[code]
-		f.dense[code] = 0
+	for i, birth := range f.births {
+		dense := f.dense[i]
+		for _, code := range f.touched[i] {
+			x := f.cur.at(uint64(f.group[code])<<32 | uint64(birth))
+			n := uint64(dense[code])
+			x.objects += n
+			x.words += n * f.s.codes.words[code]
+			dense[code] = 0
+		}
+		f.touched[i] = f.touched[i][:0]
 	}
-	f.touched = f.touched[:0]
+	f.used += f.cur.used - before
 }
 
 // Fold counts the objects of the state by the properties that are wanted. spaces are those of Spaces, for WantSpace; grain is the size of the
@@ -255,10 +366,12 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint3
 	for _, k := range keys {
 		s.tidy(s.chunks[k])
 	}
+	live, done := r.samples()
+	defer done()
 	fs := make([]*folder, work)
 	var wg sync.WaitGroup
 	for w := range fs {
-		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, sampled: map[foldSampled]*Folded{}, dense: make([]uint64, len(group)), groups: top + 1, eras: eras}
+		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, groups: top + 1, eras: eras, live: live, most: min(denseBirths, max(1, maxDense/(len(group)+1)))}
 		for uint64(1)<<f.shift < grain && f.shift < 45 {
 			f.shift++
 		}
@@ -346,6 +459,18 @@ func (f *folder) birth(b uint32) uint32 {
 	return b
 }
 
+// count adds the codes to dense and gives touched with those that were 0 there.
+func count(dense, codes, touched []uint32) []uint32 {
+	for _, code := range codes {
+		n := dense[code]
+		if n == 0 {
+			touched = append(touched, code)
+		}
+		dense[code] = n + 1
+	}
+	return touched
+}
+
 func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 	tk := [2]uint64{uint64(uint32(space)), addr}
 	t := f.tables[tk]
@@ -353,28 +478,44 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 		t = &foldTable{space: space, addr: addr}
 		f.tables[tk] = t
 	}
+	if t != f.cur {
+		f.flush()
+		f.cur = t
+	}
 	before := t.used
 	words := f.s.codes.words
 	if c.birth == nil || f.want&WantBirth == 0 {
 		birth := uint32(0)
 		if f.want&WantBirth != 0 {
-			birth = f.birth(c.same)
+			birth = c.same
 		}
-		if t != f.cur || birth != f.curBirth {
-			f.flush()
-			f.cur, f.curBirth = t, birth
-		}
-		dense := f.dense
-		for _, code := range c.code[i:j] {
-			n := dense[code]
-			if n == 0 {
-				f.touched = append(f.touched, code)
+		if at := f.birthAt(birth); at < denseBirths {
+			f.touched[at] = count(f.dense[at], c.code[i:j], f.touched[at])
+		} else {
+			birth = f.birth(birth)
+			for _, code := range c.code[i:j] {
+				x := t.at(uint64(f.group[code])<<32 | uint64(birth))
+				x.objects++
+				x.words += words[code]
 			}
-			dense[code] = n + 1
 		}
 	} else {
+		births := c.birth[i:j]
+		last := births[0]
+		at := f.birthAt(last)
 		for n, code := range c.code[i:j] {
-			x := t.at(uint64(f.group[code])<<32 | uint64(f.birth(c.birth[i+n])))
+			if b := births[n]; b != last {
+				last, at = b, f.birthAt(b)
+			}
+			if at < denseBirths {
+				m := f.dense[at][code]
+				if m == 0 {
+					f.touched[at] = append(f.touched[at], code)
+				}
+				f.dense[at][code] = m + 1
+				continue
+			}
+			x := t.at(uint64(f.group[code])<<32 | uint64(f.birth(births[n])))
 			x.objects++
 			x.words += words[code]
 		}
@@ -382,7 +523,7 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 	if f.want&WantSamples != 0 && len(c.samples) > 0 {
 		f.samples(c, i, j, t)
 	}
-	if f.used += t.used - before; f.used+len(f.sampled) > maxFolded {
+	if f.used += t.used - before; f.used+len(f.sampled.all) > maxFolded {
 		f.err = ErrFold
 	}
 }
@@ -397,7 +538,7 @@ func (f *folder) samples(c *chunk, i, j int, t *foldTable) {
 		if at+1 < len(c.samples) && c.samples[at+1].off == sa.off { // the last of one offset counts
 			continue
 		}
-		x := f.r.Live[sa.id]
+		x := f.live(sa.id)
 		if x == nil {
 			continue
 		}
@@ -412,15 +553,7 @@ func (f *folder) samples(c *chunk, i, j int, t *foldTable) {
 		n := t.at(uint64(g)<<32 | uint64(birth))
 		n.objects--
 		n.words -= f.s.codes.words[code]
-		k := foldSampled{foldKey{g, birth, t.space, t.addr}, x.Frame, x.Thread}
-		d := f.sampled[k]
-		if d == nil {
-			d = &Folded{Sampled: true, Frame: x.Frame, Thread: x.Thread}
-			f.sampled[k] = d
-		}
-		d.Objects++
-		d.Bytes += f.s.codes.words[code] * 8
-		d.Samples = append(d.Samples, x)
+		f.sampled.add(foldSampled{foldKey{g, birth, t.space, t.addr}, x.Frame, x.Thread}, x, f.s.codes.words[code]*8)
 	}
 }
 
@@ -442,14 +575,9 @@ func (f *folder) merge(o *folder) {
 			}
 		}
 	}
-	for k, d := range o.sampled {
-		if to := f.sampled[k]; to != nil {
-			to.Objects += d.Objects
-			to.Bytes += d.Bytes
-			to.Samples = append(to.Samples, d.Samples...)
-		} else {
-			f.sampled[k] = d
-		}
+	for i := range o.sampled.taken {
+		x := &o.sampled.taken[i]
+		f.sampled.add(o.sampled.all[x.of].key, x.s, x.bytes)
 	}
 }
 
@@ -484,9 +612,14 @@ func (f *folder) result() ([]Folded, error) {
 			}
 		}
 	}
-	for k, d := range f.sampled {
-		describe(d, k.foldKey)
-		out = append(out, *d)
+	out = slices.Grow(out, len(f.sampled.all))
+	samples := f.sampled.samples()
+	for i := range f.sampled.all {
+		g := &f.sampled.all[i]
+		d := Folded{Objects: uint64(g.n), Bytes: g.bytes, Sampled: true, Frame: g.key.frame, Thread: g.key.thread, Samples: samples[:g.n:g.n]}
+		samples = samples[g.n:]
+		describe(&d, g.key.foldKey)
+		out = append(out, d)
 	}
 	return out, nil
 }
@@ -504,7 +637,7 @@ func (r *Replayer) EachSample(f func(addr uint64, s *Sample)) {
 			if i+1 < len(c.samples) && c.samples[i+1].off == sa.off { // the last of one offset counts
 				continue
 			}
-			if s := r.Live[sa.id]; s != nil {
+			if s := r.Sample(sa.id); s != nil {
 				f(k<<chunkShift|uint64(sa.off), s)
 			}
 		}

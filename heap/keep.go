@@ -4,7 +4,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -56,37 +58,101 @@ func (c *chunk) bytes() int {
 	return n
 }
 
-// beside is roughly what a kept state takes beside its chunks.
-func (s *State) beside() int { return 8*len(s.codes.count) + 32*len(s.chunks) }
+// beside is roughly what a kept state takes beside its chunks and the pages that are its own.
+func (k *Kept) beside() int { return 8*len(k.r.State.codes.count) + 24*len(k.pages) }
 
 // Kept is the state after a collection, as Keep gave it. It is only read.
 type Kept struct {
 	C *Collection
 	// New is what it takes beside what was kept before, in bytes, roughly.
-	New int
-	r   Replayer // Live and definitions are missing
+	New   int
+	r     Replayer // Live and definitions are missing, and the state's chunks
+	pages map[uint64]*page
 }
 
-// Keep gives what stands after c, the newest collection, whose state is known. What the replayer does from then on does not change it.
-func (r *Replayer) Keep(c *Collection) *Kept {
+// page holds the chunks of a stretch of pageChunks numbers. Kept states share those of which no chunk has changed.
+type page [pageChunks]*chunk
+
+const (
+	pageShift  = 5
+	pageChunks = 1 << pageShift
+)
+
+// paged gives the state's chunks in pages, those of before where they are the same, and how many are new.
+func (s *State) paged(before map[uint64]*page) (pages map[uint64]*page, fresh int) {
+	pages = make(map[uint64]*page, len(before))
+	for k, c := range s.chunks {
+		p := pages[k>>pageShift]
+		if p == nil {
+			p = &page{}
+			pages[k>>pageShift] = p
+		}
+		p[k%pageChunks] = c
+	}
+	for k, p := range pages {
+		if b := before[k]; b != nil && *b == *p {
+			pages[k] = b
+		} else {
+			fresh++
+		}
+	}
+	return pages, fresh
+}
+
+func unpaged(pages map[uint64]*page, room int) map[uint64]*chunk {
+	chunks := make(map[uint64]*chunk, room)
+	for k, p := range pages {
+		for i, c := range p {
+			if c != nil {
+				chunks[k<<pageShift|uint64(i)] = c
+			}
+		}
+	}
+	return chunks
+}
+
+// Keep gives what stands after c, the newest collection, whose state is known. What the replayer does from then on does not change it. before is what
+// was kept before it, or nil.
+func (r *Replayer) Keep(c *Collection, before *Kept) *Kept {
 	s := r.State
-	k := &Kept{C: c, r: *r, New: s.beside()}
+	k := &Kept{C: c, r: *r}
 	for _, c := range s.chunks {
 		s.tidy(c)
 		if c.owner == s.id {
 			k.New += c.bytes()
 		}
 	}
-	k.r.src, k.r.back, k.r.pending, k.r.moved, k.r.fresh, k.r.Took, k.r.Came, k.r.Went = nil, nil, nil, moved{}, fresh{}, nil, nil, nil
+	k.strip()
+	var were map[uint64]*page
+	if before != nil {
+		were = before.pages
+	}
+	fresh := 0
+	k.pages, fresh = s.paged(were)
 	k.r.State = s.share()
+	k.New += k.beside() + fresh*int(unsafe.Sizeof(page{}))
 	s.id = newOwner()
 	clear(s.near[:])
 	return k
 }
 
-// share gives a state of the same objects, that owns nothing.
+// Count is Keep of a state without its objects: only how many there are of each type and length (State.PerType, State.Lengths, and Fold by these).
+func (r *Replayer) Count(c *Collection) *Kept {
+	k := &Kept{C: c, r: *r}
+	k.strip()
+	k.r.State = r.State.share()
+	k.New = k.beside()
+	return k
+}
+
+// strip leaves out what the replayer needs to go on.
+func (k *Kept) strip() {
+	k.r.src, k.r.back, k.r.pending, k.r.moved, k.r.fresh, k.r.Took, k.r.Came, k.r.Went = nil, nil, nil, moved{}, fresh{}, nil, nil, nil
+}
+
+// share gives a state of the same objects, that owns nothing and has no chunks yet.
 func (s *State) share() *State {
-	n := &State{chunks: maps.Clone(s.chunks), n: s.n, marks: s.marks, id: newOwner()}
+	n := &State{n: s.n, marks: s.marks, id: newOwner()}
 	c := *s.codes
 	c.count, c.inst, c.slots = slices.Clone(c.count), nil, nil
 	// What the other adds to the dictionary lies behind these ends.
@@ -97,13 +163,20 @@ func (s *State) share() *State {
 
 // Held is what all of kept take together, in bytes, roughly.
 func Held(kept []*Kept) int {
-	seen, sum := map[*chunk]bool{}, 0
+	pages, seen, sum := map[*page]bool{}, map[*chunk]bool{}, 0
 	for _, k := range kept {
-		sum += k.r.State.beside()
-		for _, c := range k.r.State.chunks {
-			if !seen[c] {
-				seen[c] = true
-				sum += c.bytes()
+		sum += k.beside()
+		for _, p := range k.pages {
+			if pages[p] {
+				continue
+			}
+			pages[p] = true
+			sum += int(unsafe.Sizeof(*p))
+			for _, c := range p {
+				if c != nil && !seen[c] {
+					seen[c] = true
+					sum += c.bytes()
+				}
 			}
 		}
 	}
@@ -116,25 +189,26 @@ type Names struct{ of Replayer }
 // Names gives what is defined so far; what the replayer reads from then on does not change it.
 func (r *Replayer) Names() *Names {
 	return &Names{Replayer{Types: maps.Clone(r.Types), Loaders: maps.Clone(r.Loaders), Methods: maps.Clone(r.Methods), Frames: maps.Clone(r.Frames),
-		Threads: maps.Clone(r.Threads), Ends: maps.Clone(r.Ends)}}
+		Threads: maps.Clone(r.Threads), Ends: maps.Clone(r.Ends), stacks: maps.Clone(r.stacks), again: maps.Clone(r.again)}}
 }
 
-// Replayer gives a replayer that stands at the kept state: for who looks at it. live are the samples that live then; names may be newer than the
-// state. It has nothing to read: Next gives io.EOF.
-func (k *Kept) Replayer(names *Names, live map[uint64]*Sample) *Replayer {
+// Replayer gives a replayer that stands at the kept state: for who looks at it. lives are the samples of the recording; names may be newer than the
+// state. It has nothing to read: Next gives io.EOF. Live is nil: Sample tells.
+func (k *Kept) Replayer(names *Names, lives *Lives) *Replayer {
 	r, n := k.r, &names.of
 	st := *r.State // what it counts for itself is each one's own
-	r.State, r.Live, r.src = &st, live, ended{}
+	st.chunks = unpaged(k.pages, len(k.pages)*pageChunks)
+	r.State, r.Live, r.past, r.src = &st, nil, lives, ended{}
 	r.Types, r.Loaders, r.Methods, r.Frames, r.Threads, r.Ends = n.Types, n.Loaders, n.Methods, n.Frames, n.Threads, n.Ends
 	return &r
 }
 
 // Resume is Replayer for who goes on: src gives the blocks of the recording from any point not after the collection, and what is known already is left
-// out. names and live are its own then. Not from a collection that left eden as it was: samples wait then for the next.
-func (k *Kept) Resume(names *Names, live map[uint64]*Sample, src BlockSource) *Replayer {
-	r := k.Replayer(names, live)
+// out. names are its own then. Not from a collection that left eden as it was: samples wait then for the next.
+func (k *Kept) Resume(names *Names, lives *Lives, src BlockSource) *Replayer {
+	r := k.Replayer(names, nil)
+	r.Live, r.stacks, r.again = lives.after(k.C.GC), names.of.stacks, names.of.again
 	r.State.codes = r.State.codes.copied()
-	r.State.chunks = maps.Clone(r.State.chunks)
 	r.State.id = newOwner()
 	r.table = trace.NewTypeTable(8)
 	r.table.SetAlign(r.JVM.Align)
@@ -143,6 +217,98 @@ func (k *Kept) Resume(names *Names, live map[uint64]*Sample, src BlockSource) *R
 	}
 	r.src = &after{src: src, gc: k.C.GC}
 	return r
+}
+
+// Lives are the samples of a recording, and after which collections each of them lived. It may be asked while it grows.
+type Lives struct {
+	mu   sync.RWMutex
+	all  []life
+	slot []int32 // 1 + place in all by id, open addressing; of two with one id the later
+}
+
+// life is when a sample was alive: from a collection on, until another (0: to the end).
+type life struct {
+	s        *Sample
+	from, to uint64
+}
+
+// Follow takes in what the newest collection of r brought and took.
+func (l *Lives) Follow(r *Replayer, gc uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range r.Came {
+		if 2*len(l.all) >= len(l.slot) {
+			l.slot = make([]int32, max(1024, 2*len(l.slot)))
+			for i := range l.all {
+				*l.find(l.all[i].s.ID) = int32(i + 1)
+			}
+		}
+		l.all = append(l.all, life{s, gc, 0})
+		*l.find(s.ID) = int32(len(l.all))
+	}
+	for _, s := range r.Went {
+		if x := l.of(s.ID); x != nil && x.to == 0 {
+			x.to = gc
+		}
+	}
+}
+
+// find gives the slot of an id, or the empty one that it takes.
+func (l *Lives) find(id uint64) *int32 {
+	mask := uint64(len(l.slot) - 1)
+	for h := id * 0x9e3779b97f4a7c15 >> 20 & mask; ; h = (h + 1) & mask {
+		if i := l.slot[h]; i == 0 || l.all[i-1].s.ID == id {
+			return &l.slot[h]
+		}
+	}
+}
+
+func (l *Lives) of(id uint64) *life {
+	if len(l.slot) == 0 {
+		return nil
+	}
+	if i := *l.find(id); i != 0 {
+		return &l.all[i-1]
+	}
+	return nil
+}
+
+// at gives the sample of that id if it lived after collection gc, nil if not. The caller holds mu.
+func (l *Lives) at(id, gc uint64) *Sample {
+	if x := l.of(id); x != nil && x.from <= gc && (x.to == 0 || x.to > gc) {
+		return x.s
+	}
+	return nil
+}
+
+// after gives all that lived after collection gc.
+func (l *Lives) after(gc uint64) map[uint64]*Sample {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	live := map[uint64]*Sample{}
+	for _, x := range l.all {
+		if x.from <= gc && (x.to == 0 || x.to > gc) {
+			live[x.s.ID] = x.s
+		}
+	}
+	return live
+}
+
+// Sample gives the sample of that id if it is live: resolved and not known dead; nil if not.
+func (r *Replayer) Sample(id uint64) *Sample {
+	find, done := r.samples()
+	defer done()
+	return find(id)
+}
+
+// samples is Sample for who asks often. done ends it.
+func (r *Replayer) samples() (find func(id uint64) *Sample, done func()) {
+	l := r.past
+	if l == nil {
+		return func(id uint64) *Sample { return r.Live[id] }, func() {}
+	}
+	l.mu.RLock()
+	return func(id uint64) *Sample { return l.at(id, r.gc) }, l.mu.RUnlock
 }
 
 // copied gives a dictionary with the same numbers, to add to.

@@ -15,6 +15,12 @@ func everything(s *State) (out []Object) {
 	return out
 }
 
+// seen is a sample that lived after a collection, by its place among those that were kept.
+type seen struct {
+	at int
+	id uint64
+}
+
 // TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the replay must give what one
 // gives of which nothing is kept. Both are compared object by object, with births and samples.
 func TestKeep(t *testing.T) {
@@ -36,6 +42,9 @@ func TestKeep(t *testing.T) {
 				r, plain := NewReplayer(&blocks{slices.Clone(bs)}), NewReplayer(&blocks{slices.Clone(bs)})
 				var kept []*Kept
 				var was [][]Object
+				var last *Kept
+				var living []seen
+				lives := &Lives{}
 				for {
 					c, err := r.Next()
 					if _, err2 := plain.Next(); err2 != err {
@@ -47,27 +56,31 @@ func TestKeep(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					lives.Follow(r, c.GC)
 					now := everything(plain.State)
 					if !slices.Equal(everything(r.State), now) {
 						t.Fatalf("collection %d: the replay that is kept of differs", c.GC)
 					}
 					if c.Known && c.GC%3 > 0 { // states of which none was kept lie between
-						kept, was = append(kept, r.Keep(c)), append(was, now)
+						kept, was = append(kept, r.Keep(c, last)), append(was, now)
+						last = kept[len(kept)-1]
+						for id := range plain.Live {
+							living = append(living, seen{len(kept) - 1, id})
+						}
 					}
 				}
 				if len(kept) < 20 {
 					t.Fatalf("only %d states were kept", len(kept))
 				}
 				names := r.Names()
+				for _, x := range living {
+					if s := kept[x.at].Replayer(names, lives).Sample(x.id); s == nil || s.ID != x.id {
+						t.Fatalf("collection %d: sample %d lives and is not told", kept[x.at].C.GC, x.id)
+					}
+				}
 				for i, k := range kept {
 					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) { // going on from it gives what stood later
-						live := map[uint64]*Sample{}
-						for _, o := range was[i] {
-							if o.Sample != 0 {
-								live[o.Sample] = &Sample{Sample: trace.Sample{ID: o.Sample}}
-							}
-						}
-						on, to := k.Resume(r.Names(), live, &blocks{slices.Clone(bs)}), kept[i+3]
+						on, to := k.Resume(r.Names(), lives, &blocks{slices.Clone(bs)}), kept[i+3]
 						c, err := on.Next()
 						for ; err == nil && c.GC != to.C.GC; c, err = on.Next() {
 						}
@@ -79,7 +92,7 @@ func TestKeep(t *testing.T) {
 						}
 						on.State.put(1, 0, 1) // whatever is done to it
 					}
-					st := k.Replayer(names, nil).State
+					st := k.Replayer(names, lives).State
 					if !slices.Equal(everything(st), was[i]) || st.Objects() != len(was[i]) {
 						t.Errorf("what was kept of collection %d has changed", k.C.GC)
 					}

@@ -86,6 +86,7 @@ type Replayer struct {
 
 	table   *trace.TypeTable
 	fresh   fresh
+	past    *Lives // of a kept state, in place of Live
 	gc      uint64
 	pending *Collection
 	lost    uint64

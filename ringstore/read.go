@@ -259,6 +259,17 @@ func (f *File) blocks(want func(Frame) bool) iter.Seq2[trace.Block, error] {
 	}
 }
 
+// From is Blocks from the frame on that holds collection gc: for who knows already what was defined before. Frames that are left out are not read.
+func (f *File) From(gc uint64) iter.Seq2[trace.Block, error] {
+	return func(yield func(trace.Block, error) bool) {
+		past := false
+		f.blocks(func(fr Frame) bool {
+			past = past || fr.LastGC >= gc
+			return past
+		})(yield)
+	}
+}
+
 // FrameData is a frame and its unpacked payload.
 type FrameData struct {
 	Frame

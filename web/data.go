@@ -25,6 +25,7 @@ type data struct {
 	overview cache[json.RawMessage]
 	tapes    cache[*tape]
 	states   cache[*state]
+	counts   cache[*state]             // that tell types and lengths alone
 	tuples   cache[[]classify.Tuple]   // of states
 	groups   cache[*analysis.Grouping] // of states
 	answers  cache[any]                // diffs, trends
@@ -36,10 +37,10 @@ const maxReplays = 2
 
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
-	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
+	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.counts.ctx, &d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
 		*ctx = s.ctx
 	}
-	d.overview.most, d.tapes.most, d.states.most, d.tuples.most, d.groups.most, d.answers.most = 1, 1, maxStates, maxTuples, maxGroupings, maxAnswers
+	d.overview.most, d.tapes.most, d.states.most, d.counts.most, d.tuples.most, d.groups.most, d.answers.most = 1, 1, maxStates, maxStates, maxTuples, maxGroupings, maxAnswers
 }
 
 // once is a result that several wait for and one makes.

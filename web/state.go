@@ -33,8 +33,8 @@ type state struct {
 	spaces []heap.SpaceAt
 }
 
-// at gives the state after the collection that ref means.
-func (s *Server) at(ctx context.Context, ref string) (*state, error) {
+// at gives the state after the collection that ref means; with types it may be one that tells types and lengths alone.
+func (s *Server) at(ctx context.Context, ref string, types bool) (*state, error) {
 	if ref == "" {
 		ref = "last"
 	}
@@ -43,13 +43,16 @@ func (s *Server) at(ctx context.Context, ref string) (*state, error) {
 		v, _ := s.version()
 		key += " " + v
 	}
-	return s.data.states.get(ctx, key, func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref) })
+	if types {
+		return s.data.counts.get(ctx, key, func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, true) })
+	}
+	return s.data.states.get(ctx, key, func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, false) })
 }
 
 // state gives the state after the collection that ref means: as it was kept, else it is replayed.
-func (d *data) state(ctx context.Context, key, ref string) (*state, error) {
+func (d *data) state(ctx context.Context, key, ref string, types bool) (*state, error) {
 	if t := d.s.tape(ctx); t != nil {
-		st, err := t.state(ctx, ref)
+		st, err := t.state(ctx, ref, types)
 		if st != nil {
 			st.key = key
 		}
@@ -130,16 +133,27 @@ func (q question) make(s *Server) ([]classify.Classifier, []classify.Filter, err
 
 func (q question) String() string { return strings.Join(append([]string{q.by}, q.where...), "\x00") }
 
-// group groups the state, or gives what was grouped before. The tree is only read.
-func (st *state) group(ctx context.Context, s *Server, q question) (*analysis.Grouping, error) {
+// types says whether classifiers and filters look at no more than types and lengths, which states count by themselves.
+func types(by []classify.Classifier, filters []classify.Filter) bool {
+	a, _ := classify.Needs(by, filters)
+	return a&classify.AttrAll&^classify.AttrLength == 0
+}
+
+// grouped groups the state after the collection that ref means, or gives what was grouped before. The tree is only read.
+func (s *Server) grouped(ctx context.Context, ref string, q question) (*analysis.Grouping, error) {
 	by, filters, err := q.make(s)
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.at(ctx, ref, types(by, filters))
 	if err != nil {
 		return nil, err
 	}
 	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*analysis.Grouping, error) {
 		a, grain := classify.Needs(by, filters)
-		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain), func(context.Context) ([]classify.Tuple, error) {
-			return analysis.Tuples(st.r, st.spaces, a, grain)
+		ages := classify.Ages(by, filters)
+		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages), func(context.Context) ([]classify.Tuple, error) {
+			return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
 		})
 		if err != nil { // too many
 			return nil, badRequest{err}
@@ -213,11 +227,7 @@ type groupReply struct {
 
 // group answers with a part of a grouping: below path, so many levels, or what is large enough to be drawn.
 func (s *Server) group(r *http.Request) (any, error) {
-	st, err := s.at(r.Context(), r.FormValue("at"))
-	if err != nil {
-		return nil, err
-	}
-	g, err := st.group(r.Context(), s, questionOf(r, stateBy))
+	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
 		return nil, err
 	}
@@ -347,11 +357,7 @@ func file(f func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 
 // export gives the whole of what is shown as a file.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.at(r.Context(), r.FormValue("at"))
-	if err != nil {
-		return err
-	}
-	g, err := st.group(r.Context(), s, questionOf(r, stateBy))
+	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
 		return err
 	}

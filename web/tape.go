@@ -25,11 +25,13 @@ type tape struct {
 	kept   []*heap.Kept // ascending
 	held   int          // what they take
 	every  int          // the known collections whose number is a multiple of it are kept, and the last one
+	counts []*heap.Kept // the same of what counts alone
+	few    int
+	often  int
 	points []analysis.Point
 	read   uint64           // the newest collection
 	all    int              // collections
-	lives  []life           // of samples
-	alive  map[uint64]int   // by id, in lives
+	lives  heap.Lives       // samples
 	names  *heap.Names      // nil if more was read since
 	last   *heap.Collection // the newest, if its state is known
 	world  classify.World   // shared by the states
@@ -37,17 +39,11 @@ type tape struct {
 	went   chan struct{}    // closed when more is read
 }
 
-// life is when a sample was alive: from a collection on, until another (0: to the end).
-type life struct {
-	s        *heap.Sample
-	from, to uint64
-}
-
-// maxHeld bounds what the states take, in bytes, roughly.
-const maxHeld = 1 << 30
+// maxHeld bounds what the states take, in bytes, roughly, and maxCounts what their counts take beside.
+const maxHeld, maxCounts = 1 << 30, 1 << 27
 
 func (d *data) newTape() *tape {
-	t := &tape{d: d, every: 1, alive: map[uint64]int{}, went: make(chan struct{})}
+	t := &tape{d: d, every: 1, often: 1, went: make(chan struct{})}
 	go t.run()
 	return t
 }
@@ -84,9 +80,7 @@ func (t *tape) run() {
 // warm makes what each view shows first. Its errors are those of who asks for the same.
 func (s *Server) warm(first, last uint64) {
 	from, to := strconv.FormatUint(first, 10), strconv.FormatUint(last, 10)
-	if st, err := s.at(s.ctx, to); err == nil {
-		_, _ = st.group(s.ctx, s, question{by: stateBy})
-	}
+	_, _ = s.grouped(s.ctx, to, question{by: stateBy})
 	_, _ = s.trendOf(s.ctx, question{by: changeBy})
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
 }
@@ -95,45 +89,66 @@ func (s *Server) warm(first, last uint64) {
 func (t *tape) step() error {
 	c, err := t.r.Next()
 	if err != nil {
-		if n := len(t.kept); errors.Is(err, io.EOF) && n > 0 && t.last != nil && t.r.Known && t.kept[n-1].C != t.last {
-			t.kept = append(t.kept, t.r.Keep(t.last))
+		if n := len(t.kept); errors.Is(err, io.EOF) && n > 0 && t.last != nil && t.r.Known {
+			if t.kept[n-1].C != t.last {
+				t.kept = append(t.kept, t.keep(t.last))
+			}
+			if t.counts[len(t.counts)-1].C != t.last {
+				t.counts = append(t.counts, t.r.Count(t.last))
+			}
 		}
 		return err
 	}
 	t.names, t.last = nil, nil
 	t.read = c.GC
 	t.all++
-	for _, s := range t.r.Came {
-		t.alive[s.ID] = len(t.lives)
-		t.lives = append(t.lives, life{s, c.GC, 0})
-	}
-	for _, s := range t.r.Went {
-		if i, ok := t.alive[s.ID]; ok {
-			t.lives[i].to = c.GC
-			delete(t.alive, s.ID)
-		}
-	}
+	t.lives.Follow(t.r, c.GC)
 	if !c.Known {
 		return nil
 	}
 	t.last = c
-	if len(t.points)%t.every == 0 {
-		k := t.r.Keep(c)
-		t.kept = append(t.kept, k)
+	n := len(t.points)
+	if n%t.every == 0 {
+		t.kept = append(t.kept, t.keep(c))
+		k := t.kept[len(t.kept)-1]
 		if t.held += k.New; t.held > maxHeld && len(t.kept) > 2 {
-			thin := t.kept[:0]
-			for i, k := range t.kept {
-				if i%2 == 0 {
-					thin = append(thin, k)
-				}
-			}
-			clear(t.kept[len(thin):])
-			t.kept, t.held = thin, heap.Held(thin)
+			t.kept = second(t.kept)
+			t.held = heap.Held(t.kept)
 			t.every *= 2
+		}
+	}
+	if n%t.often == 0 {
+		k := t.r.Count(c)
+		t.counts = append(t.counts, k)
+		if t.few += k.New; t.few > maxCounts && len(t.counts) > 2 {
+			t.counts = second(t.counts)
+			t.few = heap.Held(t.counts)
+			t.often *= 2
 		}
 	}
 	t.points = append(t.points, analysis.PointOf(t.r, c))
 	return nil
+}
+
+// keep keeps the state after c, the newest collection.
+func (t *tape) keep(c *heap.Collection) *heap.Kept {
+	var before *heap.Kept
+	if n := len(t.kept); n > 0 {
+		before = t.kept[n-1]
+	}
+	return t.r.Keep(c, before)
+}
+
+// second gives every second one.
+func second(kept []*heap.Kept) []*heap.Kept {
+	thin := kept[:0]
+	for i, k := range kept {
+		if i%2 == 0 {
+			thin = append(thin, k)
+		}
+	}
+	clear(kept[len(thin):])
+	return thin
 }
 
 // wait waits until enough is read, or all.
@@ -154,8 +169,9 @@ func (t *tape) wait(ctx context.Context, enough func() bool) error {
 	}
 }
 
-// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not there.
-func (t *tape) state(ctx context.Context, ref string) (*state, error) {
+// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not there. With types it may be
+// one that tells types and lengths alone.
+func (t *tape) state(ctx context.Context, ref string, types bool) (*state, error) {
 	gc, err := strconv.ParseUint(ref, 10, 64)
 	if err := t.wait(ctx, func() bool { return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0 }); err != nil {
 		return nil, err
@@ -165,10 +181,17 @@ func (t *tape) state(ctx context.Context, ref string) (*state, error) {
 		t.mu.Unlock()
 		return nil, err
 	}
-	i, ok := slices.BinarySearchFunc(t.kept, gc, func(k *heap.Kept, gc uint64) int { return cmp.Compare(k.C.GC, gc) })
+	find := func(kept []*heap.Kept) (int, bool) {
+		return slices.BinarySearchFunc(kept, gc, func(k *heap.Kept, gc uint64) int { return cmp.Compare(k.C.GC, gc) })
+	}
+	if i, ok := find(t.counts); ok && types {
+		defer t.mu.Unlock()
+		return t.stand(t.counts[i]), nil
+	}
+	i, ok := find(t.kept)
 	if ok {
 		defer t.mu.Unlock()
-		return t.stand(t.kept[i], true), nil
+		return t.stand(t.kept[i]), nil
 	}
 	for i--; i >= 0 && t.kept[i].C.Flags&trace.PauseEdenKept != 0; i-- {
 	}
@@ -178,14 +201,14 @@ func (t *tape) state(ctx context.Context, ref string) (*state, error) {
 		return nil, nil
 	}
 	k := t.kept[i]
-	base, names := t.stand(k, true), t.r.Names()
+	names := t.r.Names()
 	t.mu.Unlock()
 	in, err := t.d.s.cfg.OpenFrom(k.C.GC)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	st := &state{r: k.Resume(names, base.r.Live, &stoppable{ctx, in.Source})}
+	st := &state{r: k.Resume(names, &t.lives, &stoppable{ctx, in.Source})}
 	if st.c, err = analysis.At(st.r, gc); err != nil {
 		return nil, ctx.Err() // replayed from the start it may be known
 	}
@@ -194,18 +217,12 @@ func (t *tape) state(ctx context.Context, ref string) (*state, error) {
 	return st, nil
 }
 
-// stand makes a state of what was kept, with the samples that live then or without. The caller holds mu.
-func (t *tape) stand(k *heap.Kept, samples bool) *state {
-	live := map[uint64]*heap.Sample{}
-	for _, l := range t.lives {
-		if samples && l.from <= k.C.GC && (l.to == 0 || l.to > k.C.GC) {
-			live[l.s.ID] = l.s
-		}
-	}
+// stand makes a state of what was kept. The caller holds mu.
+func (t *tape) stand(k *heap.Kept) *state {
 	if t.names == nil {
 		t.names = t.r.Names()
 	}
-	st := &state{r: k.Replayer(t.names, live), c: k.C}
+	st := &state{r: k.Replayer(t.names, &t.lives), c: k.C}
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
 	return st
@@ -233,7 +250,7 @@ func (t *tape) trend(ctx context.Context, types bool, again func() ([]classify.C
 			}
 			tell(int64(i), int64(len(kept)))
 			t.mu.Lock()
-			st := t.stand(k, !types)
+			st := t.stand(k)
 			t.mu.Unlock()
 			if !f(st.r, st.c) {
 				break
@@ -248,16 +265,20 @@ func (t *tape) trend(ctx context.Context, types bool, again func() ([]classify.C
 }
 
 // some gives the kept states that a trend goes over, first and last among them, and how many collections are not among the known ones.
-func (t *tape) some(all bool) (kept []*heap.Kept, unknown int) {
+func (t *tape) some(types bool) (kept []*heap.Kept, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	unknown = t.all - len(t.points)
+	if types {
+		return slices.Clone(t.counts), unknown
+	}
 	n := len(t.kept)
 	most := n
-	if n > 0 && !all {
+	if n > 0 {
 		most = min(n, max(trendLeast, trendWork/int(t.kept[n-1].C.Objects+1)))
 	}
 	for i := range most {
 		kept = append(kept, t.kept[i*max(n-1, 1)/max(most-1, 1)])
 	}
-	return kept, t.all - len(t.points)
+	return kept, unknown
 }

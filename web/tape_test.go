@@ -59,32 +59,30 @@ func TestTape(t *testing.T) {
 	tape.kept = thin
 	points := tape.points
 	tape.mu.Unlock()
-	q := question{by: "type, site, birth, spacetype"}
-	by, _, err := q.make(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range points {
-		st, err := s.at(ctx, strconv.FormatUint(p.GC, 10))
+	for _, by := range []string{"type, site, birth, spacetype", "type, length"} { // of the second, counts are enough
+		q := question{by: by}
+		by, _, err := q.make(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := st.group(ctx, s, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := heap.NewReplayer(&blocks{slices.Clone(bs)})
-		c, err := analysis.At(r, p.GC)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, spaces := analysis.World(r, c)
-		want, err := analysis.Group(r, c, w, spaces, by, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Objects != want.Objects || got.Bytes != want.Bytes || !reflect.DeepEqual(rows(got), rows(want)) {
-			t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups", p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
+		for _, p := range points {
+			got, err := s.grouped(ctx, strconv.FormatUint(p.GC, 10), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := heap.NewReplayer(&blocks{slices.Clone(bs)})
+			c, err := analysis.At(r, p.GC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, spaces := analysis.World(r, c)
+			want, err := analysis.Group(r, c, w, spaces, by, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Objects != want.Objects || got.Bytes != want.Bytes || !reflect.DeepEqual(rows(got), rows(want)) {
+				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups", p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
+			}
 		}
 	}
 }

@@ -45,8 +45,7 @@ func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport
 			return by, filters
 		}
 		if t := s.tape(ctx); t != nil {
-			a, _ := classify.Needs(first, filter)
-			rep, err := t.trend(ctx, a&classify.AttrAll == 0, again)
+			rep, err := t.trend(ctx, types(first, filter), again)
 			if err != nil && ctx.Err() == nil {
 				err = badRequest{err}
 			}

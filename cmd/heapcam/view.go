@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"os"
 	"os/signal"
@@ -19,6 +20,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/web"
 )
 
@@ -197,7 +199,7 @@ func folderVersion(dir string) (string, bool) {
 	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" + strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer, from the file on that holds collection gc.
+// openInput opens a recording for the viewer, from the frame on that holds collection gc, or all of it (0).
 func openInput(path string, gc uint64, progress func(done, total int64)) (*web.Input, error) {
 	rec, err := ringstore.OpenRecording(path)
 	if err != nil {
@@ -218,6 +220,9 @@ func openInput(path string, gc uint64, progress func(done, total int64)) (*web.I
 		files = files[1:]
 	}
 	src := newSource(files...)
+	if gc > 0 {
+		src.of = func(f *ringstore.File) iter.Seq2[trace.Block, error] { return f.From(gc) }
+	}
 	return &web.Input{Source: src, Problems: rec.Problems, Close: func() {
 		src.Close()
 		rec.Close()
