@@ -89,6 +89,10 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	cfg.Out = out
+	late := time.AfterFunc(stuckAfter, func() {
+		cfg.Log.Error().Str("out", cfg.Out).Msg("the disk does not answer: the agent waits for its folder for recordings")
+	})
+	defer late.Stop()
 	if err := os.MkdirAll(cfg.Out, 0o700); err != nil {
 		return nil, fmt.Errorf("folder for recordings: %w", err)
 	}
@@ -155,7 +159,7 @@ func (a *Agent) Turned() time.Time {
 // end. It returns nil then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer a.wg.Wait()
+	defer a.leave()
 	defer cancel()
 	a.mu.Lock()
 	a.run = ctx
@@ -207,6 +211,23 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		timer.Stop()
+	}
+}
+
+// leave waits for the agent's goroutines, but for those that the disk keeps.
+func (a *Agent) leave() {
+	done := make(chan struct{})
+	go func() { a.wg.Wait(); close(done) }()
+	for begun := time.Now(); ; {
+		select {
+		case <-done:
+			return
+		case <-time.After(pollSlow):
+		}
+		if kept := a.keptByDisk(); kept > 0 && time.Since(begun) > stuckAfter { // the others have closed their files by then
+			a.cfg.Log.Error().Int("recordings", kept).Msg("the disk does not answer: not waited for; what the store has not taken is in the shared rings")
+			return
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -113,6 +114,10 @@ func TestHangingDisk(t *testing.T) {
 	if read(x) || of(x).Collections == uint64(x.n) {
 		t.Error("nothing hung: the test shows nothing")
 	}
+	wait(t, func() bool {
+		o := a.Others()
+		return len(o) == 1 && o[0].Why == "disk" && o[0].Reason == errStuck.Error() && o[0].Remedy != ""
+	}, a)
 	if of(z).Session != "" {
 		t.Errorf("what could not be opened is recorded: %+v", of(z))
 	}
@@ -124,4 +129,51 @@ func TestHangingDisk(t *testing.T) {
 		}
 	}
 	wait(t, func() bool { return strings.Contains(log.String(), "the disk answers again") }, a)
+}
+
+// TestStopHangingDisk: an agent ends in time where the disk hangs for one of its recordings.
+func TestStopHangingDisk(t *testing.T) {
+	t.Parallel()
+	m := faultfs.New(t)
+	var log logBuffer
+	r := rig{t: t, dir: t.TempDir()}
+	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Watch: []string{r.dir}, Compression: "none", Log: zerolog.New(&log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.a = a
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	model := tracetest.New(tracetest.Config{Seed: 1, Depth: trace.DepthSurvivors})
+	r.play(p, model, 3)
+	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
+	hang, hung := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	m.Fail(func(op faultfs.Op, _ string) syscall.Errno {
+		if op == faultfs.Write {
+			once.Do(func() { close(hung) })
+			<-hang
+		}
+		return 0
+	})
+	r.play(p, model, 3)
+	<-hung
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("it has not ended within a minute")
+	}
+	if !strings.Contains(log.String(), "not waited for") {
+		t.Error(log.String())
+	}
+	close(hang)
+	a.wg.Wait()
+	<-ended
 }

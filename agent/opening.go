@@ -236,6 +236,18 @@ func (s *session) stuck() time.Duration {
 	return 0
 }
 
+// keptByDisk counts the sessions, and those that are being opened, which the disk has kept waiting for stuckAfter.
+func (a *Agent) keptByDisk() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.sessions {
+		if e.s != nil && e.s.stuck() > 0 || !e.opening.IsZero() && time.Since(e.opening) > stuckAfter {
+			n++
+		}
+	}
+	return n
+}
+
 // lookStuck tells the log of sessions that the disk keeps waiting, and of those that go on.
 func (a *Agent) lookStuck() {
 	a.mu.Lock()

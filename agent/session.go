@@ -570,7 +570,7 @@ func (s *session) snapshot() Status {
 	defer s.mu.Unlock()
 	st := s.status
 	if d := s.stuck(); d > 0 {
-		st.StoreError = fmt.Sprintf("the disk has not answered for %v", d)
+		st.StoreError = notAnswered + d.String()
 	}
 	return st
 }

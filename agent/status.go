@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Phase says where a session stands.
 type Phase string
@@ -106,6 +109,12 @@ type Status struct {
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"quality,omitempty"`
 }
+
+// notAnswered begins StoreError while the disk hangs.
+const notAnswered = "the disk has not answered for "
+
+// Stuck says that the disk hangs, for this recording.
+func (s *Status) Stuck() bool { return strings.HasPrefix(s.StoreError, notAnswered) }
 
 // Drops counts what was lost, by cause.
 type Drops struct {

@@ -21,8 +21,10 @@ const maxFile = 1 << 20
 
 // Setting is one value with the place where it stands.
 type Setting struct {
-	Key, Text    string
-	Line, Column int
+	Key    string `json:"key"`
+	Text   string `json:"text"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // File is a configuration file.

@@ -17,11 +17,15 @@ type JVM struct {
 
 // Rule says what happens to the JVMs that it matches. Patterns are those of path.Match, with * for any text ("" matches all).
 type Rule struct {
-	Line                           int
-	User, Main, Cgroup, Unit, Flag string
-	Container                      *bool
-	Record                         bool
-	Settings                       []Setting // for these JVMs, instead of the file's
+	Line      int       `json:"line"`
+	User      string    `json:"user,omitempty"`
+	Main      string    `json:"main,omitempty"`
+	Cgroup    string    `json:"cgroup,omitempty"`
+	Unit      string    `json:"unit,omitempty"`
+	Flag      string    `json:"flag,omitempty"`
+	Container *bool     `json:"container,omitempty"`
+	Record    bool      `json:"record"`
+	Settings  []Setting `json:"settings,omitempty"` // for these JVMs, instead of the file's
 }
 
 var matchKeys = []string{"user", "main", "cgroup", "unit", "flag", "container"}

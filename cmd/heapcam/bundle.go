@@ -52,7 +52,7 @@ what stands before "=". Names of programs and users are in it: look through it b
 const (
 	bundleLogLines = "5000"
 	bundleLogLimit = 8 << 20
-	bundleWait     = 20 * time.Second // for the log
+	bundleWait     = 20 * time.Second // for each member
 )
 
 func (o *bundleOptions) run(ctx context.Context) (err error) {
@@ -94,7 +94,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		if len(b) == 0 {
 			return nil
 		}
-		h := &tar.Header{Name: "heapcam-support/" + member, Mode: 0o600, Size: int64(len(b)), ModTime: now}
+		h := &tar.Header{Name: "heapcam-support/" + member, Mode: 0o600, Size: int64(len(b)), ModTime: now.Truncate(time.Second)}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
@@ -108,7 +108,10 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		{"versions.json", o.versions}, {"status.json", o.status}, {"config.json", o.settings}, {"doctor.json", o.doctor}, {"recordings.json", o.recordings},
 		{"log.txt", serviceLog},
 	} {
-		b, err := p.make(ctx)
+		b, err, answered := within(bundleWait, func() ([]byte, error) { return p.make(ctx) })
+		if !answered { // a disk or an agent that hangs is what the others may tell of
+			err = fmt.Errorf("nothing for %v, and not waited for any longer", bundleWait)
+		}
 		if err := put(p.name, b, err); err != nil {
 			return err
 		}
@@ -140,7 +143,7 @@ func (o *bundleOptions) versions(context.Context) ([]byte, error) {
 	}
 	m := map[string]any{
 		"schema": "heapcam.support/1", "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
-		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
+		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "load": one("/proc/loadavg"), "distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
 	}
 	if perr != nil {
 		m["probe_error"] = perr.Error()
@@ -199,7 +202,19 @@ func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
 			disks[d] = n
 		}
 	}
-	b, jerr := asJSON(map[string]any{"recordings": recs, "incidents": incidents, "free_bytes": disks})
+	type row struct { // what the disk alone tells
+		ID      string    `json:"id"`
+		Dir     string    `json:"dir"`
+		Bytes   int64     `json:"bytes"`
+		Files   int       `json:"files"`
+		LastGC  uint64    `json:"last_gc"`
+		Changed time.Time `json:"oldest_file_changed"`
+	}
+	rows := make([]row, len(recs))
+	for i, s := range recs {
+		rows[i] = row{s.ID, s.Dir, s.TraceBytes, s.Files, s.LastGC, s.Since}
+	}
+	b, jerr := asJSON(map[string]any{"recordings": rows, "incidents": incidents, "free_bytes": disks})
 	return b, errors.Join(err, ierr, jerr)
 }
 
@@ -215,7 +230,9 @@ func serviceLog(ctx context.Context) ([]byte, error) {
 	c.Dir = filepath.Dir(exe)
 	var b bytes.Buffer
 	c.Stdout = &limited{&b, bundleLogLimit}
-	err = c.Run()
+	if err = c.Run(); err == nil && bytes.HasPrefix(b.Bytes(), []byte("-- No entries --")) {
+		return nil, errors.New("the journal has nothing of heapcam.service: if the agent runs otherwise, add what it wrote on stderr")
+	}
 	return b.Bytes(), err
 }
 

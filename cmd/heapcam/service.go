@@ -14,6 +14,9 @@ import (
 	"github.com/heapcam/heapcam/svc"
 )
 
+// serviceWait is how long a verb waits for the service's manager: it has given up on an agent whose disk hangs by then.
+const serviceWait = 2 * time.Minute
+
 func newServiceCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "service",
@@ -25,7 +28,11 @@ func newServiceCmd() *cobra.Command {
 	}
 	verb := func(use, short string, f func() error, done string) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(*cobra.Command, []string) error {
-			if err := serviceError(f()); err != nil {
+			_, err, answered := within(serviceWait, func() (struct{}, error) { return struct{}{}, f() })
+			if !answered {
+				return fmt.Errorf("not done after %v, and not waited for any longer: `heapcam service status` says how it goes on", serviceWait)
+			}
+			if err := serviceError(err); err != nil {
 				return err
 			}
 			fmt.Fprintln(os.Stderr, "heapcam: "+done)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -18,7 +20,15 @@ type statusOptions struct {
 	socket string
 	json   bool
 	watch  bool
+
+	listing atomic.Bool // the disk has not answered yet
 }
+
+const (
+	// agentWait is how long the agent has to answer, diskWait the folder for recordings: who is awake at night learns what hangs, and is not kept.
+	agentWait = 10 * time.Second
+	diskWait  = 5 * time.Second
+)
 
 // watchEvery is how often status --watch looks.
 const watchEvery = time.Second
@@ -51,6 +61,9 @@ func (o *statusOptions) run(ctx context.Context) error {
 		if isTerminal(os.Stdout) && !o.json {
 			fmt.Print("\x1b[H\x1b[2J") // home, and nothing below
 		}
+		if !o.json {
+			fmt.Println(time.Now().Format(time.DateTime))
+		}
 		if err := o.once(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "heapcam:", message(err))
 		}
@@ -66,12 +79,19 @@ func (o *statusOptions) run(ctx context.Context) error {
 }
 
 // once prints the state as it is now.
-func (o *statusOptions) once(ctx context.Context) error {
+func (o *statusOptions) once(ctx context.Context) (err error) {
 	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
 	path, err := clientSocket(o.socket)
 	if err == nil {
 		if cl, derr := agent.Dial(path); derr == nil {
-			if r, err = cl.Status(ctx); err != nil {
+			asked, stop := context.WithTimeout(ctx, agentWait)
+			r, err = cl.Status(asked)
+			late := asked.Err() != nil && ctx.Err() == nil
+			stop()
+			if late {
+				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it is, its watchdog ends it if it hangs", path, agentWait)
+			}
+			if err != nil {
 				return remote(err)
 			}
 		} else if o.socket != "" {
@@ -82,9 +102,23 @@ func (o *statusOptions) once(ctx context.Context) error {
 	for _, s := range r.JVMs {
 		known[s.Dir] = true
 	}
-	recs, err := recordings(outDirs(o.out))
+	var recs []agent.Status
+	answered := o.listing.CompareAndSwap(false, true) // else it is asked already
+	if answered {
+		recs, err, answered = within(diskWait, func() ([]agent.Status, error) {
+			defer o.listing.Store(false)
+			return recordings(outDirs(o.out))
+		})
+	}
 	if err != nil {
 		return err
+	}
+	if !answered {
+		defer func() {
+			if err == nil {
+				err = withCode(exitFailed, "the disk has not answered for %v: recordings in %s that the agent does not tell of are not listed", diskWait, strings.Join(outDirs(o.out), " and "))
+			}
+		}()
 	}
 	for _, s := range recs {
 		if !known[s.Dir] {
@@ -110,7 +144,11 @@ func (o *statusOptions) once(ctx context.Context) error {
 		if s.PauseNS > 0 && s.UpNS > 0 {
 			share = fmt.Sprintf("%.2f%%", 100*float64(s.ProbeNS)/float64(s.UpNS))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, humanBytes(int64(s.LiveBytes)),
+		live := "-"
+		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
+			live = humanBytes(int64(s.LiveBytes))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
 			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
 		about = append(about, remarks(&s)...)
 	}
@@ -162,11 +200,32 @@ func selfLine(s *agent.Self) string {
 	return line
 }
 
+// within gives what f does, or says that it did not answer in time; then f is left behind.
+func within[T any](d time.Duration, f func() (T, error)) (v T, err error, answered bool) {
+	type answer struct {
+		v   T
+		err error
+	}
+	c := make(chan answer, 1)
+	go func() { v, err := f(); c <- answer{v, err} }()
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case a := <-c:
+		return a.v, a.err, true
+	case <-late.C:
+		return v, nil, false
+	}
+}
+
 // remarks gives what an operator should know of a recording, a line each.
 func remarks(s *agent.Status) (out []string) {
 	say := func(format string, args ...any) { out = append(out, s.ID+": "+fmt.Sprintf(format, args...)) }
 	if s.Reason != "" {
 		say("%s", s.Reason)
+	}
+	if s.Incident != "" {
+		say("a window was frozen by itself: `heapcam pull --incident %s -o FILE`", s.Incident)
 	}
 	if s.Spool {
 		say("from the spool folder: its pid is its own container's or host's")
@@ -174,7 +233,10 @@ func remarks(s *agent.Status) (out []string) {
 	if s.NoSites {
 		say("another agent in it holds allocation sampling: no allocation sites")
 	}
-	if s.StoreError != "" {
+	switch {
+	case s.Stuck():
+		say("%s: its recording stands still, what its shared ring does not hold is lost", s.StoreError)
+	case s.StoreError != "":
 		say("the disk refused: %s", s.StoreError)
 	}
 	if s.NeededTraceSize > 0 {

@@ -17,6 +17,7 @@ type Op string
 // Operations.
 const (
 	Create   Op = "create" // a file, or opening one to write
+	Open     Op = "open"   // a file to read
 	Write    Op = "write"
 	Fsync    Op = "fsync" // of files and of folders' changes alike
 	Truncate Op = "truncate"
@@ -114,10 +115,12 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 }
 
 func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	op := Open
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
-		if e := n.m.ask(Create, n.name()); e != 0 {
-			return nil, 0, e
-		}
+		op = Create
+	}
+	if e := n.m.ask(op, n.name()); e != 0 {
+		return nil, 0, e
 	}
 	f, more, e := n.LoopbackNode.Open(ctx, flags)
 	return through(f), more, e
