@@ -63,28 +63,22 @@ func Points(r *heap.Replayer) ([]Point, error) {
 }
 
 // Find gives the collection number that ref means: a number, first, last, peak, or a time (15:04:05 local or RFC 3339: the last collection
-// not after it). open gives the recording from its start; it is replayed unless ref is a number. Errors: *RefError, ErrNotThere, and those
-// of the replay.
-func Find(ref string, open func() *heap.Replayer) (uint64, error) {
-	if n, err := strconv.ParseUint(ref, 10, 64); err == nil {
-		return n, nil
-	}
-	points, err := Points(open())
-	if err != nil {
-		return 0, err
-	}
-	return FindAmong(ref, points)
+// not after it). count gives the recording from its start for a replay that need only count, open for one that follows objects; of one of them,
+// unless ref is a number, all is replayed. Errors: *RefError, ErrNotThere, and those of the replay.
+func Find(ref string, count, open func() *heap.Replayer) (uint64, error) {
+	n, _, err := FindTwo(ref, ref, count, open)
+	return n, err
 }
 
-// FindTwo is Find for two references, with one replay at most.
-func FindTwo(a, b string, open func() *heap.Replayer) (uint64, uint64, error) {
+// FindTwo is Find for two references.
+func FindTwo(a, b string, count, open func() *heap.Replayer) (uint64, uint64, error) {
 	var points []Point
 	var out [2]uint64
 	for i, ref := range []string{a, b} {
 		n, err := strconv.ParseUint(ref, 10, 64)
 		if err != nil {
 			if points == nil {
-				if points, err = Points(open()); err != nil {
+				if points, err = countPoints(a == "peak" || b == "peak", count, open); err != nil {
 					return 0, 0, err
 				}
 			}
@@ -95,6 +89,24 @@ func FindTwo(a, b string, open func() *heap.Replayer) (uint64, uint64, error) {
 		out[i] = n
 	}
 	return out[0], out[1], nil
+}
+
+// countPoints is Points by counting, if that gives the same; bytes says that the bytes matter.
+func countPoints(bytes bool, count, open func() *heap.Replayer) (out []Point, err error) {
+	r := count()
+	var since sinceSweep
+	swept := false
+	if err = Each(r, func(c *heap.Collection) bool {
+		since.collection(c)
+		swept = swept || since.swept
+		if c.Known {
+			out = append(out, PointOf(r, c))
+		}
+		return true
+	}); err == nil && r.Counts() && (r.Unsure || bytes && swept) {
+		return Points(open())
+	}
+	return out, err
 }
 
 // FindAmong is Find for who has all points of the recording.
@@ -145,29 +157,30 @@ func parseTime(ref string, day time.Time) (time.Time, error) {
 	return time.Time{}, &RefError{ref}
 }
 
-// Open gives the recording replayed up to the collection that ref means, and that collection. open gives it from its start, once or twice.
-// Errors are those of Find and At.
-func Open(ref string, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
-	if ref == "last" { // mostly the state at the end is known, and one pass does
-		r := open()
-		var last *heap.Collection
-		known := uint64(0)
-		if err := Each(r, func(c *heap.Collection) bool {
-			if last = c; c.Known {
-				known = c.GC
+// Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for Find. Errors are those of
+// Find and At.
+func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+	if ref == "last" { // who follows objects mostly knows the state at the end
+		if r := count(); !r.Counts() {
+			var last *heap.Collection
+			known := uint64(0)
+			if err := Each(r, func(c *heap.Collection) bool {
+				if last = c; c.Known {
+					known = c.GC
+				}
+				return true
+			}); err != nil {
+				return nil, nil, err
 			}
-			return true
-		}); err != nil {
-			return nil, nil, err
-		}
-		if last != nil && last.Known && r.Known {
-			return r, last, nil
-		}
-		if known != 0 {
-			ref = strconv.FormatUint(known, 10)
+			if last != nil && last.Known && r.Known {
+				return r, last, nil
+			}
+			if known != 0 {
+				ref = strconv.FormatUint(known, 10)
+			}
 		}
 	}
-	gc, err := Find(ref, open)
+	gc, err := Find(ref, count, open)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,11 +189,32 @@ func Open(ref string, open func() *heap.Replayer) (*heap.Replayer, *heap.Collect
 	return r, c, err
 }
 
+// OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the same.
+func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+	gc, err := Find(ref, count, open)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := count()
+	var since sinceSweep
+	c, err := at(r, gc, since.collection)
+	if r.Counts() && (r.Unsure || since.swept) {
+		r = open()
+		c, err = At(r, gc)
+	}
+	return r, c, err
+}
+
 // At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is not known.
 func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
+	return at(r, gc, func(*heap.Collection) {})
+}
+
+func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
 	var lo, hi uint64
 	var at *heap.Collection
 	if err := Each(r, func(c *heap.Collection) bool {
+		each(c)
 		if lo == 0 {
 			lo = c.GC
 		}

@@ -36,7 +36,8 @@ func TestTables(t *testing.T) {
 			switch table {
 			case "state":
 				var c *heap.Collection
-				if r, c, err = Open("last", func() *heap.Replayer { return heap.NewReplayer(&memBlocks{exportTape()}) }); err == nil {
+				open := func() *heap.Replayer { return heap.NewReplayer(&memBlocks{exportTape()}) }
+				if r, c, err = Open("last", open, open); err == nil {
 					err = ExportState(ctx, &b, format, r, c)
 				}
 			case "samples":
@@ -110,7 +111,7 @@ func TestTables(t *testing.T) {
 // TestPprof: pprof's own validation takes the profile, its live values add up to the exact state, and go tool pprof shows it.
 func TestPprof(t *testing.T) {
 	open := func() *heap.Replayer { return heap.NewReplayer(&memBlocks{exportTape()}) }
-	r, c, err := Open("last", open)
+	r, c, err := Open("last", open, open)
 	if err != nil {
 		t.Fatal(err)
 	}

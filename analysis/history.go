@@ -94,6 +94,8 @@ type histories struct {
 	floor2 []heap.Count          // and after the newest; nil: not known
 	full   int
 	mixed  int
+	counts bool // the replay only counts: lengths of arrays are not known
+	open   bool // the verdicts rest on lengths of arrays that are not known: then they are no verdicts
 }
 
 // first says since when a sample is known.
@@ -141,6 +143,7 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	i := len(h.times)
 	h.begin(c)
 	h.newest = c.GC
+	h.counts = r.Counts()
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	t := float64(c.Start+c.Dur) / 1e9
 	if i > 0 {

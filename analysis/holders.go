@@ -50,6 +50,9 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		}
 	}
 	h.nodes[i] = nodes
+	if h.counts {
+		return
+	}
 	for _, a := range h.arrays {
 		clear(a.now)
 	}
@@ -97,14 +100,16 @@ func (h *histories) watch() (early float64) {
 // Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not even doubled nothing can be
 // told, and it says true; but a window that began with its JVM, in which the first collections came late, must show some, and so must the recording
 // of a JVM that was attached to: what is added there may take the place of what was there before, whose deaths no sample tells.
-func (h *histories) holderGrows(s *series, t, low []float64) bool {
+//
+// Where the replay only counts there are no lengths of arrays: then open says that it rests on these, and that it has said true for want of them.
+func (h *histories) holderGrows(s *series, t, low []float64) (grows, open bool) {
 	n := len(h.times)
 	early := h.watch()
 	factor := h.factor(t, low, early)
 	need, since := min(3, factor/2), 0.4 // what doubles has doubled since then, with a little to spare
 	switch {
 	case factor < 2 && !h.late && h.from > quietLeast:
-		return true
+		return true, false
 	case factor < 2:
 		need, since = 1.2, 0
 	case factor < 6:
@@ -118,12 +123,15 @@ func (h *histories) holderGrows(s *series, t, low []float64) bool {
 			return h.nodes[max(i-1, 0)]
 		}
 		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(max(early, from+w/4))) && (factor < 6 || 2*last >= 3*at(max(early, from+w/2))) {
-			return true
+			return true, false
 		}
+	}
+	if h.counts {
+		return true, true
 	}
 	grown, atOnce := h.held(s, t, low)
 	if atOnce > 0 && !h.room(atOnce) {
-		return true
+		return true, false
 	}
 	for _, a := range h.arrays {
 		first, half, last := uint64(0), uint64(0), a.most[len(a.most)-1]
@@ -136,7 +144,7 @@ func (h *histories) holderGrows(s *series, t, low []float64) bool {
 			}
 		}
 		if last > half && float64(last) >= need*float64(first) && half > 0 && slotsLess*float64(last) >= grown {
-			return true
+			return true, false
 		}
 		for m, at := range a.seen {
 			new := at
@@ -144,17 +152,17 @@ func (h *histories) holderGrows(s *series, t, low []float64) bool {
 				new = x.at // as others had before
 			}
 			if new > 0 && h.times[new-1] >= after && float64(m*a.now[m])*slotsLess >= grown && a.steps(m, new) {
-				return true
+				return true, false
 			}
 			if x := a.rose[m]; h.times[at] <= early && x.n <= fewArrays && h.times[x.at] > after && a.grown(m, x.at, h.times, early, need) {
-				return true
+				return true, false
 			}
 			if t := h.times[at]; t > after && a.grown(m, at, h.times, early, need) || t > from+0.875*w && h.each(a, m, at) {
-				return true
+				return true, false
 			}
 		}
 	}
-	return false
+	return false, false
 }
 
 // slotsLess is how many objects of a site there may be for one slot of an array: they are estimates.

@@ -125,6 +125,51 @@ func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata
 		n.Bytes += o.Words * 8
 		return true
 	})
+	st.learn()
+	return st
+}
+
+// stratifyTypes is stratify for a replay that only counts: the strata are the types, and before says how much of each may be older than the
+// recording.
+func stratifyTypes(r *heap.Replayer, before func(typ uint32) heap.Count) *strata {
+	st := &strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
+	of := func(typ uint32) *stratum {
+		k := kind{class: ClassOf(r, typ).folded()}
+		x := st.kinds[k]
+		if x == nil {
+			x = &stratum{sites: map[uint64]float64{}}
+			st.kinds[k] = x
+		}
+		return x
+	}
+	less := func(c, n heap.Count) heap.Count {
+		return heap.Count{Objects: c.Objects - min(c.Objects, n.Objects), Bytes: c.Bytes - min(c.Bytes, n.Bytes)}
+	}
+	sampled := map[uint32]heap.Count{}
+	for _, s := range r.Live {
+		n := sampled[uint32(s.Type)]
+		sampled[uint32(s.Type)] = heap.Count{Objects: n.Objects + 1, Bytes: n.Bytes + s.Size}
+		x := of(uint32(s.Type))
+		x.sites[s.Frame]++
+		x.n++
+	}
+	for id, n := range r.State.PerType() {
+		if n.Objects == 0 {
+			continue
+		}
+		typ := uint32(id)
+		x, rest, b := of(typ), less(n, sampled[typ]), before(typ)
+		b = heap.Count{Objects: min(b.Objects, rest.Objects), Bytes: min(b.Bytes, rest.Bytes)}
+		rest = less(rest, b)
+		x.before = heap.Count{Objects: x.before.Objects + b.Objects, Bytes: x.before.Bytes + b.Bytes}
+		x.rest = heap.Count{Objects: x.rest.Objects + rest.Objects, Bytes: x.rest.Bytes + rest.Bytes}
+	}
+	st.learn()
+	return st
+}
+
+// learn adds the kinds up to classes, and fits the priors.
+func (st *strata) learn() {
 	for k, x := range st.kinds {
 		if x.n == 0 {
 			continue
@@ -140,7 +185,6 @@ func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata
 		}
 	}
 	st.byKind, st.byClass = fit(st.kinds), fit(st.classes)
-	return st
 }
 
 // shares gives the probability of each site that an object of the kind without a sample is of it; what is missing to 1 is that of a site without a

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -63,13 +64,20 @@ const (
 	floorsLess = 5   // so many are needed to judge by floors alone
 )
 
-// Leaks replays all of r and gives its verdicts.
+// ErrOpen says that a replay that only counts does not do: the verdicts rest on what holds the objects.
+var ErrOpen = errors.New("the verdicts need a replay that follows objects")
+
+// Leaks replays all of r and gives its verdicts; ErrOpen if r only counts and that does not do.
 func Leaks(r *heap.Replayer) (*LeakReport, error) {
 	h := newHistories(survived)
 	for {
 		c, err := r.Next()
 		if err == io.EOF {
-			return h.leaks(r), nil
+			l := h.leaks(r)
+			if h.open || r.Unsure {
+				return nil, ErrOpen
+			}
+			return l, nil
 		}
 		if err != nil {
 			return nil, err
@@ -108,6 +116,7 @@ type growth struct {
 	test             string
 	floors           int
 	samples          float64 // at the end
+	open             bool    // whether its holders grow is not known
 }
 
 // verdicts ranks the sites that leak by how fast they do.
@@ -117,10 +126,14 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 		return out
 	}
 	h.fates(r)
+	h.open = false
 	all := h.candidates(r)
 	for i := range all {
 		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r, &all[i]) {
 			all[i].p = 1
+		}
+		if g := &all[i].growth; g.open && g.p <= significance && g.slope > 0 {
+			h.open = true
 		}
 	}
 	// Some of a thousand sites rise by chance: Holm's correction, for those whose shape is one of growth.
@@ -313,7 +326,11 @@ func (h *histories) judge(s *series) growth {
 	switch {
 	case len(floors) == 0:
 		low = envelope(v)
-		if c.lateWent > (1-keptYoung)*c.lateCame || c.came < share*c.taken || h.let(s) || !h.holderGrows(s, t, low) {
+		if c.lateWent > (1-keptYoung)*c.lateCame || c.came < share*c.taken || h.let(s) {
+			return no
+		}
+		var grows bool
+		if grows, g.open = h.holderGrows(s, t, low); !grows {
 			return no
 		}
 	case kept >= keptMost:

@@ -269,7 +269,11 @@ func TestHolders(t *testing.T) {
 			low[i] = 1e6
 		}
 		low[len(low)-1] *= factor
-		return h.holderGrows(&series{}, h.times, low)
+		grows, open := h.holderGrows(&series{}, h.times, low)
+		if open {
+			t.Error("lengths of arrays were told")
+		}
+		return grows
 	}
 	none := newHistories(survived)
 	for i := range 60 {

@@ -76,6 +76,9 @@ type Report struct {
 	Damage         []string `json:"damage"`
 	End            string   `json:"end"`
 	FirstLook      string   `json:"look_first"`
+
+	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
+	Open bool `json:"-"`
 }
 
 // ReportSchema is the schema that a Report's JSON has.
@@ -83,7 +86,8 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport replays all of r.
+// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have (Sites) is inferred by type
+// alone, that what is wrong in tokens is not told, and that Open may be set.
 func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
@@ -150,7 +154,13 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
 	var e *estimate
 	if n := len(rep.Collections); r.Known && n > 0 && rep.Collections[n-1].Known {
-		e = stratify(r, rep.Collections[n-1].GC, nil).estimate()
+		st := (*strata)(nil)
+		if r.Counts() {
+			st = stratifyTypes(r, func(typ uint32) heap.Count { return heap.Count(known.tape.Before(typ)) })
+		} else {
+			st = stratify(r, rep.Collections[n-1].GC, nil)
+		}
+		e = st.estimate()
 	}
 	rep.Sites = siteRows(r, lastSites, byClass(r, last), e)
 	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
@@ -158,9 +168,18 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	}
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.OldCollections = h.full + h.mixed
-	rep.Suspects = h.verdicts(r)
-	rep.FirstLook = rep.advice()
+	suspects := h.verdicts(r)
+	if rep.Open = h.open; rep.Open {
+		suspects = []Verdict{}
+	}
+	rep.Settle(suspects)
 	return rep, nil
+}
+
+// Settle gives the report its verdicts.
+func (rep *Report) Settle(suspects []Verdict) {
+	rep.Suspects = suspects
+	rep.FirstLook = rep.advice()
 }
 
 func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
@@ -231,6 +250,12 @@ func top(site []StackFrame) string {
 
 // WriteText prints the report on one screen.
 func (rep *Report) WriteText(w io.Writer) {
+	rep.WriteWindow(w)
+	rep.WriteLeaks(w)
+}
+
+// WriteWindow prints what comes before the verdicts.
+func (rep *Report) WriteWindow(w io.Writer) {
 	ms := func(ns uint64) float64 { return float64(ns) / 1e6 }
 	n := len(rep.Collections)
 	fmt.Fprintf(w, "%s, %s\n", rep.JVM, rep.Collector)
@@ -296,6 +321,13 @@ func (rep *Report) WriteText(w io.Writer) {
 			}
 			fmt.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), Bytes(s.Bytes), withLoader(s.Class, s.Loader), top(s.Site))
 		}
+	}
+}
+
+// WriteLeaks prints the verdicts.
+func (rep *Report) WriteLeaks(w io.Writer) {
+	if len(rep.Collections) == 0 {
+		return
 	}
 	if len(rep.Suspects) > 0 {
 		fmt.Fprintln(w, "leaks (`heapcam leaks` says more)")

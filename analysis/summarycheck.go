@@ -20,8 +20,7 @@ type SummaryCheck struct {
 	told map[uint64]trace.Course // of collections whose replay is still to come
 	seen map[uint64]replayed     // until a summary tells of them
 
-	swept    bool // a Remark or Cleanup since the newest listing
-	sweeping bool // a Remark, and no Cleanup yet
+	since sinceSweep
 }
 
 type replayed struct {
@@ -43,13 +42,8 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 			k.sums(s)
 		}
 	}
-	switch {
-	case c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup:
-		k.swept, k.sweeping = true, c.Kind == trace.PauseRemark
-	case c.Synced && !k.sweeping:
-		k.swept = false
-	}
-	row := replayed{courseRow(c), k.swept}
+	k.since.collection(c)
+	row := replayed{courseRow(c), k.since.swept}
 	if t, ok := k.told[c.GC]; ok {
 		delete(k.told, c.GC)
 		k.course(&row, &t)
@@ -82,8 +76,7 @@ func (k *SummaryCheck) differs(format string, args ...any) {
 }
 
 // course compares what a summary tells with what replaying gives. A file alone, or one behind a loss, knows less or more of the state than the
-// recorder did; and what a listing does not list is explained where it is compared (package heap). After a Remark G1 of JDK 25 puts fillers over
-// what is dead in old regions: when such a region is freed, the probe's census counts them, and the replay what it knew there.
+// recorder did; and what a listing does not list is explained where it is compared (package heap). For what was swept see sinceSweep.
 func (k *SummaryCheck) course(want *replayed, t *trace.Course) {
 	k.Courses++
 	got := *t

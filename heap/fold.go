@@ -298,7 +298,7 @@ func (f *folder) flush() {
 // Fold counts the objects of the state by the properties that are wanted. spaces are those of Spaces, for WantSpace; grain is the size of the
 // ranges of addresses in words, a power of two, for WantAddr. With eras, births are only told apart by them (Era): all births would multiply the
 // combinations. WantSamples without WantBirth has one era: an object without a sample may be older than all samples, and more is not asked of it.
-// Its error is ErrFold.
+// Its error is ErrFold. A replay that only counts (NewCounter) folds by type alone, and nothing else may be wanted of it.
 func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint32) ([]Folded, error) {
 	s := r.State
 	if want&(WantSamples|WantBirth) == WantSamples {
@@ -309,6 +309,14 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint3
 	}
 	if want&^WantLength == 0 { // the dictionary counts
 		var out []Folded
+		if want == 0 && s.counted {
+			for id, n := range s.perType {
+				if n.Objects > 0 {
+					out = append(out, Folded{Type: uint32(id), Space: -1, Objects: n.Objects, Bytes: n.Bytes})
+				}
+			}
+			return out, nil
+		}
 		if want == 0 {
 			by := map[uint32]*Folded{}
 			for i, n := range s.codes.count {

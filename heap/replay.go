@@ -79,6 +79,7 @@ type Replayer struct {
 	Gaps      []trace.Gap
 	End       *trace.End
 	Taken     uint64 // samples seen
+	Unsure    bool   // of NewCounter: what lives may not be what State says
 	SitesCut  string // what the recorder says of a full table of frames, "" if it was not full
 
 	stacks map[trace.Frame]uint64 // frames without their ids
@@ -363,7 +364,11 @@ func (r *Replayer) epoch(b trace.Block) error {
 	if k := e.Pause.Kind; k == trace.PauseRemark || k == trace.PauseCleanup {
 		r.swept = true
 	}
-	if r.Known {
+	switch {
+	case !r.Known:
+	case r.State.counted:
+		r.census(e)
+	default:
 		if err := r.fates(e); err != nil {
 			r.Known = false
 			r.fault("collection %d: %v", r.gc, err)
@@ -380,7 +385,7 @@ func (r *Replayer) epoch(b trace.Block) error {
 				r.sampled += x.Size
 			}
 		}
-		if r.Known && !r.State.setSample(s.Addr, s.ID, birth) {
+		if r.Known && !r.State.counted && !r.State.setSample(s.Addr, s.ID, birth) {
 			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
 		}
 	}

@@ -64,6 +64,8 @@ type State struct {
 	perType []Count
 	spare   []*chunk // empty ones, for reuse
 	id      uint32   // of which chunks it is the owner
+	counted bool     // it holds no objects: perType, n and bytes are kept by counts.go
+	bytes   uint64   // if counted
 }
 
 // nearChunks is how many chunks are found without a lookup: a collection fills a few buffers side by side.
@@ -86,6 +88,9 @@ func (s *State) Objects() int { return s.n }
 
 // Bytes is their sum.
 func (s *State) Bytes() uint64 {
+	if s.counted {
+		return s.bytes
+	}
 	sum := uint64(0)
 	for i, n := range s.codes.count {
 		sum += n * s.codes.words[i] * 8
@@ -95,6 +100,9 @@ func (s *State) Bytes() uint64 {
 
 // PerType gives objects and bytes by type id, of ids below 2^20. It stays the state's, until the next call.
 func (s *State) PerType() []Count {
+	if s.counted {
+		return s.perType
+	}
 	clear(s.perType)
 	for i, n := range s.codes.count {
 		t := s.codes.typ[i]

@@ -32,19 +32,27 @@ func (r *Replayer) sync(b trace.Block) error {
 		c.Synced, c.SyncProbe = true, s.Probe
 	}
 	if len(s.Lists) == 0 { // depth samples: sites only
-		r.adoptSamples(s)
+		r.adoptSamples(s, nil)
 		return nil
 	}
-	old := r.State
-	next, err := r.list(s)
-	if err != nil {
-		return err
-	}
-	switch {
-	case r.Known:
-		r.Compared = append(r.Compared, r.compare(s, old, next))
-	case r.was && c != nil:
-		r.identify(s, c, old, next)
+	var next *State
+	var at []listed
+	if r.State.counted {
+		if at, err = r.recount(s); err != nil {
+			return err
+		}
+		next = r.State
+	} else {
+		old := r.State
+		if next, err = r.list(s); err != nil {
+			return err
+		}
+		switch {
+		case r.Known:
+			r.Compared = append(r.Compared, r.compare(s, old, next))
+		case r.was && c != nil:
+			r.identify(s, c, old, next)
+		}
 	}
 	if n, b := uint64(next.n), next.Bytes(); n != s.Objects || b != s.Bytes {
 		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects, s.Bytes, n, b)
@@ -53,7 +61,7 @@ func (r *Replayer) sync(b trace.Block) error {
 	r.edenIn = s.Flags&trace.SyncEdenListed != 0
 	r.swept, r.was = false, false
 	r.regions = s.Regions
-	r.adoptSamples(s)
+	r.adoptSamples(s, at)
 	if c == nil && r.OnListing != nil {
 		r.OnListing(s.GC)
 	}
@@ -185,8 +193,9 @@ func (r *Replayer) regionsOf(kind uint64, regions []trace.RegionRun) ranges {
 	return g
 }
 
-// adoptSamples takes over the samples that a sync point says live, and what they say of their objects.
-func (r *Replayer) adoptSamples(s *trace.Sync) {
+// adoptSamples takes over the samples that a sync point says live, and what they say of their objects. at is what the listing says of their places
+// if r only counts; nil: each stands where it is said to.
+func (r *Replayer) adoptSamples(s *trace.Sync, at []listed) {
 	live := make(map[uint64]*Sample, len(s.Samples))
 	for _, l := range s.Samples {
 		x, waits := r.Live[l.ID], false
@@ -201,7 +210,7 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 		if l.Birth != 0 { // the probe knows it even if epochs were lost
 			x.Birth = l.Birth
 		}
-		if !r.State.setSample(l.Addr, l.ID, x.Birth) && len(s.Lists) > 0 {
+		if !r.sampleAt(at, &l, x) && len(s.Lists) > 0 {
 			// A walk may name samples of eden, whose objects are in no list: they enter the state later, or never.
 			if !waits {
 				r.fresh.add(x)
@@ -213,11 +222,6 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 			x = &y
 		}
 		live[l.ID] = x
-		if x.Type == 0 {
-			if c, i, ok := r.State.find(l.Addr); ok {
-				x.Type = uint64(r.State.codes.typ[c.code[i]])
-			}
-		}
 	}
 	r.sampled = 0
 	for id, x := range live {
@@ -232,6 +236,29 @@ func (r *Replayer) adoptSamples(s *trace.Sync) {
 		}
 	}
 	r.Live = live
+}
+
+// sampleAt attaches x, which l tells of, to what stands at its address, and gives it the type of that if it has none; false: nothing stands there.
+func (r *Replayer) sampleAt(at []listed, l *trace.LiveSample, x *Sample) bool {
+	if !r.State.counted {
+		here := r.State.setSample(l.Addr, l.ID, x.Birth)
+		if here && x.Type == 0 {
+			c, i, _ := r.State.find(l.Addr)
+			x.Type = uint64(r.State.codes.typ[c.code[i]])
+		}
+		return here
+	}
+	if at == nil {
+		return true
+	}
+	i, _ := slices.BinarySearchFunc(at, l.Addr, func(a listed, addr uint64) int { return stdcmp.Compare(a.addr, addr) })
+	if i == len(at) || at[i].addr != l.Addr || !at[i].here {
+		return false
+	}
+	if x.Type == 0 {
+		x.Type = uint64(at[i].typ)
+	}
+	return true
 }
 
 func (r *Replayer) isFiller(t uint32) bool { return r.Types[uint64(t)].Flags&trace.TypeFiller != 0 }

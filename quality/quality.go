@@ -116,6 +116,9 @@ type Tape struct {
 	before  Totals
 }
 
+// Before says how much of typ may be older than the recording: so much at most, after the collection that After was last told of.
+func (t *Tape) Before(typ uint32) Count { return t.before.at(typ) }
+
 // After takes the totals by type after a collection, those of what samples stand on, and the sites of these samples. It keeps none.
 func (t *Tape) After(live, exact *Totals, sites *Sites) Quality {
 	var q Quality

@@ -1,6 +1,7 @@
 package ringstore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -255,6 +256,18 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, e
 		return nil, bad(err)
 	}
 	return out, nil
+}
+
+// skim gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for this alone: it may stop inside the frame.
+func (f Frame) skim(stored []byte, dec *zstd.Decoder) []byte {
+	if dec.Reset(bytes.NewReader(stored)) != nil {
+		return nil
+	}
+	out, err := columns.Skim(nil, dec, int(f.Raw))
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // plausible says whether an S2 frame may become so long: its length is believed before it is unpacked.

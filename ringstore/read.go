@@ -204,12 +204,16 @@ func (f *File) Summaries() iter.Seq2[trace.Block, error] {
 	}
 }
 
+// Skim iterates over all blocks as Blocks does, but of EPOCH blocks it may leave out the tokens: then their blobs are empty. Where frames hold
+// columns these are most of what there is to unpack. The checksums of all frames are looked at. Errors as Blocks.
+func (f *File) Skim() iter.Seq2[trace.Block, error] { return f.blocksOf(f.frames(nil, true)) }
+
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose payload is damaged is
 // yielded with the error and a nil payload.
-func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil) }
+func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil, false) }
 
-// frames leaves out the frames that want, unless nil, does not want.
-func (f *File) frames(want func(Frame) bool) iter.Seq2[FrameData, error] {
+// frames leaves out the frames that want, unless nil, does not want, and with skim tokens of EPOCH blocks.
+func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, error] {
 	return func(yield func(FrameData, error) bool) {
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
 		if err != nil {
@@ -217,15 +221,32 @@ func (f *File) frames(want func(Frame) bool) iter.Seq2[FrameData, error] {
 			return
 		}
 		defer dec.Close()
+		var stored []byte
+		var part *zstd.Decoder
+		if skim {
+			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
+				yield(FrameData{}, err)
+				return
+			}
+			defer part.Close()
+		}
 		for fr, err := range f.Headers() {
 			if err == nil && want != nil && !want(fr) {
 				continue
 			}
 			d := FrameData{Frame: fr}
 			if err == nil {
-				stored := make([]byte, fr.Stored) // bounded: Headers checked it against the file
+				if !skim || cap(stored) < int(fr.Stored) || fr.Codec == codecNone { // what is skimmed keeps nothing of it
+					stored = make([]byte, fr.Stored) // bounded: Headers checked it against the file
+				}
+				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+frameSize); err == nil || err == io.EOF {
-					d.Payload, err = fr.payload(f.Name, stored, dec)
+					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked && crc32.Checksum(stored, castagnoli) == fr.crc {
+						d.Payload = fr.skim(stored, part)
+					}
+					if d.Payload == nil {
+						d.Payload, err = fr.payload(f.Name, stored, dec)
+					}
 				}
 			}
 			if !yield(d, err) {
@@ -239,8 +260,12 @@ func (f *File) frames(want func(Frame) bool) iter.Seq2[FrameData, error] {
 func (f *File) Blocks() iter.Seq2[trace.Block, error] { return f.blocks(nil) }
 
 func (f *File) blocks(want func(Frame) bool) iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(want, false))
+}
+
+func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Block, error] {
 	return func(yield func(trace.Block, error) bool) {
-		for fr, err := range f.frames(want) {
+		for fr, err := range frames {
 			if err != nil {
 				if !yield(trace.Block{}, err) {
 					return

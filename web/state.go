@@ -63,7 +63,7 @@ func (d *data) state(ctx context.Context, key, ref string, types bool) (*state, 
 	st := &state{key: key}
 	what := "going to collection " + ref
 	err := d.open(ctx, what, func(open func() *heap.Replayer) (err error) {
-		st.r, st.c, err = analysis.Open(ref, open)
+		st.r, st.c, err = analysis.Open(ref, open, open)
 		return err
 	})
 	if err != nil {

@@ -79,6 +79,13 @@ func (p *replays) open() *heap.Replayer {
 	return heap.NewReplayer(s)
 }
 
+// count gives a replay that only counts.
+func (p *replays) count() *heap.Replayer {
+	s := newSkimSource(p.rec.Files...)
+	p.srcs = append(p.srcs, s)
+	return heap.NewCounter(s)
+}
+
 func (p *replays) close() {
 	for i, s := range p.srcs {
 		if i == 0 {
@@ -118,7 +125,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	defer rec.Close()
 	p := &replays{rec: rec}
 	defer p.close()
-	from, to, err := analysis.FindTwo(o.from, o.to, p.open)
+	from, to, err := analysis.FindTwo(o.from, o.to, p.count, p.open)
 	if err != nil {
 		return refError(rec, "from, --to:", err)
 	}

@@ -97,7 +97,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	return whole(o.file, func(w io.Writer) error {
 		switch {
 		case o.format == "pprof" || o.format == "collapsed":
-			gc, err := analysis.Find(o.at, p.open)
+			gc, err := analysis.Find(o.at, p.count, p.open)
 			if err != nil {
 				return refError(rec, "at", err)
 			}
@@ -117,7 +117,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 		case o.table == "histories" && o.format != "hprof":
 			return analysis.ExportHistories(ctx, w, o.format, p.open())
 		}
-		r, c, err := analysis.Open(o.at, p.open)
+		r, c, err := analysis.Open(o.at, p.count, p.open)
 		if err != nil {
 			return refError(rec, "at", err)
 		}

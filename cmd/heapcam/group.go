@@ -170,7 +170,8 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 		return err
 	}
 	defer rec.Close()
-	r, c, err := stateAt(rec, o.at)
+	needs, _ := classify.Needs(o.by_, o.filters)
+	r, c, err := stateAt(rec, o.at, needs == 0 && o.list == "")
 	if err != nil {
 		return err
 	}

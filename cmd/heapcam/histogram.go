@@ -47,7 +47,7 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		return err
 	}
 	defer rec.Close()
-	r, c, err := stateAt(rec, o.at)
+	r, c, err := stateAt(rec, o.at, !o.sites)
 	if err != nil {
 		return err
 	}
@@ -115,25 +115,15 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 	fmt.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", humanBytes(int64(exact)), humanBytes(int64(inferred)), humanBytes(int64(unknown)), humanBytes(int64(before)))
 }
 
-// stateAt replays rec up to the collection that ref means.
-func stateAt(rec *ringstore.Recording, ref string) (*heap.Replayer, *heap.Collection, error) {
-	var srcs []*source
-	defer func() {
-		for _, s := range srcs {
-			s.Close()
-		}
-	}()
-	open := func() *heap.Replayer {
-		s := newSource(rec.Files...)
-		srcs = append(srcs, s)
-		return heap.NewReplayer(s)
+// stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there is of each type.
+func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.Replayer, *heap.Collection, error) {
+	p := &replays{rec: rec}
+	defer p.close()
+	opened := analysis.Open
+	if types {
+		opened = analysis.OpenTypes
 	}
-	r, c, err := analysis.Open(ref, open)
-	if len(srcs) > 0 { // once: each pass meets the same damage
-		for _, e := range srcs[0].Damage {
-			fmt.Fprintf(os.Stderr, "heapcam: %v\n", e)
-		}
-	}
+	r, c, err := opened(ref, p.count, p.open)
 	var bad *analysis.RefError
 	switch {
 	case errors.As(err, &bad):

@@ -38,10 +38,11 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	src := newSource(rec.Files...)
-	defer src.Close()
-	l, err := analysis.Leaks(heap.NewReplayer(src))
-	if err != nil {
+	var l *analysis.LeakReport
+	if err := countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
+		l, err = analysis.Leaks(r)
+		return l != nil, ifNot(err, analysis.ErrOpen)
+	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
 	if o.json {

@@ -53,16 +53,22 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 	if o.calibrate > 0 {
 		return o.check(c, rec)
 	}
-	src := newSource(rec.Files...)
-	q, err := analysis.MakeQuality(heap.NewReplayer(src))
-	src.Close()
+	var q *analysis.QualityCourse
+	source, replayer := newSkimSource, heap.NewCounter
+	err = countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
+		if !r.Counts() {
+			source, replayer = newSource, heap.NewReplayer
+		}
+		q, err = analysis.MakeQuality(r)
+		return !r.Unsure, err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
 	if o.sync != 0 {
-		src := newSource(rec.Files...)
+		src := source(rec.Files...)
 		defer src.Close()
-		if err := q.Alone(heap.NewReplayer(&fromSync{src: src, gc: o.sync})); err != nil {
+		if err := q.Alone(replayer(&fromSync{src: src, gc: o.sync})); err != nil {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
 		if len(q.SyncPoints) == 0 {
@@ -70,8 +76,8 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 		}
 	} else {
 		for _, f := range rec.Files {
-			src := newSource(f)
-			err := q.Alone(heap.NewReplayer(src))
+			src := source(f)
+			err := q.Alone(replayer(src))
 			src.Close()
 			if err != nil {
 				return fmt.Errorf("%s: %w", rec.Path, err)
@@ -86,7 +92,7 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 }
 
 func (o *qualityOptions) check(c *cobra.Command, rec *ringstore.Recording) error {
-	r, at, err := stateAt(rec, "last")
+	r, at, err := stateAt(rec, "last", false)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -187,6 +188,35 @@ type unpacked struct {
 
 func newSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Blocks}
+}
+
+// newSkimSource gives all blocks, epochs without their tokens: for a replay that only counts.
+func newSkimSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).Skim}
+}
+
+// countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows objects.
+func countFirst(rec *ringstore.Recording, f func(r *heap.Replayer) (enough bool, err error)) error {
+	for _, counts := range [...]bool{true, false} {
+		src, replayer := newSkimSource(rec.Files...), heap.NewCounter
+		if !counts {
+			src, replayer = newSource(rec.Files...), heap.NewReplayer
+		}
+		enough, err := f(replayer(src))
+		src.Close()
+		if enough || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ifNot is err unless that is what.
+func ifNot(err, what error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
 }
 
 // newSummarySource gives definitions and summaries alone.

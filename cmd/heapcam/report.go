@@ -30,19 +30,39 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (*analysis.Report, error) {
-		src := newSource(rec.Files...)
-		defer src.Close()
-		r := heap.NewReplayer(src)
-		r.Damage = append(r.Damage, rec.Problems...)
-		return analysis.MakeReport(r)
+	text, begun := c.OutOrStdout(), false
+	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
+		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
+			if rep != nil { // all but the verdicts is known
+				l, err := analysis.Leaks(r)
+				if err == nil {
+					rep.Settle(l.Verdicts)
+				}
+				return true, err
+			}
+			r.Damage = append(r.Damage, rec.Problems...)
+			made, err := analysis.MakeReport(r)
+			if err != nil || r.Unsure {
+				return false, err
+			}
+			rep = made
+			if rep.Open && !o.json {
+				rep.WriteWindow(text)
+				begun = true
+			}
+			return !rep.Open, nil
+		})
+		return rep, err
 	})
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return printJSON(c.OutOrStdout(), rep)
+		return printJSON(text, rep)
 	}
-	rep.WriteText(c.OutOrStdout())
+	if !begun {
+		rep.WriteWindow(text)
+	}
+	rep.WriteLeaks(text)
 	return nil
 }

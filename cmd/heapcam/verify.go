@@ -24,7 +24,7 @@ type verified struct {
 	SyncPoints   uint64            `json:"sync_points"`
 	Compared     uint64            `json:"compared"`            // sync points that met a known state
 	Objects      uint64            `json:"objects_compared"`    // objects that those list
-	Mismatches   uint64            `json:"mismatches"`          // the sum of the next three, objects, and rows of summaries that say something else than the replay
+	Mismatches   uint64            `json:"mismatches"`          // the sum of the next three, objects, and rows of summaries and counted collections that say something else than the replay
 	Missing      uint64            `json:"missing"`             // known and not listed
 	Extra        uint64            `json:"extra"`               // listed and not known
 	Different    uint64            `json:"different"`           // known as something else
@@ -37,6 +37,8 @@ type verified struct {
 	Summaries    uint64            `json:"summaries"`             // records that tell of the window in the large, compared with the replay
 	SummaryRows  uint64            `json:"summary_rows"`          // rows of them that were compared
 	SummarySwept uint64            `json:"summary_rows_swept"`    // of these, collections after a Remark of G1, of which what lives was not compared
+	Counted      uint64            `json:"counted"`               // collections of which a replay that only counts was compared with this one
+	CountedSwept uint64            `json:"counted_swept"`         // of these, after a Remark of G1, of which what lives was not compared
 	Faults       []string          `json:"faults,omitempty"`      // what the stream says that can not be
 	Damage       []string          `json:"damage,omitempty"`
 	Lost         uint64            `json:"epochs_lost,omitempty"`
@@ -180,6 +182,9 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	defer src.Close()
 	r := heap.NewReplayer(src)
 	sums := analysis.CheckSummaries(r)
+	counts := newSkimSource(files...)
+	defer counts.Close()
+	counted := analysis.CheckCounts(heap.NewCounter(counts))
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -189,6 +194,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			return v, fmt.Errorf("%s: %w", name, err)
 		}
 		sums.Collection(c)
+		counted.Collection(r, c)
 		v.Collections++
 		if c.Known {
 			v.Known++
@@ -227,6 +233,10 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	if v.Mismatches += sums.Different; sums.Different > 0 {
 		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay: %s", sums.Different, sums.First))
 	}
+	v.Counted, v.CountedSwept = counted.Compared, counted.Swept
+	if v.Mismatches += counted.Different; counted.Different > 0 {
+		v.Faults = append(v.Faults, fmt.Sprintf("%d collections are counted otherwise: %s", counted.Different, counted.First))
+	}
 	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxTold)]...)
 	for _, e := range r.Damage {
 		if len(v.Damage) < maxTold {
@@ -254,6 +264,13 @@ func printVerify(r *verifyReply) {
 			fmt.Printf("    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
 			if v.SummarySwept > 0 {
 				fmt.Printf(" (%d after a Remark without what lives)", v.SummarySwept)
+			}
+			fmt.Println()
+		}
+		if v.Counted > 0 && !v.Alone {
+			fmt.Printf("    %s counted without following objects", plural(v.Counted, "collection"))
+			if v.CountedSwept > 0 {
+				fmt.Printf(" (%d after a Remark without what lives)", v.CountedSwept)
 			}
 			fmt.Println()
 		}

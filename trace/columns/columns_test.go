@@ -93,6 +93,14 @@ func FuzzDecode(f *testing.F) {
 		if len(got) > 1<<20 {
 			t.Fatalf("%d bytes, more than the limit", len(got))
 		}
+		whole := err == nil
+		got, err = columns.Skim(nil, bytes.NewReader(b), 1<<20)
+		if err != nil && !errors.Is(err, columns.ErrCorrupt) {
+			t.Fatal(err)
+		}
+		if whole && len(got) > 1<<20 {
+			t.Fatalf("%d bytes, more than the limit", len(got))
+		}
 	})
 }
 
@@ -136,4 +144,66 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(n))
+}
+
+// skimmed demands that Skim of what was encoded gives the blocks of p with empty blobs of tokens, and reads no column.
+func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
+	got, err := columns.Skim([]byte("before"), bytes.NewReader(enc), len(p))
+	if err != nil {
+		t.Fatalf("skim: %v", err)
+	}
+	got = got[len("before"):]
+	for want, err := range trace.Blocks(p) {
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		b, n, err := trace.ReadBlock(got)
+		if err != nil {
+			t.Fatalf("skimmed block: %v", err)
+		}
+		got = got[n:]
+		switch want.Kind {
+		case trace.KindEpoch:
+			e, err := trace.DecodeEpoch(want)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			for _, blobs := range [][][]byte{e.Allocs, e.Moves, e.Births} {
+				for i := range blobs {
+					blobs[i] = nil
+				}
+			}
+			seq, flags := want.Seq, want.Flags
+			want = trace.EncodeEpoch(e)
+			want.Seq, want.Flags = seq, flags
+		case trace.KindSync:
+			s, err := trace.DecodeSync(want)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			for i := range s.Lists {
+				s.Lists[i] = nil
+			}
+			seq, flags := want.Seq, want.Flags
+			want = trace.EncodeSync(s)
+			want.Seq, want.Flags = seq, flags
+		}
+		if !b.Equal(want) {
+			t.Fatalf("a block of kind %d and %d bytes is skimmed to kind %d and %d bytes", want.Kind, len(want.Payload), b.Kind, len(b.Payload))
+		}
+	}
+	if len(got) != 0 {
+		t.Fatalf("%d bytes more", len(got))
+	}
+}
+
+func TestSkim(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var e columns.Encoder
+		for _, p := range stream(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), 20) {
+			enc := e.Encode(nil, p)
+			skimmed(t, enc, p)
+			skimmed(t, append(enc, make([]byte, 100)...), p) // what follows is not looked at
+		}
+	})
 }

@@ -2,6 +2,10 @@ package columns
 
 import (
 	"encoding/binary"
+	"io"
+	"slices"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 type reader struct {
@@ -63,63 +67,88 @@ func symbolOf(key uint64) symbol {
 	return s
 }
 
+// head is what stands before the skeleton.
+type head struct {
+	skeleton uint64 // bytes
+	blobs    []blob
+	raw      uint64 // bytes of the whole, unpacked
+	symbols  []symbol
+	syms     uint64 // bytes of each column
+	ops      uint64
+	dests    uint64
+	lists    []uint64 // of the operands of list tokens, by symbol
+}
+
+// head reads what stands before the skeleton. r.fail says that it ends too early.
+func (r *reader) head(limit int) (h head, err error) {
+	h.skeleton = r.u()
+	n := r.u()
+	if n > uint64(limit) {
+		return h, corrupt("more blobs than bytes")
+	}
+	h.raw = h.skeleton
+	gaps := uint64(0)
+	for range n {
+		gap, size := r.u(), r.u()
+		if r.fail {
+			return h, nil
+		}
+		if gap > uint64(limit) || size>>1 > uint64(limit) {
+			return h, corrupt("a blob beyond the limit")
+		}
+		h.blobs = append(h.blobs, blob{int(gap), int(size >> 1), size&1 != 0})
+		h.raw += size >> 1
+		gaps += gap
+	}
+	if h.raw > uint64(limit) || gaps > h.skeleton {
+		return h, corrupt("longer than the limit")
+	}
+	n = r.u()
+	if n > maxCodes {
+		return h, corrupt("more symbols than codes")
+	}
+	h.symbols = make([]symbol, n)
+	key := int64(0)
+	for i := range h.symbols {
+		d := r.u()
+		key += int64(d>>1) ^ -int64(d&1)
+		if key < 0 || key >= maxKey {
+			return h, corrupt("symbol out of range")
+		}
+		h.symbols[i] = symbolOf(uint64(key))
+	}
+	h.syms, h.ops, h.dests = r.u(), r.u(), r.u()
+	h.lists = make([]uint64, n)
+	for i := range h.symbols {
+		if s := &h.symbols[i]; s.list && s.do&doOperand != 0 {
+			h.lists[i] = r.u()
+		}
+	}
+	return h, nil
+}
+
 // Decode appends to dst what Encode was given. The result is refused as corrupt beyond limit bytes, before anything of that size is
 // allocated. Its errors wrap ErrCorrupt.
 func Decode(dst, b []byte, limit int) ([]byte, error) {
 	r := reader{b: b}
-	skeletonSize, n := r.u(), r.u()
-	if n > uint64(len(r.b)) {
-		return nil, corrupt("more blobs than bytes")
+	h, err := r.head(limit)
+	if err != nil {
+		return nil, err
 	}
-	blobs := make([]blob, n)
-	total, gaps := skeletonSize, uint64(0)
-	for i := range blobs {
-		gap, size := r.u(), r.u()
-		if gap > uint64(limit) || size>>1 > uint64(limit) {
-			return nil, corrupt("a blob beyond the limit")
-		}
-		blobs[i] = blob{int(gap), int(size >> 1), size&1 != 0}
-		total += size >> 1
-		gaps += gap
-	}
-	if total > uint64(limit) || gaps > skeletonSize {
-		return nil, corrupt("longer than the limit")
-	}
-	n = r.u()
-	if n > maxCodes || n > uint64(len(r.b)) {
-		return nil, corrupt("more symbols than codes")
-	}
-	symbols := make([]symbol, n)
-	key := int64(0)
-	for i := range symbols {
-		d := r.u()
-		key += int64(d>>1) ^ -int64(d&1)
-		if key < 0 || key >= maxKey {
-			return nil, corrupt("symbol out of range")
-		}
-		symbols[i] = symbolOf(uint64(key))
-	}
-	ns, no, nd := r.u(), r.u(), r.u()
-	lists := make([][]byte, len(symbols)) // operands of list tokens by symbol
-	sizes := make([]uint64, len(symbols))
-	for i := range symbols {
-		if s := &symbols[i]; s.list && s.do&doOperand != 0 {
-			sizes[i] = r.u()
-		}
-	}
-	skeleton := r.take(skeletonSize)
-	d := decoder{symbols: symbols, syms: r.take(ns), ops: r.take(no), dests: r.take(nd), lists: lists}
-	for i, n := range sizes {
+	skeleton := r.take(h.skeleton)
+	lists := make([][]byte, len(h.symbols)) // operands of list tokens by symbol
+	d := decoder{symbols: h.symbols, syms: r.take(h.syms), ops: r.take(h.ops), dests: r.take(h.dests), lists: lists}
+	for i, n := range h.lists {
 		lists[i] = r.take(n)
 	}
 	if r.fail || len(r.b) != 0 {
 		return nil, corrupt("columns do not fill it")
 	}
 	start := len(dst)
-	if need := int(total); cap(dst)-len(dst) < need+8 {
+	if need := int(h.raw); cap(dst)-len(dst) < need+8 {
 		dst = append(make([]byte, 0, len(dst)+need+8), dst...)
 	}
-	for _, bl := range blobs {
+	for _, bl := range h.blobs {
 		dst = append(dst, skeleton[:bl.gap]...)
 		skeleton = skeleton[bl.gap:]
 		var ok bool
@@ -132,8 +161,102 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 	for _, l := range lists {
 		left += len(l)
 	}
-	if len(d.syms)+len(d.ops)+len(d.dests)+left != 0 || len(dst)-start != int(total) {
+	if len(d.syms)+len(d.ops)+len(d.dests)+left != 0 || len(dst)-start != int(h.raw) {
 		return nil, corrupt("something is left")
+	}
+	return dst, nil
+}
+
+// skimFirst is how much Skim reads at once, bytes: as much as most frames have before their columns.
+const skimFirst = 16 << 10
+
+// Skim appends to dst what Encode was given without its blobs of tokens: the blocks are whole, and each such blob is empty. from gives what
+// Encode made, of which Skim reads no more than it needs; limit is as for Decode. Its errors wrap ErrCorrupt or are those of from.
+func Skim(dst []byte, from io.Reader, limit int) ([]byte, error) {
+	var b []byte
+	more := func(n int) error {
+		at := len(b)
+		b = slices.Grow(b, n)[:at+n]
+		n, err := io.ReadFull(from, b[at:])
+		b = b[:at+n]
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil // whoever needs what is missing finds out
+		}
+		return err
+	}
+	for n := skimFirst; ; n *= 2 {
+		was := len(b)
+		if err := more(n); err != nil {
+			return nil, err
+		}
+		r := reader{b: b}
+		h, err := r.head(limit)
+		if err != nil {
+			return nil, err
+		}
+		if r.fail {
+			if len(b) == was {
+				return nil, corrupt("it ends before its columns")
+			}
+			continue
+		}
+		if need := int(h.skeleton) - len(r.b); need > 0 {
+			at := len(b) - len(r.b)
+			if err := more(need); err != nil {
+				return nil, err
+			}
+			r.b = b[at:]
+		}
+		skeleton := r.take(h.skeleton)
+		if r.fail {
+			return nil, corrupt("it ends before its columns")
+		}
+		return without(dst, skeleton, h.blobs)
+	}
+}
+
+// without appends the blocks of a skeleton to dst, their blobs being empty.
+func without(dst, skeleton []byte, blobs []blob) ([]byte, error) {
+	next, at := 0, 0 // of the blob that comes next: bytes of skeleton before it
+	if len(blobs) > 0 {
+		at = blobs[0].gap
+	}
+	var payload []byte
+	for from := 0; from < len(skeleton); {
+		if len(skeleton)-from < trace.BlockHeaderSize {
+			return nil, corrupt("a block without header")
+		}
+		h := skeleton[from : from+trace.BlockHeaderSize]
+		n := int64(binary.LittleEndian.Uint32(h[4:]))
+		from += trace.BlockHeaderSize
+		if n > trace.MaxBlock {
+			return nil, corrupt("a block beyond its bound")
+		}
+		pad := int64(trace.BlockSize(int(n))-trace.BlockHeaderSize) - n
+		payload = payload[:0]
+		for next < len(blobs) && int64(at-from) <= n {
+			bl := blobs[next]
+			n -= int64(bl.size)
+			if at-from < 4 || n < int64(at-from) || binary.LittleEndian.Uint32(skeleton[at-4:]) != uint32(bl.size) {
+				return nil, corrupt("a blob without its length")
+			}
+			payload = append(append(payload, skeleton[from:at-4]...), 0, 0, 0, 0)
+			n -= int64(at - from)
+			from = at
+			if next++; next < len(blobs) {
+				at += blobs[next].gap
+			}
+		}
+		if int64(len(skeleton)-from) < n+pad {
+			return nil, corrupt("a block that is not whole")
+		}
+		payload = append(payload, skeleton[from:from+int(n)]...)
+		from += int(n + pad)
+		dst = trace.AppendBlock(dst, trace.Block{Kind: trace.Kind(h[0]), Version: h[1], Flags: binary.LittleEndian.Uint16(h[2:]),
+			Seq: binary.LittleEndian.Uint64(h[8:]), Payload: payload})
+	}
+	if next < len(blobs) {
+		return nil, corrupt("a blob outside of the blocks")
 	}
 	return dst, nil
 }

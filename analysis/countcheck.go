@@ -1,0 +1,97 @@
+package analysis
+
+import (
+	"fmt"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// CountCheck holds a replay that only counts against one that follows objects. Make one with CheckCounts.
+type CountCheck struct {
+	Compared  uint64 // collections
+	Swept     uint64 // of Compared: since a Remark or Cleanup, so that what lives was not compared
+	Different uint64 // collections of which the two say something else
+	First     string // the first of them
+
+	counter *heap.Replayer
+	since   sinceSweep
+	lost    bool // the two are not at one place any more
+}
+
+// CheckCounts begins with counter at the start of the recording.
+func CheckCounts(counter *heap.Replayer) *CountCheck { return &CountCheck{counter: counter} }
+
+// sinceSweep follows whether G1 may have freed or filled regions since the newest listing: of JDK 25 it puts fillers over what is dead, and
+// when such a region is freed the probe's census counts them, and the replay what it knew there.
+type sinceSweep struct {
+	swept    bool
+	sweeping bool // a Remark, and no Cleanup yet
+}
+
+func (s *sinceSweep) collection(c *heap.Collection) {
+	switch {
+	case c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup:
+		s.swept, s.sweeping = true, c.Kind == trace.PauseRemark
+	case c.Synced && !s.sweeping:
+		s.swept = false
+	}
+}
+
+// Collection compares. It must get each collection c that r, the replay that follows objects, gives.
+func (k *CountCheck) Collection(r *heap.Replayer, c *heap.Collection) {
+	if k.lost {
+		return
+	}
+	k.since.collection(c)
+	n, err := k.counter.Next()
+	if err != nil || n.GC != c.GC {
+		k.lost = true
+		k.differs("collection %d: the counting replay is elsewhere: %v", c.GC, err)
+		return
+	}
+	if k.counter.Unsure {
+		k.lost = true
+		return
+	}
+	k.Compared++
+	type row struct {
+		known, synced          bool
+		samples                int
+		sampled, taken, exists uint64
+	}
+	mine, its := row{c.Known, c.Synced, c.LiveSamples, c.SampledBytes, r.Taken, c.Used}, row{n.Known, n.Synced, n.LiveSamples, n.SampledBytes, k.counter.Taken, n.Used}
+	switch {
+	case mine != its:
+		k.differs("collection %d: %+v, counted %+v", c.GC, mine, its)
+	case !c.Known:
+	case k.since.swept:
+		k.Swept++
+	case c.Objects != n.Objects || c.Bytes != n.Bytes:
+		k.differs("collection %d: %d objects and %d bytes, counted %d and %d", c.GC, c.Objects, c.Bytes, n.Objects, n.Bytes)
+	default:
+		k.types(c.GC, r.State.PerType(), k.counter.State.PerType())
+	}
+}
+
+func (k *CountCheck) types(gc uint64, a, b []heap.Count) {
+	for id := range max(len(a), len(b)) {
+		var x, y heap.Count
+		if id < len(a) {
+			x = a[id]
+		}
+		if id < len(b) {
+			y = b[id]
+		}
+		if x != y {
+			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes, id, y.Objects, y.Bytes)
+			return
+		}
+	}
+}
+
+func (k *CountCheck) differs(format string, args ...any) {
+	if k.Different++; k.Different == 1 {
+		k.First = fmt.Sprintf(format, args...)
+	}
+}
