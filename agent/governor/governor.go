@@ -189,11 +189,11 @@ func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool)
 	return g.lowered(now, why)
 }
 
-// lowered gives the change that was just made; one that takes back a way up makes the next wait longer.
+// lowered gives the change that was just made; one that takes back a way up makes the next wait longer, once however many steps down follow.
 func (g *Governor) lowered(now time.Time, why string) (Change, bool) {
 	g.changed = now
 	if !g.upAt.IsZero() && now.Sub(g.upAt) < Regret {
-		g.calm, g.vain = min(2*g.calm, CalmMost), true
+		g.calm, g.vain, g.upAt = min(2*g.calm, CalmMost), true, time.Time{}
 	}
 	return Change{g.depth, g.interval, why}, true
 }

@@ -115,7 +115,7 @@ func TestDearDepth(t *testing.T) {
 			t.Fatalf("%v: 10 s cost %v at depth %d, interval %d", time.Duration(i)*100*time.Millisecond, cost[n-1]-cost[n-101], depth, interval)
 		}
 	}
-	if ups > 3 || depth != trace.DepthSamples { // survivors are tried
+	if ups > 4 || depth != trace.DepthSamples { // survivors are tried
 		t.Errorf("it went up %d times, and is at depth %d", ups, depth)
 	}
 	if cost[100] > 500*time.Millisecond {

@@ -39,12 +39,12 @@ func TestTides(t *testing.T) {
 					t.Fatalf("attach: status %d: %s", code, errs)
 				}
 				type point struct {
-					at   time.Time
-					cost uint64
+					at           time.Time
+					cost, sample uint64
 				}
 				var points []point
 				depths := map[string]int{}
-				worst, mean, worstAt := 0.0, 0.0, time.Duration(0)
+				worst, mean, worstAt, sampling := 0.0, 0.0, time.Duration(0), 0.0
 				begun := time.Now()
 				ring, err := shmring.Open(ringOf(t, d), shmring.Options{})
 				if err != nil {
@@ -58,7 +58,7 @@ func TestTides(t *testing.T) {
 						t.Fatal(err)
 					}
 					now := time.Now()
-					points = append(points, point{now, h.ProbeNS + h.SampleNS})
+					points = append(points, point{now, h.ProbeNS + h.SampleNS, h.SampleNS})
 					depths[agent.DepthName(uint64(h.Depth))]++
 					back = now.Sub(begun) > length && h.Depth == trace.DepthFull
 					for len(points) > 1 && now.Sub(points[1].at) >= span {
@@ -66,7 +66,7 @@ func TestTides(t *testing.T) {
 					}
 					if first := points[0]; now.Sub(first.at) >= span && first.at.Sub(begun) >= span {
 						if share := float64(h.ProbeNS+h.SampleNS-first.cost) / float64(now.Sub(first.at)); share > worst {
-							worst, worstAt = share, now.Sub(begun)
+							worst, worstAt, sampling = share, now.Sub(begun), float64(h.SampleNS-first.sample)/float64(now.Sub(first.at))
 						}
 					}
 					mean = float64(h.ProbeNS+h.SampleNS) / float64(now.Sub(begun))
@@ -75,7 +75,7 @@ func TestTides(t *testing.T) {
 				var s agent.Status
 				for _, s = range d.status(t).JVMs {
 				}
-				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v), mean %.2f %%, %d switches, time at depths %v, full again after %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second),
+				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v, sampling %.2f %%), mean %.2f %%, %d switches, time at depths %v, full again after %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second), 100*sampling,
 					100*mean, s.Switches, depths, time.Since(begun).Round(time.Second)-length, time.Duration(s.LongestSyncNS), s.Collections)
 				if load := loadAverage(t); worst > 1.2*float64(budget)/100 && load > 4*float64(runtime.NumCPU()) {
 					t.Skipf("not judged: with a load average of %.0f on %d processors a pause waits for one longer than the budget is", load, runtime.NumCPU())

@@ -389,23 +389,29 @@ static bool list_too_long(bool due) {
     return too_long;
 }
 
-// The depth, at most that one, of which an epoch is not expected to take more than may ns; a listing that is due because it goes up included.
+// The depth, at most that one, of which an epoch is not expected to take more than may ns. To go up, the listing that it costs and one more epoch like this
+// must fit, else it would be for nothing.
 static uint32_t affordable(uint32_t depth, int kind, uint64_t may) {
     struct work n = to_walk(kind);
     uint64_t eden = (n.eden >> 10) * eden_rate, rest = (n.rest >> 10) * rest_rate, list = (list_bytes() >> 10) * list_rate;
     uint32_t was = depth;
     may = may / (wall_sum / 1000 + 1) * (cpu_sum / 1000 + 1);
-    if (!have_last) eden = rest = 0; // then only a listing tells
-    if (depth == HC_DEPTH_FULL && eden + rest + (depth > last_depth ? list : 0) > may) depth = HC_DEPTH_SURVIVORS;
-    if (depth == HC_DEPTH_SURVIVORS && rest + (depth > last_depth ? list : 0) > may) depth = HC_DEPTH_SAMPLES;
+    for (; depth > HC_DEPTH_SAMPLES; depth--) {
+        uint64_t walk = rest + (depth == HC_DEPTH_FULL ? eden : 0), need = have_last ? walk : 0; // without, only a listing tells
+        if (depth > last_depth) need += list + walk;
+        if (need <= may) break;
+    }
     // A walk that took long for a cause of its own is dared again.
     if (depth < was) eden_rate -= eden_rate / 4, rest_rate -= rest_rate / 4;
     return depth;
 }
 
-static void list_all(struct enc *e, bool with_eden) {
+// until: when it is broken off, 0: when max_sync says.
+static void list_all(struct enc *e, bool with_eden, uint64_t until) {
     uint64_t from = cpu_ns(), began = now_ns();
     list_until = opt.max_sync ? began + opt.max_sync : 0;
+    bool sooner = until && (!list_until || until < list_until);
+    if (sooner) list_until = until;
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e);
     uint64_t n = 0, b = 0;
@@ -440,7 +446,7 @@ static void list_all(struct enc *e, bool with_eden) {
     }
     // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
     uint64_t broken = now_ns(), rate = (cpu_ns() - from) / ((b >> 10) + 1);
-    if (list_until && e->over && broken > list_until) {
+    if (list_until && e->over && broken > list_until && !sooner) {
         list_rate = (broken - began) / ((b >> 10) + 1);
         if (b < 1 << 18 || (list_bytes() >> 10) * rate > opt.max_sync / 4 * 3) retry_after = RETRY_LATE * 1000000000ull;
     } else if (b >= 1 << 20) {
@@ -521,11 +527,11 @@ static void give_up(struct enc *e) {
     ring_state(HC_STATE_GAVE_UP, NULL);
 }
 
-static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth) {
+static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth, uint64_t until) {
     uint64_t begin = now_ns();
     uint8_t *at = block_begin(e, HC_KIND_SYNC), *from = at;
     if (depth != HC_DEPTH_SAMPLES) {
-        list_all(e, with_eden);
+        list_all(e, with_eden, until);
     } else {
         put8(e, HC_EV_TOTAL);
         put_u(e, 0);
@@ -549,6 +555,7 @@ static void finish(int pause, int forced) {
     volatile uint32_t depth = *ring32(HC_RING_OFF_DEPTH_NOW);
     uint32_t flags = 0;
     volatile bool cut = false;
+    volatile uint32_t cut_to = 0;
     volatile int reason = need_sync;
     epoch_no++;
     atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), epoch_no, memory_order_relaxed);
@@ -581,7 +588,7 @@ static void finish(int pause, int forced) {
         if (may && last_depth && kind != HC_PAUSE_WALK && kind != HC_PAUSE_FULL) {
             uint32_t d = affordable(depth, kind, may);
             cut = d < depth;
-            depth = d;
+            cut_to = depth = d;
         }
         if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
         if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
@@ -625,9 +632,18 @@ static void finish(int pause, int forced) {
         if (reason) {
             if (depth != HC_DEPTH_SAMPLES && list_too_long(true)) // the next pause is recorded at depth samples
                 e.over = true;
-            else
-                sync_block(&e, reason, eden && !is_g1(), depth);
-            if (e.over && !saved.over) {
+            else // one that only going up asks for is broken off where the budget ends
+                sync_block(&e, reason, eden && !is_g1(), depth, reason == HC_SYNC_DEPTH && may ? begin + may : 0);
+            if (e.over && !saved.over && reason == HC_SYNC_DEPTH && may && now_ns() > begin + may) {
+                cut = true;
+                cut_to = last_depth;
+                if (!have_last) depth = last_depth; // nothing was walked, and nothing is known
+                e = saved;
+                e.p = before_pause;
+                put_pause(&e, kind, flags, depth, begin);
+                block_end(&e, at);
+                reason = 0;
+            } else if (e.over && !saved.over) {
                 // The listing does not fit: keep the epoch, ask again.
                 (void)list_too_long(true);
                 e = saved;
@@ -687,7 +703,7 @@ static void finish(int pause, int forced) {
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (dw < HC_DEPTH_SAMPLES || dw > HC_DEPTH_FULL) dw = (uint32_t)opt.depth;
     if (cut)
-        cap = depth;
+        cap = cut_to;
     else if (dw <= cap)
         cap = HC_DEPTH_FULL; // the agent has taken note
     if (dw > cap) dw = cap;
