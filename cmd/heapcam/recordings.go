@@ -164,14 +164,19 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top.
-const readAhead = 32 << 20
+// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top. skimAhead is the same of what is skimmed, which
+// takes little time.
+const (
+	readAhead = 32 << 20
+	skimAhead = 2 << 20
+)
 
 // source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with whoever takes the blocks. Close
 // it before the files.
 type source struct {
 	files []*ringstore.File
 	of    func(*ringstore.File) iter.Seq2[trace.Block, error]
+	most  int // bytes to unpack ahead
 	out   chan unpacked
 	room  chan int // bytes that were taken
 	quit  chan struct{}
@@ -187,12 +192,12 @@ type unpacked struct {
 }
 
 func newSource(files ...*ringstore.File) *source {
-	return &source{files: files, of: (*ringstore.File).Blocks}
+	return &source{files: files, of: (*ringstore.File).Blocks, most: readAhead}
 }
 
 // newSkimSource gives all blocks, epochs without their tokens: for a replay that only counts.
 func newSkimSource(files ...*ringstore.File) *source {
-	return &source{files: files, of: (*ringstore.File).Skim}
+	return &source{files: files, of: (*ringstore.File).Skim, most: skimAhead}
 }
 
 // countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows objects.
@@ -221,7 +226,7 @@ func ifNot(err, what error) error {
 
 // newSummarySource gives definitions and summaries alone.
 func newSummarySource(files ...*ringstore.File) *source {
-	return &source{files: files, of: (*ringstore.File).Summaries}
+	return &source{files: files, of: (*ringstore.File).Summaries, most: readAhead}
 }
 
 // Next gives the next block. Damage is kept in Damage and given once as an error.
@@ -255,7 +260,7 @@ func (s *source) read(files []*ringstore.File) {
 		for b, err := range s.of(f) {
 			for took := false; !took; {
 				out := s.out
-				if ahead > readAhead {
+				if ahead > s.most {
 					out = nil
 				}
 				select {
