@@ -1,9 +1,12 @@
 package classify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // item is a tuple in a node, and what it counts there: the number of its fit in the builder.
@@ -22,24 +25,38 @@ type builder struct {
 	fits   []fit
 	names  []string // by key
 	key    map[string]int32
-	nodes  int
+	nodes  *atomic.Int64
 	parts  uint8 // 0: tuples have none
 	buf    []string
 	slot   []int32 // by key: 1 + its place among the groups of the node at hand, 0 between nodes
+	room   []Node  // for nodes to come, in one piece, as they are many
+	bounds []uint64
+	alone  bool // one of several: it asks no others
 }
 
 // level keeps what a classifier has said.
 type level struct {
 	keys   []int32
-	of     []span          // by tuple
-	byType map[uint32]span // if it looks at nothing else
+	of     []span            // by tuple
+	byType map[uint32]span   // if it looks at nothing else
+	bySite map[siteSeen]span // if it looks at that alone
+}
+
+// siteSeen is what a classifier that needs AttrSite and nothing else can tell of a tuple.
+type siteSeen struct {
+	frame, thread          uint64
+	sampled, before, exact bool
+}
+
+func (w *World) siteSeen(t *Tuple) siteSeen {
+	return siteSeen{t.Frame, t.Thread, t.Sampled, w.before(t), t.WObjects.Sum <= float64(t.Objects)}
 }
 
 // span is keys[at : at+n] of a level; n is 0 until asked.
 type span struct{ at, n uint32 }
 
 func newBuilder(w *World, ts []Tuple, by []Classifier) *builder {
-	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}}, key: map[string]int32{}}
+	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}}, key: map[string]int32{}, nodes: &atomic.Int64{}}
 	for i := range ts {
 		if ts[i].Part > 0 {
 			b.parts = max(b.parts, ts[i].Part+1)
@@ -77,7 +94,7 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 		}
 		items = kept
 	}
-	n, err := b.node("heap", items, -1, 0, 0, est)
+	n, err := b.node("heap", items, -1, 0, 0, est, nil)
 	if n != nil {
 		n.clamp()
 	}
@@ -170,23 +187,48 @@ func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
 	return objects, bytes
 }
 
+// make gives room for a node.
+func (b *builder) make() *Node {
+	if len(b.room) == 0 {
+		b.room = make([]Node, 256)
+	}
+	n := &b.room[0]
+	b.room = b.room[1:]
+	return n
+}
+
 // node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in the hierarchy of that classifier.
-func (b *builder) node(key string, items []item, of, level, depth int, est bool) (*Node, error) {
-	if b.nodes++; b.nodes > MaxNodes {
+// like, unless nil, is a node of the same items, counted alike.
+func (b *builder) node(key string, items []item, of, level, depth int, est bool, like *Node) (*Node, error) {
+	if b.nodes.Add(1) > MaxNodes {
 		return nil, ErrTooMany
 	}
-	n := &Node{Key: key, Level: of, items: items}
+	n := b.make()
+	if like != nil { // bounds and parts are shared: what clamps those of the one clamps the other's
+		*n = *like
+		n.Key, n.Level, n.items, n.Children = key, of, items, nil
+		return n, b.split(n, items, level, depth, est)
+	}
+	n.Key, n.Level, n.items, n.est = key, of, items, est
 	f := b.count(items, est, -1)
 	n.Objects, n.Bytes, n.Estimated, n.Samples = f.Objects, f.Bytes, f.Estimated, f.Samples
 	if f.Estimated {
-		bounds := [...]uint64{f.ObjLow, f.ObjHigh, f.BytesLow, f.BytesHigh}
-		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &bounds[0], &bounds[1], &bounds[2], &bounds[3]
+		if len(b.bounds) == 0 {
+			b.bounds = make([]uint64, 1024)
+		}
+		x := b.bounds[:4:4]
+		b.bounds = b.bounds[4:]
+		x[0], x[1], x[2], x[3] = f.ObjLow, f.ObjHigh, f.BytesLow, f.BytesHigh
+		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &x[0], &x[1], &x[2], &x[3]
 	}
 	for p := range int(b.parts) {
 		n.Parts = append(n.Parts, b.count(items, est, p))
 	}
 	return n, b.split(n, items, level, depth, est)
 }
+
+// sideBySide is how many items a node has at least whose children are made by several goroutines.
+const sideBySide = 1 << 14
 
 // split gives n its children: the groups of items that the classifier of the level tells apart.
 func (b *builder) split(n *Node, items []item, level, depth int, est bool) error {
@@ -198,21 +240,58 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 		est = true
 		items = b.estimate(items)
 	}
-	groups, own, err := b.groups(items, level, depth)
-	if err != nil {
-		return err
+	like := n
+	if len(items) != len(n.items) || est != n.est {
+		like = nil
 	}
 	l, d := level+1, 0
 	if c.Cardinality == Hierarchy {
 		l, d = level, depth+1
 	}
-	n.Children = slices.Grow(n.Children, len(groups))
-	for _, g := range groups {
-		child, err := b.node(b.names[g.key], g.items, level, l, d, est)
+	if len(items) == 1 { // as most nodes of a large tree
+		ks, err := b.keysOf(level, items[0].t)
 		if err != nil {
 			return err
 		}
-		n.Children = append(n.Children, child)
+		switch ks = b.here(ks, level, depth); len(ks) {
+		case 0:
+			return b.split(n, items, level+1, 0, est)
+		case 1:
+			child, err := b.node(b.names[ks[0]], items, level, l, d, est, like)
+			if n.Children == nil {
+				n.Children = make([]*Node, 0, 1)
+			}
+			n.Children = append(n.Children, child)
+			n.sort()
+			return err
+		}
+	}
+	groups, own, err := b.groups(items, level, depth)
+	if err != nil {
+		return err
+	}
+	first := len(n.Children)
+	n.Children = append(n.Children, make([]*Node, len(groups))...)
+	child := func(b *builder, i int) (err error) {
+		g := &groups[i]
+		same := like
+		if len(g.items) != len(items) {
+			same = nil
+		}
+		n.Children[first+i], err = b.node(b.names[g.key], g.items, level, l, d, est, same)
+		return err
+	}
+	if len(items) >= sideBySide && len(groups) > 1 && !b.alone {
+		err = b.together(len(groups), items, level, child)
+	} else {
+		for i := range groups {
+			if err = child(b, i); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return err
 	}
 	// What ends at an inner node is classified by the next level there.
 	if len(own) > 0 {
@@ -222,6 +301,36 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 	}
 	n.sort()
 	return nil
+}
+
+// together calls child for 0 to n-1 from two goroutines, each with a builder. Classifiers are not asked by both: they are asked before.
+func (b *builder) together(n int, items []item, level int, child func(b *builder, i int) error) error {
+	for l := level; l < len(b.by); l++ {
+		for _, it := range items {
+			if _, err := b.keysOf(l, it.t); err != nil {
+				return err
+			}
+		}
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := [2]error{}
+	for w := range errs {
+		c := *b
+		c.fits, c.slot, c.room, c.bounds, c.buf = slices.Clip(b.fits), make([]int32, len(b.slot)), nil, nil, nil
+		c.alone = true
+		wg.Go(func() {
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				errs[w] = child(&c, i)
+			}
+		})
+	}
+	wg.Wait()
+	return cmp.Or(errs[0], errs[1])
 }
 
 // keyed are the items of one key; n is how many there will be.
@@ -293,12 +402,21 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 		l.of = make([]span, len(b.ts))
 		if c.Needs&^attrType == 0 {
 			l.byType = map[uint32]span{}
+		} else if c.Needs == AttrSite {
+			l.bySite = map[siteSeen]span{}
 		}
 	}
 	s := l.of[t]
-	if s.n == 0 && l.byType != nil {
-		s = l.byType[b.ts[t].Type]
-		l.of[t] = s
+	if s.n == 0 {
+		switch {
+		case l.byType != nil:
+			s = l.byType[b.ts[t].Type]
+		case l.bySite != nil:
+			s = l.bySite[b.w.siteSeen(&b.ts[t])]
+		}
+		if s.n > 0 {
+			l.of[t] = s
+		}
 	}
 	if s.n == 0 {
 		ks, err := c.Keys(b.w, &b.ts[t], b.buf[:0])
@@ -314,8 +432,11 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 			l.keys = append(l.keys, b.number(k))
 		}
 		l.of[t] = s
-		if l.byType != nil {
+		switch {
+		case l.byType != nil:
 			l.byType[b.ts[t].Type] = s
+		case l.bySite != nil:
+			l.bySite[b.w.siteSeen(&b.ts[t])] = s
 		}
 	}
 	return l.keys[s.at : s.at+s.n], nil

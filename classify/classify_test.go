@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -352,6 +353,56 @@ func TestAges(t *testing.T) {
 		got := Ages(by, filters)
 		if (got == nil) != (c.want == nil) || len(got) < len(c.want) || len(got) > 0 && !slices.Equal(got[:len(c.want)], c.want) {
 			t.Errorf("%s, %s: %v", c.by, c.filter, got)
+		}
+	}
+}
+
+// TestSideBySide builds a tree large enough for two goroutines, and the same with one.
+func TestSideBySide(t *testing.T) {
+	w := &World{First: 3, GC: 9, Types: map[uint64]trace.Type{}, Methods: map[uint64]trace.Method{}, Frames: map[uint64]trace.Frame{}}
+	for i := range uint64(40) {
+		w.Types[i] = trace.Type{ID: i, Size: 16, Name: fmt.Sprintf("p%d/C%d", i%7, i)}
+		w.Methods[i] = trace.Method{ID: i, Class: "Lq/A;", Name: fmt.Sprintf("m%d", i), File: "A.java"}
+	}
+	for i := range uint64(900) {
+		w.Frames[i+1] = trace.Frame{ID: i + 1, Parent: (i + 1) / 3, Method: i % 40}
+	}
+	var ts []Tuple
+	for i := range uint32(2*sideBySide + 100) {
+		x := Tuple{Type: i * 7 % 40, Birth: i % 9, Space: -1, Objects: uint64(i%3 + 1), AtLeast: i%11 == 0}
+		if x.Bytes = 16 * x.Objects; i%4 > 0 {
+			x.Sampled, x.Frame = true, uint64(i%900+1)
+			x.WObjects.Add(1, float64(i%5+1))
+			x.WBytes.Add(16, float64(i%5+1))
+		}
+		ts = append(ts, x)
+	}
+	for _, spec := range []string{"type, site", "site(4), type", "packages, ages, site(2)", "confidence, type"} {
+		by, err := NewLibrary().By(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Build(w, ts, by, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBuilder(w, ts, by)
+		b.alone = true
+		want, err := b.node("heap", b.all(), -1, 0, 0, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.clamp()
+		rows := func(n *Node) (out []string) {
+			n.Walk(func(path []string, n *Node) bool {
+				b, _ := json.Marshal(Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes, Estimated: n.Estimated, Samples: n.Samples, ObjLow: n.ObjLow, ObjHigh: n.ObjHigh, BytesLow: n.BytesLow, BytesHigh: n.BytesHigh})
+				out = append(out, fmt.Sprint(path, n.Level, string(b)))
+				return true
+			})
+			return out
+		}
+		if a, b := rows(got), rows(want); !slices.Equal(a, b) {
+			t.Errorf("%s: %d rows, and %d by one goroutine, or others", spec, len(a), len(b))
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Node struct {
 	Parts []Figure `json:"-"`
 
 	items []item // below it
+	est   bool   // counted as an estimate
 }
 
 // Figure counts; without Estimated the bounds are the figures.

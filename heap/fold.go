@@ -173,6 +173,16 @@ func (k *foldSampled) hash() uint64 {
 	return h ^ h>>32
 }
 
+// size makes room for n samples.
+func (t *sampledTable) size(n int) {
+	t.taken, t.all = make([]takenSample, 0, n), make([]sampledGroup, 0, n)
+	room := 256
+	for room < 2*n {
+		room *= 2
+	}
+	t.slot = make([]int32, room)
+}
+
 func (t *sampledTable) add(k foldSampled, s *Sample, bytes uint64) {
 	if 2*len(t.all) >= len(t.slot) {
 		t.slot = make([]int32, max(256, 2*len(t.slot)))
@@ -385,6 +395,13 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint3
 		}
 		fs[w] = f
 		part := keys[w*len(keys)/work : (w+1)*len(keys)/work]
+		if want&WantSamples != 0 {
+			n := 0
+			for _, k := range part {
+				n += len(s.chunks[k].samples)
+			}
+			f.sampled.size(n)
+		}
 		wg.Go(func() {
 			for _, k := range part {
 				if f.err == nil {
@@ -583,6 +600,7 @@ func (f *folder) merge(o *folder) {
 			}
 		}
 	}
+	f.sampled.taken = slices.Grow(f.sampled.taken, len(o.sampled.taken))
 	for i := range o.sampled.taken {
 		x := &o.sampled.taken[i]
 		f.sampled.add(o.sampled.all[x.of].key, x.s, x.bytes)
@@ -610,7 +628,11 @@ func (f *folder) result() ([]Folded, error) {
 			d.Was = uint64(k.birth & f.s.marks &^ atLeast >> spaceShift)
 		}
 	}
-	var out []Folded
+	room := len(f.sampled.all)
+	for _, t := range f.tables {
+		room += t.used
+	}
+	out := make([]Folded, 0, room)
 	for _, t := range f.tables {
 		for i, key := range t.keys {
 			if n := t.count[i]; key != 0 && n.objects > 0 {
@@ -620,7 +642,6 @@ func (f *folder) result() ([]Folded, error) {
 			}
 		}
 	}
-	out = slices.Grow(out, len(f.sampled.all))
 	samples := f.sampled.samples()
 	for i := range f.sampled.all {
 		g := &f.sampled.all[i]

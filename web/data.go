@@ -248,7 +248,7 @@ func (s *Server) version() (string, bool) {
 }
 
 // soon is how long after the overview the rest is read: the page is drawn first.
-const soon = 300 * time.Millisecond
+const soon = time.Second
 
 // tape gives the states of a recording that does not grow; nil if it does.
 func (s *Server) tape(ctx context.Context) *tape {
