@@ -292,17 +292,21 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		}
 		return t
 	}
-	there := map[uint64]*heap.Folded{} // samples of the first state
+	sampled := 0
+	for i := range f1 {
+		sampled += len(f1[i].Samples)
+	}
+	there := make(map[uint64]int32, sampled) // samples of the first state: places in f1
 	for i := range f1 {
 		for _, s := range f1[i].Samples {
-			there[s.ID] = &f1[i]
+			there[s.ID] = int32(i)
 		}
 	}
-	was := make(map[key]*heap.Folded, len(f1))
-	left := make(map[key]uint64, len(f1))
+	was := make(map[key]int32, len(f1)) // places in f1
+	left := make([]uint64, len(f1)+1)   // objects of each of f1 that were not found in the second; the last is of nothing
 	for i := range f1 {
-		k := keyOf(&f1[i])
-		was[k], left[k] = &f1[i], f1[i].Objects
+		was[keyOf(&f1[i])] = int32(i)
+		left[i] = f1[i].Objects
 	}
 	var out []classify.Tuple
 	for i := range f2 {
@@ -311,9 +315,8 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		case f.Sampled: // its identity is never lost
 			var old, fresh []*heap.Sample
 			for _, s := range f.Samples {
-				if f := there[s.ID]; f != nil {
-					k := keyOf(f)
-					left[k] -= min(left[k], 1)
+				if i, ok := there[s.ID]; ok {
+					left[i] -= min(left[i], 1)
 					old = append(old, s)
 				} else {
 					fresh = append(fresh, s)
@@ -326,7 +329,10 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 				out = append(out, tuple(f, partBorn, n, fresh))
 			}
 		case uint64(f.Birth) <= from:
-			k := keyOf(f)
+			k, ok := was[keyOf(f)]
+			if !ok {
+				k = int32(len(f1))
+			}
 			n := min(left[k], f.Objects)
 			left[k] -= n
 			at(f).loose += float64(f.Objects - n)
@@ -343,11 +349,11 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 			out = append(out, tuple(f, partBorn, f.Objects, f.Samples))
 		}
 	}
-	for k, n := range left {
+	for i, n := range left {
 		if n == 0 {
 			continue
 		}
-		f := was[k]
+		f := &f1[i]
 		at(f).gone += float64(n)
 		var dead []*heap.Sample
 		for _, s := range f.Samples {
@@ -356,6 +362,11 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 			}
 		}
 		out = append(out, tuple(f, partDied, n, dead))
+	}
+	for k, s := range strata {
+		if s.loose == 0 && s.unclear == 0 { // all were matched
+			delete(strata, k)
+		}
 	}
 	return out, strata
 }
@@ -369,11 +380,15 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 	}
 	// What of each diffStratum is below this node.
 	mine := map[sizeKey]*diffStratum{}
-	for _, i := range n.Tuples() {
+	var below []int32
+	if len(strata) > 0 {
+		below = n.Tuples()
+	}
+	for _, i := range below {
 		t := &ts[i]
 		k := sizeKey{t.Type, t.Length, t.Size / 8}
 		s := strata[k]
-		if s == nil || s.loose == 0 && s.unclear == 0 {
+		if s == nil {
 			continue
 		}
 		m := mine[k]
