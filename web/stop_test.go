@@ -1,0 +1,68 @@
+package web_test
+
+import (
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	cdp "github.com/chromedp/chromedp"
+
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+	"github.com/heapcam/heapcam/web"
+)
+
+// endless is a recording that takes for ever to read.
+type endless struct {
+	b    trace.Block
+	tell func(done, total int64)
+	n    int64
+}
+
+func (s *endless) Next() (trace.Block, error) {
+	time.Sleep(2 * time.Millisecond)
+	s.n++
+	s.tell(s.n, 1<<40)
+	return s.b, nil
+}
+
+// TestStop asks for a diff that takes long and presses Stop: the page says so and goes on, and nothing is read for it any more.
+func TestStop(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	m := tracetest.New(tracetest.All(3, trace.CollectorParallel, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 12 {
+		bs = append(bs, m.Step(i%7 == 0).Blocks...)
+	}
+	bs = append(bs, m.End())
+	var opened, closed atomic.Int32
+	s := web.New(web.Config{Title: "long", Open: func(tell func(done, total int64)) (*web.Input, error) {
+		if opened.Add(1) == 1 { // for the overview
+			return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+		}
+		return &web.Input{Source: &endless{b: bs[0], tell: tell}, Close: func() { closed.Add(1) }}, nil
+	}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	p := open(t, h.URL+s.Path())
+	p.until("document.querySelectorAll('#timeline canvas').length >= 4")
+	p.do(cdp.Navigate(h.URL + s.Path() + "#diff?by=spacetype&from=2&to=5"))
+	p.until("!document.getElementById('progress').hidden && !document.getElementById('stop').hidden")
+	if n := closed.Load(); n != 0 {
+		t.Fatalf("%d readings have ended by themselves", n)
+	}
+	p.click("#stop")
+	p.see("#notice", "Stopped")
+	p.until("document.getElementById('stop').hidden")
+	for end := time.Now().Add(patience); closed.Load() == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what nobody waits for is still being read")
+		}
+	}
+	p.do(cdp.Navigate(h.URL + s.Path() + "#quality"))
+	p.until("document.getElementById('main').dataset.shown === '#quality'")
+}
