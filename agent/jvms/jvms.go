@@ -41,6 +41,7 @@ type JVM struct {
 	PerfData   bool   `json:"perf_data"`
 	Container  bool   `json:"container"` // has a mount namespace of its own
 	Userns     bool   `json:"user_namespace"`
+	Apart      bool   `json:"-"` // its root folder is not that of the first process in sight: what rules call a container
 
 	Args           []string `json:"-"` // the VM's options, those of the environment included; they may hold secrets
 	AttachDisabled bool     `json:"attach_disabled"`

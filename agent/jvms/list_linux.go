@@ -79,6 +79,7 @@ func Look(pid int) (JVM, error) {
 	if j.readable {
 		j.Container = differs(pid, "mnt")
 		j.Userns = differs(pid, "user")
+		j.Apart = apart(pid)
 		j.room()
 		if p := j.perf(); p != nil {
 			j.fromPerf(p)
@@ -258,6 +259,17 @@ func differs(pid int, ns string) bool {
 	a, err1 := os.Readlink("/proc/self/ns/" + ns)
 	b, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
 	return err1 == nil && err2 == nil && a != b
+}
+
+// apart says whether pid has a root folder other than the first process in sight, which is the host's even where the agent is in a container itself,
+// as long as it sees the host's processes. Mount namespaces say less: services have them, too.
+func apart(pid int) bool {
+	host, err := os.Stat("/proc/1/root")
+	if err != nil { // not ours to see
+		host, err = os.Stat("/")
+	}
+	its, err2 := os.Stat(fmt.Sprintf("/proc/%d/root", pid))
+	return err == nil && err2 == nil && !os.SameFile(host, its)
 }
 
 func startTicks(pid int) (uint64, error) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -183,5 +184,30 @@ func TestWatch(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestApart demands that what has a root folder of its own counts as a container, and what has a mount namespace alone does not.
+func TestApart(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not run: a process with another root folder (needs root)")
+	}
+	for name, c := range map[string]struct {
+		attr syscall.SysProcAttr
+		want bool
+	}{
+		"nothing":   {syscall.SysProcAttr{}, false},
+		"namespace": {syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}, false},
+		"root":      {syscall.SysProcAttr{Chroot: "/usr"}, true}, // has bin, lib and lib64, as / has
+	} {
+		cmd := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "600"}, Dir: "/", SysProcAttr: &c.attr}
+		if err := cmd.Start(); err != nil {
+			t.Skipf("not run: a process with %s of its own (%v)", name, err)
+		}
+		if got := apart(cmd.Process.Pid); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
 	}
 }

@@ -268,7 +268,7 @@ func (d *discovery) list() (out []agent.Other) {
 
 // ruleJVM gives what rules decide on.
 func ruleJVM(j jvms.JVM) config.JVM {
-	c := config.JVM{User: strconv.Itoa(j.UID), Main: j.Name, Container: j.Container, Flags: j.Args, Cgroup: jvms.Cgroup(j.PID)}
+	c := config.JVM{User: strconv.Itoa(j.UID), Main: j.Name, Container: j.Apart, Flags: j.Args, Cgroup: jvms.Cgroup(j.PID)}
 	if u, err := user.LookupId(c.User); err == nil {
 		c.User = u.Username
 	}

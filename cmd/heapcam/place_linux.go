@@ -171,6 +171,9 @@ func ownIn(root int, base, name string, uid int, exec bool) (int, error) {
 	}
 	if err != nil {
 		unix.Close(dir)
+		if made == nil { // root's, which would stand in the way of that user's later
+			_ = unix.Unlinkat(b, name, unix.AT_REMOVEDIR)
+		}
 		return -1, err
 	}
 	return dir, nil

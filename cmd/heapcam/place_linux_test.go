@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -190,4 +191,36 @@ func TestPlaceRace(t *testing.T) {
 		t.Errorf("the link was followed: %v %v %v", left, st, err)
 	}
 	t.Logf("%d placed, %d refused", placed, refused)
+}
+
+// TestNoFolderStays demands that where the JVM's user can not make a folder, and root may not give one away (the unit has no CAP_CHOWN), none is left:
+// it would stand in that user's way when the place is open later.
+func TestNoFolderStays(t *testing.T) {
+	tmp, _, j := stage(t)
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // not unlocked: the thread ends with this test
+	header, had := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+	err := unix.Capget(&header, &had[0])
+	less := had
+	less[0].Effective &^= 1 << unix.CAP_CHOWN
+	if err = errors.Join(err, unix.Capset(&header, &less[0])); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := libraryFor(j, []byte("library")); err == nil {
+		t.Error("there is no place for it")
+	}
+	if err := unix.Capset(&header, &had[0]); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	if err := os.Chmod(tmp, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := libraryFor(j, []byte("library")); err != nil {
+		t.Error(err)
+	}
 }

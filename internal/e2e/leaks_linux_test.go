@@ -65,7 +65,11 @@ func TestLeaks(t *testing.T) {
 			for _, name := range c.progs {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					p := program{major: c.major, gc: c.gc, heap: c.heap, main: name, args: []string{c.sec}, flags: c.flags, limit: "64MiB"}
+					heap := c.heap
+					if name == "OwnNodes" { // a chain that no array holds is told from garbage by a collection of old space alone
+						heap = "64m"
+					}
+					p := program{major: c.major, gc: c.gc, heap: heap, main: name, args: []string{c.sec}, flags: c.flags, limit: "64MiB"}
 					r := p.start(t)
 					r.finish(t)
 					dir := r.recorded(t).dir
