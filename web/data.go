@@ -140,6 +140,11 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 
 // open hands f a function that opens the recording from its start, any number of times. What is being done is told to the page. It ends with ctx.
 func (d *data) open(ctx context.Context, what string, f func(open func() *heap.Replayer) error) error {
+	return d.opened(ctx, what, d.s.cfg.Open, heap.NewReplayer, f)
+}
+
+// opened is open by a function of Config's.
+func (d *data) opened(ctx context.Context, what string, input func(func(done, total int64)) (*Input, error), replayer func(heap.BlockSource) *heap.Replayer, f func(open func() *heap.Replayer) error) error {
 	select {
 	case d.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -156,13 +161,13 @@ func (d *data) open(ctx context.Context, what string, f func(open func() *heap.R
 		}
 	}()
 	err := f(func() *heap.Replayer {
-		in, err := d.s.cfg.Open(tell)
+		in, err := input(tell)
 		if err != nil {
 			failed = err
 			return heap.NewReplayer(&stoppable{ctx, nothing{}})
 		}
 		ins = append(ins, in)
-		r := heap.NewReplayer(&stoppable{ctx, in.Source})
+		r := replayer(&stoppable{ctx, in.Source})
 		r.Damage = append(r.Damage, in.Problems...)
 		return r
 	})
@@ -218,13 +223,7 @@ func (s *Server) overview(r *http.Request) (any, error) {
 		if s.cfg.Incidents != nil {
 			v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
 		}
-		report := func() (rep *analysis.Report, err error) {
-			err = s.data.replay(ctx, "reading the recording", func(r *heap.Replayer) (err error) {
-				rep, err = analysis.MakeReport(r)
-				return err
-			})
-			return rep, err
-		}
+		report := func() (*analysis.Report, error) { return s.data.report(ctx) }
 		var err error
 		if s.cfg.Report != nil {
 			v.Report, err = s.cfg.Report(report)
@@ -238,6 +237,35 @@ func (s *Server) overview(r *http.Request) (any, error) {
 		time.AfterFunc(soon, func() { s.tape(s.ctx) })
 		return json.Marshal(v)
 	})
+}
+
+// report reads the whole recording, as `heapcam report` does: it counts first, and follows objects if that is not enough.
+func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
+	const what = "reading the recording"
+	if d.s.cfg.Skim != nil {
+		if err := d.opened(ctx, what, d.s.cfg.Skim, heap.NewCounter, func(open func() *heap.Replayer) error {
+			r := open()
+			made, err := analysis.MakeReport(r)
+			if err == nil && !r.Unsure {
+				rep = made
+			}
+			return err
+		}); err != nil || rep != nil && !rep.Open {
+			return rep, err
+		}
+	}
+	err = d.replay(ctx, what, func(r *heap.Replayer) (err error) {
+		if rep == nil {
+			rep, err = analysis.MakeReport(r)
+			return err
+		}
+		l, err := analysis.Leaks(r)
+		if err == nil {
+			rep.Settle(l.Verdicts)
+		}
+		return err
+	})
+	return rep, err
 }
 
 func (s *Server) version() (string, bool) {

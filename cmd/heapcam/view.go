@@ -101,8 +101,9 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		rec.Close()
 	}
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
-		Open:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, progress) },
-		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, func(done, total int64) {}) },
+		Open:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, false, progress) },
+		Skim:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, true, progress) },
+		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), keptReport, path, makeReport)
 		}}
@@ -199,8 +200,8 @@ func folderVersion(dir string) (string, bool) {
 	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" + strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer, from the frame on that holds collection gc, or all of it (0).
-func openInput(path string, gc uint64, progress func(done, total int64)) (*web.Input, error) {
+// openInput opens a recording for the viewer, from the frame on that holds collection gc, or all of it (0); skim leaves out the tokens of epochs.
+func openInput(path string, gc uint64, skim bool, progress func(done, total int64)) (*web.Input, error) {
 	rec, err := ringstore.OpenRecording(path)
 	if err != nil {
 		return nil, err
@@ -220,6 +221,9 @@ func openInput(path string, gc uint64, progress func(done, total int64)) (*web.I
 		files = files[1:]
 	}
 	src := newSource(files...)
+	if skim {
+		src = newSkimSource(files...)
+	}
 	if gc > 0 {
 		src.of = func(f *ringstore.File) iter.Seq2[trace.Block, error] { return f.From(gc) }
 	}
