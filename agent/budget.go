@@ -44,7 +44,8 @@ func (s *session) govern(h shmring.Status) error {
 	c, ok := s.gov.Look(governor.Look{Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: s.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut})
 	s.longest = 0
 	if s.cfg.BudgetCPU > 0 {
-		if err := s.ring.SetEpochMax(uint64(s.gov.Room())); err != nil {
+		room := uint64(s.gov.Room())
+		if err := errors.Join(s.ring.SetEpochMax(room), s.ring.SetCostMax(h.ProbeNS+h.SampleNS+room)); err != nil {
 			return err
 		}
 	}

@@ -64,6 +64,11 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.cfg.BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
+		if err := errors.Join(ring.SetEpochMax(0), ring.SetCostMax(0)); err != nil {
+			return nil, err
+		}
+	}
 	if name == "" {
 		name = "jvm"
 	}

@@ -25,6 +25,9 @@ func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, dep
 // or less is wanted (Status.EpochsCut). 0: any.
 func (r *Ring) SetEpochMax(ns uint64) error { return r.set64(OffEpochMax, ns) }
 
+// SetCostMax is SetEpochMax by what ProbeNS and SampleNS together may come to, ns: what was spent since the caller looked counts. 0: it is not told.
+func (r *Ring) SetCostMax(ns uint64) error { return r.set64(OffCostMax, ns) }
+
 // SetInterval sets the mean interval of sampling in bytes; 0 samples every allocation.
 func (r *Ring) SetInterval(bytes uint64) error { return r.set64(OffIntervalWanted, bytes+1) }
 

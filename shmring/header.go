@@ -60,6 +60,7 @@ const (
 	OffDetach          = 356
 	OffRedefine        = 360
 	OffEpochMax        = 368
+	OffCostMax         = 376
 	OffExhausted       = 384
 	OffSitesCut        = 392
 	OffSitesFolded     = 400
@@ -173,6 +174,7 @@ type Status struct {
 	Detach          bool
 	Redefine        uint64
 	EpochMax        uint64 // ns that an ordinary epoch may be expected to take; 0: any
+	CostMax         uint64 // what ProbeNS and SampleNS together may come to with it; 0: not told
 }
 
 // Backlog gives the bytes committed and not yet consumed.
@@ -229,6 +231,7 @@ func parseHeader(h []byte) Status {
 		Detach:          u32(OffDetach) != 0,
 		Redefine:        u64(OffRedefine),
 		EpochMax:        u64(OffEpochMax),
+		CostMax:         u64(OffCostMax),
 	}
 }
 

@@ -200,6 +200,7 @@ func TestStatusAndControls(t *testing.T) {
 	do(err)
 	do(r.SetDepth(3))
 	do(r.SetEpochMax(15))
+	do(r.SetCostMax(19))
 	do(r.SetInterval(0))
 	do(r.SetPause(shmring.PauseSwitch))
 	do(r.Detach())
@@ -217,7 +218,7 @@ func TestStatusAndControls(t *testing.T) {
 	if s.SyncDone < ticket || s.Emergency != 1 || s.EmergencyMethod != shmring.MethodGC || s.DepthWanted != 3 || s.IntervalWanted != 1 || s.PauseWhy != shmring.PauseSwitch || !s.Detach ||
 		s.State != shmring.StateGaveUp || !s.State.Ended() || s.Reason != "bad\uFFFDheap" || s.JVM != "a VM\uFFFD[31m" || s.Probe != "0.1" || s.Session != p.Session ||
 		s.Epochs != 5 || s.EpochsFailed != 6 || s.Samples != 7 || s.SamplesDropped != 8 || s.ProbeNS != 9 || s.PauseNS != 10 || s.LastSyncBytes != 11 ||
-		s.LiveBytes != 12 || s.SampleNS != 13 || s.Exhausted != 14 || s.EpochMax != 15 || s.EpochsCut != 16 || s.SitesCut != 17 || s.SitesFolded != 18 || !s.AgentAlive() || s.Redefine != 0 {
+		s.LiveBytes != 12 || s.SampleNS != 13 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 || s.EpochsCut != 16 || s.SitesCut != 17 || s.SitesFolded != 18 || !s.AgentAlive() || s.Redefine != 0 {
 		t.Errorf("%+v", s)
 	}
 }

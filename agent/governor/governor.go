@@ -37,14 +37,15 @@ const (
 	settle = time.Second
 	heard  = 250 * time.Millisecond
 	// filled is what of a Span's budget an epoch may fill: its cost is a guess.
-	filled = 0.95
+	filled = 0.9
 	// worth is the share of the budget that sampling must take for a longer interval to be of use.
 	worth = 0.125
 	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to minInterval first.
 	maxInterval = 256 << 20
 	minInterval = 64 << 10
-	// maxSteps is how often it is doubled at a time.
-	maxSteps = 8
+	// maxSteps is how often it is doubled at a time, maxShorter how often halved.
+	maxSteps   = 8
+	maxShorter = 3
 )
 
 // Config is what was asked for and what it may cost.
@@ -104,8 +105,9 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	g.last = l
 	if was.Now.IsZero() || l.Probe < was.Probe || l.Sample < was.Sample || l.Cuts < was.Cuts { // the first, or another probe
 		g.calmSince, g.looks = l.Now, nil
-		if l.Depth >= trace.DepthSamples && l.Depth < g.depth { // as an earlier agent left it
+		if l.Depth >= trace.DepthSamples && l.Depth < g.depth { // a probe that cut it keeps it until that is asked for
 			g.depth, g.changed = l.Depth, l.Now
+			return Change{g.depth, g.interval, "as it was left"}, true
 		}
 		return Change{}, false
 	}
@@ -230,7 +232,11 @@ func (g *Governor) up(l Look) (Change, bool) {
 	if g.interval == g.cfg.Interval || g.depth < g.cfg.Depth && !g.vain {
 		g.depth++
 	} else {
-		g.interval = max(g.interval/2, g.cfg.Interval)
+		n := 1
+		for s := 4 * g.sampling; n < maxShorter && s < worth*g.cfg.Share; s *= 2 {
+			n++ // it would still be of no account
+		}
+		g.interval = max(g.interval>>n, g.cfg.Interval)
 		if g.cfg.Interval < minInterval && g.interval <= minInterval {
 			g.interval = g.cfg.Interval
 		}

@@ -549,6 +549,16 @@ static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth
     if (!e->over) atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
 }
 
+// What this epoch may take, ns; 0: any. What sampling took since the agent looked counts, as long as there is one.
+static uint64_t may_take(void) {
+    uint64_t may = atomic_load_explicit(ring64(HC_RING_OFF_EPOCH_MAX), memory_order_relaxed);
+    uint64_t most = atomic_load_explicit(ring64(HC_RING_OFF_COST_MAX), memory_order_relaxed), beat = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
+    if (!most || now_ns() > beat + (uint64_t)HC_RING_AGENT_STALE_NS) return may;
+    uint64_t spent = atomic_load_explicit(ring64(HC_RING_OFF_PROBE_NS), memory_order_relaxed) + atomic_load_explicit(ring64(HC_RING_OFF_SAMPLE_NS), memory_order_relaxed) + start_cost;
+    uint64_t left = most > spent ? most - spent : 1;
+    return may && may < left ? may : left;
+}
+
 static void finish(int pause, int forced) {
     volatile int kind = pause;
     uint64_t begin = now_ns(), cpu = cpu_ns();
@@ -584,7 +594,7 @@ static void finish(int pause, int forced) {
             nF = snapshot(F);
             if (kind == 0) kind = pause_kind();
         }
-        uint64_t may = atomic_load_explicit(ring64(HC_RING_OFF_EPOCH_MAX), memory_order_relaxed);
+        uint64_t may = may_take();
         if (may && last_depth && kind != HC_PAUSE_WALK && kind != HC_PAUSE_FULL) {
             uint32_t d = affordable(depth, kind, may);
             cut = d < depth;
