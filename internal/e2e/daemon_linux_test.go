@@ -39,6 +39,9 @@ func newDaemon(t *testing.T, flags ...string) *daemon {
 	d := &daemon{sock: filepath.Join(dir, "agent.sock"), out: filepath.Join(dir, "rec"), rings: rings, flags: flags}
 	t.Cleanup(func() {
 		d.kill()
+		if keep := os.Getenv("HEAPCAM_KEEP"); keep != "" && t.Failed() {
+			t.Log(os.CopyFS(filepath.Join(keep, strings.ReplaceAll(t.Name(), "/", "_")), os.DirFS(d.out)))
+		}
 		if t.Failed() {
 			t.Logf("agent:\n%s", tail(d.stderr.String()))
 		}

@@ -390,7 +390,9 @@ static bool list_too_long(bool due) {
 }
 
 // The depth, at most that one, of which an epoch is not expected to take more than may ns. To go up, the listing that it costs and one more epoch like this
-// must fit, else it would be for nothing.
+// must fit, else it would be for nothing: both together where the next one comes within the stretch for which the budget is, else each.
+enum { BUDGET_SPAN = 10 }; // s
+
 static uint32_t affordable(uint32_t depth, int kind, uint64_t may) {
     struct work n = to_walk(kind);
     uint64_t eden = (n.eden >> 10) * eden_rate, rest = (n.rest >> 10) * rest_rate, list = (list_bytes() >> 10) * list_rate;
@@ -398,7 +400,11 @@ static uint32_t affordable(uint32_t depth, int kind, uint64_t may) {
     may = may / (wall_sum / 1000 + 1) * (cpu_sum / 1000 + 1);
     for (; depth > HC_DEPTH_SAMPLES; depth--) {
         uint64_t walk = rest + (depth == HC_DEPTH_FULL ? eden : 0), need = have_last ? walk : 0; // without, only a listing tells
-        if (depth > last_depth) need += list + walk;
+        if (depth > last_depth) {
+            need += list;
+            if (start_time - last_finish < BUDGET_SPAN * 1000000000ull) need += walk;
+            if (need < walk) need = walk;
+        }
         if (need <= may) break;
     }
     // A walk that took long for a cause of its own is dared again.
