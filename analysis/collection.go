@@ -160,24 +160,14 @@ func parseTime(ref string, day time.Time) (time.Time, error) {
 // Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for Find. Errors are those of
 // Find and At.
 func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
-	if ref == "last" { // who follows objects mostly knows the state at the end
-		if r := count(); !r.Counts() {
-			var last *heap.Collection
-			known := uint64(0)
-			if err := Each(r, func(c *heap.Collection) bool {
-				if last = c; c.Known {
-					known = c.GC
-				}
-				return true
-			}); err != nil {
-				return nil, nil, err
-			}
-			if last != nil && last.Known && r.Known {
-				return r, last, nil
-			}
-			if known != 0 {
-				ref = strconv.FormatUint(known, 10)
-			}
+	if ref == "last" {
+		r := open()
+		at, known, err := toEnd(r, func(*heap.Collection) {})
+		if at != nil || err != nil {
+			return r, at, err
+		}
+		if known != 0 {
+			ref = strconv.FormatUint(known, 10)
 		}
 	}
 	gc, err := Find(ref, count, open)
@@ -189,8 +179,39 @@ func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.
 	return r, c, err
 }
 
+// toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last collection after which
+// it is, 0 if there is none.
+func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
+	err = Each(r, func(c *heap.Collection) bool {
+		each(c)
+		if at = c; c.Known {
+			known = c.GC
+		}
+		return true
+	})
+	if err == nil && (at == nil || !at.Known || !r.Known) {
+		at = nil
+	}
+	return at, known, err
+}
+
 // OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the same.
 func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+	if ref == "last" {
+		r := count()
+		var since sinceSweep
+		at, known, err := toEnd(r, since.collection)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case r.Counts() && (r.Unsure || since.swept):
+			return Open(ref, count, open)
+		case at != nil:
+			return r, at, nil
+		case known != 0:
+			ref = strconv.FormatUint(known, 10)
+		}
+	}
 	gc, err := Find(ref, count, open)
 	if err != nil {
 		return nil, nil, err

@@ -68,7 +68,7 @@ func (r *Replayer) sync(b trace.Block) error {
 	return nil
 }
 
-// list makes a state of a listing. It shares the codes of the one before, which counts no more afterwards. Segments come in the order of
+// list makes a state of a listing. It shares the codes and columns of the one before, which counts no more afterwards. Segments come in the order of
 // the collector's spaces; a chunk at the edge of two gets both.
 func (r *Replayer) list(s *trace.Sync) (*State, error) {
 	old := r.State
@@ -91,12 +91,16 @@ func (r *Replayer) list(s *trace.Sync) (*State, error) {
 		if len(off) == 0 {
 			return
 		}
-		c := next.chunks[k]
-		if c == nil {
+		c, o := next.chunks[k], old.chunks[k]
+		switch {
+		case c != nil:
+			c.off, c.code, c.lent = append(slices.Clip(c.off), off...), append(slices.Clip(c.code), code...), false
+		case o != nil && slices.Equal(o.off, off) && slices.Equal(o.code, code): // mostly: what has not changed does not stand there twice
+			c = &chunk{same: birth, off: o.off, code: o.code, owner: next.id, lent: o.lent || o.owner != old.id}
+			next.chunks[k] = c
+		default:
 			c = &chunk{same: birth, off: slices.Clone(off), code: slices.Clone(code), owner: next.id}
 			next.chunks[k] = c
-		} else {
-			c.off, c.code = append(c.off, off...), append(c.code, code...)
 		}
 		c.dirty = c.dirty || !ascending(c.off)
 		for _, n := range code {

@@ -71,13 +71,22 @@ func synthesise(dir string, n int) error {
 	epoch := func(gc uint64) trace.Block {
 		e := &trace.Epoch{Pause: trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact, Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Cause: "Allocation Failure", Interval: 512 << 10}}
 		if gc > 1 {
-			l := trace.NewListEncoder(types)
+			l, born := trace.NewListEncoder(types), make([]trace.CensusCell, 201)
 			for range births {
 				o, w := draw()
 				l.Object(base+words, o.typ, uint64(o.length))
 				words += w
+				born[o.typ].Objects++
+				born[o.typ].Bytes += w * 8
 			}
 			e.Births = [][]byte{l.Bytes()}
+			for typ, n := range born {
+				if n.Objects > 0 {
+					row := trace.CensusRow{Type: uint64(typ), Bucket: 5}
+					row.Cells[trace.CensusBornOld] = n
+					e.Census = append(e.Census, row)
+				}
+			}
 		}
 		e.Spaces = []trace.Space{{Kind: trace.SpaceOld, Bottom: base, Top: base + words, End: trace.MaxAddr - 1, UsedAfter: words * 8}}
 		return trace.EncodeEpoch(e)
