@@ -21,7 +21,7 @@ const asked = 300 * time.Millisecond
 func (p *page) interact(hash string) (took, cpu time.Duration) {
 	p.t.Helper()
 	before := processorTime(viewer)
-	ms := js[float64](p, fmt.Sprintf(`new Promise((ok, no) => { const t = performance.now(); location.hash = %q; const end = t + 600000;
+	ms := js[float64](p, fmt.Sprintf(`new Promise((ok, no) => { const t = performance.now(); location.hash = %q; const end = t + 1800000;
 		const look = () => document.getElementById('main').dataset.shown === location.hash ? requestAnimationFrame(() => ok(performance.now() - t)) : performance.now() > end ? no('in vain') : setTimeout(look, 4); look(); })`, hash))
 	return time.Duration(ms * 1e6), processorTime(viewer) - before
 }

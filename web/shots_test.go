@@ -16,7 +16,8 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("not run: screenshots (make screenshots)")
 	}
 	url := view(t, file)
-	p := open(t, url)
+	p := open(t, url+"#state")
+	p.until("document.querySelectorAll('#tree tbody tr').length > 10") // all states are read
 	for _, s := range []struct{ name, at, ready string }{
 		{"overview", "overview?at=last", "document.querySelectorAll('#timeline canvas').length >= 5"},
 		{"overview-dark", "overview?at=last&theme=dark", "document.querySelectorAll('#timeline canvas').length >= 5"},
