@@ -149,8 +149,10 @@ bool ring_commit(struct enc *e) {
 
 void reserve_begin(struct enc *e) {
     e->base = e->p = reserve;
-    e->end = reserve + RESERVE;
+    // An epoch that waits for the writer stays whole: who does not fit beside it must not write at all, since what is over still writes while there
+    // is room.
     e->over = atomic_load_explicit(&reserve_len, memory_order_acquire) != 0;
+    e->end = reserve + (e->over ? 0 : RESERVE);
 }
 
 bool reserve_commit(struct enc *e) {
