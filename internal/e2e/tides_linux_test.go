@@ -77,6 +77,9 @@ func TestTides(t *testing.T) {
 				}
 				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v, sampling %.2f %%), mean %.2f %%, %d switches, time at depths %v, full again after %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second), 100*sampling,
 					100*mean, s.Switches, depths, time.Since(begun).Round(time.Second)-length, time.Duration(s.LongestSyncNS), s.Collections)
+				if !back {
+					t.Logf("the depth did not come back:\n%s", d.stderr.String())
+				}
 				if load := loadAverage(t); worst > 1.2*float64(budget)/100 && load > 4*float64(runtime.NumCPU()) {
 					t.Skipf("not judged: with a load average of %.0f on %d processors a pause waits for one longer than the budget is", load, runtime.NumCPU())
 				} else if worst > 1.2*float64(budget)/100 {
