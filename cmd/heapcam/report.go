@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
@@ -34,6 +36,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
 			if rep != nil { // all but the verdicts is known
+				fmt.Fprintln(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too")
 				l, err := analysis.Leaks(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)

@@ -290,6 +290,35 @@ func (d *decoder) blob(dst []byte, bl blob) ([]byte, bool) {
 			in = true
 			continue
 		}
+		// Most tokens are one byte of a symbol without operands, or with an operand of one byte.
+		i, o, symbols := 0, 0, d.symbols
+		if !bl.list {
+			for i < len(syms) && at < end {
+				c := int(syms[i])
+				if c >= short || c >= len(symbols) {
+					break
+				}
+				s := &symbols[c]
+				if s.do > doOperand || s.list {
+					break
+				}
+				binary.LittleEndian.PutUint64(out[at:], s.bytes)
+				if s.do != 0 {
+					if o == len(ops) || ops[o] >= 0x80 || at+int(s.n) >= end {
+						break
+					}
+					out[at+int(s.n)] = ops[o]
+					o++
+					at++
+				}
+				at += int(s.n)
+				i++
+			}
+			syms, ops = syms[i:], ops[o:]
+			if at >= end {
+				break
+			}
+		}
 		if len(syms) == 0 {
 			return nil, false
 		}
