@@ -9,6 +9,7 @@ import (
 
 	cdp "github.com/chromedp/chromedp"
 
+	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 	"github.com/heapcam/heapcam/web"
@@ -65,4 +66,34 @@ func TestStop(t *testing.T) {
 	}
 	p.do(cdp.Navigate(h.URL + s.Path() + "#quality"))
 	p.until("document.getElementById('main').dataset.shown === '#quality'")
+}
+
+// TestToldEarly has the server tell how far the recording is before the page has its overview: the same is not asked for again, and a view that is
+// chosen at once is shown.
+func TestToldEarly(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	m := tracetest.New(tracetest.All(3, trace.CollectorParallel, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 12 {
+		bs = append(bs, m.Step(i%7 == 0).Blocks...)
+	}
+	bs = append(bs, m.End())
+	s := web.New(web.Config{Title: "early", Version: func() (string, bool) { return "1", true }, Open: func(func(done, total int64)) (*web.Input, error) {
+		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+	}, Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
+		time.Sleep(1500 * time.Millisecond) // the server looks once a second
+		return makeReport()
+	}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	p := open(t, h.URL+s.Path())
+	p.until("document.querySelectorAll('#timeline canvas').length >= 4")
+	p.do(cdp.Navigate(h.URL + s.Path() + "#state?by=type"))
+	p.until("document.getElementById('main').dataset.shown === '#state?by=type'")
+	time.Sleep(400 * time.Millisecond) // a second overview would come after 0.3 s
+	if n := js[int](p, "performance.getEntriesByType('resource').filter(e => e.name.includes('/api/overview')).length"); n != 1 {
+		t.Errorf("the overview was asked for %d times", n)
+	}
 }

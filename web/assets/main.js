@@ -35,6 +35,9 @@ async function copy() {
   }
 }
 
+// settled says that what the address asked for is on the page: for who waits.
+function settled(at) { if (location.hash === at && !asking()) main.dataset.shown = at; }
+
 async function show() {
   chrome();
   const s = state();
@@ -42,7 +45,7 @@ async function show() {
   document.title = `${names[s.view] || 'Overview'} – ${data ? data.title : 'heapcam'}`;
   if (!data) return;
   const at = location.hash;
-  const done = () => { if (location.hash === at && !asking()) main.dataset.shown = at; }; // for who waits: this state is on the page
+  const done = () => settled(at);
   if (shown && shown.view === view && view.update) {
     await view.update(data, s.params);
     done();
@@ -73,12 +76,16 @@ async function load() {
   document.getElementById('title').title = data.title;
   live();
   const again = shown && shown.view;
-  if (again && again.refresh) again.refresh(data, state().params);
-  else {
+  if (again && again.refresh) {
+    const at = location.hash;
+    await again.refresh(data, state().params);
+    settled(at);
+  } else {
     if (shown && shown.view.leave) shown.view.leave();
     shown = null;
     await show();
   }
+  renew();
 }
 
 let status = null;
@@ -106,7 +113,21 @@ async function freeze() {
   }
 }
 
-let reload = 0;
+let reload = 0, newest = null; // what the server said last of the recording
+// renew has the overview read anew if the recording has grown since, not more often than it pays: reading takes a while on a long window.
+function renew() {
+  if (!data || !newest || reload || newest.version === data.version && newest.live === data.live) return;
+  reload = setTimeout(async () => {
+    const t = performance.now();
+    try {
+      await load();
+    } finally {
+      const took = performance.now() - t;
+      reload = setTimeout(() => { reload = 0; renew(); }, 4 * took);
+    }
+  }, 300);
+}
+
 function listen() {
   const events = new EventSource('api/events');
   const bar = document.getElementById('progress');
@@ -132,15 +153,8 @@ function listen() {
   });
   events.addEventListener('status', m => { status = JSON.parse(m.data); live(); });
   events.addEventListener('changed', m => {
-    const c = JSON.parse(m.data);
-    if (data && c.version === data.version && c.live === data.live || reload) return;
-    // not more often than it pays: reading takes a while on a long window
-    reload = setTimeout(async () => {
-      const t = performance.now();
-      await load();
-      const took = performance.now() - t;
-      reload = setTimeout(() => { reload = 0; }, 4 * took);
-    }, 300);
+    newest = JSON.parse(m.data);
+    renew();
   });
 }
 
