@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,7 +42,11 @@ func TestModes(t *testing.T) {
 			if i > 0 {
 				bs = m.Step(i%7 == 3).Blocks
 			}
-			file = p.frame(file, payload(bs), FrameInfo{Source: uint64(i + 1)})
+			info := FrameInfo{Source: uint64(i + 1), Flags: FlagMarked}
+			if slices.ContainsFunc(bs, func(b trace.Block) bool { return b.Kind == trace.KindSync }) {
+				info.Flags |= FlagListing
+			}
+			file = p.frame(file, payload(bs), info)
 		}
 		f, err := newFile("x", bytes.NewReader(file), int64(len(file)))
 		if err != nil {
@@ -60,6 +65,23 @@ func TestModes(t *testing.T) {
 		}
 		if i != len(want) {
 			t.Fatalf("%d frames of %d", i, len(want))
+		}
+		var skimmed []trace.Block // all are looked at when all have been read: nothing is read into twice
+		for b, err := range f.Skim() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			skimmed = append(skimmed, b)
+		}
+		i = 0
+		for b := range f.Blocks() {
+			if i == len(skimmed) || !b.Equal(skimmed[i]) && (b.Kind != trace.KindEpoch || skimmed[i].Kind != b.Kind || skimmed[i].Seq != b.Seq || len(skimmed[i].Payload) >= len(b.Payload)) {
+				t.Fatalf("block %d of %d is skimmed otherwise", i, len(skimmed))
+			}
+			i++
+		}
+		if i != len(skimmed) {
+			t.Fatalf("%d blocks skimmed of %d", len(skimmed), i)
 		}
 	})
 }

@@ -236,7 +236,7 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 			}
 			d := FrameData{Frame: fr}
 			if err == nil {
-				if !skim || cap(stored) < int(fr.Stored) || fr.Codec == codecNone { // what is skimmed keeps nothing of it
+				if cap(stored) < int(fr.Stored) || !skim || fr.Codec == codecNone {
 					stored = make([]byte, fr.Stored) // bounded: Headers checked it against the file
 				}
 				stored = stored[:fr.Stored]
@@ -247,6 +247,9 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 					if d.Payload == nil {
 						d.Payload, err = fr.payload(f.Name, stored, dec)
 					}
+				}
+				if fr.Codec == codecNone { // it is the payload; else it is read into again
+					stored = nil
 				}
 			}
 			if !yield(d, err) {
