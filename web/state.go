@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,7 @@ const (
 	maxBranches  = 200  // children of a node that are sent at a time
 	maxDrawn     = 4000 // nodes of a drawing
 	maxPath      = 128  // keys of a path
+	maxFound     = 400  // groups that a search shows
 )
 
 // state is the heap after a collection, and what was made of it.
@@ -222,7 +224,8 @@ func drawing(n *classify.Node) *branch {
 type groupReply struct {
 	*analysis.Grouping         // its Tree is nil
 	Tree               *branch `json:"tree"`
-	Hits               *int    `json:"hits,omitempty"` // of a search: groups that match
+	Hits               *int    `json:"hits,omitempty"`  // of a search: groups that match
+	Shown              int     `json:"shown,omitempty"` // of these
 }
 
 // group answers with a part of a grouping: below path, so many levels, or what is large enough to be drawn.
@@ -242,11 +245,12 @@ func (s *Server) group(r *http.Request) (any, error) {
 		rep.Tree = drawing(n)
 		return rep, nil
 	}
-	levels := 1
 	if hits != nil {
-		levels = maxPath
+		n, rep.Shown = largest(n, maxFound)
+		rep.Tree = cut(n, maxPath, 0, maxFound)
+		return rep, nil
 	}
-	rep.Tree = cut(n, levels, number(r, "skip"), maxBranches)
+	rep.Tree = cut(n, 1, number(r, "skip"), maxBranches)
 	return rep, nil
 }
 
@@ -325,6 +329,50 @@ func search(n *classify.Node, match func(string) bool) *classify.Node {
 		return nil
 	}
 	return &c
+}
+
+// largest leaves of what a search found, the nodes without children, at most most, the largest, and what is above them; it gives how many.
+func largest(n *classify.Node, most int) (*classify.Node, int) {
+	var found []uint64
+	n.Walk(func(_ []string, x *classify.Node) bool {
+		if x != n && x.Children == nil {
+			found = append(found, x.Bytes)
+		}
+		return true
+	})
+	if len(found) <= most {
+		return n, len(found)
+	}
+	slices.Sort(found)
+	least, ties := found[len(found)-most], 0 // of those of that size no more than there is room for
+	for _, b := range found[len(found)-most:] {
+		if b == least {
+			ties++
+		}
+	}
+	var keep func(n *classify.Node) *classify.Node
+	keep = func(n *classify.Node) *classify.Node {
+		c := *n
+		c.Children = nil
+		for _, x := range n.Children {
+			switch {
+			case x.Children == nil && x.Bytes == least:
+				if ties--; ties >= 0 {
+					c.Children = append(c.Children, x)
+				}
+			case x.Children == nil:
+				if x.Bytes > least {
+					c.Children = append(c.Children, x)
+				}
+			default:
+				if k := keep(x); k.Children != nil {
+					c.Children = append(c.Children, k)
+				}
+			}
+		}
+		return &c
+	}
+	return keep(n), most
 }
 
 // classifiers answers with what `heapcam classifiers --json` gives.

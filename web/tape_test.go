@@ -96,3 +96,22 @@ func rows(g *analysis.Grouping) map[string][3]uint64 {
 	})
 	return out
 }
+
+// TestLargest searches among more groups than are shown.
+func TestLargest(t *testing.T) {
+	root := &classify.Node{Key: "heap"}
+	for i := range 50 {
+		c := &classify.Node{Key: strconv.Itoa(i)}
+		for k := range 20 {
+			c.Children = append(c.Children, &classify.Node{Key: strconv.Itoa(k), Bytes: uint64(i)})
+		}
+		root.Children = append(root.Children, c)
+	}
+	few, n := largest(root, 95)
+	if n != 95 || len(few.Children) != 5 || few.Children[0].Key != "45" || len(few.Children[0].Children) != 15 || len(few.Children[4].Children) != 20 {
+		t.Errorf("%d are left, below %d", n, len(few.Children))
+	}
+	if all, n := largest(root, 1000); n != 1000 || all != root {
+		t.Errorf("%d of 1000 are left", n)
+	}
+}

@@ -58,7 +58,7 @@ export async function update(d, params) {
   shown = key;
   told(null);
   box.head.replaceChildren(`After ${name(r)}, `, when(r.time), `: ${count(r.objects)} objects, ${bytes(r.bytes)}. ` + (r.exact ? 'All figures are exact.' : '~ marks estimates from samples, with their 95 % interval.')
-    + (r.hits === undefined ? '' : ` ${count(r.hits)} groups match.`));
+    + (r.hits === undefined ? '' : ` ${count(r.hits)} groups match` + (r.shown < r.hits ? `; the largest ${count(r.shown)} are shown.` : '.')));
   box.crumbs.replaceChildren(...(zoom.length ? [h('button', { type: 'button', click: () => go('state', { zoom: null }) }, 'Whole heap'), ...zoom.map((k, i) => h('button', { type: 'button', click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }) }, k))] : []));
   const matches = find ? matcher(find) : null;
   const all = r.bytes || 1;
