@@ -113,6 +113,12 @@ func TestPullModel(t *testing.T) {
 		}
 		step()
 		for range 3 {
+			for n := 0; p.s.Stats().Files == 0; n++ { // the last pull was in the way of all
+				if n > 100 {
+					rt.Fatal("no pull is there, and the ring does not begin anew")
+				}
+				step()
+			}
 			w := &slow{between: func() {
 				for range p.r.IntN(rate + 1) {
 					step()
