@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -273,6 +274,13 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 		inc.ID = fmt.Sprintf("%s-%d", base, i)
 	}
 	dir := filepath.Join(n.Dir, inc.ID)
+	old, ok, err := n.room(block, old) // of a folder that can not be removed again
+	if err != nil {
+		return inc, err
+	}
+	if !ok {
+		return inc, ErrIncidentRoom
+	}
 	if err := n.FS.Mkdir(dir); err != nil {
 		return inc, err
 	}
@@ -302,6 +310,21 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	return inc, n.FS.SyncDir(n.Dir)
 }
 
+// room deletes the oldest of old that were frozen by themselves until there is room for size bytes more, and gives those that are left.
+func (n *Incidents) room(size int64, old []Incident) (left []Incident, ok bool, err error) {
+	for n.Size()+size > n.Max {
+		k := slices.IndexFunc(old, func(i Incident) bool { return i.Auto })
+		if k < 0 {
+			return old, false, nil
+		}
+		if err := n.Delete(old[k].ID); err != nil {
+			return old, false, err
+		}
+		old = append(old[:k], old[k+1:]...)
+	}
+	return old, true, nil
+}
+
 // keep links or copies what fits, newest first.
 func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *Incident) error {
 	var w index
@@ -322,21 +345,11 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 			inc.Session = f.Session
 			w.widen(x.FrameInfo)
 		}
-		for n.Size()+size+3*block > n.Max && len(old) > 0 {
-			k := 0
-			for k < len(old) && !old[k].Auto {
-				k++
-			}
-			if k == len(old) {
-				break
-			}
-			if err := n.Delete(old[k].ID); err != nil {
-				f.close()
-				return err
-			}
-			old = append(old[:k], old[k+1:]...)
-		}
-		if n.Size()+size+3*block > n.Max {
+		var ok bool
+		if old, ok, err = n.room(size+3*block, old); err != nil {
+			f.close()
+			return err
+		} else if !ok {
 			f.close()
 			for ; i >= 0; i-- {
 				inc.Left = append(inc.Left, names[i].Name)
