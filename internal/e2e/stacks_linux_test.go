@@ -58,7 +58,7 @@ func TestStacks(t *testing.T) {
 			t.Errorf("%s: %d samples of the stacks, %d without any frame", frames, longs, none)
 		}
 		if late < 100 {
-			t.Errorf("%s: %d of 1000 samples of the late site have it", frames, late)
+			t.Errorf("%s: %d of 2500 samples of the late site have it", frames, late)
 		}
 		if frames == "stack=200" && deepest != 200 {
 			t.Errorf("the recursion has %d frames, want 200", deepest)

@@ -214,7 +214,7 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
 void sites_make_room(uint64_t now) {
     static uint64_t next;
     if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next) return;
-    uint64_t begin = now_ns();
+    uint64_t begin = cpu_ns();
     next = now + 1000000000u;
     static uint8_t *keep;
     if (!keep) keep = os_memory(FRAME_IDS);
@@ -252,7 +252,7 @@ void sites_make_room(uint64_t now) {
     }
     atomic_store_explicit(&sites_full, nframes + 1 >= FRAME_IDS, memory_order_relaxed);
     os_unlock(&site_lock);
-    next += 100 * (now_ns() - begin); // a hundredth of the time at most
+    next += 100 * (cpu_ns() - begin); // a hundredth of the time at most
 }
 
 static void define_thread(uint32_t id, uint32_t flags, const char *name) {

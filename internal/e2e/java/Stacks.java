@@ -30,7 +30,7 @@ public class Stacks {
         for (int i = 0; i < 2000; i++) keep.add(new byte[1000]); // the JVM's first draw is at 512 KiB on average
         deep(1000);
         path(Integer.parseInt(args[0]));
-        for (int i = 0; i < 40; i++) { // the table gets room meanwhile, if it is full
+        for (int i = 0; i < 100; i++) { // the table gets room meanwhile, if it is full
             for (int k = 0; k < 25; k++) late();
             Thread.sleep(50);
         }
