@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,9 +59,34 @@ func (r *Ring) Held() (bool, error) {
 
 // MappedBy says that the process pid, as we count, has this very file mapped: then it is the producer, or one of its user's.
 func (r *Ring) MappedBy(pid int) bool {
+	file := r.inMaps()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	dev := fmt.Sprintf("%02x:%02x %d ", unix.Major(r.id.dev), unix.Minor(r.id.dev), r.id.ino)
-	return err == nil && r.id.ino != 0 && bytes.Contains(b, []byte(" "+dev))
+	return err == nil && file != "" && bytes.Contains(b, []byte(file))
+}
+
+// inMaps is how /proc/PID/maps shows the file, by device and inode; "": not known. They are not always those of stat (overlayfs, btrfs): a mapping of our
+// own, which nobody reads, tells.
+func (r *Ring) inMaps() string {
+	f, ok := r.f.(*osFile)
+	if !ok || r.id.ino == 0 {
+		return ""
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_NONE, unix.MAP_SHARED)
+	if err != nil {
+		return ""
+	}
+	defer unix.Munmap(m)
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return ""
+	}
+	at := fmt.Sprintf("%x-", uintptr(unsafe.Pointer(unsafe.SliceData(m))))
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) >= 5 && strings.HasPrefix(f[0], at) {
+			return " " + f[3] + " " + f[4] + " "
+		}
+	}
+	return ""
 }
 
 // FindProcess gives the pid, in the agent's namespace, of the process that calls itself pid in the namespace pidns (an inode; 0: not

@@ -368,3 +368,42 @@ func TestTruncationRace(t *testing.T) {
 	}
 	<-done
 }
+
+// TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other inodes in maps than stat tells.
+func TestMappedBy(t *testing.T) {
+	dir := t.TempDir()
+	if layers := t.TempDir(); unix.Mount("tmpfs", layers, "tmpfs", 0, "") == nil { // an upper layer does not lie on an overlay
+		t.Cleanup(func() { unix.Unmount(layers, 0) })
+		for _, d := range []string{"u", "w"} {
+			os.Mkdir(filepath.Join(layers, d), 0o700)
+		}
+		if unix.Mount("overlay", dir, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/u,workdir=%[2]s/w", t.TempDir(), layers)) == nil {
+			t.Cleanup(func() { unix.Unmount(dir, 0) })
+		}
+	}
+	p, err := ringtest.Create(dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r := open(t, p)
+	f, err := os.OpenFile(p.Path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if r.MappedBy(os.Getpid()) {
+		t.Error("it is not mapped")
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.MappedBy(os.Getpid()) {
+		t.Error("it is mapped")
+	}
+	unix.Munmap(m)
+	if r.MappedBy(os.Getpid()) {
+		t.Error("it is not mapped any more")
+	}
+}
