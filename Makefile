@@ -37,7 +37,7 @@ build: probe ## bin/heapcam, with the probe inside
 demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
 	@tools/demo
 
-test: build ## all tests, small (about eleven minutes on 2 cores)
+test: build ## all tests, small (eight minutes on 2 cores)
 	@tools/setup chromium
 	@tools/test
 
