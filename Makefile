@@ -42,7 +42,7 @@ test: build ## all tests, small (eight minutes on 2 cores)
 	@tools/test
 
 test-full: build ## the numbers that the documentation names (long)
-	@tools/setup chromium prometheus zip lintian visualvm podman runc
+	@tools/setup chromium prometheus zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
 
 test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)

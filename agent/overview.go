@@ -20,19 +20,7 @@ type overview struct {
 func (o *overview) epoch(e *trace.Epoch, total quality.Count, known bool) {
 	p := &e.Pause
 	c := trace.Course{GC: p.GC, Kind: p.Kind, Start: p.Start, Dur: p.Dur, Probe: p.Probe, Cause: p.Cause}
-	for _, s := range e.Spaces {
-		c.Before += s.UsedBefore
-		switch s.Kind {
-		case trace.SpaceEden:
-			c.Eden += s.UsedAfter
-		case trace.SpaceSurvivor:
-			c.Survivor += s.UsedAfter
-		case trace.SpaceHumongous, trace.SpaceHumongousCont:
-			c.Humongous += s.UsedAfter
-		default:
-			c.Old += s.UsedAfter
-		}
-	}
+	c.Before, c.Eden, c.Survivor, c.Humongous, c.Old = trace.InUse(e.Spaces)
 	if known && !o.unlisted {
 		c.Flags, c.Objects, c.Bytes = trace.CourseKnown, total.Objects, total.Bytes
 	}

@@ -21,19 +21,7 @@ type Course struct {
 // in use rises by what is allocated alone.
 func courseOf(c *heap.Collection, before *CollectionRow) Course {
 	t := Course{Lost: c.EpochsLost}
-	for _, s := range c.Spaces {
-		t.Before += s.UsedBefore
-		switch s.Kind {
-		case trace.SpaceEden:
-			t.Eden += s.UsedAfter
-		case trace.SpaceSurvivor:
-			t.Survivor += s.UsedAfter
-		case trace.SpaceHumongous, trace.SpaceHumongousCont:
-			t.Humongous += s.UsedAfter
-		default:
-			t.Old += s.UsedAfter
-		}
-	}
+	t.Before, t.Eden, t.Survivor, t.Humongous, t.Old = trace.InUse(c.Spaces)
 	if before != nil && before.GC+1 == c.GC && len(c.Spaces) > 0 {
 		n := uint64(0)
 		if t.Before > before.Used {

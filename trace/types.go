@@ -86,6 +86,24 @@ type Space struct {
 	Kind, Bottom, Top, End, UsedBefore, UsedAfter uint64
 }
 
+// InUse sums spaces by what a course tells, bytes: all of them before the collection, and after it eden, survivors, humongous objects and the rest.
+func InUse(spaces []Space) (before, eden, survivor, humongous, old uint64) {
+	for _, s := range spaces {
+		before += s.UsedBefore
+		switch s.Kind {
+		case SpaceEden:
+			eden += s.UsedAfter
+		case SpaceSurvivor:
+			survivor += s.UsedAfter
+		case SpaceHumongous, SpaceHumongousCont:
+			humongous += s.UsedAfter
+		default:
+			old += s.UsedAfter
+		}
+	}
+	return
+}
+
 // Pause is the pause that ends an epoch. Times are ns since the probe's start.
 type Pause struct {
 	GC, Kind, Flags, Depth, Start, Dur, Probe, JVMGC, PhaseStart uint64

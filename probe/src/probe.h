@@ -1,6 +1,7 @@
 // probe.h: the parts of the probe and who may call them.
 //
 //   agent.c    entry points, JVMTI events, control thread            any thread
+//   oracle.c   the walk against JVMTI's heap iteration (test mode)   control thread
 //   epoch.c    what happens at the start and finish of a pause       VM thread, world stopped
 //   walk.c     linear walks and their tokens                         VM thread, world stopped
 //   classes.c  class word -> type, census counters                   VM thread writes, control thread looks up
@@ -42,6 +43,8 @@ extern struct options opt;
 extern jvmtiEnv *ti;
 extern uint64_t t0; // CLOCK_MONOTONIC at start
 
+void lock_writer(void); // only for threads that may wait
+void oracle(JNIEnv *jni);
 bool is_off(void); // paused, by the agent's word or by the host's switch: only a flag is read
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

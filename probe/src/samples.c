@@ -185,6 +185,7 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
                 return id;
             }
             if (id) continue;
+            if (!locked && atomic_load_explicit(&sites_full, memory_order_relaxed)) return 0; // and nobody waits while room is being made
             if (!locked) break;
             if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
                 uint8_t buf[64];

@@ -1,0 +1,124 @@
+//go:build ignore
+
+// oracle.c: the probe's walk against JVMTI's own heap iteration, inside one stop (test mode).
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t *o_count, *o_bytes, o_n, raw_objects, raw_bytes, raw_unknown;
+static bool o_walked;
+static uint32_t o_holes;
+static jint JNICALL each_object(jlong class_tag, jlong size, jlong *tag, jint len, void *user) {
+    (void)tag, (void)len, (void)user;
+    if (!o_walked) {
+        o_walked = true;
+        raw_unknown = oracle_tally(&raw_objects, &raw_bytes);
+        o_holes = nholes; // the next pause counts anew
+    }
+    uint64_t i = class_tag > 0 && (uint64_t)class_tag <= o_n ? (uint64_t)class_tag : 0;
+    o_count[i]++;
+    o_bytes[i] += (uint64_t)size;
+    return JVMTI_VISIT_OBJECTS;
+}
+
+struct named {
+    char *sig;
+    uint64_t n, b, rn, rb;
+};
+static int by_sig(const void *a, const void *b) { return strcmp(((const struct named *)a)->sig, ((const struct named *)b)->sig); }
+
+// Types by signature from the definition log, so that both sides are compared by name, summed over loaders.
+static void raw_by_name(struct named *t, uint64_t n) {
+    const uint8_t *p = type_log.mem, *end = p + type_log.len;
+    while (p < end) {
+        int tag = *p++;
+        uint64_t f[6] = {0};
+        int nf = tag == HC_EV_TYPE ? 6 : 1;
+        for (int i = 0; i < nf; i++)
+            for (int s = 0;; s += 7) {
+                uint8_t c = *p++;
+                f[i] |= (uint64_t)(c & 127) << s;
+                if (c < 128) break;
+            }
+        uint64_t len = 0;
+        for (int s = 0;; s += 7) {
+            uint8_t c = *p++;
+            len |= (uint64_t)(c & 127) << s;
+            if (c < 128) break;
+        }
+        char key[2200];
+        if (tag == HC_EV_TYPE && f[0] <= ntypes) {
+            if (f[1] & HC_TF_ARRAY)
+                snprintf(key, sizeof key, "%.*s", (int)len, (const char *)p);
+            else
+                snprintf(key, sizeof key, "L%.*s;", (int)len, (const char *)p);
+            // Hidden classes: JVMTI writes the last separator as '.'
+            for (char *c = key; *c; c++)
+                if (*c == '+' || *c == '.') *c = '/';
+            struct named want = {.sig = key}, *r = bsearch(&want, t, n, sizeof *t, by_sig);
+            uint64_t cn = 0, cb = 0;
+            for (uint32_t b = 0; b < BUCKETS; b++) {
+                struct crow *row = &crows[f[0] * BUCKETS + b];
+                if (row->stamp == cstamp) cn += row->cell[0].n, cb += row->cell[0].b;
+            }
+            if (r)
+                r->rn += cn, r->rb += cb;
+            else if (cn)
+                say("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
+        }
+        p += len;
+    }
+}
+
+void oracle(JNIEnv *jni) {
+    jint n = 0;
+    jclass *ks = NULL;
+    char why[HC_MAX_REASON];
+    if (!vm_late(why)) return; // no collection may have come yet: the walk needs the reserve behind a TLAB
+    if ((*ti)->GetLoadedClasses(ti, &n, &ks)) return;
+    o_n = (uint64_t)n;
+    o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);
+    struct named *t = calloc((size_t)n + 1, sizeof *t);
+    if (!o_count || !o_bytes || !t) return;
+    for (jint i = 0; i < n; i++) {
+        (*ti)->SetTag(ti, ks[i], i + 1);
+        (*ti)->GetClassSignature(ti, ks[i], &t[i].sig, NULL);
+        for (char *c = t[i].sig; c && *c; c++)
+            if (*c == '.' || *c == '+') *c = '/';
+    }
+    jvmtiHeapCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.heap_iteration_callback = each_object;
+    o_walked = false;
+    lock_writer(); // keeps ordinary epochs out of the counters
+    (*ti)->IterateThroughHeap(ti, 0, NULL, &cb, NULL);
+    ring_unlock();
+    uint64_t jn = 0, jb = 0;
+    for (jint i = 0; i < n; i++) t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1], jn += t[i].n, jb += t[i].b;
+    jn += o_count[0], jb += o_bytes[0];
+    qsort(t, (size_t)n, sizeof *t, by_sig);
+    uint64_t m = 0;
+    for (jint i = 0; i < n; i++) { // one name, several loaders: one row
+        if (m && !strcmp(t[m - 1].sig, t[i].sig))
+            t[m - 1].n += t[i].n, t[m - 1].b += t[i].b;
+        else
+            t[m++] = t[i];
+    }
+    raw_by_name(t, m);
+    uint64_t bad = 0;
+    for (uint64_t i = 0; i < m; i++)
+        if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
+            bad++;
+            say("oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", t[i].sig, (unsigned long long)t[i].n, (unsigned long long)t[i].b,
+                (unsigned long long)t[i].rn, (unsigned long long)t[i].rb);
+        }
+    say("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu unknown=%llu untagged=%llu holes=%u",
+        (unsigned long long)raw_objects, (unsigned long long)raw_bytes, (unsigned long long)jn, (unsigned long long)jb, (unsigned long long)m,
+        (unsigned long long)bad, (unsigned long long)raw_unknown, (unsigned long long)o_count[0], o_holes);
+    for (jint i = 0; i < n; i++) (*ti)->SetTag(ti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
+    (*ti)->Deallocate(ti, (unsigned char *)ks);
+    free(o_count), free(o_bytes), free(t);
+}
