@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -142,7 +143,7 @@ func (out *Histories) sites(r *heap.Replayer, h *histories) {
 	shared := loaders(r, classes)
 	type age struct{ sum, weight, bytes float64 }
 	ages := map[siteKey]*age{}
-	for _, s := range r.Live {
+	for s := range byID(maps.Values(r.Live)) {
 		if _, young := h.young[s.ID]; young {
 			continue
 		}

@@ -103,11 +103,16 @@ func chi2(tail int, k float64) float64 {
 	return k * c * c * c
 }
 
+// byID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit, each time.
+func byID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
+	return slices.Values(slices.SortedFunc(samples, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) }))
+}
+
 // siteTallies sums samples by site.
 func siteTallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[siteKey]*tally {
 	out := map[siteKey]*tally{}
 	class := map[uint64]Class{}
-	for s := range samples {
+	for s := range byID(samples) {
 		c, ok := class[s.Type]
 		if !ok {
 			c = ClassOf(r, uint32(s.Type)).folded()
