@@ -146,15 +146,22 @@ func (p *play) read(newest, upto uint64) ([]uint64, error) {
 	return got, nil
 }
 
-// oldest gives the number of the oldest frame that is there.
+// oldest gives the number of the oldest frame that can be read: a power loss may leave files of zeros.
 func (p *play) oldest() uint64 {
-	for n := 1; ; n++ {
-		if b, ok := p.fs.Read(fmt.Sprintf("%s/%08d.hcr", dir, n)); ok && len(b) >= 200 {
-			return binary.LittleEndian.Uint64(b[192:])
-		} else if n > 1000 {
-			return 0
+	for n := 1; n <= 1000; n++ {
+		f, err := ringstore.OpenFileIn(p.fs, fmt.Sprintf("%s/%08d.hcr", dir, n))
+		if err != nil {
+			continue
 		}
+		for fr, err := range f.Frames() {
+			if err == nil {
+				f.Close()
+				return fr.Source
+			}
+		}
+		f.Close()
 	}
+	return 0
 }
 
 // whole says whether every file can be read to its end without damage.
