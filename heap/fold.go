@@ -376,36 +376,42 @@ func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint3
 		}
 		top = at
 	}
-	work := 1
-	if s.n > 1<<18 {
-		work = 2
-	}
 	// What is out of order is put in order first: that changes the state's counts, which goroutines share.
 	for _, k := range keys {
 		s.tidy(s.chunks[k])
 	}
 	live, done := r.samples()
 	defer done()
-	fs := make([]*folder, work)
+	var fs []*folder
 	var wg sync.WaitGroup
-	for w := range fs {
+	var parts []part
+	left := 0 // work
+	for len(parts) > 0 || len(fs) == 0 {
 		f := &folder{r: r, s: s, want: want, spaces: spaces, group: group, tables: map[[2]uint64]*foldTable{}, groups: top + 1, eras: eras, live: live, most: min(denseBirths, max(1, maxDense/(len(group)+1)))}
 		for uint64(1)<<f.shift < grain && f.shift < 45 {
 			f.shift++
 		}
-		fs[w] = f
-		part := keys[w*len(keys)/work : (w+1)*len(keys)/work]
-		if want&WantSamples != 0 {
-			n := 0
-			for _, k := range part {
-				n += len(s.chunks[k].samples)
+		fs = append(fs, f)
+		if len(fs) == 1 {
+			parts, left = f.parts(keys)
+			left = max(left/2, 1<<17)
+		}
+		n, samples := 0, 0
+		for ; n < len(parts) && (left > 0 || len(fs) == 2); n++ {
+			left -= parts[n].work
+			for _, k := range parts[n].keys {
+				samples += len(s.chunks[k].samples)
 			}
-			f.sampled.size(n)
+		}
+		mine := parts[:n]
+		parts = parts[n:]
+		if want&WantSamples != 0 {
+			f.sampled.size(samples)
 		}
 		wg.Go(func() {
-			for _, k := range part {
+			for _, x := range mine {
 				if f.err == nil {
-					f.chunk(k, s.chunks[k])
+					f.part(x)
 				}
 			}
 			f.flush()
@@ -496,7 +502,8 @@ func count(dense, codes, touched []uint32) []uint32 {
 	return touched
 }
 
-func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
+// table gives the table of a space and range, which dense counts for from then on.
+func (f *folder) table(space int32, addr uint64) *foldTable {
 	tk := [2]uint64{uint64(uint32(space)), addr}
 	t := f.tables[tk]
 	if t == nil {
@@ -507,6 +514,11 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 		f.flush()
 		f.cur = t
 	}
+	return t
+}
+
+func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
+	t := f.table(space, addr)
 	before := t.used
 	words := f.s.codes.words
 	if c.birth == nil || f.want&WantBirth == 0 {
@@ -548,6 +560,11 @@ func (f *folder) stretch(c *chunk, i, j int, space int32, addr uint64) {
 	if f.want&WantSamples != 0 && len(c.samples) > 0 {
 		f.samples(c, i, j, t)
 	}
+	f.full(t, before)
+}
+
+// full ends the fold if there are too many combinations. before is how many of t were counted before.
+func (f *folder) full(t *foldTable, before int) {
 	if f.used += t.used - before; f.used+len(f.sampled.all) > maxFolded {
 		f.err = ErrFold
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -70,47 +69,6 @@ type Kept struct {
 	pages map[uint64]*page
 }
 
-// page holds the chunks of a stretch of pageChunks numbers. Kept states share those of which no chunk has changed.
-type page [pageChunks]*chunk
-
-const (
-	pageShift  = 5
-	pageChunks = 1 << pageShift
-)
-
-// paged gives the state's chunks in pages, those of before where they are the same, and how many are new.
-func (s *State) paged(before map[uint64]*page) (pages map[uint64]*page, fresh int) {
-	pages = make(map[uint64]*page, len(before))
-	for k, c := range s.chunks {
-		p := pages[k>>pageShift]
-		if p == nil {
-			p = &page{}
-			pages[k>>pageShift] = p
-		}
-		p[k%pageChunks] = c
-	}
-	for k, p := range pages {
-		if b := before[k]; b != nil && *b == *p {
-			pages[k] = b
-		} else {
-			fresh++
-		}
-	}
-	return pages, fresh
-}
-
-func unpaged(pages map[uint64]*page, room int) map[uint64]*chunk {
-	chunks := make(map[uint64]*chunk, room)
-	for k, p := range pages {
-		for i, c := range p {
-			if c != nil {
-				chunks[k<<pageShift|uint64(i)] = c
-			}
-		}
-	}
-	return chunks
-}
-
 // Keep gives what stands after c, the newest collection, whose state is known. What the replayer does from then on does not change it. before is what
 // was kept before it, or nil.
 func (r *Replayer) Keep(c *Collection, before *Kept) *Kept {
@@ -128,9 +86,9 @@ func (r *Replayer) Keep(c *Collection, before *Kept) *Kept {
 		were = before.pages
 	}
 	fresh := 0
-	k.pages, fresh = s.paged(were)
+	k.pages, fresh = s.paged(were, uint32(r.First))
 	k.r.State = s.share()
-	k.New += k.beside() + fresh*int(unsafe.Sizeof(page{}))
+	k.New += k.beside() + fresh
 	s.id = newOwner()
 	clear(s.near[:])
 	return k
@@ -171,8 +129,8 @@ func Held(kept []*Kept) int {
 				continue
 			}
 			pages[p] = true
-			sum += int(unsafe.Sizeof(*p))
-			for _, c := range p {
+			sum += p.bytes()
+			for _, c := range p.chunks {
 				if c != nil && !seen[c] {
 					seen[c] = true
 					sum += c.bytes()
@@ -197,7 +155,7 @@ func (r *Replayer) Names() *Names {
 func (k *Kept) Replayer(names *Names, lives *Lives) *Replayer {
 	r, n := k.r, &names.of
 	st := *r.State // what it counts for itself is each one's own
-	st.chunks = unpaged(k.pages, len(k.pages)*pageChunks)
+	st.chunks, st.pages = unpaged(k.pages, len(k.pages)*pageChunks), k.pages
 	r.State, r.Live, r.past, r.src = &st, nil, lives, ended{}
 	r.Types, r.Loaders, r.Methods, r.Frames, r.Threads, r.Ends = n.Types, n.Loaders, n.Methods, n.Frames, n.Threads, n.Ends
 	return &r

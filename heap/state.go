@@ -62,10 +62,11 @@ type State struct {
 	}
 	marks   uint32 // what in a birth is not a collection's number: atLeast and, if they are set, spaceMarks
 	perType []Count
-	spare   []*chunk // empty ones, for reuse
-	id      uint32   // of which chunks it is the owner
-	counted bool     // it holds no objects: perType, n and bytes are kept by counts.go
-	bytes   uint64   // if counted
+	spare   []*chunk         // empty ones, for reuse
+	id      uint32           // of which chunks it is the owner
+	pages   map[uint64]*page // that some of the chunks may be of, of a kept state
+	counted bool             // it holds no objects: perType, n and bytes are kept by counts.go
+	bytes   uint64           // if counted
 }
 
 // nearChunks is how many chunks are found without a lookup: a collection fills a few buffers side by side.

@@ -78,7 +78,7 @@ func (r *Replayer) list(s *trace.Sync) (*State, error) {
 	old.renumber()
 	next := newState()
 	codes := old.codes
-	next.codes, next.marks = codes, old.marks
+	next.codes, next.marks, next.pages = codes, old.marks, old.pages
 	had := codes.count
 	codes.count = make([]uint64, len(had), cap(had))
 	birth := uint32(s.GC)
