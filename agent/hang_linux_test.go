@@ -111,6 +111,18 @@ func TestHangingDisk(t *testing.T) {
 	if d := time.Since(a.Turned()); d > 2*time.Second {
 		t.Errorf("the agent's loop came around %v ago: the watchdog would end it", d)
 	}
+	// Who blames heapcam can stop it all the same.
+	for _, step := range []struct {
+		do   func(string) (int, error)
+		want uint32
+	}{{a.Pause, shmring.PauseAsked}, {a.Resume, 0}} {
+		if n, err := step.do(""); n != 3 || err != nil { // z has no recording yet
+			t.Errorf("%d JVMs were asked: %v", n, err)
+		}
+		if got := x.p.Peek32(shmring.OffPause); got != step.want {
+			t.Errorf("the JVM of the recording that hangs is told %d, want %d", got, step.want)
+		}
+	}
 	if read(x) || of(x).Collections == uint64(x.n) {
 		t.Error("nothing hung: the test shows nothing")
 	}

@@ -32,7 +32,7 @@ func newBundleCmd() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
 		Use:   "support-bundle",
-		Short: "What somebody who helps needs to know, in one file: status, configuration, log, versions",
+		Short: "What somebody who helps needs to know, in one file: status, configuration, log, versions", Annotations: mayLeaveDisk,
 		Long: `support-bundle writes a tar.gz of texts: versions and machine, the agent's status, the configuration in force and where each value comes from, the JVMs
 here and whether they can be recorded, the names and sizes of recordings and incidents, and the end of the service's log. What can not be had
 stands in errors.txt.
@@ -90,6 +90,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	put := func(member string, b []byte, err error) error {
 		if err != nil {
 			fmt.Fprintf(&failed, "%s: %v\n", member, err)
+			fmt.Fprintf(os.Stderr, "heapcam: not in it, or not whole: %s: %v\n", member, err)
 		}
 		if len(b) == 0 {
 			return nil
@@ -194,14 +195,6 @@ func (o *bundleOptions) doctor(context.Context) ([]byte, error) {
 }
 
 func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
-	recs, err := recordings(outDirs(o.out))
-	incidents, ierr := listIncidents(o.out)
-	disks := map[string]int64{}
-	for _, d := range outDirs(o.out) {
-		if n, err := ringstore.OS.Free(d); err == nil && n >= 0 {
-			disks[d] = n
-		}
-	}
 	type row struct { // what the disk alone tells
 		ID      string    `json:"id"`
 		Dir     string    `json:"dir"`
@@ -210,12 +203,37 @@ func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
 		LastGC  uint64    `json:"last_gc"`
 		Changed time.Time `json:"oldest_file_changed"`
 	}
-	rows := make([]row, len(recs))
-	for i, s := range recs {
-		rows[i] = row{s.ID, s.Dir, s.TraceBytes, s.Files, s.LastGC, s.Since}
+	type folder struct {
+		rows      []row
+		incidents []ringstore.Incident
+		free      int64
+	}
+	rows, incidents, disks := []row{}, []ringstore.Incident{}, map[string]int64{}
+	var failed []error
+	for _, d := range outDirs(o.out) {
+		f, err, answered := within(diskWait, func() (f folder, err error) { // each by itself: one disk may hang
+			recs, err := recordings([]string{d})
+			for _, s := range recs {
+				f.rows = append(f.rows, row{s.ID, s.Dir, s.TraceBytes, s.Files, s.LastGC, s.Since})
+			}
+			is, ierr := listIncidents(d)
+			free, ferr := ringstore.OS.Free(d)
+			f.incidents, f.free = is, free
+			if ferr != nil {
+				f.free = -1
+			}
+			return f, errors.Join(err, ierr)
+		})
+		if !answered {
+			err = fmt.Errorf("the disk has not answered for %v: %s", diskWait, d)
+		}
+		failed = append(failed, err)
+		if rows, incidents = append(rows, f.rows...), append(incidents, f.incidents...); answered && f.free >= 0 {
+			disks[d] = f.free
+		}
 	}
 	b, jerr := asJSON(map[string]any{"recordings": rows, "incidents": incidents, "free_bytes": disks})
-	return b, errors.Join(err, ierr, jerr)
+	return b, errors.Join(append(failed, jerr)...)
 }
 
 // serviceLog gives the end of what the service wrote, where there is a journal.

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -12,12 +16,15 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 )
 
+// costWait is how long the disk has to give the next piece of a recording.
+const costWait = 20 * time.Second
+
 func newCostCmd() *cobra.Command {
 	var out string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "cost [JVM|FILE]",
-		Short: "What heapcam itself cost a JVM, minute by minute, and what changed it",
+		Short: "What heapcam itself cost a JVM, minute by minute, and what changed it", Annotations: mayLeaveDisk,
 		Long: `cost reads a recording and says, for each minute of the whole window, how long the application stood still for heapcam and what sampling took, by
 the probe's own clock, with every switch of depth or sampling, attach, pause, sync point and loss between. It needs no agent.
 
@@ -32,48 +39,75 @@ What is not in it: the agent's own CPU, and what the JVM spends on drawing sampl
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			path := ""
-			if len(args) == 1 {
-				if _, err := os.Stat(args[0]); err == nil {
-					path = args[0]
-				}
-			}
-			if path == "" {
-				dir, err := recordingOf(out, args)
-				if err != nil {
-					return err
-				}
-				path = dir
-			}
-			rec, err := openRecording(path)
-			if err != nil {
+			cost, bad, err := readCost(out, args)
+			if cost == nil {
 				return err
-			}
-			defer rec.Close()
-			cost, bad := analysis.NewCost(), uint64(0)
-			for _, f := range rec.Files {
-				for b, err := range f.Blocks() {
-					if err == nil {
-						err = cost.Add(b)
-					}
-					if err != nil {
-						bad++
-					}
-				}
 			}
 			cost.Close()
 			if bad > 0 {
 				fmt.Fprintf(os.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", plural(bad, "place"))
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), cost)
+				return errors.Join(printJSON(c.OutOrStdout(), cost), err)
 			}
-			return printCost(c.OutOrStdout(), cost)
+			return errors.Join(printCost(c.OutOrStdout(), cost), err)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "folder for recordings (default as pull)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON (heapcam.cost/1)")
 	return c
+}
+
+// readCost reads the recording that args name. Where the disk hangs it gives what it has read until then, or nil, and an error.
+func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err error) {
+	where := strings.Join(append(slices.Clone(args), outDirs(out)...), ", ")
+	var (
+		mu   sync.Mutex // of what is read: who is left behind may come back
+		read *analysis.Cost
+	)
+	err, answered := untilStuck(costWait, func(tick func()) error {
+		path := ""
+		if len(args) == 1 {
+			if _, err := os.Stat(args[0]); err == nil {
+				path = args[0]
+			}
+		}
+		if path == "" {
+			dir, err := recordingOf(out, args)
+			if err != nil {
+				return err
+			}
+			path = dir
+		}
+		tick()
+		rec, err := openRecording(path)
+		if err != nil {
+			return err
+		}
+		defer rec.Close()
+		mu.Lock()
+		read, where = analysis.NewCost(), path
+		mu.Unlock()
+		for _, f := range rec.Files {
+			for b, err := range f.Blocks() {
+				tick()
+				mu.Lock()
+				if err == nil {
+					err = read.Add(b)
+				}
+				if err != nil {
+					bad++
+				}
+				mu.Unlock()
+			}
+		}
+		return nil
+	})
+	mu.Lock() // for good: what comes late is not added
+	if !answered {
+		err = fmt.Errorf("the disk has not answered for %v: not read, or not to the end: %s", costWait, where)
+	}
+	return read, bad, err
 }
 
 func printCost(w io.Writer, c *analysis.Cost) error {

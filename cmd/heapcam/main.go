@@ -12,7 +12,15 @@ import (
 // version is set by the build (-ldflags -X main.version=…).
 var version = "dev"
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	code, attended := attend(os.Args[1:])
+	if !attended {
+		answer := answering()
+		code = run(os.Args[1:])
+		answer(code)
+	}
+	os.Exit(code)
+}
 
 // run executes one command line and gives its exit code.
 func run(args []string) int {

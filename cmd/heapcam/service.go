@@ -75,7 +75,10 @@ func newServiceStatusCmd() *cobra.Command {
 		Short: "Whether the service is installed and runs",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			s, err := svc.Query()
+			s, err, answered := within(agentWait, svc.Query)
+			if !answered {
+				return fmt.Errorf("the service's manager has not answered for %v", agentWait)
+			}
 			if err := serviceError(err); err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func newStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "What is being recorded, and what recordings there are",
 		Long:  "status asks the agent, if one runs, and lists the recordings in the folder for recordings.",
-		Args:  noArgs,
+		Args:  noArgs, Annotations: mayLeaveDisk,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 			defer stop()
@@ -200,6 +200,11 @@ func selfLine(s *agent.Self) string {
 	return line
 }
 
+// mayLeaveDisk marks the verbs that end although they have had to leave the disk behind.
+var mayLeaveDisk = map[string]string{"disk": "left behind"}
+
+func leavesDisk(c *cobra.Command) bool { return c.Annotations["disk"] != "" }
+
 // within gives what f does, or says that it did not answer in time; then f is left behind.
 func within[T any](d time.Duration, f func() (T, error)) (v T, err error, answered bool) {
 	type answer struct {
@@ -215,6 +220,31 @@ func within[T any](d time.Duration, f func() (T, error)) (v T, err error, answer
 		return a.v, a.err, true
 	case <-late.C:
 		return v, nil, false
+	}
+}
+
+// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which tells that the disk answers.
+func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered bool) {
+	done, ticks := make(chan error, 1), make(chan struct{}, 1)
+	go func() {
+		done <- f(func() {
+			select {
+			case ticks <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	late := time.NewTimer(d)
+	defer late.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err, true
+		case <-ticks:
+			late.Reset(d)
+		case <-late.C:
+			return nil, false
+		}
 	}
 }
 

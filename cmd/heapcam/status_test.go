@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/agent"
 )
@@ -36,5 +38,29 @@ func TestRemarks(t *testing.T) {
 		if r := remarks(&s); len(r) != 1 || !strings.HasPrefix(r[0], "Shop-7-x: ") || !strings.Contains(r[0], want) {
 			t.Errorf("want one line of %q: %q", want, r)
 		}
+	}
+}
+
+// TestUntilStuck: what goes on is waited for, and what does not is left behind.
+func TestUntilStuck(t *testing.T) {
+	failed := errors.New("failed")
+	err, answered := untilStuck(time.Minute, func(tick func()) error {
+		for range 1000 {
+			tick()
+		}
+		return failed
+	})
+	if !answered || err != failed {
+		t.Errorf("%v, %v", err, answered)
+	}
+	hang := make(chan struct{})
+	defer close(hang)
+	err, answered = untilStuck(time.Millisecond, func(tick func()) error {
+		tick()
+		<-hang
+		return failed
+	})
+	if answered || err != nil {
+		t.Errorf("%v, %v", err, answered)
 	}
 }

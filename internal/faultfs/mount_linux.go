@@ -18,6 +18,7 @@ type Op string
 const (
 	Create   Op = "create" // a file, or opening one to write
 	Open     Op = "open"   // a file to read
+	Read     Op = "read"   // what the kernel has not kept
 	Write    Op = "write"
 	Fsync    Op = "fsync" // of files and of folders' changes alike
 	Truncate Op = "truncate"
@@ -124,6 +125,13 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 	}
 	f, more, e := n.LoopbackNode.Open(ctx, flags)
 	return through(f), more, e
+}
+
+func (n *node) Read(ctx context.Context, f fs.FileHandle, b []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if e := n.m.ask(Read, n.name()); e != 0 {
+		return nil, e
+	}
+	return f.(fs.FileReader).Read(ctx, b, off)
 }
 
 func (n *node) Write(ctx context.Context, f fs.FileHandle, b []byte, off int64) (uint32, syscall.Errno) {

@@ -27,7 +27,11 @@ func TestFaults(t *testing.T) {
 		Unlink:   func() error { return os.Remove(filepath.Join(m.Dir, "c")) },
 		Mkdir:    func() error { return os.Mkdir(filepath.Join(m.Dir, "e"), 0o700) },
 	}
-	for _, op := range []Op{Create, Write, Fsync, Truncate, Allocate, Link, Rename, Unlink, Mkdir} {
+	if err := os.WriteFile(filepath.Join(m.Backing, "read"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ops[Read] = func() error { _, err := os.ReadFile(filepath.Join(m.Dir, "read")); return err }
+	for _, op := range []Op{Read, Create, Write, Fsync, Truncate, Allocate, Link, Rename, Unlink, Mkdir} {
 		for _, e := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
 			m.Fail(func(o Op, _ string) syscall.Errno {
 				if o == op {
