@@ -126,18 +126,36 @@ func GroupTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []c
 	if err != nil {
 		return nil, err
 	}
-	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Exact: true, Objects: tree.Objects, Bytes: tree.Bytes, Tree: tree, Tuples: ts}
+	g := newGrouping(r, c, tree, by, filters)
+	g.Tree, g.Tuples = tree, ts
+	tree.Walk(func(_ []string, n *classify.Node) bool {
+		g.Exact = g.Exact && !n.Estimated
+		return g.Exact
+	})
+	return g, nil
+}
+
+// OpenTuples is GroupTuples for who looks at few of the groups: the tree makes them when they are asked for. Tree and Tuples of the Grouping are nil.
+func OpenTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, *classify.Tree, error) {
+	t, err := classify.Begin(w, ts, by, filters)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := newGrouping(r, c, t.Root, by, filters)
+	g.Exact, err = t.Exact()
+	return g, t, err
+}
+
+// newGrouping is a grouping but for its tree.
+func newGrouping(r *heap.Replayer, c *heap.Collection, root *classify.Node, by []classify.Classifier, filters []classify.Filter) *Grouping {
+	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Exact: true, Objects: root.Objects, Bytes: root.Bytes}
 	for _, b := range by {
 		g.By = append(g.By, b.Name)
 	}
 	for _, f := range filters {
 		g.Where = append(g.Where, f.Name)
 	}
-	tree.Walk(func(_ []string, n *classify.Node) bool {
-		g.Exact = g.Exact && !n.Estimated
-		return g.Exact
-	})
-	return g, nil
+	return g
 }
 
 // ListedObject is an object of a lossless list.

@@ -3,7 +3,6 @@ package classify
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -76,17 +75,30 @@ func (b *builder) all() []item {
 // Build makes the tree of tuples. The root's key is "heap". Children are sorted by bytes, the largest first.
 func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, error) {
 	b := newBuilder(w, ts, by)
-	est := slices.ContainsFunc(filters, func(f Filter) bool { return f.Needs&AttrSite != 0 })
-	items := b.all()
+	items, est, err := b.kept(filters)
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.node("heap", items, -1, 0, 0, est, nil)
+	if n != nil {
+		n.clamp()
+	}
+	return n, err
+}
+
+// kept gives what filters leave, and whether it is counted as an estimate.
+func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
+	est = slices.ContainsFunc(filters, func(f Filter) bool { return f.Needs&AttrSite != 0 })
+	items = b.all()
 	if est { // before what is asked for is told from the rest
 		items = b.estimate(items)
 	}
 	for _, f := range filters {
 		kept := items[:0]
 		for _, it := range items {
-			ok, err := f.Keep(w, &ts[it.t])
+			ok, err := f.Keep(b.w, &b.ts[it.t])
 			if err != nil {
-				return nil, err
+				return nil, est, err
 			}
 			if ok {
 				kept = append(kept, it)
@@ -94,11 +106,7 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 		}
 		items = kept
 	}
-	n, err := b.node("heap", items, -1, 0, 0, est, nil)
-	if n != nil {
-		n.clamp()
-	}
-	return n, err
+	return items, est, nil
 }
 
 // estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within them what stood when
@@ -488,9 +496,8 @@ func (b *builder) count(items []item, est bool, part int) (n Figure) {
 	oLow, oHigh = oLow+l, oHigh+h
 	l, h = sb.Interval()
 	bLow, bHigh = bLow+l, bHigh+h
-	round := func(x float64) uint64 { return uint64(math.Round(max(0, min(x, 1<<62)))) }
-	n.Objects, n.Bytes = round(o+so.Sum), round(by+sb.Sum)
-	n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = round(oLow), round(oHigh), round(bLow), round(bHigh)
+	n.Objects, n.Bytes = rounded(o+so.Sum), rounded(by+sb.Sum)
+	n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = rounded(oLow), rounded(oHigh), rounded(bLow), rounded(bHigh)
 	n.Estimated = n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh || n.ObjLow != n.Objects || n.BytesLow != n.Bytes
 	return n
 }

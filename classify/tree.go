@@ -28,6 +28,12 @@ type Node struct {
 
 	items []item // below it
 	est   bool   // counted as an estimate
+
+	// Of a Tree's: with which its items are counted if they are an estimate, what is below once that is known, and what tells it apart (builder.node).
+	fits  []fit
+	crown *crown
+	next  int16
+	depth int32
 }
 
 // Figure counts; without Estimated the bounds are the figures.
@@ -54,15 +60,25 @@ const MaxNodes = 2_000_000
 // ErrTooMany says that a grouping has more nodes than MaxNodes.
 var ErrTooMany = fmt.Errorf("the grouping has more than %d nodes: take fewer or coarser classifiers, or a filter", MaxNodes)
 
+// figure takes over what f counts.
+func (n *Node) figure(f Figure) {
+	n.Objects, n.Bytes, n.Estimated, n.Samples = f.Objects, f.Bytes, f.Estimated, f.Samples
+	if f.Estimated {
+		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &f.ObjLow, &f.ObjHigh, &f.BytesLow, &f.BytesHigh
+	}
+}
+
+// most gives the bounds that those of what is below do not exceed.
+func (n *Node) most() (objects, bytes uint64) {
+	if n.ObjHigh == nil {
+		return n.Objects, n.Bytes
+	}
+	return *n.ObjHigh, *n.BytesHigh
+}
+
 // clamp lets no bound exceed that of the parent.
 func (n *Node) clamp() {
-	most := func(p *uint64, v uint64) uint64 {
-		if p != nil {
-			return *p
-		}
-		return v
-	}
-	o, b := most(n.ObjHigh, n.Objects), most(n.BytesHigh, n.Bytes)
+	o, b := n.most()
 	for _, c := range n.Children {
 		if c.Estimated {
 			*c.ObjHigh, *c.BytesHigh = max(c.Objects, min(*c.ObjHigh, o)), max(c.Bytes, min(*c.BytesHigh, b))
@@ -101,18 +117,6 @@ func (n *Node) walk(path []string, f func([]string, *Node) bool) {
 	for _, c := range n.Children {
 		c.walk(append(path[:len(path):len(path)], c.Key), f)
 	}
-}
-
-// Find gives the node at a path of keys, nil if there is none.
-func (n *Node) Find(path ...string) *Node {
-	for _, k := range path {
-		i := slices.IndexFunc(n.Children, func(c *Node) bool { return c.Key == k })
-		if i < 0 {
-			return nil
-		}
-		n = n.Children[i]
-	}
-	return n
 }
 
 // Fold gives a copy without the nodes below share of the root's bytes (0 to 1); they become one child "(n smaller)" with their sum where

@@ -25,11 +25,11 @@ type data struct {
 	overview cache[json.RawMessage]
 	tapes    cache[*tape]
 	states   cache[*state]
-	counts   cache[*state]             // that tell types and lengths alone
-	tuples   cache[[]classify.Tuple]   // of states
-	groups   cache[*analysis.Grouping] // of states
-	answers  cache[any]                // diffs, trends
-	grouping sync.Mutex                // one grouping at a time: states share what they know of names
+	counts   cache[*state]           // that tell types and lengths alone
+	tuples   cache[[]classify.Tuple] // of states
+	groups   cache[*grouping]        // of states
+	answers  cache[any]              // diffs, trends
+	grouping sync.Mutex              // one grouping at a time: states share what they know of names
 }
 
 // maxReplays bounds the replays at a time: each takes a core and a heap's state.

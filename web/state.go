@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
@@ -141,8 +142,20 @@ func types(by []classify.Classifier, filters []classify.Filter) bool {
 	return a&classify.AttrAll&^classify.AttrLength == 0
 }
 
-// grouped groups the state after the collection that ref means, or gives what was grouped before. The tree is only read.
-func (s *Server) grouped(ctx context.Context, ref string, q question) (*analysis.Grouping, error) {
+// grouping is a grouping as it is kept: its Tree is nil, tree makes what is looked at.
+type grouping struct {
+	*analysis.Grouping
+	tree *classify.Tree
+
+	mu    sync.Mutex // of what was searched for last: the table and the drawing ask for the same
+	asked [2]string  // path and what is searched for
+	found *classify.Node
+	hits  int
+	shown int
+}
+
+// grouped groups the state after the collection that ref means, or gives what was grouped before.
+func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping, error) {
 	by, filters, err := q.make(s)
 	if err != nil {
 		return nil, err
@@ -151,7 +164,7 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*analysis
 	if err != nil {
 		return nil, err
 	}
-	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*analysis.Grouping, error) {
+	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*grouping, error) {
 		a, grain := classify.Needs(by, filters)
 		ages := classify.Ages(by, filters)
 		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages), func(context.Context) ([]classify.Tuple, error) {
@@ -165,11 +178,11 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*analysis
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		g, err := analysis.GroupTuples(st.r, st.c, st.world, ts, by, filters)
+		g, tree, err := analysis.OpenTuples(st.r, st.c, st.world, ts, by, filters)
 		if err != nil { // an expression that took too much, or too many groups
 			return nil, badRequest{err}
 		}
-		return g, nil
+		return &grouping{Grouping: g, tree: tree}, nil
 	})
 }
 
@@ -188,36 +201,73 @@ type branch struct {
 	Children  []*branch `json:"children,omitempty"`
 }
 
-func branchOf(n *classify.Node) *branch {
-	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh, len(n.Children), nil}
+func branchOf(n *classify.Node, count int) *branch {
+	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh, count, nil}
 }
 
-// cut gives n with so many levels of children, at most most of each node from skip on.
-func cut(n *classify.Node, levels, skip, most int) *branch {
-	b := branchOf(n)
-	if levels > 0 {
-		for _, c := range n.Children[min(skip, len(n.Children)):min(skip+most, len(n.Children))] {
-			b.Children = append(b.Children, cut(c, levels-1, 0, most))
+// whole gives a node that has its children, with all of them that have at least so many bytes.
+func whole(n *classify.Node, least uint64) *branch {
+	b := branchOf(n, len(n.Children))
+	for _, c := range n.Children {
+		if c.Bytes >= least {
+			b.Children = append(b.Children, whole(c, least))
 		}
 	}
 	return b
 }
 
-// drawing gives the nodes that have at least a 1/1000 of n's bytes, the largest first at each level.
-func drawing(n *classify.Node) *branch {
+// level gives n with its children, at most maxBranches from skip on.
+func level(t *classify.Tree, n *classify.Node, skip int) (*branch, error) {
+	kids, err := t.Children(n, skip, maxBranches)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := t.Count(append(kids, n)...)
+	if err != nil {
+		return nil, err
+	}
+	b := branchOf(n, counts[len(kids)])
+	for i, c := range kids {
+		b.Children = append(b.Children, branchOf(c, counts[i]))
+	}
+	return b, nil
+}
+
+// drawn is how many bytes a node has at least that is drawn below n.
+func drawn(n *classify.Node) uint64 { return max(n.Bytes/1000, 1) }
+
+// drawing gives the nodes that are large enough to be drawn, the largest first at each level.
+func drawing(t *classify.Tree, n *classify.Node) (*branch, error) {
 	left := maxDrawn
-	var walk func(n *classify.Node, least uint64) *branch
-	walk = func(x *classify.Node, least uint64) *branch {
-		b := branchOf(x)
-		for _, c := range x.Children {
-			if left--; left < 0 || c.Bytes < least {
+	least := drawn(n)
+	var walk func(x *classify.Node, count int) (*branch, error)
+	walk = func(x *classify.Node, count int) (*branch, error) {
+		b := branchOf(x, count)
+		kids, err := t.Above(x, least)
+		if err != nil {
+			return nil, err
+		}
+		counts, err := t.Count(kids...)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range kids {
+			if left--; left < 0 {
 				break
 			}
-			b.Children = append(b.Children, walk(c, least))
+			k, err := walk(c, counts[i])
+			if err != nil {
+				return nil, err
+			}
+			b.Children = append(b.Children, k)
 		}
-		return b
+		return b, nil
 	}
-	return walk(n, max(n.Bytes/1000, 1))
+	counts, err := t.Count(n)
+	if err != nil {
+		return nil, err
+	}
+	return walk(n, counts[0])
 }
 
 // groupReply is the answer to api/group.
@@ -228,29 +278,38 @@ type groupReply struct {
 	Shown              int     `json:"shown,omitempty"` // of these
 }
 
-// group answers with a part of a grouping: below path, so many levels, or what is large enough to be drawn.
+// group answers with a part of a grouping: below path, a level of it or what is large enough to be drawn, or what a search finds there.
 func (s *Server) group(r *http.Request) (any, error) {
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
 		return nil, err
 	}
-	n, hits, err := pick(g.Tree, r)
+	n, err := g.pick(r)
 	if err != nil {
 		return nil, err
 	}
-	short := *g
-	short.Tree = nil
-	rep := groupReply{Grouping: &short, Hits: hits}
-	if r.FormValue("draw") != "" {
-		rep.Tree = drawing(n)
+	rep := groupReply{Grouping: g.Grouping}
+	draw := r.FormValue("draw") != ""
+	if match := searchOf(r); match != nil {
+		found, hits, shown, err := g.search(n, match, r.FormValue("path"), r.FormValue("find"))
+		if err != nil {
+			return nil, badRequest{err}
+		}
+		least := uint64(0)
+		if draw {
+			least = drawn(n)
+		}
+		rep.Tree, rep.Hits, rep.Shown = whole(found, least), &hits, shown
 		return rep, nil
 	}
-	if hits != nil {
-		n, rep.Shown = largest(n, maxFound)
-		rep.Tree = cut(n, maxPath, 0, maxFound)
-		return rep, nil
+	if draw {
+		rep.Tree, err = drawing(g.tree, n)
+	} else {
+		rep.Tree, err = level(g.tree, n, number(r, "skip"))
 	}
-	rep.Tree = cut(n, 1, number(r, "skip"), maxBranches)
+	if err != nil {
+		return nil, badRequest{err}
+	}
 	return rep, nil
 }
 
@@ -267,112 +326,50 @@ func pathOf(p string) (path []string, err error) {
 	return path, nil
 }
 
-// pick finds the node that the question's path leads to, and what the search in it leaves.
-func pick(root *classify.Node, r *http.Request) (*classify.Node, *int, error) {
-	n := root
-	if p := r.FormValue("path"); p != "" {
-		path, err := pathOf(p)
-		if err != nil {
-			return nil, nil, err
-		}
-		if n = root.Find(path...); n == nil {
-			return nil, nil, badRequest{fmt.Errorf("there is no group %s", strings.Join(path, " / "))}
-		}
+// pick finds the node that the question's path leads to.
+func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
+	p := r.FormValue("path")
+	if p == "" {
+		return g.tree.Root, nil
 	}
+	path, err := pathOf(p)
+	if err != nil {
+		return nil, err
+	}
+	n, err := g.tree.Find(path...)
+	if err == nil && n == nil {
+		err = fmt.Errorf("there is no group %s", strings.Join(path, " / "))
+	}
+	if err != nil {
+		return nil, badRequest{err}
+	}
+	return n, nil
+}
+
+// search finds the groups below n, at path, whose key matches.
+func (g *grouping) search(n *classify.Node, match func(string) bool, path, find string) (found *classify.Node, hits, shown int, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if asked := [2]string{path, find}; g.found == nil || g.asked != asked {
+		if found, hits, shown, err = g.tree.Search(n, match, maxFound); err != nil {
+			return nil, 0, 0, err
+		}
+		g.asked, g.found, g.hits, g.shown = asked, found, hits, shown
+	}
+	return g.found, g.hits, g.shown, nil
+}
+
+// searchOf gives what the question searches for; nil if it searches for nothing.
+func searchOf(r *http.Request) func(key string) bool {
 	q := r.FormValue("find")
 	if q == "" {
-		return n, nil, nil
+		return nil
 	}
 	re, err := regexp.Compile("(?i)" + q)
 	if err != nil { // then it is meant as it stands
 		re = regexp.MustCompile("(?i)" + regexp.QuoteMeta(q))
 	}
-	known := map[string]bool{} // one name stands in many places
-	match := func(k string) bool {
-		m, ok := known[k]
-		if !ok {
-			m = re.MatchString(k)
-			known[k] = m
-		}
-		return m
-	}
-	hits := 0
-	n.Walk(func(_ []string, x *classify.Node) bool {
-		if x != n && match(x.Key) {
-			hits++
-			return false
-		}
-		return true
-	})
-	found := &classify.Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes}
-	for _, c := range n.Children {
-		if m := search(c, match); m != nil {
-			found.Children = append(found.Children, m)
-		}
-	}
-	return found, &hits, nil
-}
-
-// search keeps the nodes that match, without what is below them, and all above.
-func search(n *classify.Node, match func(string) bool) *classify.Node {
-	c := *n
-	c.Children = nil
-	if match(n.Key) {
-		return &c
-	}
-	for _, x := range n.Children {
-		if m := search(x, match); m != nil {
-			c.Children = append(c.Children, m)
-		}
-	}
-	if c.Children == nil {
-		return nil
-	}
-	return &c
-}
-
-// largest leaves of what a search found, the nodes without children, at most most, the largest, and what is above them; it gives how many.
-func largest(n *classify.Node, most int) (*classify.Node, int) {
-	var found []uint64
-	n.Walk(func(_ []string, x *classify.Node) bool {
-		if x != n && x.Children == nil {
-			found = append(found, x.Bytes)
-		}
-		return true
-	})
-	if len(found) <= most {
-		return n, len(found)
-	}
-	slices.Sort(found)
-	least, ties := found[len(found)-most], 0 // of those of that size no more than there is room for
-	for _, b := range found[len(found)-most:] {
-		if b == least {
-			ties++
-		}
-	}
-	var keep func(n *classify.Node) *classify.Node
-	keep = func(n *classify.Node) *classify.Node {
-		c := *n
-		c.Children = nil
-		for _, x := range n.Children {
-			switch {
-			case x.Children == nil && x.Bytes == least:
-				if ties--; ties >= 0 {
-					c.Children = append(c.Children, x)
-				}
-			case x.Children == nil:
-				if x.Bytes > least {
-					c.Children = append(c.Children, x)
-				}
-			default:
-				if k := keep(x); k.Children != nil {
-					c.Children = append(c.Children, k)
-				}
-			}
-		}
-		return &c
-	}
-	return keep(n), most
+	return re.MatchString
 }
 
 // classifiers answers with what `heapcam classifiers --json` gives.
@@ -409,12 +406,19 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, _, err := pick(g.Tree, r)
+	n, err := g.pick(r)
 	if err != nil {
 		return err
 	}
-	part := *g
-	part.Tree = n
+	part := *g.Grouping
+	if match := searchOf(r); match != nil {
+		part.Tree, _, _, err = g.tree.Search(n, match, math.MaxInt)
+	} else {
+		part.Tree, err = g.tree.All(n)
+	}
+	if err != nil {
+		return badRequest{err}
+	}
 	name := fmt.Sprintf("%s-gc%d", fileName(s.cfg.Title), g.GC)
 	switch f := r.FormValue("format"); f {
 	case "csv":

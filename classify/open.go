@@ -1,0 +1,416 @@
+package classify
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Tree is a grouping whose groups are made when somebody looks at them: whoever shows a tree shows little of it. Its nodes are those of Build, figure
+// by figure, but Children is nil: Tree.Children gives them. Any goroutine may use it; what it gives is only read.
+type Tree struct {
+	Root *Node
+
+	mu     sync.Mutex
+	b      *builder
+	groups int        // that are known
+	slots  [2][]int32 // of builders, one a goroutine
+}
+
+// crown are the groups below a node.
+type crown struct {
+	groups []sprout
+	sorted bool
+}
+
+// sprout is a group that is known but for its key and bytes, until node is made.
+type sprout struct {
+	bytes     uint64
+	items     []item
+	fits      []fit // unless nil it is counted as an estimate, with these
+	node      *Node
+	key       int32
+	of, level int16 // as of builder.node
+	depth     int32
+}
+
+// Begin is Build that makes no more than the root. Classifiers are asked for all tuples at once: their errors are Begin's, and the World is not looked
+// at afterwards. Tuples have no parts.
+func Begin(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Tree, error) {
+	b := newBuilder(w, ts, by)
+	items, est, err := b.kept(filters)
+	if err != nil {
+		return nil, err
+	}
+	for l := range by {
+		for _, it := range items {
+			if _, err := b.keysOf(l, it.t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	root := sprout{items: items, of: -1}
+	if est {
+		root.fits = b.fits
+	}
+	t := &Tree{b: b, slots: [2][]int32{b.slot, make([]int32, len(b.slot))}}
+	t.Root = t.node("heap", &root, nil)
+	return t, nil
+}
+
+// node makes the node of a group below parent.
+func (t *Tree) node(key string, s *sprout, parent *Node) *Node {
+	n := &Node{Key: key, Level: int(s.of), items: s.items, est: s.fits != nil, fits: s.fits, next: s.level, depth: s.depth}
+	b := builder{ts: t.b.ts, fits: s.fits}
+	n.figure(b.count(s.items, n.est, -1))
+	if parent != nil && n.Estimated {
+		o, by := parent.most()
+		*n.ObjHigh, *n.BytesHigh = max(n.Objects, min(*n.ObjHigh, o)), max(n.Bytes, min(*n.BytesHigh, by))
+	}
+	return n
+}
+
+// sideTree is how many items nodes have at least, together, whose groups are looked for by two goroutines.
+const sideTree = 1 << 14
+
+// open finds the groups below nodes. The caller holds mu.
+func (t *Tree) open(nodes ...*Node) error {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool { return n.crown != nil })
+	items := 0
+	for _, n := range nodes {
+		items += len(n.items)
+	}
+	found := make([]*crown, len(nodes))
+	var next, left atomic.Int64
+	left.Store(int64(MaxNodes - t.groups))
+	work := func(slot []int32) {
+		b := *t.b
+		b.slot = slot
+		for i := int(next.Add(1)) - 1; i < len(nodes) && left.Load() >= 0; i = int(next.Add(1)) - 1 {
+			n := nodes[i]
+			c := &crown{}
+			b.sprouts(c, n.items, int(n.next), int(n.depth), n.fits)
+			left.Add(-int64(len(c.groups)))
+			found[i] = c
+		}
+	}
+	if items < sideTree || len(nodes) < 2 {
+		work(t.slots[0])
+	} else {
+		var wg sync.WaitGroup
+		wg.Go(func() { work(t.slots[1]) })
+		work(t.slots[0])
+		wg.Wait()
+	}
+	if left.Load() < 0 {
+		return ErrTooMany
+	}
+	t.groups = MaxNodes - int(left.Load())
+	for i, n := range nodes {
+		n.crown = found[i]
+	}
+	return nil
+}
+
+// sprouts adds the groups of items that a level tells apart, as builder.split does.
+func (b *builder) sprouts(c *crown, items []item, level, depth int, fits []fit) {
+	if level == len(b.by) || len(items) == 0 {
+		return
+	}
+	by := &b.by[level]
+	if by.Needs&AttrSite != 0 && fits == nil {
+		b.fits = []fit{{mo: 1, mb: 1}}
+		items = b.estimate(items)
+		fits = b.fits
+	}
+	l, d := level+1, 0
+	if by.Cardinality == Hierarchy {
+		l, d = level, depth+1
+	}
+	groups, own, _ := b.groups(items, level, depth) // all keys are known: nothing is asked that could fail
+	c.groups = slices.Grow(c.groups, len(groups))
+	for _, g := range groups {
+		c.groups = append(c.groups, sprout{bytes: b.bytesOf(g.items, fits), items: g.items, fits: fits, key: g.key, of: int16(level), level: int16(l), depth: int32(d)})
+	}
+	if len(own) > 0 { // what ends at an inner node is classified by the next level there
+		b.sprouts(c, own, level+1, 0, fits)
+	}
+}
+
+// bytesOf gives the bytes of items as count does.
+func (b *builder) bytesOf(items []item, fits []fit) (n uint64) {
+	if fits == nil {
+		for _, it := range items {
+			n += b.ts[it.t].Bytes
+		}
+		return n
+	}
+	var sampled, rest float64
+	for _, it := range items {
+		if t, f := &b.ts[it.t], &fits[it.fit]; t.Sampled {
+			sampled += f.mb * t.WBytes.Sum
+		} else {
+			rest += f.mb * float64(t.Bytes)
+		}
+	}
+	return rounded(rest + sampled)
+}
+
+func rounded(x float64) uint64 { return uint64(math.Round(max(0, min(x, 1<<62)))) }
+
+// before is the order of groups: by bytes, the largest first, then by key.
+func (t *Tree) before(x, y *sprout) int {
+	if x.bytes != y.bytes {
+		return cmp.Compare(y.bytes, x.bytes)
+	}
+	return strings.Compare(t.b.names[x.key], t.b.names[y.key])
+}
+
+func (t *Tree) sort(c *crown) {
+	if !c.sorted {
+		slices.SortFunc(c.groups, func(x, y sprout) int { return t.before(&x, &y) })
+		c.sorted = true
+	}
+}
+
+// made gives the node of a group below parent.
+func (t *Tree) made(s *sprout, parent *Node) *Node {
+	if s.node == nil {
+		s.node = t.node(t.b.names[s.key], s, parent)
+	}
+	return s.node
+}
+
+// Children gives groups below n in the order of Node.Children, at most most of them, the first skip left out. Its error, as that of the others, is
+// ErrTooMany.
+func (t *Tree) Children(n *Node, skip, most int) ([]*Node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.open(n); err != nil {
+		return nil, err
+	}
+	t.sort(n.crown)
+	gs := n.crown.groups[min(skip, len(n.crown.groups)):]
+	out := make([]*Node, 0, min(most, len(gs)))
+	for i := range gs[:min(most, len(gs))] {
+		out = append(out, t.made(&gs[i], n))
+	}
+	return out, nil
+}
+
+// Above gives the groups below n that have at least so many bytes, in the order of Node.Children.
+func (t *Tree) Above(n *Node, bytes uint64) ([]*Node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.open(n); err != nil {
+		return nil, err
+	}
+	var large []*sprout
+	for i := range n.crown.groups {
+		if s := &n.crown.groups[i]; s.bytes >= bytes {
+			large = append(large, s)
+		}
+	}
+	slices.SortFunc(large, t.before)
+	out := make([]*Node, len(large))
+	for i, s := range large {
+		out[i] = t.made(s, n)
+	}
+	return out, nil
+}
+
+// Count gives how many groups stand directly below each of nodes.
+func (t *Tree) Count(nodes ...*Node) ([]int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.open(nodes...); err != nil {
+		return nil, err
+	}
+	out := make([]int, len(nodes))
+	for i, n := range nodes {
+		out[i] = len(n.crown.groups)
+	}
+	return out, nil
+}
+
+// Find gives the node at a path of keys, nil if there is none.
+func (t *Tree) Find(path ...string) (*Node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.Root
+	for _, k := range path {
+		if err := t.open(n); err != nil {
+			return nil, err
+		}
+		t.sort(n.crown) // two may have one key: the first is meant
+		i := slices.IndexFunc(n.crown.groups, func(s sprout) bool { return t.b.names[s.key] == k })
+		if i < 0 {
+			return nil, nil
+		}
+		n = t.made(&n.crown.groups[i], n)
+	}
+	return n, nil
+}
+
+// All gives a copy of n with all that is below it, as Build gives it.
+func (t *Tree) All(n *Node) (*Node, error) {
+	b := *t.b
+	b.slot, b.room, b.bounds, b.nodes = make([]int32, len(b.slot)), nil, nil, &atomic.Int64{}
+	if n.fits != nil {
+		b.fits = slices.Clip(n.fits)
+	}
+	all, err := b.node(n.Key, n.items, n.Level, int(n.next), int(n.depth), n.est, nil)
+	if err != nil {
+		return nil, err
+	}
+	if n.Estimated { // its bounds are those that its parent leaves it
+		*all.ObjHigh, *all.BytesHigh = *n.ObjHigh, *n.BytesHigh
+	}
+	all.clamp()
+	return all, nil
+}
+
+// Exact says whether no group's figures are an estimate.
+func (t *Tree) Exact() (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.Root.est && !slices.ContainsFunc(t.b.by, func(c Classifier) bool { return c.Needs&AttrSite != 0 }) {
+		return true, nil
+	}
+	var exact func(n *Node) (bool, error)
+	exact = func(n *Node) (bool, error) { // mostly the first small group that is looked at is an estimate
+		if n.Estimated {
+			return false, nil
+		}
+		if n.est && t.sure(n) {
+			return true, nil
+		}
+		if err := t.open(n); err != nil {
+			return false, err
+		}
+		for i := range n.crown.groups {
+			s := n.crown.groups[i]
+			if ok, err := exact(t.node("", &s, n)); !ok || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	return exact(t.Root)
+}
+
+// sure says whether nothing of n has bounds other than its figure, so that no part of it is an estimate either.
+func (t *Tree) sure(n *Node) bool {
+	for _, it := range n.items {
+		x, f := &t.b.ts[it.t], &n.fits[it.fit]
+		if x.Sampled {
+			if x.WObjects.Variance > 0 || x.WBytes.Variance > 0 {
+				return false
+			}
+		} else if f.moLow != f.mo || f.moHi != f.mo || f.mbLow != f.mb || f.mbHigh != f.mb {
+			return false
+		}
+	}
+	return true
+}
+
+// branch is a group that a search found, or one above such.
+type branch struct {
+	s     *sprout
+	under []branch
+}
+
+// Search looks below n for groups whose key matches. It gives a copy of n with the most largest of them, without what is below them, and all above
+// these; how many there are, groups below others that match left out; and how many of them the copy has.
+func (t *Tree) Search(n *Node, match func(key string) bool, most int) (found *Node, hits, shown int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.b
+	hit := make([]bool, len(b.names))
+	for i, k := range b.names {
+		hit[i] = match(k)
+	}
+	// Which levels have a key of a tuple that matches: what has none below need not be looked into.
+	in := make([]uint32, len(b.ts))
+	for _, it := range n.items {
+		for l := range b.by {
+			ks, _ := b.keysOf(l, it.t)
+			for _, k := range ks {
+				if hit[k] {
+					in[it.t] |= 1 << l
+				}
+			}
+		}
+	}
+	var sizes []uint64
+	var look func(n *Node, c *crown) ([]branch, error)
+	look = func(n *Node, c *crown) (out []branch, err error) {
+		for i := range c.groups {
+			s := &c.groups[i]
+			if hit[s.key] {
+				sizes = append(sizes, s.bytes)
+				out = append(out, branch{s: s})
+				continue
+			}
+			if !slices.ContainsFunc(s.items, func(it item) bool { return in[it.t]>>s.level != 0 }) {
+				continue
+			}
+			x := t.made(s, n)
+			if err := t.open(x); err != nil {
+				return nil, err
+			}
+			under, err := look(x, x.crown)
+			if err != nil {
+				return nil, err
+			}
+			if under != nil {
+				out = append(out, branch{s, under})
+			}
+		}
+		return out, nil
+	}
+	if err := t.open(n); err != nil {
+		return nil, 0, 0, err
+	}
+	all, err := look(n, n.crown)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	hits, shown = len(sizes), min(len(sizes), most)
+	least, ties := uint64(0), hits // of those of the smallest size that is shown no more than there is room for
+	if hits > most {
+		slices.Sort(sizes)
+		least, ties = sizes[hits-most], 0
+		for _, b := range sizes[hits-most:] {
+			if b == least {
+				ties++
+			}
+		}
+	}
+	var show func(n *Node, bs []branch) []*Node
+	show = func(n *Node, bs []branch) (out []*Node) {
+		bs = slices.DeleteFunc(bs, func(b branch) bool { return b.under == nil && b.s.bytes < least })
+		slices.SortFunc(bs, func(x, y branch) int { return t.before(x.s, y.s) })
+		for _, x := range bs {
+			if x.under == nil && x.s.bytes == least {
+				if ties--; ties < 0 {
+					continue
+				}
+			}
+			node := *t.made(x.s, n)
+			if x.under != nil {
+				if node.Children = show(x.s.node, x.under); node.Children == nil {
+					continue
+				}
+			}
+			out = append(out, &node)
+		}
+		return out
+	}
+	found = &Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes}
+	found.Children = show(n, all)
+	return found, hits, shown, nil
+}
