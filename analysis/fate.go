@@ -70,7 +70,8 @@ const letLeast = 0.3
 
 // let says whether objects of a site were let go all at once, as those of a batch that is done: what was still young then died in front of our
 // eyes, what was old waits for its collection. So of the samples of one phase between collections, or a few, hardly any lives, while so
-// many of all others do that this is no chance. (A line that leaks in bursts and works well for long between them looks the same.)
+// many of all others do that this is no chance. (A line that leaks in bursts and works well for long between them looks the same.) That the first
+// ones of all are dead is no such hole: the consumer of a queue that grows has taken them.
 func (h *histories) let(s *series) bool {
 	slices.SortStableFunc(s.births, func(a, b birth) int { return cmp.Compare(a.gc, b.gc) })
 	var all []birth
@@ -85,6 +86,11 @@ func (h *histories) let(s *series) bool {
 		} else {
 			all = append(all, x)
 		}
+	}
+	for len(all) > 0 && all[0].alive <= (1-keptYoung)*all[0].taken {
+		all = all[1:]
+	}
+	for _, x := range all {
 		sum.taken += x.taken
 		sum.alive += x.alive
 	}

@@ -88,6 +88,7 @@ type histories struct {
 	arrays map[uint32]*lengths   // of arrays of references, by type
 	nodes  []uint64              // objects of linked collections after each collection
 	node   map[uint32]bool       // types that are theirs
+	tables tables                // hash tables and their nodes
 	late   bool                  // the recording began after its JVM
 	begun  []heap.Count          // of a recording that began late: the first state by type,
 	floor1 []heap.Count          // that after the first collection of old space,
@@ -107,7 +108,8 @@ type first struct {
 }
 
 func newHistories(k int) *histories {
-	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, fast: map[[2]uint64]*series{}, arrays: map[uint32]*lengths{}, node: map[uint32]bool{}}
+	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, fast: map[[2]uint64]*series{}, arrays: map[uint32]*lengths{}, node: map[uint32]bool{},
+		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
 
 func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
@@ -155,6 +157,7 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	if i > 0 {
 		h.nodes[i] = h.nodes[i-1]
 	}
+	h.tables.begin(i, c.Known)
 	if c.Known {
 		h.live[i] = float64(c.Bytes)
 		h.census(r, c)

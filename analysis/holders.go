@@ -10,16 +10,19 @@ import (
 // lengths says when arrays of a type first had a length.
 type lengths struct {
 	seen map[uint64]int32 // number of the collection
-	rose map[uint64]rise  // when there last were more of them than before
+	rose map[uint64]rises // when there were more of them than ever before
 	most []uint64         // the greatest length so far, where it changes
 	at   []int32
 	now  map[uint64]uint64 // how many there are after the newest collection
 }
 
-type rise struct {
-	n  uint64 // arrays
-	at int32
+// rises are the collections after which there were more arrays of one length than after any before, of the first few.
+type rises struct {
+	most uint64 // arrays at one time
+	at   []int32
 }
+
+func (x rises) last() int32 { return x.at[len(x.at)-1] }
 
 // fewArrays of one length: with more, one more of them says nothing.
 const fewArrays = 16
@@ -48,6 +51,9 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		if is {
 			nodes += n.Objects
 		}
+		if n.Objects > 0 {
+			h.tables.count(r, uint32(typ), n.Objects)
+		}
 	}
 	h.nodes[i] = nodes
 	if h.counts {
@@ -57,12 +63,13 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		clear(a.now)
 	}
 	r.State.Lengths(func(typ uint32, n, objects uint64) {
+		h.tables.length(r, typ, n, objects)
 		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
 			return
 		}
 		a := h.arrays[typ]
 		if a == nil {
-			a = &lengths{seen: map[uint64]int32{}, rose: map[uint64]rise{}, now: map[uint64]uint64{}}
+			a = &lengths{seen: map[uint64]int32{}, rose: map[uint64]rises{}, now: map[uint64]uint64{}}
 			h.arrays[typ] = a
 		}
 		if k := len(a.most); k == 0 || a.most[k-1] < n {
@@ -71,14 +78,18 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		if _, ok := a.now[n]; ok || len(a.now) < maxLengths {
 			a.now[n] = objects
 		}
-		if _, ok := a.seen[n]; !ok && len(a.seen) < maxLengths {
-			a.seen[n] = int32(i)
-		} else if x, ok := a.rose[n]; ok && x.n < objects {
-			a.rose[n] = rise{objects, int32(i)}
+		x, ok := a.rose[n]
+		if !ok && len(a.rose) == maxLengths {
 			return
 		}
-		if len(a.rose) < maxLengths || a.rose[n].n > 0 {
-			a.rose[n] = rise{objects, max(a.rose[n].at, a.seen[n])}
+		if !ok {
+			a.seen[n] = int32(i)
+		}
+		if objects > x.most {
+			if x.most = objects; len(x.at) < fewArrays {
+				x.at = append(x.at, int32(i))
+			}
+			a.rose[n] = x
 		}
 	})
 }
@@ -115,6 +126,10 @@ func (h *histories) holderGrows(s *series, t, low []float64) (grows, open bool) 
 	case factor < 6:
 		since = 0 // one step is all, whenever it was
 	}
+	grown, atOnce := h.held(s, t, low)
+	if yes, open := h.replaced(grown, t[len(t)-1]-t[0], float64(s.liveSamples)); yes || open {
+		return open, open
+	}
 	from, w := h.from, h.times[n-1]-h.from
 	after := max(early, from+since*w)
 	if len(h.nodes) == n {
@@ -129,7 +144,6 @@ func (h *histories) holderGrows(s *series, t, low []float64) (grows, open bool) 
 	if h.counts {
 		return true, true
 	}
-	grown, atOnce := h.held(s, t, low)
 	if atOnce > 0 && !h.room(atOnce) {
 		return true, false
 	}
@@ -148,13 +162,14 @@ func (h *histories) holderGrows(s *series, t, low []float64) (grows, open bool) 
 		}
 		for m, at := range a.seen {
 			new := at
-			if x := a.rose[m]; h.times[at] <= early && x.n <= fewArrays {
-				new = x.at // as others had before
+			late, once := a.once(m, h.times, early)
+			if h.times[at] <= early && once {
+				new = late // as others had before
 			}
 			if new > 0 && h.times[new-1] >= after && float64(m*a.now[m])*slotsLess >= grown && a.steps(m, new) {
 				return true, false
 			}
-			if x := a.rose[m]; h.times[at] <= early && x.n <= fewArrays && h.times[x.at] > after && a.grown(m, x.at, h.times, early, need) {
+			if h.times[at] <= early && once && h.times[late] > after && a.grown(m, late, h.times, early, need) {
 				return true, false
 			}
 			if t := h.times[at]; t > after && a.grown(m, at, h.times, early, need) || t > from+0.875*w && h.each(a, m, at) {
@@ -194,6 +209,22 @@ func (h *histories) room(n float64) bool {
 	return false
 }
 
+// once gives the collection after which an array more than ever had a length that some had early, as one that grows through it does; it is false if
+// there is none, or if there were more and more of them: what is built anew again and again, the old ones dead, makes that too.
+func (a *lengths) once(m uint64, times []float64, early float64) (at int32, ok bool) {
+	x := a.rose[m]
+	if len(x.at) == 0 || x.most > fewArrays || times[x.last()] <= early {
+		return 0, false
+	}
+	together := times[x.last()] - (times[len(times)-1]-early)/8 // several that grow alike
+	for _, i := range x.at {
+		if t := times[i]; t > early && t < together {
+			return 0, false
+		}
+	}
+	return x.last(), true
+}
+
 // steps says whether length m is a step of a library collection from one that was there before collection at.
 func (a *lengths) steps(m uint64, at int32) bool {
 	for _, y := range before(m) {
@@ -222,12 +253,12 @@ next:
 				continue
 			}
 			if times[b] <= early {
-				if x := a.rose[y]; x.n > fewArrays || x.at >= at || times[x.at] <= early {
+				late, once := a.once(y, times, early)
+				if !once || late >= at {
 					m = y // whether it grew through this one can not be told
 					continue next
-				} else {
-					b = x.at
 				}
+				b = late
 			}
 			if b < at {
 				factor *= float64(m) / float64(y)

@@ -51,6 +51,7 @@ const (
 	minPoints    = 8     // fewer: ranks show little, and the number of samples decides
 	leastPoints  = 4     // fewer show nothing
 	minSamples   = 3     // a site with fewer at any time is no candidate: no test could find it
+	speaks       = 20    // a site with more samples speaks for itself
 	significance = 0.01  // of all verdicts of a window together
 	surest       = 0.999 // what one window can say at most, whatever the tests assume
 	unprovenMost = 0.95  // the same if old space was not collected
@@ -104,6 +105,7 @@ func (h *histories) leaks(r *heap.Replayer) *LeakReport {
 type candidate struct {
 	key     siteKey
 	members []siteKey // of several
+	wide    bool      // they share the program's own method, not the line
 	s       *series
 	growth
 }
@@ -117,6 +119,7 @@ type growth struct {
 	floors           int
 	samples          float64 // at the end
 	open             bool    // whether its holders grow is not known
+	refuted          bool    // its objects are known to be let go, whatever its shape
 }
 
 // verdicts ranks the sites that leak by how fast they do.
@@ -128,9 +131,17 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 	h.fates(r)
 	h.open = false
 	all := h.candidates(r)
+	refuted := map[siteKey]bool{}
 	for i := range all {
+		if all[i].wide && slices.ContainsFunc(all[i].members, func(k siteKey) bool { return refuted[k] }) {
+			all[i].p = 1
+			continue
+		}
 		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r, &all[i]) {
 			all[i].p = 1
+		}
+		if all[i].refuted {
+			refuted[all[i].key] = true
 		}
 		if g := &all[i].growth; g.open && g.p <= significance && g.slope > 0 {
 			h.open = true
@@ -160,7 +171,7 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 		v := Verdict{Class: c.key.class.Name, Loader: shared[c.key.class], Site: Stack(r, c.key.frame, maxFrames), BytesPerSecond: c.slope,
 			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown), LiveSamples: int(c.samples), Share: c.grown / heapGrown,
 			Confidence: min(1-c.p, surest), PValue: c.p, Test: c.test, Floors: c.floors}
-		if len(c.members) > 0 {
+		if len(c.members) > 0 && !c.wide {
 			v.Site = c.shared(r, v.Site)
 		}
 		if c.floors == 0 {
@@ -170,13 +181,14 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 			s := (limit - live) / c.slope
 			v.FullIn = &s
 		}
-		v.Sentence = v.sentence()
+		v.Sentence = v.sentence(c.wide)
 		out = append(out, v)
 	}
 	return out
 }
 
-func (v *Verdict) sentence() string {
+// sentence says it in words; wide says that the verdict is of all that a method allocates, and names most of it.
+func (v *Verdict) sentence(wide bool) string {
 	at := "an unknown site"
 	if len(v.Site) > 0 {
 		at = v.Site[0].String()
@@ -186,6 +198,9 @@ func (v *Verdict) sentence() string {
 				break
 			}
 		}
+	}
+	if wide {
+		at = strings.TrimSuffix(at, ",") + ", with what else that method allocates,"
 	}
 	stays := "is never let go"
 	switch {
@@ -216,8 +231,8 @@ func roughly(seconds float64) string {
 	return fmt.Sprintf("%.0f days", (time.Duration(seconds)*time.Second).Hours()/24)
 }
 
-// candidates are the sites that have had some samples, and those that share class and innermost frames down to the program's own first line:
-// a leak in a helper that is called from everywhere is one leak.
+// candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a helper that is called from
+// everywhere is one leak), and those that share its method: of a slow leak each of its objects alone may have too few samples.
 func (h *histories) candidates(r *heap.Replayer) []candidate {
 	var all []candidate
 	heads := map[line][]siteKey{}
@@ -228,35 +243,63 @@ func (h *histories) candidates(r *heap.Replayer) []candidate {
 		hk := own(r, k.frame)
 		heads[hk] = append(heads[hk], k)
 	}
-	for _, ks := range heads {
+	methods, lines := map[line][]siteKey{}, map[line]int{}
+	group := func(ks []siteKey, wide bool) {
 		if len(ks) < 2 {
-			continue
+			return
 		}
 		slices.SortFunc(ks, func(a, b siteKey) int {
 			return cmp.Or(cmp.Compare(h.sites[b].liveBytes, h.sites[a].liveBytes), cmp.Compare(a.frame, b.frame), cmp.Compare(a.class.Name, b.class.Name))
 		})
+		if wide && slices.ContainsFunc(ks, func(k siteKey) bool { return h.sites[k].lasts() > speaks }) {
+			return
+		}
 		if s := h.sum(ks); s.lasts() >= minSamples {
-			all = append(all, candidate{key: ks[0], members: ks, s: s})
+			all = append(all, candidate{key: ks[0], members: ks, wide: wide, s: s})
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
+	for l, ks := range heads {
+		group(ks, false)
+		if l.method != "" {
+			l.bci = 0
+			methods[l] = append(methods[l], ks...)
+			lines[l]++
+		}
+	}
+	for m, ks := range methods {
+		if lines[m] > 1 {
+			group(ks, true)
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { // methods last
+		if a.wide != b.wide {
+			return map[bool]int{true: 1, false: -1}[a.wide]
+		}
 		return cmp.Or(cmp.Compare(a.key.frame, b.key.frame), cmp.Compare(a.key.class.Name, b.key.class.Name), cmp.Compare(a.key.class.Loader, b.key.class.Loader),
 			cmp.Compare(len(a.members), len(b.members)))
 	})
 	return all
 }
 
-// single leaves of a group of sites and its members those that say more: the members if they explain the group, else the group.
+// single leaves of a group of sites and its members those that say more: the members if they explain the group, else the group; of a method
+// nothing but what it is named for, if that is so.
 func single(all []candidate) []candidate {
-	at := map[siteKey]int{}
+	at, named := map[siteKey]int{}, map[siteKey]bool{}
 	for i, c := range all {
 		if c.members == nil {
 			at[c.key] = i
+			named[c.key] = true
+		}
+		for _, k := range c.members {
+			named[k] = named[k] || !c.wide
 		}
 	}
 	drop := make([]bool, len(all))
 	for i, c := range all {
-		if c.members == nil {
+		if c.wide {
+			drop[i] = slices.ContainsFunc(c.members, func(k siteKey) bool { return named[k] })
+		}
+		if c.members == nil || c.wide {
 			continue
 		}
 		grown, best := 0.0, 0.0
@@ -317,7 +360,7 @@ func (s *series) weight() float64 {
 
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *histories) judge(s *series) growth {
-	no := growth{p: 1}
+	no, refuted := growth{p: 1}, growth{p: 1, refuted: true}
 	c := h.course(s)
 	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
 	kept := keptByFloors(v, floors)
@@ -327,11 +370,11 @@ func (h *histories) judge(s *series) growth {
 	case len(floors) == 0:
 		low = envelope(v)
 		if c.lateWent > (1-keptYoung)*c.lateCame || c.came < share*c.taken || h.let(s) {
-			return no
+			return refuted
 		}
 		var grows bool
 		if grows, g.open = h.holderGrows(s, t, low); !grows {
-			return no
+			return refuted
 		}
 	case kept >= keptMost:
 		low = append([]float64{}, v...)
@@ -355,6 +398,10 @@ func (h *histories) judge(s *series) growth {
 	}
 	if !sustained(t, low) || stopped(t, samples) || h.silent(s) {
 		return no
+	}
+	// Soft references are let go before the heap is full: what came with as many of them is a cache.
+	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.liveSamples)) {
+		return refuted
 	}
 	pt, pv, ps := pick(t, v, samples)
 	var p float64

@@ -341,3 +341,35 @@ func TestFloors(t *testing.T) {
 		}
 	}
 }
+
+// TestMethod names a method whose lines have too few samples each, all of which grow; not if the objects of one of them are known to be let go.
+func TestMethod(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		r := heap.NewReplayer(&blocks{})
+		r.Methods[1] = trace.Method{ID: 1, Class: "La/Leak;", Name: "put", Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 8, Line: 11}}}
+		h := newHistories(survived)
+		for i := range 60 {
+			h.times = append(h.times, float64(i))
+		}
+		h.movedN, h.newest = []int32{59, 59}, 100
+		h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{4, 12, 25, 50}}
+		for k := range 4 {
+			frame := uint64(k + 1)
+			r.Frames[frame] = trace.Frame{ID: frame, Method: 1, BCI: int64(k / 2 * 8)}
+			s := &series{}
+			for i := range 5 {
+				s.add(int32(10*i+2*k+2), 1, 524288)
+			}
+			s.taken = s.came
+			if dead && k == 0 {
+				s.add(50, 2, 2*524288)
+				s.add(55, -2, -2*524288)
+			}
+			h.sites[key(frame)] = s
+		}
+		got := h.verdicts(r)
+		if dead && len(got) > 0 || !dead && (len(got) != 1 || got[0].LiveSamples != 20 || got[0].Site[0].Method != "put") {
+			t.Errorf("%v: %+v", dead, got)
+		}
+	}
+}

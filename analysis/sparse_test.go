@@ -77,6 +77,7 @@ func TestFate(t *testing.T) {
 		"all live":             {[]float64{5, 5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5, 5}, false},
 		"half live":            {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{5, 3, 4, 6, 2, 4, 4}, false},
 		"chance":               {[]float64{4, 7, 6, 5, 4, 6, 9, 9, 13, 9, 4, 11}, []float64{2, 2, 4, 2, 2, 2, 3, 5, 9, 3, 3, 4}, false},
+		"a queue that grows":   {[]float64{12, 8, 8, 8, 8, 8, 8}, []float64{0, 0, 8, 8, 8, 8, 8}, false},
 		"a hole":               {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{8, 8, 0, 8, 8, 8, 8}, true},
 		"a hole of few":        {[]float64{8, 8, 1, 8, 8, 8, 8}, []float64{8, 8, 0, 7, 8, 8, 8}, false},
 		"a hole over three":    {[]float64{4, 4, 4, 4, 4, 4, 4}, []float64{4, 4, 0, 0, 0, 4, 4}, true},
