@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/analysis"
 )
 
 // checkCount compares the collections that were recorded with the stops that the JVM logged. On a busy machine the recorder may fall behind
@@ -18,7 +20,38 @@ func checkCount(t *testing.T, r *running) recorded {
 	if rec.collections+rec.lost < p.stops || rec.collections > len(p.lines)+p.idle || rec.lost > p.stops/4 {
 		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without", rec.collections, rec.lost, len(p.lines), p.stops, p.idle)
 	}
+	checkNumbers(t, r, rec.dir, p)
 	return rec
+}
+
+var numberedPause = regexp.MustCompile(`(?m)GC\((\d+)\) Pause (\w+).*ms$`)
+
+// checkNumbers holds the number in the JVM's log that each recorded collection is given against that log.
+func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
+	t.Helper()
+	b, err := os.ReadFile(r.gclog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged := map[uint64]string{}
+	for _, m := range numberedPause.FindAllStringSubmatch(string(b), -1) {
+		n, _ := strconv.ParseUint(m[1], 10, 64)
+		logged[n] += m[2] + " "
+	}
+	var rep analysis.Report
+	heapcamJSON(t, &rep, "report", dir)
+	words := map[string]string{"young": "Young", "mixed": "Young", "full": "Full", "remark": "Remark", "cleanup": "Cleanup"}
+	for _, c := range rep.Collections {
+		w, ok := words[c.Kind]
+		if !ok || strings.Contains(logged[c.JVMGC], w) {
+			continue
+		}
+		if p.idle > 0 && (w == "Remark" || w == "Cleanup") { // a stop of G1 that collected nothing looks like one of these
+			continue
+		}
+		t.Errorf("collection %d (%s) is said to be GC(%d), which is %q in the JVM's log", c.GC, c.Kind, c.JVMGC, logged[c.JVMGC])
+		return
+	}
 }
 
 // TestPairs records a program with objects of all ages on each collector, JDK and walking depth: what was replayed is what was listed.

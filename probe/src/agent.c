@@ -242,8 +242,20 @@ static void walk_now(void *arg) {
 
 // ---- control thread ----------------------------------------------------------------------------------------------------------------------
 static void relinquish(void);
+static void know_thread(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Thread");
+    jmethodID current = k ? (*jni)->GetStaticMethodID(jni, k, "currentThread", "()Ljava/lang/Thread;") : NULL;
+    jfieldID eetop = current ? (*jni)->GetFieldID(jni, k, "eetop", "J") : NULL; // where HotSpot's own object for it is
+    jobject t = eetop ? (*jni)->CallStaticObjectMethod(jni, k, current) : NULL;
+    if (t && !(*jni)->ExceptionCheck(jni)) vm_know_thread((void *)(uintptr_t)(*jni)->GetLongField(jni, t, eetop));
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, t);
+    (*jni)->DeleteLocalRef(jni, k);
+}
+
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
+    know_thread(jni);
     uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
     uint64_t marks = 0, deaf_since = 0;
     bool cut_told = false, again = false, sites = sampling && !is_off(), deaf = false;

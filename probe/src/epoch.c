@@ -22,6 +22,7 @@ static uint64_t last_finish, start_time, start_cost;
 static int64_t inv[3];
 static unsigned last_total;
 static bool missed, conc_next_cleanup;
+static uint64_t jvm_gc; // of the collection that ends, in the JVM's log
 
 uint64_t epoch_no;
 _Atomic uint64_t gc_counter;
@@ -157,8 +158,11 @@ static int pause_kind(void) {
                 if (S[i].kind == HC_SPACE_OLD && F[i].kind != HC_SPACE_OLD) return HC_PAUSE_MIXED;
         return HC_PAUSE_YOUNG;
     }
-    if (is_g1()) {
-        conc_next_cleanup = !conc_next_cleanup;
+    if (is_g1()) { // the second pause of a concurrent cycle is its cleanup; many a cycle ends before it
+        static uint64_t remarked;
+        uint64_t cycle = vm_gc_number(true);
+        conc_next_cleanup = cycle == UINT64_MAX ? !conc_next_cleanup : cycle != remarked;
+        remarked = cycle;
         return conc_next_cleanup ? HC_PAUSE_REMARK : HC_PAUSE_CLEANUP;
     }
     return HC_PAUSE_UNKNOWN;
@@ -487,7 +491,7 @@ static void put_pause(struct enc *e, int kind, uint32_t flags, uint32_t depth, u
     put_u(e, start_time - t0);
     put_u(e, now - start_time);
     put_u(e, start_cost + (now - cost0));
-    put_u(e, *vm.total_collections);
+    put_u(e, jvm_gc);
     put_u(e, last_finish - t0);
     put_str(e, c, n);
     put_u(e, atomic_load_explicit(&interval_now, memory_order_relaxed));
@@ -600,6 +604,9 @@ static void finish(int pause, int forced) {
             nF = snapshot(F);
             if (kind == 0) kind = pause_kind();
         }
+        bool concurrent = kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP;
+        jvm_gc = vm_gc_number(concurrent);
+        if (jvm_gc == UINT64_MAX) jvm_gc = vm_gc_number(false);
         uint64_t may = may_take();
         if (may && last_depth && kind != HC_PAUSE_WALK && kind != HC_PAUSE_FULL) {
             uint32_t d = affordable(depth, kind, may);
@@ -739,7 +746,11 @@ void epoch_finish(void) {
                 atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), ++epoch_no, memory_order_relaxed);
                 atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
             }
-            if (vm.perf_inv[0]) pause_kind(); // remarks and cleanups alternate
+            if (vm.perf_inv[0] && GUARD_ENTER()) {
+                guard_arm();
+                (void)pause_kind(); // which tells remarks from cleanups by what was before
+            }
+            guard_disarm();
         }
     }
     pending = false;

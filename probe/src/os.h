@@ -49,6 +49,10 @@ typedef struct {
 typedef pthread_mutex_t os_mutex;
 #define OS_MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
 #endif
+// What this thread keeps below a key of the system's thread-specific storage, which somebody else made; NULL: nothing. VM thread
+enum { OS_KEYS = 1024 };
+void *os_thread_value(unsigned key);
+
 void os_lock(os_mutex *m);
 void os_unlock(os_mutex *m);
 

@@ -121,6 +121,7 @@ void *os_library_of(void *address) {
 }
 void *os_symbol(void *library, const char *name) { return dlsym(library, name); }
 
+void *os_thread_value(unsigned key) { return pthread_getspecific((pthread_key_t)key); }
 void os_lock(os_mutex *m) { pthread_mutex_lock(m); }
 void os_unlock(os_mutex *m) { pthread_mutex_unlock(m); }
 

@@ -111,6 +111,7 @@ void *os_library_of(void *address) {
 void *os_symbol(void *library, const char *name) { return (void *)(uintptr_t)GetProcAddress(library, name); }
 
 _Static_assert(sizeof(os_mutex) == sizeof(SRWLOCK), "os.h is without windows.h");
+void *os_thread_value(unsigned key) { return TlsGetValue(key); }
 void os_lock(os_mutex *m) { AcquireSRWLockExclusive((SRWLOCK *)m); }
 void os_unlock(os_mutex *m) { ReleaseSRWLockExclusive((SRWLOCK *)m); }
 

@@ -68,6 +68,7 @@ static int64_t off_gc_young = -1, off_gc_old = -1, off_dn_eden = -1, off_dn_from
 static int64_t off_cs_bottom = -1, off_cs_top = -1, off_cs_end = -1;
 static int64_t off_hrm = -1, off_hrm_regions = -1, off_tab_base = -1, off_tab_len = -1, off_hr_type = -1, off_type_tag = -1;
 static int64_t off_tlab_desired = -1;
+static int64_t off_processed = -1;
 static int64_t off_f_name = -1, off_f_addr = -1;
 static char *st_lab_reserve, *st_prefetch, *st_mirror, *st_nkbase, *st_nkshift, *st_cldhead, *st_threads, *st_perf, *st_perf_top;
 static char *ps_young_gen, *ps_old_gen, *g_young, *g_old;
@@ -142,6 +143,7 @@ static struct wanted fields[] = {
     {"ThreadsList", "_length", &vm.tl_length, MUST},
     {"ThreadsList", "_threads", &vm.tl_threads, MUST},
     {"Thread", "_tlab", &vm.thread_tlab, MUST},
+    {"NamedThread", "_processed_thread", &off_processed, MAY},
     {"ThreadLocalAllocBuffer", "_top", &vm.tlab_top, MUST},
     {"ThreadLocalAllocBuffer", "_end", &vm.tlab_end, MUST},
     {"ThreadLocalAllocBuffer", "_desired_size", &off_tlab_desired, MUST},
@@ -337,6 +339,7 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.narrow_klass_shift = (int *)st_nkshift;
     vm.mirror_size_offset = (int *)st_mirror;
     vm.thread_list = (char **)st_threads;
+    vm.thread_gc = off_processed > 0 ? off_processed + 8 : 0; // the next field on 17 to 25; vm_gc_number looks at what it finds there
     vm.perf_start = (char **)st_perf;
     vm.perf_top = (char **)st_perf_top;
     return true;
@@ -374,4 +377,25 @@ bool vm_late(char why[HC_MAX_REASON]) {
     if (lab > 64 || pre > 4096) return fail(why, "the reserve behind a TLAB makes no sense");
     vm.tlab_reserve = 8 * (lab > pre ? lab : pre);
     return true;
+}
+
+static int thread_key = -1;
+
+void vm_know_thread(void *thread) {
+    for (unsigned k = 0; thread && thread_key < 0 && k < OS_KEYS; k++)
+        if (os_thread_value(k) == thread) thread_key = (int)k;
+}
+
+// Each collection takes a number, and so does each concurrent cycle of G1, which no counter tells. So what the thread itself says is read there, and
+// believed if it can be true: a cycle begins with a collection of its own.
+uint64_t vm_gc_number(bool concurrent) {
+    static uint64_t cycles;
+    uint64_t young = rd64(vm.perf_inv[0]), all = young + rd64(vm.perf_inv[1]);
+    if (all == 0) return 0;
+    if (vm.collector != HC_COLLECTOR_G1) return all - 1;
+    char *t = thread_key >= 0 && vm.thread_gc ? os_thread_value((unsigned)thread_key) : NULL;
+    uint64_t id = t ? rd32(t + vm.thread_gc) : UINT32_MAX;
+    if (concurrent) return id < all + young ? id : UINT64_MAX;
+    if (id >= all - 1 && id < all + young) cycles = id - (all - 1);
+    return all - 1 + cycles;
 }

@@ -52,6 +52,7 @@ struct vm {
     uint64_t tlab_reserve; // bytes behind _end
 
     unsigned *total_collections;
+    int64_t thread_gc; // the number that a thread's lines in the log have: _gc_id of NamedThread; 0: not exported
 
     // PerfMemory counters; found at the first collection
     char **perf_start;
@@ -67,6 +68,12 @@ void vm_spaces_now(void);
 bool vm_load(void *some_libjvm_address, bool any_major, char why[HC_MAX_REASON]);
 // vm_late reads what HotSpot sets only after Agent_OnLoad (class base, counters). Called at the first collection.
 bool vm_late(char why[HC_MAX_REASON]);
+
+// vm_know_thread tells which HotSpot's object for the calling thread is: where others have theirs is known then.
+void vm_know_thread(void *thread);
+// vm_gc_number gives n of GC(n) in the JVM's log: of the collection that ends, or of the newest one if none does; concurrent: of the cycle of G1 whose
+// pause ends, UINT64_MAX if that is not known. VM thread, below the guard.
+uint64_t vm_gc_number(bool concurrent);
 
 static inline uint64_t rd64(const void *p) { return *(const volatile uint64_t *)p; }
 static inline uint32_t rd32(const void *p) { return *(const volatile uint32_t *)p; }
