@@ -76,6 +76,7 @@ type entry struct {
 	stray   bool      // not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
 	again   time.Time // not before
 	opening time.Time // since when; zero: it is not being opened
+	began   time.Time // when s did
 	cancel  context.CancelFunc
 }
 

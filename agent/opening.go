@@ -117,7 +117,7 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session, e
 	}
 	a.mu.Lock()
 	a.sessions[path] = e
-	e.s, e.cancel = s, cancel
+	e.s, e.cancel, e.began = s, cancel, time.Now()
 	a.wg.Add(1)
 	a.signal()
 	a.mu.Unlock()

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,9 +36,13 @@ const (
 	cpuSpan = 2 * time.Second
 	// leastForJVMs is what recordings have of MaxCPU in any case: looking for JVMs, opening, status and pulls come first.
 	leastForJVMs = 0.25
-	// memoryFull of MaxMemory is in use: no further recording begins. From memoryOver on the largest is let go of. What the runtime needs to collect is the rest.
+	// memoryFull of MaxMemory is in use: no further recording begins. From memoryOver on the largest are let go of. What the runtime needs to collect is the rest.
 	memoryFull = 0.75
 	memoryOver = 0.875
+	// opensWith is what a loud recording comes to hold (encoders, blocks, a table of sites), bytes; opensFor is how long it takes to, and to be seen. A bound that many recordings
+	// at once would break is not found out afterwards.
+	opensWith = 24 << 20
+	opensFor  = 5 * time.Second
 	// letGoFor is how long a recording that was let go of waits at least.
 	letGoFor = time.Minute
 )
@@ -46,8 +52,8 @@ var (
 	errLetGo    = errors.New("agent_max_memory is reached, and of all recordings this one held most")
 )
 
-// self bounds what the agent itself takes. Its memory: Go's collector keeps the limit as far as it can, then no further recording begins, then the one that
-// holds most is let go of, as if the agent had stopped: its ring waits and what overflows there is counted. Its CPU: JVMs that take more than their part are
+// self bounds what the agent itself takes. Its memory: Go's collector keeps the limit as far as it can, then no further recording begins, then those that
+// hold most are let go of, as if the agent had stopped: their rings wait and what overflows there is counted. Its CPU: JVMs that take more than their part are
 // compressed faster, then recorded at a lower depth (rate.go).
 type self struct {
 	maxCPU float64
@@ -97,19 +103,27 @@ func (f *self) look(now time.Time) (over bool) {
 	return f.over > 1
 }
 
-// full says that no further recording may begin.
-func (f *self) full() bool {
+// full says that no further recording may begin; young have done so of late, and are not seen in what is used.
+func (f *self) full(young int) bool {
 	if f.maxMem == 0 {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return float64(f.live) > memoryFull*float64(f.maxMem)
+	return float64(f.live+opensWith*int64(young+1)) > memoryFull*float64(f.maxMem)
 }
 
 // Room says why no further recording may begin; nil: it may.
 func (a *Agent) Room() error {
-	if a.self.full() {
+	young := 0
+	a.mu.Lock()
+	for _, e := range a.sessions {
+		if !e.opening.IsZero() || e.s != nil && time.Since(e.began) < opensFor {
+			young++
+		}
+	}
+	a.mu.Unlock()
+	if a.self.full(young) {
 		return errNoMemory
 	}
 	return nil
@@ -145,24 +159,23 @@ func (a *Agent) watchSelf(ctx context.Context) {
 	}
 }
 
-// letGo ends the recording that holds most of the agent's memory; it may begin again when there is room.
+// letGo ends the recordings that hold most of the agent's memory, as many as hold what is too much if each holds the same part; they may begin again when there is room.
 func (a *Agent) letGo() {
 	a.mu.Lock()
-	var most *session
+	var all []*session
 	for _, e := range a.sessions {
-		if e.s == nil || e.s.letGo.Load() {
-			continue
-		}
-		if most == nil || e.s.holds.Load() > most.holds.Load() {
-			most = e.s
+		if e.s != nil && !e.s.letGo.Load() {
+			all = append(all, e.s)
 		}
 	}
 	a.mu.Unlock()
+	slices.SortFunc(all, func(x, y *session) int { return cmp.Compare(y.holds.Load(), x.holds.Load()) })
 	a.self.mu.Lock()
 	a.self.over = 0 // what that gives is waited for
+	much := 1 - memoryFull*float64(a.self.maxMem)/float64(a.self.live)
 	a.self.mu.Unlock()
-	if most != nil {
-		most.letGo.Store(true)
+	for _, s := range all[:min(max(int(math.Ceil(much*float64(len(all)))), 1), len(all))] {
+		s.letGo.Store(true)
 	}
 	a.wg.Go(debug.FreeOSMemory)
 }

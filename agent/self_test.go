@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -184,5 +185,43 @@ func TestOwnCPU(t *testing.T) {
 	}
 	if held, live := memoryUsed(); held < 1<<20 || live < 1<<10 || live > held {
 		t.Errorf("memory: %d, %d", held, live)
+	}
+}
+
+// TestRoom: recordings that have just begun count with what they will hold, and of recordings that hold far too much as many go at once as it takes.
+func TestRoom(t *testing.T) {
+	a, err := New(Config{Out: t.TempDir(), MaxMemory: 96 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.self.live = 4 << 20
+	begin := func(ago time.Duration, holds int64) *session {
+		s := &session{}
+		s.holds.Store(holds)
+		a.sessions[strconv.Itoa(len(a.sessions))] = &entry{s: s, began: time.Now().Add(-ago)}
+		return s
+	}
+	for range 2 {
+		if err := a.Room(); err != nil {
+			t.Error(err)
+		}
+		begin(0, 1)
+	}
+	a.sessions["not open"] = &entry{}
+	if a.Room() == nil {
+		t.Error("a third may begin beside two that have just begun")
+	}
+	clear(a.sessions)
+	a.self.live = 288 << 20 // what they hold; three quarters of the bound are a quarter of it
+	var all []*session
+	for i := range 8 {
+		all = append(all, begin(time.Hour, int64(1+i)))
+	}
+	a.letGo()
+	a.wg.Wait()
+	for i, s := range all {
+		if want := i >= 2; s.letGo.Load() != want {
+			t.Errorf("recording %d is let go of: %v", i, !want)
+		}
 	}
 }

@@ -1,7 +1,13 @@
 package e2e
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,4 +89,97 @@ func TestAgentBound(t *testing.T) {
 	for _, rec := range d.recordings() {
 		verify(t, rec, 0)
 	}
+}
+
+// TestAgentMemory has one agent record three JVMs that together take more of its memory than it may hold: its own memory stays within the bound, who is let go of is told
+// in status and metrics and comes back when there is room, the others go on, and what was recorded verifies.
+func TestAgentMemory(t *testing.T) {
+	if !full {
+		t.Skip("not run: a minute of what the agent itself may hold (make test-full)")
+	}
+	const bound = 96 << 20
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scrape := l.Addr().String()
+	l.Close()
+	d := newDaemon(t, "--depth", "full", "--sampling", "64k", "--compression", "full", "--agent-max-memory", "96MiB", "--max-sync-pause", "0", "--metrics", scrape)
+	d.start(t)
+	file := filepath.Join(t.TempDir(), "end")
+	var all []*running
+	for i := range 3 { // all at once
+		p := program{major: 17, gc: collectors[i], heap: "96m", opts: []string{d.option(t)}, main: "Tides", args: []string{file, "1", "100000", "4000000", "1000"}, timeout: 5 * time.Minute}
+		all = append(all, p.plain(t))
+	}
+	most, rss, told, refused, left := int64(0), int64(0), agent.Other{}, false, false
+	look := func() agent.StatusReply {
+		own, with := resident(t, d.cmd.Process.Pid)
+		most, rss = max(most, own), max(rss, with)
+		st := d.status(t)
+		for _, o := range st.Others {
+			if o.Why == "agent memory" && o.PID != 0 {
+				told = o
+				refused = refused || strings.Contains(o.Reason, "leaves no room for another recording")
+				left = left || strings.Contains(o.Reason, "of all recordings this one held most")
+			}
+		}
+		return st
+	}
+	await(t, "one is not recorded for want of memory", func() bool { look(); return told.PID != 0 })
+	if told.Name != "Tides" || told.Remedy == "" {
+		t.Errorf("%+v", told)
+	}
+	resp, err := http.Get("http://" + scrape + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err != nil || !regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded\{why="agent memory"\} [1-3]$`).Match(b) {
+		t.Errorf("the metrics do not tell of it: %v\n%s", err, regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded.*$`).FindAll(b, -1))
+	}
+	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // who was let go of is tried again meanwhile
+		look()
+	}
+	n := func() (n uint64) {
+		for _, s := range look().JVMs {
+			n += s.Collections
+		}
+		return n
+	}
+	was := n()
+	await(t, "somebody is recorded", func() bool { return n() > was })
+	st := look()
+	for _, s := range st.JVMs {
+		t.Logf("%s: %s, %d collections, %+v", s.ID, s.Phase, s.Collections, s.Dropped)
+	}
+	t.Logf("not begun for want of memory: %v, let go of: %v; %d MiB of the agent's own at most, %d MiB with its program and the shared rings; now %+v", refused, left, most>>20, rss>>20, *st.Self)
+	if most > bound {
+		t.Errorf("the agent held %d MiB, may hold %d", most>>20, bound>>20)
+	}
+	for _, r := range all {
+		r.end(t, file)
+	}
+	d.stop(t)
+	for _, rec := range d.recordings() {
+		verify(t, rec, 0)
+	}
+}
+
+// resident gives what a process has in memory, bytes: of its own, and all of it.
+func resident(t *testing.T, pid int) (own, all int64) {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(RssAnon|VmRSS):\s+(\d+) kB$`).FindAllStringSubmatch(string(b), -1) {
+		n, _ := strconv.ParseInt(m[2], 10, 64)
+		if m[1] == "RssAnon" {
+			own = n << 10
+		} else {
+			all = n << 10
+		}
+	}
+	return own, all
 }
