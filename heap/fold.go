@@ -3,6 +3,7 @@ package heap
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sort"
 	"sync"
@@ -227,6 +228,37 @@ func (t *sampledTable) samples() []*Sample {
 	return out
 }
 
+// byID puts all in the order of the samples' ids: groups by the first of theirs.
+func (t *sampledTable) byID() {
+	less := func(a, b takenSample) int { return cmp.Compare(a.s.ID, b.s.ID) }
+	if slices.IsSortedFunc(t.taken, less) { // then the groups are, too: each began with its first
+		return
+	}
+	slices.SortStableFunc(t.taken, less)
+	all, to := make([]sampledGroup, 0, len(t.all)), make([]int32, len(t.all))
+	for i := range t.taken {
+		of := &t.taken[i].of
+		if to[*of] == 0 {
+			all = append(all, t.all[*of])
+			to[*of] = int32(len(all))
+		}
+		*of = to[*of] - 1
+	}
+	t.all, t.slot = all, nil
+}
+
+// folded adds the groups to out. What tells the objects apart is for describe to say.
+func (t *sampledTable) folded(out []Folded, describe func(*Folded, foldKey)) []Folded {
+	samples := t.samples()
+	for i := range t.all {
+		g := &t.all[i]
+		out = append(out, Folded{Objects: uint64(g.n), Bytes: g.bytes, Sampled: true, Frame: g.key.frame, Thread: g.key.thread, Samples: samples[:g.n:g.n]})
+		describe(&out[len(out)-1], g.key.foldKey)
+		samples = samples[g.n:]
+	}
+	return out
+}
+
 // folder is the work of one goroutine.
 type folder struct {
 	r       *Replayer
@@ -311,6 +343,9 @@ func (f *folder) flush() {
 // Its error is ErrFold. A replay that only counts (NewCounter) folds by type alone, and nothing else may be wanted of it.
 func (r *Replayer) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint32) ([]Folded, error) {
 	s := r.State
+	if r.sites != nil && want == WantSamples {
+		return r.foldSites()
+	}
 	if want&(WantSamples|WantBirth) == WantSamples {
 		eras = []uint32{uint32(r.First)}
 	}
@@ -650,7 +685,8 @@ func (f *folder) result() ([]Folded, error) {
 		room += t.used
 	}
 	out := make([]Folded, 0, room)
-	for _, t := range f.tables {
+	for _, k := range slices.SortedFunc(maps.Keys(f.tables), func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
+		t := f.tables[k]
 		for i, key := range t.keys {
 			if n := t.count[i]; key != 0 && n.objects > 0 {
 				d := Folded{Objects: n.objects, Bytes: n.words * 8}
@@ -659,15 +695,11 @@ func (f *folder) result() ([]Folded, error) {
 			}
 		}
 	}
-	samples := f.sampled.samples()
-	for i := range f.sampled.all {
-		g := &f.sampled.all[i]
-		d := Folded{Objects: uint64(g.n), Bytes: g.bytes, Sampled: true, Frame: g.key.frame, Thread: g.key.thread, Samples: samples[:g.n:g.n]}
-		samples = samples[g.n:]
-		describe(&d, g.key.foldKey)
-		out = append(out, d)
+	if f.want&^WantBirth == WantSamples && len(f.eras) == 1 { // as foldSites gives it
+		inOrder(out)
+		f.sampled.byID()
 	}
-	return out, nil
+	return f.sampled.folded(out, describe), nil
 }
 
 // EachSample calls f for each sampled object of the state with its address in words, by address.

@@ -20,6 +20,7 @@ func newOwner() uint32 { return owners.Add(1) }
 // own gives the chunk of number k to write to.
 func (s *State) own(k uint64, c *chunk) *chunk {
 	if c.owner == s.id && !c.lent {
+		c.stamp = s.stamp
 		return c
 	}
 	n := *c
@@ -33,6 +34,7 @@ func (s *State) own(k uint64, c *chunk) *chunk {
 // ownSamples gives the chunk of number k to put samples on.
 func (s *State) ownSamples(k uint64, c *chunk) *chunk {
 	if c.owner == s.id {
+		c.stamp = s.stamp
 		return c
 	}
 	n := *c
@@ -41,6 +43,7 @@ func (s *State) ownSamples(k uint64, c *chunk) *chunk {
 }
 
 func (s *State) replace(k uint64, c *chunk) *chunk {
+	c.stamp = s.stamp
 	s.chunks[k] = c
 	if n := &s.near[nearSlot(k)]; n.k == k {
 		n.c = nil
@@ -58,7 +61,7 @@ func (c *chunk) bytes() int {
 }
 
 // beside is roughly what a kept state takes beside its chunks and the pages that are its own.
-func (k *Kept) beside() int { return 8*len(k.r.State.codes.count) + 24*len(k.pages) }
+func (k *Kept) beside() int { return 8*len(k.r.State.codes.count) + 24*(len(k.pages)+len(k.r.sites)) }
 
 // Kept is the state after a collection, as Keep gave it. It is only read.
 type Kept struct {
@@ -182,12 +185,16 @@ type Lives struct {
 	mu   sync.RWMutex
 	all  []life
 	slot []int32 // 1 + place in all by id, open addressing; of two with one id the later
+
+	living, standing int // of the newest collection; the latter of Places
 }
 
 // life is when a sample was alive: from a collection on, until another (0: to the end).
 type life struct {
 	s        *Sample
 	from, to uint64
+	birth    uint32 // that of the sample as it came
+	placed   bool   // of Places: it stands where it should
 }
 
 // Follow takes in what the newest collection of r brought and took.
@@ -201,12 +208,17 @@ func (l *Lives) Follow(r *Replayer, gc uint64) {
 				*l.find(l.all[i].s.ID) = int32(i + 1)
 			}
 		}
-		l.all = append(l.all, life{s, gc, 0})
+		l.all = append(l.all, life{s: s, from: gc, birth: uint32(min(s.Birth, atLeast))})
+		l.living++
 		*l.find(s.ID) = int32(len(l.all))
 	}
 	for _, s := range r.Went {
 		if x := l.of(s.ID); x != nil && x.to == 0 {
 			x.to = gc
+			l.living--
+			if x.placed {
+				l.standing--
+			}
 		}
 	}
 }

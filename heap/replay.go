@@ -87,7 +87,8 @@ type Replayer struct {
 
 	table   *trace.TypeTable
 	fresh   fresh
-	past    *Lives // of a kept state, in place of Live
+	past    *Lives      // of a kept state, in place of Live
+	sites   []bornCount // of one that Places counted
 	gc      uint64
 	pending *Collection
 	lost    uint64

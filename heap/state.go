@@ -44,6 +44,7 @@ type chunk struct {
 	samples []sampleAt // sorted by offset unless loose; the last of one offset counts
 	owner   uint32     // the state that may write to it (State.id); others that hold it only read
 	lent    bool       // off, code and birth are another chunk's too
+	stamp   uint32     // State.stamp when it was last written to
 }
 
 type sampleAt struct {
@@ -65,6 +66,7 @@ type State struct {
 	spare   []*chunk         // empty ones, for reuse
 	id      uint32           // of which chunks it is the owner
 	pages   map[uint64]*page // that some of the chunks may be of, of a kept state
+	stamp   uint32           // grows with each look of Places
 	counted bool             // it holds no objects: perType, n and bytes are kept by counts.go
 	bytes   uint64           // if counted
 }

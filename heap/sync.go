@@ -239,6 +239,7 @@ func (r *Replayer) adoptSamples(s *trace.Sync, at []listed) {
 			r.Went = append(r.Went, x)
 		}
 	}
+	slices.SortFunc(r.Came, func(a, b *Sample) int { return stdcmp.Compare(a.ID, b.ID) })
 	r.Live = live
 }
 

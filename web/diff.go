@@ -67,11 +67,11 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 
 // diffStates compares two states that are at hand.
 func (s *Server) diffStates(ctx context.Context, from, to string, by []classify.Classifier, filters []classify.Filter) (*analysis.DiffReport, error) {
-	a, err := s.at(ctx, from, false)
+	a, err := s.at(ctx, from, ofObjects)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.at(ctx, to, false)
+	b, err := s.at(ctx, to, ofObjects)
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,17 @@ type state struct {
 	spaces []heap.SpaceAt
 }
 
-// at gives the state after the collection that ref means; with types it may be one that tells types and lengths alone.
-func (s *Server) at(ctx context.Context, ref string, types bool) (*state, error) {
+// detail says what a state must tell of its objects.
+type detail int
+
+const (
+	ofObjects detail = iota // all
+	ofTypes                 // types and lengths
+	ofSites                 // types, and the sites and threads of samples
+)
+
+// at gives the state after the collection that ref means. It may tell no more than what.
+func (s *Server) at(ctx context.Context, ref string, what detail) (*state, error) {
 	if ref == "" {
 		ref = "last"
 	}
@@ -46,16 +55,17 @@ func (s *Server) at(ctx context.Context, ref string, types bool) (*state, error)
 		v, _ := s.version()
 		key += " " + v
 	}
-	if types {
-		return s.data.counts.get(ctx, key, func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, true) })
+	from := &s.data.states
+	if what != ofObjects {
+		from = &s.data.counts
 	}
-	return s.data.states.get(ctx, key, func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, false) })
+	return from.get(ctx, fmt.Sprint(key, " ", what), func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
 }
 
 // state gives the state after the collection that ref means: as it was kept, else it is replayed.
-func (d *data) state(ctx context.Context, key, ref string, types bool) (*state, error) {
+func (d *data) state(ctx context.Context, key, ref string, what detail) (*state, error) {
 	if t := d.s.tape(ctx); t != nil {
-		st, err := t.state(ctx, ref, types)
+		st, err := t.state(ctx, ref, what)
 		if st != nil {
 			st.key = key
 		}
@@ -64,8 +74,7 @@ func (d *data) state(ctx context.Context, key, ref string, types bool) (*state, 
 		}
 	}
 	st := &state{key: key}
-	what := "going to collection " + ref
-	err := d.open(ctx, what, func(open func() *heap.Replayer) (err error) {
+	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replayer) (err error) {
 		st.r, st.c, err = analysis.Open(ref, open, open)
 		return err
 	})
@@ -136,10 +145,16 @@ func (q question) make(s *Server) ([]classify.Classifier, []classify.Filter, err
 
 func (q question) String() string { return strings.Join(append([]string{q.by}, q.where...), "\x00") }
 
-// types says whether classifiers and filters look at no more than types and lengths, which states count by themselves.
-func types(by []classify.Classifier, filters []classify.Filter) bool {
+// look says what of a state classifiers and filters look at.
+func look(by []classify.Classifier, filters []classify.Filter) detail {
 	a, _ := classify.Needs(by, filters)
-	return a&classify.AttrAll&^classify.AttrLength == 0
+	switch a &= classify.AttrAll; {
+	case a&^classify.AttrLength == 0:
+		return ofTypes
+	case a == classify.AttrSite:
+		return ofSites
+	}
+	return ofObjects
 }
 
 // grouping is a grouping as it is kept: its Tree is nil, tree makes what is looked at.
@@ -160,7 +175,7 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.at(ctx, ref, types(by, filters))
+	st, err := s.at(ctx, ref, look(by, filters))
 	if err != nil {
 		return nil, err
 	}

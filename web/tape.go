@@ -32,6 +32,7 @@ type tape struct {
 	read   uint64           // the newest collection
 	all    int              // collections
 	lives  heap.Lives       // samples
+	places *heap.Places     // where they stand
 	names  *heap.Names      // nil if more was read since
 	last   *heap.Collection // the newest, if its state is known
 	world  classify.World   // shared by the states
@@ -44,6 +45,7 @@ const maxHeld, maxCounts = 1 << 30, 1 << 27
 
 func (d *data) newTape() *tape {
 	t := &tape{d: d, every: 1, often: 1, went: make(chan struct{})}
+	t.places = heap.NewPlaces(&t.lives)
 	go t.run()
 	return t
 }
@@ -94,7 +96,7 @@ func (t *tape) step() error {
 				t.kept = append(t.kept, t.keep(t.last))
 			}
 			if t.counts[len(t.counts)-1].C != t.last {
-				t.counts = append(t.counts, t.r.Count(t.last))
+				t.counts = append(t.counts, t.places.Count(t.r, t.last))
 			}
 		}
 		return err
@@ -118,7 +120,7 @@ func (t *tape) step() error {
 		}
 	}
 	if n%t.often == 0 {
-		k := t.r.Count(c)
+		k := t.places.Count(t.r, c)
 		t.counts = append(t.counts, k)
 		if t.few += k.New; t.few > maxCounts && len(t.counts) > 2 {
 			t.counts = second(t.counts)
@@ -169,9 +171,9 @@ func (t *tape) wait(ctx context.Context, enough func() bool) error {
 	}
 }
 
-// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not there. With types it may be
-// one that tells types and lengths alone.
-func (t *tape) state(ctx context.Context, ref string, types bool) (*state, error) {
+// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not there. It may tell
+// no more than what.
+func (t *tape) state(ctx context.Context, ref string, what detail) (*state, error) {
 	gc, err := strconv.ParseUint(ref, 10, 64)
 	if err := t.wait(ctx, func() bool { return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0 }); err != nil {
 		return nil, err
@@ -184,7 +186,7 @@ func (t *tape) state(ctx context.Context, ref string, types bool) (*state, error
 	find := func(kept []*heap.Kept) (int, bool) {
 		return slices.BinarySearchFunc(kept, gc, func(k *heap.Kept, gc uint64) int { return cmp.Compare(k.C.GC, gc) })
 	}
-	if i, ok := find(t.counts); ok && types {
+	if i, ok := find(t.counts); ok && (what == ofTypes || what == ofSites && t.counts[i].Sites()) {
 		defer t.mu.Unlock()
 		return t.stand(t.counts[i]), nil
 	}

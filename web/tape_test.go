@@ -59,7 +59,7 @@ func TestTape(t *testing.T) {
 	tape.kept = thin
 	points := tape.points
 	tape.mu.Unlock()
-	for _, by := range []string{"type, site, birth, spacetype", "type, length"} { // of the second, counts are enough
+	for _, by := range []string{"type, site, birth, spacetype", "type, length", "type, site"} { // of the last two counts are enough
 		q := question{by: by}
 		by, _, err := q.make(s)
 		if err != nil {
