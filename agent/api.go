@@ -112,7 +112,11 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 			c := who(r)
 			if !c.May(verb) {
 				a.cfg.Log.Warn().Str("audit", verb).Str("caller", c.Name).Msg("refused")
-				reply(w, nil, fmt.Errorf("%s is not for %s: %w", verb, c.Name, os.ErrPermission))
+				err := fmt.Errorf("%s is not for %s: %w", verb, c.Name, os.ErrPermission)
+				if Verbs[verb] == Operator && c.Scope == nil {
+					err = fmt.Errorf("%w: root and the members of the group %s may do that", err, Group)
+				}
+				reply(w, nil, err)
 				return
 			}
 			if method == "POST" {

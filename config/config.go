@@ -117,7 +117,11 @@ func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key 
 		}
 		seen[k.Value] = k.Line
 		if !contains(known, k.Value) {
-			return p.fail(k, "unknown key %q%s", k.Value, Suggest(k.Value, known))
+			hint := Suggest(k.Value, known)
+			if hint == noSuggestion && what != "the file" {
+				hint = fmt.Sprintf(" (%s has %s)", what, strings.Join(known, ", "))
+			}
+			return p.fail(k, "unknown key %q%s", k.Value, hint)
 		}
 		if err := each(k.Value, k, v); err != nil {
 			return err
@@ -194,6 +198,8 @@ func contains(known []string, k string) bool {
 	return false
 }
 
+const noSuggestion = " (`heapcam config explain` lists them)"
+
 // Suggest names the known key that is nearest to k, if one is near, as the end of a message.
 func Suggest(k string, known []string) string {
 	best, at := len(k)/2+1, ""
@@ -203,7 +209,7 @@ func Suggest(k string, known []string) string {
 		}
 	}
 	if at == "" {
-		return " (`heapcam config explain` lists them)"
+		return noSuggestion
 	}
 	return fmt.Sprintf("; did you mean %q?", at)
 }

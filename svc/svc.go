@@ -32,7 +32,7 @@ const (
 
 // Errors of the verbs; *PackagedError and *PlaceError too.
 var (
-	ErrUnsupported  = errors.New("no service manager that heapcam knows runs here: it knows systemd and the control manager of Windows")
+	ErrUnsupported  = errors.New("no service manager that heapcam knows runs here: it knows systemd and the control manager of Windows; `heapcam agent` runs below any other")
 	ErrRights       = errors.New("not permitted: only root may do that to a service")
 	ErrInstalled    = errors.New("the service is installed already")
 	ErrNotInstalled = errors.New("the service is not installed: `heapcam service install`")

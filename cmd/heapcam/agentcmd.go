@@ -84,17 +84,16 @@ func (o *agentOptions) command() *cobra.Command {
 	return c
 }
 
-// run runs the agent until ctx is done.
-func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
-	live, err := newLiveConfig(c, o.config)
-	if err != nil {
-		return err
-	}
-	if err := located(o.rec.check(), live.settings); err != nil {
+// check finds what is wrong before anything is started.
+func (o *agentOptions) check() error {
+	if err := o.rec.check(); err != nil {
 		return err
 	}
 	if o.memory != 0 && o.memory < leastMemory {
-		return located(usage("--agent-max-memory %s: at least %s", &o.memory, humanBytes(leastMemory)), live.settings)
+		return usage("--agent-max-memory %s: at least %s", &o.memory, humanBytes(leastMemory))
+	}
+	if o.pause < 0 {
+		return usage("--overhead-pause %v: it is negative", o.pause)
 	}
 	if strings.ContainsAny(o.rings, optionSeparators) {
 		return usage("--rings %s: its name may hold none of %q, which part the probe's options", o.rings, optionSeparators)
@@ -102,11 +101,28 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if o.spool != "" && !filepath.IsAbs(o.spool) {
 		return usage("--spool %s: an absolute path, please", o.spool)
 	}
-	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
-		o.rec.out = systemOut
+	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"}, {"remote", o.remote.Listen, "0.0.0.0:9465"}} {
+		if _, _, err := net.SplitHostPort(a.address); a.address != "" && err != nil {
+			return usage("--%s %s: it is no address (like %s)", a.flag, a.address, a.like)
+		}
 	}
 	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" && o.remote.ClientCA == "") {
 		return usage("--remote needs --remote-cert and --remote-key, and --remote-tokens or --remote-client-ca")
+	}
+	return nil
+}
+
+// run runs the agent until ctx is done.
+func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
+	live, err := newLiveConfig(c, o.config)
+	if err != nil {
+		return err
+	}
+	if err := located(o.check(), live.settings); err != nil {
+		return err
+	}
+	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
+		o.rec.out = systemOut
 	}
 	sock, err := socketPath(o.socket)
 	if err != nil {
@@ -249,11 +265,6 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	if recording(a, j) {
 		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
 	}
-	asJVM, ours, err := ringDirFor(j, o.rings)
-	if err != nil {
-		return agent.AttachReply{}, err
-	}
-	a.Watch(ours)
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
 		opts += ",disabled=" + o.disabled
@@ -261,6 +272,14 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	if r.Options != "" {
 		opts += "," + r.Options // what comes later holds
 	}
+	if err := refusal(j, opts); err != nil {
+		return agent.AttachReply{}, err
+	}
+	asJVM, ours, err := ringDirFor(j, o.rings)
+	if err != nil {
+		return agent.AttachReply{}, err
+	}
+	a.Watch(ours)
 	if err := loadProbe(ctx, j, asJVM, opts); err != nil {
 		return agent.AttachReply{}, err
 	}

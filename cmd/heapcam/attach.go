@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,9 +135,17 @@ func dialAgent(flag string) (*agent.Client, error) {
 	}
 	c, err := agent.Dial(path)
 	if err != nil {
-		return nil, withCode(exitNotFound, "no agent listens on %s: start one with `heapcam agent`, or use `heapcam record` (%v)", path, err)
+		return nil, noAgent(path, err)
 	}
 	return c, nil
+}
+
+// noAgent says why the agent on path can not be asked.
+func noAgent(path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, agent.Group)
+	}
+	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), or record without one (`heapcam record`) (%v)", path, err)
 }
 
 func remote(err error) error {
@@ -161,20 +170,25 @@ func resolve(ref string) (jvms.JVM, error) {
 	return j, err
 }
 
-// loadProbe loads the probe into j. ringDir gives the folder for its ring, first as the JVM sees it, then as we do; the library is put
+// refusal says why j can not be recorded, as far as that is seen from outside.
+func refusal(j jvms.JVM, options string) error {
+	v := jvms.Doctor(j)
+	if v.Recordable || v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1") {
+		return nil
+	}
+	err := fmt.Errorf("pid %d (%s) can not be recorded: %s", j.PID, j.Name, v.Reason)
+	if v.Remedy != "" {
+		err = fmt.Errorf("%w; %s", err, v.Remedy)
+	}
+	if v.Problem == jvms.NoRights {
+		return withCode(exitDenied, "%w", err)
+	}
+	return withCode(exitNoRecord, "%w", err)
+}
+
+// loadProbe loads the probe into j, which refusal has nothing against. ringDir gives the folder for its ring, first as the JVM sees it, then as we do; the library is put
 // where the JVM can read it.
 func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) error {
-	if v := jvms.Doctor(j); !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")) {
-		err := fmt.Errorf("pid %d (%s) can not be recorded: %s", j.PID, j.Name, v.Reason)
-		if v.Remedy != "" {
-			err = fmt.Errorf("%w; %s", err, v.Remedy)
-		}
-		code := exitNoRecord
-		if v.Problem == jvms.NoRights {
-			code = exitDenied
-		}
-		return withCode(code, "%w", err)
-	}
 	b, err := probe.Library()
 	if err != nil {
 		return err

@@ -71,6 +71,9 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		}
 	} else {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, os.ErrExist) {
+			return usage("support-bundle -o %s: that is there already and is not overwritten; name another file", name)
+		}
 		if err != nil {
 			return err
 		}

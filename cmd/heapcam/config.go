@@ -59,6 +59,8 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 		file, err = &config.File{}, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, withCode(exitNotFound, "%v", err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, nil, err
 	default:
 		return nil, nil, usage("%v", err)
 	}
@@ -68,7 +70,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 		s := setting{Key: key, Source: "default"}
 		set := func(text, source string) error {
 			if err := f.Value.Set(text); err != nil {
-				return usage("%s: %s: %v", source, key, err)
+				return usage("%s: %s: %s", source, key, plainly(err))
 			}
 			s.Source = source
 			return nil
@@ -123,7 +125,7 @@ func ruleOptions(c *cobra.Command, file *config.File, r *config.Rule) (*recordOp
 	if r != nil {
 		for _, s := range r.Settings {
 			if err := fresh.Flags().Set(flagOf(s.Key), s.Text); err != nil {
-				return nil, usage("%s:%d:%d: %v", file.Name, s.Line, s.Column, err)
+				return nil, usage("%s:%d:%d: %s", file.Name, s.Line, s.Column, plainly(err))
 			}
 		}
 	}
@@ -157,7 +159,7 @@ func newConfigCheckCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check a configuration file (default " + systemConfig + ")",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  atMostOne("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := systemConfig
 			if len(args) > 0 {
@@ -167,7 +169,7 @@ func newConfigCheckCmd() *cobra.Command {
 			c := o.command()
 			file, all, err := configure(c, name)
 			if err == nil {
-				err = located(o.rec.check(), all)
+				err = located(o.check(), all)
 			}
 			if err != nil {
 				return err
@@ -214,7 +216,7 @@ func newConfigExplainCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [KEY]",
 		Short: "What a key means, its default, and its flag and variable; without KEY: all keys",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  atMostOne("KEY"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c := (&agentOptions{}).command()
 			keys := settings(c)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -76,6 +77,12 @@ func (v askVerb) command() *cobra.Command {
 			req, what := agent.DetachRequest{All: all}, "all JVMs"
 			if !all {
 				s, err := pick(running, args[0])
+				if err != nil && st.Self == nil { // who may only see some is told that, and not that there is none
+					var e *agent.RemoteError
+					if _, aerr := v.ask(cl, c.Context(), agent.DetachRequest{ID: args[0]}); errors.As(aerr, &e) && e.Code == exitDenied {
+						return remote(aerr)
+					}
+				}
 				if err != nil {
 					return err
 				}
@@ -134,7 +141,7 @@ func pick(all []agent.Status, ref string) (agent.Status, error) {
 		}
 	}
 	if len(all) == 0 {
-		return agent.Status{}, withCode(exitNotFound, "%q: there is no recording", ref)
+		return agent.Status{}, withCode(exitNotFound, "%q: nothing is being recorded (`heapcam status` says why)", ref)
 	}
 	return agent.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
 }

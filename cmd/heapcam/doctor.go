@@ -25,7 +25,7 @@ func newDoctorCmd() *cobra.Command {
 --java-tool-options prints a line for the environment of JVMs that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
 load the probe at their start, and an agent with discover: true, as the packages set it up, finds and records them. An existing value stays in front.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMostOne("JVM"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if options {
 				if len(args) > 0 || asJSON {
@@ -64,6 +64,9 @@ load the probe at their start, and an agent with discover: true, as the packages
 				if perr != nil {
 					fmt.Fprintf(os.Stderr, "heapcam: %v\n", perr)
 				}
+			}
+			if err == nil && len(args) == 1 && rows[0].Problem == jvms.NoRights {
+				return status(exitDenied)
 			}
 			if err == nil && len(args) == 1 && bad > 0 {
 				return status(exitNoRecord)

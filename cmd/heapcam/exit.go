@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/probe"
@@ -78,6 +79,8 @@ func exitCode(err error) int {
 		return exitTooNew
 	case errors.As(err, &corrupt), errors.Is(err, trace.ErrTorn), errors.As(err, &noRing), errors.As(err, &violates), storeDamaged(err):
 		return exitDamaged
+	case errors.Is(err, syscall.ENOTDIR): // a file was named where a folder is meant
+		return exitUsage
 	case errors.Is(err, attach.ErrNoProcess), errors.Is(err, fs.ErrNotExist), storeNotFound(err):
 		return exitNotFound
 	case errors.Is(err, attach.ErrPermission), errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrPermission):

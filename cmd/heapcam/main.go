@@ -50,7 +50,7 @@ func newRoot() *cobra.Command {
 		Args:          noArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", plainly(err)) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(), newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
@@ -70,6 +70,16 @@ func noArgs(c *cobra.Command, args []string) error {
 		return usage("unknown verb %q", args[0])
 	}
 	return usage("%s takes no argument, got %q", c.Name(), args[0])
+}
+
+// atMostOne takes one argument, what, or none.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usage("%s takes one %s, got %d arguments", c.Name(), what, len(args))
+		}
+		return nil
+	}
 }
 
 func exactly(n int, what string) cobra.PositionalArgs {

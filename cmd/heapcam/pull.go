@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -149,12 +150,15 @@ func recordingOf(out string, args []string) (string, error) {
 		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // a folder will do
 			return args[0], nil
 		}
-		s, err := pick(recs, args[0])
-		return s.Dir, err
+		if len(recs) > 0 {
+			s, err := pick(recs, args[0])
+			return s.Dir, err
+		}
+		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0], strings.Join(outDirs(out), " or "))
 	case len(recs) == 1:
 		return recs[0].Dir, nil
 	case len(recs) == 0:
-		return "", withCode(exitNotFound, "there is no recording in %v", outDirs(out))
+		return "", withCode(exitNotFound, "there is no recording in %s", strings.Join(outDirs(out), " or "))
 	}
 	fmt.Fprintln(os.Stderr, "heapcam: recordings:")
 	for _, r := range recs {

@@ -121,6 +121,9 @@ func (o *recordOptions) check() error {
 	if dir := o.outDir(); isRecording(dir) { // the ring folder of another JVM, most likely
 		return usage("--out %s: %s is a recording itself; name the folder that recordings are in", dir, dir)
 	}
+	if o.retainEnded < 0 {
+		return usage("--retain-ended %v: it is negative", o.retainEnded)
+	}
 	if o.ring != 0 && (o.ring < 1<<20 || o.ring > 1<<30 || o.ring&(o.ring-1) != 0) {
 		return usage("--ring %s: it must be a power of two from 1 MiB to 1 GiB", &o.ring)
 	}

@@ -46,6 +46,10 @@ func (o *recordVerb) run(ref string) error {
 	if err != nil {
 		return err
 	}
+	opts := strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
+	if err := refusal(j, opts); err != nil {
+		return err
+	}
 	asJVM, ours, cleanup, err := o.ringDir(j)
 	if err != nil {
 		return err
@@ -67,7 +71,6 @@ func (o *recordVerb) run(ref string) error {
 	}()
 	defer func() { cancel(); <-done }()
 
-	opts := strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
 	if err := loadProbe(sig, j, asJVM, opts); err != nil {
 		return err
 	}

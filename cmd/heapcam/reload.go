@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/config"
 )
 
@@ -45,7 +44,7 @@ func (l *liveConfig) reload() error {
 	}
 	file, all, err := configure(c, l.name)
 	if err == nil {
-		err = located(o.rec.check(), all)
+		err = located(o.check(), all)
 	}
 	if err != nil {
 		return err
@@ -103,13 +102,9 @@ func newReloadCmd() *cobra.Command {
 			"to from then on. If anything else has changed, or the file is wrong, it is refused as a whole and the old configuration stays.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			path, err := clientSocket(socket)
+			cl, err := dialAgent(socket)
 			if err != nil {
 				return err
-			}
-			cl, err := agent.Dial(path)
-			if err != nil {
-				return withCode(exitNotFound, "no agent listens on %s: %v", path, err)
 			}
 			if err := cl.Reload(context.Background()); err != nil {
 				return remote(err)

@@ -82,6 +82,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 func (o *statusOptions) once(ctx context.Context) (err error) {
 	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
 	path, err := clientSocket(o.socket)
+	closed := false
 	if err == nil {
 		if cl, derr := agent.Dial(path); derr == nil {
 			asked, stop := context.WithTimeout(ctx, agentWait)
@@ -94,8 +95,11 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 			if err != nil {
 				return remote(err)
 			}
-		} else if o.socket != "" {
-			return withCode(exitNotFound, "no agent listens on %s: %v", path, derr)
+		} else if err := noAgent(path, derr); o.socket != "" {
+			return err
+		} else if exitCode(err) == exitDenied {
+			fmt.Fprintf(os.Stderr, "heapcam: %v\n", err)
+			closed = true
 		}
 	}
 	known := map[string]bool{}
@@ -128,7 +132,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 	if o.json {
 		return printJSON(os.Stdout, r)
 	}
-	if !r.Agent {
+	if !r.Agent && !closed {
 		fmt.Fprintln(os.Stderr, "heapcam: no agent runs; these are recordings on disk")
 	}
 	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)

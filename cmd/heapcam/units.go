@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -158,4 +159,11 @@ func (b *budget) Set(v string) error {
 	err := b.percent.Set(v)
 	b.given = b.given || err == nil
 	return err
+}
+
+var badDuration = regexp.MustCompile(`time: (?:missing unit in|invalid|unknown unit "[^"]*" in) duration ("[^"]*")`)
+
+// plainly is what err says, of durations in words for who does not know Go.
+func plainly(err error) string {
+	return badDuration.ReplaceAllString(err.Error(), "$1 is not a duration (like 250ms, 90s or 1h30m)")
 }
