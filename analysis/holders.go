@@ -22,8 +22,6 @@ type rises struct {
 	at   []int32
 }
 
-func (x rises) last() int32 { return x.at[len(x.at)-1] }
-
 // fewArrays of one length: with more, one more of them says nothing.
 const fewArrays = 16
 
@@ -161,18 +159,17 @@ func (h *histories) holderGrows(s *series, t, low []float64) (grows, open bool) 
 			return true, false
 		}
 		for m, at := range a.seen {
-			new := at
-			late, once := a.once(m, h.times, early)
-			if h.times[at] <= early && once {
-				new = late // as others had before
+			if h.times[at] > from+0.875*w && h.each(a, m, at) {
+				return true, false
+			}
+			new, once := h.once(a, m, early)
+			if !once {
+				continue
 			}
 			if new > 0 && h.times[new-1] >= after && float64(m*a.now[m])*slotsLess >= grown && a.steps(m, new) {
 				return true, false
 			}
-			if h.times[at] <= early && once && h.times[late] > after && a.grown(m, late, h.times, early, need) {
-				return true, false
-			}
-			if t := h.times[at]; t > after && a.grown(m, at, h.times, early, need) || t > from+0.875*w && h.each(a, m, at) {
+			if h.times[new] > after && h.longer(a, m, new, early, need) {
 				return true, false
 			}
 		}
@@ -209,20 +206,27 @@ func (h *histories) room(n float64) bool {
 	return false
 }
 
-// once gives the collection after which an array more than ever had a length that some had early, as one that grows through it does; it is false if
-// there is none, or if there were more and more of them: what is built anew again and again, the old ones dead, makes that too.
-func (a *lengths) once(m uint64, times []float64, early float64) (at int32, ok bool) {
-	x := a.rose[m]
-	if len(x.at) == 0 || x.most > fewArrays || times[x.last()] <= early {
+// once gives the collection after which there was an array of length m, as one that grows through it makes it: the first one, or, where others had
+// that length early, one more than ever. It is false if there is none, or if there were more and more of them: what is built anew again and again, the
+// old ones dead, makes that too. But several that grow alike get there within half the time that it took the first.
+func (h *histories) once(a *lengths, m uint64, early float64) (at int32, ok bool) {
+	first, x := a.seen[m], a.rose[m]
+	late := h.times[first] > early
+	if len(x.at) == 0 || x.most > fewArrays {
+		return first, late
+	}
+	last := x.at[len(x.at)-1]
+	i := slices.IndexFunc(x.at, func(i int32) bool { return h.times[i] > early })
+	if i < 0 {
 		return 0, false
 	}
-	together := times[x.last()] - (times[len(times)-1]-early)/8 // several that grow alike
-	for _, i := range x.at {
-		if t := times[i]; t > early && t < together {
-			return 0, false
-		}
+	if t := h.times[x.at[i]]; h.times[last]-t > max((t-h.from)/2, (h.times[len(h.times)-1]-h.from)/8) {
+		return 0, false
 	}
-	return x.last(), true
+	if late {
+		return first, true
+	}
+	return last, true
 }
 
 // steps says whether length m is a step of a library collection from one that was there before collection at.
@@ -241,24 +245,20 @@ func before(m uint64) [4]uint64 { return [...]uint64{(2*m + 2) / 3, 2 * m / 3, m
 // step says whether collections grow from y to m: by half, or to double size (and 2).
 func step(y, m uint64) bool { return y > 0 && (y+y/2 == m || 2*y == m || 2*y+2 == m) }
 
-// grown says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
+// longer says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
 // Lengths that there were early say nothing: others have them, too.
-func (a *lengths) grown(m uint64, at int32, times []float64, early, need float64) bool {
+func (h *histories) longer(a *lengths, m uint64, at int32, early, need float64) bool {
 	factor := 1.0
 next:
 	for factor < need {
 		for _, y := range before(m) {
-			b, ok := a.seen[y]
-			if !ok || !step(y, m) {
+			if _, ok := a.seen[y]; !ok || !step(y, m) {
 				continue
 			}
-			if times[b] <= early {
-				late, once := a.once(y, times, early)
-				if !once || late >= at {
-					m = y // whether it grew through this one can not be told
-					continue next
-				}
-				b = late
+			b, once := h.once(a, y, early)
+			if !once || b >= at && h.times[a.seen[y]] <= early {
+				m = y // whether it grew through this one can not be told
+				continue next
 			}
 			if b < at {
 				factor *= float64(m) / float64(y)

@@ -2,8 +2,8 @@ package analysis
 
 import "github.com/heapcam/heapcam/heap"
 
-// A hash table has room for as many nodes as it has slots, or fewer: more nodes than all tables have room for are dead, whoever they are. That is
-// known even where old space is never collected.
+// A hash table grows before it has as many nodes as slots: more nodes than all tables take are dead, whoever they are. That is known even where old
+// space is never collected.
 const (
 	hashMaps = iota // HashMap, LinkedHashMap, HashSet
 	concurrentMaps
@@ -21,8 +21,11 @@ var (
 		"[Ljava/util/WeakHashMap$Entry;": weakMaps, "[Ljava/util/Hashtable$Entry;": hashtables}
 )
 
-// leastNodes of a family: with fewer no one asks for room.
-const leastNodes = 1000
+const (
+	leastNodes = 1000 // of a family: with fewer no one asks for room
+	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless it is told otherwise
+	grownTable = 1024 // slots of a table that was surely shorter once; what a shorter one was before may have died young, unseen
+)
 
 // tables counts the nodes of the JDK's hash tables and what these have room for.
 type tables struct {
@@ -74,10 +77,13 @@ func family(r *heap.Replayer, known map[uint32]int, names map[string]int, typ ui
 	return f
 }
 
-// room is how many nodes the tables of a family have place for. A table that has grown was half as long before: that one is dead.
+// room is how many nodes the tables of a family take. A table that has grown was half as long before: that one is dead.
 func (x *tables) room(f int) (n float64) {
 	for m, k := range x.now[f] {
-		n += float64(m) * float64(k-min(k, x.now[f][2*m]))
+		if 2*m >= grownTable {
+			k -= min(k, x.now[f][2*m])
+		}
+		n += loadFactor * float64(m*k)
 	}
 	return n
 }
