@@ -39,7 +39,17 @@ type level struct {
 	of     []span            // by tuple
 	byType map[uint32]span   // if it looks at nothing else
 	bySite map[siteSeen]span // if it looks at that alone
+	byAge  map[birthSeen]span
 }
+
+// birthSeen is the same of AttrBirth.
+type birthSeen struct {
+	gc      uint64
+	birth   uint32
+	atLeast bool
+}
+
+func (t *Tuple) birthSeen() birthSeen { return birthSeen{t.GC, t.Birth, t.AtLeast} }
 
 // siteSeen is what a classifier that needs AttrSite and nothing else can tell of a tuple.
 type siteSeen struct {
@@ -274,7 +284,7 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 			return err
 		}
 	}
-	groups, own, err := b.groups(items, level, depth)
+	groups, own, _, err := b.groups(items, level, depth)
 	if err != nil {
 		return err
 	}
@@ -348,13 +358,14 @@ type keyed struct {
 	n     int32
 }
 
-// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose path ends at depth.
-func (b *builder) groups(items []item, level, depth int) (groups []keyed, own []item, err error) {
+// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose path ends at depth, all
+// those of the groups side by side.
+func (b *builder) groups(items []item, level, depth int) (groups []keyed, own, all []item, err error) {
 	total, ends := 0, 0
 	for _, it := range items {
 		ks, err := b.keysOf(level, it.t)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if ks = b.here(ks, level, depth); len(ks) == 0 {
 			ends++
@@ -373,6 +384,7 @@ func (b *builder) groups(items []item, level, depth int) (groups []keyed, own []
 	}
 	room := make([]item, total+ends)
 	own, room = room[:0:ends], room[ends:]
+	all = room
 	for i := range groups {
 		g := &groups[i]
 		g.items, room = room[:0:g.n], room[g.n:]
@@ -392,7 +404,7 @@ func (b *builder) groups(items []item, level, depth int) (groups []keyed, own []
 	for _, g := range groups {
 		b.slot[g.key] = 0
 	}
-	return groups, own, nil
+	return groups, own, all, nil
 }
 
 // here gives the keys that count at a node: of a path that at its depth, or none.
@@ -412,6 +424,8 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 			l.byType = map[uint32]span{}
 		} else if c.Needs == AttrSite {
 			l.bySite = map[siteSeen]span{}
+		} else if c.Needs == AttrBirth {
+			l.byAge = map[birthSeen]span{}
 		}
 	}
 	s := l.of[t]
@@ -421,6 +435,8 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 			s = l.byType[b.ts[t].Type]
 		case l.bySite != nil:
 			s = l.bySite[b.w.siteSeen(&b.ts[t])]
+		case l.byAge != nil:
+			s = l.byAge[b.ts[t].birthSeen()]
 		}
 		if s.n > 0 {
 			l.of[t] = s
@@ -445,6 +461,8 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 			l.byType[b.ts[t].Type] = s
 		case l.bySite != nil:
 			l.bySite[b.w.siteSeen(&b.ts[t])] = s
+		case l.byAge != nil:
+			l.byAge[b.ts[t].birthSeen()] = s
 		}
 	}
 	return l.keys[s.at : s.at+s.n], nil

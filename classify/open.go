@@ -20,22 +20,31 @@ type Tree struct {
 	slots  [2][]int32 // of builders, one a goroutine
 }
 
-// crown are the groups below a node.
+// crown are the groups below a node. It holds few pointers: there are many groups.
 type crown struct {
 	groups []sprout
 	sorted bool
+	parts  []piece
+	nodes  map[uint64]*Node // that were made, by part and key
 }
 
-// sprout is a group that is known but for its key and bytes, until node is made.
-type sprout struct {
-	bytes     uint64
-	items     []item
-	fits      []fit // unless nil it is counted as an estimate, with these
-	node      *Node
-	key       int32
-	of, level int16 // as of builder.node
+// piece is what a classifier tells apart of the items of a node: all, or those whose path in a hierarchy ends there.
+type piece struct {
+	items     []item // of all groups, side by side
+	fits      []fit  // unless nil they are counted as an estimate, with these
+	of, level int16  // as of builder.node
 	depth     int32
 }
+
+// sprout is a group: items[at : at+n] of its part.
+type sprout struct {
+	bytes uint64
+	at, n int32
+	key   int32
+	part  int32
+}
+
+func (c *crown) items(s *sprout) []item { return c.parts[s.part].items[s.at : s.at+s.n] }
 
 // Begin is Build that makes no more than the root. Classifiers are asked for all tuples at once: their errors are Begin's, and the World is not looked
 // at afterwards. Tuples have no parts.
@@ -52,20 +61,20 @@ func Begin(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Tree, erro
 			}
 		}
 	}
-	root := sprout{items: items, of: -1}
+	root := piece{of: -1}
 	if est {
 		root.fits = b.fits
 	}
 	t := &Tree{b: b, slots: [2][]int32{b.slot, make([]int32, len(b.slot))}}
-	t.Root = t.node("heap", &root, nil)
+	t.Root = t.node("heap", items, &root, nil)
 	return t, nil
 }
 
-// node makes the node of a group below parent.
-func (t *Tree) node(key string, s *sprout, parent *Node) *Node {
-	n := &Node{Key: key, Level: int(s.of), items: s.items, est: s.fits != nil, fits: s.fits, next: s.level, depth: s.depth}
-	b := builder{ts: t.b.ts, fits: s.fits}
-	n.figure(b.count(s.items, n.est, -1))
+// node makes a node of items of p below parent.
+func (t *Tree) node(key string, items []item, p *piece, parent *Node) *Node {
+	n := &Node{Key: key, Level: int(p.of), items: items, est: p.fits != nil, fits: p.fits, next: p.level, depth: p.depth}
+	b := builder{ts: t.b.ts, fits: p.fits}
+	n.figure(b.count(items, n.est, -1))
 	if parent != nil && n.Estimated {
 		o, by := parent.most()
 		*n.ObjHigh, *n.BytesHigh = max(n.Objects, min(*n.ObjHigh, o)), max(n.Bytes, min(*n.BytesHigh, by))
@@ -130,11 +139,14 @@ func (b *builder) sprouts(c *crown, items []item, level, depth int, fits []fit) 
 	if by.Cardinality == Hierarchy {
 		l, d = level, depth+1
 	}
-	groups, own, _ := b.groups(items, level, depth) // all keys are known: nothing is asked that could fail
+	groups, own, all, _ := b.groups(items, level, depth) // all keys are known: nothing is asked that could fail
 	c.groups = slices.Grow(c.groups, len(groups))
+	at, in := int32(0), int32(len(c.parts))
 	for _, g := range groups {
-		c.groups = append(c.groups, sprout{bytes: b.bytesOf(g.items, fits), items: g.items, fits: fits, key: g.key, of: int16(level), level: int16(l), depth: int32(d)})
+		c.groups = append(c.groups, sprout{b.bytesOf(g.items, fits), at, g.n, g.key, in})
+		at += g.n
 	}
+	c.parts = append(c.parts, piece{all, fits, int16(level), int16(l), int32(d)})
 	if len(own) > 0 { // what ends at an inner node is classified by the next level there
 		b.sprouts(c, own, level+1, 0, fits)
 	}
@@ -178,10 +190,15 @@ func (t *Tree) sort(c *crown) {
 
 // made gives the node of a group below parent.
 func (t *Tree) made(s *sprout, parent *Node) *Node {
-	if s.node == nil {
-		s.node = t.node(t.b.names[s.key], s, parent)
+	c, at := parent.crown, uint64(s.part)<<32|uint64(s.key)
+	n := c.nodes[at]
+	if n == nil {
+		if n = t.node(t.b.names[s.key], c.items(s), &c.parts[s.part], parent); c.nodes == nil {
+			c.nodes = map[uint64]*Node{}
+		}
+		c.nodes[at] = n
 	}
-	return s.node
+	return n
 }
 
 // Children gives groups below n in the order of Node.Children, at most most of them, the first skip left out. Its error, as that of the others, is
@@ -292,8 +309,8 @@ func (t *Tree) Exact() (bool, error) {
 			return false, err
 		}
 		for i := range n.crown.groups {
-			s := n.crown.groups[i]
-			if ok, err := exact(t.node("", &s, n)); !ok || err != nil {
+			s := &n.crown.groups[i]
+			if ok, err := exact(t.node("", n.crown.items(s), &n.crown.parts[s.part], n)); !ok || err != nil {
 				return false, err
 			}
 		}
@@ -320,6 +337,7 @@ func (t *Tree) sure(n *Node) bool {
 // branch is a group that a search found, or one above such.
 type branch struct {
 	s     *sprout
+	n     *Node // above
 	under []branch
 }
 
@@ -346,8 +364,10 @@ func (t *Tree) Search(n *Node, match func(key string) bool, most int) (found *No
 		}
 	}
 	var sizes []uint64
-	var look func(n *Node, c *crown) ([]branch, error)
-	look = func(n *Node, c *crown) (out []branch, err error) {
+	var look func(n *Node) ([]branch, error)
+	look = func(n *Node) (out []branch, err error) {
+		c := n.crown
+		var deeper []*Node
 		for i := range c.groups {
 			s := &c.groups[i]
 			if hit[s.key] {
@@ -355,27 +375,28 @@ func (t *Tree) Search(n *Node, match func(key string) bool, most int) (found *No
 				out = append(out, branch{s: s})
 				continue
 			}
-			if !slices.ContainsFunc(s.items, func(it item) bool { return in[it.t]>>s.level != 0 }) {
-				continue
-			}
-			x := t.made(s, n)
-			if err := t.open(x); err != nil {
-				return nil, err
-			}
-			under, err := look(x, x.crown)
-			if err != nil {
-				return nil, err
-			}
-			if under != nil {
-				out = append(out, branch{s, under})
+			level := c.parts[s.part].level
+			if slices.ContainsFunc(c.items(s), func(it item) bool { return in[it.t]>>level != 0 }) {
+				x := t.made(s, n)
+				out, deeper = append(out, branch{s: s, n: x}), append(deeper, x)
 			}
 		}
-		return out, nil
+		if err := t.open(deeper...); err != nil {
+			return nil, err
+		}
+		for i := range out {
+			if x := &out[i]; x.n != nil {
+				if x.under, err = look(x.n); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return slices.DeleteFunc(out, func(b branch) bool { return b.n != nil && b.under == nil }), nil
 	}
 	if err := t.open(n); err != nil {
 		return nil, 0, 0, err
 	}
-	all, err := look(n, n.crown)
+	all, err := look(n)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -392,17 +413,17 @@ func (t *Tree) Search(n *Node, match func(key string) bool, most int) (found *No
 	}
 	var show func(n *Node, bs []branch) []*Node
 	show = func(n *Node, bs []branch) (out []*Node) {
-		bs = slices.DeleteFunc(bs, func(b branch) bool { return b.under == nil && b.s.bytes < least })
+		bs = slices.DeleteFunc(bs, func(b branch) bool { return b.n == nil && b.s.bytes < least })
 		slices.SortFunc(bs, func(x, y branch) int { return t.before(x.s, y.s) })
 		for _, x := range bs {
-			if x.under == nil && x.s.bytes == least {
+			if x.n == nil && x.s.bytes == least {
 				if ties--; ties < 0 {
 					continue
 				}
 			}
 			node := *t.made(x.s, n)
-			if x.under != nil {
-				if node.Children = show(x.s.node, x.under); node.Children == nil {
+			if x.n != nil {
+				if node.Children = show(x.n, x.under); node.Children == nil {
 					continue
 				}
 			}

@@ -197,6 +197,9 @@ type life struct {
 	placed   bool   // of Places: it stands where it should
 }
 
+// lived says whether the sample was alive after collection gc.
+func (x *life) lived(gc uint64) bool { return x.from <= gc && (x.to == 0 || x.to > gc) }
+
 // Follow takes in what the newest collection of r brought and took.
 func (l *Lives) Follow(r *Replayer, gc uint64) {
 	l.mu.Lock()
@@ -245,7 +248,7 @@ func (l *Lives) of(id uint64) *life {
 
 // at gives the sample of that id if it lived after collection gc, nil if not. The caller holds mu.
 func (l *Lives) at(id, gc uint64) *Sample {
-	if x := l.of(id); x != nil && x.from <= gc && (x.to == 0 || x.to > gc) {
+	if x := l.of(id); x != nil && x.lived(gc) {
 		return x.s
 	}
 	return nil
@@ -257,7 +260,7 @@ func (l *Lives) after(gc uint64) map[uint64]*Sample {
 	defer l.mu.RUnlock()
 	live := map[uint64]*Sample{}
 	for _, x := range l.all {
-		if x.from <= gc && (x.to == 0 || x.to > gc) {
+		if x.lived(gc) {
 			live[x.s.ID] = x.s
 		}
 	}

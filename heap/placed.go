@@ -215,10 +215,16 @@ func (r *Replayer) foldSites() ([]Folded, error) {
 	r.past.mu.RLock()
 	defer r.past.mu.RUnlock()
 	var t sampledTable
-	t.size(len(r.past.all))
+	n := 0
+	for i := range r.past.all {
+		if r.past.all[i].lived(r.gc) {
+			n++
+		}
+	}
+	t.size(n)
 	for i := range r.past.all {
 		x := &r.past.all[i]
-		if x.from > r.gc || x.to != 0 && x.to <= r.gc {
+		if !x.lived(r.gc) {
 			continue
 		}
 		k := foldKey{uint32(x.s.Type), era(x.birth, first), -1, 0}
