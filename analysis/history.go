@@ -188,7 +188,10 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	if i > 0 {
 		sum += h.alloc[i-1]
 	}
-	h.alloc, h.used = append(h.alloc, sum), c.Used
+	h.alloc = append(h.alloc, sum)
+	if len(c.Spaces) > 0 { // else the next one counts for both
+		h.used = c.Used
+	}
 	for _, s := range r.Took {
 		x := h.site(r, s)
 		x.took(s.Birth, h.bornAt(s), i < mostPhases)

@@ -270,7 +270,9 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	var longest, syncs uint64
 	for _, c := range rep.Collections {
 		kinds[c.Kind]++
-		used = append(used, float64(c.Used))
+		if c.told() {
+			used = append(used, float64(c.Used))
+		}
 		longest = max(longest, c.PauseNS)
 		if c.Synced {
 			syncs++

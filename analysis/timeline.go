@@ -17,12 +17,15 @@ type Course struct {
 	Lost      uint64  `json:"lost_epochs,omitempty"` // collections lost since the one before
 }
 
+// told says whether the probe told the spaces: it does not if it could not read them.
+func (row *CollectionRow) told() bool { return row.Used > 0 || row.Before > 0 }
+
 // courseOf gives what c adds; before is the row of the collection before it in the recording, nil if there is none. Between two collections
 // in use rises by what is allocated alone.
 func courseOf(c *heap.Collection, before *CollectionRow) Course {
 	t := Course{Lost: c.EpochsLost}
 	t.Before, t.Eden, t.Survivor, t.Humongous, t.Old = trace.InUse(c.Spaces)
-	if before != nil && before.GC+1 == c.GC && len(c.Spaces) > 0 {
+	if before != nil && before.GC+1 == c.GC && len(c.Spaces) > 0 && before.told() {
 		n := uint64(0)
 		if t.Before > before.Used {
 			n = t.Before - before.Used

@@ -24,26 +24,38 @@ func checkCount(t *testing.T, r *running) recorded {
 	return rec
 }
 
-var numberedPause = regexp.MustCompile(`(?m)GC\((\d+)\) Pause (\w+).*ms$`)
+var numberedPause = regexp.MustCompile(`(?m)GC\((\d+)\) Pause (\w+).* (\d+)M->(\d+)M\(.*ms$`)
 
-// checkNumbers holds the number in the JVM's log that each recorded collection is given against that log.
+// checkNumbers holds each recorded collection against the JVM's log: its number there, its kind, and what was in use before and after it.
 func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 	t.Helper()
 	b, err := os.ReadFile(r.gclog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logged := map[uint64]string{}
+	logged, used := map[uint64]string{}, map[uint64][2]uint64{} // MiB
 	for _, m := range numberedPause.FindAllStringSubmatch(string(b), -1) {
 		n, _ := strconv.ParseUint(m[1], 10, 64)
 		logged[n] += m[2] + " "
+		before, _ := strconv.ParseUint(m[3], 10, 64)
+		after, _ := strconv.ParseUint(m[4], 10, 64)
+		used[n] = [2]uint64{before, after}
 	}
 	var rep analysis.Report
 	heapcamJSON(t, &rep, "report", dir)
 	words := map[string]string{"young": "Young", "mixed": "Young", "full": "Full", "remark": "Remark", "cleanup": "Cleanup"}
 	for _, c := range rep.Collections {
 		w, ok := words[c.Kind]
-		if !ok || strings.Contains(logged[c.JVMGC], w) {
+		if !ok {
+			continue
+		}
+		if strings.Contains(logged[c.JVMGC], w) {
+			u := used[c.JVMGC]
+			// A full one may be the second of its stop. What the pause grants to the thread that asked for room counts after it.
+			after := w != "Young" && w != "Full" || c.Used>>20 == u[1] || r.main == "Humongous" && c.Used>>20 > u[1]
+			if w == "Young" && c.Before>>20 != u[0] || !after {
+				t.Errorf("collection %d (%s, GC(%d)): %d -> %d bytes, the JVM's log has %d -> %d MiB", c.GC, c.Kind, c.JVMGC, c.Before, c.Used, u[0], u[1])
+			}
 			continue
 		}
 		if p.idle > 0 && (w == "Remark" || w == "Cleanup") { // a stop of G1 that collected nothing looks like one of these

@@ -594,7 +594,7 @@ static void finish(int pause, int forced) {
         reserve_begin(&e);
     }
     uint8_t *commit_start = e.p;
-    volatile bool fault = false, walked = false, exact = false;
+    volatile bool fault = false, walked = false, exact = false, seen = kind == HC_PAUSE_WALK; // seen: F is of this pause
     uint8_t *volatile epoch_at = e.p;
 
     // A fault anywhere below comes back here: what was encoded of the fates is dropped, the pause is still told.
@@ -602,6 +602,7 @@ static void finish(int pause, int forced) {
         guard_arm();
         if (kind != HC_PAUSE_WALK) {
             nF = snapshot(F);
+            seen = true;
             if (kind == 0) kind = pause_kind();
         }
         bool concurrent = kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP;
@@ -694,6 +695,7 @@ static void finish(int pause, int forced) {
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
         need_sync = HC_SYNC_FAULT;
         uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
+        if (seen && started) put_spaces(&e);
         put_pause(&e, kind ? kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT, depth, begin);
         block_end(&e, at);
         if (++faults_in_a_row >= 8) give_up(&e);
