@@ -24,7 +24,7 @@ const (
 	maxBranches  = 200  // children of a node that are sent at a time
 	maxDrawn     = 4000 // nodes of a drawing
 	maxPath      = 128  // keys of a path
-	maxFound     = 400  // groups that a search shows
+	maxFound     = 200  // groups that a search shows: the page takes as long for them as for all else
 )
 
 // state is the heap after a collection, and what was made of it.
