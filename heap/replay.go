@@ -431,6 +431,8 @@ func (r *Replayer) fates(e *trace.Epoch) error {
 				switch {
 				case !ok:
 					code, birth = codes.of(w.Type, w.Length, w.Words), gc
+					codes.count[code]++
+					st.n++
 				case codes.typ[code] != w.Type || codes.length[code] != w.Length:
 					return fmt.Errorf("type %d moves from %d where type %d was known", w.Type, w.Addr, codes.typ[code])
 				}

@@ -164,6 +164,13 @@ func (s *State) drop(k uint64) {
 
 // put adds an object that is not there. birth carries the mark.
 func (s *State) put(addr uint64, code, birth uint32) {
+	s.codes.count[code]++
+	s.n++
+	s.lay(addr, code, birth)
+}
+
+// lay is put of an object that counts already.
+func (s *State) lay(addr uint64, code, birth uint32) {
 	c := s.writable(addr >> chunkShift)
 	off := uint16(addr & (chunkWords - 1))
 	n := len(c.off)
@@ -181,8 +188,6 @@ func (s *State) put(addr uint64, code, birth uint32) {
 		c.spread()
 		c.birth = append(c.birth[:n], birth)
 	}
-	s.codes.count[code]++
-	s.n++
 }
 
 // spread makes a column of births.
@@ -454,7 +459,7 @@ func (t *taker) leave() {
 	t.ki++
 }
 
-// take gives code, birth and sample of the object at addr, which leaves the state without having died. Addresses must not descend.
+// take gives code, birth and sample of the object at addr, which leaves its place without having died: it still counts. Addresses must not descend.
 func (t *taker) take(addr uint64) (code, birth uint32, sample uint64, ok bool) {
 	k := addr >> chunkShift
 	for t.ki < len(t.keys) {
@@ -490,8 +495,6 @@ func (t *taker) take(addr uint64) (code, birth uint32, sample uint64, ok bool) {
 				t.sample++
 			}
 		}
-		t.s.codes.count[code]--
-		t.s.n--
 		t.i++
 		return code, birth, sample, true
 	}
@@ -509,7 +512,7 @@ func (t *taker) finish() {
 	t.keys, t.ki = t.keys[:0], 0
 }
 
-// moved holds what left its place and waits for its new one.
+// moved holds what left its place, or was born, and waits for its new one; it counts already.
 type moved struct {
 	dest   []uint64
 	code   []uint32
@@ -533,7 +536,7 @@ func (m *moved) add(dest uint64, code, birth uint32, sample uint64) {
 // settle puts all of it into s.
 func (m *moved) settle(s *State) {
 	for i, d := range m.dest {
-		s.put(d, m.code[i], m.birth[i])
+		s.lay(d, m.code[i], m.birth[i])
 	}
 	for _, x := range m.sample {
 		d := m.dest[x.i]
