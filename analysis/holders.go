@@ -61,7 +61,9 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 		clear(a.now)
 	}
 	r.State.Lengths(func(typ uint32, n, objects uint64) {
-		h.tables.length(r, typ, n, objects)
+		if n > 0 {
+			h.tables.length(r, typ, n, objects)
+		}
 		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
 			return
 		}

@@ -249,7 +249,7 @@ func (h *histories) candidates(r *heap.Replayer) []candidate {
 			return
 		}
 		slices.SortFunc(ks, func(a, b siteKey) int {
-			return cmp.Or(cmp.Compare(h.sites[b].liveBytes, h.sites[a].liveBytes), cmp.Compare(a.frame, b.frame), cmp.Compare(a.class.Name, b.class.Name))
+			return cmp.Or(cmp.Compare(h.sites[b].liveBytes, h.sites[a].liveBytes), cmp.Compare(a.frame, b.frame), cmp.Compare(a.class.Name, b.class.Name), cmp.Compare(a.class.Loader, b.class.Loader))
 		})
 		if wide && slices.ContainsFunc(ks, func(k siteKey) bool { return h.sites[k].lasts() > speaks }) {
 			return

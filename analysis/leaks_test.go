@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/heapcam/heapcam/heap"
@@ -126,6 +127,11 @@ func TestConfidence(t *testing.T) {
 	for i := range times {
 		times[i] = float64(i)
 	}
+	r := heap.NewReplayer(&blocks{})
+	for k := range uint64(many) { // four lines a method
+		r.Methods[k/4+1] = trace.Method{ID: k/4 + 1, Class: "La/A;", Name: "m" + strconv.Itoa(int(k/4))}
+		r.Frames[k] = trace.Frame{ID: k, Method: k/4 + 1, BCI: int64(k % 4)}
+	}
 	named := func(heaps int, quiet, grows func() []float64) (wrong, found float64) {
 		for range heaps {
 			h := newHistories(survived)
@@ -138,7 +144,7 @@ func TestConfidence(t *testing.T) {
 				h.sites[key(1000)] = dense(grows())
 			}
 			others := 0
-			for _, s := range h.verdicts(heap.NewReplayer(&blocks{})) {
+			for _, s := range h.verdicts(r) {
 				if s.Confidence < 0.99 || s.Confidence > surest {
 					t.Fatalf("confidence %v", s.Confidence)
 				}
@@ -157,7 +163,7 @@ func TestConfidence(t *testing.T) {
 		quiet func() []float64
 		most  float64
 	}{{"noise", auto(0), 0.03}, {"some memory", auto(0.5), 0.03}, {"memory", auto(0.8), 0.03}, {"much memory", auto(0.95), 0.03}, {"short lives", population(5, 3), 0.03},
-		{"longer lives", population(3, 10), 0.03}, {"long lives", population(2, 30), 0.03},
+		{"longer lives", population(3, 10), 0.03}, {"few", population(0.4, 6), 0.03}, {"few, long lives", population(0.1, 40), 0.03}, {"long lives", population(2, 30), 0.03},
 		{"a random walk", walk, 0.05}, {"a saw", saw, 0.03}} {
 		a, _ := named(heaps, c.quiet, nil)
 		t.Logf("%s: %.3f of heaps without growth have a suspect", c.name, a)
