@@ -3,7 +3,9 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heapcam/heapcam/classify"
@@ -122,7 +124,11 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 			return nil, err
 		}
 	}
-	return d.report(r, c1, c2, f1)
+	f2, err := d.fold(r, c2, c1.GC, c2.GC, c1.Flags)
+	if err != nil {
+		return nil, err
+	}
+	return d.report(r, c1, c2, f1, f2)
 }
 
 // DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a replay from one to the other:
@@ -135,11 +141,16 @@ func DiffStates(r1 *heap.Replayer, c1 *heap.Collection, r2 *heap.Replayer, c2 *h
 	if d.bySpace {
 		return nil, ErrMarks
 	}
-	f1, err := d.fold(r1, c1, c1.GC, c2.GC, c1.Flags)
-	if err != nil {
+	var f1, f2 []heap.Folded
+	var err2 error
+	var wg sync.WaitGroup
+	wg.Go(func() { f2, err2 = d.fold(r2, c2, c1.GC, c2.GC, c1.Flags) })
+	f1, err = d.fold(r1, c1, c1.GC, c2.GC, c1.Flags)
+	wg.Wait()
+	if err = cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
-	return d.report(r2, c1, c2, f1)
+	return d.report(r2, c1, c2, f1, f2)
 }
 
 // differ is a diff that is being made.
@@ -179,12 +190,8 @@ func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint
 	return fs, err
 }
 
-// report makes the report. r stands after c2, f1 is the state after c1.
-func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1 []heap.Folded) (*DiffReport, error) {
-	f2, err := d.fold(r, c2, c1.GC, c2.GC, c1.Flags)
-	if err != nil {
-		return nil, err
-	}
+// report makes the report. r stands after c2, f1 and f2 are the states.
+func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
 	w, _ := World(r, c2)
 	if d.bySpace {
 		w.Spaces = w.Spaces[:0]
@@ -259,19 +266,62 @@ func foldSpaces(fs []heap.Folded, spaces []heap.SpaceAt) []heap.Folded {
 	return out
 }
 
+// samplePlaces says where samples are in a state that was folded.
+type samplePlaces struct {
+	first uint64
+	dense []int32 // 1 + place, by id from first on
+	far   map[uint64]int32
+}
+
+// placesOf puts ids, which are mostly one after the other, into a slice unless that would be much larger than they are many.
+func placesOf(fs []heap.Folded) *samplePlaces {
+	p := &samplePlaces{first: math.MaxUint64}
+	n, last := uint64(0), uint64(0)
+	for i := range fs {
+		for _, s := range fs[i].Samples {
+			n++
+			p.first, last = min(p.first, s.ID), max(last, s.ID)
+		}
+	}
+	if n > 0 && last-p.first < 16*n+1024 {
+		p.dense = make([]int32, last-p.first+1)
+	} else {
+		p.far = make(map[uint64]int32, n)
+	}
+	for i := range fs {
+		for _, s := range fs[i].Samples {
+			if p.dense != nil {
+				p.dense[s.ID-p.first] = int32(i) + 1
+			} else {
+				p.far[s.ID] = int32(i) + 1
+			}
+		}
+	}
+	return p
+}
+
+// of gives the place of a sample, -1 if it is not there.
+func (p *samplePlaces) of(id uint64) int32 {
+	if p.dense == nil {
+		return p.far[id] - 1
+	}
+	if at := id - p.first; at < uint64(len(p.dense)) {
+		return p.dense[at] - 1
+	}
+	return -1
+}
+
 // match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of each diffStratum that
 // leaves what died, exactly unless identity was lost.
 func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
 	type key struct {
 		sizeKey
-		birth         uint32
-		atLeast       bool
-		was           uint64
-		sampled       bool
-		frame, thread uint64
+		birth   uint32
+		atLeast bool
+		was     uint64
 	}
 	keyOf := func(f *heap.Folded) key {
-		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Was, f.Sampled, f.Frame, f.Thread}
+		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Was}
 	}
 	strata := map[sizeKey]*diffStratum{}
 	at := func(f *heap.Folded) *diffStratum {
@@ -292,30 +342,23 @@ func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tupl
 		}
 		return t
 	}
-	sampled := 0
+	there := placesOf(f1)
+	was := map[key]int32{}            // places in f1 of what has no sample
+	left := make([]uint64, len(f1)+1) // objects of each of f1 that were not found in the second; the last is of nothing
 	for i := range f1 {
-		sampled += len(f1[i].Samples)
-	}
-	there := make(map[uint64]int32, sampled) // samples of the first state: places in f1
-	for i := range f1 {
-		for _, s := range f1[i].Samples {
-			there[s.ID] = int32(i)
+		if !f1[i].Sampled {
+			was[keyOf(&f1[i])] = int32(i)
 		}
-	}
-	was := make(map[key]int32, len(f1)) // places in f1
-	left := make([]uint64, len(f1)+1)   // objects of each of f1 that were not found in the second; the last is of nothing
-	for i := range f1 {
-		was[keyOf(&f1[i])] = int32(i)
 		left[i] = f1[i].Objects
 	}
-	var out []classify.Tuple
+	out := make([]classify.Tuple, 0, len(f2)+len(f2)/8)
 	for i := range f2 {
 		f := &f2[i]
 		switch {
 		case f.Sampled: // its identity is never lost
 			var old, fresh []*heap.Sample
 			for _, s := range f.Samples {
-				if i, ok := there[s.ID]; ok {
+				if i := there.of(s.ID); i >= 0 {
 					left[i] -= min(left[i], 1)
 					old = append(old, s)
 				} else {

@@ -258,9 +258,15 @@ func (l *Lives) at(id, gc uint64) *Sample {
 func (l *Lives) after(gc uint64) map[uint64]*Sample {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	live := map[uint64]*Sample{}
-	for _, x := range l.all {
-		if x.lived(gc) {
+	n := 0
+	for i := range l.all {
+		if x := &l.all[i]; x.lived(gc) {
+			n++
+		}
+	}
+	live := make(map[uint64]*Sample, n)
+	for i := range l.all {
+		if x := &l.all[i]; x.lived(gc) {
 			live[x.s.ID] = x.s
 		}
 	}

@@ -530,7 +530,9 @@ func (m *moved) add(dest uint64, code, birth uint32, sample uint64) {
 			id uint64
 		}{len(m.dest), sample})
 	}
-	m.dest, m.code, m.birth = append(m.dest, dest), append(m.code, code), append(m.birth, birth)
+	m.dest = append(m.dest, dest) // one by one: only then is a pointer written no more than when it grows
+	m.code = append(m.code, code)
+	m.birth = append(m.birth, birth)
 }
 
 // settle puts all of it into s.
