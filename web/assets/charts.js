@@ -41,7 +41,7 @@ export class Timeline {
       axes: axes(chart.format, chart.binary),
       series: [{}, ...this.order(chart).map(s => ({
         label: s.name, stroke: colour(s.class), width: s.kind === 'bars' ? 0 : 1.2, fill: s.kind === 'line' ? null : colour(s.class),
-        paths: s.kind === 'bars' ? bars : step, points: { show: this.times.length < 3 }, spanGaps: false,
+        paths: s.kind === 'bars' ? bars : step, points: { show: this.times.length < 3 }, spanGaps: !!s.gaps,
       }))],
       hooks: {
         setCursor: [u => { read.textContent = this.readout(chart, u.cursor.idx); }],

@@ -80,8 +80,12 @@ async function course(q, row, params) {
   if (!all.rows.length || drawn !== key) { box.chart.replaceChildren(h('p', { class: 'quiet' }, 'This group is not among those that moved most.')); return; }
   const times = all.collections.map(c => Date.parse(c.time) / 1000);
   for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
-  const at = (p, f) => p.rows.length ? p.rows[0][f] : times.map(() => 0);
-  const series = f => survived.map((k, i) => ({ name: k ? `survived at least ${k} collections` : 'all', class: ['c0', 'c1', 'c3'][i], kind: 'line', values: at(parts[i], f) }));
+  // Of a large recording what has survived is known of fewer collections; without a row it is nothing, unless that is among those left out.
+  const at = (p, f) => {
+    const of = new Map(p.collections.map((c, i) => [c.gc, p.rows.length ? p.rows[0][f][i] : p.left_out ? null : 0]));
+    return all.collections.map(c => of.get(c.gc) ?? null);
+  };
+  const series = f => survived.map((k, i) => ({ name: k ? `survived at least ${k} collections` : 'all', class: ['c0', 'c1', 'c3'][i], kind: 'line', gaps: parts[i].collections.length < times.length, values: at(parts[i], f) }));
   const holder = h('div', {});
   box.chart.append(h('h3', {}, row.join(' › ')), holder);
   line = new Timeline(holder, times, [{ title: 'Live bytes', format: bytes, binary: true, height: 170, series: series('bytes') }, { title: 'Live objects', format: n => count(Math.round(n)), height: 110, series: series('objects') }],
