@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"encoding/json"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -152,5 +154,79 @@ func TestSurvival(t *testing.T) {
 	}
 	if compared < 50 {
 		t.Fatalf("only %d points of curves", compared)
+	}
+}
+
+// TestTrendStates: a trend of states that were kept is that of a replay, whatever it groups by.
+func TestTrendStates(t *testing.T) {
+	lib := classify.NewLibrary()
+	counted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
+		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)", "packages, site", "thread, type", "confidence, site", "kind, type", "type, ages"}).Draw(t, "by")
+		where := rapid.SampledFrom([]string{"", "", `type contains "a"`, `thread contains "1"`}).Draw(t, "where")
+		again := func() (cs []classify.Classifier, fs []classify.Filter) {
+			cs, err := lib.By(by)
+			if err == nil && where != "" {
+				var f classify.Filter
+				f, err = classify.NewFilter(where)
+				fs = append(fs, f)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cs, fs
+		}
+		var kept []*heap.Kept
+		lives := &heap.Lives{}
+		r := heap.NewReplayer(&memBlocks{slices.Clone(bs)})
+		unknown := 0
+		places := heap.NewPlaces(lives)
+		first, _ := again()
+		a, _ := classify.Needs(first, nil)
+		if err := Each(r, func(c *heap.Collection) bool {
+			lives.Follow(r, c.GC)
+			if !c.Known {
+				unknown++
+				return true
+			}
+			k := places.Count(r, c)
+			if !k.Sites() || a&classify.AttrAll&^classify.AttrSite != 0 {
+				k = r.Keep(c, nil)
+			} else {
+				counted++
+			}
+			kept = append(kept, k)
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		names, samples := r.Names(), &heap.Sampling{}
+		want, err := Trend(heap.NewReplayer(&memBlocks{bs}), again, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Unknown -= unknown
+		for range 2 { // the second time samples are known
+			got, err := TrendStates(samples, func(f func(*heap.Replayer, *heap.Collection) bool) error {
+				for _, k := range kept {
+					if !f(k.Replayer(names, lives), k.C) {
+						break
+					}
+				}
+				return nil
+			}, again, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				a, _ := json.Marshal(got)
+				b, _ := json.Marshal(want)
+				t.Fatalf("by %s where %q:\n%s\nand not\n%s", by, where, a, b)
+			}
+		}
+	})
+	if counted == 0 {
+		t.Error("no state of counts was looked at")
 	}
 }

@@ -128,12 +128,6 @@ func (b *builder) estimate(items []item) []item {
 		before bool
 		part   uint8
 	}
-	type stratum struct {
-		o, bytes   float64 // all
-		uo, ubytes float64 // without a sample
-		so, sbytes Total
-		fit        int32 // of what is sampled; of the rest the next
-	}
 	var list []stratum
 	strata := map[key]int32{}
 	in := make([]int32, len(items)) // the stratum of each
@@ -147,38 +141,12 @@ func (b *builder) estimate(items []item) []item {
 			list = append(list, stratum{})
 		}
 		in[i] = at
-		s := &list[at]
-		s.o += float64(t.Objects)
-		s.bytes += float64(t.Bytes)
-		if t.Sampled {
-			s.so.plus(t.WObjects, 1)
-			s.sbytes.plus(t.WBytes, 1)
-		} else {
-			s.uo += float64(t.Objects)
-			s.ubytes += float64(t.Bytes)
-		}
-	}
-	// multipliers gives those of samples and of the rest, and the bounds of the latter.
-	multipliers := func(all, rest float64, sampled Total) (f, g, lo, hi float64) {
-		f = 1
-		if rest == 0 || sampled.Sum > all {
-			if sampled.Sum == 0 {
-				return 0, 1, 1, 1
-			}
-			f = all / sampled.Sum
-		}
-		if rest == 0 {
-			return f, 0, 0, 0
-		}
-		l, h := sampled.Interval()
-		return f, max(0, all-f*sampled.Sum) / rest, max(0, all-h) / rest, max(0, all-l*f) / rest
+		list[at].add(t)
 	}
 	for i := range list {
-		s := &list[i]
-		fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
-		fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
-		s.fit = int32(len(b.fits))
-		b.fits = append(b.fits, fit{mo: fo, mb: fb}, fit{g, h, gLow, gHigh, hLow, hHigh})
+		list[i].fit = int32(len(b.fits))
+		sampled, rest := list[i].fits()
+		b.fits = append(b.fits, sampled, rest)
 	}
 	out := make([]item, len(items))
 	for i, it := range items {
@@ -188,6 +156,55 @@ func (b *builder) estimate(items []item) []item {
 		}
 	}
 	return out
+}
+
+// stratum is what samples stand for one another in.
+type stratum struct {
+	o, bytes   float64 // all
+	uo, ubytes float64 // without a sample
+	so, sbytes Total
+	fit        int32 // of what is sampled; of the rest the next
+}
+
+func (s *stratum) add(t *Tuple) {
+	if t.Sampled {
+		s.sample(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes})
+		return
+	}
+	s.o += float64(t.Objects)
+	s.bytes += float64(t.Bytes)
+	s.uo += float64(t.Objects)
+	s.ubytes += float64(t.Bytes)
+}
+
+func (s *stratum) sample(x *SampledSum) {
+	s.o += float64(x.Objects)
+	s.bytes += float64(x.Bytes)
+	s.so.plus(x.WObjects, 1)
+	s.sbytes.plus(x.WBytes, 1)
+}
+
+// fits gives the multipliers of what is sampled, and of the rest.
+func (s *stratum) fits() (sampled, rest fit) {
+	fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
+	fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
+	return fit{mo: fo, mb: fb}, fit{g, h, gLow, gHigh, hLow, hHigh}
+}
+
+// multipliers gives those of samples and of the rest, and the bounds of the latter.
+func multipliers(all, rest float64, sampled Total) (f, g, lo, hi float64) {
+	f = 1
+	if rest == 0 || sampled.Sum > all {
+		if sampled.Sum == 0 {
+			return 0, 1, 1, 1
+		}
+		f = all / sampled.Sum
+	}
+	if rest == 0 {
+		return f, 0, 0, 0
+	}
+	l, h := sampled.Interval()
+	return f, max(0, all-f*sampled.Sum) / rest, max(0, all-h) / rest, max(0, all-l*f) / rest
 }
 
 // Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled: what a tree whose first
@@ -479,43 +496,69 @@ func (b *builder) number(k string) int32 {
 }
 
 // count gives the figures of items, of one part or of all (-1).
-func (b *builder) count(items []item, est bool, part int) (n Figure) {
-	var so, sb Total
-	var o, by, oLow, oHigh, bLow, bHigh float64
+func (b *builder) count(items []item, est bool, part int) Figure {
+	var s sumsOf
 	for _, it := range items {
 		t := &b.ts[it.t]
-		if part >= 0 && int(t.Part) != part {
-			continue
+		switch {
+		case part >= 0 && int(t.Part) != part:
+		case est:
+			s.estimate(t, &b.fits[it.fit])
+		default:
+			s.exact(t.Objects, t.Bytes)
 		}
-		if !est {
-			n.Objects += t.Objects
-			n.Bytes += t.Bytes
-			continue
-		}
-		f := &b.fits[it.fit]
-		if t.Sampled {
-			so.plus(t.WObjects, f.mo)
-			sb.plus(t.WBytes, f.mb)
-			n.Samples += t.Objects
-			continue
-		}
-		o += f.mo * float64(t.Objects)
-		by += f.mb * float64(t.Bytes)
-		oLow += f.moLow * float64(t.Objects)
-		oHigh += f.moHi * float64(t.Objects)
-		bLow += f.mbLow * float64(t.Bytes)
-		bHigh += f.mbHigh * float64(t.Bytes)
 	}
+	return s.figure(est)
+}
+
+// sumsOf adds tuples up: exactly, or what they stand for.
+type sumsOf struct {
+	n                               Figure
+	so, sb                          Total
+	o, by, oLow, oHigh, bLow, bHigh float64
+}
+
+func (s *sumsOf) exact(objects, bytes uint64) {
+	s.n.Objects += objects
+	s.n.Bytes += bytes
+}
+
+func (s *sumsOf) estimate(t *Tuple, f *fit) {
+	if t.Sampled {
+		s.sampled(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes}, f)
+		return
+	}
+	s.rest(t.Objects, t.Bytes, f)
+}
+
+func (s *sumsOf) sampled(x *SampledSum, f *fit) {
+	s.so.plus(x.WObjects, f.mo)
+	s.sb.plus(x.WBytes, f.mb)
+	s.n.Samples += x.Objects
+}
+
+// rest adds what has no sample.
+func (s *sumsOf) rest(objects, bytes uint64, f *fit) {
+	s.o += f.mo * float64(objects)
+	s.by += f.mb * float64(bytes)
+	s.oLow += f.moLow * float64(objects)
+	s.oHigh += f.moHi * float64(objects)
+	s.bLow += f.mbLow * float64(bytes)
+	s.bHigh += f.mbHigh * float64(bytes)
+}
+
+// figure gives the sum.
+func (s *sumsOf) figure(est bool) Figure {
+	n := s.n
 	if !est {
 		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = n.Objects, n.Objects, n.Bytes, n.Bytes
 		return n
 	}
-	l, h := so.Interval()
-	oLow, oHigh = oLow+l, oHigh+h
-	l, h = sb.Interval()
-	bLow, bHigh = bLow+l, bHigh+h
-	n.Objects, n.Bytes = rounded(o+so.Sum), rounded(by+sb.Sum)
-	n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = rounded(oLow), rounded(oHigh), rounded(bLow), rounded(bHigh)
+	n.Objects, n.Bytes = rounded(s.o+s.so.Sum), rounded(s.by+s.sb.Sum)
+	l, h := s.so.Interval()
+	n.ObjLow, n.ObjHigh = rounded(s.oLow+l), rounded(s.oHigh+h)
+	l, h = s.sb.Interval()
+	n.BytesLow, n.BytesHigh = rounded(s.bLow+l), rounded(s.bHigh+h)
 	n.Estimated = n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh || n.ObjLow != n.Objects || n.BytesLow != n.Bytes
 	return n
 }

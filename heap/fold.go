@@ -185,6 +185,15 @@ func (t *sampledTable) size(n int) {
 }
 
 func (t *sampledTable) add(k foldSampled, s *Sample, bytes uint64) {
+	at := t.number(k)
+	g := &t.all[at]
+	g.n++
+	g.bytes += bytes
+	t.taken = append(t.taken, takenSample{s, bytes, at})
+}
+
+// number gives the place of a key in all.
+func (t *sampledTable) number(k foldSampled) int32 {
 	if 2*len(t.all) >= len(t.slot) {
 		t.slot = make([]int32, max(256, 2*len(t.slot)))
 		for i := range t.all {
@@ -196,10 +205,7 @@ func (t *sampledTable) add(k foldSampled, s *Sample, bytes uint64) {
 		t.all = append(t.all, sampledGroup{key: k})
 		*at = int32(len(t.all))
 	}
-	g := &t.all[*at-1]
-	g.n++
-	g.bytes += bytes
-	t.taken = append(t.taken, takenSample{s, bytes, *at - 1})
+	return *at - 1
 }
 
 // find gives the slot of a key, or the empty one that it takes.

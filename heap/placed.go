@@ -194,10 +194,10 @@ func era(birth, first uint32) uint32 {
 	return first + 1
 }
 
-// foldSites is Fold by sites of a state of which Places.Count kept the counts.
-func (r *Replayer) foldSites() ([]Folded, error) {
+// siteCounts gives how many objects of each type and birth, as far as a fold by sites tells it apart, a state has of which Places.Count kept the counts.
+func (r *Replayer) siteCounts() *foldTable {
 	s, first := r.State, uint32(r.First)
-	var left foldTable // what has no sample
+	left := &foldTable{}
 	of := func(typ, birth uint32) *cell { return left.at(uint64(typ)<<32 | uint64(birth)) }
 	for code, n := range s.codes.count {
 		if n > 0 {
@@ -212,6 +212,24 @@ func (r *Replayer) foldSites() ([]Folded, error) {
 		x.words -= b.words
 		*of(b.typ, b.birth) = b.cell
 	}
+	return left
+}
+
+// folded adds what is left of types and births to out.
+func (t *foldTable) folded(out []Folded) []Folded {
+	for i, key := range t.keys {
+		if n := t.count[i]; key != 0 && n.objects > 0 {
+			birth := uint32(key - 1)
+			out = append(out, Folded{Type: uint32((key - 1) >> 32), Birth: birth &^ atLeast, AtLeast: birth&atLeast != 0, Space: -1, Objects: n.objects, Bytes: n.words * 8})
+		}
+	}
+	inOrder(out)
+	return out
+}
+
+// foldSites is Fold by sites of a state of which Places.Count kept the counts.
+func (r *Replayer) foldSites() ([]Folded, error) {
+	first, left := uint32(r.First), r.siteCounts()
 	r.past.mu.RLock()
 	defer r.past.mu.RUnlock()
 	var t sampledTable
@@ -228,7 +246,7 @@ func (r *Replayer) foldSites() ([]Folded, error) {
 			continue
 		}
 		k := foldKey{uint32(x.s.Type), era(x.birth, first), -1, 0}
-		n := of(k.group, k.birth)
+		n := left.at(uint64(k.group)<<32 | uint64(k.birth))
 		n.objects--
 		n.words -= x.s.Size / 8
 		t.add(foldSampled{k, x.s.Frame, x.s.Thread}, x.s, x.s.Size)
@@ -236,14 +254,7 @@ func (r *Replayer) foldSites() ([]Folded, error) {
 	if left.used+len(t.all) > maxFolded {
 		return nil, ErrFold
 	}
-	out := make([]Folded, 0, left.used+len(t.all))
-	for i, key := range left.keys {
-		if n := left.count[i]; key != 0 && n.objects > 0 {
-			birth := uint32(key - 1)
-			out = append(out, Folded{Type: uint32((key - 1) >> 32), Birth: birth &^ atLeast, AtLeast: birth&atLeast != 0, Space: -1, Objects: n.objects, Bytes: n.words * 8})
-		}
-	}
-	inOrder(out)
+	out := left.folded(make([]Folded, 0, left.used+len(t.all)))
 	t.byID()
 	return t.folded(out, func(d *Folded, k foldKey) { d.Type, d.Birth, d.Space = k.group, k.birth, -1 }), nil
 }

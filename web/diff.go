@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
@@ -65,14 +67,15 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 	return v.(*analysis.DiffReport), nil
 }
 
-// diffStates compares two states that are at hand.
+// diffStates compares two states that are at hand, or replayed side by side.
 func (s *Server) diffStates(ctx context.Context, from, to string, by []classify.Classifier, filters []classify.Filter) (*analysis.DiffReport, error) {
-	a, err := s.at(ctx, from, ofObjects)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.at(ctx, to, ofObjects)
-	if err != nil {
+	var a, b *state
+	var err, err2 error
+	var wg sync.WaitGroup
+	wg.Go(func() { b, err2 = s.at(ctx, to, ofObjects) })
+	a, err = s.at(ctx, from, ofObjects)
+	wg.Wait()
+	if err = cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	if a.c.GC > b.c.GC {

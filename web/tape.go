@@ -20,24 +20,27 @@ import (
 type tape struct {
 	d *data
 
-	mu     sync.Mutex // of all below, and of the replayer while it reads
-	r      *heap.Replayer
-	kept   []*heap.Kept // ascending
-	held   int          // what they take
-	every  int          // the known collections whose number is a multiple of it are kept, and the last one
-	counts []*heap.Kept // the same of what counts alone
-	few    int
-	often  int
-	points []analysis.Point
-	read   uint64           // the newest collection
-	all    int              // collections
-	lives  heap.Lives       // samples
-	places *heap.Places     // where they stand
-	names  *heap.Names      // nil if more was read since
-	last   *heap.Collection // the newest, if its state is known
-	world  classify.World   // shared by the states
-	ended  bool             // all is read
-	went   chan struct{}    // closed when more is read
+	mu      sync.Mutex // of all below, and of the replayer while it reads
+	r       *heap.Replayer
+	kept    []*heap.Kept // ascending
+	synced  []*heap.Kept // those with a sync point, which take long to replay, ascending
+	newest  *heap.Kept   // of both
+	held    int          // what they take
+	every   int          // the known collections whose number is a multiple of it are kept, and the last one
+	counts  []*heap.Kept // the same of what counts alone
+	few     int
+	often   int
+	points  []analysis.Point
+	read    uint64           // the newest collection
+	all     int              // collections
+	lives   heap.Lives       // samples
+	places  *heap.Places     // where they stand
+	samples heap.Sampling    // by kinds
+	names   *heap.Names      // nil if more was read since
+	last    *heap.Collection // the newest, if its state is known
+	world   classify.World   // shared by the states
+	ended   bool             // all is read
+	went    chan struct{}    // closed when more is read
 }
 
 // maxHeld bounds what the states take, in bytes, roughly, and maxCounts what their counts take beside.
@@ -85,6 +88,18 @@ func (s *Server) warm(first, last uint64) {
 	_, _ = s.grouped(s.ctx, to, question{by: stateBy})
 	_, _ = s.trendOf(s.ctx, question{by: changeBy})
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
+	if t := s.tape(s.ctx); t != nil { // what trends by sites go over
+		t.mu.Lock()
+		i := slices.IndexFunc(t.counts, (*heap.Kept).Sites)
+		var st *state
+		if i >= 0 {
+			st = t.stand(t.counts[i])
+		}
+		t.mu.Unlock()
+		if st != nil {
+			t.samples.Warm(st.r)
+		}
+	}
 }
 
 // step reads one collection.
@@ -110,12 +125,21 @@ func (t *tape) step() error {
 	}
 	t.last = c
 	n := len(t.points)
-	if n%t.every == 0 {
-		t.kept = append(t.kept, t.keep(c))
-		k := t.kept[len(t.kept)-1]
+	synced := c.Synced && c.Flags&trace.PauseExact != 0 && c.Flags&trace.PauseEdenKept == 0 // then it shares as much as others
+	if n%t.every == 0 || synced {
+		k := t.keep(c)
+		if n%t.every == 0 {
+			t.kept = append(t.kept, k)
+		}
+		if synced {
+			t.synced = append(t.synced, k)
+		}
 		if t.held += k.New; t.held > maxHeld && len(t.kept) > 2 {
 			t.kept = second(t.kept)
-			t.held = heap.Held(t.kept)
+			if len(t.synced) > len(t.kept) {
+				t.synced = second(t.synced)
+			}
+			t.held = heap.Held(append(slices.Clone(t.kept), t.synced...))
 			t.every *= 2
 		}
 	}
@@ -134,11 +158,10 @@ func (t *tape) step() error {
 
 // keep keeps the state after c, the newest collection.
 func (t *tape) keep(c *heap.Collection) *heap.Kept {
-	var before *heap.Kept
-	if n := len(t.kept); n > 0 {
-		before = t.kept[n-1]
+	if t.newest == nil || t.newest.C != c {
+		t.newest = t.r.Keep(c, t.newest)
 	}
-	return t.r.Keep(c, before)
+	return t.newest
 }
 
 // second gives every second one.
@@ -190,19 +213,24 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 		defer t.mu.Unlock()
 		return t.stand(t.counts[i]), nil
 	}
-	i, ok := find(t.kept)
-	if ok {
-		defer t.mu.Unlock()
-		return t.stand(t.kept[i]), nil
-	}
-	for i--; i >= 0 && t.kept[i].C.Flags&trace.PauseEdenKept != 0; i-- {
+	var k *heap.Kept // that replay starts from
+	for _, kept := range [][]*heap.Kept{t.kept, t.synced} {
+		i, ok := find(kept)
+		if ok {
+			defer t.mu.Unlock()
+			return t.stand(kept[i]), nil
+		}
+		for i--; i >= 0 && kept[i].C.Flags&trace.PauseEdenKept != 0; i-- {
+		}
+		if i >= 0 && (k == nil || k.C.GC < kept[i].C.GC) {
+			k = kept[i]
+		}
 	}
 	known := slices.ContainsFunc(t.points, func(p analysis.Point) bool { return p.GC == gc })
-	if i < 0 || !known || t.d.s.cfg.OpenFrom == nil {
+	if k == nil || !known || t.d.s.cfg.OpenFrom == nil {
 		t.mu.Unlock()
 		return nil, nil
 	}
-	k := t.kept[i]
 	names := t.r.Names()
 	t.mu.Unlock()
 	in, err := t.d.s.cfg.OpenFrom(k.C.GC)
@@ -230,22 +258,24 @@ func (t *tape) stand(k *heap.Kept) *state {
 	return st
 }
 
-// trendWork bounds the objects that a trend goes over, collection by collection; it follows no fewer than trendLeast of these.
+// trendWork bounds the objects that a trend goes over, collection by collection, and trendSamples the samples if these are all that it looks at; it
+// follows no fewer than trendLeast of the collections.
 const (
-	trendWork  = 200_000_000
-	trendLeast = 20
+	trendWork    = 200_000_000
+	trendSamples = 4_000_000
+	trendLeast   = 20
 )
 
 // trend follows groups over the kept states. Unless the classifiers ask for no more than types, which states count themselves, it leaves out
-// collections of a large recording.
-func (t *tape) trend(ctx context.Context, types bool, again func() ([]classify.Classifier, []classify.Filter)) (*analysis.TrendReport, error) {
+// collections of a large recording. It looks at no more of states than what.
+func (t *tape) trend(ctx context.Context, what detail, again func() ([]classify.Classifier, []classify.Filter)) (*analysis.TrendReport, error) {
 	if err := t.wait(ctx, func() bool { return false }); err != nil {
 		return nil, err
 	}
-	kept, unknown := t.some(types)
+	kept, unknown := t.some(what)
 	tell := t.d.s.hub.progress("following the groups", "collections")
 	defer tell(1, 1)
-	rep, err := analysis.TrendStates(func(f func(*heap.Replayer, *heap.Collection) bool) error {
+	rep, err := analysis.TrendStates(&t.samples, func(f func(*heap.Replayer, *heap.Collection) bool) error {
 		for i, k := range kept {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -267,20 +297,21 @@ func (t *tape) trend(ctx context.Context, types bool, again func() ([]classify.C
 }
 
 // some gives the kept states that a trend goes over, first and last among them, and how many collections are not among the known ones.
-func (t *tape) some(types bool) (kept []*heap.Kept, unknown int) {
+func (t *tape) some(what detail) (kept []*heap.Kept, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown = t.all - len(t.points)
-	if types {
+	if what == ofTypes || len(t.kept) == 0 {
 		return slices.Clone(t.counts), unknown
 	}
-	n := len(t.kept)
-	most := n
-	if n > 0 {
-		most = min(n, max(trendLeast, trendWork/int(t.kept[n-1].C.Objects+1)))
+	from, most := t.kept, trendWork/int(t.kept[len(t.kept)-1].C.Objects+1)
+	if what == ofSites && !slices.ContainsFunc(t.counts, func(k *heap.Kept) bool { return !k.Sites() }) {
+		from, most = t.counts, trendSamples/(t.kept[len(t.kept)-1].C.LiveSamples+1)
 	}
+	n := len(from)
+	most = min(n, max(trendLeast, most))
 	for i := range most {
-		kept = append(kept, t.kept[i*max(n-1, 1)/max(most-1, 1)])
+		kept = append(kept, from[i*max(n-1, 1)/max(most-1, 1)])
 	}
 	return kept, unknown
 }

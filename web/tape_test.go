@@ -89,6 +89,26 @@ func TestTape(t *testing.T) {
 			}
 		}
 	}
+	for _, by := range []string{"type", "site(1)", "type, site"} {
+		q := question{by: by}
+		got, err := s.trendOf(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := analysis.Trend(heap.NewReplayer(&blocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
+			by, filters, err := q.make(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return by, filters
+		}, trendRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Collections) == len(points) && !reflect.DeepEqual(got, want) {
+			t.Errorf("trend by %s: %d rows, a replay gives %d, or others", by, len(got.Rows), len(want.Rows))
+		}
+	}
 }
 
 // rows are the groups by path, with objects, bytes and samples.

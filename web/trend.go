@@ -45,7 +45,7 @@ func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport
 			return by, filters
 		}
 		if t := s.tape(ctx); t != nil {
-			rep, err := t.trend(ctx, look(first, filter) == ofTypes, again)
+			rep, err := t.trend(ctx, look(first, filter), again)
 			if err != nil && ctx.Err() == nil {
 				err = badRequest{err}
 			}

@@ -1,0 +1,147 @@
+package heap
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in common. All states have the same
+// Replayer.First and the same Lives, which grow no more.
+type Sampling struct {
+	mu     sync.Mutex // of all below
+	kinds  []SampledKind
+	bases  []SampledBase
+	places []SampledPlace
+	table  sampledTable // of kinds
+	base   map[SampledBase]int32
+	place  map[SampledPlace]int32
+	lives  []sampled // in the order of ids; nil until asked for
+}
+
+// SampledKind is what sampled objects have in common: numbers of a base and of a place.
+type SampledKind = struct{ Base, Place int32 }
+
+// SampledBase is what is known of an object without a sample, too. Birth is Replayer.First, or one more for those born later.
+type SampledBase struct {
+	Type, Birth uint32
+	AtLeast     bool
+}
+
+// SampledPlace is where objects were allocated.
+type SampledPlace struct{ Frame, Thread uint64 }
+
+// sampled is a sample as it counts. There are many, and no pointers in them.
+type sampled struct {
+	from, to uint64
+	weight   float64
+	size     uint64
+	kind     int32
+}
+
+// Kinds gives all kinds, bases and places so far, by number. They are only read.
+func (x *Sampling) Kinds() ([]SampledKind, []SampledBase, []SampledPlace) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.kinds, x.bases, x.places
+}
+
+// Fold is r.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with its kind, the bytes that it takes, those that
+// its sample says, and the sample's weight: those of one kind in the order in which Fold gives them, kinds in the order in which Fold first has them.
+func (x *Sampling) Fold(r *Replayer, f func(kind int32, bytes, size uint64, weight float64)) (rest []Folded, err error) {
+	if r.sites == nil {
+		fs, err := r.Fold(WantSamples, nil, 1)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for i := range fs {
+			d := &fs[i]
+			if !d.Sampled {
+				rest = append(rest, *d)
+				continue
+			}
+			k, bytes := x.kindOf(SampledBase{d.Type, d.Birth, d.AtLeast}, SampledPlace{d.Frame, d.Thread}), d.Bytes
+			for _, s := range d.Samples {
+				f(k, bytes, s.Size, s.Weight)
+				bytes = 0 // all of them are told with the first
+			}
+		}
+		return rest, err
+	}
+	all := x.all(r)
+	kinds, bases, _ := x.Kinds()
+	have := make([]cell, len(bases))
+	for i := range all {
+		if s := &all[i]; s.from <= r.gc && s.to > r.gc {
+			f(s.kind, s.size, s.size, s.weight)
+			n := &have[kinds[s.kind].Base]
+			n.objects++
+			n.words += s.size / 8
+		}
+	}
+	left := r.siteCounts()
+	for i, n := range have {
+		if n.objects > 0 {
+			c := left.at(uint64(bases[i].Type)<<32 | uint64(bases[i].Birth))
+			c.objects -= n.objects
+			c.words -= n.words
+		}
+	}
+	return left.folded(nil), nil
+}
+
+// Warm makes what Fold of states of counts needs, once.
+func (x *Sampling) Warm(r *Replayer) { x.all(r) }
+
+// all gives the samples of r's Lives.
+func (x *Sampling) all(r *Replayer) []sampled {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.lives != nil {
+		return x.lives
+	}
+	l := r.past
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	order := make([]int32, len(l.all))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(l.all[a].s.ID, l.all[b].s.ID) })
+	x.lives = make([]sampled, len(order))
+	for i, n := range order {
+		a := &l.all[n]
+		s := sampled{from: a.from, to: a.to, weight: a.s.Weight, size: a.s.Size}
+		if s.to == 0 {
+			s.to = ^uint64(0)
+		}
+		s.kind = x.kindOf(SampledBase{Type: uint32(a.s.Type), Birth: era(a.birth, uint32(r.First))}, SampledPlace{a.s.Frame, a.s.Thread})
+		x.lives[i] = s
+	}
+	return x.lives
+}
+
+func (x *Sampling) kindOf(b SampledBase, p SampledPlace) int32 {
+	k := foldSampled{foldKey{group: b.Type, birth: b.Birth}, p.Frame, p.Thread}
+	if b.AtLeast {
+		k.birth |= atLeast
+	}
+	i := x.table.number(k)
+	if int(i) < len(x.kinds) {
+		return i
+	}
+	if x.base == nil {
+		x.base, x.place = map[SampledBase]int32{}, map[SampledPlace]int32{}
+	}
+	base, ok := x.base[b]
+	if !ok {
+		base = int32(len(x.bases))
+		x.base[b], x.bases = base, append(x.bases, b)
+	}
+	place, ok := x.place[p]
+	if !ok {
+		place = int32(len(x.places))
+		x.place[p], x.places = place, append(x.places, p)
+	}
+	x.kinds = append(x.kinds, SampledKind{base, place})
+	return i
+}
