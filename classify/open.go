@@ -277,8 +277,9 @@ func (t *Tree) All(n *Node) (*Node, error) {
 	b := *t.b
 	b.slot, b.room, b.bounds, b.nodes = make([]int32, len(b.slot)), nil, nil, &atomic.Int64{}
 	if n.fits != nil {
-		b.fits = slices.Clip(n.fits)
+		b.fits = n.fits
 	}
+	b.fits = slices.Clip(b.fits)
 	all, err := b.node(n.Key, n.items, n.Level, int(n.next), int(n.depth), n.est, nil)
 	if err != nil {
 		return nil, err

@@ -56,8 +56,10 @@ func (s *Server) at(ctx context.Context, ref string, what detail) (*state, error
 		key += " " + v
 	}
 	from := &s.data.states
-	if what != ofObjects {
+	if what != ofObjects && s.tape(ctx) != nil {
 		from = &s.data.counts
+	} else { // all is replayed: once for whatever is asked
+		what = ofObjects
 	}
 	return from.get(ctx, fmt.Sprint(key, " ", what), func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
 }
