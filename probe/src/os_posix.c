@@ -21,12 +21,13 @@
 
 #include "probe.h"
 
-// The probe is built where glibc is new and loaded where it is old: these three moved from libdl to libc with 2.34, under a new version. The old
+// The probe is built where glibc is new and loaded where it is old: these moved from libdl and libpthread to libc with 2.34, under a new version. The old
 // one is there in both (glibc_test.go holds the rest).
 #if defined(__x86_64__) && defined(__GLIBC__)
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
 __asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
+__asm__(".symver pthread_getspecific,pthread_getspecific@GLIBC_2.2.5");
 #endif
 
 bool os_init(void) { return true; }
