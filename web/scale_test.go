@@ -139,6 +139,7 @@ func TestFigures(t *testing.T) {
 	var kinds []string
 	var all, work []time.Duration
 	for _, x := range script {
+		time.Sleep(500 * time.Millisecond) // the reader looks
 		d, c := p.interact(x.hash)
 		if took[x.kind] == nil {
 			kinds = append(kinds, x.kind)

@@ -21,10 +21,10 @@ const (
 	maxStates    = 2
 	maxTuples    = 3
 	maxGroupings = 8
-	maxBranches  = 200  // children of a node that are sent at a time
+	maxBranches  = 100  // children of a node that are sent at a time
 	maxDrawn     = 4000 // nodes of a drawing
 	maxPath      = 128  // keys of a path
-	maxFound     = 200  // groups that a search shows: the page takes as long for them as for all else
+	maxFound     = 100  // groups that a search shows: the page takes as long for them as for all else
 )
 
 // state is the heap after a collection, and what was made of it.

@@ -62,6 +62,8 @@ type Config struct {
 	Pull func(ctx context.Context, w io.Writer) error
 	// Incidents gives what was frozen of this recording.
 	Incidents func() []ringstore.Incident
+	// Idle is called when an answer was given and nobody has asked for a moment.
+	Idle func()
 }
 
 // Server serves one recording. Make it with New; Close it.
@@ -74,6 +76,7 @@ type Server struct {
 	stop  context.CancelFunc
 	watch sync.WaitGroup
 	hub   hub
+	idle  idle
 }
 
 // New makes a server with a token of its own.
@@ -83,6 +86,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, token: base64.RawURLEncoding.EncodeToString(b), mux: http.NewServeMux()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.data.init(s)
+	s.idle.f = cfg.Idle
 	s.routes()
 	if cfg.Version != nil {
 		s.watch.Go(s.follow)
@@ -172,6 +176,7 @@ func (s *Server) routes() {
 	s.mux.Handle("GET /", zipped(http.FileServerFS(files)))
 	api := func(pattern string, f func(r *http.Request) (any, error)) {
 		s.mux.Handle(pattern, zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer s.idle.asked()()
 			v, err := f(r)
 			reply(w, v, err)
 		})))
