@@ -415,6 +415,7 @@ func (r *Replayer) fates(e *trace.Epoch) error {
 	m := &r.moved
 	defer func() {
 		t.finish()
+		m.lose(st)
 		m.clear()
 	}()
 	codes := st.codes
@@ -434,6 +435,7 @@ func (r *Replayer) fates(e *trace.Epoch) error {
 					codes.count[code]++
 					st.n++
 				case codes.typ[code] != w.Type || codes.length[code] != w.Length:
+					m.add(w.Dest, code, birth, sample)
 					return fmt.Errorf("type %d moves from %d where type %d was known", w.Type, w.Addr, codes.typ[code])
 				}
 				m.add(w.Dest, code, birth, sample)
@@ -457,6 +459,7 @@ func (r *Replayer) fates(e *trace.Epoch) error {
 	}
 	t.finish()
 	m.settle(st)
+	m.clear()
 	for _, b := range e.Births {
 		l := trace.NewListTokens(b, r.table)
 		for l.Next() {

@@ -546,6 +546,14 @@ func (m *moved) settle(s *State) {
 	}
 }
 
+// lose counts all of it out of s: it has no place.
+func (m *moved) lose(s *State) {
+	for _, code := range m.code {
+		s.codes.count[code]--
+		s.n--
+	}
+}
+
 // clear empties it; what it holds stays allocated unless it is much.
 func (m *moved) clear() {
 	const keep = 1 << 20
