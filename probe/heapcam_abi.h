@@ -14,7 +14,7 @@
 
 /* ---- versions ---------------------------------------------------------------------------------------------------------------- */
 
-#define HC_ABI_VERSION 1            /* shared ring header; a reader refuses any other */
+#define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
 #define HC_FORMAT_VERSION 1         /* version byte of each block; a larger one is "too new" */
 
 /* ---- block ------------------------------------------------------------------------------------------------------------------- */
@@ -181,11 +181,11 @@
 #define HC_END_GAVE_UP 3
 
 /* what Agent_OnAttach returns; 0: recording */
-#define HC_LOAD_TWICE 1   /* this copy of the library records the JVM already */
+#define HC_LOAD_TWICE 1   /* this copy of the library records the JVM already, or is about to end a recording */
 #define HC_LOAD_OPTIONS 2
 #define HC_LOAD_JVMTI 3
 #define HC_LOAD_REFUSED 4
-#define HC_LOAD_ENDED 5   /* this copy has recorded the JVM and can not again; another copy of the file can */
+#define HC_LOAD_ENDED 5   /* of probes before ABI 2: this copy has recorded the JVM and can not again; another copy of the file can */
 
 /* ---- walk tokens: one LEB128, low three bits the form, the rest v ---------------------------------------------------------------- */
 
@@ -218,7 +218,8 @@
 /* ---- shared ring -------------------------------------------------------------------------------------------------------------- */
 
 #define HC_RING_MAGIC "HEAPCAMR"
-#define HC_RING_HEADER_SIZE 4096
+#define HC_RING_HEADER_SIZE 65536   /* a multiple of every page size in use: the data behind it can be mapped by itself. ABI 1: 4096 */
+#define HC_RING_HEADER_USED 4096    /* of them; what lies behind may be a hole */
 #define HC_RING_MIN_CAPACITY (1 << 20)
 #define HC_RING_MAX_CAPACITY (1 << 30)
 #define HC_RING_AGENT_STALE_NS 5000000000LL /* agent_heartbeat older than this: nobody reads */
@@ -269,6 +270,7 @@
 #define HC_RING_OFF_SYNC_PREDICTED 448
 #define HC_RING_OFF_SYNC_TOO_LONG 456
 #define HC_RING_OFF_EPOCHS_CUT 464
+#define HC_RING_OFF_BASE 472
 #define HC_RING_OFF_REASON 512
 #define HC_RING_OFF_JVM 1024
 #define HC_RING_OFF_NAME 1536
@@ -292,6 +294,7 @@
 #define HC_STATE_DETACHED 4
 #define HC_STATE_GOODBYE 5
 #define HC_STATE_GAVE_UP 6
+#define HC_STATE_MOVED 7            /* a larger ring goes on where this one ends */
 
 /* emergency_method */
 #define HC_EMERGENCY_WALK 1

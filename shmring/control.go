@@ -110,7 +110,7 @@ func (r *Ring) put(off int, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if uint64(size) < HeaderSize+r.capacity {
+	if uint64(size) < r.header+r.capacity {
 		return r.quarantine(0, "size", errShort)
 	}
 	_, err = r.f.WriteAt(b, int64(off))

@@ -10,8 +10,10 @@ import (
 // Parts of the format (docs/format/shared-ring.md). ringtest writes by the same table.
 const (
 	Magic       = "HEAPCAMR"
-	ABI         = 1
-	HeaderSize  = 4096
+	ABI         = 2
+	HeaderSize  = 65536 // a multiple of every page size in use
+	HeaderUsed  = 4096  // of it; what lies behind may be a hole
+	HeaderSize1 = 4096  // of ABI 1
 	MinCapacity = 1 << 20
 	MaxCapacity = 1 << 30
 
@@ -68,6 +70,7 @@ const (
 	OffSyncPredicted   = 448
 	OffSyncTooLong     = 456
 	OffEpochsCut       = 464
+	OffBase            = 472
 	OffJVM             = 1024
 	OffName            = 1536
 
@@ -78,6 +81,9 @@ const (
 	LenName         = 128
 
 	headerUsed = OffName + LenName // what one pread of the header takes
+
+	// The agent's control words, which it carries over to a ring that takes over.
+	controlFrom, controlTo = OffSyncWanted, OffExhausted
 )
 
 // Bits of Status.Flags; part of the format.
@@ -98,9 +104,10 @@ const (
 	StateDetached
 	StateGoodbye
 	StateGaveUp
+	StateMoved // a larger ring goes on where this one ends
 )
 
-var stateNames = [...]string{"starting", "recording", "paused", "refused", "detached", "goodbye", "gave up"}
+var stateNames = [...]string{"starting", "recording", "paused", "refused", "detached", "goodbye", "gave up", "moved"}
 
 func (s State) String() string {
 	if int(s) < len(stateNames) {
@@ -160,6 +167,7 @@ type Status struct {
 	SyncPredicted  uint64 // ns that listing the heap would take, as far as known
 	SyncTooLong    bool   // that is more than it may: depth samples until it is not
 	EpochsCut      uint64 // epochs recorded at a lower depth than wanted, to stay below EpochMax
+	Base           uint64 // position of the first byte: where the ring before this one ended
 
 	// Written by the agent.
 	Tail            uint64
@@ -214,6 +222,7 @@ func parseHeader(h []byte) Status {
 		SyncPredicted:  u64(OffSyncPredicted),
 		SyncTooLong:    u32(OffSyncTooLong) != 0,
 		EpochsCut:      u64(OffEpochsCut),
+		Base:           u64(OffBase),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 		SitesCut:       u64(OffSitesCut),

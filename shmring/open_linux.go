@@ -130,8 +130,54 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	return r, nil
 }
 
+// NextSuffix is what the name of a ring has behind it that takes over from the ring of that name; it goes when the agent has read that one. Part of the
+// format.
+const NextSuffix = ".next"
+
+// successor opens the ring that takes over; nil: there is none that is complete. r.mu is held.
+func (r *Ring) successor() (*Ring, error) {
+	if r.id.name == "" || r.opt.Away {
+		return nil, nil
+	}
+	p, err := unix.Openat(r.id.dir, r.id.name+NextSuffix, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: r.path + NextSuffix, Err: err}
+	}
+	opt := r.opt
+	opt.CheckOwner, opt.UID = true, r.id.uid
+	next, err := openPath(p, r.path+NextSuffix, identity{dir: -1}, opt)
+	if errors.Is(err, ErrNotReady) {
+		return nil, nil
+	}
+	return next, err
+}
+
+// rename gives the ring that takes over the name of this one.
+func (r *Ring) rename() error {
+	if err := unix.Renameat(r.id.dir, r.id.name+NextSuffix, r.id.dir, r.id.name); err != nil {
+		return &os.PathError{Op: "rename", Path: r.path + NextSuffix, Err: err}
+	}
+	return nil
+}
+
+// ident gives what was opened, as it is now.
+func (r *Ring) ident() (identity, file) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id, r.f
+}
+
 // Owner gives the user, as we count, whose the file was when it was opened: who made it, since nobody but root can give a file away.
-func (r *Ring) Owner() int { return r.id.uid }
+func (r *Ring) Owner() int {
+	id, _ := r.ident()
+	return id.uid
+}
+
+// become makes id that of the ring that has taken the name over.
+func (id *identity) become(next identity) { id.dev, id.ino = next.dev, next.ino }
 
 func (id *identity) close() {
 	if id.name != "" {
@@ -143,16 +189,17 @@ func (id *identity) close() {
 // Unlink removes the ring's file, if its name still is this ring. Call it before Close, when a ring whose JVM is gone or whose probe is
 // detached has been drained and persisted. A memfd needs none.
 func (r *Ring) Unlink() error {
-	if r.id.name == "" {
+	id, _ := r.ident()
+	if id.name == "" {
 		return nil
 	}
 	var st unix.Stat_t
-	err := unix.Fstatat(r.id.dir, r.id.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	if errors.Is(err, unix.ENOENT) || err == nil && (uint64(st.Dev) != r.id.dev || st.Ino != r.id.ino) {
+	err := unix.Fstatat(id.dir, id.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) || err == nil && (uint64(st.Dev) != id.dev || st.Ino != id.ino) {
 		return nil
 	}
 	if err == nil {
-		err = unix.Unlinkat(r.id.dir, r.id.name, 0)
+		err = unix.Unlinkat(id.dir, id.name, 0)
 	}
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return &os.PathError{Op: "unlink", Path: r.path, Err: err}

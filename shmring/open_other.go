@@ -11,7 +11,8 @@ import (
 
 type identity struct{}
 
-func (id *identity) close() {}
+func (id *identity) close()          {}
+func (id *identity) become(identity) {}
 
 // Open opens the ring at a path. On this system owner and producer are not checked, and no lock keeps a second agent away (generations
 // do, after the fact). Errors: ErrNotReady, *NotRingError, *TooNewError, I/O errors.
@@ -42,6 +43,10 @@ func OpenIn(pid int, path string, opt Options) (*Ring, error) { return Open(path
 func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 	return nil, fmt.Errorf("shmring: descriptor of another process: %w", errors.ErrUnsupported)
 }
+
+// No ring grows here: nothing takes over.
+func (r *Ring) successor() (*Ring, error) { return nil, nil }
+func (r *Ring) rename() error             { return errors.ErrUnsupported }
 
 // Unlink removes the ring's file.
 func (r *Ring) Unlink() error {

@@ -13,7 +13,8 @@ import (
 // identity of a ring on Windows: nothing but whether its file goes with it.
 type identity struct{}
 
-func (id *identity) close() {}
+func (id *identity) close()          {}
+func (id *identity) become(identity) {}
 
 // Open opens the ring at a path. The owner is not checked: the folder's own access list says who may make rings in it.
 // Errors: ErrNotReady, *NotRingError, *TooNewError, I/O errors.
@@ -54,6 +55,10 @@ func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 
 // OpenOf is for Linux.
 func OpenOf(pid int, opt Options) (*Ring, error) { return nil, errors.ErrUnsupported }
+
+// A ring on Windows never grows: nothing takes over.
+func (r *Ring) successor() (*Ring, error) { return nil, nil }
+func (r *Ring) rename() error             { return errors.ErrUnsupported }
 
 // Unlink has the ring's file removed by Close: Windows removes no file that is open. One that its JVM has mapped still stays; its magic is
 // taken away, so that nobody takes it for a ring, and it goes as an unfinished one when its JVM has ended.

@@ -36,8 +36,8 @@ func (r *Ring) process(s Status, silent bool) Life {
 	} else if ticks, zombie, err := startTicks(pid); err == nil && (ticks != s.StartTicks || zombie) || errors.Is(err, fs.ErrNotExist) {
 		return Gone
 	}
-	if silent && r.id.ino != 0 {
-		if mapped, err := maps(pid, r.id.ino, r.id.name); err == nil && !mapped {
+	if id, _ := r.ident(); silent && id.ino != 0 {
+		if mapped, err := maps(pid, id.ino, id.name); err == nil && !mapped {
 			return Gone
 		}
 	}
@@ -46,7 +46,8 @@ func (r *Ring) process(s Status, silent bool) Life {
 
 // Held says that the producer of a ring that was opened with Options.Away lives: it has its lock.
 func (r *Ring) Held() (bool, error) {
-	f, ok := r.f.(*osFile)
+	_, file := r.ident()
+	f, ok := file.(*osFile)
 	if !ok {
 		return false, errors.ErrUnsupported
 	}
@@ -67,8 +68,9 @@ func (r *Ring) MappedBy(pid int) bool {
 // inMaps is how /proc/PID/maps shows the file, by device and inode; "": not known. They are not always those of stat (overlayfs, btrfs): a mapping of our
 // own, which nobody reads, tells.
 func (r *Ring) inMaps() string {
-	f, ok := r.f.(*osFile)
-	if !ok || r.id.ino == 0 {
+	id, file := r.ident()
+	f, ok := file.(*osFile)
+	if !ok || id.ino == 0 {
 		return ""
 	}
 	m, err := unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_NONE, unix.MAP_SHARED)

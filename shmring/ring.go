@@ -2,6 +2,7 @@ package shmring
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -53,14 +54,14 @@ type Ring struct {
 
 	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 
+	mu       sync.Mutex    // guards what follows, path, f and id, and the order of writes
 	fixed    [OffHead]byte // the words that never change, as Open saw them
+	header   uint64        // bytes before the data
 	capacity uint64
-
-	mu     sync.Mutex // guards what follows, and the order of writes
-	gen    uint64     // 0: not acquired
-	tail   uint64     // as we stored it
-	bad    error      // sticky
-	beatAt uint64     // when we last beat, ns
+	gen      uint64 // 0: not acquired
+	tail     uint64 // as we stored it
+	bad      error  // sticky
+	beatAt   uint64 // when we last beat, ns
 
 	cursor   uint64
 	lastHead uint64
@@ -81,7 +82,7 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size < HeaderSize {
+	if size < HeaderUsed {
 		return nil, ErrNotReady
 	}
 	h := make([]byte, headerUsed)
@@ -94,10 +95,14 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 		}
 		return nil, &NotRingError{path, "no magic"}
 	}
-	if abi := binary.LittleEndian.Uint32(h[OffABI:]); abi > ABI {
+	header := uint64(HeaderSize)
+	switch abi := binary.LittleEndian.Uint32(h[OffABI:]); {
+	case abi > ABI:
 		return nil, &TooNewError{path, abi}
-	} else if abi != ABI {
+	case abi == 0:
 		return nil, &NotRingError{path, "ABI 0"}
+	case abi == 1:
+		header = HeaderSize1
 	}
 	s := parseHeader(h)
 	// Again: the file was made whole before its magic was stored, but maybe after we had asked for its size.
@@ -109,13 +114,13 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 		limit = MaxCapacity
 	}
 	switch {
-	case binary.LittleEndian.Uint32(h[OffHeaderSize:]) != HeaderSize:
+	case uint64(binary.LittleEndian.Uint32(h[OffHeaderSize:])) != header:
 		return nil, &NotRingError{path, "header size"}
 	case s.Capacity < MinCapacity || s.Capacity > MaxCapacity || s.Capacity&(s.Capacity-1) != 0:
 		return nil, &NotRingError{path, "capacity is not a power of two between 1 MiB and 1 GiB"}
 	case s.Capacity > limit:
 		return nil, &NotRingError{path, "capacity is beyond the configured limit"}
-	case uint64(size) < HeaderSize+s.Capacity:
+	case uint64(size) < header+s.Capacity:
 		return nil, &NotRingError{path, "file is shorter than header and capacity"}
 	case !isHex(h[OffSession : OffSession+LenSession]):
 		return nil, &NotRingError{path, "session is not hexadecimal"}
@@ -124,7 +129,7 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 	case opt.StartTicks != 0 && opt.StartTicks != s.StartTicks:
 		return nil, &NotRingError{path, "made by an earlier process of this pid"}
 	}
-	r := &Ring{path: path, f: f, opt: opt, capacity: s.Capacity, tail: s.Tail, cursor: s.Tail}
+	r := &Ring{path: path, f: f, opt: opt, header: header, capacity: s.Capacity, tail: s.Tail, cursor: s.Tail}
 	copy(r.fixed[:], h)
 	return r, nil
 }
@@ -132,20 +137,89 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 // Away says that the ring was opened with Options.Away.
 func (r *Ring) Away() bool { return r.opt.Away }
 
-// Path gives the path that the ring was opened by.
+// Path gives the path that the ring was opened by. A ring that takes over gets the same one.
 func (r *Ring) Path() string { return r.path }
 
 // Capacity gives the bytes of data that the ring holds.
-func (r *Ring) Capacity() uint64 { return r.capacity }
+func (r *Ring) Capacity() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.capacity
+}
 
 // Session gives the recording session's 32 hex digits; it names one load of the probe.
-func (r *Ring) Session() string { return string(r.fixed[OffSession : OffSession+LenSession]) }
+func (r *Ring) Session() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return string(r.fixed[OffSession : OffSession+LenSession])
+}
 
 // Close closes the file and gives the ring free for another agent. It changes no word: a probe takes the silence of the heartbeat for
 // what it is.
 func (r *Ring) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.id.close()
 	return r.f.Close()
+}
+
+// follow goes over to the larger ring that the probe has made where this one ends. All of this one has been committed. Control words and generation
+// are carried over, so that nothing that was asked for is lost. must: that there is none is a violation. Errors as Read.
+func (r *Ring) follow(must bool) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.owned(); err != nil {
+		return false, err
+	}
+	if r.tail != r.lastHead || r.cursor != r.tail {
+		return false, nil
+	}
+	next, err := r.successor()
+	if err != nil || next == nil {
+		if must {
+			return false, r.quarantine(r.tail, "the ring that takes over can not be opened", errors.Join(err, errShort))
+		}
+		return false, nil
+	}
+	err = r.takeOver(next)
+	if err != nil {
+		next.f.Close()
+		return false, err
+	}
+	return true, nil
+}
+
+func (r *Ring) takeOver(next *Ring) error {
+	h := make([]byte, headerUsed)
+	s, err := next.status(h)
+	if err != nil {
+		return r.quarantine(r.tail, "the ring that takes over", errShort)
+	}
+	if !bytes.Equal(h[OffSession:OffSession+LenSession], r.fixed[OffSession:OffSession+LenSession]) || s.Base != r.tail || s.Tail != s.Base {
+		return r.quarantine(r.tail, "the ring that takes over does not begin where this one ends", nil)
+	}
+	if ok, err := next.f.Lock(); err != nil || !ok {
+		return cmp.Or(err, ErrSuperseded)
+	}
+	words := make([]byte, controlTo-controlFrom)
+	if err := readFull(r.f, words, controlFrom); err != nil {
+		return r.quarantine(0, "control words", err)
+	}
+	next.gen, next.lastHead = r.gen, s.Base
+	for i := 0; i < len(words); i += 8 {
+		if err := next.put(controlFrom+i, words[i:i+8]); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(next.beat(), next.put64(OffAgentGeneration, next.gen), r.rename()); err != nil {
+		return err
+	}
+	old := r.f
+	r.f, r.fixed, r.header, r.capacity, r.beatAt, r.buf = next.f, next.fixed, next.header, next.capacity, next.beatAt, nil
+	r.id.become(next.id)
+	r.tail, r.cursor, r.lastHead = s.Base, s.Base, s.Base
+	old.Close()
+	return nil
 }
 
 // Status reads the header. Errors: *ViolationError (the header was rewritten, the file truncated), I/O errors.
@@ -367,11 +441,11 @@ func (r *Ring) copyOut(pos, n uint64) ([]byte, error) {
 	b := r.buf[:n]
 	off := pos & (r.capacity - 1)
 	first := min(n, r.capacity-off)
-	if err := readFull(r.f, b[:first], int64(HeaderSize+off)); err != nil {
+	if err := readFull(r.f, b[:first], int64(r.header+off)); err != nil {
 		return nil, r.quarantine(pos, "data", err)
 	}
 	if first < n {
-		if err := readFull(r.f, b[first:], HeaderSize); err != nil {
+		if err := readFull(r.f, b[first:], int64(r.header)); err != nil {
 			return nil, r.quarantine(pos+first, "data", err)
 		}
 	}

@@ -291,7 +291,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	nothing := func(*ringtest.Producer) {}
-	if err := try("abi 2", shmring.Options{}, func(p *ringtest.Producer) { p.Poke32(shmring.OffABI, 2) }); !errors.As(err, &newer) || newer.ABI != 2 {
+	if err := try("abi 3", shmring.Options{}, func(p *ringtest.Producer) { p.Poke32(shmring.OffABI, 3) }); !errors.As(err, &newer) || newer.ABI != 3 {
 		t.Errorf("newer: %v", err)
 	}
 	if err := try("no magic", shmring.Options{}, func(p *ringtest.Producer) { p.Poke64(shmring.OffMagic, 0) }); !errors.Is(err, shmring.ErrNotReady) {

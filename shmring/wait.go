@@ -41,8 +41,17 @@ func (r *Ring) Wait(ctx context.Context) error {
 			return nil
 		case life == Ended:
 			return ErrEnded
-		case life == Gone:
-			return ErrGone
+		case life == Gone || s.State == StateMoved: // a probe may have died before it could say so
+			moved, err := r.follow(s.State == StateMoved && life != Gone)
+			if err != nil {
+				return err
+			}
+			if moved {
+				continue
+			}
+			if life == Gone {
+				return ErrGone
+			}
 		}
 		if timer == nil {
 			timer = time.NewTimer(poll)

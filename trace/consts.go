@@ -3,7 +3,7 @@ package trace
 // Versions.
 const (
 	FormatVersion = 1 // of blocks
-	ABIVersion    = 1 // of the shared ring's header
+	ABIVersion    = 2 // of the shared ring's header
 )
 
 // Values of fields; part of the format. They are untyped so that they compare with the uint64 fields of types.go.

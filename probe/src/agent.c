@@ -11,12 +11,11 @@
 
 struct options opt;
 jvmtiEnv *ti;
-uint64_t t0;
-static uint64_t t0_wall_ms;
+PER_RECORDING uint64_t t0;
+static PER_RECORDING uint64_t t0_wall_ms;
 static JavaVM *javavm;
-static bool at_start, sampling, exhaustion, attached;
-static _Atomic bool stopping;
-void epoch_want_sync(int reason);
+static PER_RECORDING bool at_start, sampling, exhaustion;
+static PER_RECORDING _Atomic bool stopping;
 
 // One line on stderr, never more: it is the application's stderr.
 void say(const char *fmt, ...) {
@@ -39,6 +38,17 @@ _Noreturn void violation(const char *what, uint64_t where) {
     violated = what;
     violated_at = where;
     guard_leave();
+}
+
+bool guarded(void (*f)(void *), void *arg) {
+    volatile bool done = false;
+    if (GUARD_ENTER()) {
+        guard_arm();
+        f(arg);
+        done = true;
+    }
+    guard_disarm();
+    return done;
 }
 
 // ---- options -------------------------------------------------------------------------------------------------------------------------
@@ -87,6 +97,8 @@ static bool parse(const char *s) {
             opt.oracle = n;
         else if (!strcmp(t, "max_sync"))
             opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
+        else if (!strcmp(t, "unmirrored"))
+            opt.unmirrored = n;
         else if (!strcmp(t, "fault_at"))
             opt.fault_at = n;
         else if (!strcmp(t, "names"))
@@ -105,7 +117,7 @@ static bool parse(const char *s) {
 }
 
 // ---- the host's switch -------------------------------------------------------------------------------------------------------------------
-static _Atomic bool switched_off;
+static PER_RECORDING _Atomic bool switched_off;
 
 bool is_off(void) {
     return atomic_load_explicit(&switched_off, memory_order_relaxed) || atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed);
@@ -114,7 +126,7 @@ bool is_off(void) {
 static void look_at_switch(void) { atomic_store(&switched_off, os_exists(opt.disabled)); }
 
 // ---- blocks that are not epochs ----------------------------------------------------------------------------------------------------------
-static char vm_name[300];
+static PER_RECORDING char vm_name[300];
 
 static void put_jvm_event(struct enc *e) {
     uint8_t *at = block_begin(e, HC_KIND_META);
@@ -138,10 +150,10 @@ void lock_writer(void) {
 static bool commit_now(void (*fill)(struct enc *)) {
     struct enc e;
     lock_writer();
-    reserve_flush();
-    ring_begin(&e);
+    reserve_flush(false);
+    ring_begin(&e, false);
     fill(&e);
-    bool ok = ring_commit(&e);
+    bool ok = ring_commit(&e, false);
     defs_committed(ok);
     ring_unlock();
     return ok;
@@ -155,9 +167,9 @@ static void fill_first(struct enc *e) {
     put_jvm_event(e);
     put_defs(e);
 }
-static uint32_t again_part, again_next;
-static uint64_t again_at;
-static bool again_more;
+static PER_RECORDING uint32_t again_part, again_next;
+static PER_RECORDING uint64_t again_at;
+static PER_RECORDING bool again_more;
 static void fill_again(struct enc *e) {
     if (!again_part) {
         again_at = *ring64(HC_RING_OFF_HEAD);
@@ -166,7 +178,7 @@ static void fill_again(struct enc *e) {
     again_next = again_part;
     again_more = put_defs_again(e, &again_next);
 }
-static uint64_t end_reason;
+static PER_RECORDING uint64_t end_reason;
 static void fill_end(struct enc *e) {
     fill_samples(e);
     uint8_t *at = block_begin(e, HC_KIND_END);
@@ -180,11 +192,15 @@ static void fill_end(struct enc *e) {
 // ---- events ----------------------------------------------------------------------------------------------------------------------------
 static void JNICALL on_gc_start(jvmtiEnv *env) {
     (void)env;
+    if (!enter_pause()) return;
     epoch_start();
+    leave_pause();
 }
 static void JNICALL on_gc_finish(jvmtiEnv *env) {
     (void)env;
+    if (!enter_pause()) return;
     epoch_finish();
+    leave_pause();
 }
 
 // An allocation failed for want of heap, and the thread will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time it
@@ -192,7 +208,9 @@ static void JNICALL on_gc_finish(jvmtiEnv *env) {
 enum { DEAF_S = 60 };
 static void JNICALL on_exhausted(jvmtiEnv *env, JNIEnv *jni, jint flags, const void *reserved, const char *what) {
     (void)env, (void)jni, (void)reserved, (void)what;
-    if (flags & JVMTI_RESOURCE_EXHAUSTED_JAVA_HEAP) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EXHAUSTED), 1, memory_order_relaxed);
+    if (!(flags & JVMTI_RESOURCE_EXHAUSTED_JAVA_HEAP) || !enter()) return;
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_EXHAUSTED), 1, memory_order_relaxed);
+    leave();
 }
 
 static void refuse(const char *why) {
@@ -253,25 +271,42 @@ static void know_thread(JNIEnv *jni) {
     (*jni)->DeleteLocalRef(jni, k);
 }
 
+static void listen_to_pauses(jvmtiEventMode m) {
+    event(m, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
+    event(m, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
+    if (exhaustion) event(m, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
+}
+
+// The last that the control thread does: afterwards there is only the library, and another recording may begin.
+static void end_recording(JNIEnv *jni, bool asked) {
+    event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+    listen_to_pauses(JVMTI_DISABLE);
+    recording_close(); // disabling does not wait for callbacks that run
+    if (asked && !atomic_exchange(&gave_up, true)) {
+        end_reason = HC_END_DETACHED;
+        if (commit_now(fill_end)) ring_state(HC_STATE_DETACHED, "detached on request");
+    }
+    samples_forget(jni);
+    relinquish();
+    if (!asked) say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
+    (void)ring_publish();
+    recording_end();
+}
+
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     know_thread(jni);
     uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
-    uint64_t marks = 0, deaf_since = 0;
+    uint64_t marks = 0, deaf_since = 0, lost = 0;
     bool cut_told = false, again = false, sites = sampling && !is_off(), deaf = false;
     while (!atomic_load(&stopping)) {
         os_sleep_us(50000);
         uint64_t now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now, memory_order_relaxed);
+        if (!atomic_load(&gave_up)) ring_exchange();
         if (atomic_load(&stopping)) return;
         if (atomic_load(&gave_up)) {
-            event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
-            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
-            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
-            if (exhaustion) event(JVMTI_DISABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
-            say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
-            samples_forget(jni);
-            relinquish();
+            end_recording(jni, false);
             return;
         }
         if (now - looked > 500000000u) looked = now, look_at_switch();
@@ -330,18 +365,11 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             cut_told = true;
             say("the table of allocation sites is full: the least used ones make room, and new ones are told by the callers that are known until then");
         }
+        uint64_t beat = *ring64(HC_RING_OFF_AGENT_HEARTBEAT), dropped = *ring64(HC_RING_OFF_EPOCHS_DROPPED);
+        ring_grow(now, beat && now < beat + HC_RING_AGENT_STALE_NS, dropped != lost || atomic_exchange(&listing_did_not_fit, false));
+        lost = dropped;
         if (*ring32(HC_RING_OFF_DETACH)) {
-            event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
-            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
-            event(JVMTI_DISABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish");
-            if (exhaustion) event(JVMTI_DISABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
-            atomic_store(&gave_up, true);
-            end_reason = HC_END_DETACHED;
-            commit_now(fill_end);
-            os_sleep_us(100000);
-            samples_forget(jni);
-            relinquish();
-            ring_state(HC_STATE_DETACHED, "detached on request");
+            end_recording(jni, true);
             return;
         }
     }
@@ -367,6 +395,29 @@ static bool start_control(JNIEnv *jni) {
     (*jni)->DeleteLocalRef(jni, name);
     (*jni)->DeleteLocalRef(jni, k);
     return r == JVMTI_ERROR_NONE;
+}
+
+static jlong call_long(JNIEnv *jni, jclass k, jobject o, const char *method) { // -1: it threw
+    jmethodID m = (*jni)->GetMethodID(jni, k, method, "()J");
+    jlong v = m ? (*jni)->CallLongMethod(jni, o, m) : -1;
+    if (!(*jni)->ExceptionCheck(jni)) return v;
+    (*jni)->ExceptionClear(jni);
+    return -1;
+}
+
+// Bytes of the heap in use, garbage included; 0: not known.
+static uint64_t heap_in_use(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Runtime");
+    jmethodID get = k ? (*jni)->GetStaticMethodID(jni, k, "getRuntime", "()Ljava/lang/Runtime;") : NULL;
+    jobject o = get ? (*jni)->CallStaticObjectMethod(jni, k, get) : NULL;
+    jlong total = -1, left = -1;
+    if ((*jni)->ExceptionCheck(jni))
+        (*jni)->ExceptionClear(jni);
+    else if (o)
+        total = call_long(jni, k, o, "totalMemory"), left = call_long(jni, k, o, "freeMemory");
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, k);
+    return left >= 0 && total > left ? (uint64_t)(total - left) : 0;
 }
 
 static void property(const char *name, char *to, size_t n) {
@@ -428,7 +479,7 @@ static int begin(JNIEnv *jni) {
     bool tested = (vm.major == 17 || vm.major == 25) && !opt.untested;
     if (!vm_load((void *)(*javavm)->GetEnv, tested || opt.allow_untested, why)) return refuse(why), 1;
     vm.chunk_size_offset = chunk_size_offset(jni);
-    if (!ring_create(why)) return refuse(why), 1;
+    if (!ring_create(heap_in_use(jni), why)) return refuse(why), 1;
     snprintf((char *)ring + HC_RING_OFF_JVM, HC_RING_LEN_JVM, "%s", vm_name);
     if (opt.spool[0]) {
         char command[600];
@@ -437,21 +488,21 @@ static int begin(JNIEnv *jni) {
     }
     if (!classes_init() || !dest_init() || !epoch_init() || !samples_init()) {
         refuse("no memory for the probe's tables");
-        memcpy(ring, HC_RING_MAGIC, 8);
+        ring_show();
         return 1;
     }
     if (!tested && !self_check(jni, why)) {
         char full[HC_MAX_REASON];
         snprintf(full, sizeof full, "JDK %d is untested, and %.200s", vm.major, why);
         refuse(full);
-        memcpy(ring, HC_RING_MAGIC, 8);
+        ring_show();
         return 1;
     }
     interval_now = opt.interval;
     look_at_switch();
     commit_now(fill_first);
-    atomic_thread_fence(memory_order_release);
-    memcpy(ring, HC_RING_MAGIC, 8);
+    ring_show();
+    recording_open();
     if (sampling) {
         (*ti)->SetHeapSamplingInterval(ti, (jint)opt.interval);
         if (!is_off()) event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
@@ -459,60 +510,51 @@ static int begin(JNIEnv *jni) {
     if (exhaustion) event(JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
     if (!event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart") ||
         !event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish") || !start_control(jni)) {
+        event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+        listen_to_pauses(JVMTI_DISABLE);
+        recording_close();
+        samples_forget(jni);
         refuse("JVMTI did not give the events");
+        (void)ring_publish();
         return 1;
     }
     ring_state(is_off() ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
     return 0;
 }
 
-// A JVM that was refused may be asked again, with other options: by this copy of the library as long as it has made no ring, else by another.
-static void may_come_again(void) {
-    if (ring)
-        atomic_store(&gave_up, true);
-    else
-        attached = false;
-}
-
 static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     (void)env, (void)t;
-    if (begin(jni)) may_come_again();
+    if (!begin(jni)) return;
+    relinquish();
+    recording_end(); // the JVM may be asked again, with other options
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
     (void)env, (void)jni;
-    if (!ring || !memcmp(ring, "\0\0\0\0\0\0\0\0", 8)) return;
+    if (!enter()) return;
     atomic_store(&stopping, true);
-    if (atomic_exchange(&gave_up, true)) return;
-    end_reason = HC_END_DEATH;
-    commit_now(fill_end);
-    ring_state(HC_STATE_GOODBYE, NULL);
+    if (!atomic_exchange(&gave_up, true)) {
+        end_reason = HC_END_DEATH;
+        bool told = commit_now(fill_end);
+        ring_state(HC_STATE_GOODBYE, NULL);
+        if (told) (void)ring_publish();
+    }
+    leave();
 }
 
 static jint setup(JavaVM *v, char *options) {
-    if (attached) {
-        // One copy of the library records once: its tables are full of what was. Another copy of the file begins anew.
-        if (atomic_load(&gave_up)) return HC_LOAD_ENDED;
-        say("the probe is already in this JVM");
-        return HC_LOAD_TWICE;
-    }
-    attached = true;
     javavm = v;
     if (!os_init()) {
         say("not recording this JVM: the handler for faults can not be set");
-        attached = false;
         return HC_LOAD_REFUSED;
     }
     t0 = now_ns();
     t0_wall_ms = os_wall_ms();
-    if (!parse(options)) {
-        attached = false;
-        return HC_LOAD_OPTIONS;
-    }
-    if ((*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
+    if (!parse(options)) return HC_LOAD_OPTIONS;
+    if (!ti && (*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
+        ti = NULL;
         if (at_start) say("not recording this JVM: it has no JVMTI 11");
-        attached = false; // a JVM that is still starting is asked again
-        return HC_LOAD_JVMTI;
+        return HC_LOAD_JVMTI; // a JVM that is still starting is asked again
     }
     jvmtiCapabilities c;
     memset(&c, 0, sizeof c);
@@ -523,8 +565,6 @@ static jint setup(JavaVM *v, char *options) {
     jvmtiError r = (*ti)->AddCapabilities(ti, &c);
     if (r) {
         say("not recording this JVM: AddCapabilities failed: %d", (int)r);
-        (*ti)->DisposeEnvironment(ti);
-        attached = false;
         return HC_LOAD_JVMTI;
     }
     // Exclusive to one agent: asked for apart, and gone without.
@@ -551,8 +591,12 @@ static jint setup(JavaVM *v, char *options) {
 // A refusal never ends the JVM: at start the answer is always 0.
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
+    if (!recording_begin()) return 0; // this library stands twice on the command line
     at_start = true;
-    if (setup(v, options) == 0) event(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, "VMInit");
+    if (setup(v, options) == 0)
+        event(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, "VMInit");
+    else
+        recording_end();
     return 0;
 }
 
@@ -560,12 +604,15 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) 
     (void)reserved;
     JNIEnv *jni;
     if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;
-    jint r = setup(v, options);
-    if (r) return r;
-    if (begin(jni)) {
-        may_come_again();
-        (*ti)->DisposeEnvironment(ti);
-        return HC_LOAD_REFUSED;
+    if (!recording_begin()) {
+        say("the probe is already in this JVM");
+        return HC_LOAD_TWICE;
     }
-    return 0;
+    jint r = setup(v, options);
+    if (!r && begin(jni)) {
+        relinquish();
+        r = HC_LOAD_REFUSED;
+    }
+    if (r) recording_end();
+    return r;
 }

@@ -9,37 +9,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct centry *ctab;
-uint64_t ctab_mask;
-int ctab_shift;
-struct tinfo *tinfo;
-uint32_t ntypes; // highest id
-struct crow *crows;
-uint32_t cstamp = 1, *ctouched, nctouched;
+PER_RECORDING struct centry *ctab;
+PER_RECORDING uint64_t ctab_mask;
+PER_RECORDING int ctab_shift;
+PER_RECORDING struct tinfo *tinfo;
+PER_RECORDING uint32_t ntypes; // highest id
+PER_RECORDING struct crow *crows;
+PER_RECORDING uint32_t cstamp = 1, *ctouched, nctouched;
 
-static uint32_t scan_no, nloaders;
-static struct cld_seen {
+static PER_RECORDING uint32_t scan_no, nloaders;
+static PER_RECORDING struct cld_seen {
     uint64_t cld, head;
     uint32_t loader;
 } *clds, *clds_before; // open addressing; made anew whenever classes may have died
 enum { CLDS = 1 << 16, CTAB = 1 << 18 };
-static struct side {
+static PER_RECORDING struct side {
     uint64_t addr;
     uint32_t type;
 } *side;
 enum { SIDE = 1 << 20 };
-static uint32_t nside;
+static PER_RECORDING uint32_t nside;
 
 bool classes_init(void) {
-    ctab = os_memory(CTAB * sizeof *ctab);
+    ctab = memory(CTAB * sizeof *ctab);
     ctab_mask = CTAB - 1;
     ctab_shift = 64 - 18;
-    tinfo = os_memory(MAX_TYPES * sizeof *tinfo);
-    crows = os_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
-    ctouched = os_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
-    clds = os_memory(CLDS * sizeof *clds);
-    clds_before = os_memory(CLDS * sizeof *clds);
-    side = os_memory(SIDE * sizeof *side);
+    tinfo = memory(MAX_TYPES * sizeof *tinfo);
+    crows = memory_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
+    ctouched = memory_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
+    clds = memory(CLDS * sizeof *clds);
+    clds_before = memory(CLDS * sizeof *clds);
+    side = memory(SIDE * sizeof *side);
     return ctab && tinfo && crows && ctouched && clds && clds_before && side;
 }
 
@@ -132,8 +132,8 @@ static uint32_t loader_before(char *cld, char *head) {
 
 // Whether a class stands in the list of some loader: that of a loader which came since the last scan may stand in one that this scan has not come
 // to yet. A program may make many loaders of one class, so the last answer is kept, and few are looked for in a pause.
-static char *listed_last;
-static uint32_t listed_looks;
+static PER_RECORDING char *listed_last;
+static PER_RECORDING uint32_t listed_looks;
 
 static bool listed(char *klass) {
     if (klass == listed_last) return true;

@@ -11,27 +11,29 @@ struct area {
     uint32_t kind; // HC_SPACE_*
 };
 // Last finish, start of this pause, finish of this pause. Serial and Parallel: eden, two survivors, old. G1: the region table by index.
-static struct area *L, *S, *F;
-static uint32_t nL, nS, nF, max_areas;
-static bool have_last, started;
-static uint64_t eden_known; // eden below this address is part of the state (a full collection left it filled)
+static PER_RECORDING struct area *L, *S, *F;
+static PER_RECORDING uint32_t nL, nS, nF, max_areas;
+static PER_RECORDING bool have_last, started;
+static PER_RECORDING uint64_t eden_known; // eden below this address is part of the state (a full collection left it filled)
 // A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it, which has no header
 // yet and cannot be told from what stood there before. The next young collection therefore ends with a listing instead of fates.
-static bool eden_dirty;
-static uint64_t last_finish, start_time, start_cost;
-static int64_t inv[3];
-static unsigned last_total;
-static bool missed, conc_next_cleanup;
-static uint64_t jvm_gc; // of the collection that ends, in the JVM's log
+static PER_RECORDING bool eden_dirty;
+static PER_RECORDING uint64_t last_finish, start_time, start_cost;
+static PER_RECORDING int64_t inv[3];
+static PER_RECORDING unsigned last_total;
+static PER_RECORDING bool missed, conc_next_cleanup;
+static PER_RECORDING uint64_t remarked; // number of the last concurrent cycle that ended its marking
+static PER_RECORDING uint64_t jvm_gc; // of the collection that ends, in the JVM's log
 
-uint64_t epoch_no;
-_Atomic uint64_t gc_counter;
-_Atomic bool gave_up;
-static int need_sync = HC_SYNC_FIRST;
-static uint64_t answered_sync;
-static int faults_in_a_row;
-static uint32_t last_depth;
-static uint32_t cap = HC_DEPTH_FULL; // where an epoch was cut, until the agent wants no more than that
+PER_RECORDING uint64_t epoch_no;
+PER_RECORDING _Atomic uint64_t gc_counter;
+PER_RECORDING _Atomic bool gave_up;
+static PER_RECORDING _Atomic int need_sync = HC_SYNC_FIRST; // VM thread; the control thread asks by epoch_want_sync
+PER_RECORDING _Atomic bool listing_did_not_fit; // the control thread makes the ring larger
+static PER_RECORDING uint64_t answered_sync;
+static PER_RECORDING int faults_in_a_row;
+static PER_RECORDING uint32_t last_depth;
+static PER_RECORDING uint32_t cap = HC_DEPTH_FULL; // where an epoch was cut, until the agent wants no more than that
 
 static bool is_g1(void) { return vm.collector == HC_COLLECTOR_G1; }
 
@@ -40,7 +42,7 @@ bool epoch_init(void) {
     size_t n = max_areas * sizeof(struct area);
     struct area **as[] = {&L, &S, &F};
     for (int i = 0; i < 3; i++) {
-        if (!(*as[i] = os_memory(n))) return false;
+        if (!(*as[i] = memory(n))) return false;
     }
     last_finish = now_ns();
     return true;
@@ -115,8 +117,26 @@ static bool no_reader(void) {
 
 // Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish without a start of
 // its own is the outer one and ends nothing.
-static int nesting;
-static bool pending, skipped; // skipped: nothing was recorded when this pause began
+static PER_RECORDING int nesting;
+static PER_RECORDING bool pending, skipped; // skipped: nothing was recorded when this pause began
+
+static void look_at_start(void *unused) {
+    (void)unused;
+    ring_refresh_in_pause();
+    if (!vm.perf_inv[0]) return; // the first pause: vm_late has not found them
+    for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
+    skipped = is_off();
+    if (skipped) return;
+    missed = last_total != *vm.total_collections && have_last;
+    // Down at once, up at the finish: an epoch is recorded at one depth.
+    uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
+    if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
+    classes_scan_new();
+    nS = snapshot(S);
+    nholes = 0;
+    if (*ring32(HC_RING_OFF_DEPTH_NOW) == HC_DEPTH_FULL) tlab_holes();
+    started = true;
+}
 
 void epoch_start(void) {
     if (nesting++ == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
@@ -126,22 +146,7 @@ void epoch_start(void) {
     if (gave_up) return;
     char why[HC_MAX_REASON];
     if (!vm_late(why)) return;
-    for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
-    skipped = is_off();
-    if (skipped) return;
-    missed = last_total != *vm.total_collections && have_last;
-    // Down at once, up at the finish: an epoch is recorded at one depth.
-    uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
-    if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
-    if (GUARD_ENTER()) {
-        guard_arm();
-        classes_scan_new();
-        nS = snapshot(S);
-        nholes = 0;
-        if (*ring32(HC_RING_OFF_DEPTH_NOW) == HC_DEPTH_FULL) tlab_holes();
-        started = true;
-    }
-    guard_disarm();
+    if (!guarded(look_at_start, NULL) && ring_faulted()) ring_lost();
     start_cost = now_ns() - start_time;
 }
 
@@ -159,7 +164,6 @@ static int pause_kind(void) {
         return HC_PAUSE_YOUNG;
     }
     if (is_g1()) { // the second pause of a concurrent cycle is its cleanup; many a cycle ends before it
-        static uint64_t remarked;
         uint64_t cycle = vm_gc_number(true);
         conc_next_cleanup = cycle == UINT64_MAX ? !conc_next_cleanup : cycle != remarked;
         remarked = cycle;
@@ -228,9 +232,9 @@ static uint64_t hum_end(uint64_t bottom) {
 static struct walker walker_on(struct enc *e) { return (struct walker){.e = e}; }
 
 // What the walks of a pause take is guessed from what the last ones took. The first guesses stand for objects of 40 bytes.
-static uint64_t eden_rate = 150, rest_rate = 400; // ns of CPU time per KiB
+static PER_RECORDING uint64_t eden_rate = 150, rest_rate = 400; // ns of CPU time per KiB
 // Where others want the CPU too a pause takes longer than that: what pauses took of late by the clock, and of CPU time.
-static uint64_t wall_sum = 1000000, cpu_sum = 1000000;
+static PER_RECORDING uint64_t wall_sum = 1000000, cpu_sum = 1000000;
 
 static void learn(uint64_t *rate, uint64_t ns, uint64_t bytes) {
     uint64_t now = ns / ((bytes >> 10) + 1);
@@ -359,10 +363,10 @@ static bool fates(struct enc *e, int kind, int depth) {
 
 // What a listing takes is guessed from what the last one took. The first guess, 0.05 ns a byte, stands for objects of 150 bytes.
 enum { FIRST_RATE = 50 };
-static uint64_t list_rate = FIRST_RATE; // ns per KiB
-static bool too_long;
+static PER_RECORDING uint64_t list_rate = FIRST_RATE; // ns per KiB
+static PER_RECORDING bool too_long;
 enum { RETRY_SOON = 2, RETRY_LATE = 600 }; // s
-static uint64_t retry_at, retry_after = RETRY_SOON * 1000000000ull;
+static PER_RECORDING uint64_t retry_at, retry_after = RETRY_SOON * 1000000000ull;
 
 static uint64_t list_bytes(void) {
     uint64_t n = 0;
@@ -521,8 +525,7 @@ static void forget_freed(void) {
 
 static void give_up(struct enc *e) {
     char text[300];
-    size_t n = (size_t)0;
-    n = 0;
+    size_t n = 0;
     const char *p = violated ? violated : "a read faulted";
     while (p[n] && n < sizeof text - 1) text[n] = p[n], n++;
     text[n] = 0;
@@ -569,171 +572,203 @@ static uint64_t may_take(void) {
     return may && may < left ? may : left;
 }
 
+// One finish: what its steps hand on.
+struct finish {
+    struct enc e;
+    uint64_t begin, cpu; // when it began; CPU time of this thread then
+    uint64_t wanted;     // the ticket that a listing answers
+    uint8_t *epoch_at;   // where the epoch's block begins
+    int kind, forced, reason;
+    uint32_t depth, flags, cut_to;
+    bool locked;         // else the reserve is written
+    bool fits, cut, seen; // seen: F is of this pause
+    bool committed;
+};
+
+static void commit(struct finish *f) {
+    if (f->locked) ring_publish_in_pause(); // the counters first: who sees the epoch has them
+    f->committed = f->fits && (f->locked ? ring_commit(&f->e, true) : reserve_commit(&f->e));
+    defs_committed(f->committed);
+}
+
+// Inside the guard: whatever is not understood, and a fault, leaves it.
+static void record(void *arg) {
+    struct finish *f = arg;
+    struct enc *e = &f->e;
+    ring_refresh_in_pause();
+    f->wanted = atomic_load_explicit(ring64(HC_RING_OFF_SYNC_WANTED), memory_order_acquire);
+    int reason = need_sync;
+    if (!reason && f->wanted != answered_sync) reason = HC_SYNC_ROTATION;
+    if (!reason) reason = f->forced;
+    f->fits = true;
+    if (f->locked) {
+        f->fits = reserve_flush(true);
+        ring_begin(e, true);
+    } else {
+        reserve_begin(e);
+    }
+    f->epoch_at = e->p;
+    if (f->kind != HC_PAUSE_WALK) {
+        nF = snapshot(F);
+        f->seen = true;
+        if (f->kind == 0) f->kind = pause_kind();
+    }
+    int kind = f->kind;
+    uint32_t depth = f->depth, flags = 0;
+    bool concurrent = kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP;
+    jvm_gc = vm_gc_number(concurrent);
+    if (jvm_gc == UINT64_MAX) jvm_gc = vm_gc_number(false);
+    uint64_t may = may_take();
+    if (may && last_depth && kind != HC_PAUSE_WALK && kind != HC_PAUSE_FULL) {
+        uint32_t d = affordable(depth, kind, may);
+        f->cut = d < depth;
+        f->cut_to = f->depth = depth = d;
+    }
+    if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
+    if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
+    unload(kind);
+    put_defs(e);
+    if (f->locked) samples_put(e, true);
+    f->epoch_at = e->p;
+    bool evac_ok = true, exact = false;
+    uint8_t *at = block_begin(e, HC_KIND_EPOCH);
+    atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(e), memory_order_relaxed);
+    if (missed) flags |= HC_PF_MISSED, reason = reason ? reason : HC_SYNC_MISSED;
+    if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
+    bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
+    if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
+    if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !dirty && kind != HC_PAUSE_FULL) {
+        evac_ok = fates(e, kind, (int)depth);
+        if (!evac_ok) {
+            // The state cannot be followed through this pause. Start the block again without fates.
+            e->p = f->epoch_at;
+            dest_reset();
+            census_reset();
+            at = block_begin(e, HC_KIND_EPOCH);
+            put_spaces(e);
+            flags |= HC_PF_EVAC_FAILED;
+            reason = reason ? reason : HC_SYNC_EVAC_FAILED;
+        }
+        exact = evac_ok;
+    }
+    if (exact) flags |= HC_PF_EXACT;
+    if (kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP || kind == HC_PAUSE_UNKNOWN || kind == HC_PAUSE_WALK) flags |= HC_PF_EDEN_KEPT;
+    bool eden = kind == HC_PAUSE_FULL || (flags & HC_PF_EVAC_FAILED && !is_g1());
+    if (!is_g1() && kind != HC_PAUSE_WALK && (kind == HC_PAUSE_YOUNG)) eden_known = F[0].bottom;
+    if (eden && !is_g1()) eden_known = F[0].top, eden_dirty = F[0].top > F[0].bottom;
+    if (f->locked) samples_resolve(e);
+    census_put(e);
+    uint8_t *before_pause = e->p;
+    struct enc saved = *e;
+    put_pause(e, kind, flags | (reason ? HC_PF_SYNC_FOLLOWS : 0), depth, f->begin);
+    block_end(e, at);
+    if (reason) {
+        if (depth != HC_DEPTH_SAMPLES && list_too_long(true)) // the next pause is recorded at depth samples
+            e->over = true;
+        else // one that only going up asks for is broken off where the budget ends
+            sync_block(e, reason, eden && !is_g1(), depth, reason == HC_SYNC_DEPTH && may ? f->begin + may : 0);
+        if (e->over && !saved.over && reason == HC_SYNC_DEPTH && may && now_ns() > f->begin + may) {
+            f->cut = true;
+            f->cut_to = last_depth;
+            if (!have_last) f->depth = depth = last_depth; // nothing was walked, and nothing is known
+            *e = saved;
+            e->p = before_pause;
+            put_pause(e, kind, flags, depth, f->begin);
+            block_end(e, at);
+            reason = 0;
+        } else if (e->over && !saved.over) {
+            // The listing does not fit: keep the epoch, ask again.
+            (void)list_too_long(true);
+            *e = saved;
+            e->p = before_pause;
+            put_pause(e, kind, flags, depth, f->begin);
+            block_end(e, at);
+            need_sync = reason == HC_SYNC_ROTATION ? HC_SYNC_LOST : reason;
+            atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
+            reason = 0;
+        }
+    }
+    if (depth == HC_DEPTH_SAMPLES || !reason) (void)list_too_long(false);
+    if (is_g1()) forget_freed();
+    f->reason = reason;
+    commit(f);
+    faults_in_a_row = 0;
+}
+
+// Inside a guard of its own: what was encoded of the fates is dropped, the pause is recorded still.
+static void record_fault(void *arg) {
+    struct finish *f = arg;
+    f->e.p = f->epoch_at;
+    f->e.over = false;
+    uint8_t *at = block_begin(&f->e, HC_KIND_EPOCH);
+    if (f->seen && started) put_spaces(&f->e);
+    put_pause(&f->e, f->kind ? f->kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT, f->depth, f->begin);
+    block_end(&f->e, at);
+    if (faults_in_a_row >= 8) give_up(&f->e);
+    commit(f);
+}
+
+static void publish(void *unused) {
+    (void)unused;
+    ring_publish_in_pause();
+}
+
 static void finish(int pause, int forced) {
-    volatile int kind = pause;
-    uint64_t begin = now_ns(), cpu = cpu_ns();
-    volatile uint32_t depth = *ring32(HC_RING_OFF_DEPTH_NOW);
-    uint32_t flags = 0;
-    volatile bool cut = false;
-    volatile uint32_t cut_to = 0;
-    volatile int reason = need_sync;
+    struct finish f = {.kind = pause, .forced = forced, .begin = now_ns(), .cpu = cpu_ns(), .depth = *ring32(HC_RING_OFF_DEPTH_NOW)};
     epoch_no++;
     atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), epoch_no, memory_order_relaxed);
     census_reset();
-    uint64_t wanted = atomic_load_explicit(ring64(HC_RING_OFF_SYNC_WANTED), memory_order_acquire);
-    if (!reason && wanted != answered_sync) reason = HC_SYNC_ROTATION;
-    if (!reason) reason = forced;
-
-    struct enc e;
-    bool locked = ring_try();
-    bool fits = true;
-    if (locked) {
-        fits = reserve_flush();
-        ring_begin(&e);
-    } else {
-        reserve_begin(&e);
-    }
-    uint8_t *commit_start = e.p;
-    volatile bool fault = false, walked = false, exact = false, seen = kind == HC_PAUSE_WALK; // seen: F is of this pause
-    uint8_t *volatile epoch_at = e.p;
-
-    // A fault anywhere below comes back here: what was encoded of the fates is dropped, the pause is still told.
-    if (GUARD_ENTER()) {
-        guard_arm();
-        if (kind != HC_PAUSE_WALK) {
-            nF = snapshot(F);
-            seen = true;
-            if (kind == 0) kind = pause_kind();
-        }
-        bool concurrent = kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP;
-        jvm_gc = vm_gc_number(concurrent);
-        if (jvm_gc == UINT64_MAX) jvm_gc = vm_gc_number(false);
-        uint64_t may = may_take();
-        if (may && last_depth && kind != HC_PAUSE_WALK && kind != HC_PAUSE_FULL) {
-            uint32_t d = affordable(depth, kind, may);
-            cut = d < depth;
-            cut_to = depth = d;
-        }
-        if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
-        if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
-        unload(kind);
-        put_defs(&e);
-        if (locked) samples_put(&e, true);
-        epoch_at = e.p;
-        bool evac_ok = true;
-        uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
-        atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
-        if (missed) flags |= HC_PF_MISSED, reason = reason ? reason : HC_SYNC_MISSED;
-        if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
-        bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
-        if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
-        if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !dirty && kind != HC_PAUSE_FULL) {
-            evac_ok = fates(&e, kind, (int)depth);
-            walked = true;
-            if (!evac_ok) {
-                // The state cannot be followed through this pause. Start the block again without fates.
-                e.p = epoch_at;
-                dest_reset();
-                census_reset();
-                at = block_begin(&e, HC_KIND_EPOCH);
-                put_spaces(&e);
-                flags |= HC_PF_EVAC_FAILED;
-                reason = reason ? reason : HC_SYNC_EVAC_FAILED;
-            }
-            exact = evac_ok;
-        }
-        if (exact) flags |= HC_PF_EXACT;
-        if (kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP || kind == HC_PAUSE_UNKNOWN || kind == HC_PAUSE_WALK) flags |= HC_PF_EDEN_KEPT;
-        bool eden = kind == HC_PAUSE_FULL || (flags & HC_PF_EVAC_FAILED && !is_g1());
-        if (!is_g1() && kind != HC_PAUSE_WALK && (kind == HC_PAUSE_YOUNG)) eden_known = F[0].bottom;
-        if (eden && !is_g1()) eden_known = F[0].top, eden_dirty = F[0].top > F[0].bottom;
-        if (locked) samples_resolve(&e);
-        census_put(&e);
-        uint8_t *before_pause = e.p;
-        struct enc saved = e;
-        put_pause(&e, kind, flags | (reason ? HC_PF_SYNC_FOLLOWS : 0), depth, begin);
-        block_end(&e, at);
-        if (reason) {
-            if (depth != HC_DEPTH_SAMPLES && list_too_long(true)) // the next pause is recorded at depth samples
-                e.over = true;
-            else // one that only going up asks for is broken off where the budget ends
-                sync_block(&e, reason, eden && !is_g1(), depth, reason == HC_SYNC_DEPTH && may ? begin + may : 0);
-            if (e.over && !saved.over && reason == HC_SYNC_DEPTH && may && now_ns() > begin + may) {
-                cut = true;
-                cut_to = last_depth;
-                if (!have_last) depth = last_depth; // nothing was walked, and nothing is known
-                e = saved;
-                e.p = before_pause;
-                put_pause(&e, kind, flags, depth, begin);
-                block_end(&e, at);
-                reason = 0;
-            } else if (e.over && !saved.over) {
-                // The listing does not fit: keep the epoch, ask again.
-                (void)list_too_long(true);
-                e = saved;
-                e.p = before_pause;
-                put_pause(&e, kind, flags, depth, begin);
-                block_end(&e, at);
-                need_sync = reason == HC_SYNC_ROTATION ? HC_SYNC_LOST : reason;
-                reason = 0;
-            }
-        }
-        if (depth == HC_DEPTH_SAMPLES || !reason) (void)list_too_long(false);
-        faults_in_a_row = 0;
-        if (is_g1()) forget_freed();
-    } else {
-        fault = true;
-    }
-    guard_disarm();
-
-    if (fault) {
+    f.locked = ring_try();
+    bool fault = !guarded(record, &f), lost = fault && ring_faulted();
+    if (fault && !lost) {
         if (opt.oracle) say("epoch %llu: %s at %#llx", (unsigned long long)epoch_no, violated ? violated : "?", (unsigned long long)violated_at);
+        atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
+        faults_in_a_row++;
         dest_reset();
         census_reset();
-        e.p = epoch_at;
-        e.over = false;
-        atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
-        need_sync = HC_SYNC_FAULT;
-        uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
-        if (seen && started) put_spaces(&e);
-        put_pause(&e, kind ? kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT, depth, begin);
-        block_end(&e, at);
-        if (++faults_in_a_row >= 8) give_up(&e);
+        f.committed = false;
+        f.reason = 0;
+        lost = !guarded(record_fault, &f);
     }
-    bool ok = fits && (locked ? ring_commit(&e) : reserve_commit(&e));
-    defs_committed(ok);
-    if (locked) ring_unlock();
-    if (!ok) {
+    if (lost) f.committed = false, ring_lost();
+    if (f.locked) ring_unlock();
+    if (fault) need_sync = HC_SYNC_FAULT;
+    if (!f.committed) {
         dest_reset(); // a walk that was left early leaves its bits
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
         need_sync = HC_SYNC_LOST;
-    } else if (!fault && reason) {
+    } else if (f.reason) {
         need_sync = 0;
-        answered_sync = wanted;
-        atomic_store_explicit(ring64(HC_RING_OFF_SYNC_DONE), wanted, memory_order_release);
+        answered_sync = f.wanted;
+        atomic_store_explicit(ring64(HC_RING_OFF_SYNC_DONE), f.wanted, memory_order_release);
     }
-    (void)commit_start, (void)walked;
-    last_depth = depth;
-    have_last = !fault && depth != HC_DEPTH_SAMPLES;
+    last_depth = f.depth;
+    have_last = !fault && f.depth != HC_DEPTH_SAMPLES;
     struct area *t = L;
     L = F, nL = nF;
     F = t;
     last_total = *vm.total_collections;
     last_finish = now_ns();
-    wall_sum += last_finish - begin, cpu_sum += cpu_ns() - cpu;
+    wall_sum += last_finish - f.begin, cpu_sum += cpu_ns() - f.cpu;
     if (cpu_sum > 20000000) wall_sum /= 2, cpu_sum /= 2;
     if (wall_sum < cpu_sum) wall_sum = cpu_sum;
-    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + last_finish - begin, memory_order_relaxed);
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + last_finish - f.begin, memory_order_relaxed);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (dw < HC_DEPTH_SAMPLES || dw > HC_DEPTH_FULL) dw = (uint32_t)opt.depth;
-    if (cut)
-        cap = cut_to;
+    if (f.cut)
+        cap = f.cut_to;
     else if (dw <= cap)
         cap = HC_DEPTH_FULL; // the agent has taken note
     if (dw > cap) dw = cap;
     atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), too_long ? HC_DEPTH_SAMPLES : dw, memory_order_relaxed);
-    if (cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release); // after the depth that it tells of
+    if (f.cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release); // after the depth that it tells of
+    if (!gave_up && !guarded(publish, NULL)) ring_lost();
+}
+
+static void skip_pause(void *unused) {
+    (void)unused;
+    (void)pause_kind(); // which tells remarks from cleanups by what was before
 }
 
 void epoch_finish(void) {
@@ -748,11 +783,7 @@ void epoch_finish(void) {
                 atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), ++epoch_no, memory_order_relaxed);
                 atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
             }
-            if (vm.perf_inv[0] && GUARD_ENTER()) {
-                guard_arm();
-                (void)pause_kind(); // which tells remarks from cleanups by what was before
-            }
-            guard_disarm();
+            if (vm.perf_inv[0]) (void)guarded(skip_pause, NULL);
         }
     }
     pending = false;
@@ -760,7 +791,16 @@ void epoch_finish(void) {
 }
 
 void epoch_want_sync(int reason) {
-    if (!need_sync) need_sync = reason;
+    int none = 0;
+    atomic_compare_exchange_strong(&need_sync, &none, reason);
+}
+
+static void look_at_stop(void *unused) {
+    (void)unused;
+    classes_scan_new();
+    nS = snapshot(S);
+    nF = snapshot(F);
+    started = true;
 }
 
 // A stop without a collection. Nothing moves; what old space gained since the last pause is told, and everything is listed.
@@ -771,14 +811,7 @@ void epoch_walk(int reason) {
     start_time = now_ns();
     missed = have_last && last_total != *vm.total_collections;
     started = false;
-    if (GUARD_ENTER()) {
-        guard_arm();
-        classes_scan_new();
-        nS = snapshot(S);
-        nF = snapshot(F);
-        started = true;
-    }
-    guard_disarm();
+    (void)guarded(look_at_stop, NULL);
     start_cost = 0;
     if (started) finish(HC_PAUSE_WALK, reason);
     atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);

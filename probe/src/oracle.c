@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t *o_count, *o_bytes, o_n, raw_objects, raw_bytes, raw_unknown;
-static bool o_walked;
-static uint32_t o_holes;
+static PER_RECORDING uint64_t *o_count, *o_bytes, o_n, raw_objects, raw_bytes, raw_unknown;
+static PER_RECORDING bool o_walked;
+static PER_RECORDING uint32_t o_holes;
 static jint JNICALL each_object(jlong class_tag, jlong size, jlong *tag, jint len, void *user) {
     (void)tag, (void)len, (void)user;
     if (!o_walked) {

@@ -7,6 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Where the variables of one recording are; os_state tells all of them.
+#ifdef _WIN32
+#define PER_RECORDING __attribute__((section(".data$hc_m")))
+#else
+#define PER_RECORDING __attribute__((section("hc_recording")))
+#endif
+void *os_state(size_t *n);
+
 bool os_init(void); // before all else; false: the guard was not to be had
 
 // ---- time ----------------------------------------------------------------------------------------------------------------------------
@@ -20,6 +28,7 @@ void *os_memory(size_t n); // NULL: none
 // The same for tables that stay mostly empty: their pages are had when they are touched.
 void *os_sparse(size_t n);
 void os_give_back(void *p, size_t n); // of os_sparse: zero again. VM thread
+void os_release(void *p, size_t n);   // of either: there no more
 
 // ---- the process -------------------------------------------------------------------------------------------------------------------------
 uint32_t os_pid(void);
@@ -57,13 +66,31 @@ void os_lock(os_mutex *m);
 void os_unlock(os_mutex *m);
 
 // ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
-// Makes the file in dir ("": where the system keeps such), header bytes and behind them capacity bytes, all allocated and mapped; flags gets
-// HC_RING_*. With OS_MIRRORED the data is mapped a second time right behind itself. NULL: why says why.
-uint8_t *os_ring(const char *dir, uint64_t ticks, size_t header, size_t capacity, uint32_t *flags, char *why);
+// The file belongs to others as well, who may truncate it or punch holes into it: whoever touches map may fault. So the VM thread does it inside
+// the guard, everybody else calls os_ring_read and os_ring_write, which fail instead, and application threads do neither.
+enum { OS_RING_PATH = 400 };
+struct os_ring {
+    uint8_t *map;            // the header; behind it, at OS_RING_DATA, the data; and if mirrored the data once more, right behind itself
+    size_t capacity, mapped; // bytes of data; of map, all of it
+    bool mirrored;
+    uint32_t flags;          // HC_RING_*
+    int fd;
+    uint64_t dev, ino;       // of the file: the descriptor may have been closed, and its number taken, by the application
+    char path[OS_RING_PATH]; // "": it has none that could be taken over
+};
+// Makes the file in dir ("": where the system keeps such), all of it allocated and mapped. after: the ring that it is to take over from, in whose
+// folder it gets the name of that one and ".next"; NULL: it is the first. false: why says why.
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why);
+bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n);          // false: the file is not what it was
+bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n); // likewise; it never makes the file longer
+bool os_ring_waits(const struct os_ring *r); // the one before this has not been taken over yet
+void os_ring_close(struct os_ring *r);       // unmaps it; the file stays
+void os_ring_drop(struct os_ring *r, const struct os_ring *after); // the same, and the file of one that was never finished goes
+
 #ifdef _WIN32
-enum { OS_MIRRORED = 0 }; // a view begins at a multiple of 64 KiB of its file, and the header has 4
+enum { OS_RING_GROWS = 0 }; // a file that is mapped cannot be replaced
 #else
-enum { OS_MIRRORED = 1 };
+enum { OS_RING_GROWS = 1 };
 #endif
 
 // ---- the guard: raw reads of heap and metadata that may fault -------------------------------------------------------------------------------
@@ -81,6 +108,7 @@ void guard_arm(void);
 void guard_disarm(void);
 _Noreturn void guard_leave(void); // to the else of GUARD_ENTER
 bool safe_read(void *dst, uint64_t addr, size_t n); // false: not all of it is there. Any thread
+bool safe_write(uint64_t addr, const void *src, size_t n); // likewise
 void need_memory(uint64_t lo, uint64_t hi); // or violation
 
 #endif

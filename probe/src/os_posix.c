@@ -32,6 +32,12 @@ __asm__(".symver pthread_getspecific,pthread_getspecific@GLIBC_2.2.5");
 
 bool os_init(void) { return true; }
 
+extern uint8_t __start_hc_recording[], __stop_hc_recording[]; // the linker's
+void *os_state(size_t *n) {
+    *n = (size_t)(__stop_hc_recording - __start_hc_recording);
+    return __start_hc_recording;
+}
+
 // ---- time ----------------------------------------------------------------------------------------------------------------------------
 static uint64_t clock_ns(clockid_t c) {
     struct timespec t;
@@ -51,6 +57,7 @@ void *os_memory(size_t n) {
 }
 void *os_sparse(size_t n) { return os_memory(n); }
 void os_give_back(void *p, size_t n) { madvise(p, n, MADV_DONTNEED); }
+void os_release(void *p, size_t n) { munmap(p, n); }
 
 // ---- the process -------------------------------------------------------------------------------------------------------------------------
 uint32_t os_pid(void) { return (uint32_t)getpid(); }
@@ -127,49 +134,132 @@ void os_lock(os_mutex *m) { pthread_mutex_lock(m); }
 void os_unlock(os_mutex *m) { pthread_mutex_unlock(m); }
 
 // ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
-static int open_ring(const char *dir, uint64_t ticks, size_t size, uint32_t *flags, char *why) {
-    if (opt.spool[0]) return spool_open(size, ticks, flags, why);
-    char path[400];
-    const char *dirs[] = {dir[0] ? dir : "/dev/shm", "/dev/shm", NULL};
-    for (int i = 0; dirs[i]; i++) {
-        snprintf(path, sizeof path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0) {
-            // A full tmpfs must fail here and not as SIGBUS inside a pause.
-            int err = posix_fallocate(fd, 0, (off_t)size);
-            if (!err) return fd;
-            snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes in %s: %s", (unsigned long long)size, dirs[i], strerror(err));
-            unlink(path);
-            close(fd);
-        } else {
-            snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(errno));
-        }
-        if (errno == EEXIST) return -1;
-    }
-    int fd = (int)syscall(SYS_memfd_create, "heapcam.ring", 1u /* MFD_CLOEXEC */);
-    if (fd >= 0 && !posix_fallocate(fd, 0, (off_t)size)) {
-        *flags |= HC_RING_MEMFD;
-        return fd; // stays open: the agent finds it through /proc/PID/fd
-    }
-    if (fd >= 0) close(fd);
-    return -1;
+// The kernel's own call: glibc has fstat as a symbol since 2.33 only.
+static bool stat_of(int fd, struct stat *st) { return syscall(SYS_fstat, fd, st) == 0; }
+
+// Only the header's first page is used: the rest is there so that the data can be mapped whatever the size of a page is.
+static int allocate(int fd, size_t capacity) {
+    int err = posix_fallocate(fd, 0, HC_RING_HEADER_USED);
+    return err ? err : posix_fallocate(fd, HC_RING_HEADER_SIZE, (off_t)capacity);
 }
 
-uint8_t *os_ring(const char *dir, uint64_t ticks, size_t header, size_t capacity, uint32_t *flags, char *why) {
-    int fd = open_ring(dir, ticks, header + capacity, flags, why);
-    if (fd < 0) return NULL;
-    // Header and data once, then the data a second time right behind: one contiguous view of a wrapping ring.
-    size_t total = header + 2 * capacity;
-    uint8_t *m = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (m == MAP_FAILED || mmap(m, header + capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED ||
-        mmap(m + header + capacity, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)header) == MAP_FAILED) {
-        snprintf(why, HC_MAX_REASON, "cannot map the shared ring: %s", strerror(errno));
-        close(fd);
-        return NULL;
+static bool create_file(struct os_ring *r, const char *path, char *why) {
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(errno));
+        return false;
     }
-    madvise(m, total, MADV_DONTFORK);
-    if (!(*flags & HC_RING_MEMFD) && !opt.spool[0]) close(fd);
-    return m;
+    int err = allocate(fd, r->capacity); // a full tmpfs must fail here and not inside a pause
+    if (!err) return r->fd = fd, true;
+    snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes at %s: %s", (unsigned long long)r->capacity, path, strerror(err));
+    unlink(path);
+    close(fd);
+    return false;
+}
+
+static bool create_first(struct os_ring *r, const char *dir, uint64_t ticks, char *why) {
+    if (opt.spool[0]) return (r->fd = spool_open(HC_RING_HEADER_SIZE + r->capacity, ticks, &r->flags, why)) >= 0;
+    const char *dirs[] = {dir[0] ? dir : "/dev/shm", "/dev/shm", NULL};
+    for (int i = 0; dirs[i]; i++) {
+        snprintf(r->path, sizeof r->path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
+        if (create_file(r, r->path, why)) return true;
+        if (errno == EEXIST) return false;
+    }
+    r->path[0] = 0;
+    // It is lost when the JVM and the agent have both gone. Sealed: nobody can truncate it; holes can still be punched.
+    enum { CLOEXEC = 1, ALLOW_SEALING = 2, ADD_SEALS = 1033, SEAL_SHRINK_GROW_SEAL = 7 };
+    int fd = (int)syscall(SYS_memfd_create, "heapcam.ring", CLOEXEC | ALLOW_SEALING);
+    if (fd < 0) return false;
+    if (allocate(fd, r->capacity)) {
+        close(fd);
+        return false;
+    }
+    fcntl(fd, ADD_SEALS, SEAL_SHRINK_GROW_SEAL);
+    r->flags |= HC_RING_MEMFD;
+    r->fd = fd; // the agent finds it through /proc/PID/fd
+    return true;
+}
+
+static bool map_at(uint8_t *at, size_t n, int fd, size_t off) {
+    return mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)off) != MAP_FAILED;
+}
+
+static bool map_ring(struct os_ring *r) {
+    size_t once = HC_RING_HEADER_SIZE + r->capacity, page = (size_t)sysconf(_SC_PAGESIZE);
+    r->mapped = once + r->capacity;
+    r->map = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (r->map == MAP_FAILED) return false;
+    // The data a second time right behind itself: one contiguous view of a ring that wraps.
+    size_t head = HC_RING_HEADER_USED < page ? page : HC_RING_HEADER_USED;
+    r->mirrored = !opt.unmirrored && map_at(r->map, head, r->fd, 0) && map_at(r->map + HC_RING_HEADER_SIZE, r->capacity, r->fd, HC_RING_HEADER_SIZE) &&
+                  map_at(r->map + once, r->capacity, r->fd, HC_RING_HEADER_SIZE);
+    if (!r->mirrored && !map_at(r->map, once, r->fd, 0)) {
+        munmap(r->map, r->mapped);
+        return false;
+    }
+    madvise(r->map, r->mapped, MADV_DONTFORK);
+    return true;
+}
+
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why) {
+    *r = (struct os_ring){.capacity = capacity, .fd = -1};
+    struct stat st;
+    if (after) {
+        char next[OS_RING_PATH + 8];
+        snprintf(next, sizeof next, "%s.next", after->path);
+        if (!create_file(r, next, why)) return false;
+        memcpy(r->path, after->path, sizeof r->path); // where it will be
+    } else if (!create_first(r, dir, ticks, why)) {
+        return false;
+    }
+    if (stat_of(r->fd, &st) && map_ring(r)) {
+        r->dev = st.st_dev, r->ino = st.st_ino;
+        return true;
+    }
+    snprintf(why, HC_MAX_REASON, "cannot map the shared ring: %s", strerror(errno));
+    r->map = NULL;
+    os_ring_drop(r, after);
+    return false;
+}
+
+static bool same_file(const struct os_ring *r, uint64_t least) {
+    struct stat st;
+    return stat_of(r->fd, &st) && (uint64_t)st.st_dev == r->dev && (uint64_t)st.st_ino == r->ino && (uint64_t)st.st_size >= least;
+}
+
+static bool whole(const struct os_ring *r) { return same_file(r, HC_RING_HEADER_SIZE + r->capacity); }
+
+bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
+    return whole(r) && pread(r->fd, to, n, (off_t)off) == (ssize_t)n;
+}
+
+bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n) {
+    for (size_t done = 0; done < n;) { // pages that were punched out are allocated anew, or there is no room for them
+        ssize_t k = whole(r) ? pwrite(r->fd, (const uint8_t *)from + done, n - done, (off_t)(off + done)) : -1;
+        if (k <= 0) return false;
+        done += (size_t)k;
+    }
+    return true;
+}
+
+bool os_ring_waits(const struct os_ring *r) {
+    char next[OS_RING_PATH + 8];
+    snprintf(next, sizeof next, "%s.next", r->path);
+    return os_exists(next);
+}
+
+void os_ring_close(struct os_ring *r) {
+    if (r->map) munmap(r->map, r->mapped);
+    if (r->fd >= 0 && (!r->ino || same_file(r, 0))) close(r->fd);
+    r->map = NULL;
+    r->fd = -1;
+}
+
+void os_ring_drop(struct os_ring *r, const struct os_ring *after) {
+    char path[OS_RING_PATH + 8];
+    snprintf(path, sizeof path, "%s%s", r->path, after ? ".next" : "");
+    if (r->path[0]) unlink(path);
+    os_ring_close(r);
 }
 
 // ---- the guard ---------------------------------------------------------------------------------------------------------------------------
@@ -219,6 +309,11 @@ _Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }
 bool safe_read(void *dst, uint64_t addr, size_t n) {
     struct iovec l = {dst, n}, r = {(void *)addr, n};
     return process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
+}
+
+bool safe_write(uint64_t addr, const void *src, size_t n) {
+    struct iovec l = {(void *)src, n}, r = {(void *)addr, n};
+    return process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
 // What a collection emptied it may have given back before it told us. The guard finds that out; where there is none (-Xcheck:jni) each page is

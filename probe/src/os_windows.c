@@ -47,16 +47,24 @@ static _Atomic int nsparse;
 void *os_memory(size_t n) { return VirtualAlloc(NULL, n, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
 
 void *os_sparse(size_t n) {
-    int i = nsparse;
+    int i = 0;
+    while (i < nsparse && sparse[i].hi) i++; // a place that was given back
     if (i == MAX_SPARSE) return NULL;
     void *p = VirtualAlloc(NULL, n, MEM_RESERVE, PAGE_READWRITE);
     if (!p) return NULL;
     sparse[i].lo = (uintptr_t)p, sparse[i].hi = (uintptr_t)p + n;
-    nsparse = i + 1;
+    if (i == nsparse) nsparse = i + 1;
     return p;
 }
 
 void os_give_back(void *p, size_t n) { VirtualFree(p, n, MEM_DECOMMIT); }
+
+void os_release(void *p, size_t n) {
+    (void)n;
+    for (int i = 0; i < nsparse; i++)
+        if (sparse[i].lo == (uintptr_t)p) sparse[i].lo = sparse[i].hi = 0;
+    VirtualFree(p, 0, MEM_RELEASE);
+}
 
 static bool commit(uintptr_t at) {
     for (int i = 0; i < nsparse; i++) {
@@ -116,56 +124,82 @@ void os_lock(os_mutex *m) { AcquireSRWLockExclusive((SRWLOCK *)m); }
 void os_unlock(os_mutex *m) { ReleaseSRWLockExclusive((SRWLOCK *)m); }
 
 // ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
-static uint8_t *failed(char *why, const char *what, const char *path) {
+// Windows shortens no file that is mapped, and punches no holes into one that is not sparse: reading and writing are done in the mapping.
+static bool failed(char *why, const char *what, const char *path) {
     snprintf(why, HC_MAX_REASON, "cannot %s %s: error %lu", what, path, GetLastError());
-    return NULL;
+    return false;
+}
+
+static bool map_ring(struct os_ring *r, HANDLE f, char *why) {
+    r->mapped = HC_RING_HEADER_SIZE + r->capacity;
+    LARGE_INTEGER end = {.QuadPart = (LONGLONG)r->mapped};
+    // A full disk must fail here and not inside a pause.
+    if (!SetFilePointerEx(f, end, NULL, FILE_BEGIN) || !SetEndOfFile(f)) return failed(why, "allocate", r->path);
+    HANDLE h = CreateFileMappingA(f, NULL, PAGE_READWRITE, (DWORD)((uint64_t)r->mapped >> 32), (DWORD)r->mapped, NULL);
+    if (h) r->map = MapViewOfFile(h, FILE_MAP_READ | FILE_MAP_WRITE, 0, 0, r->mapped);
+    bool ok = r->map || failed(why, "map", r->path);
+    if (h) CloseHandle(h); // the view keeps it
+    return ok;
 }
 
 // Others may read, write and delete the file: the agent. A file and no named memory, since what a killed JVM left must outlive it.
-uint8_t *os_ring(const char *dir, uint64_t ticks, size_t header, size_t capacity, uint32_t *flags, char *why) {
-    if (opt.spool[0]) {
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why) {
+    *r = (struct os_ring){.capacity = capacity, .flags = HC_RING_DISK, .fd = -1};
+    if (opt.spool[0] || after) {
         snprintf(why, HC_MAX_REASON, "a spool folder is for Linux: leave the option spool out");
-        return NULL;
+        return false;
     }
-    char path[600], temp[MAX_PATH + 1] = "";
+    char temp[MAX_PATH + 1] = "";
     if (!dir[0]) { // where an agent of the same user looks
         DWORD n = GetTempPathA(sizeof temp, temp);
         if (!n || n > MAX_PATH) return failed(why, "find", "the folder for temporary files");
-        snprintf(path, sizeof path, "%sheapcam-rings", temp);
-        CreateDirectoryA(path, NULL);
-        snprintf(path, sizeof path, "%sheapcam-rings\\heapcam-%lu-%llu.ring", temp, GetCurrentProcessId(), (unsigned long long)ticks);
+        snprintf(r->path, sizeof r->path, "%sheapcam-rings", temp);
+        CreateDirectoryA(r->path, NULL);
+        snprintf(r->path, sizeof r->path, "%sheapcam-rings\\heapcam-%lu-%llu.ring", temp, GetCurrentProcessId(), (unsigned long long)ticks);
     } else {
-        snprintf(path, sizeof path, "%s\\heapcam-%lu-%llu.ring", dir, GetCurrentProcessId(), (unsigned long long)ticks);
+        snprintf(r->path, sizeof r->path, "%s\\heapcam-%lu-%llu.ring", dir, GetCurrentProcessId(), (unsigned long long)ticks);
     }
-    HANDLE f = CreateFileA(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_NEW,
+    HANDLE f = CreateFileA(r->path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_NEW,
                            FILE_ATTRIBUTE_TEMPORARY, NULL);
-    if (f == INVALID_HANDLE_VALUE) return failed(why, "create", path);
-    uint64_t size = header + capacity;
-    uint8_t *m = NULL;
-    const char *what = "map";
-    LARGE_INTEGER end = {.QuadPart = (LONGLONG)size};
-    // A full disk must fail here and not inside a pause.
-    if (!SetFilePointerEx(f, end, NULL, FILE_BEGIN) || !SetEndOfFile(f)) {
-        what = "allocate";
-    } else {
-        HANDLE h = CreateFileMappingA(f, NULL, PAGE_READWRITE, (DWORD)(size >> 32), (DWORD)size, NULL);
-        if (h) m = MapViewOfFile(h, FILE_MAP_READ | FILE_MAP_WRITE, 0, 0, size);
-        if (!m) failed(why, what, path);
-        if (h) CloseHandle(h); // the view keeps it
-    }
-    if (!m) {
-        if (*what == 'a') failed(why, what, path);
+    if (f == INVALID_HANDLE_VALUE) return failed(why, "create", r->path);
+    bool ok = map_ring(r, f, why);
+    if (!ok) {
         FILE_DISPOSITION_INFO gone = {TRUE};
         SetFileInformationByHandle(f, FileDispositionInfo, &gone, sizeof gone);
     }
     CloseHandle(f);
-    for (size_t i = 0; m && i < size; i += 4096) ((volatile uint8_t *)m)[i] = 0;
-    *flags |= HC_RING_DISK;
-    return m;
+    for (size_t i = 0; ok && i < r->mapped; i += 4096) ((volatile uint8_t *)r->map)[i] = 0;
+    return ok;
+}
+
+bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
+    memcpy(to, r->map + off, n);
+    return true;
+}
+
+bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n) {
+    if (n == 8 && off % 8 == 0)
+        atomic_store((_Atomic uint64_t *)(r->map + off), *(const uint64_t *)from);
+    else
+        memcpy(r->map + off, from, n);
+    return true;
+}
+
+bool os_ring_waits(const struct os_ring *r) { return (void)r, true; }
+
+void os_ring_close(struct os_ring *r) {
+    if (r->map) UnmapViewOfFile(r->map);
+    r->map = NULL;
+}
+
+void os_ring_drop(struct os_ring *r, const struct os_ring *after) {
+    (void)after;
+    os_ring_close(r);
+    DeleteFileA(r->path);
 }
 
 // Without a spool folder (spool.c) there is never anything to do.
-_Atomic bool spool_waits;
+PER_RECORDING _Atomic bool spool_waits;
 void spool_name(const char *command) { (void)command; }
 bool spool_turn(uint64_t now) { return (void)now, false; }
 void spool_mark(uint64_t at) { (void)at; }
@@ -193,6 +227,14 @@ static LONG CALLBACK on_fault(EXCEPTION_POINTERS *x) {
     return EXCEPTION_CONTINUE_EXECUTION;
 }
 
+// The linker sorts these by what follows the dollar sign.
+static __attribute__((section(".data$hc_a"), used)) uint64_t state_begin = 1;
+static __attribute__((section(".data$hc_z"), used)) uint64_t state_end = 1;
+void *os_state(size_t *n) {
+    *n = (size_t)((uint8_t *)&state_end - (uint8_t *)(&state_begin + 1));
+    return &state_begin + 1;
+}
+
 bool os_init(void) {
     LARGE_INTEGER f;
     HMODULE m;
@@ -217,6 +259,11 @@ _Noreturn void guard_leave(void) { __builtin_longjmp(guard_env, 1); }
 bool safe_read(void *dst, uint64_t addr, size_t n) {
     SIZE_T got = 0;
     return ReadProcessMemory(GetCurrentProcess(), (void *)(uintptr_t)addr, dst, n, &got) && got == n;
+}
+
+bool safe_write(uint64_t addr, const void *src, size_t n) {
+    SIZE_T done = 0;
+    return WriteProcessMemory(GetCurrentProcess(), (void *)(uintptr_t)addr, src, n, &done) && done == n;
 }
 
 // The handler is not asked for by -Xcheck:jni: the guard finds out what was given back.

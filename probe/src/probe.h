@@ -7,13 +7,14 @@
 //   classes.c  class word -> type, census counters                   VM thread writes, control thread looks up
 //   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM thread
 //   ring.c     the shared ring and the definition logs               the holder of the writer lock
+//   recording.c  memory and variables of one recording                whoever begins it, control thread
 //   spool.c    a ring where no agent reaches this process            control thread
 //   os.h       what differs between operating systems                os_posix.c, os_windows.c
 //
 // Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction (and, with -Xcheck:jni,
 // process_vm_readv); (2) every raw read
-// of heap or metadata happens between guard_arm and guard_disarm or through safe_read; (3) nothing is visible to the agent before
-// ring_commit stores head.
+// of heap, metadata or the shared ring happens between guard_arm and guard_disarm or through a system call that fails instead of faulting;
+// (3) nothing is visible to the agent before ring_commit stores head.
 #ifndef HEAPCAM_PROBE_H
 #define HEAPCAM_PROBE_H
 
@@ -34,17 +35,19 @@ struct options {
     uint64_t interval, ring;
     uint32_t slots, frames;
     bool allow_untested, oracle;
+    bool unmirrored; // a test's: as where the data cannot be mapped twice
     int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at, max_sync; // ns that a listing may take; 0: any
     enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads
     char disabled[256]; // while a file of this name is there nothing is recorded
 };
 extern struct options opt;
-extern jvmtiEnv *ti;
+extern jvmtiEnv *ti; // one for all recordings
 extern uint64_t t0; // CLOCK_MONOTONIC at start
 
 void lock_writer(void); // only for threads that may wait
 void oracle(JNIEnv *jni);
+bool guarded(void (*f)(void *), void *arg); // false: f was left by a fault or by violation
 bool is_off(void); // paused, by the agent's word or by the host's switch: only a flag is read
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -71,21 +74,53 @@ void put_str(struct enc *e, const char *s, size_t n);
 uint8_t *blob_begin(struct enc *e, int tag);
 void blob_end(struct enc *e, uint8_t *at);
 
+// ---- recording.c -----------------------------------------------------------------------------------------------------------------------
+// PER_RECORDING (os.h) variables begin each recording with the value that stands in the code. Memory is given back when it ends.
+void *memory(size_t n); // zero; NULL: none. Not for the VM thread
+void *memory_sparse(size_t n);
+void memory_give_back(void *p);
+// Callbacks of the JVM run between these two: what they touch stays as long as one runs. False: there is no recording.
+bool enter(void);
+void leave(void);
+bool enter_pause(void); // the same for those of the VM thread
+void leave_pause(void);
+void wait_for_pause(void); // until no callback of the VM thread runs
+bool recording_begin(void); // false: there is one
+void recording_open(void);  // callbacks may come
+void recording_close(void); // none comes any more, and none runs
+void recording_end(void);   // closed, and all that it had is given back
+extern _Atomic uint32_t recording_no; // 1, 2, …
+
 // ---- ring.c ------------------------------------------------------------------------------------------------------------------------
-extern uint8_t *ring; // header
+enum { HC_RING_WORDS = HC_RING_OFF_NAME + HC_RING_LEN_NAME };
+#define RETRY_GROWTH_NS 10000000000ull
+extern uint8_t ring[]; // the header's words: our own copy
+extern bool ring_made;
 static inline _Atomic uint64_t *ring64(int off) { return (_Atomic uint64_t *)(ring + off); }
 static inline _Atomic uint32_t *ring32(int off) { return (_Atomic uint32_t *)(ring + off); }
-bool ring_create(char why[HC_MAX_REASON]);
+bool ring_create(uint64_t used, char why[HC_MAX_REASON]);
+void ring_show(void);
 void ring_state(uint32_t state, const char *reason);
+void ring_lost(void);
+void ring_exchange(void);
+bool ring_publish(void);
+void ring_refresh_in_pause(void); // these two inside the guard
+void ring_publish_in_pause(void);
+bool ring_faulted(void);
+uint64_t ring_tail(void); // as it is in the file now; this and the next for spool.c
+bool ring_set_tail(uint64_t tail);
+void ring_grow(uint64_t now, bool read, bool overflowed);
+void ring_close(void);
 bool ring_try(void);
 void ring_unlock(void);
-void ring_begin(struct enc *e); // caller holds the lock; e writes behind head
-bool ring_commit(struct enc *e);
+// In a pause these three run inside the guard.
+void ring_begin(struct enc *e, bool in_pause); // caller holds the lock; e writes behind head
+bool ring_commit(struct enc *e, bool in_pause);
+bool reserve_flush(bool in_pause); // caller holds the lock
 uint8_t *block_begin(struct enc *e, int kind);
 void block_end(struct enc *e, uint8_t *at);
 void reserve_begin(struct enc *e); // when the lock is taken: the VM thread's private reserve
 bool reserve_commit(struct enc *e);
-bool reserve_flush(void); // caller holds the lock
 extern _Atomic uint64_t reserve_len;
 
 // ---- spool.c -----------------------------------------------------------------------------------------------------------------------
@@ -225,7 +260,8 @@ void epoch_walk(int reason); // inside a stop without collection
 uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes); // inside a stop: raw walk of everything, into the census counters
 extern _Atomic uint64_t gc_counter; // odd while a collection runs
 extern uint64_t epoch_no;
-extern _Atomic bool gave_up;
+extern _Atomic bool gave_up, listing_did_not_fit;
+void epoch_want_sync(int reason); // any thread
 
 // ---- samples.c -----------------------------------------------------------------------------------------------------------------------
 extern _Atomic uint64_t interval_now;

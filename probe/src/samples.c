@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Atomic uint64_t interval_now;
+PER_RECORDING _Atomic uint64_t interval_now;
 
 // A sampled object that lives, found through a weak global. Written by the sampling thread until NEW, then by the writer-lock holder
 // (SENT) and the VM thread (RESOLVED, DEAD); freed by the control thread.
@@ -19,9 +19,9 @@ struct slot {
     uint64_t id, interval, size, birth, addr;
     jweak w; // NULL: a humongous object of G1, which stays at addr until its region is freed
 };
-static struct slot *slots;
-static _Atomic uint32_t high, hint;
-static _Atomic uint64_t next_id;
+static PER_RECORDING struct slot *slots;
+static PER_RECORDING _Atomic uint32_t high, hint;
+static PER_RECORDING _Atomic uint64_t next_id;
 
 // Side buffer: many producers, one consumer (whoever holds the writer lock). A cell's turn says who may touch it.
 struct rec {
@@ -30,13 +30,13 @@ struct rec {
     uint32_t thread, frame, slot;
 };
 enum { SIDE = 1 << 14, PENDING = 4096 };
-static struct rec *side;
-static _Atomic uint64_t put_at;
-static uint64_t take_at;
-static struct rec pending[PENDING];
-static uint32_t npending;
+static PER_RECORDING struct rec *side;
+static PER_RECORDING _Atomic uint64_t put_at;
+static PER_RECORDING uint64_t take_at;
+static PER_RECORDING struct rec *pending; // PENDING
+static PER_RECORDING uint32_t npending;
 
-static os_mutex site_lock = OS_MUTEX_INITIALIZER;
+static PER_RECORDING os_mutex site_lock = OS_MUTEX_INITIALIZER;
 struct node {
     _Atomic uint32_t id; // last to be written, 0: free
     _Atomic uint32_t parent, method;
@@ -48,36 +48,41 @@ struct meth {
 };
 // Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them, opt.frames what is in the table.
 enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20 };
-static struct node *_Atomic nodes;
-static struct node *other_nodes; // the table before, which who looks up may still be reading
-static struct meth *meths;
-static uint32_t nnodes, nframes, nmeths, nthreads = 1; // nnodes in the table, nframes ids given
-static uint32_t *caller;                               // of a frame, by id
-static _Atomic uint8_t *uses;                          // samples at a frame, by id; saturating, halved when room is made
-static _Atomic bool sites_full;
-_Atomic uint64_t sites_cut;    // samples whose stack was cut where the table of frames or of methods was full
-_Atomic uint64_t sites_folded; // frames that left the table
+static PER_RECORDING struct node *_Atomic nodes;
+static PER_RECORDING struct node *other_nodes; // the table before, which who looks up may still be reading
+static PER_RECORDING struct meth *meths;
+static PER_RECORDING uint32_t nnodes, nframes, nmeths, nthreads = 1; // nnodes in the table, nframes ids given
+static PER_RECORDING uint32_t *caller;                               // of a frame, by id
+static PER_RECORDING _Atomic uint8_t *uses;                          // samples at a frame, by id; saturating, halved when room is made
+static PER_RECORDING _Atomic bool sites_full;
+static PER_RECORDING uint64_t next_room; // when sites_make_room may work again
+static PER_RECORDING uint8_t *keep;      // its frames that stay, by id
+static PER_RECORDING _Atomic int virtual_told;
+PER_RECORDING _Atomic uint64_t sites_cut;    // samples whose stack was cut where the table of frames or of methods was full
+PER_RECORDING _Atomic uint64_t sites_folded; // frames that left the table
 static __thread struct {
     uint64_t prev; // interval at the last draw, + 1
     uint32_t id;
+    uint32_t recording; // for which this stands
 } me;
 
 // Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into the first, so that a
 // torn pair is a miss.
 enum { KNOWN = 1 << 14 };
-static struct {
+static PER_RECORDING struct {
     _Atomic uint64_t a, b;
 } *known;
 
 bool samples_init(void) {
-    slots = os_memory(opt.slots * sizeof *slots);
-    side = os_memory(SIDE * sizeof *side);
-    nodes = os_memory(NODES * sizeof *nodes);
-    meths = os_memory(METHS * sizeof *meths);
-    known = os_memory(KNOWN * sizeof *known);
-    caller = os_memory(FRAME_IDS * sizeof *caller);
-    uses = os_memory(FRAME_IDS * sizeof *uses);
-    if (!slots || !side || !nodes || !meths || !known || !caller || !uses) return false;
+    slots = memory(opt.slots * sizeof *slots);
+    side = memory(SIDE * sizeof *side);
+    nodes = memory(NODES * sizeof *nodes);
+    meths = memory(METHS * sizeof *meths);
+    known = memory(KNOWN * sizeof *known);
+    caller = memory(FRAME_IDS * sizeof *caller);
+    uses = memory(FRAME_IDS * sizeof *uses);
+    pending = memory(PENDING * sizeof *pending);
+    if (!pending || !slots || !side || !nodes || !meths || !known || !caller || !uses) return false;
     for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
     return true;
 }
@@ -213,13 +218,11 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
 // told; a stack that comes again gets new ids, which readers know for the same stack. Control thread; the others wait only if they are to define
 // something. Seldom, since it goes through the whole table.
 void sites_make_room(uint64_t now) {
-    static uint64_t next;
-    if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next) return;
+    if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next_room) return;
     uint64_t begin = cpu_ns();
-    next = now + 1000000000u;
-    static uint8_t *keep;
-    if (!keep) keep = os_memory(FRAME_IDS);
-    struct node *fresh = other_nodes ? other_nodes : os_memory(NODES * sizeof *fresh), *t = atomic_load(&nodes);
+    next_room = now + 1000000000u;
+    if (!keep) keep = memory(FRAME_IDS);
+    struct node *fresh = other_nodes ? other_nodes : memory(NODES * sizeof *fresh), *t = atomic_load(&nodes);
     if (!keep || !fresh) return;
     memset(keep, 0, FRAME_IDS);
     if (fresh == other_nodes) memset(fresh, 0, NODES * sizeof *fresh);
@@ -253,7 +256,7 @@ void sites_make_room(uint64_t now) {
     }
     atomic_store_explicit(&sites_full, nframes + 1 >= FRAME_IDS, memory_order_relaxed);
     os_unlock(&site_lock);
-    next += 100 * (cpu_ns() - begin); // a hundredth of the time at most
+    next_room += 100 * (cpu_ns() - begin); // a hundredth of the time at most
 }
 
 static void define_thread(uint32_t id, uint32_t flags, const char *name) {
@@ -295,8 +298,7 @@ static const char *allowed_name(char *s) {
 
 static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     if (is_virtual(jni, t)) {
-        static _Atomic int told;
-        if (!atomic_exchange(&told, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
+        if (!atomic_exchange(&virtual_told, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
         return 1;
     }
     if (me.id) return me.id;
@@ -413,9 +415,18 @@ static uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, j
 
 static void drop(uint64_t n) { atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), n, memory_order_relaxed); }
 
+static void sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jlong size);
+
 void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
     (void)klass;
-    if (atomic_load_explicit(&gave_up, memory_order_relaxed) || is_off()) return;
+    if (!enter()) return;
+    if (!atomic_load_explicit(&gave_up, memory_order_relaxed) && !is_off()) sample(env, jni, thread, obj, size);
+    leave();
+}
+
+static void sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jlong size) {
+    uint32_t no = atomic_load_explicit(&recording_no, memory_order_relaxed);
+    if (me.recording != no) me.recording = no, me.prev = me.id = 0, last.n = 0; // what this thread kept is of a recording that has ended
     uint64_t begin = cpu_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
     struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = now_ns() - t0};
     me.prev = iv + 1;

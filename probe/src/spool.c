@@ -19,9 +19,10 @@
 
 enum { MOST_RINGS = 64 };              // in one folder: JVMs that die and come again must not fill a disk that nobody empties
 #define TURN_NS 1000000000ull          // a segment costs a listing: no more often than this, and at most a hundredth of the time for it
-static int ring_fd = -1;               // holds the lock by which an agent knows that this process lives
-static uint64_t mark;                  // where the newest segment begins
-_Atomic bool spool_waits;              // it is too early for a new segment
+static PER_RECORDING int ring_fd = -1;               // holds the lock by which an agent knows that this process lives
+static PER_RECORDING uint64_t dropped, turned; // spool_turn: epochs lost so far, when the last segment began
+static PER_RECORDING uint64_t mark;                  // where the newest segment begins
+PER_RECORDING _Atomic bool spool_waits;              // it is too early for a new segment
 
 // Where mapped memory neither waits for another host nor faults for want of room that was allocated.
 static bool local_disk(int dir, uint32_t *flags) {
@@ -105,7 +106,6 @@ void spool_name(const char *command) {
 void spool_mark(uint64_t at) { mark = at; }
 
 bool spool_turn(uint64_t now) {
-    static uint64_t dropped, turned;
     if (ring_fd < 0) return false;
     uint64_t beat = *ring64(HC_RING_OFF_AGENT_HEARTBEAT), lost = *ring64(HC_RING_OFF_EPOCHS_DROPPED), size = *(uint64_t *)(ring + HC_RING_OFF_CAPACITY);
     uint64_t head = *ring64(HC_RING_OFF_HEAD), tail = *ring64(HC_RING_OFF_TAIL), from = mark > tail && mark <= head ? mark : tail;
@@ -120,15 +120,15 @@ bool spool_turn(uint64_t now) {
     }
     if (!full && !half && !atomic_load(&spool_waits)) return false;
     if (flock(ring_fd, LOCK_EX | LOCK_NB)) return false;
-    if (*ring64(HC_RING_OFF_TAIL) == tail) {
+    if (ring_tail() == tail) {
         if (full && from > tail && !half) { // the segment before goes, this one goes on
-            *ring64(HC_RING_OFF_TAIL) = from;
+            (void)ring_set_tail(from);
         } else if (turned && now - turned < seldom) {
             atomic_store(&spool_waits, true);
         } else {
             begin = true;
             turned = now;
-            *ring64(HC_RING_OFF_TAIL) = from == tail && !half ? head : from; // less than half, and the next listing does not fit beside it
+            (void)ring_set_tail(from == tail && !half ? head : from); // less than half, and the next listing does not fit beside it
             atomic_store(&spool_waits, false);
         }
     }

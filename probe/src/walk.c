@@ -6,23 +6,23 @@
 
 #include <string.h>
 
-struct hole *holes;
-uint32_t nholes;
+PER_RECORDING struct hole *holes;
+PER_RECORDING uint32_t nholes;
 enum { MAX_HOLES = 1 << 16 };
 
 // One bit a word of heap: belongs to an object that the walk of evacuated memory has seen arrive there. A walk of the place where it
 // arrived steps over a run of such bits without touching the memory, which another core has just written.
-static uint64_t *dest;
-static size_t dest_bytes;
-static uint64_t ndest; // bits set
-uint64_t old_lo, old_hi;
+static PER_RECORDING uint64_t *dest;
+static PER_RECORDING size_t dest_bytes;
+static PER_RECORDING uint64_t ndest; // bits set
+PER_RECORDING uint64_t old_lo, old_hi;
 
 #define WORD(a) (((a) - (uint64_t)vm.heap_base) >> 3)
 
 bool dest_init(void) {
     dest_bytes = (vm.heap_bytes >> 6) + 16;
-    dest = os_sparse(dest_bytes);
-    holes = os_memory(MAX_HOLES * sizeof *holes);
+    dest = memory_sparse(dest_bytes);
+    holes = memory(MAX_HOLES * sizeof *holes);
     return dest && holes;
 }
 
@@ -123,7 +123,7 @@ struct hot {
     uint32_t tok, list; // LEB128 of the walk token (its low three bits are free) and of the list token
 };
 enum { HOTS = 1024 };
-static struct hot hots[HOTS] __attribute__((aligned(64)));
+static PER_RECORDING struct hot hots[HOTS] __attribute__((aligned(64)));
 
 void walk_forget_classes(void) { memset(hots, 0, sizeof hots); }
 
@@ -357,7 +357,7 @@ uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, boo
 #undef CALL
 }
 
-uint64_t list_until;
+PER_RECORDING uint64_t list_until;
 
 HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
     struct enc *e = w->e;

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 // Config describes a ring. The zero value is a 1 MiB ring of this process, in state recording.
 type Config struct {
+	ABI        uint32 // 0: the newest
 	Capacity   uint64
 	PID        uint32
 	StartTicks uint64
@@ -26,6 +28,7 @@ type Config struct {
 	Session    string // 32 hex digits; "": random
 	Probe, JVM string
 	Name       string // of the file; "": as the format says
+	Base       uint64 // where the ring before this one ended
 	Starting   bool   // leave the magic out: Ready stores it
 	Mapped     bool   // as the probe has it: alive though silent; on Windows writes go through the mapping too
 }
@@ -42,6 +45,8 @@ type Producer struct {
 	Path     string
 	Session  string
 	f        file
+	header   int
+	config   Config
 	capacity uint64
 	head     uint64
 	seq      uint64
@@ -78,10 +83,20 @@ func Create(dir string, c Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := make([]byte, shmring.HeaderSize)
+	if c.ABI == 0 {
+		c.ABI = shmring.ABI
+	}
+	header := shmring.HeaderSize
+	if c.ABI == 1 {
+		header = shmring.HeaderSize1
+	}
+	h := make([]byte, header)
 	le := binary.LittleEndian
-	le.PutUint32(h[shmring.OffABI:], shmring.ABI)
-	le.PutUint32(h[shmring.OffHeaderSize:], shmring.HeaderSize)
+	le.PutUint32(h[shmring.OffABI:], c.ABI)
+	le.PutUint32(h[shmring.OffHeaderSize:], uint32(header))
+	le.PutUint64(h[shmring.OffBase:], c.Base)
+	le.PutUint64(h[shmring.OffHead:], c.Base)
+	le.PutUint64(h[shmring.OffTail:], c.Base)
 	le.PutUint64(h[shmring.OffCapacity:], c.Capacity)
 	le.PutUint32(h[shmring.OffPID:], c.PID)
 	le.PutUint32(h[shmring.OffFlags:], c.Flags)
@@ -94,12 +109,12 @@ func Create(dir string, c Config) (*Producer, error) {
 	if c.Starting {
 		le.PutUint32(h[shmring.OffState:], uint32(shmring.StateStarting))
 	}
-	p := &Producer{Path: path, Session: c.Session, f: f, capacity: c.Capacity}
+	p := &Producer{Path: path, Session: c.Session, f: f, header: header, capacity: c.Capacity, head: c.Base, config: c}
 	if _, err = f.WriteAt(h, 0); err == nil {
 		err = f.Truncate(int64(shmring.HeaderSize + c.Capacity))
 	}
 	if err == nil && c.Mapped {
-		p.f, err = mapped(f, int(shmring.HeaderSize+c.Capacity))
+		p.f, err = mapped(f, header+int(c.Capacity))
 	}
 	if err == nil && !c.Starting {
 		err = p.Ready()
@@ -155,12 +170,30 @@ func (p *Producer) CommitBytes(b []byte) (ok bool, err error) {
 	return true, p.Poke64(shmring.OffHead, p.head)
 }
 
+// Grow makes a ring of another capacity that takes over where this one ends, and writes there from now on. Whoever reads finds it by the state of the
+// old one, which tell leaves out if it is false.
+func (p *Producer) Grow(capacity uint64, tell bool) error {
+	c := p.config
+	c.Capacity, c.Base, c.Session = capacity, p.head, p.Session
+	c.Name = filepath.Base(p.Path) + ".next"
+	next, err := Create(filepath.Dir(p.Path), c)
+	if err != nil {
+		return err
+	}
+	if tell {
+		err = p.Poke32(shmring.OffState, uint32(shmring.StateMoved))
+	}
+	err = errors.Join(err, p.f.Close())
+	p.f, p.capacity, p.config = next.f, capacity, c
+	return err
+}
+
 // WriteBehind writes bytes behind head and does not commit them: a record begun and not finished.
 func (p *Producer) WriteBehind(b []byte) error {
 	for i := 0; i < len(b); {
 		off := (p.head + uint64(i)) & (p.capacity - 1)
 		n := min(uint64(len(b)-i), p.capacity-off)
-		if _, err := p.f.WriteAt(b[i:i+int(n)], int64(shmring.HeaderSize+off)); err != nil {
+		if _, err := p.f.WriteAt(b[i:i+int(n)], int64(uint64(p.header)+off)); err != nil {
 			return err
 		}
 		i += int(n)
