@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -193,10 +191,9 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	if err != nil {
 		return err
 	}
-	place, root := installLibrary, ""
+	place := installLibrary
 	if j.UID != os.Getuid() || j.Container {
 		place = func(b []byte) (string, error) { return libraryFor(j, b) }
-		root = fmt.Sprintf("/proc/%d/root", j.PID)
 	}
 	lib, err := place(b)
 	if err != nil {
@@ -208,14 +205,6 @@ func loadProbe(ctx context.Context, j jvms.JVM, ringDirAsJVM, options string) er
 	// A JVM takes commands before it gives JVMTI to those who come by one.
 	for end := time.Now().Add(jvmStarts); errors.As(err, &refused) && refused.Code == trace.LoadJVMTI && time.Now().Before(end) && ctx.Err() == nil; {
 		time.Sleep(startAgain)
-		err = load()
-	}
-	if errors.As(err, &refused) && refused.Code == trace.LoadEnded {
-		// Detached before: a library begins once. What follows the ELF file's end makes another file of it.
-		if lib, err = place(strconv.AppendInt(slices.Clone(b), time.Now().UnixNano(), 36)); err != nil {
-			return err
-		}
-		defer os.Remove(filepath.Join(root, lib)) // it stays mapped
 		err = load()
 	}
 	var unloaded *attach.LoadError

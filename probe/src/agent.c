@@ -600,14 +600,16 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *v, char *options, void *reserved) {
     return 0;
 }
 
+enum { ENDS_WITHIN = 1000 }; // ms
 JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
     JNIEnv *jni;
     if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;
-    if (!recording_begin()) {
-        say("the probe is already in this JVM");
-        return HC_LOAD_TWICE;
-    }
+    for (int i = 0; !recording_begin(); i++, os_sleep_us(10000))
+        if (i == ENDS_WITHIN / 10) { // detached from a moment ago, the last recording may still be giving back what it had
+            say("the probe is already in this JVM");
+            return HC_LOAD_TWICE;
+        }
     jint r = setup(v, options);
     if (!r && begin(jni)) {
         relinquish();
