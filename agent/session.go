@@ -232,6 +232,10 @@ func (s *session) step() error {
 		return err
 	}
 	if h, err := s.ring.Status(); err == nil && h.Capacity > 0 {
+		if h.Capacity != s.status.RingBytes {
+			s.log.Info().Uint64("bytes", h.Capacity).Uint64("before", s.status.RingBytes).Msg("a larger shared ring took over")
+			s.set(func(st *Status) { st.RingBytes = h.Capacity })
+		}
 		s.st.Queue(float64(h.Backlog()) / float64(h.Capacity))
 		if s.cpu != nil {
 			s.st.CPU(s.cpu())

@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// NextSuffix is what the name of a ring has behind it that takes over from the ring of that name; it goes when the agent has read that one. Part of the
+// format.
+const NextSuffix = ".next"
+
 // FileName gives the name of the ring of a process: pid in its own namespace, start ticks. Part of the format.
 func FileName(pid uint32, startTicks uint64) string {
 	return "heapcam-" + strconv.FormatUint(uint64(pid), 10) + "-" + strconv.FormatUint(startTicks, 10) + ".ring"
@@ -35,7 +39,7 @@ func ParseName(path string) (pid uint32, startTicks uint64, ok bool) {
 }
 
 // Scan gives the paths of what is named like a ring in a folder, sorted. Whether they are rings, Open tells. A folder that does not
-// exist has none.
+// exist has none. A ring that takes over from one that is no longer there gets the name of that one.
 func Scan(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -43,8 +47,19 @@ func Scan(dir string) ([]string, error) {
 	}
 	var paths []string
 	for _, e := range entries {
-		if _, _, ok := ParseName(e.Name()); ok && e.Type().IsRegular() {
-			paths = append(paths, filepath.Join(dir, e.Name()))
+		if !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if name, next := strings.CutSuffix(path, NextSuffix); next {
+			// The agent that was to follow to it is gone, and somebody removed the one before it.
+			if _, err := os.Lstat(name); !os.IsNotExist(err) || os.Link(path, name) != nil || os.Remove(path) != nil {
+				continue
+			}
+			path = name
+		}
+		if _, _, ok := ParseName(path); ok {
+			paths = append(paths, path)
 		}
 	}
 	sort.Strings(paths)

@@ -130,10 +130,6 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	return r, nil
 }
 
-// NextSuffix is what the name of a ring has behind it that takes over from the ring of that name; it goes when the agent has read that one. Part of the
-// format.
-const NextSuffix = ".next"
-
 // successor opens the ring that takes over; nil: there is none that is complete. r.mu is held.
 func (r *Ring) successor() (*Ring, error) {
 	if r.id.name == "" || r.opt.Away {

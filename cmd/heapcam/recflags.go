@@ -76,7 +76,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
 	f.IntVar(&o.stack, "stack-depth", 64, "frames of an allocation site, innermost first, 1 to 512")
-	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default 16 to 64 MiB by heap and depth, at most 5% of what the cgroup has left)")
+	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default: 4 MiB, growing with the heap up to 64 MiB and 5% of what the cgroup has left)")
 	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
 	f.StringVar(&o.names, "thread-names", "folded", "off, folded (each run of digits is one #) or full")
 	f.Lookup("ring").DefValue = ""

@@ -662,6 +662,7 @@ static void record(void *arg) {
     struct enc saved = *e;
     put_pause(e, kind, flags | (reason ? HC_PF_SYNC_FOLLOWS : 0), depth, f->begin);
     block_end(e, at);
+    if ((uint64_t)(e->p - e->base) > largest_epoch) largest_epoch = (uint64_t)(e->p - e->base);
     if (reason) {
         if (depth != HC_DEPTH_SAMPLES && list_too_long(true)) // the next pause is recorded at depth samples
             e->over = true;

@@ -96,6 +96,7 @@ enum { HC_RING_WORDS = HC_RING_OFF_NAME + HC_RING_LEN_NAME };
 #define RETRY_GROWTH_NS 10000000000ull
 extern uint8_t ring[]; // the header's words: our own copy
 extern bool ring_made;
+extern _Atomic uint64_t largest_epoch; // bytes; the VM thread's
 static inline _Atomic uint64_t *ring64(int off) { return (_Atomic uint64_t *)(ring + off); }
 static inline _Atomic uint32_t *ring32(int off) { return (_Atomic uint32_t *)(ring + off); }
 bool ring_create(uint64_t used, char why[HC_MAX_REASON]);

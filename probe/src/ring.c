@@ -21,7 +21,7 @@ static PER_RECORDING struct os_ring *_Atomic now; // the one that is written
 // mapping as to memory (not mirrored; -Xcheck:jni, which has no guard).
 static PER_RECORDING uint8_t *staging;
 static PER_RECORDING uint64_t capacity, seq;
-static PER_RECORDING uint64_t largest; // bytes of the largest commit so far
+PER_RECORDING _Atomic uint64_t largest_epoch; // bytes, without a listing
 static PER_RECORDING bool fixed_size;
 static PER_RECORDING uint64_t refused_until;
 static PER_RECORDING atomic_flag writer = ATOMIC_FLAG_INIT;
@@ -267,7 +267,6 @@ bool ring_commit(struct enc *e, bool in_pause) {
     if (e->over) return false;
     struct os_ring *r = atomic_load(&now);
     uint64_t head = *ring64(HC_RING_OFF_HEAD), n = (uint64_t)(e->p - e->base);
-    if (n > largest) largest = n;
     if (!n) return true;
     bool ok = !stages(r, in_pause) || copy_out(r, head, n, in_pause);
     head += n;
@@ -286,7 +285,7 @@ bool ring_commit(struct enc *e, bool in_pause) {
 // Control thread. The ring is too small when the next listing may not fit, or when an epoch did not. While nobody reads, a larger one would only hold
 // more of what nobody reads.
 void ring_grow(uint64_t t, bool read, bool overflowed) {
-    uint64_t want = capacity_for(*ring64(HC_RING_OFF_LIVE_BYTES), largest);
+    uint64_t want = capacity_for(*ring64(HC_RING_OFF_LIVE_BYTES), atomic_load(&largest_epoch));
     if (overflowed && want <= capacity && capacity < MOST_CAPACITY) want = 2 * capacity;
     if (fixed_size || want <= capacity || !read || t < refused_until) return;
     struct os_ring *old = atomic_load(&now), *r = old == &files[0] ? &files[1] : &files[0];

@@ -1,0 +1,60 @@
+package probe
+
+import (
+	"bytes"
+	"debug/elf"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// outlive are the variables of the probe that are not of one recording, each with its reason. What is not here must be PER_RECORDING: attaching after a
+// detach would begin with what the last recording left.
+var outlive = map[string]string{
+	"ti": "the JVMTI environment, one for all recordings", "javavm": "the JVM", "opt": "made anew from the options", "version_mark": "a constant",
+	"recording": "recording.c", "is_open": "recording.c", "inside": "recording.c", "pauses": "recording.c", "recording_no": "recording.c",
+	"pristine": "recording.c", "memory_lock": "recording.c", "pieces": "recording.c",
+	"guard_env": "the guard's, within one pause", "armed": "likewise", "armed_thread": "likewise", "old_segv": "likewise", "old_bus": "likewise",
+	"violated": "likewise", "violated_at": "likewise",
+	"me": "of a thread, which compares the recording's number", "last": "likewise",
+	"has": "what the JVM can do",
+}
+
+// TestState holds every variable of the library against that list. What vm.c knows of the JVM stays true as long as the JVM runs.
+func TestState(t *testing.T) {
+	lib, err := Library()
+	if err != nil {
+		t.Skip("not run: the probe's variables (the probe is not compiled: make probe)")
+	}
+	f, err := elf.NewFile(bytes.NewReader(lib))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, kept := "", 0
+	for _, s := range syms {
+		if elf.ST_TYPE(s.Info) == elf.STT_FILE {
+			file = s.Name
+		}
+		kind := elf.ST_TYPE(s.Info)
+		if kind != elf.STT_OBJECT && kind != elf.STT_TLS || int(s.Section) >= len(f.Sections) {
+			continue
+		}
+		sec := f.Sections[s.Section]
+		name, _, _ := strings.Cut(s.Name, ".") // of a variable within a function
+		switch {
+		case sec.Flags&elf.SHF_WRITE == 0 || strings.HasPrefix(s.Name, "_") || name == "completed" || slices.Contains([]string{".data.rel.ro", ".dynamic"}, sec.Name):
+		case sec.Name == "hc_recording":
+			kept++
+		case strings.HasPrefix(file, "vm") || strings.HasPrefix(s.Name, "vm"):
+		case outlive[name] == "":
+			t.Errorf("%s (%s): neither PER_RECORDING nor listed here", s.Name, file)
+		}
+	}
+	if kept < 50 {
+		t.Errorf("%d variables are PER_RECORDING: is the library stripped?", kept)
+	}
+}
