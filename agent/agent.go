@@ -75,6 +75,7 @@ type entry struct {
 	who     *Other    // whose it is, once somebody has asked
 	stray   bool      // not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
 	again   time.Time // not before
+	look    time.Time // when its JVM is looked for again: removeDead
 	opening time.Time // since when; zero: it is not being opened
 	began   time.Time // when s did
 	cancel  context.CancelFunc
@@ -244,6 +245,7 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 		for _, p := range paths {
 			seen[p] = true
 			again = a.try(ctx, p) || again
+			a.removeDead(p)
 			a.turned.Store(time.Now().UnixNano())
 		}
 	}

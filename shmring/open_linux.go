@@ -130,6 +130,29 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	return r, nil
 }
 
+// Remove removes a ring's file by its path, and says whether there was one. The folder may not be a symbolic link; only regular files are removed.
+func Remove(path string) (bool, error) {
+	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	defer unix.Close(dir)
+	var st unix.Stat_t
+	if err = unix.Fstatat(dir, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW); err == nil {
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return false, nil
+		}
+		err = unix.Unlinkat(dir, filepath.Base(path), 0)
+	}
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil
+	}
+	if err != nil {
+		return false, &os.PathError{Op: "remove", Path: path, Err: err}
+	}
+	return true, nil
+}
+
 // successor opens the ring that takes over; nil: there is none that is complete. r.mu is held.
 func (r *Ring) successor() (*Ring, error) {
 	if r.id.name == "" || r.opt.Away {

@@ -14,6 +14,15 @@ type identity struct{}
 func (id *identity) close()          {}
 func (id *identity) become(identity) {}
 
+// Remove removes a ring's file by its path, and says whether there was one.
+func Remove(path string) (bool, error) {
+	err := os.Remove(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Open opens the ring at a path. On this system owner and producer are not checked, and no lock keeps a second agent away (generations
 // do, after the fact). Errors: ErrNotReady, *NotRingError, *TooNewError, I/O errors.
 func Open(path string, opt Options) (*Ring, error) {

@@ -16,6 +16,15 @@ type identity struct{}
 func (id *identity) close()          {}
 func (id *identity) become(identity) {}
 
+// Remove removes a ring's file by its path, and says whether there was one.
+func Remove(path string) (bool, error) {
+	err := os.Remove(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Open opens the ring at a path. The owner is not checked: the folder's own access list says who may make rings in it.
 // Errors: ErrNotReady, *NotRingError, *TooNewError, I/O errors.
 func Open(path string, opt Options) (*Ring, error) {

@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"errors"
+	"time"
+
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// deadAfter is how long a process must be missing before its ring is removed; it is looked for at the beginning and at the end of that time.
+var deadAfter = 10 * time.Second
+
+// removeDead removes the file of a ring that nobody will read any more, once its JVM has gone: one in quarantine, or one that was never finished. Such a
+// file is memory. A ring that a later heapcam could read stays.
+func (a *Agent) removeDead(path string) {
+	a.mu.Lock()
+	e := a.sessions[path]
+	if e == nil || e.s != nil || e.stray || !e.opening.IsZero() || !unreadable(e.last) || time.Now().Before(e.look) {
+		a.mu.Unlock()
+		return
+	}
+	first := e.look.IsZero()
+	e.look = time.Now().Add(deadAfter)
+	a.mu.Unlock()
+	pid, ticks, ok := shmring.ParseName(path)
+	if !ok {
+		return
+	}
+	if _, lives := findProcess(pid, ticks, 0); lives || first {
+		return
+	}
+	for _, p := range []string{path, path + shmring.NextSuffix} {
+		switch removed, err := shmring.Remove(p); {
+		case err != nil:
+			a.cfg.Log.Warn().Err(err).Str("ring", p).Msg("cannot remove the ring of a JVM that has gone")
+		case removed:
+			a.cfg.Log.Info().Str("ring", p).Msg("removed the unreadable ring of a JVM that has gone")
+		}
+	}
+}
+
+func unreadable(err error) bool {
+	var bad *shmring.ViolationError
+	var not *shmring.NotRingError
+	return errors.As(err, &bad) || errors.As(err, &not) || errors.Is(err, shmring.ErrNotReady)
+}
