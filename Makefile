@@ -64,9 +64,10 @@ bench-store: ## append, recovery and pull of the store beside dd and a copy (1 G
 bench-compression: build ## bytes per object of each mode of compression, on the programs of bench/workloads
 	@d=$$(mktemp -d) && trap 'rm -rf "$$d"' EXIT && bench/compression/record.sh "$$d" >/dev/null && $(GO) run ./bench/compression "$$d"/*/*
 
-soak: build ## 30 minutes and 500 rounds of kills of a process that writes a ring, then 30 minutes of JVMs that come and go below one agent (ROUNDS= FOR= for others)
+soak: build ## 30 minutes and 500 rounds of kills of a process that writes a ring, 30 minutes of JVMs that come and go below one agent, 90 minutes of attaching and detaching with classes that come and go (ROUNDS= FOR= ATTACH_FOR= for others)
 	HEAPCAM_SOAK=$(or $(ROUNDS),500) HEAPCAM_SOAK_FOR=$(or $(FOR),30m) $(GO) test ./ringstore -run 'TestSoak$$' -count=1 -v -timeout 120m
 	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_CHURN_FOR=$(or $(FOR),30m) $(GO) test ./internal/e2e -run 'TestChurn$$' -count=1 -v -timeout 120m
+	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_ATTACH_FOR=$(or $(ATTACH_FOR),90m) $(GO) test ./internal/e2e -run 'TestAttachSoak$$' -count=1 -v -timeout 180m
 
 packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
 	@VERSION=$(VERSION) tools/packages

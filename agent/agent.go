@@ -377,11 +377,34 @@ func (a *Agent) Status() []Status {
 	return append(out, a.over...)
 }
 
-// Detach asks the probe of the session whose ID is id, or all for "", to stop. It returns how many were asked.
+// detachWithin is how long Detach waits for recordings to end: the probe looks at its ring twenty times a second.
+const detachWithin = 5 * time.Second
+
+// Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to end: then the JVM can be attached
+// to again. It returns how many were asked.
 func (a *Agent) Detach(id string) (int, error) {
+	asked, err := a.askToDetach(id)
+	for end := time.Now().Add(detachWithin); time.Now().Before(end); time.Sleep(pollFast) {
+		a.mu.Lock()
+		left := slices.ContainsFunc(asked, func(s *session) bool {
+			for _, e := range a.sessions {
+				if e.s == s {
+					return true
+				}
+			}
+			return false
+		})
+		a.mu.Unlock()
+		if !left {
+			break
+		}
+	}
+	return len(asked), err
+}
+
+func (a *Agent) askToDetach(id string) (asked []*session, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := 0
 	var errs []error
 	for _, e := range a.sessions {
 		if e.s == nil || id != "" && e.s.status.ID != id {
@@ -391,9 +414,9 @@ func (a *Agent) Detach(id string) (int, error) {
 			errs = append(errs, err)
 			continue
 		}
-		n++
+		asked = append(asked, e.s)
 	}
-	return n, errors.Join(errs...)
+	return asked, errors.Join(errs...)
 }
 
 // Drain waits until no session runs whose JVM has gone or whose probe has ended, and every ring in the watched folders has been looked

@@ -139,6 +139,7 @@ func (p *program) plain(t *testing.T, wrap ...string) *running {
 	args = append(append(append(args, p.opts...), "-cp", cp, p.main), p.args...)
 	r.cmd = exec.Command(args[0], args[1:]...)
 	r.cmd.Stdout, r.cmd.Stderr = r.stdout, r.stderr
+	r.cmd.Env = append(os.Environ(), p.env...)
 	if p.stdin != nil {
 		r.cmd.Stdin = p.stdin
 	}

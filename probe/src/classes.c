@@ -26,9 +26,11 @@ enum { CLDS = 1 << 16, CTAB = 1 << 18 };
 static PER_RECORDING struct side {
     uint64_t addr;
     uint32_t type;
-} *side;
-enum { SIDE = 1 << 20 };
-static PER_RECORDING uint32_t nside;
+} *side, *side_other;
+enum { SIDE = 1 << 20, FIRST_SIDE = 1 << 12 };
+static PER_RECORDING uint32_t nside, side_size = FIRST_SIDE; // entries, of which some were dropped; places in use
+static PER_RECORDING uint32_t nwords;                        // in ctab
+static PER_RECORDING uint32_t died_since; // types that died since rows of the census were given back
 
 bool classes_init(void) {
     ctab = memory(CTAB * sizeof *ctab);
@@ -40,7 +42,8 @@ bool classes_init(void) {
     clds = memory(CLDS * sizeof *clds);
     clds_before = memory(CLDS * sizeof *clds);
     side = memory(SIDE * sizeof *side);
-    return ctab && tinfo && crows && ctouched && clds && clds_before && side;
+    side_other = memory(SIDE * sizeof *side);
+    return ctab && tinfo && crows && ctouched && clds && clds_before && side && side_other;
 }
 
 static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name, size_t n) {
@@ -103,7 +106,7 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
         c->type = id | TF_REUSED | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0);
         return c;
     }
-    if (ntypes > CTAB / 2) violation("the class table is full", ntypes);
+    if (nwords++ > CTAB / 2) violation("the class table is full", ntypes);
     uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
     while (ctab[i].word) i = (i + 1) & ctab_mask;
     ctab[i].type = id | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0);
@@ -202,6 +205,8 @@ static void scan(bool only_new) {
     }
 }
 
+enum { ROWS_GIVEN_BACK = 4096 }; // types: about 3 MiB
+
 void classes_scan_new(void) { scan(true); }
 
 bool classes_scan_all(void) {
@@ -219,9 +224,14 @@ bool classes_scan_all(void) {
         if (t <= before && tinfo[t].scan != scan_no) {
             c->type |= TF_DEAD;
             died = true;
+            died_since++;
         }
     }
     if (died) walk_forget_classes();
+    if (died_since >= ROWS_GIVEN_BACK) { // each type that was ever counted has rows of its own; those in use come back as they are touched
+        os_give_back(crows, (size_t)(ntypes + 1) * BUCKETS * sizeof *crows);
+        died_since = 0;
+    }
     return died;
 }
 
@@ -240,32 +250,47 @@ struct centry *classes_learn(uint64_t word) {
 }
 
 // ---- side table: objects of dead classes, by address --------------------------------------------------------------------------------
+// As small as it can be, since it is gone through whenever regions are freed.
 void side_clear(void) {
-    if (nside) memset(side, 0, SIDE * sizeof *side);
+    if (nside) memset(side, 0, side_size * sizeof *side);
     nside = 0;
 }
 
+static struct side *side_at(struct side *t, uint32_t size, uint64_t addr) {
+    uint64_t i = (addr * 0x9e3779b97f4a7c15ull) >> 32 & (size - 1);
+    while (t[i].addr && t[i].addr != addr) i = (i + 1) & (size - 1);
+    return &t[i];
+}
+
+// Leaves out what was dropped, and makes room for twice of what is left.
+static void side_tidy(void) {
+    uint32_t left = 0, size = FIRST_SIDE;
+    for (uint32_t i = 0; i < side_size; i++) left += side[i].type != 0;
+    while (size < 4 * left) size *= 2;
+    if (size > SIDE) violation("too many objects of unloaded classes", left);
+    memset(side_other, 0, size * sizeof *side);
+    for (uint32_t i = 0; i < side_size; i++)
+        if (side[i].type) *side_at(side_other, size, side[i].addr) = side[i];
+    struct side *t = side;
+    side = side_other, side_other = t;
+    side_size = size;
+    nside = left;
+}
+
 void side_add(uint64_t addr, uint32_t type) {
-    if (nside > SIDE / 2) violation("too many objects of unloaded classes", nside);
-    uint64_t i = (addr * 0x9e3779b97f4a7c15ull) >> 44;
-    while (side[i].addr && side[i].addr != addr) i = (i + 1) & (SIDE - 1);
-    if (side[i].addr) return; // the first note is the right one: later ones may see a reused class
-    side[i] = (struct side){addr, type};
-    nside++;
+    if (nside >= side_size / 2) side_tidy();
+    struct side *s = side_at(side, side_size, addr);
+    if (s->type) return; // the first note is the right one: later ones may see a reused class
+    if (!s->addr) nside++;
+    *s = (struct side){addr, type};
 }
 
-uint32_t side_get(uint64_t addr) {
-    if (!nside) return 0;
-    for (uint64_t i = (addr * 0x9e3779b97f4a7c15ull) >> 44; side[i].addr; i = (i + 1) & (SIDE - 1))
-        if (side[i].addr == addr) return side[i].type;
-    return 0;
-}
+uint32_t side_get(uint64_t addr) { return nside ? side_at(side, side_size, addr)->type : 0; }
 
-// A range was freed or evacuated: what stands there from now on is new. Entries stay as tombstones (type 0).
-void side_drop(uint64_t lo, uint64_t hi) {
-    if (!nside) return;
-    for (uint64_t i = 0; i < SIDE; i++)
-        if (side[i].addr >= lo && side[i].addr < hi) side[i].type = 0;
+// What stands from now on where freed says so is new. Entries stay, with type 0, until the table is tidied.
+void side_drop(bool (*freed)(uint64_t addr)) {
+    for (uint32_t i = 0; nside && i < side_size; i++)
+        if (side[i].type && freed(side[i].addr)) side[i].type = 0;
 }
 
 // ---- census ----------------------------------------------------------------------------------------------------------------------------

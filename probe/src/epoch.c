@@ -516,12 +516,12 @@ static void unload(int kind) {
             walk_stale(F[i].bottom, F[i].top);
 }
 
-static void forget_freed(void) {
-    if (!is_g1()) return;
-    for (uint32_t i = 0; i < nS && i < nF; i++)
-        if (S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN))
-            side_drop(S[i].bottom, S[i].end);
+static bool was_freed(uint64_t addr) {
+    uint32_t i = region_of(addr);
+    return i < nS && i < nF && S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN);
 }
+
+static void forget_freed(void) { side_drop(was_freed); }
 
 static void give_up(struct enc *e) {
     char text[300];

@@ -173,11 +173,10 @@ bool classes_init(void);
 void classes_scan_new(void);           // classes loaded since the last scan
 bool classes_scan_all(void);           // all; true: some died
 struct centry *classes_learn(uint64_t word); // a class of the CDS archive that nobody loaded yet
-void classes_grow_if_needed(void);     // control thread
 void side_clear(void);
 void side_add(uint64_t addr, uint32_t type);
 uint32_t side_get(uint64_t addr);
-void side_drop(uint64_t lo, uint64_t hi);
+void side_drop(bool (*freed)(uint64_t addr));
 
 static inline struct centry *class_lookup(uint64_t word) {
     uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
