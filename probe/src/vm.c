@@ -310,20 +310,26 @@ static uint64_t size_of(const char *type) {
 
 static bool find_counters(char *why);
 
+// Says what to do about a layout that was refused: it is the JDK that differs, and not this JVM's options.
+static bool unknown_layout(char *why) {
+    size_t n = strlen(why);
+    snprintf(why + n, HC_MAX_REASON - n, "; this heapcam does not know this build of JDK %d (it records JDK 17 and 25)", vm.major);
+    return false;
+}
+
 bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm = (struct vm){.major = vm.major}; // a JVM that was refused may be asked again
     void *jvm = os_library_of(addr);
     if (!jvm) return fail(why, "libjvm was not found in this process");
     const bool copies = vm_peek_begin();
     uint64_t flag_size = 0;
-    if (!vm_read_fields(jvm, fields, COUNT(fields), &flag_size, why)) return false;
-    if (!take_fields(0, FLAG_FIELDS, ALL, why) || !read_flags(flag_size, why) || !know_collector(why)) return false;
-    if (!take_fields(FLAG_FIELDS, COUNT(fields), 1 << vm.collector, why)) return false;
-    if (!vm_read_constants(jvm, "Long", long_constants, COUNT(long_constants), why) ||
-        !take_constants(long_constants, COUNT(long_constants), why))
-        return false;
-    if (!vm_read_constants(jvm, "Int", int_constants, COUNT(int_constants), why) || !take_constants(int_constants, COUNT(int_constants), why))
-        return false;
+    if (!vm_read_fields(jvm, fields, COUNT(fields), &flag_size, why) || !take_fields(0, FLAG_FIELDS, ALL, why) || !read_flags(flag_size, why))
+        return unknown_layout(why);
+    if (!know_collector(why)) return false;
+    if (!take_fields(FLAG_FIELDS, COUNT(fields), 1 << vm.collector, why) ||
+        !vm_read_constants(jvm, "Long", long_constants, COUNT(long_constants), why) || !take_constants(long_constants, COUNT(long_constants), why) ||
+        !vm_read_constants(jvm, "Int", int_constants, COUNT(int_constants), why) || !take_constants(int_constants, COUNT(int_constants), why))
+        return unknown_layout(why);
     if (!any_major) {
         snprintf(why, HC_MAX_REASON, "JDK %d is untested (17 and 25 are); --allow-untested-jdk tries it", vm.major);
         return false;
