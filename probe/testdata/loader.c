@@ -164,6 +164,9 @@ static uint64_t either(const char *type, const char *other, const char *field) {
 }
 static void put(char *object, uint64_t offset, const void *value) { memcpy(object + offset, &value, 8); }
 
+static const char *const some_flags[] = {"MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders", "CheckJNICalls", "UseZGC", "UsePerfData"};
+static void *some_values[6]; // found before anything is damaged
+
 static void *flag_value(const char *name) {
     for (size_t i = 0; i < nflags; i++) {
         char *row = flag_rows + i * 24, *n = *(char **)(row + offset_of("JVMFlag", "_name"));
@@ -206,6 +209,7 @@ static void build(const char *collector) {
     snprintf(flag, sizeof flag, "Use%sGC", collector);
     *(bool *)flag_value(flag) = true;
     *(uint64_t *)flag_value("MaxHeapSize") = 64 << 20;
+    for (int i = 0; i < 6; i++) some_values[i] = flag_value(some_flags[i]);
     if (g1) {
         char *table = block(64 * 8, 0), *at = heap + offset_of("G1CollectedHeap", "_hrm") + either("HeapRegionManager", "G1HeapRegionManager", "_regions");
         put(at, offset_of("G1HeapRegionTable", "_base"), table);
@@ -413,13 +417,12 @@ static void damage_value(void) {
         break;
     }
     default: {
-        static const char *const names[] = {"MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders", "CheckJNICalls", "UseZGC", "UsePerfData"};
         static const unsigned width[] = {8, 4, 1, 1, 1, 1};
         uint64_t i = below(6);
-        char *p = flag_value(names[i]);
+        void *p = some_values[i];
         v = bad_number();
         if (p) memcpy(p, &v, width[i]);
-        tell("%s is %" PRIx64 ";", names[i], v);
+        tell("%s is %" PRIx64 ";", some_flags[i], v);
     }
     }
 }
