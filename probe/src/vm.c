@@ -14,7 +14,7 @@
 
 struct vm vm;
 
-// ---- what is read from the tables --------------------------------------------------------------------------------------------------
+// ---- what is read from the tables -----------------------------------------------------------------------------------
 static char *static_heap, *static_flags, *static_flag_count;
 static char *static_parallel_young, *static_parallel_old, *static_g1_grain;
 static char *static_lab_reserve, *static_prefetch_reserve, *static_mirror_size, *static_klass_base, *static_klass_shift;
@@ -35,15 +35,16 @@ enum {
     PARALLEL = 1 << HC_COLLECTOR_PARALLEL,
     G1 = 1 << HC_COLLECTOR_G1,
     ALL = SERIAL | PARALLEL | G1,
-    FLAG_FIELDS = 4, // the first rows: without them it is not known which collector runs, and so which of the others are needed
+    // the first rows: without them it is not known which collector runs, and so which of the others are needed
+    FLAG_FIELDS = 4,
 };
 #define FIELD(needed_by, shape_, to, ...) {.collectors = needed_by, .shape = shape_, .offset = &to, .name = {__VA_ARGS__}}
 #define EMBEDDED(needed_by, type, to, ...) {.collectors = needed_by, .shape = VM_STRUCT, .inner = type, .offset = &to, .name = {__VA_ARGS__}}
 #define STATIC(needed_by, shape_, to, ...) {.collectors = needed_by, .shape = shape_, .address = &to, .name = {__VA_ARGS__}}
 #define OPTIONAL .optional = true
 
-// Where a row has two names the second is the newer one: 25 renamed most. A field whose kind or type changes is refused by name, as
-// ParallelScavengeHeap::_young_gen on 27, which is no longer static there.
+// Where a row has two names the second is the newer one: 25 renamed most. A field whose kind or type changes is
+// refused by name, as ParallelScavengeHeap::_young_gen on 27, which is no longer static there.
 static struct vm_field fields[] = {
     STATIC(ALL, VM_POINTER, static_flags, {"JVMFlag", "flags"}),
     STATIC(ALL, VM_SIZE, static_flag_count, {"JVMFlag", "numFlags"}),
@@ -77,7 +78,8 @@ static struct vm_field fields[] = {
     FIELD(SERIAL, VM_POINTER, off_contiguous_top, {"ContiguousSpace", "_top"}),
 
     EMBEDDED(G1, "HeapRegionManager", off_g1_manager, {"G1CollectedHeap", "_hrm"}),
-    EMBEDDED(G1, "HeapRegionTable", off_g1_regions, {"HeapRegionManager", "_regions"}, {"G1HeapRegionManager", "_regions"}),
+    EMBEDDED(G1, "HeapRegionTable", off_g1_regions, {"HeapRegionManager", "_regions"},
+             {"G1HeapRegionManager", "_regions"}),
     FIELD(G1, VM_POINTER, off_g1_base, {"G1HeapRegionTable", "_base"}),
     FIELD(G1, VM_SIZE, off_g1_length, {"G1HeapRegionTable", "_length"}),
     FIELD(G1, VM_POINTER, vm.hr_bottom, {"HeapRegion", "_bottom"}, {"G1HeapRegion", "_bottom"}),
@@ -97,20 +99,24 @@ static struct vm_field fields[] = {
     FIELD(ALL, VM_POINTER, vm.k_cld, {"Klass", "_class_loader_data"}),
     FIELD(ALL, VM_SHORT, vm.sym_len, {"Symbol", "_length"}),
     FIELD(ALL, VM_UNTYPED_BYTES, vm.sym_body, {"Symbol", "_body"}, {"Symbol", "_body[0]"}),
-    STATIC(ALL, VM_POINTER, static_klass_base, {"CompressedKlassPointers", "_narrow_klass._base"}, {"CompressedKlassPointers", "_base"}),
-    STATIC(ALL, VM_INT, static_klass_shift, {"CompressedKlassPointers", "_narrow_klass._shift"}, {"CompressedKlassPointers", "_shift"}),
+    STATIC(ALL, VM_POINTER, static_klass_base, {"CompressedKlassPointers", "_narrow_klass._base"},
+        {"CompressedKlassPointers", "_base"}),
+    STATIC(ALL, VM_INT, static_klass_shift, {"CompressedKlassPointers", "_narrow_klass._shift"},
+        {"CompressedKlassPointers", "_shift"}),
     STATIC(ALL, VM_INT, static_mirror_size, {"java_lang_Class", "_oop_size_offset"}),
 
     STATIC(ALL, VM_POINTER, static_threads, {"ThreadsSMRSupport", "_java_thread_list"}),
     FIELD(ALL, VM_INT, vm.tl_length, {"ThreadsList", "_length"}),
     FIELD(ALL, VM_POINTER, vm.tl_threads, {"ThreadsList", "_threads"}),
     EMBEDDED(ALL, "ThreadLocalAllocBuffer", vm.thread_tlab, {"Thread", "_tlab"}),
-    {.collectors = ALL, OPTIONAL, .shape = VM_POINTER, .offset = &off_processed_thread, .name = {{"NamedThread", "_processed_thread"}}},
+    {.collectors = ALL, OPTIONAL, .shape = VM_POINTER, .offset = &off_processed_thread,
+     .name = {{"NamedThread", "_processed_thread"}}},
     FIELD(ALL, VM_POINTER, vm.tlab_top, {"ThreadLocalAllocBuffer", "_top"}),
     FIELD(ALL, VM_POINTER, vm.tlab_end, {"ThreadLocalAllocBuffer", "_end"}),
     FIELD(ALL, VM_SIZE, off_tlab_desired, {"ThreadLocalAllocBuffer", "_desired_size"}),
     STATIC(ALL, VM_INT, static_prefetch_reserve, {"ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch"}),
-    {.collectors = ALL, OPTIONAL, .shape = VM_SIZE, .address = &static_lab_reserve, .name = {{"CollectedHeap", "_lab_alignment_reserve"}}},
+    {.collectors = ALL, OPTIONAL, .shape = VM_SIZE, .address = &static_lab_reserve,
+     .name = {{"CollectedHeap", "_lab_alignment_reserve"}}},
 
     STATIC(ALL, VM_POINTER, static_perf_start, {"PerfMemory", "_start"}),
     STATIC(ALL, VM_POINTER, static_perf_top, {"PerfMemory", "_top"}),
@@ -118,19 +124,25 @@ static struct vm_field fields[] = {
 
 #define CONSTANT(needed_by, to_, lo, hi, ...) {.collectors = needed_by, .to = to_, .least = lo, .most = hi, .name = {__VA_ARGS__}}
 static struct vm_constant long_constants[] = {
-    // What walk.c holds for true of a mark word: 3 in its two low bits is a forwarding pointer, the age is in bits 3 to 6.
+    // What walk.c holds for true of a mark word: 3 in its two low bits is a forwarding pointer, the age is in bits 3
+    // to 6.
     CONSTANT(ALL, NULL, 3, 3, "markWord::marked_value"),
     CONSTANT(ALL, NULL, 3, 3, "markWord::age_shift"),
-    {.collectors = ALL, OPTIONAL, .to = &vm.klass_shift, .least = 1, .most = 63, .name = {"markWord::klass_shift"}}, // before 24 there is none
+    // before 24 there is none
+    {.collectors = ALL, OPTIONAL, .to = &vm.klass_shift, .least = 1, .most = 63, .name = {"markWord::klass_shift"}},
 };
 static struct vm_constant int_constants[] = {
     CONSTANT(G1, &vm.g1_eden, 0, 255, "HeapRegionType::EdenTag", "G1HeapRegionType::EdenTag"),
     CONSTANT(G1, &vm.g1_surv, 0, 255, "HeapRegionType::SurvTag", "G1HeapRegionType::SurvTag"),
     CONSTANT(G1, &vm.g1_old_mask, 1, 255, "HeapRegionType::OldMask", "G1HeapRegionType::OldMask"),
     CONSTANT(G1, &vm.g1_free, 0, 255, "HeapRegionType::FreeTag", "G1HeapRegionType::FreeTag"),
-    CONSTANT(G1, &vm.g1_hum_start, 1, 255, "HeapRegionType::StartsHumongousTag", "G1HeapRegionType::StartsHumongousTag"),
-    CONSTANT(G1, &vm.g1_hum_cont, 1, 255, "HeapRegionType::ContinuesHumongousTag", "G1HeapRegionType::ContinuesHumongousTag"),
-    {.collectors = G1, OPTIONAL, .to = &vm.g1_archive_mask, .least = 1, .most = 255, .name = {"HeapRegionType::ArchiveMask"}}, // until 20
+    CONSTANT(G1, &vm.g1_hum_start, 1, 255, "HeapRegionType::StartsHumongousTag",
+        "G1HeapRegionType::StartsHumongousTag"),
+    CONSTANT(G1, &vm.g1_hum_cont, 1, 255, "HeapRegionType::ContinuesHumongousTag",
+        "G1HeapRegionType::ContinuesHumongousTag"),
+    // until 20
+    {.collectors = G1, OPTIONAL, .to = &vm.g1_archive_mask, .least = 1, .most = 255,
+        .name = {"HeapRegionType::ArchiveMask"}},
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -139,9 +151,10 @@ static bool fail(char *why, const char *what) {
     return false;
 }
 
-// ---- flags -------------------------------------------------------------------------------------------------------------------------
+// ---- flags ----------------------------------------------------------------------------------------------------------
 enum flag_name {
-    SERIAL_GC, PARALLEL_GC, G1_GC, ZGC, SHENANDOAH_GC, EPSILON_GC, NUMA, PERF_DATA, COMPRESSED_OOPS, COMPRESSED_CLASSES, COMPACT_HEADERS,
+    SERIAL_GC, PARALLEL_GC, G1_GC, ZGC, SHENANDOAH_GC, EPSILON_GC, NUMA, PERF_DATA, COMPRESSED_OOPS,
+        COMPRESSED_CLASSES, COMPACT_HEADERS,
     CHECK_JNI, ALIGNMENT, MAX_HEAP, FLAGS
 };
 static struct flag {
@@ -173,15 +186,18 @@ static bool read_flags(uint64_t stride, char *why) {
     char name[MAX_FLAG_NAME], *array;
     uint64_t n;
     for (int f = 0; f < FLAGS; f++) flags[f].found = false, flags[f].value = 0;
-    if (stride < 16 || stride > 256 || stride % 8 || (uint64_t)off_flag_name > stride - 8 || (uint64_t)off_flag_value > stride - 8)
+    if (stride < 16 || stride > 256 || stride % 8 || (uint64_t)off_flag_name > stride - 8 ||
+        (uint64_t)off_flag_value > stride - 8)
         return fail(why, "this JVM does not export the size of JVMFlag");
-    if (!vm_peek_pointer(&array, (uint64_t)static_flags) || !vm_peek(&n, (uint64_t)static_flag_count, 8) || !n || n > MAX_FLAGS)
+    if (!vm_peek_pointer(&array, (uint64_t)static_flags) || !vm_peek(&n, (uint64_t)static_flag_count, 8) || !n ||
+        n > MAX_FLAGS)
         return fail(why, "the flags of this JVM cannot be read (JVMFlag::flags, JVMFlag::numFlags)");
     for (uint64_t i = 0; i < n; i++) {
         uint64_t row = (uint64_t)array + i * stride, at, value;
         if (!vm_peek(&at, row + (uint64_t)off_flag_name, 8) || !vm_peek(&value, row + (uint64_t)off_flag_value, 8) ||
             (at && !vm_peek_string(name, sizeof name, at))) {
-            snprintf(why, HC_MAX_REASON, "flag %llu of this JVM cannot be read (JVMFlag::_name, JVMFlag::_addr)", (unsigned long long)i);
+            snprintf(why, HC_MAX_REASON, "flag %llu of this JVM cannot be read (JVMFlag::_name, JVMFlag::_addr)",
+                (unsigned long long)i);
             return false;
         }
         for (int f = 0; at && f < FLAGS; f++) {
@@ -197,17 +213,22 @@ static bool read_flags(uint64_t stride, char *why) {
 }
 
 static bool know_collector(char *why) {
-    if (on(ZGC)) return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
-    // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by node, which nobody has tested.
+    if (on(ZGC))
+        return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
+    // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by
+    // node, which nobody has tested.
     if (on(PARALLEL_GC) && on(NUMA))
         return fail(why, "-XX:+UseNUMA parts Parallel's eden by node, which is untested (use G1, or -XX:-UseNUMA)");
     if (on(SHENANDOAH_GC)) return fail(why, "Shenandoah is not supported (use Serial, Parallel or G1)");
     if (on(EPSILON_GC)) return fail(why, "Epsilon is not supported: it never collects");
-    vm.collector = on(SERIAL_GC) ? HC_COLLECTOR_SERIAL : on(PARALLEL_GC) ? HC_COLLECTOR_PARALLEL : on(G1_GC) ? HC_COLLECTOR_G1 : 0;
+    vm.collector = on(SERIAL_GC)     ? HC_COLLECTOR_SERIAL
+                   : on(PARALLEL_GC) ? HC_COLLECTOR_PARALLEL
+                   : on(G1_GC)       ? HC_COLLECTOR_G1
+                                     : 0;
     return vm.collector || fail(why, "the collector is none of Serial, Parallel and G1");
 }
 
-// ---- the heap ----------------------------------------------------------------------------------------------------------------------
+// ---- the heap -------------------------------------------------------------------------------------------------------
 static uint64_t inside(const char *object, int64_t offset) { return (uint64_t)object + (uint64_t)offset; }
 
 // Follows a pointer, and the three of a space that it leads to: a wrong one is found here and not in the first pause.
@@ -226,9 +247,11 @@ static bool find_generations(char *why) {
     vm.space_bottom = parallel ? off_mutable_bottom : off_contiguous_bottom;
     vm.space_top = parallel ? off_mutable_top : off_contiguous_top;
     vm.space_end = parallel ? off_mutable_end : off_contiguous_end;
-    if (!vm_peek_pointer(&young_generation, parallel ? (uint64_t)static_parallel_young : inside(vm.heap, off_serial_young)))
+    const uint64_t young = parallel ? (uint64_t)static_parallel_young : inside(vm.heap, off_serial_young);
+    const uint64_t old = parallel ? (uint64_t)static_parallel_old : inside(vm.heap, off_serial_old);
+    if (!vm_peek_pointer(&young_generation, young))
         return fail(why, "the _young_gen of this JVM's heap cannot be read");
-    if (!vm_peek_pointer(&old_generation, parallel ? (uint64_t)static_parallel_old : inside(vm.heap, off_serial_old)))
+    if (!vm_peek_pointer(&old_generation, old))
         return fail(why, "the _old_gen of this JVM's heap cannot be read");
     if (parallel)
         return space_at(young_generation, off_parallel_eden, "PSYoungGen::_eden_space", why) &&
@@ -247,10 +270,12 @@ static bool find_regions(char *why) {
     vm.hr_tag = off_region_type + off_region_tag;
     vm.g1_table = (char **)inside(vm.heap, off_g1_manager + off_g1_regions + off_g1_base);
     vm.g1_len = (uint64_t *)inside(vm.heap, off_g1_manager + off_g1_regions + off_g1_length);
-    if (!vm_peek(&vm.region_bytes, (uint64_t)static_g1_grain, 8) || vm.region_bytes < 65536 || vm.region_bytes > vm.heap_bytes ||
+    if (!vm_peek(&vm.region_bytes, (uint64_t)static_g1_grain, 8) || vm.region_bytes < 65536 ||
+        vm.region_bytes > vm.heap_bytes ||
         vm.region_bytes & (vm.region_bytes - 1))
         return fail(why, "G1's region size makes no sense");
-    if (!vm_peek_pointer(&table, (uint64_t)vm.g1_table) || !vm_peek(&length, (uint64_t)vm.g1_len, 8) || !length || length > vm.heap_bytes / 65536)
+    if (!vm_peek_pointer(&table, (uint64_t)vm.g1_table) || !vm_peek(&length, (uint64_t)vm.g1_len, 8) || !length ||
+        length > vm.heap_bytes / 65536)
         return fail(why, "G1's region table makes no sense (G1HeapRegionTable::_base, G1HeapRegionTable::_length)");
     return true;
 }
@@ -260,8 +285,10 @@ static bool find_heap(char *why) {
     uint64_t words, start;
     uint32_t total;
     if (!vm_peek(&start, (uint64_t)static_heap, 8) || !start) return fail(why, "the heap does not exist yet");
-    if (!vm_peek_pointer(&vm.heap, (uint64_t)static_heap) || !vm_peek(&start, inside(vm.heap, off_heap_reserved + off_range_start), 8) ||
-        !vm_peek(&words, inside(vm.heap, off_heap_reserved + off_range_words), 8) || !vm_peek(&total, inside(vm.heap, off_total_collections), 4))
+    if (!vm_peek_pointer(&vm.heap, (uint64_t)static_heap) ||
+        !vm_peek(&start, inside(vm.heap, off_heap_reserved + off_range_start), 8) ||
+        !vm_peek(&words, inside(vm.heap, off_heap_reserved + off_range_words), 8) ||
+        !vm_peek(&total, inside(vm.heap, off_total_collections), 4))
         return fail(why, "the heap of this JVM cannot be read (Universe::_collectedHeap)");
     if (!start || start % 4096 || !words || words > max / 8 || start + words * 8 < start)
         return fail(why, "the reserved range of the heap makes no sense");
@@ -288,7 +315,7 @@ void vm_spaces_now(void) {
     }
 }
 
-// ---- loading -----------------------------------------------------------------------------------------------------------------------
+// ---- loading --------------------------------------------------------------------------------------------------------
 static bool take_fields(int first, int end, int collectors, char *why) {
     for (int i = first; i < end; i++)
         if (fields[i].collectors & (unsigned)collectors && !vm_take_field(&fields[i], why)) return false;
@@ -313,7 +340,8 @@ static bool find_counters(char *why);
 // Says what to do about a layout that was refused: it is the JDK that differs, and not this JVM's options.
 static bool unknown_layout(char *why) {
     size_t n = strlen(why);
-    snprintf(why + n, HC_MAX_REASON - n, "; this heapcam does not know this build of JDK %d (it records JDK 17 and 25)", vm.major);
+    snprintf(why + n, HC_MAX_REASON - n,
+        "; this heapcam does not know this build of JDK %d (it records JDK 17 and 25)", vm.major);
     return false;
 }
 
@@ -323,12 +351,15 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     if (!jvm) return fail(why, "libjvm was not found in this process");
     const bool copies = vm_peek_begin();
     uint64_t flag_size = 0;
-    if (!vm_read_fields(jvm, fields, COUNT(fields), &flag_size, why) || !take_fields(0, FLAG_FIELDS, ALL, why) || !read_flags(flag_size, why))
+    if (!vm_read_fields(jvm, fields, COUNT(fields), &flag_size, why) || !take_fields(0, FLAG_FIELDS, ALL, why) ||
+        !read_flags(flag_size, why))
         return unknown_layout(why);
     if (!know_collector(why)) return false;
     if (!take_fields(FLAG_FIELDS, COUNT(fields), 1 << vm.collector, why) ||
-        !vm_read_constants(jvm, "Long", long_constants, COUNT(long_constants), why) || !take_constants(long_constants, COUNT(long_constants), why) ||
-        !vm_read_constants(jvm, "Int", int_constants, COUNT(int_constants), why) || !take_constants(int_constants, COUNT(int_constants), why))
+        !vm_read_constants(jvm, "Long", long_constants, COUNT(long_constants), why) ||
+        !take_constants(long_constants, COUNT(long_constants), why) ||
+        !vm_read_constants(jvm, "Int", int_constants, COUNT(int_constants), why) ||
+        !take_constants(int_constants, COUNT(int_constants), why))
         return unknown_layout(why);
     if (!any_major) {
         snprintf(why, HC_MAX_REASON, "JDK %d is untested (17 and 25 are); --allow-untested-jdk tries it", vm.major);
@@ -339,13 +370,17 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.compressed_oops = on(COMPRESSED_OOPS);
     vm.compressed_class = flags[COMPRESSED_CLASSES].found ? on(COMPRESSED_CLASSES) : true;
     vm.compact_headers = on(COMPACT_HEADERS);
-    if (vm.compact_headers && !vm.klass_shift) return fail(why, "compact headers, but markWord::klass_shift is not exported");
+    if (vm.compact_headers && !vm.klass_shift)
+        return fail(why, "compact headers, but markWord::klass_shift is not exported");
     vm.align = flags[ALIGNMENT].found ? flags[ALIGNMENT].value : 8;
-    if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1)) return fail(why, "ObjectAlignmentInBytes makes no sense");
+    if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1))
+        return fail(why, "ObjectAlignmentInBytes makes no sense");
     if (!find_heap(why)) return false;
-    // While allocation is sampled, _end is where the next sample is due; the buffer's real end is _allocation_end, which no table names.
+    // While allocation is sampled, _end is where the next sample is due; the buffer's real end is _allocation_end,
+    // which no table names.
     // It lies between _end and _desired_size; any other distance is a layout that nobody has looked at.
-    if (off_tlab_desired != vm.tlab_end + 16) return fail(why, "the layout of ThreadLocalAllocBuffer is not the known one");
+    if (off_tlab_desired != vm.tlab_end + 16)
+        return fail(why, "the layout of ThreadLocalAllocBuffer is not the known one");
     vm.tlab_end += 8;
     vm.cld_head = (char **)static_loaders;
     vm.narrow_klass_base = (char **)static_klass_base;
@@ -353,20 +388,24 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.mirror_size_offset = (int *)static_mirror_size;
     vm.thread_list = (char **)static_threads;
     // _gc_id is the next field on 17 to 25; vm_gc_number looks at what it finds there.
-    vm.thread_gc = off_processed_thread > 0 && (uint64_t)off_processed_thread + 12 <= size_of("NamedThread") ? off_processed_thread + 8 : 0;
+    vm.thread_gc = off_processed_thread > 0 &&
+        (uint64_t)off_processed_thread + 12 <= size_of("NamedThread") ? off_processed_thread + 8 : 0;
     vm.perf_start = (char **)static_perf_start;
     vm.perf_top = (char **)static_perf_top;
     if (!find_counters(why)) return false;
     // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
     vm.check_jni = on(CHECK_JNI);
     if (vm.check_jni && !copies)
-        return fail(why, "-Xcheck:jni allows no signal handler of the probe's, and this process may not call process_vm_readv instead (seccomp)");
+        return fail(why, "-Xcheck:jni allows no signal handler of the probe's, and this process may not call "
+                         "process_vm_readv instead (seccomp)");
     return true;
 }
 
-// ---- counters ----------------------------------------------------------------------------------------------------------------------
-// The layout is that of hsperfdata files, stable since JDK 5: a header, then entries {length, name at, elements, type, …, data at}.
-enum { PERF_MAGIC = 0xc0c0feca, PERF_HEADER = 32, PERF_ENTRY = 20, PERF_MAX = 64 << 20, PERF_MAX_ENTRIES = 1 << 16, CAUSE = 80 };
+// ---- counters -------------------------------------------------------------------------------------------------------
+// The layout is that of hsperfdata files, stable since JDK 5: a header, then entries {length, name at, elements,
+// type, …, data at}.
+enum { PERF_MAGIC = 0xc0c0feca, PERF_HEADER = 32, PERF_ENTRY = 20, PERF_MAX = 64 << 20, PERF_MAX_ENTRIES = 1 << 16,
+    CAUSE = 80 };
 struct counter {
     const char *name;
     char type; // J: one number, B: text
@@ -378,7 +417,9 @@ static bool find_in_perf_memory(struct counter *c, size_t n) {
     uint32_t header[PERF_HEADER / 4], entry[PERF_ENTRY / 4];
     if (!vm_peek(&start, (uint64_t)vm.perf_start, 8) || !vm_peek(&top, (uint64_t)vm.perf_top, 8)) return false;
     if (!start || start % 8 || top < start || top - start > PERF_MAX || top - start < PERF_HEADER) return false;
-    if (!vm_peek(header, start, sizeof header) || header[0] != PERF_MAGIC || header[6] > top - start || header[7] > PERF_MAX_ENTRIES) return false;
+    if (!vm_peek(header, start, sizeof header) || header[0] != PERF_MAGIC || header[6] > top - start ||
+        header[7] > PERF_MAX_ENTRIES)
+        return false;
     uint64_t at = start + header[6];
     for (uint32_t i = 0; i < header[7] && top - at >= PERF_ENTRY; i++) {
         if (!vm_peek(entry, at, sizeof entry)) return false;
@@ -386,11 +427,13 @@ static bool find_in_perf_memory(struct counter *c, size_t n) {
         const char type = (char)(entry[3] & 0xff);
         if (length < PERF_ENTRY || length > top - at) break;
         char name[64];
-        if (name_at < length && vm_peek_string(name, length - name_at < sizeof name ? length - name_at : sizeof name, at + name_at)) {
+        const size_t room = name_at >= length ? 0 : length - name_at < sizeof name ? length - name_at : sizeof name;
+        if (vm_peek_string(name, room, at + name_at)) {
             for (size_t k = 0; k < n; k++) {
                 uint8_t text[CAUSE]; // as much as epoch.c looks at
                 if (c[k].at || strcmp(name, c[k].name) || type != c[k].type || data_at >= length) continue;
-                if (type == 'J' ? elements == 0 && length - data_at >= 8 && (at + data_at) % 8 == 0 : elements > 0 && vm_peek(text, at + data_at, CAUSE))
+                if (type == 'J' ? elements == 0 && length - data_at >= 8 && (at + data_at) % 8 == 0
+                                : elements > 0 && vm_peek(text, at + data_at, CAUSE))
                     c[k].at = (char *)(at + data_at);
             }
         }
@@ -401,12 +444,14 @@ static bool find_in_perf_memory(struct counter *c, size_t n) {
 
 static bool find_counters(char *why) {
     struct counter c[] = {
-        {"sun.gc.collector.0.invocations", 'J', NULL}, {"sun.gc.collector.1.invocations", 'J', NULL}, {"sun.gc.collector.2.invocations", 'J', NULL},
+        {"sun.gc.collector.0.invocations", 'J', NULL}, {"sun.gc.collector.1.invocations", 'J', NULL},
+            {"sun.gc.collector.2.invocations", 'J', NULL},
         {"sun.gc.cause", 'B', NULL},                   {"sun.gc.lastCause", 'B', NULL},
     };
     if (!find_in_perf_memory(c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
         return fail(why, "the collection counters (sun.gc.collector.*) were not found");
-    // _end of a TLAB lies before its hard end by the reserve: 2 words on 17, a variable on 25, or the prefetch reserve if that is larger.
+    // _end of a TLAB lies before its hard end by the reserve: 2 words on 17, a variable on 25, or the prefetch
+    // reserve if that is larger.
     uint64_t lab = 2;
     uint32_t prefetch;
     if ((static_lab_reserve && !vm_peek(&lab, (uint64_t)static_lab_reserve, 8)) || lab > 64 ||
@@ -429,12 +474,14 @@ static _Atomic int thread_key = -1; // the control thread finds it, the VM threa
 void vm_know_thread(void *thread) {
     for (unsigned k = 0; thread && k < OS_KEYS; k++)
         if (os_thread_value(k) == thread) {
-            atomic_store_explicit(&thread_key, (int)k, memory_order_relaxed); // a number alone: nothing is published with it
+            // a number alone: nothing is published with it
+            atomic_store_explicit(&thread_key, (int)k, memory_order_relaxed);
             return;
         }
 }
 
-// Each collection takes a number, and so does each concurrent cycle of G1, which no counter tells. So what the thread itself says is read there, and
+// Each collection takes a number, and so does each concurrent cycle of G1, which no counter tells. So what the
+// thread itself says is read there, and
 // believed if it can be true: a cycle begins with a collection of its own.
 uint64_t vm_gc_number(bool concurrent) {
     static uint64_t cycles;

@@ -1,10 +1,13 @@
-// loader.c: feeds the probe's loader (vm.c, vmtable.c) with the tables of a real libjvm, damaged in many ways. No JVM is started: the library is
-// opened, its tables are copied, and around them stands what a JVM has at VMInit (heap, flags, counters), as far as the loader reads it.
+// loader.c: feeds the probe's loader (vm.c, vmtable.c) with the tables of a real libjvm, damaged in many ways. No
+// JVM is started: the library is
+// opened, its tables are copied, and around them stands what a JVM has at VMInit (heap, flags, counters), as far as
+// the loader reads it.
 //
 //   loader LIBJVM Serial|Parallel|G1 copy|guard random SEED COUNT    random damage, COUNT cases
 //   loader LIBJVM Serial|Parallel|G1 copy|guard cases                one case a line of standard input, see directed()
 //
-// copy: safe_read works; guard: it is refused, as seccomp does. Each case runs in a process of its own and prints one line:
+// copy: safe_read works; guard: it is refused, as seccomp does. Each case runs in a process of its own and prints
+// one line:
 // NUMBER TAB WHAT WAS DAMAGED TAB loaded | refused: REASON | signal N | REASON IS NO LINE
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,11 +23,12 @@
 
 #include "probe.h"
 
-// ---- what os_posix.c and vm.c need of the rest of the probe ------------------------------------------------------------------------------
+// ---- what os_posix.c and vm.c need of the rest of the probe ---------------------------------------------------------
 struct options opt;
 const char *violated;
 uint64_t violated_at;
-int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) { return (void)size, (void)ticks, (void)flags, (void)why, -1; }
+int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) { return (void)size, (void)ticks,
+    (void)flags, (void)why, -1; }
 _Noreturn void violation(const char *what, uint64_t where) {
     violated = what, violated_at = where;
     guard_leave();
@@ -36,9 +40,10 @@ bool safe_read(void *dst, uint64_t addr, size_t n) { return !refuse_copies && re
 static void *libjvm;
 void *os_library_of(void *address) { return (void)address, libjvm; }
 
-// ---- memory: blocks that end where none follows --------------------------------------------------------------------------------------------
+// ---- memory: blocks that end where none follows ---------------------------------------------------------------------
 enum { PAGE = 4096 };
-static char *block(size_t n, size_t before) { // n bytes in front of a page that cannot be read, `before` readable ones ahead of them
+// n bytes in front of a page that cannot be read, `before` readable ones ahead of them
+static char *block(size_t n, size_t before) {
     size_t size = (n + before + 2 * PAGE - 1) / PAGE * PAGE;
     char *m = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED || mprotect(m + size, PAGE, PROT_NONE)) abort();
@@ -46,7 +51,7 @@ static char *block(size_t n, size_t before) { // n bytes in front of a page that
 }
 static char *closed; // a page that cannot be read; the one in front of it is full of the letter A
 
-// ---- symbols ---------------------------------------------------------------------------------------------------------------------------
+// ---- symbols --------------------------------------------------------------------------------------------------------
 enum { MAX_SYMBOLS = 64 };
 static struct symbol {
     char name[80];
@@ -71,7 +76,7 @@ void *os_symbol(void *library, const char *name) {
     return s ? s->at : NULL;
 }
 
-// ---- tables ----------------------------------------------------------------------------------------------------------------------------
+// ---- tables ---------------------------------------------------------------------------------------------------------
 struct fieldrow {
     const char *type, *field, *declared;
     int32_t is_static;
@@ -140,10 +145,11 @@ static struct fieldrow *row_of(const char *type, const char *field) {
     return NULL;
 }
 
-// ---- the JVM around them -----------------------------------------------------------------------------------------------------------------
+// ---- the JVM around them --------------------------------------------------------------------------------------------
 static char *heap;
 static char *perf;
-static uint64_t *cell_of(const char *type, const char *field, uint64_t value) { // gives a static field memory of its own
+// gives a static field memory of its own
+static uint64_t *cell_of(const char *type, const char *field, uint64_t value) {
     struct fieldrow *r = row_of(type, field);
     if (!r) return NULL;
     uint64_t *c = (uint64_t *)block(8, 0);
@@ -151,7 +157,8 @@ static uint64_t *cell_of(const char *type, const char *field, uint64_t value) { 
     r->address = c;
     return c;
 }
-static uint64_t *perf_start_cell, *perf_top_cell, *heap_cell, *flags_cell, *flag_count_cell, *young_cell, *old_cell, *grain_cell;
+static uint64_t *perf_start_cell, *perf_top_cell, *heap_cell, *flags_cell, *flag_count_cell, *young_cell, *old_cell,
+    *grain_cell;
 static char *flag_rows;
 static size_t nflags;
 
@@ -164,7 +171,8 @@ static uint64_t either(const char *type, const char *other, const char *field) {
 }
 static void put(char *object, uint64_t offset, const void *value) { memcpy(object + offset, &value, 8); }
 
-static const char *const some_flags[] = {"MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders", "CheckJNICalls", "UseZGC", "UsePerfData"};
+static const char *const some_flags[] = {"MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders",
+    "CheckJNICalls", "UseZGC", "UsePerfData"};
 static void *some_values[6]; // found before anything is damaged
 
 static void *flag_value(const char *name) {
@@ -199,7 +207,8 @@ static void build(const char *collector) {
     heap = block(2048, 0);
     heap_cell = cell_of("Universe", "_collectedHeap", (uint64_t)heap);
     put(heap, offset_of("CollectedHeap", "_reserved") + offset_of("MemRegion", "_start"), base);
-    put(heap, offset_of("CollectedHeap", "_reserved") + offset_of("MemRegion", "_word_size"), (void *)(uintptr_t)((64 << 20) / 8));
+    put(heap, offset_of("CollectedHeap", "_reserved") + offset_of("MemRegion", "_word_size"),
+        (void *)(uintptr_t)((64 << 20) / 8));
     // flags: the library's own, with a row that ends at the end of a page
     nflags = *(uint64_t *)row_of("JVMFlag", "numFlags")->address;
     char *real = *(char **)row_of("JVMFlag", "flags")->address;
@@ -211,7 +220,8 @@ static void build(const char *collector) {
     *(uint64_t *)flag_value("MaxHeapSize") = 64 << 20;
     for (int i = 0; i < 6; i++) some_values[i] = flag_value(some_flags[i]);
     if (g1) {
-        char *table = block(64 * 8, 0), *at = heap + offset_of("G1CollectedHeap", "_hrm") + either("HeapRegionManager", "G1HeapRegionManager", "_regions");
+        char *table = block(64 * 8, 0), *at = heap + offset_of("G1CollectedHeap", "_hrm") + either("HeapRegionManager",
+            "G1HeapRegionManager", "_regions");
         put(at, offset_of("G1HeapRegionTable", "_base"), table);
         put(at, offset_of("G1HeapRegionTable", "_length"), (void *)64);
         grain_cell = cell_of("HeapRegion", "GrainBytes", 1 << 20);
@@ -253,7 +263,7 @@ static void build(const char *collector) {
     if (mprotect(closed, PAGE, PROT_NONE)) abort();
 }
 
-// ---- damage ----------------------------------------------------------------------------------------------------------------------------
+// ---- damage ---------------------------------------------------------------------------------------------------------
 static uint64_t state;
 static uint64_t any(void) { // xorshift64*
     state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
@@ -281,18 +291,24 @@ static uint64_t bad_address(void) {
     }
 }
 static uint64_t bad_number(void) {
-    static const uint64_t some[] = {0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 48, 64, 255, 256, 257, 4095, 4096, 65536, 1 << 20, INT32_MAX, UINT32_MAX, 1ull << 46,
+    static const uint64_t some[] = {0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 48, 64, 255, 256, 257, 4095, 4096, 65536,
+        1 << 20, INT32_MAX, UINT32_MAX, 1ull << 46,
                                     INT64_MAX, UINT64_MAX, UINT64_MAX - 7};
     return below(4) ? some[below(sizeof some / 8)] : any() >> below(64);
 }
 
 // The names that the loader looks for are hit as often as all the others together.
 static size_t some_field(void) {
-    static const char *const types[] = {"Universe", "CollectedHeap", "MemRegion", "JVMFlag", "ParallelScavengeHeap", "PSYoungGen", "PSOldGen", "MutableSpace",
-                                        "GenCollectedHeap", "SerialHeap", "DefNewGeneration", "TenuredGeneration", "Space", "ContiguousSpace", "G1CollectedHeap",
-                                        "HeapRegion", "G1HeapRegion", "HeapRegionManager", "G1HeapRegionManager", "G1HeapRegionTable", "HeapRegionType",
-                                        "G1HeapRegionType", "ClassLoaderDataGraph", "ClassLoaderData", "Klass", "Symbol", "CompressedKlassPointers",
-                                        "java_lang_Class", "ThreadsSMRSupport", "ThreadsList", "Thread", "NamedThread", "ThreadLocalAllocBuffer", "PerfMemory"};
+    static const char *const types[] = {"Universe", "CollectedHeap", "MemRegion", "JVMFlag", "ParallelScavengeHeap",
+        "PSYoungGen", "PSOldGen", "MutableSpace",
+                                        "GenCollectedHeap", "SerialHeap", "DefNewGeneration", "TenuredGeneration",
+                                            "Space", "ContiguousSpace", "G1CollectedHeap",
+                                        "HeapRegion", "G1HeapRegion", "HeapRegionManager", "G1HeapRegionManager",
+                                            "G1HeapRegionTable", "HeapRegionType",
+                                        "G1HeapRegionType", "ClassLoaderDataGraph", "ClassLoaderData", "Klass",
+                                            "Symbol", "CompressedKlassPointers",
+                                        "java_lang_Class", "ThreadsSMRSupport", "ThreadsList", "Thread", "NamedThread",
+                                            "ThreadLocalAllocBuffer", "PerfMemory"};
     for (int i = 0; i < 1000 && below(8); i++) {
         size_t r = below(tables[FIELDS].n);
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
@@ -315,7 +331,8 @@ static void tell(const char *fmt, ...) {
 static bool last; // of the damage of one case: only then a name may be lost by which the harness itself finds rows
 
 static void damage_field(void) {
-    static const char *const types[] = {"int", "bool", "HeapWord*", "size_t", "", "u2", "const", "volatile", "Atomic<", "Atomic<>", "*", "A\x1b[2J", "MemRegion"};
+    static const char *const types[] = {"int", "bool", "HeapWord*", "size_t", "", "u2", "const", "volatile", "Atomic<",
+        "Atomic<>", "*", "A\x1b[2J", "MemRegion"};
     size_t i = some_field();
     struct fieldrow *r = &fieldrows()[i];
     uint64_t v;
@@ -360,14 +377,17 @@ static void damage_other(void) {
         else *s->at = v = below(2) ? bad_number() : bad_address(), tell("is %" PRIx64 ";", v);
         break; // the harness itself does not ask for symbols again
     }
-    case 6: *(uint64_t *)row = v = bad_address(), tell("%s row %zu name at %" PRIx64 ";", tables[t].symbol, i, v); break;
+    case 6: *(uint64_t *)row = v = bad_address(), tell("%s row %zu name at %" PRIx64 ";", tables[t].symbol, i, v);
+        break;
     case 2: remove_row(t, i), tell("%s row %zu removed;", tables[t].symbol, i); break;
     case 3: // the last row is no end
-        if (last) memcpy(tables[t].rows + tables[t].n * tables[t].width, row, tables[t].width), tell("%s endless;", tables[t].symbol);
+        if (last) memcpy(tables[t].rows + tables[t].n * tables[t].width, row, tables[t].width), tell("%s endless;",
+            tables[t].symbol);
         break;
     case 4: {
         struct typerow *y = (struct typerow *)tables[TYPES].rows + below(tables[TYPES].n);
-        for (int k = 0; k < 500 && below(8) && !row_of(y->name, "_top") && !row_of(y->name, "_name") && !row_of(y->name, "_regions"); k++)
+        for (int k = 0; k < 500 && below(8) && !row_of(y->name, "_top") && !row_of(y->name, "_name") &&
+            !row_of(y->name, "_regions"); k++)
             y = (struct typerow *)tables[TYPES].rows + below(tables[TYPES].n);
         y->size = v = bad_number();
         tell("size of %s %" PRIx64 ";", y->name, v);
@@ -375,14 +395,16 @@ static void damage_other(void) {
     }
     case 5: {
         struct longrow *y = (struct longrow *)tables[LONGS].rows;
-        for (int k = 0; k < 500 && strncmp(y->name, "markWord", 8); k++) y = (struct longrow *)tables[LONGS].rows + below(tables[LONGS].n);
+        for (int k = 0; k < 500 && strncmp(y->name, "markWord",
+            8); k++) y = (struct longrow *)tables[LONGS].rows + below(tables[LONGS].n);
         y->value = (int64_t)(v = bad_number());
         tell("%s is %" PRIx64 ";", y->name, v);
         break;
     }
     default: {
         struct introw *y = (struct introw *)tables[INTS].rows;
-        for (int k = 0; k < 500 && !strstr(y->name, "HeapRegionType"); k++) y = (struct introw *)tables[INTS].rows + below(tables[INTS].n);
+        for (int k = 0; k < 500 && !strstr(y->name,
+            "HeapRegionType"); k++) y = (struct introw *)tables[INTS].rows + below(tables[INTS].n);
         y->value = (int32_t)(v = bad_number());
         tell("%s is %" PRIx64 ";", y->name, v);
     }
@@ -390,7 +412,8 @@ static void damage_other(void) {
 }
 
 static void damage_value(void) {
-    uint64_t *cells[] = {perf_start_cell, perf_top_cell, heap_cell, flags_cell, flag_count_cell, young_cell, old_cell, grain_cell};
+    uint64_t *cells[] = {perf_start_cell, perf_top_cell, heap_cell, flags_cell, flag_count_cell, young_cell, old_cell,
+        grain_cell};
     uint64_t v, *c;
     switch (below(5)) {
     case 0:
@@ -472,11 +495,12 @@ static bool directed(char *line) {
     }
     if (!strcmp(op, "untyped")) return r->declared = "Widget", true;
     if (!strcmp(op, "offset")) return r->offset = (uint64_t)v, true;
-    if (!strcmp(op, "address")) return r->address = v ? (void *)(closed + v) : NULL, true; // v: from the page that cannot be read
+    // v: from the page that cannot be read
+    if (!strcmp(op, "address")) return r->address = v ? (void *)(closed + v) : NULL, true;
     return false;
 }
 
-// ---- one case ----------------------------------------------------------------------------------------------------------------------------
+// ---- one case -------------------------------------------------------------------------------------------------------
 static char *answer; // shared with the process of the case
 
 // What the probe does with a loaded vm: outside the guard only what the loader vouches for.
@@ -509,7 +533,8 @@ static void run(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5 || !(libjvm = dlopen(argv[1], RTLD_LAZY | RTLD_GLOBAL))) return fprintf(stderr, "loader: %s\n", argc < 5 ? "usage" : dlerror()), 2;
+    if (argc < 5 || !(libjvm = dlopen(argv[1], RTLD_LAZY | RTLD_GLOBAL))) return fprintf(stderr, "loader: %s\n",
+        argc < 5 ? "usage" : dlerror()), 2;
     const bool random = !strcmp(argv[4], "random") && argc == 7;
     build(argv[2]);
     refuse_copies = !strcmp(argv[3], "guard");
@@ -529,10 +554,17 @@ int main(int argc, char **argv) {
             if (random) {
                 // The symbols are known by name once they have been asked for.
                 for (int t = 0; t < TABLES; t++) symbol_of(tables[t].symbol);
-                static const char *const more[] = {"gHotSpotVMStructEntryTypeNameOffset", "gHotSpotVMStructEntryFieldNameOffset", "gHotSpotVMStructEntryTypeStringOffset",
-                                                   "gHotSpotVMStructEntryIsStaticOffset", "gHotSpotVMStructEntryOffsetOffset", "gHotSpotVMStructEntryAddressOffset",
-                                                   "gHotSpotVMTypeEntryTypeNameOffset", "gHotSpotVMTypeEntrySizeOffset", "gHotSpotVMIntConstantEntryNameOffset",
-                                                   "gHotSpotVMIntConstantEntryValueOffset", "gHotSpotVMLongConstantEntryNameOffset", "gHotSpotVMLongConstantEntryValueOffset"};
+                static const char *const more[] = {"gHotSpotVMStructEntryTypeNameOffset",
+                    "gHotSpotVMStructEntryFieldNameOffset", "gHotSpotVMStructEntryTypeStringOffset",
+                                                   "gHotSpotVMStructEntryIsStaticOffset",
+                                                       "gHotSpotVMStructEntryOffsetOffset",
+                                                           "gHotSpotVMStructEntryAddressOffset",
+                                                   "gHotSpotVMTypeEntryTypeNameOffset",
+                                                       "gHotSpotVMTypeEntrySizeOffset",
+                                                           "gHotSpotVMIntConstantEntryNameOffset",
+                                                   "gHotSpotVMIntConstantEntryValueOffset",
+                                                       "gHotSpotVMLongConstantEntryNameOffset",
+                                                           "gHotSpotVMLongConstantEntryValueOffset"};
                 for (size_t k = 0; k < sizeof more / sizeof *more; k++) symbol_of(more[k]);
                 for (uint64_t k = 1 + below(3); k; k--) {
                     uint64_t kind = below(10);
