@@ -24,6 +24,7 @@
 #include "probe.h"
 
 // ---- what os_posix.c and vm.c need of the rest of the probe ---------------------------------------------------------
+PER_RECORDING int none_here; // the section must not be empty
 struct options opt;
 const char *violated;
 uint64_t violated_at;
