@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent only. Its option says when it asks and
+// what it does without: "onload" and "vminit" end the JVM, "tolerant" goes on, "slow" never asks and keeps VMInit busy for 300 ms, "later" asks two
+// seconds after VMInit and again each 100 ms until it succeeds.
+const demandingAgent = `
+#include <jvmti.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static volatile long samples;
+static jvmtiEnv *ti;
+static char mode[20];
+static int ask(void) {
+    jvmtiCapabilities c;
+    memset(&c, 0, sizeof c);
+    c.can_generate_sampled_object_alloc_events = 1;
+    if ((*ti)->AddCapabilities(ti, &c)) return 0;
+    (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, NULL);
+    return 1;
+}
+static void JNICALL on_sample(jvmtiEnv *e, JNIEnv *jni, jthread t, jobject o, jclass k, jlong size) { samples++; }
+static void JNICALL on_death(jvmtiEnv *e, JNIEnv *jni) { fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples"); }
+static void JNICALL later(jvmtiEnv *e, JNIEnv *jni, void *arg) {
+    sleep(2);
+    for (int i = 0; !ask(); i++) {
+        if (!i) fprintf(stderr, "other agent: refused\n");
+        usleep(100000);
+    }
+    fprintf(stderr, "other agent: has it\n");
+}
+static void JNICALL on_init(jvmtiEnv *e, JNIEnv *jni, jthread t) {
+    if (!strcmp(mode, "slow")) usleep(300000);
+    if (!strcmp(mode, "vminit") && !ask()) (*jni)->FatalError(jni, "other agent: allocation sampling is not available");
+    if (!strcmp(mode, "later")) {
+        jclass k = (*jni)->FindClass(jni, "java/lang/Thread");
+        jobject o = (*jni)->NewObject(jni, k, (*jni)->GetMethodID(jni, k, "<init>", "()V"));
+        (*ti)->RunAgentThread(ti, o, later, NULL, JVMTI_THREAD_NORM_PRIORITY);
+    }
+}
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
+    jvmtiEventCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    snprintf(mode, sizeof mode, "%s", options ? options : "");
+    if ((*vm)->GetEnv(vm, (void **)&ti, JVMTI_VERSION_11)) return JNI_ERR;
+    cb.SampledObjectAlloc = on_sample;
+    cb.VMDeath = on_death;
+    cb.VMInit = on_init;
+    (*ti)->SetEventCallbacks(ti, &cb, sizeof cb);
+    if (!strcmp(mode, "onload") && !ask()) return JNI_ERR;
+    if (!strcmp(mode, "tolerant")) ask();
+    (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL);
+    (*ti)->SetEventNotificationMode(ti, JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, NULL);
+    return 0;
+}
+`
+
+func demanding(t *testing.T, major int) string {
+	inc := filepath.Join(jdk(t, major), "include")
+	return compiled(t, "libdemanding.so", demandingAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
+}
+
+var recordedIn = regexp.MustCompile(`(?m)^heapcam: recorded Collect .*: (\S+)$`)
+
+// TestDemandingAgent starts JVMs whose own agent wants allocation sampling, wherever that agent stands and whenever it asks: the JVM starts, the agent
+// has its samples, and heapcam records without sites and says so.
+func TestDemandingAgent(t *testing.T) {
+	t.Parallel()
+	places := []string{"command line", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS before", "JAVA_TOOL_OPTIONS behind"}
+	for i, mode := range []string{"onload", "vminit", "tolerant"} {
+		for j, place := range places {
+			for _, major := range []int{17, 25} {
+				if !full && (i+j)%2 == 0 != (major == 17) { // in the short rounds each case on one JDK
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/%d", mode, place, major), func(t *testing.T) {
+					t.Parallel()
+					java, option := filepath.Join(jdk(t, major), "bin", "java"), "-agentpath:"+demanding(t, major)+"="+mode
+					dir := t.TempDir()
+					args := []string{"run", "--out", dir, "--", java, "-Xmx64m", "-Xcheck:jni", "-cp", classPath(t), "Collect", "3"}
+					env := os.Environ()
+					switch place {
+					case "command line":
+						args = append(args[:5], append([]string{option}, args[5:]...)...)
+					case "JDK_JAVA_OPTIONS":
+						env = append(env, "JDK_JAVA_OPTIONS="+option)
+					case "JAVA_TOOL_OPTIONS before":
+						env = append(env, "JAVA_TOOL_OPTIONS="+option)
+					case "JAVA_TOOL_OPTIONS behind":
+						line := `JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS ` + option + `" exec "$@"`
+						args = append(args[:4], append([]string{"sh", "-c", line, "sh"}, args[4:]...)...)
+					}
+					c := exec.Command(tool, args...)
+					c.Env = env
+					b, err := c.CombinedOutput()
+					out := string(b)
+					if err != nil || !strings.Contains(out, "\ndone\n") || !strings.Contains(out, "other agent: sampled") {
+						t.Fatalf("the application does not run as it does without heapcam: %v\n%s", err, out)
+					}
+					if strings.Count(out, "heapcam: ") != 2 || !strings.Contains(out, "another agent holds allocation sampling") {
+						t.Errorf("heapcam must say in one line that there are no sites:\n%s", out)
+					}
+					if strings.Contains(out, "WARNING") || strings.Contains(out, "FATAL") {
+						t.Errorf("-Xcheck:jni is not silent:\n%s", out)
+					}
+					m := recordedIn.FindStringSubmatch(out)
+					if m == nil {
+						t.Fatalf("it is not recorded:\n%s", out)
+					}
+					verify(t, m[1], 1)
+					if text, _, _ := heapcam(t, "dump", m[1]); !strings.Contains(text, "no_sampling") {
+						t.Error("the recording does not say that there was no allocation sampling")
+					}
+				})
+			}
+		}
+	}
+}
