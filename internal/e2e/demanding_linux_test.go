@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/agent"
 )
 
 // demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent only. Its option says when it asks and
-// what it does without: "onload" and "vminit" end the JVM, "tolerant" goes on, "slow" never asks and keeps VMInit busy for 300 ms, "later" asks two
-// seconds after VMInit and again each 100 ms until it succeeds.
+// what it does without: "onload" and "vminit" end the JVM, "tolerant" goes on, "slow" never asks and keeps VMInit busy for 300 ms, "later" asks once the
+// file $DEMAND is there, every 50 ms until it succeeds.
 const demandingAgent = `
 #include <jvmti.h>
 #include <stdio.h>
@@ -33,10 +35,10 @@ static int ask(void) {
 static void JNICALL on_sample(jvmtiEnv *e, JNIEnv *jni, jthread t, jobject o, jclass k, jlong size) { samples++; }
 static void JNICALL on_death(jvmtiEnv *e, JNIEnv *jni) { fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples"); }
 static void JNICALL later(jvmtiEnv *e, JNIEnv *jni, void *arg) {
-    sleep(2);
+    while (access(getenv("DEMAND"), F_OK)) usleep(50000);
     for (int i = 0; !ask(); i++) {
         if (!i) fprintf(stderr, "other agent: refused\n");
-        usleep(100000);
+        usleep(50000);
     }
     fprintf(stderr, "other agent: has it\n");
 }
@@ -126,4 +128,81 @@ func TestDemandingAgent(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSamplingBegins: without another agent allocation sampling begins at once, and else when the other agents' VMInit is over; how late is recorded.
+func TestSamplingBegins(t *testing.T) {
+	t.Parallel()
+	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+		t.Parallel()
+		for _, opts := range [][]string{nil, {"-agentpath:" + demanding(t, major) + "=slow"}} {
+			p := program{major: major, gc: gc, opts: opts, main: "Collect", args: []string{"3"}, flags: []string{"--sampling", "64k"}}
+			r := p.start(t)
+			r.finish(t)
+			if l := r.probeLines(); len(l) != 0 {
+				t.Errorf("the probe says %q", l)
+			}
+			text, _, _ := heapcam(t, "dump", checkCount(t, r).dir)
+			if m := regexp.MustCompile(`allocation sampling: begins (\d+) ms after`).FindStringSubmatch(text); (m != nil) != (opts != nil) || m != nil && len(m[1]) < 3 {
+				t.Errorf("with %q the recording says %q of a late begin", opts, m)
+			}
+			if !regexp.MustCompile(`(?m)^\s*sample `).MatchString(text) || strings.Contains(text, "no_sampling") {
+				t.Error("nothing is sampled")
+			}
+		}
+	})
+}
+
+// TestSamplingHandedOver has an agent ask for allocation sampling while heapcam holds it: a pause of the recording gives it back, and afterwards the
+// recording goes on without sites, which status and the recording say.
+func TestSamplingHandedOver(t *testing.T) {
+	t.Parallel()
+	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+		t.Parallel()
+		d := newDaemon(t)
+		d.start(t)
+		demand, end := filepath.Join(t.TempDir(), "demand"), filepath.Join(t.TempDir(), "end")
+		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni", "-agentpath:" + demanding(t, major) + "=later"}, main: "Until", args: []string{end, "2000", "20"}}
+		r := p.plain(t, "env", "DEMAND="+demand)
+		await(t, "pid", func() bool { return r.pid() > 0 })
+		if errs, code := d.attach(t, r.pidText()); code != 0 {
+			t.Fatalf("attach: status %d: %s", code, errs)
+		}
+		look := func() (s agent.Status) {
+			for _, s = range d.status(t).JVMs {
+			}
+			return s
+		}
+		verb := func(v string) {
+			t.Helper()
+			if _, errs, code := heapcam(t, v, r.pidText(), "--socket", d.sock); code != 0 {
+				t.Fatalf("%s: status %d: %s", v, code, errs)
+			}
+		}
+		await(t, "samples", func() bool { return look().Samples > 0 })
+		verb("pause")
+		verb("resume") // nobody asked: it is had again
+		n := look().Samples
+		await(t, "samples", func() bool { return look().Samples > n })
+		if err := os.WriteFile(demand, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the refusal", func() bool { return strings.Contains(r.stderr.String(), "other agent: refused") })
+		verb("pause")
+		await(t, "the other agent", func() bool { return strings.Contains(r.stderr.String(), "other agent: has it") })
+		verb("resume")
+		await(t, "status", func() bool { return look().NoSites })
+		gc0 := look().LastGC
+		await(t, "collections", func() bool { return look().LastGC > gc0+1 })
+		s := look()
+		r.end(t, end)
+		d.stop(t)
+		if e := r.stderr.String(); !strings.Contains(e, "other agent: sampled") || strings.Count(e, "another agent holds allocation sampling") != 1 {
+			t.Errorf("stderr: %s", e)
+		}
+		verify(t, s.Dir, 1)
+		if text, _, _ := heapcam(t, "dump", s.Dir); !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from here on") {
+			t.Error("the recording does not say from when on there are no sites")
+		}
+	})
 }
