@@ -31,6 +31,7 @@ func TestWritesArchive(t *testing.T) {
 		"java|-XX:+AutoCreateSharedArchive|-jar|a.jar":    "-XX:+AutoCreateSharedArchive|the command line",
 		"nice|java|-XX:+RecordDynamicDumpInfo|Main":       "-XX:+RecordDynamicDumpInfo|the command line",
 		"sh|-c|cd x && java -Xshare:dump; ls":             "-Xshare:dump|the command line",
+		"jlink|--generate-cds-archive|--output|x":         "--generate-cds-archive|the command line",
 		"env|JAVA_TOOL_OPTIONS=-Xshare:dump|java":         "-Xshare:dump|the command line",
 		"javac|-J-XX:ArchiveClassesAtExit=a|A.java":       "-XX:ArchiveClassesAtExit|the command line",
 		"java|-XX:AOTMode=create|-XX:AOTCache=a":          "-XX:AOTMode|the command line",

@@ -87,6 +87,7 @@ func TestArchive(t *testing.T) {
 			}
 			if full {
 				run(unrecorded+"-Xshare:dump", 0, nil, java, "-Xshare:dump", "-XX:SharedArchiveFile=ARCHIVE")
+				run(unrecorded+"--generate-cds-archive", 0, nil, filepath.Join(filepath.Dir(java), "jlink"), "--add-modules", "java.base", "--generate-cds-archive", "--output", filepath.Join(dir, "image"))
 			}
 
 			d := newDaemon(t)
