@@ -348,6 +348,18 @@ static void know_thread(JNIEnv *jni) {
     (*jni)->DeleteLocalRef(jni, k);
 }
 
+// At its exit the JVM waits up to 300 ms for threads in native code, and for none in a monitor.
+static jrawMonitorID naps;
+static void nap(uint32_t ms) {
+    if (!naps || (*ti)->RawMonitorEnter(ti, naps)) {
+        os_sleep_us(ms * 1000);
+        return;
+    }
+    jvmtiError r = (*ti)->RawMonitorWait(ti, naps, ms);
+    (*ti)->RawMonitorExit(ti, naps);
+    if (r) os_sleep_us(ms * 1000); // interrupted
+}
+
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     know_thread(jni);
@@ -355,7 +367,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     uint64_t marks = 0, deaf_since = 0;
     bool cut_told = false, again = false, deaf = false;
     while (!atomic_load(&stopping)) {
-        os_sleep_us(50000);
+        nap(50);
         uint64_t now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now, memory_order_relaxed);
         if (atomic_load(&stopping)) return;
@@ -632,6 +644,7 @@ static jint setup(JavaVM *v, char *options) {
     cb.ResourceExhausted = on_exhausted;
     (*ti)->SetEventCallbacks(ti, &cb, sizeof cb);
     event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
+    if ((*ti)->CreateRawMonitor(ti, "heapcam", &naps)) naps = NULL;
     return 0;
 }
 
