@@ -36,7 +36,8 @@ func newRunCmd() *cobra.Command {
 		Short: "Run a command and record every JVM that it or anything below it starts",
 		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records them until COMMAND ends.\n" +
 			"Input, output, signals and the exit status pass through: 128+n when the command was ended by signal n, 125 when heapcam itself\n" +
-			"failed, 126 or 127 when the command can not be executed or found. Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.",
+			"failed, 126 or 127 when the command can not be executed or found. Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
+			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs unrecorded: such a JVM refuses agents.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
