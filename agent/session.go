@@ -360,7 +360,8 @@ func (s *session) meta(b trace.Block) error {
 	if err != nil {
 		return err
 	}
-	changed := s.begun && m.HasJVM && m.JVM.Flags != s.jvm.Flags // the probe lost allocation sampling to another agent, or has it now
+	// The probe lost allocation sampling to another agent, or has it now.
+	changed := s.begun && m.HasJVM && m.JVM.Flags != s.jvm.Flags
 	if m.HasJVM {
 		s.jvm, s.has = m.JVM, true
 		s.depth = m.JVM.Depth

@@ -19,8 +19,8 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// installProbe writes the embedded library into a folder that only this user can write to, named by its content, and gives its path. An existing
-// one is never written to: JVMs may have it mapped. Errors: probe.ErrNone, I/O errors.
+// installProbe writes the embedded library into a folder that only this user can write to, named by its content, and
+// gives its path. An existing one is never written to: JVMs may have it mapped. Errors: probe.ErrNone, I/O errors.
 func installProbe() (string, error) {
 	b, err := probe.Library()
 	if err != nil {
@@ -71,8 +71,9 @@ func installLibrary(b []byte) (string, error) {
 	return "", fmt.Errorf("there is no folder that a JVM could load the probe from: %s", strings.Join(why, "; "))
 }
 
-// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load an agent does not start. For the
-// same reason what root places is open to JVMs of other users, which a command of root's may start.
+// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load
+// an agent does not start. For the same reason what root places is open to JVMs of other users, which a command of
+// root's may start.
 func installIn(dir string, b []byte) (string, error) {
 	if err := ownDir(dir, os.Getuid()); err != nil {
 		return "", err

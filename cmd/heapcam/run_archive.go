@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A JVM that writes a CDS archive ends at once if it is started with any native agent, before it calls the agent: the probe can do nothing about it.
-// JDK 25 writes caches of -XX:AOTCacheOutput and -XX:AOTMode with an agent; a JVM of -XX:AOTMode=create runs no program that could be recorded, and
-// in JDK 24 it is as strict as the others.
+// A JVM that writes a CDS archive ends at once if it is started with any native agent, before it calls the agent: the
+// probe can do nothing about it. JDK 25 writes caches of -XX:AOTCacheOutput and -XX:AOTMode with an agent; a JVM of
+// -XX:AOTMode=create runs no program that could be recorded, and in JDK 24 it is as strict as the others.
 var (
 	archiveOption = regexp.MustCompile(`(?:^|[\s"'=]|-J)(-Xshare:dump|--generate-cds-archive|-XX:(?:ArchiveClassesAtExit=[^\s"']*|` +
 		`\+(?:AutoCreateSharedArchive|RecordDynamicDumpInfo|DumpSharedSpaces|DynamicDumpSharedSpaces)|AOTMode=create))(?:$|[\s"';&|)])`)
@@ -26,8 +26,8 @@ const (
 	maxOptionsNesting = 3
 )
 
-// writesArchive gives the first option by which a command has a JVM write a CDS archive, and where it is: any argument counts, since the command may
-// be a shell that starts the JVM.
+// writesArchive gives the first option by which a command has a JVM write a CDS archive, and where it is: any
+// argument counts, since the command may be a shell that starts the JVM.
 func writesArchive(args []string) (option, where string) {
 	for _, a := range args[1:] {
 		if o, in := archiveIn(a, "the command line", 0); o != "" {

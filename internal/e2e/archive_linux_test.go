@@ -26,8 +26,8 @@ func sharedClasses(t *testing.T, java, jar string, option string) int {
 	return n
 }
 
-// TestArchive has JVMs write archives of classes, which they refuse with an agent at their start: below `heapcam run` they do what they do without it,
-// a JVM that is attached to is recorded and writes its archive.
+// TestArchive has JVMs write archives of classes, which they refuse with an agent at their start: below `heapcam run`
+// they do what they do without it, a JVM that is attached to is recorded and writes its archive.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	for _, major := range []int{17, 25} {

@@ -12,9 +12,10 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-// demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent only. Its option says when it asks and
-// what it does without: "onload" and "vminit" end the JVM, "tolerant" goes on, "slow" never asks and keeps VMInit busy for 300 ms, "later" asks once the
-// file $DEMAND is there, every 50 ms until it succeeds.
+// demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent
+// only. Its option says when it asks and what it does without: "onload" and "vminit" end the JVM, "tolerant" goes on,
+// "slow" never asks and keeps VMInit busy for 300 ms, "later" asks once the file $DEMAND is there, every 50 ms until
+// it succeeds.
 const demandingAgent = `
 #include <jvmti.h>
 #include <stdio.h>
@@ -75,8 +76,8 @@ func demanding(t *testing.T, major int) string {
 
 var recordedIn = regexp.MustCompile(`(?m)^heapcam: recorded Collect .*: (\S+)$`)
 
-// TestDemandingAgent starts JVMs whose own agent wants allocation sampling, wherever that agent stands and whenever it asks: the JVM starts, the agent
-// has its samples, and heapcam records without sites and says so.
+// TestDemandingAgent starts JVMs whose own agent wants allocation sampling, wherever that agent stands and whenever
+// it asks: the JVM starts, the agent has its samples, and heapcam records without sites and says so.
 func TestDemandingAgent(t *testing.T) {
 	t.Parallel()
 	places := []string{"command line", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS before", "JAVA_TOOL_OPTIONS behind"}
@@ -130,7 +131,8 @@ func TestDemandingAgent(t *testing.T) {
 	}
 }
 
-// TestSamplingBegins: without another agent allocation sampling begins at once, and else when the other agents' VMInit is over; how late is recorded.
+// TestSamplingBegins: without another agent allocation sampling begins at once, and else when the other agents'
+// VMInit is over; how late is recorded.
 func TestSamplingBegins(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
@@ -153,8 +155,8 @@ func TestSamplingBegins(t *testing.T) {
 	})
 }
 
-// TestSamplingHandedOver has an agent ask for allocation sampling while heapcam holds it: a pause of the recording gives it back, and afterwards the
-// recording goes on without sites, which status and the recording say.
+// TestSamplingHandedOver has an agent ask for allocation sampling while heapcam holds it: a pause of the recording
+// gives it back, and afterwards the recording goes on without sites, which status and the recording say.
 func TestSamplingHandedOver(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {

@@ -11,14 +11,14 @@ import (
 	"github.com/heapcam/heapcam/probe"
 )
 
-// TestRunLoads starts JVMs below `heapcam run` that could not load the probe from this user's own folder, and would not start: they start, and are
-// recorded.
+// TestRunLoads starts JVMs below `heapcam run` that could not load the probe from this user's own folder, and would
+// not start: they start, and are recorded.
 func TestRunLoads(t *testing.T) {
 	needRoot(t, "JVMs of another user, /tmp without programs", "setpriv", "unshare")
 	t.Parallel()
 	for name, c := range map[string]struct{ wrap, below []string }{
 		"another user": {below: []string{"setpriv", "--reuid", "64124", "--regid", "64124", "--clear-groups"}},
-		"noexec":       {wrap: []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs -o noexec tmpfs "$TMPDIR" && exec "$@"`, "sh"}},
+		"noexec":       {wrap: []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs -o noexec tmpfs "$TMPDIR" && mount -t tmpfs tmpfs /var/tmp && exec "$@"`, "sh"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,8 +53,9 @@ func TestRunLoads(t *testing.T) {
 	}
 }
 
-// TestExitInTime holds the time that a JVM takes from its start to its end with the probe against that without it: the JVM must not wait for the probe's
-// thread at its exit. The best of a few runs counts, since the machine may be busy; loading the probe takes 15 ms.
+// TestExitInTime holds the time that a JVM takes from its start to its end with the probe against that without it:
+// the JVM must not wait for the probe's thread at its exit. The best of a few runs counts, since the machine may be
+// busy; loading the probe takes 15 ms.
 func TestExitInTime(t *testing.T) {
 	for _, major := range []int{17, 25} {
 		java, dir := filepath.Join(jdk(t, major), "bin", "java"), t.TempDir()

@@ -241,6 +241,7 @@ static jvmtiError JNICALL GetObjectSize(jvmtiEnv *t, jobject o, jlong *n) { retu
 static jint JNICALL JNIVersion(JNIEnv *j) { return (void)j, JNI_VERSION_10; }
 static jclass JNICALL FindClass(JNIEnv *j, const char *name) { return (void)j, strstr(name, "StackChunk") ? NULL : (jclass)&klasses[ORDER]; }
 static jmethodID JNICALL GetMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, (jmethodID)&names; }
+static jmethodID JNICALL GetStaticMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, NULL; }
 static jstring JNICALL NewStringUTF(JNIEnv *j, const char *s) { return (void)j, (jstring)(uintptr_t)s; }
 static jobject JNICALL NewObject(JNIEnv *j, jclass k, jmethodID m, ...) { return (void)j, (void)m, (jobject)k; }
 static void JNICALL DeleteLocalRef(JNIEnv *j, jobject o) { (void)j, (void)o; }
@@ -267,7 +268,7 @@ static struct jvmtiInterface_1_ jvmti = {
     .RawMonitorEnter = RawMonitorEnter, .RawMonitorExit = RawMonitorExit, .RawMonitorWait = RawMonitorWait,
 };
 static struct JNINativeInterface_ jni = {
-    .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .NewStringUTF = NewStringUTF, .NewObject = NewObject,
+    .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .GetStaticMethodID = GetStaticMethodID, .NewStringUTF = NewStringUTF, .NewObject = NewObject,
     .DeleteLocalRef = DeleteLocalRef, .ExceptionClear = ExceptionClear, .ExceptionCheck = ExceptionCheck, .NewWeakGlobalRef = NewWeakGlobalRef,
     .DeleteWeakGlobalRef = DeleteWeakGlobalRef, .AllocObject = AllocObject,
 };

@@ -218,8 +218,9 @@ static bool event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
 }
 
 // ---- allocation sampling ---------------------------------------------------------------------------------------------------------------
-// The JVM gives allocation sampling to one agent at a time, and an agent that does not get it may end the JVM. The application's agents go first:
-// the probe asks after all of them have had VMInit, records without sites if one of them has it, and gives it back while recording is paused.
+// The JVM gives allocation sampling to one agent at a time, and an agent that does not get it may end the JVM. The
+// application's agents go first: the probe asks after all of them have had VMInit, records without sites if one of
+// them has it, and gives it back while recording is paused.
 static _Atomic bool sampling;        // this probe has it
 static _Atomic bool sampling_asked;  // from here on the control thread follows the switch
 static bool sampling_off;            // what the switch was when sampling followed it last
@@ -287,7 +288,8 @@ static void JNICALL on_last_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     (*env)->DisposeEnvironment(env);
 }
 
-// In VMInit. The JVM calls VMInit in the order in which environments were made, those that are made meanwhile included: a new one is called last.
+// In VMInit. The JVM calls VMInit in the order in which environments were made, those that are made meanwhile
+// included: a new one is called last.
 static void sampling_begin_last(void) {
     jvmtiEnv *last = NULL;
     jvmtiEventCallbacks cb;
