@@ -364,6 +364,8 @@ func (s *session) meta(b trace.Block) error {
 	if err != nil {
 		return err
 	}
+	// The probe lost allocation sampling to another agent, or has it now.
+	changed := s.begun && m.HasJVM && m.JVM.Flags != s.jvm.Flags
 	if m.HasJVM {
 		s.jvm, s.has = m.JVM, true
 		s.depth = m.JVM.Depth
@@ -391,8 +393,8 @@ func (s *session) meta(b trace.Block) error {
 	switch {
 	case !s.begun && s.has:
 		s.begin(nil) // the tape begins now: what comes before the first listing is samples and pauses, and an exit before any collection leaves them
-	case s.begun && len(s.notes) > known:
-		s.push(trace.EncodeMeta(trace.Meta{Notes: s.notes[known:]}))
+	case s.begun && (changed || len(s.notes) > known):
+		s.push(trace.EncodeMeta(trace.Meta{JVM: s.jvm, HasJVM: changed, Notes: s.notes[known:]}))
 	}
 	return nil
 }

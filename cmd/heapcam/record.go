@@ -100,7 +100,7 @@ func (o *recordVerb) run(ref string) error {
 	}
 	cancel()
 	<-done
-	report(a)
+	report(a, 0)
 	for _, s := range a.Status() {
 		switch s.Phase {
 		case agent.Refused, agent.GaveUp:

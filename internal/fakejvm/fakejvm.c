@@ -201,7 +201,9 @@ COLUMN(gHotSpotVMLongConstantEntry, Value, constant_entry, value)
 // ---- JVMTI and JNI, as far as the probe goes ----------------------------------------------------------------------------------------------------
 static const char *version = "17.0.0";
 static bool without_jvmti;
-static jvmtiEventCallbacks callbacks;
+static jvmtiEventCallbacks callbacks, last_callbacks; // of the probe's first environment, and of the one that it makes in VMInit
+static jvmtiEnv ti, last_ti;
+static bool ti_given, last_enabled;
 static bool enabled[JVMTI_MAX_EVENT_TYPE_VAL + 1];
 static uint64_t weaks[WEAKS]; // what each refers to; 1: free
 static SRWLOCK weak_lock = SRWLOCK_INIT;
@@ -213,12 +215,19 @@ static jvmtiError JNICALL AddCapabilities(jvmtiEnv *t, const jvmtiCapabilities *
 static jvmtiError JNICALL GetCapabilities(jvmtiEnv *t, jvmtiCapabilities *c) { return (void)t, memset(c, 0, sizeof *c), 0; }
 static jvmtiError JNICALL DisposeEnvironment(jvmtiEnv *t) { return (void)t, 0; }
 static jvmtiError JNICALL SetHeapSamplingInterval(jvmtiEnv *t, jint n) { return (void)t, (void)n, 0; }
-static jvmtiError JNICALL SetEventCallbacks(jvmtiEnv *t, const jvmtiEventCallbacks *c, jint n) { return (void)t, memcpy(&callbacks, c, (size_t)n), 0; }
+static jvmtiError JNICALL SetEventCallbacks(jvmtiEnv *t, const jvmtiEventCallbacks *c, jint n) {
+    return memcpy(t == &ti ? &callbacks : &last_callbacks, c, (size_t)n), 0;
+}
 static jvmtiError JNICALL SetEventNotificationMode(jvmtiEnv *t, jvmtiEventMode m, jvmtiEvent e, jthread th, ...) {
-    (void)t, (void)th;
-    enabled[e] = m == JVMTI_ENABLE;
+    (void)th;
+    *(t == &ti ? &enabled[e] : &last_enabled) = m == JVMTI_ENABLE;
     return 0;
 }
+static SRWLOCK monitor = SRWLOCK_INIT;
+static jvmtiError JNICALL CreateRawMonitor(jvmtiEnv *t, const char *name, jrawMonitorID *m) { return (void)t, (void)name, *m = (jrawMonitorID)&monitor, 0; }
+static jvmtiError JNICALL RawMonitorEnter(jvmtiEnv *t, jrawMonitorID m) { return (void)t, AcquireSRWLockExclusive((SRWLOCK *)m), 0; }
+static jvmtiError JNICALL RawMonitorExit(jvmtiEnv *t, jrawMonitorID m) { return (void)t, ReleaseSRWLockExclusive((SRWLOCK *)m), 0; }
+static jvmtiError JNICALL RawMonitorWait(jvmtiEnv *t, jrawMonitorID m, jlong ms) { return (void)t, (void)m, Sleep((DWORD)ms), 0; } // nobody notifies
 static jvmtiError JNICALL GetSystemProperty(jvmtiEnv *t, const char *name, char **v) {
     (void)t;
     *v = copied(!strcmp(name, "java.vm.version") ? version : "Fake VM");
@@ -288,7 +297,8 @@ static struct jvmtiInterface_1_ jvmti = {
     .SetEventNotificationMode = SetEventNotificationMode, .GetSystemProperty = GetSystemProperty, .GetStackTrace = GetStackTrace,
     .GetMethodName = GetMethodName, .GetMethodDeclaringClass = GetMethodDeclaringClass, .GetClassSignature = GetClassSignature,
     .GetSourceFileName = GetSourceFileName, .IsMethodNative = IsMethodNative, .GetLineNumberTable = GetLineNumberTable, .GetThreadInfo = GetThreadInfo,
-    .GetObjectSize = GetObjectSize, .FollowReferences = FollowReferences,
+    .GetObjectSize = GetObjectSize, .FollowReferences = FollowReferences, .CreateRawMonitor = CreateRawMonitor,
+    .RawMonitorEnter = RawMonitorEnter, .RawMonitorExit = RawMonitorExit, .RawMonitorWait = RawMonitorWait,
 };
 static struct JNINativeInterface_ jni = {
     .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .GetStaticMethodID = GetStaticMethodID,
@@ -296,7 +306,7 @@ static struct JNINativeInterface_ jni = {
     .DeleteLocalRef = DeleteLocalRef, .ExceptionClear = ExceptionClear, .ExceptionCheck = ExceptionCheck, .NewWeakGlobalRef = NewWeakGlobalRef,
     .DeleteWeakGlobalRef = DeleteWeakGlobalRef, .AllocObject = AllocObject,
 };
-static jvmtiEnv ti = &jvmti;
+static jvmtiEnv ti = &jvmti, last_ti = &jvmti;
 static JNIEnv env = &jni;
 
 struct agent_thread {
@@ -321,7 +331,8 @@ static jint JNICALL GetEnv(JavaVM *v, void **to, jint which) {
     (void)v;
     bool is_jvmti = (which & 0x70000000) == 0x30000000;
     if (is_jvmti && without_jvmti) return JNI_EVERSION;
-    *to = is_jvmti ? (void *)&ti : (void *)&env;
+    *to = !is_jvmti ? (void *)&env : ti_given ? (void *)&last_ti : (void *)&ti;
+    ti_given |= is_jvmti;
     return JNI_OK;
 }
 static struct JNIInvokeInterface_ invoke = {.GetEnv = GetEnv};
@@ -488,6 +499,7 @@ int main(int argc, char **argv) {
     if (r) return fprintf(stderr, "Agent_OnLoad: %d\n", (int)r), 1; // it would end the JVM
     if (without_jvmti) return 0;
     if (enabled[JVMTI_EVENT_VM_INIT]) callbacks.VMInit(&ti, &env, NULL);
+    if (last_enabled) last_callbacks.VMInit(&last_ti, &env, NULL);
     AcquireSRWLockExclusive(&world);
     HANDLE neighbour = CreateThread(NULL, 0, faults, NULL, 0, NULL);
     for (int i = 1; i <= collections; i++) {
