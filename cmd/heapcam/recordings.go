@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -123,16 +123,16 @@ func openRecording(path string) (*ringstore.Recording, error) {
 	}
 	for _, p := range r.Problems {
 		if errors.Is(p, ringstore.ErrTorn) {
-			fmt.Fprintf(os.Stderr, "heapcam: not whole: %v\n", p)
+			ui.Fprintf(ui.Stderr, "heapcam: not whole: %v\n", p)
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "heapcam: left out: %v\n", p)
+		ui.Fprintf(ui.Stderr, "heapcam: left out: %v\n", p)
 	}
 	if len(r.Files) == 0 {
 		r.Close()
 		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
 	}
-	if isTerminal(os.Stderr) {
+	if isTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)
 		for _, f := range r.Files {
 			total += f.Size

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 const (
@@ -75,7 +76,7 @@ func (o *runOptions) run(args []string) error {
 		return fail(err)
 	}
 	defer os.RemoveAll(rings)
-	cfg := o.rec.config(os.Stderr)
+	cfg := o.rec.config(ui.Stderr)
 	cfg.Watch = []string{rings}
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -91,7 +92,7 @@ func (o *runOptions) run(args []string) error {
 	defer stop()
 	go adoptBelow(ctx, a, rings)
 
-	cmd := &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd := &exec.Cmd{Path: path, Args: args, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(), Stderr: ui.RawStderr()}
 	cmd.Env = withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings))
 	sigs := make(chan os.Signal, 32)
 	signal.Notify(sigs, passedSignals()...)
@@ -130,7 +131,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+		ui.Fprintf(ui.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
 	}
 	dying, stop := context.WithTimeout(ctx, dyingTime) // a killed JVM with a large heap takes its time
 	defer stop()
@@ -138,7 +139,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		fmt.Fprintf(os.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
@@ -152,9 +153,9 @@ func freezeAll(a *agent.Agent, reason string) {
 			continue
 		}
 		if i, err := a.Freeze(s.ID, reason); err != nil {
-			fmt.Fprintf(os.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
+			ui.Fprintf(ui.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
 		} else {
-			fmt.Fprintf(os.Stderr, "heapcam: frozen: %s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: frozen: %s\n", i.ID)
 		}
 	}
 }
@@ -163,10 +164,10 @@ func freezeAll(a *agent.Agent, reason string) {
 func report(a *agent.Agent) {
 	all := a.Status()
 	for _, s := range all {
-		fmt.Fprintf(os.Stderr, "heapcam: recorded %s\n", summary(s))
+		ui.Fprintf(ui.Stderr, "heapcam: recorded %s\n", summary(s))
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(os.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS\n")
 	}
 }
 

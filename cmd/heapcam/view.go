@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"net"
@@ -21,6 +20,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/web"
@@ -74,13 +74,13 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	s := web.New(*cfg)
 	defer s.Close()
 	url := "http://" + l.Addr().String() + s.Path()
-	fmt.Fprintln(c.OutOrStdout(), url)
+	ui.Fprintf(c.OutOrStdout(), "%s\n", url)
 	if !o.noOpen {
 		if err := openBrowser(url); err != nil {
-			fmt.Fprintf(os.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
 		}
 	}
-	fmt.Fprintln(os.Stderr, "heapcam: Ctrl-C ends the viewer")
+	ui.Fprintf(ui.Stderr, "heapcam: Ctrl-C ends the viewer\n")
 	return s.Serve(ctx, l)
 }
 
