@@ -58,7 +58,7 @@ func onDisk(dir string) (agent.Status, bool) {
 	if err != nil {
 		abs = dir
 	}
-	files, _ := filepath.Glob(filepath.Join(abs, "*.hcr"))
+	files := ringFiles(abs)
 	if len(files) == 0 {
 		return agent.Status{}, false
 	}
@@ -90,6 +90,17 @@ func onDisk(dir string) (agent.Status, bool) {
 	}
 	s.Collections = s.LastGC
 	return s, true
+}
+
+// ringFiles gives the ring files of a folder, by name. (filepath.Glob would read the folder's name as a pattern.)
+func ringFiles(dir string) (files []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".hcr") {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
 }
 
 // splitID takes NAME-PID-START[-SESSION] apart.

@@ -202,7 +202,7 @@ const quiet = 30 * time.Second
 
 // folderVersion says how far a ring folder is, and whether nobody has written to it for a while. One without files has just begun.
 func folderVersion(dir string) (string, bool) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
+	files := ringFiles(dir)
 	sum, newest := int64(0), time.Time{}
 	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {
