@@ -82,7 +82,10 @@ func Join(names []string, sep string) Text {
 // plain says whether escape would leave s alone.
 func plain(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c <= ' ' || c >= 0x7f || c == '\\' {
+		switch c := s[i]; {
+		case c < ' ' || c >= 0x7f || c == '\\':
+			return false
+		case c == ' ' && (i == 0 || i+1 == len(s) || s[i+1] == ' '):
 			return false
 		}
 	}
