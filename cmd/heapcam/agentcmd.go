@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
 )
@@ -135,7 +135,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if err := ownDir(rings, os.Getuid()); err != nil {
 		return fmt.Errorf("--rings: %w", err)
 	}
-	logTo := io.Writer(os.Stderr)
+	logTo := ui.Stderr
 	if o.service {
 		logTo = svc.Log(logTo)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
@@ -174,7 +175,7 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
 			return nil
 		},
 	}
@@ -193,16 +194,16 @@ func newConfigShowCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(os.Stdout, struct {
+				return ui.JSON(ui.Stdout, struct {
 					Schema   string    `json:"schema"`
 					Settings []setting `json:"settings"`
 					Rules    int       `json:"rules"`
 				}{"heapcam.config/1", all, len(file.Rules)})
 			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "KEY\tVALUE\tFROM\t")
+			w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")
 			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
+				ui.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
 			}
 			return w.Flush()
 		},
@@ -232,7 +233,7 @@ func newConfigExplainCmd() *cobra.Command {
 				if slices.Contains(jvmKeys, key) {
 					what = "may stand in a rule; a change holds for JVMs that are attached to from then on"
 				}
-				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), what)
+				ui.Fprintf(ui.Stdout, "%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), what)
 			}
 			return nil
 		},

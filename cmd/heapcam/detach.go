@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // askVerb is a verb that asks the agent something about one JVM, or all.
@@ -93,7 +93,7 @@ func (v askVerb) command() *cobra.Command {
 				return remote(err)
 			}
 			if asJSON {
-				return printJSON(os.Stdout, struct {
+				return ui.JSON(ui.Stdout, struct {
 					Schema string `json:"schema"`
 					ID     string `json:"id,omitempty"`
 					Asked  int    `json:"asked"`
@@ -102,7 +102,7 @@ func (v askVerb) command() *cobra.Command {
 			if all {
 				what = plural(uint64(r.Asked), "JVM")
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: %s %s\n", v.done, what)
+			ui.Fprintf(ui.Stderr, "heapcam: %s %s\n", v.done, what)
 			return nil
 		},
 	}

@@ -54,12 +54,10 @@ func status(code int) error {
 	return &codeError{code: code, err: fmt.Errorf("status %d", code), silent: true}
 }
 
-func message(err error) string {
+// silent says that err has been told already.
+func silent(err error) bool {
 	var c *codeError
-	if errors.As(err, &c) && c.silent {
-		return ""
-	}
-	return err.Error()
+	return errors.As(err, &c) && c.silent
 }
 
 // exitCode is the one place where errors become codes.

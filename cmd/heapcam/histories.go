@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type historiesOptions struct {
@@ -65,7 +66,7 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 		return fmt.Errorf("%s: no summary in it: a recorder writes one at each sync point but the first; leave out --sync-points", rec.Path)
 	}
 	if o.json {
-		return printJSON(c.OutOrStdout(), h)
+		return ui.JSON(c.OutOrStdout(), h)
 	}
 	h.WriteText(c.OutOrStdout(), o.top)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -46,12 +47,12 @@ The ring goes on. Incidents together never take more than --max-incidents-size; 
 			case err != nil:
 				return err
 			case asJSON:
-				return printJSON(c.OutOrStdout(), i)
+				return ui.JSON(c.OutOrStdout(), i)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
-			fmt.Fprintf(os.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
 			for _, l := range i.Left {
-				fmt.Fprintf(os.Stderr, "heapcam: left out: %s\n", l)
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
 			}
 			return nil
 		},
@@ -77,16 +78,16 @@ func newIncidentsCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
+				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t")
+			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
 			for _, i := range all {
 				by := "hand"
 				if i.Auto {
 					by = "itself"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, humanBytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, humanBytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
 		},
@@ -101,7 +102,7 @@ func newIncidentsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printJSON(c.OutOrStdout(), struct {
+			return ui.JSON(c.OutOrStdout(), struct {
 				ringstore.Incident
 				Dir string `json:"dir"`
 			}{i, n.Path(i.ID)})

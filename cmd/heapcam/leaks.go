@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type leaksOptions struct{ json, fail bool }
@@ -46,7 +47,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
 	if o.json {
-		if err := printJSON(c.OutOrStdout(), l); err != nil {
+		if err := ui.JSON(c.OutOrStdout(), l); err != nil {
 			return err
 		}
 	} else {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/shmring"
 )
@@ -39,7 +40,7 @@ func (o *agentOptions) toolOption() (string, error) {
 		return "", err
 	}
 	if lib != packagedProbe {
-		fmt.Fprintf(os.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
 	}
 	return "-agentpath:" + lib + "=" + o.rec.attachOptions(), nil
 }

@@ -3,10 +3,11 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // version is set by the build (-ldflags -X main.version=…).
@@ -19,6 +20,7 @@ func main() {
 		code = run(os.Args[1:])
 		answer(code)
 	}
+	ui.Flush()
 	os.Exit(code)
 }
 
@@ -31,11 +33,11 @@ func run(args []string) int {
 		return exitOK
 	}
 	code := exitCode(err)
-	if msg := message(err); msg != "" {
-		fmt.Fprintf(os.Stderr, "heapcam: %s\n", msg)
+	if !silent(err) {
+		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 	}
 	if code == exitUsage {
-		fmt.Fprintln(os.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags")
+		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags\n")
 	}
 	return code
 }
@@ -50,6 +52,8 @@ func newRoot() *cobra.Command {
 		Args:          noArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetOut(ui.Stdout)
+	root.SetErr(ui.Stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", plainly(err)) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -63,7 +64,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.file == "" {
 		return usage("pull needs -o FILE (- for stdout)")
 	}
-	if o.file == "-" && isTerminal(os.Stdout) {
+	if o.file == "-" && isTerminal(ui.RawStdout()) {
 		return usage("pull -o -: stdout is a terminal")
 	}
 	if o.last.set && (o.since.set || o.until.set) {
@@ -91,7 +92,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	opt := ringstore.PullOptions{LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Reason: reason}
-	w, end := io.Writer(os.Stdout), func(err error) error { return err }
+	w, end := io.Writer(ui.RawStdout()), func(err error) error { return err }
 	if o.file != "-" {
 		if w, end, err = o.part(dir, &opt); err != nil {
 			return err
@@ -112,13 +113,13 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", humanBytes(n), filepath.Base(dir), plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", humanBytes(n), filepath.Base(dir), plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		time.Since(p.start).Round(time.Millisecond), humanBytes(int64(float64(n)/max(time.Since(p.start).Seconds(), 1e-3))))
 	for _, d := range m.Dropped {
-		fmt.Fprintf(os.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
 	}
 	for _, d := range m.Damaged {
-		fmt.Fprintf(os.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
 	}
 	return nil
 }
@@ -160,9 +161,9 @@ func recordingOf(out string, args []string) (string, error) {
 	case len(recs) == 0:
 		return "", withCode(exitNotFound, "there is no recording in %s", strings.Join(outDirs(out), " or "))
 	}
-	fmt.Fprintln(os.Stderr, "heapcam: recordings:")
+	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
 	for _, r := range recs {
-		fmt.Fprintf(os.Stderr, "  %s  %s, last data after collection %d\n", r.ID, humanBytes(r.TraceBytes), r.LastGC)
+		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, humanBytes(r.TraceBytes), r.LastGC)
 	}
 	return "", usage("there are %d recordings: say which", len(recs))
 }
@@ -186,7 +187,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			fmt.Fprintf(os.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", humanBytes(at), plural(uint64(part.Files()), "file"))
+			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", humanBytes(at), plural(uint64(part.Files()), "file"))
 		}
 	}
 	if err = f.Truncate(at); err == nil {
@@ -222,16 +223,16 @@ func newProgress(what string) *progress { return &progress{what: what, start: ti
 
 func (p *progress) at(done, total int64) {
 	now := time.Now()
-	if now.Sub(p.start) < time.Second || now.Sub(p.last) < 200*time.Millisecond || total <= 0 || !isTerminal(os.Stderr) {
+	if now.Sub(p.start) < time.Second || now.Sub(p.last) < 200*time.Millisecond || total <= 0 || !isTerminal(ui.RawStderr()) {
 		return
 	}
 	p.last, p.shown = now, true
-	fmt.Fprintf(os.Stderr, "\rheapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, humanBytes(total), humanBytes(int64(float64(done)/now.Sub(p.start).Seconds())))
+	ui.Progress(ui.Sprintf("heapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, humanBytes(total), humanBytes(int64(float64(done)/now.Sub(p.start).Seconds()))))
 }
 
 func (p *progress) done() {
 	if p.shown {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
+		ui.EndProgress()
 	}
 }
 

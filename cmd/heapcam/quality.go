@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -85,7 +86,7 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 		}
 	}
 	if o.json {
-		return printJSON(c.OutOrStdout(), q)
+		return ui.JSON(c.OutOrStdout(), q)
 	}
 	q.WriteText(c.OutOrStdout())
 	return nil
@@ -103,7 +104,7 @@ func (o *qualityOptions) check(c *cobra.Command, rec *ringstore.Recording) error
 	}
 	k := analysis.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
 	if o.json {
-		return printJSON(c.OutOrStdout(), k)
+		return ui.JSON(c.OutOrStdout(), k)
 	}
 	k.WriteText(c.OutOrStdout())
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -58,7 +58,7 @@ func onDisk(dir string) (agent.Status, bool) {
 	if err != nil {
 		abs = dir
 	}
-	files, _ := filepath.Glob(filepath.Join(abs, "*.hcr"))
+	files := ringFiles(abs)
 	if len(files) == 0 {
 		return agent.Status{}, false
 	}
@@ -92,6 +92,17 @@ func onDisk(dir string) (agent.Status, bool) {
 	return s, true
 }
 
+// ringFiles gives the ring files of a folder, by name. (filepath.Glob would read the folder's name as a pattern.)
+func ringFiles(dir string) (files []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".hcr") {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
+}
+
 // splitID takes NAME-PID-START[-SESSION] apart.
 func splitID(id string) (name string, pid int) {
 	parts := strings.Split(id, "-")
@@ -123,16 +134,16 @@ func openRecording(path string) (*ringstore.Recording, error) {
 	}
 	for _, p := range r.Problems {
 		if errors.Is(p, ringstore.ErrTorn) {
-			fmt.Fprintf(os.Stderr, "heapcam: not whole: %v\n", p)
+			ui.Fprintf(ui.Stderr, "heapcam: not whole: %v\n", p)
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "heapcam: left out: %v\n", p)
+		ui.Fprintf(ui.Stderr, "heapcam: left out: %v\n", p)
 	}
 	if len(r.Files) == 0 {
 		r.Close()
 		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
 	}
-	if isTerminal(os.Stderr) {
+	if isTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)
 		for _, f := range r.Files {
 			total += f.Size

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // liveConfig is the configuration in force. Only settings of JVMs and rules change while the agent runs.
@@ -109,7 +109,7 @@ func newReloadCmd() *cobra.Command {
 			if err := cl.Reload(context.Background()); err != nil {
 				return remote(err)
 			}
-			fmt.Fprintln(os.Stderr, "heapcam: the configuration was reloaded")
+			ui.Fprintf(ui.Stderr, "heapcam: the configuration was reloaded\n")
 			return nil
 		},
 	}

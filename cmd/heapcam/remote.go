@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // remoteOptions are the flags of verbs that can ask the agent of another host.
@@ -82,7 +82,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 			return remote(err)
 		}
 	}
-	w, name := os.Stdout, o.file+".part"
+	w, name := ui.RawStdout(), o.file+".part"
 	if o.file != "-" {
 		var err error
 		if w, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
@@ -108,7 +108,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 	if err != nil {
 		return remote(err)
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type reportOptions struct{ json bool }
@@ -36,7 +35,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				fmt.Fprintln(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too")
+				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too\n")
 				l, err := analysis.Leaks(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
@@ -61,7 +60,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	if o.json {
-		return printJSON(text, rep)
+		return ui.JSON(text, rep)
 	}
 	if !begun {
 		rep.WriteWindow(text)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 const (
@@ -68,7 +69,7 @@ func (o *runOptions) run(args []string) error {
 		return withCode(exitNoCommand, "%w", err)
 	}
 	if option, where := writesArchive(args); option != "" {
-		fmt.Fprintf(os.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes (%s, in %s) does not start with an agent; "+
+		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes (%s, in %s) does not start with an agent; "+
 			"\"heapcam record\" can attach to it later\n", option, where)
 		p, err := o.command(path, args, os.Environ())
 		if err != nil {
@@ -85,7 +86,7 @@ func (o *runOptions) run(args []string) error {
 		return fail(err)
 	}
 	defer os.RemoveAll(rings)
-	cfg := o.rec.config(os.Stderr)
+	cfg := o.rec.config(ui.Stderr)
 	cfg.Watch = []string{rings}
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -117,7 +118,7 @@ func (o *runOptions) run(args []string) error {
 
 // command runs the command to its end, with signals given on to it.
 func (o *runOptions) command(path string, args, env []string) (*os.ProcessState, error) {
-	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(), Stderr: ui.RawStderr()}
 	sigs := make(chan os.Signal, 32)
 	signal.Notify(sigs, passedSignals()...)
 	defer signal.Stop(sigs)
@@ -149,7 +150,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+		ui.Fprintf(ui.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
 	}
 	dying, stop := context.WithTimeout(ctx, dyingTime) // a killed JVM with a large heap takes its time
 	defer stop()
@@ -157,7 +158,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		fmt.Fprintf(os.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
@@ -171,9 +172,9 @@ func freezeAll(a *agent.Agent, reason string) {
 			continue
 		}
 		if i, err := a.Freeze(s.ID, reason); err != nil {
-			fmt.Fprintf(os.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
+			ui.Fprintf(ui.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
 		} else {
-			fmt.Fprintf(os.Stderr, "heapcam: frozen: %s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: frozen: %s\n", i.ID)
 		}
 	}
 }
@@ -182,15 +183,15 @@ func freezeAll(a *agent.Agent, reason string) {
 func report(a *agent.Agent, code int) {
 	all := a.Status()
 	for _, s := range all {
-		fmt.Fprintf(os.Stderr, "heapcam: recorded %s\n", summary(s))
+		ui.Fprintf(ui.Stderr, "heapcam: recorded %s\n", summary(s))
 	}
 	switch {
 	case len(all) > 0:
 	case code != 0:
-		fmt.Fprintln(os.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or it does not start with an agent "+
-			"(if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or it does not start with an agent "+
+			"(if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)\n")
 	default:
-		fmt.Fprintln(os.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS\n")
 	}
 }
 

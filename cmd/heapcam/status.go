@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/signal"
 	"strings"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type statusOptions struct {
@@ -58,22 +58,22 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return o.once(ctx)
 	}
 	for tick := time.NewTicker(watchEvery); ; {
-		if isTerminal(os.Stdout) && !o.json {
-			fmt.Print("\x1b[H\x1b[2J") // home, and nothing below
+		if isTerminal(ui.RawStdout()) && !o.json {
+			ui.ClearScreen()
 		}
 		if !o.json {
-			fmt.Println(time.Now().Format(time.DateTime))
+			ui.Fprintf(ui.Stdout, "%s\n", time.Now().Format(time.DateTime))
 		}
 		if err := o.once(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "heapcam:", message(err))
+			ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		if !isTerminal(os.Stdout) && !o.json {
-			fmt.Println()
+		if !isTerminal(ui.RawStdout()) && !o.json {
+			ui.Fprintf(ui.Stdout, "\n")
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		} else if err := noAgent(path, derr); o.socket != "" {
 			return err
 		} else if exitCode(err) == exitDenied {
-			fmt.Fprintf(os.Stderr, "heapcam: %v\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 			closed = true
 		}
 	}
@@ -130,19 +130,19 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		}
 	}
 	if o.json {
-		return printJSON(os.Stdout, r)
+		return ui.JSON(ui.Stdout, r)
 	}
 	if !r.Agent && !closed {
-		fmt.Fprintln(os.Stderr, "heapcam: no agent runs; these are recordings on disk")
+		ui.Fprintf(ui.Stderr, "heapcam: no agent runs; these are recordings on disk\n")
 	}
 	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
 	if len(r.JVMs)+len(r.Others) == 0 && !spool {
-		fmt.Fprintln(os.Stderr, "heapcam: nothing is being recorded and there are no recordings")
+		ui.Fprintf(ui.Stderr, "heapcam: nothing is being recorded and there are no recordings\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t")
-	var about []string
+	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	ui.Fprintf(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t\n")
+	var about []ui.Text
 	for _, s := range r.JVMs {
 		share := "-"
 		if s.PauseNS > 0 && s.UpNS > 0 {
@@ -152,7 +152,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
 			live = humanBytes(int64(s.LiveBytes))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
+		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
 			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
 		about = append(about, remarks(&s)...)
 	}
@@ -160,33 +160,33 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		return err
 	}
 	if r.Self != nil {
-		fmt.Println("\n" + selfLine(r.Self))
+		ui.Fprintf(ui.Stdout, "\n%s\n", selfLine(r.Self))
 	}
 	if len(about) > 0 {
-		fmt.Println("\nto know:")
+		ui.Fprintf(ui.Stdout, "\nto know:\n")
 		for _, line := range about {
-			fmt.Println("  " + line)
+			ui.Fprintf(ui.Stdout, "  %s\n", line)
 		}
 	}
 	if spool {
-		fmt.Printf("\nleft in the spool folder %s:\n", r.Spool.Dir)
+		ui.Fprintf(ui.Stdout, "\nleft in the spool folder %s:\n", ui.Path(r.Spool.Dir))
 		if r.Spool.Error != "" {
-			fmt.Printf("  it can not be looked into: %s\n", r.Spool.Error)
+			ui.Fprintf(ui.Stdout, "  it can not be looked into: %s\n", r.Spool.Error)
 		}
 		for _, i := range r.Spool.Left {
-			fmt.Printf("  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
+			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
 		}
 	}
 	if len(r.Others) == 0 {
 		return nil
 	}
-	fmt.Println("\nnot recorded:")
+	ui.Fprintf(ui.Stdout, "\nnot recorded:\n")
 	for _, j := range r.Others {
-		fmt.Printf("  %d %s: %s", j.PID, or(j.Name, "?"), j.Reason)
+		ui.Fprintf(ui.Stdout, "  %d %s: %s", j.PID, or(j.Name, "?"), ui.Prose(j.Reason))
 		if j.Remedy != "" {
-			fmt.Printf(" (%s)", j.Remedy)
+			ui.Fprintf(ui.Stdout, " (%s)", ui.Prose(j.Remedy))
 		}
-		fmt.Println()
+		ui.Fprintf(ui.Stdout, "\n")
 	}
 	return nil
 }
@@ -253,10 +253,12 @@ func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered
 }
 
 // remarks gives what an operator should know of a recording, a line each.
-func remarks(s *agent.Status) (out []string) {
-	say := func(format string, args ...any) { out = append(out, s.ID+": "+fmt.Sprintf(format, args...)) }
+func remarks(s *agent.Status) (out []ui.Text) {
+	say := func(format string, args ...any) {
+		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
+	}
 	if s.Reason != "" {
-		say("%s", s.Reason)
+		say("%s", ui.Prose(s.Reason))
 	}
 	if s.Incident != "" {
 		say("a window was frozen by itself: `heapcam pull --incident %s -o FILE`", s.Incident)

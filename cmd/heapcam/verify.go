@@ -12,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -91,7 +92,7 @@ func newVerifyCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = printJSON(os.Stdout, r)
+				err = ui.JSON(ui.Stdout, r)
 			} else {
 				printVerify(r)
 			}
@@ -249,39 +250,39 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 func printVerify(r *verifyReply) {
 	printVerdicts(r.Verdicts)
 	for _, v := range r.Files {
-		what := v.File
+		what := ui.Path(v.File)
 		if v.Alone {
 			what = "  alone: " + what
 		}
-		fmt.Printf("%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
+		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
 		if v.Mismatches > 0 {
-			fmt.Printf("    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
+			ui.Fprintf(ui.Stdout, "    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
 		}
 		for _, d := range v.Differences {
-			fmt.Printf("    %s\n", d)
+			ui.Fprintf(ui.Stdout, "    %s\n", d)
 		}
 		if v.Summaries > 0 && !v.Alone {
-			fmt.Printf("    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
+			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
 			if v.SummarySwept > 0 {
-				fmt.Printf(" (%d after a Remark without what lives)", v.SummarySwept)
+				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.SummarySwept)
 			}
-			fmt.Println()
+			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Counted > 0 && !v.Alone {
-			fmt.Printf("    %s counted without following objects", plural(v.Counted, "collection"))
+			ui.Fprintf(ui.Stdout, "    %s counted without following objects", plural(v.Counted, "collection"))
 			if v.CountedSwept > 0 {
-				fmt.Printf(" (%d after a Remark without what lives)", v.CountedSwept)
+				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.CountedSwept)
 			}
-			fmt.Println()
+			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Untold > 0 && !v.Alone {
-			fmt.Printf("    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
+			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
 		}
 		for _, s := range append(v.Faults, v.Damage...) {
-			fmt.Printf("    %s\n", s)
+			ui.Fprintf(ui.Stdout, "    %s\n", ui.Prose(s))
 		}
 		if v.Lost > 0 && !v.Alone {
-			fmt.Printf("    %s lost\n", plural(v.Lost, "epoch"))
+			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
 		}
 	}
 	if len(r.Explained) > 0 {
@@ -290,9 +291,9 @@ func printVerify(r *verifyReply) {
 			ks = append(ks, fmt.Sprintf("%d %s", n, k))
 		}
 		sort.Strings(ks)
-		fmt.Printf("differences that are explained: %s\n", strings.Join(ks, ", "))
+		ui.Fprintf(ui.Stdout, "differences that are explained: %s\n", strings.Join(ks, ", "))
 	}
-	fmt.Printf("%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	ui.Fprintf(ui.Stdout, "%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
 }
 
 func mismatches(n uint64) string {
