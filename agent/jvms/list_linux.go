@@ -75,7 +75,7 @@ func Look(pid int) (JVM, error) {
 		}
 	}
 	args := splitNul(readText(fmt.Sprintf("/proc/%d/cmdline", pid), maxCmdline))
-	name, options := cmdlineName(args)
+	name, options, sure := Program(args)
 	if j.readable {
 		j.Container = differs(pid, "mnt")
 		j.Userns = differs(pid, "user")
@@ -85,7 +85,7 @@ func Look(pid int) (JVM, error) {
 			j.fromPerf(p)
 		}
 	}
-	if j.Name == "" {
+	if name != "" && (sure || j.Name == "") {
 		j.Name = name
 	}
 	if len(j.Args) == 0 { // PerfData is not there, or not complete yet: rules decide on the options
