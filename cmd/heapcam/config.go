@@ -144,12 +144,8 @@ func newConfigCmd() *cobra.Command {
 		Short: "The agent's configuration: check a file, show what is in force, explain a key",
 		Long: "The agent reads " + systemConfig + " or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
 			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the default.",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown verb %q: check, show or explain", args[0])
-			}
-			return c.Help()
-		},
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newConfigCheckCmd(), newConfigShowCmd(), newConfigExplainCmd())
 	return c

@@ -51,7 +51,7 @@ oldest files, and says so.`,
 	f.Var(&o.last, "last", "how much, like 64MiB or 15m, counted back from the recording's last data (default: all)")
 	f.Var(&o.since, "since", "from this instant on: RFC 3339, 2026-11-21 15:04:05 or 15:04:05")
 	f.Var(&o.until, "until", "up to this instant")
-	f.StringVar(&o.incident, "incident", "", "a frozen window instead (see `heapcam incidents`)")
+	f.StringVar(&o.incident, "incident", "", "a frozen window instead (\"heapcam incidents\" lists them)")
 	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are written anew")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
