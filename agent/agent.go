@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -53,6 +56,7 @@ type Agent struct {
 	self           *self
 	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
 	pulls          chan struct{} // one for each that is served
+	changes        changes       // of callers that are no operators
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -376,22 +380,36 @@ func (a *Agent) Status() []Status {
 }
 
 // Detach asks the probe of the session whose ID is id, or all for "", to stop. It returns how many were asked.
-func (a *Agent) Detach(id string) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := 0
-	var errs []error
-	for _, e := range a.sessions {
-		if e.s == nil || id != "" && e.s.status.ID != id {
+func (a *Agent) Detach(id string) (int, error) { return a.detachBy(operator, id) }
+
+// detachBy is Detach, of those sessions that c may detach from.
+func (a *Agent) detachBy(c Caller, id string) (int, error) {
+	return a.eachOf(c, id, func(s *session) error {
+		s.set(func(st *Status) { st.DetachedBy = c.who() })
+		return s.ring.Detach()
+	})
+}
+
+// DetachedBy says who had an agent detach from the JVM, "": nobody, or it was attached to again. It is not to be attached to unasked.
+func (a *Agent) DetachedBy(pid int, startTicks uint64) (who string) {
+	names, _ := filepath.Glob(filepath.Join(a.cfg.Out, "*-"+jvms.ID(pid, startTicks)+"*", ringstore.RecordingName))
+	var newest time.Time
+	for _, name := range names {
+		st, err := os.Stat(name)
+		if err != nil || st.ModTime().Before(newest) {
 			continue
 		}
-		if err := e.s.ring.Detach(); err != nil {
-			errs = append(errs, err)
+		var r struct {
+			whose
+			Counters counters `json:"counters"`
+		}
+		b, err := os.ReadFile(name)
+		if err != nil || json.Unmarshal(b, &r) != nil || r.PID != pid || r.StartTicks != startTicks {
 			continue
 		}
-		n++
+		newest, who = st.ModTime(), r.Counters.DetachedBy
 	}
-	return n, errors.Join(errs...)
+	return who
 }
 
 // Drain waits until no session runs whose JVM has gone or whose probe has ended, and every ring in the watched folders has been looked

@@ -55,6 +55,27 @@ func ProcessUID(pid int) (int, bool) {
 	return 0, false
 }
 
+// ownedBy says that the process with this pid (as we count) and start is wholly uid's: its real, effective, saved and file system's user.
+func ownedBy(pid int, ticks uint64, uid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Uid:"); ok {
+			f := strings.Fields(v)
+			for _, id := range f {
+				if id != strconv.Itoa(uid) {
+					return false
+				}
+			}
+			t, ok := jvms.StartTicks(pid) // behind the rest: it is still that process
+			return len(f) == 4 && ok && t == ticks
+		}
+	}
+	return false
+}
+
 // ringOptions are for a ring below a watched folder: it must be its owner's own. Otherwise a link in it would let one user read, and stop, the
 // recording of another. In a folder that all may write to everybody's file is their own.
 func (a *Agent) ringOptions(path string) shmring.Options {

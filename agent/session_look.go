@@ -103,7 +103,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 	phase, reason := Recording, ""
 	switch h.State {
 	case shmring.StatePaused:
-		phase, reason = Paused, pausedWhy(h.PauseWhy)
+		phase, reason = Paused, pausedWhy(h.PauseWhy, s.status.UID)
 	case shmring.StateRefused:
 		phase, reason = Refused, h.Reason
 	case shmring.StateGaveUp:
@@ -115,6 +115,9 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 	s.tell(stats)
 	s.set(func(st *Status) {
 		st.Phase, st.Reason = phase, reason
+		if h.State == shmring.StateDetached && st.DetachedBy != "" {
+			st.Reason = "detached by " + st.DetachedBy
+		}
 		if st.VM == "" {
 			st.VM = h.JVM
 		}

@@ -43,6 +43,7 @@ type Status struct {
 	RingOnDisk bool      `json:"ring_on_disk,omitempty"` // its shared ring is no memory: a collection may wait for the disk
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
+	DetachedBy string    `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked
 	Dir        string    `json:"dir"`
 	Since      time.Time `json:"since"` // when the probe began, also if an agent before did
 

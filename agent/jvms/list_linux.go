@@ -281,6 +281,12 @@ func startTicks(pid int) (uint64, error) {
 	return strconv.ParseUint(f[19], 10, 64)
 }
 
+// StartTicks gives when a process was started, as JVM.StartTicks does; false: there is none.
+func StartTicks(pid int) (uint64, bool) {
+	t, err := startTicks(pid)
+	return t, err == nil
+}
+
 func envOptions(env []string, name string) []string {
 	for _, v := range env {
 		if v, ok := strings.CutPrefix(v, name); ok {

@@ -165,6 +165,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		}
 		return agent.Other{}, false
 	}
+	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks) }
 	found.adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, adoptFor)
 		defer stop()
