@@ -25,7 +25,7 @@ func Program(args []string) (name string, options []string, sure bool) {
 	}
 	if program := strings.TrimSuffix(path.Base(args[0]), ".exe"); !isLauncher(program) { // its arguments are not those of java
 		for _, a := range args[1:] {
-			if o, ok := strings.CutPrefix(a, "-J"); ok {
+			if o, ok := strings.CutPrefix(a, "-J"); ok || strings.HasPrefix(a, "-X") { // as tools of the JDK take them, and as jsvc does
 				options = append(options, o)
 			}
 		}
