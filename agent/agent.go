@@ -52,7 +52,8 @@ type Agent struct {
 	off            atomic.Bool     // the host's switch is set
 	running        atomic.Int64    // sessions
 	total          *total
-	rates          *rates // of max_total_write_rate; nil: there is none
+	rates          *rates // of max_total_write_rate
+	limits         atomic.Pointer[Limits]
 	self           *self
 	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
 	pulls          chan struct{} // one for each that is served
@@ -109,10 +110,10 @@ func New(cfg Config) (*Agent, error) {
 		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	a.total = newTotal(&a.cfg)
-	if cfg.MaxTotalWriteRate > 0 {
-		a.rates = newRates("max_total_write_rate", cfg.MaxTotalWriteRate)
-	}
+	a.rates = newRates("max_total_write_rate", cfg.MaxTotalWriteRate)
 	a.self = newSelf(&a.cfg)
+	limits := a.cfg.Limits()
+	a.limits.Store(&limits)
 	if err := checkSpool(&a.cfg); err != nil {
 		return nil, err
 	}
@@ -320,12 +321,8 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	s.ring.Close()
 	a.total.leave(s.status.Dir)
 	a.release(s.status.Dir)
-	if a.rates != nil {
-		a.rates.leave(&s.rate)
-	}
-	if a.self.cpu != nil {
-		a.self.cpu.leave(&s.cpuRate)
-	}
+	a.rates.leave(&s.rate)
+	a.self.cpu.leave(&s.cpuRate)
 	a.mu.Lock()
 	if !later {
 		a.over = append(a.over, s.snapshot())

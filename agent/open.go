@@ -64,7 +64,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.cfg.BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
+	if a.limits.Load().BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
 		if err := errors.Join(ring.SetEpochMax(0), ring.SetCostMax(0)); err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s := &session{
 		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(), last: last, live: newLive(), defs: newDefs(),
-		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate, key: "max_write_rate", shared: a.rates}, self: a.self,
+		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{key: "max_write_rate"}, rates: a.rates, limits: &a.limits, self: a.self,
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
 	s.oom.seen = h.Exhausted
@@ -99,6 +99,9 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	if err := s.heed(); err != nil {
+		return nil, err
+	}
 	s.recall()
 	if s.skipTo > 0 {
 		s.resume()

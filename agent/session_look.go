@@ -25,7 +25,7 @@ func (s *session) look() error {
 		s.show(h, stats)
 		return nil
 	}
-	if err := s.thrift(h); err != nil {
+	if err := errors.Join(s.heed(), s.thrift(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {

@@ -103,6 +103,9 @@ type Status struct {
 	Switches   uint64 `json:"switches,omitempty"`
 	LastSwitch string `json:"last_switch,omitempty"`
 
+	// Budget is what the recording is held to now; nil: it is over, or the agent is older.
+	Budget *Budget `json:"budget,omitempty"`
+
 	Incident        string `json:"incident,omitempty"`         // the newest that was frozen by itself
 	Incidents       uint64 `json:"incidents,omitempty"`        // frozen by themselves
 	IncidentsFailed uint64 `json:"incidents_failed,omitempty"` // that should have been; those too soon after another one are not meant

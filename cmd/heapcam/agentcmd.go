@@ -146,8 +146,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch, cfg.Spool = []string{rings}, o.spool
-	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
-	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
+	o.limit(&cfg)
 	var a *agent.Agent
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
 		return o.attach(ctx, a, r)
@@ -173,11 +172,14 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Reload = func() error {
 		defer svc.Reloading()()
-		err := live.reload()
+		now, err := live.reload()
 		if err != nil {
 			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")
 			return err
 		}
+		limits := now.rec.config(io.Discard)
+		now.limit(&limits)
+		a.SetLimits(limits.Limits())
 		cfg.Log.Info().Msg("the configuration was reloaded")
 		found.again(recorded)
 		return nil
@@ -240,6 +242,12 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	<-done
 	<-told
 	return err
+}
+
+// limit puts the agent's own part of limitKeys into cfg.
+func (o *agentOptions) limit(cfg *agent.Config) {
+	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
+	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 }
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.

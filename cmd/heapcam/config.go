@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -16,8 +17,22 @@ import (
 )
 
 // jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
-// that are attached to from then on; all others hold for the agent's life.
+// that are attached to from then on. limitKeys hold for running recordings as soon as they are reloaded. All others hold for the agent's life.
 var jvmKeys = []string{"depth", "sampling", "stack_depth", "ring", "max_sync_pause", "thread_names", "allow_untested_jdk"}
+
+var limitKeys = []string{"overhead_cpu", "overhead_pause", "sampling_max_overhead", "sampling_target_live_samples", "max_write_rate",
+	"max_total_write_rate", "agent_max_cpu", "agent_max_memory"}
+
+// reloadable says what a reload does with a change of key.
+func reloadable(key string) string {
+	switch {
+	case slices.Contains(jvmKeys, key):
+		return "may stand in a rule; a reload makes a change hold for JVMs that are attached to from then on"
+	case slices.Contains(limitKeys, key):
+		return "a reload makes a change hold at once, for running recordings too"
+	}
+	return "a change needs a restart of the agent"
+}
 
 func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
@@ -171,8 +186,36 @@ func newConfigCheckCmd() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			tellReload(os.Stderr, file)
 			return nil
 		},
+	}
+}
+
+// tellReload says what of a file `heapcam reload` makes hold, and when.
+func tellReload(w io.Writer, file *config.File) {
+	var now, later, restart []string
+	for _, s := range file.Settings {
+		switch {
+		case slices.Contains(limitKeys, s.Key):
+			now = append(now, s.Key)
+		case slices.Contains(jvmKeys, s.Key):
+			later = append(later, s.Key)
+		default:
+			restart = append(restart, s.Key)
+		}
+	}
+	if len(file.Rules) > 0 {
+		later = append(later, "rules")
+	}
+	for _, part := range []struct {
+		what string
+		keys []string
+	}{{"`heapcam reload` makes changes hold at once", now}, {"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
+		{"changes need a restart of the agent", restart}} {
+		if len(part.keys) > 0 {
+			fmt.Fprintf(w, "heapcam: %s: %s\n", part.what, strings.Join(part.keys, ", "))
+		}
 	}
 }
 
@@ -224,11 +267,7 @@ func newConfigExplainCmd() *cobra.Command {
 			}
 			for _, key := range keys {
 				f := c.Flags().Lookup(flagOf(key))
-				what := "holds for the agent's life"
-				if slices.Contains(jvmKeys, key) {
-					what = "may stand in a rule; a change holds for JVMs that are attached to from then on"
-				}
-				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), what)
+				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), reloadable(key))
 			}
 			return nil
 		},

@@ -45,3 +45,16 @@ func TestExitTable(t *testing.T) {
 		}
 	}
 }
+
+// TestReloadableKeys demands that docs/operations.md names the keys that a reload makes hold at once, and later.
+func TestReloadableKeys(t *testing.T) {
+	b, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, keys := range map[string][]string{"at once, ": limitKeys, "for JVMs that are attached to ": append(jvmKeys[:len(jvmKeys):len(jvmKeys)], "rules")} {
+		if row := "| `" + strings.Join(keys, "`, `") + "` | " + want; !strings.Contains(string(b), row) {
+			t.Errorf("docs/operations.md has no row %q", row)
+		}
+	}
+}
