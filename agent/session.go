@@ -107,6 +107,10 @@ type session struct {
 	govInterval, sampInterval uint64 // what the budgets of the probe and of sampling want, 0: nothing yet
 	interval                  uint64 // of sampling, at the last pause
 
+	limits *atomic.Pointer[Limits] // of the agent
+	heeded *Limits                 // that the session has taken over
+	rates  *rates                  // of max_total_write_rate
+
 	gov      *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	samp     *governor.Sampling
 	tooLong  bool // a sync point, for max_sync_pause

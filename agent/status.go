@@ -43,6 +43,7 @@ type Status struct {
 	RingOnDisk bool      `json:"ring_on_disk,omitempty"` // its shared ring is no memory: a collection may wait for the disk
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
+	DetachedBy string    `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked
 	Dir        string    `json:"dir"`
 	Since      time.Time `json:"since"` // when the probe began, also if an agent before did
 
@@ -101,6 +102,9 @@ type Status struct {
 	// Switches is how often depth or sampling interval were changed to keep the budget, LastSwitch the newest and why.
 	Switches   uint64 `json:"switches,omitempty"`
 	LastSwitch string `json:"last_switch,omitempty"`
+
+	// Budget is what the recording is held to now; nil: it is over, or the agent is older.
+	Budget *Budget `json:"budget,omitempty"`
 
 	Incident        string `json:"incident,omitempty"`         // the newest that was frozen by itself
 	Incidents       uint64 `json:"incidents,omitempty"`        // frozen by themselves

@@ -41,8 +41,9 @@ type Incident struct {
 	FirstGC uint64    `json:"first_gc"`
 	LastGC  uint64    `json:"last_gc"`
 	Files   int       `json:"files"`
-	Bytes   int64     `json:"bytes"`              // of the files
-	Left    []string  `json:"left_out,omitempty"` // files of the window that did not fit or that the ring had given up
+	Bytes   int64     `json:"bytes"`               // of the files
+	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had given up
+	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 }
 
 var (
@@ -50,6 +51,8 @@ var (
 	ErrTooOften = errors.New("an incident of this recording was frozen not long ago")
 	// ErrIncidentRoom says that not even the newest file of the window fits below max_incidents_size.
 	ErrIncidentRoom = errors.New("no room below max_incidents_size")
+
+	errDiskFull = errors.New("no space left on the disk")
 )
 
 const (
@@ -57,6 +60,9 @@ const (
 	idTime       = "20060102T150405Z" // ends an ID; a number may follow
 	cleanAfter   = time.Hour
 )
+
+// DiskFull says that err means: the disk is full, or the user's quota is used up.
+func DiskFull(err error) bool { return errors.Is(err, errDiskFull) || noSpace(err) }
 
 // begunAt is when an incident was begun, by its ID.
 func begunAt(id string) time.Time {
@@ -242,7 +248,7 @@ func occupiedBelow(fs FS, dir string, seen map[FileID]bool) (sum int64) {
 }
 
 // Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a copy of its whole frames.
-// It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors.
+// It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors (DiskFull).
 func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
 	n.fill()
 	now := n.Now().UTC()
@@ -337,13 +343,13 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 		}
 		closed := err != nil || f.x != nil || i < len(names)-1 // what can not be read is evidence too
 		size := names[i].occupies()
+		var info FrameInfo
 		if err == nil {
 			x := f.Window()
 			if size = max(size, occupied(f.Size)); !closed {
 				size = occupied(f.Size + indexSize(x.Frames))
 			}
-			inc.Session = f.Session
-			w.widen(x.FrameInfo)
+			inc.Session, info = f.Session, x.FrameInfo
 		}
 		var ok bool
 		if old, ok, err = n.room(size+3*block, old); err != nil {
@@ -367,14 +373,25 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 			err = n.copy(f, to)
 		}
 		f.close()
+		if !closed && noSpace(err) { // links of the others take no room
+			if err := n.FS.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			inc.Full, inc.Left = true, append(inc.Left, names[i].Name)
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		w.widen(info)
 		inc.Files++
 		inc.Bytes += size
 	}
 	inc.FirstGC, inc.LastGC = w.info.FirstGC, w.info.LastGC
-	if inc.Files == 0 {
+	switch {
+	case inc.Files == 0 && inc.Full:
+		return fmt.Errorf("%s: %w", dir, errDiskFull)
+	case inc.Files == 0:
 		return ErrIncidentRoom
 	}
 	return nil

@@ -10,16 +10,20 @@ const manifestName = "manifest.json"
 
 // Manifest is the last member of a container: what it holds.
 type Manifest struct {
-	Schema   string         `json:"schema"` // heapcam.manifest/1
-	Created  time.Time      `json:"created"`
-	Host     string         `json:"host,omitempty"`
-	Name     string         `json:"name"`
-	Session  string         `json:"session"`
-	PID      uint32         `json:"pid"`
-	FirstGC  uint64         `json:"first_gc"`
-	LastGC   uint64         `json:"last_gc"`
-	FromNS   uint64         `json:"from_ns"` // times of the stream
-	ToNS     uint64         `json:"to_ns"`
+	Schema  string    `json:"schema"` // heapcam.manifest/1
+	Created time.Time `json:"created"`
+	Host    string    `json:"host,omitempty"`
+	Name    string    `json:"name"`
+	Session string    `json:"session"`
+	PID     uint32    `json:"pid"`
+	FirstGC uint64    `json:"first_gc"`
+	LastGC  uint64    `json:"last_gc"`
+	FromNS  uint64    `json:"from_ns"` // times of the stream
+	ToNS    uint64    `json:"to_ns"`
+	// ZeroUnixNS is the Unix time of the stream's zero, ns, where instants were asked for. Exact: it was cut at collections.
+	ZeroUnixNS int64 `json:"zero_unix_ns,omitempty"`
+	Exact      bool  `json:"exact,omitempty"`
+
 	Files    []ManifestFile `json:"files"`
 	Dropped  []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
 	Missing  []uint64       `json:"missing,omitempty"` // numbers between the first and the last file that are in no file

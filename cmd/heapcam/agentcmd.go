@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -146,8 +147,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch, cfg.Spool = []string{rings}, o.spool
-	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
-	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
+	o.limit(&cfg)
 	var a *agent.Agent
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
 		return o.attach(ctx, a, r)
@@ -165,6 +165,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		}
 		return agent.Other{}, false
 	}
+	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks) }
 	found.adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, adoptFor)
 		defer stop()
@@ -172,11 +173,14 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Reload = func() error {
 		defer svc.Reloading()()
-		err := live.reload()
+		now, err := live.reload()
 		if err != nil {
 			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")
 			return err
 		}
+		limits := now.rec.config(io.Discard)
+		now.limit(&limits)
+		a.SetLimits(limits.Limits())
 		cfg.Log.Info().Msg("the configuration was reloaded")
 		found.again(recorded)
 		return nil
@@ -239,6 +243,12 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	<-done
 	<-told
 	return err
+}
+
+// limit puts the agent's own part of limitKeys into cfg.
+func (o *agentOptions) limit(cfg *agent.Config) {
+	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
+	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 }
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.

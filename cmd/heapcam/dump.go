@@ -16,11 +16,11 @@ import (
 func newDumpCmd() *cobra.Command {
 	brief := false
 	c := &cobra.Command{
-		Use:   "dump FILE",
+		Use:   "dump FILE|DIR|JVM",
 		Short: "The trace as text",
-		Args:  exactly(1, "one FILE: a pulled recording, a ring folder or a ring file"),
+		Args:  exactly(1, readingArg),
 		RunE: func(_ *cobra.Command, args []string) error {
-			rec, err := openRecording(args[0])
+			rec, err := openReading(args[0])
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -99,15 +100,54 @@ func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
 // openReading opens what the argument of a reading verb names: a pulled file, a ring folder, a ring file, or a JVM that is or was recorded
 // (name, pid or id, as `heapcam status` lists them).
 func openReading(arg string) (*ringstore.Recording, error) {
-	if _, err := os.Stat(arg); err == nil || strings.ContainsRune(arg, os.PathSeparator) {
+	st, err := os.Stat(arg)
+	if strings.ContainsRune(arg, os.PathSeparator) || err == nil && !st.IsDir() {
 		return openRecording(arg)
 	}
-	dir, err := recordingOf("", []string{arg})
-	if err != nil {
-		return nil, err
+	if err == nil && (isRecording(arg) || len(ringFolders(arg)) > 0) {
+		return openRecording(arg)
+	}
+	dir, nerr := recordingNamed(arg)
+	if nerr != nil && err == nil && exitCode(nerr) == exitNotFound {
+		return openRecording(arg) // which says what is wrong with that folder
+	}
+	if nerr != nil {
+		return nil, nerr
 	}
 	return openRecording(dir)
 }
+
+// recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status lists, and where the agent
+// that answers us says it is.
+func recordingNamed(ref string) (string, error) {
+	recs, err := recordings(outDirs(""))
+	if err != nil {
+		return "", err
+	}
+	known := map[string]bool{}
+	for _, s := range recs {
+		known[s.Dir] = true
+	}
+	if cl, err := dialAgent(""); err == nil {
+		ctx, stop := context.WithTimeout(context.Background(), diskWait)
+		st, err := cl.Status(ctx)
+		stop()
+		for _, s := range st.JVMs {
+			if err == nil && !known[s.Dir] && isRecording(s.Dir) {
+				recs = append(recs, s)
+			}
+		}
+	}
+	s, err := pick(recs, ref)
+	if err != nil && exitCode(err) == exitNotFound {
+		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` lists them)", ref,
+			strings.Join(outDirs(""), " or "))
+	}
+	return s.Dir, err
+}
+
+// readingArg is what openReading takes, as the end of an error.
+const readingArg = "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"
 
 type groupOptions struct {
 	grouper
@@ -136,7 +176,7 @@ several groups counts in each of them and once in their parent.`,
   heapcam group --by 'age > 10 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' incident.heapcam
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
-		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
+		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
 	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or RFC 3339)")

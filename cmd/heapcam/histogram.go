@@ -23,7 +23,7 @@ type histogramOptions struct {
 func newHistogramCmd() *cobra.Command {
 	o := histogramOptions{at: "last", top: 40}
 	c := &cobra.Command{
-		Use:   "histogram FILE",
+		Use:   "histogram FILE|DIR|JVM",
 		Short: "The classes that were alive after one collection",
 		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old space a dead object stays until its
 space is collected. With --sites it also shows what lived by allocation site: exactly where a sample stands on the object, inferred for the
@@ -31,7 +31,7 @@ others from samples of the same type, size and age, with intervals that hold the
 object is a sample and the numbers are exact. What no site has stands below: "(site unknown)", and "(before the tape)" for what may be older
 than the recording. The rows of a class add up to what the class has.`,
 		Example: "  heapcam histogram --at peak incident.heapcam\n  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
-		Args:    exactly(1, "one FILE: a pulled recording, a ring folder or a ring file"),
+		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
 	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or RFC 3339)")
@@ -42,7 +42,7 @@ than the recording. The rows of a class add up to what the class has.`,
 }
 
 func (o *histogramOptions) run(w io.Writer, path string) error {
-	rec, err := openRecording(path)
+	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ func storeNotFound(error) bool { return false }
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
 func recordings(dirs []string) ([]agent.Status, error) {
 	var out []agent.Status
+	at := recorders()
 	for _, d := range dirs {
 		entries, err := os.ReadDir(d)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && len(dirs) > 1 {
@@ -45,6 +46,9 @@ func recordings(dirs []string) ([]agent.Status, error) {
 				continue
 			}
 			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
+				if who := at.of(s.Dir); who != "" {
+					s.Phase, s.Reason = agent.Recording, who
+				}
 				out = append(out, s)
 			}
 		}

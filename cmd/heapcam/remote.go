@@ -12,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
 )
 
 // remoteOptions are the flags of verbs that can ask the agent of another host.
@@ -60,7 +61,7 @@ func (o *remoteOptions) dial() (*agent.Client, error) {
 
 // stream pulls through an agent.
 func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []string) error {
-	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact}
+	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact}
 	switch {
 	case o.incident != "" && len(args) > 0:
 		return usage("pull: an incident is of one JVM: do not name another")
@@ -109,6 +110,12 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		return remote(err)
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	if o.file != "-" {
+		if rec, err := ringstore.OpenRecording(o.file); err == nil {
+			o.tellCut(ui.Stderr, rec.Manifest, n.n)
+			rec.Close()
+		}
+	}
 	return nil
 }
 

@@ -20,6 +20,7 @@ type statusOptions struct {
 	socket string
 	json   bool
 	watch  bool
+	remote remoteOptions
 
 	listing atomic.Bool // the disk has not answered yet
 }
@@ -38,8 +39,9 @@ func newStatusCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "What is being recorded, and what recordings there are",
-		Long:  "status asks the agent, if one runs, and lists the recordings in the folder for recordings.",
-		Args:  noArgs, Annotations: mayLeaveDisk,
+		Long: "status asks the agent, if one runs, and lists the recordings in the folder for recordings.\n" +
+			"With --remote it asks the agent of another host alone.",
+		Args: noArgs, Annotations: mayLeaveDisk,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 			defer stop()
@@ -48,12 +50,16 @@ func newStatusCmd() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
 	addSocket(c, &o.socket)
+	o.remote.add(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
 	return c
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
+	if o.remote.address != "" && (o.out != "" || o.socket != "") {
+		return usage("status --remote asks the agent of another host: --out and --socket are about this one")
+	}
 	if !o.watch {
 		return o.once(ctx)
 	}
@@ -80,6 +86,13 @@ func (o *statusOptions) run(ctx context.Context) error {
 
 // once prints the state as it is now.
 func (o *statusOptions) once(ctx context.Context) (err error) {
+	if o.remote.address != "" {
+		r, err := o.afar(ctx)
+		if err != nil {
+			return err
+		}
+		return o.print(r, true)
+	}
 	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
 	path, err := clientSocket(o.socket)
 	closed := false
@@ -129,11 +142,30 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 			r.JVMs = append(r.JVMs, s)
 		}
 	}
+	return o.print(r, closed)
+}
+
+// afar asks the agent of another host.
+func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err error) {
+	cl, err := o.remote.dial()
+	if err != nil {
+		return r, err
+	}
+	asked, stop := context.WithTimeout(ctx, agentWait)
+	defer stop()
+	if r, err = cl.Status(asked); err != nil && asked.Err() != nil && ctx.Err() == nil {
+		return r, fmt.Errorf("the agent on %s has not answered for %v", o.remote.address, agentWait)
+	}
+	return r, remote(err)
+}
+
+// print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
+func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 	if o.json {
 		return ui.JSON(ui.Stdout, r)
 	}
 	if !r.Agent && !closed {
-		ui.Fprintf(ui.Stderr, "heapcam: no agent runs; these are recordings on disk\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no agent runs; these are recordings on disk%s\n", recordedNow(r.JVMs))
 	}
 	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
 	if len(r.JVMs)+len(r.Others) == 0 && !spool {
@@ -189,6 +221,20 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		ui.Fprintf(ui.Stdout, "\n")
 	}
 	return nil
+}
+
+// recordedNow says how many of the recordings on disk are being written to, as the end of a line.
+func recordedNow(all []agent.Status) string {
+	n := 0
+	for _, s := range all {
+		if s.Phase == agent.Recording {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them still being recorded", n)
 }
 
 // selfLine says what the agent itself takes.
