@@ -379,7 +379,7 @@ func (a *Agent) Status() []Status {
 }
 
 // detachWithin is how long Detach waits for recordings to end: the probe looks at its ring twenty times a second.
-const detachWithin = 5 * time.Second
+const detachWithin = 3 * time.Second
 
 // Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to end. It returns how many were
 // asked.

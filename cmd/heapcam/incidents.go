@@ -141,12 +141,12 @@ func newIncidentsCmd() *cobra.Command {
 }
 
 // freeOn says how much room the file system of dir has, as a part of a sentence.
-func freeOn(dir string) string {
+func freeOn(dir string) ui.Text {
 	n, err := ringstore.OS.Free(dir)
 	if err != nil || n < 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s free)", humanBytes(n))
+	return ui.Text(fmt.Sprintf(" (%s free)", humanBytes(n)))
 }
 
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {

@@ -143,7 +143,7 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	if o.exact && !m.Exact {
 		ui.Fprintf(w, "heapcam: the agent is older and does not know --exact: it sent whole files\n")
 	}
-	whole := " (files are copied whole; --exact cuts closer)"
+	whole := ui.Text(" (files are copied whole; --exact cuts closer)")
 	if m.Exact {
 		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state there)"
 	}
