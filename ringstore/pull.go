@@ -45,19 +45,22 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manif
 	if opt.FS == nil {
 		opt.FS = OS
 	}
-	all, err := ringFilesIn(opt.FS, dir)
+	all, err := lookInto(opt.FS, dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", dir)
+	if len(all.files) == 0 {
+		return nil, all.nothingOwn(dir)
 	}
-	names := pick(opt.FS, dir, all, opt)
+	names := pick(opt.FS, dir, all.files, opt)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s: nothing was recorded in this time: %w", dir, os.ErrNotExist)
 	}
 	p := &puller{fs: opt.FS, opt: opt, t: tar.NewWriter(w)}
 	p.m = &Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: filepath.Base(dir), Redacted: opt.Redact, Reason: opt.Reason}
+	for _, f := range all.aside {
+		p.m.Foreign = append(p.m.Foreign, ForeignFile{filepath.Base(f.File), f.Session})
+	}
 	if !opt.Redact {
 		p.m.Host, _ = os.Hostname()
 	}
