@@ -41,8 +41,9 @@ type Verdict struct {
 	File    string  `json:"file"`
 	State   State   `json:"state"`
 	Bytes   int64   `json:"bytes"`
-	Frames  int     `json:"frames"` // sound ones
-	Closed  bool    `json:"closed"` // with an index
+	Frames  int     `json:"frames"`         // sound ones
+	Closed  bool    `json:"closed"`         // with an index
+	Open    bool    `json:"open,omitempty"` // sound, and should have one: its recorder is writing to it, or was stopped
 	TornAt  int64   `json:"torn_at,omitempty"`
 	Corrupt int     `json:"corrupt_frames,omitempty"`
 	At      []int64 `json:"corrupt_at,omitempty"` // offsets, of the first ones
@@ -91,6 +92,7 @@ func (f *File) Check() Verdict {
 			bad(fr.Offset, err)
 		}
 	}
+	v.Open = f.x == nil && v.State == Sound && f.header.version >= indexVersion
 	if f.x != nil && all && v.State == Sound {
 		if why := f.x.disagrees(x, f); why != "" {
 			bad(f.x.at, corrupt(f.Name, f.x.at, "the index is not that of this file: "+why))
@@ -115,8 +117,8 @@ func (r *Recording) Check() []Verdict {
 	var out []Verdict
 	for i, f := range r.Files {
 		v := f.Check()
-		if v.State == Sound && f.x == nil && i < len(r.Files)-1 && f.header.version >= indexVersion {
-			v.State, v.TornAt, v.Why = Torn, f.Size, torn(f.Name, f.Size, "it has no index: it was not closed, and frames may be missing at its end").Error()
+		if v.Open && i < len(r.Files)-1 {
+			v.Open, v.State, v.TornAt, v.Why = false, Torn, f.Size, torn(f.Name, f.Size, "it has no index: it was not closed, and frames may be missing at its end").Error()
 		}
 		var m *MisplacedError
 		for _, err := range r.Problems {
@@ -127,7 +129,7 @@ func (r *Recording) Check() []Verdict {
 		out = append(out, v)
 	}
 	for _, err := range r.Problems {
-		if leftOut(err) {
+		if LeftOut(err) {
 			out = append(out, problem(r.Path, err))
 		}
 	}
@@ -288,10 +290,7 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdic
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		name := filepath.Base(f.Name)
-		if i := strings.LastIndexByte(name, ':'); i >= 0 { // a member
-			name = name[i+1:]
-		}
+		name := fmt.Sprintf("%08d%s", f.Index, fileSuffix) // whatever it was renamed to
 		if err := p.rewrite(name, f, nil); err != nil {
 			return nil, nil, err
 		}

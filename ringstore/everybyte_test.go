@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// flips are what is done to each byte: the lowest bit, the highest, all, and two in the middle. HEAPCAM_FULL: whatever a byte may become.
-func flips() []byte {
+// flips are what is done to each byte: a few bits, or with HEAPCAM_FULL whatever it may become.
+func flips(few ...byte) []byte {
 	if os.Getenv("HEAPCAM_FULL") == "" {
-		return []byte{0x01, 0x80, 0xff, 0x41}
+		return few
 	}
 	var all []byte
 	for i := 1; i < 256; i++ {
@@ -98,7 +98,7 @@ func TestEveryByteIsVerified(t *testing.T) {
 				indexAt -= int(indexSize(3))
 			}
 			for at := range whole {
-				for _, x := range flips() {
+				for _, x := range flips(0x01, 0x80, 0xff, 0x41) {
 					bad := bytes.Clone(whole)
 					bad[at] ^= x
 					v, got, damage, _ := check(bad)
@@ -138,7 +138,7 @@ func TestEveryByteBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{filepath.Join(ring, RecordingName), filepath.Join(inc.Path(i.ID), RecordingName), filepath.Join(inc.Path(i.ID), incidentName)} {
+	for _, p := range []string{filepath.Join(ring, RecordingName), filepath.Join(inc.Path(i.ID), incidentName)} {
 		dir := filepath.Dir(p)
 		if vs, err := CheckPath(dir); err != nil || Worst(vs) != Sound {
 			t.Fatal(vs, err)
@@ -164,7 +164,7 @@ func TestEveryByteBeside(t *testing.T) {
 			t.Fatalf("%s, %s: %+v", filepath.Base(p), what, vs)
 		}
 		for at := range whole {
-			for _, x := range flips() {
+			for _, x := range flips(0x01, 0xff) {
 				bad := bytes.Clone(whole)
 				bad[at] ^= x
 				check(fmt.Sprintf("byte %d flipped by %#x", at, x), bad)
@@ -198,10 +198,7 @@ func TestEveryByteOfAContainer(t *testing.T) {
 		t.Fatal(w)
 	}
 	for at := range whole {
-		for i, x := range flips() {
-			if at%4 != i%4 && os.Getenv("HEAPCAM_FULL") == "" && whole[at] == 0 && at%512 > 160 { // padding, mostly
-				continue
-			}
+		for _, x := range flips(0x10) { // of '0' it makes a blank, which numbers of a tar file may have
 			bad := bytes.Clone(whole)
 			bad[at] ^= x
 			if w := check(bad); w != Corrupt {

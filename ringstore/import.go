@@ -49,7 +49,7 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 		r.arrange("")
 	}
 	for _, p := range r.Problems {
-		if leftOut(p) {
+		if LeftOut(p) {
 			return "", p
 		}
 	}

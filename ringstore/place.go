@@ -274,8 +274,8 @@ func (f *File) placed() bool {
 	return ok && n == f.Index
 }
 
-// leftOut says whether err, one of a recording's problems, means that a file is not read.
-func leftOut(err error) bool {
+// LeftOut says whether err, one of a recording's problems, means that a file is not read.
+func LeftOut(err error) bool {
 	var m *MisplacedError
 	return !errors.As(err, &m) || m.Copy
 }

@@ -50,6 +50,9 @@ The ring goes on. Incidents together never take more than --max-incidents-size; 
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
 			fmt.Fprintf(os.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			for _, f := range i.Foreign {
+				fmt.Fprintf(os.Stderr, "heapcam: left out: %s is of another recording\n", f)
+			}
 			for _, l := range i.Left {
 				fmt.Fprintf(os.Stderr, "heapcam: left out: %s\n", l)
 			}
