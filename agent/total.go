@@ -42,7 +42,7 @@ type total struct {
 	pending  map[string]time.Time
 	surveyed time.Time
 	ended    []endedRing     // oldest first
-	foreign  map[string]bool // folders of rings that were removed, in which files of other recordings were left: they are nobody's ring
+	foreign  map[string]bool // folders of removed rings where files of other recordings were left: nobody's ring
 	frozen   int64
 	taking   int64 // a recording that is being taken from the spool folder
 }
@@ -216,7 +216,8 @@ func (t *total) drop(e endedRing, why string) bool {
 		return false
 	case errors.As(err, &foreign):
 		t.foreign[e.dir] = true
-		t.log.Warn().Err(err).Str("dir", e.dir).Msg("the ring of an ended JVM was removed; its folder stays, with ring files of another recording")
+		t.log.Warn().Err(err).Str("dir", e.dir).Str("why", why).
+			Msg("the ring of an ended JVM was removed; its folder stays, with ring files of another recording")
 		return true
 	case err != nil:
 		t.log.Warn().Err(err).Str("dir", e.dir).Msg("the ring of an ended JVM can not be removed")

@@ -201,7 +201,8 @@ func TestEndedRings(t *testing.T) {
 	}
 }
 
-// TestForeignInEndedRing: the ring of an ended JVM goes and a file of another recording in its folder stays, and counts as nobody's ring.
+// TestForeignInEndedRing: the ring of an ended JVM goes and a file of another recording in its folder stays, and counts
+// as nobody's ring.
 func TestForeignInEndedRing(t *testing.T) {
 	cfg := Config{Out: t.TempDir(), MaxTraceSize: 3 << 20, MaxTotal: 4 << 20, Compression: "none"}
 	if err := cfg.fill(); err != nil {

@@ -26,8 +26,9 @@ const (
 	Torn    State = "torn"    // the file ends inside a frame or its index, or was not closed though others follow: a recorder was stopped
 	Corrupt State = "corrupt" // it is not what was written
 	TooNew  State = "too new"
-	// Foreign files are of another recording, Misplaced ones stand under a number that is not theirs, or twice. None has the number of a Missing one:
-	// somebody removed it, or a recorder could not begin it; the collections tell what is not there.
+	// Foreign files are of another recording, Misplaced ones stand under a number that is not theirs, or twice. None
+	// has the number of a Missing one: somebody removed it, or a recorder could not begin it; the collections tell what
+	// is not there.
 	Foreign   State = "foreign"
 	Misplaced State = "misplaced"
 	Missing   State = "missing"
@@ -112,13 +113,15 @@ func framing(p []byte) (at int, err error) {
 	return at, nil
 }
 
-// Check gives the verdict of each file, those that could not be opened or are not of the recording included, and of what is beside them.
+// Check gives the verdict of each file, those that could not be opened or are not of the recording included, and of
+// what is beside them.
 func (r *Recording) Check() []Verdict {
 	var out []Verdict
 	for i, f := range r.Files {
 		v := f.Check()
 		if v.Open && i < len(r.Files)-1 {
-			v.Open, v.State, v.TornAt, v.Why = false, Torn, f.Size, torn(f.Name, f.Size, "it has no index: it was not closed, and frames may be missing at its end").Error()
+			v.Open, v.State, v.TornAt = false, Torn, f.Size
+			v.Why = f.Name + ": it has no index: it was not closed, and frames may be missing at its end"
 		}
 		var m *MisplacedError
 		for _, err := range r.Problems {
@@ -144,7 +147,8 @@ func (r *Recording) Check() []Verdict {
 	return out
 }
 
-// missing gives the numbers that no file has although collections are missing there, too, and of which no manifest tells.
+// missing gives the numbers that no file has although collections are missing there, too, and of which no manifest
+// tells.
 func (r *Recording) missing() (out []Verdict) {
 	there := map[uint64]bool{}
 	for _, err := range r.Problems {
@@ -189,7 +193,7 @@ func (r *Recording) missing() (out []Verdict) {
 
 // in gives the path of a file of the recording.
 func (r *Recording) in(name string) string {
-	if r.c != nil {
+	if len(r.members) > 0 {
 		return r.Path + ":" + name
 	}
 	return filepath.Join(r.Path, name)
@@ -241,8 +245,8 @@ func CheckPath(path string) ([]Verdict, error) {
 	return out, nil
 }
 
-// Worst gives the worst state: corrupt, then misplaced and foreign, too new, torn. What is missing a recorder whose disk was full may have left
-// out: that is told, and no state of the recording.
+// Worst gives the worst state: corrupt, then misplaced and foreign, too new, torn. What is missing a recorder whose
+// disk was full may have left out: that is told, and no state of the recording.
 func Worst(vs []Verdict) State {
 	rank := map[State]int{Torn: 1, TooNew: 2, Misplaced: 3, Foreign: 4, Corrupt: 5}
 	w := Sound

@@ -45,6 +45,7 @@ func FuzzContainer(f *testing.F) {
 				_ = err
 			}
 		}
+		r.Check()
 	})
 }
 

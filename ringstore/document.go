@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// Documents (recording.json, incident.json, a container's manifest.json) are JSON objects, indented. The last line of each holds the checksum of
-// what stands before its digits; part of the format (docs/format/ring-file.md). Those of earlier versions have none, and are believed.
+// Documents (recording.json, incident.json, a container's manifest.json) are JSON objects, indented. The last line of
+// each holds the checksum of what stands before its digits; part of the format (docs/format/ring-file.md). Those of
+// earlier versions have none, and are believed.
 const (
 	sumBefore = ",\n  \"crc32c\": \""
 	sumAfter  = "\"\n}"
 	sumLine   = len(sumBefore) + 8 + len(sumAfter)
 
-	// sumAlike is how many bytes of a last line, its digits apart, make it one that holds a checksum: one that is damaged is not taken for none.
+	// sumAlike is how many bytes of a last line, its digits apart, make it one that holds a checksum: one that is
+	// damaged is not taken for none.
 	sumAlike = len(sumBefore) + len(sumAfter) - 2
 )
 
@@ -30,7 +32,8 @@ func document(v any) ([]byte, error) {
 	return append(b, sumAfter...), nil
 }
 
-// CheckDocument says whether b, read from path, is what was written: a *DamageError if not. What it means is not looked at.
+// CheckDocument says whether b, read from path, is what was written: a *DamageError if not. What it means is not looked
+// at.
 func CheckDocument(path string, b []byte) error {
 	if !json.Valid(b) {
 		return corrupt(path, 0, "it is not a whole JSON document")

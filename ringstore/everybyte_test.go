@@ -24,7 +24,8 @@ func flips(few ...byte) []byte {
 	return all
 }
 
-// small makes a recording of two files of three frames each; open leaves the second one as a recorder that was killed does.
+// small makes a recording of two files of three frames each; open leaves the second one as a recorder that was killed
+// does.
 func small(t *testing.T, open bool) (dir string) {
 	dir = filepath.Join(t.TempDir(), "rec")
 	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(1e9, 0) }}, Identity{Session: session, Name: "small"})
@@ -63,8 +64,8 @@ func contents(f *File) (out string, damage int) {
 	return out, damage
 }
 
-// TestEveryByteIsVerified flips each byte of a ring file, closed, not closed, and of the format before, and cuts the file there: verify says that it is
-// not what was written, and no reader gets a frame that was not written.
+// TestEveryByteIsVerified flips each byte of a ring file, closed, not closed, and of the format before, and cuts the
+// file there: verify says that it is not what was written, and no reader gets a frame that was not written.
 func TestEveryByteIsVerified(t *testing.T) {
 	read := func(dir, name string) []byte {
 		b, err := os.ReadFile(filepath.Join(dir, name))
@@ -130,7 +131,8 @@ func TestEveryByteIsVerified(t *testing.T) {
 	}
 }
 
-// TestEveryByteBeside flips each byte of the documents beside ring files, and cuts them off there: verify says which one is not what was written.
+// TestEveryByteBeside flips each byte of the documents beside ring files, and cuts them off there: verify says which
+// one is not what was written.
 func TestEveryByteBeside(t *testing.T) {
 	ring := small(t, false)
 	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
@@ -177,7 +179,8 @@ func TestEveryByteBeside(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfAContainer flips each byte of a pulled recording, and cuts it off there: verify says so, and what is read of it is what was pulled.
+// TestEveryByteOfAContainer flips each byte of a pulled recording, and cuts it off there: verify says so, and what is
+// read of it is what was pulled.
 func TestEveryByteOfAContainer(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := Pull(context.Background(), small(t, false), &out, PullOptions{}); err != nil {

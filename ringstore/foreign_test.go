@@ -61,7 +61,8 @@ func verdictOf(t *testing.T, path, file string) Verdict {
 	return Verdict{}
 }
 
-// TestForeignFiles: a file of another recording is named with both sessions, and nobody reads, moves, counts or removes it.
+// TestForeignFiles: a file of another recording is named with both sessions, and nobody reads, moves, counts or removes
+// it.
 func TestForeignFiles(t *testing.T) {
 	dir, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	ring(t, dir, session, "a", 3, 1000)

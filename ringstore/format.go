@@ -174,8 +174,8 @@ func decodeHeader(name string, b []byte) (fileHeader, error) {
 		nspid: le.Uint32(b[68:]), ticks: le.Uint64(b[72:])}, nil
 }
 
-// knownBut says that a header is one of a known version but for the version in it: that is damaged. A later version may have a header of another
-// form, so that its checksum is not asked for.
+// knownBut says that a header is one of a known version but for the version in it: that is damaged. A later version may
+// have a header of another form, so that its checksum is not asked for.
 func knownBut(b []byte) bool {
 	h := bytes.Clone(b[:headerSize])
 	for v := uint32(1); v <= formatVersion; v++ {

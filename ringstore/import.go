@@ -57,8 +57,11 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 		return "", corrupt(r.Path, 0, "no ring files in it")
 	}
 	if len(r.members) > 0 {
-		r.c = files[0]
-		if vs := r.checkMembers(nil); len(vs) > 0 {
+		vs := r.checkContainer(stopping{ctx, files[0]}, size, nil)
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if len(vs) > 0 {
 			return "", errors.New(vs[0].Why)
 		}
 	}
@@ -130,6 +133,19 @@ func copyTo(ctx context.Context, to string, r io.Reader) error {
 		return r.Read(p)
 	}))
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// stopping reads until ctx is done.
+type stopping struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (s stopping) ReadAt(b []byte, at int64) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.ReadAt(b, at)
 }
 
 type readerFunc func([]byte) (int, error)

@@ -45,7 +45,7 @@ type Incident struct {
 	Left    []string  `json:"left_out,omitempty"` // files of the window that did not fit or that the ring had given up
 	Foreign []string  `json:"foreign,omitempty"`  // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`
-	Damaged string    `json:"damaged,omitempty"` // incident.json can not be read: the ID and when it was begun is all that is known
+	Damaged string    `json:"damaged,omitempty"` // why incident.json can not be read: only the ID is known
 }
 
 var (

@@ -76,8 +76,8 @@ func (x *index) encode(at int64, mid [32]byte) []byte {
 	return encodeFrame(nil, f, p)
 }
 
-// readIndex gives the index of a closed file; nil if it has none or an unsound one: then its frames are gone through. why is empty unless there is an
-// index that its checksums call whole, and that is not this file's.
+// readIndex gives the index of a closed file; nil if it has none or an unsound one: then its frames are gone through.
+// why is empty unless there is an index that its checksums call whole, and that is not this file's.
 func readIndex(name string, r io.ReaderAt, size int64) (x *index, why string) {
 	if size < headerSize+indexSize(0) {
 		return nil, ""
@@ -120,7 +120,8 @@ func readIndex(name string, r io.ReaderAt, size int64) (x *index, why string) {
 	if off != int64(at) {
 		return nil, "its frames do not end where it begins"
 	}
-	// The index of another file of the same shape is whole, too. That would show in most frames; the first and the last are two reads.
+	// The index of another file of the same shape is whole, too. That would show in most frames; the first and the last
+	// are two reads.
 	for i := int64(0); i < n; i += max(n-1, 1) {
 		var h [frameSize]byte
 		if _, err := r.ReadAt(h[:], x.frames[i].Offset); err != nil && err != io.EOF {
@@ -139,8 +140,8 @@ func (f Frame) same(fr Frame) bool {
 	return f == fr
 }
 
-// disagrees says in what the index x, read with the file, differs from y, made of the frames that are there; "" if in nothing. What stands before it
-// must have the digest that it says.
+// disagrees says in what the index x, read with the file, differs from y, made of the frames that are there; "" if in
+// nothing. What stands before it must have the digest that it says.
 func (x *index) disagrees(y *index, f *File) string {
 	if len(x.frames) != len(y.frames) {
 		return fmt.Sprintf("it has %d frames, the file %d", len(x.frames), len(y.frames))

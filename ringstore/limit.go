@@ -169,7 +169,8 @@ func (s *Store) Stats() Stats {
 	m := s.size0()
 	st := Stats{
 		Bytes: t, Active: s.size, Room: s.room(), Target: s.target(), Limit: s.limit(), Files: len(s.files), Capped: s.capped,
-		TooSmall: s.tooSmall > 0, Needed: s.tooSmall, Evicted: s.evicted, Cut: s.cut, Faults: s.faults, Written: s.written, HeldBytes: s.heldSize(), Foreign: s.foreign,
+		TooSmall: s.tooSmall > 0, Needed: s.tooSmall, Evicted: s.evicted, Cut: s.cut, Faults: s.faults, Written: s.written, HeldBytes: s.heldSize(),
+		Foreign: s.foreign,
 	}
 	if s.active != nil {
 		st.Files++

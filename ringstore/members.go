@@ -17,8 +17,11 @@ import (
 // tarBlock is what a tar file is made of. Two blocks of zeros end it.
 const tarBlock = 512
 
-// checkMembers compares a container with its manifest, and looks at what lies between its members; of an incident it looks whether its files are those
-// that were kept. so is what was said of the files already: nothing is said twice.
+// maxEnd bounds the zeros at the end of a container: other programs than this one fill up to 10 KiB.
+const maxEnd = 1 << 20
+
+// checkMembers compares a container with its manifest, and looks at what lies between its members; of an incident it
+// looks whether its files are those that were kept. so is what was said of the files already: nothing is said twice.
 func (r *Recording) checkMembers(so []Verdict) (out []Verdict) {
 	said := map[string]State{}
 	for _, v := range so {
@@ -31,10 +34,20 @@ func (r *Recording) checkMembers(so []Verdict) (out []Verdict) {
 	if !ok {
 		return nil
 	}
+	st, err := f.Stat()
+	if err != nil {
+		return []Verdict{problem(r.Path, err)}
+	}
+	return r.checkContainer(f, st.Size(), said)
+}
+
+// checkContainer is checkMembers of a container of size bytes.
+func (r *Recording) checkContainer(f io.ReaderAt, size int64, said map[string]State) (out []Verdict) {
 	if r.Manifest != nil {
 		out = r.checkManifest(f, said)
 	}
-	if err := r.checkBetween(f); err != nil && (r.Manifest != nil || !errors.Is(err, ErrTorn)) { // that it was cut off was said
+	err := r.checkBetween(f, size)
+	if err != nil && (r.Manifest != nil || !errors.Is(err, ErrTorn)) { // that it was cut off was said
 		out = append(out, problem(r.Path, err))
 	}
 	return out
@@ -50,8 +63,11 @@ func (r *Recording) checkManifest(f io.ReaderAt, said map[string]State) (out []V
 	}
 	names := []string{manifestName}
 	for _, want := range r.Manifest.Files {
-		names = append(names, want.Name)
 		path := r.in(want.Name)
+		if slices.Contains(names, want.Name) {
+			return append(out, problem("", corrupt(path, 0, "the manifest names it twice")))
+		}
+		names = append(names, want.Name)
 		if s, ok := said[path]; ok && s != Sound {
 			continue
 		}
@@ -74,12 +90,9 @@ func (r *Recording) checkManifest(f io.ReaderAt, said map[string]State) (out []V
 	return out
 }
 
-// checkBetween looks at the bytes of a container that are no member's: headers, what fills the last block of each, and the end.
-func (r *Recording) checkBetween(f io.ReaderAt) error {
-	size := int64(0)
-	if st, err := f.(*os.File).Stat(); err == nil {
-		size = st.Size()
-	}
+// checkBetween looks at the bytes of a container that are no member's: headers, what fills the last block of each, and
+// the end.
+func (r *Recording) checkBetween(f io.ReaderAt, size int64) error {
 	var b [tarBlock]byte
 	block := func(at, n int64) ([]byte, error) {
 		k, err := f.ReadAt(b[:n], at)
@@ -135,7 +148,7 @@ func (r *Recording) checkBetween(f io.ReaderAt) error {
 			return err
 		}
 		switch {
-		case len(bytes.Trim(p, "\x00")) == 0:
+		case len(bytes.Trim(p, "\x00")) == 0 && at < end+maxEnd:
 		case len(p) < tarBlock:
 			return torn(r.Path, at, "the container ends inside a member's header")
 		default:
@@ -167,8 +180,10 @@ func (r *Recording) checkIncident(said map[string]State) (out []Verdict) {
 	for _, e := range es {
 		there[e.Name] = true
 		file := filepath.Join(r.Path, e.Name)
-		if s := said[file]; strings.HasSuffix(e.Name, fileSuffix) && !slices.Contains(inc.Names, e.Name) && (s == "" || s == Sound) {
-			out = append(out, Verdict{File: file, State: Misplaced, Why: file + ": it was not kept with this incident, and is not named in " + incidentName})
+		s := said[file]
+		if strings.HasSuffix(e.Name, fileSuffix) && !slices.Contains(inc.Names, e.Name) && (s == "" || s == Sound) {
+			why := file + ": it was not kept with this incident, and is not named in " + incidentName
+			out = append(out, Verdict{File: file, State: Misplaced, Why: why})
 		}
 	}
 	for _, name := range inc.Names {

@@ -17,13 +17,15 @@ import (
 //  2. most of its ring files, by their headers;
 //  3. of as many the newest file (creation in the header), then the greater session: whoever looks finds the same.
 //
-// Files of any other session are foreign: they are named, set aside, and never read as part of the recording, copied, counted or removed.
-// Files whose headers can not be read tell no session; they count as the recording's, whose recorder must bound them.
+// Files of any other session are foreign: they are named, set aside, and never read as part of the recording, copied,
+// counted or removed. Files whose headers can not be read tell no session; they count as the recording's, whose
+// recorder must bound them.
 //
-// Inside the recording the number in a file's header is its place, whatever its name. Of several with one number the one whose name says so is
-// read, else a closed one, else the first by name; the others are set aside as copies.
+// Inside the recording the number in a file's header is its place, whatever its name. Of several with one number the
+// one whose name says so is read, else a closed one, else the first by name; the others are set aside as copies.
 
-// ForeignError says that a ring file is of another recording than the one beside which it lies. It is not part of that one.
+// ForeignError says that a ring file is of another recording than the one beside which it lies. It is not part of that
+// one.
 type ForeignError struct {
 	File    string
 	Session string // of the file
@@ -92,7 +94,8 @@ func isSession(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// describedSession gives the session that the documents of the folder dir say, "" if they do not, and what is wrong with them.
+// describedSession gives the session that the documents of the folder dir say, "" if they do not, and what is wrong
+// with them.
 func describedSession(fs FS, dir string, entries []Info) (session string, problems []error) {
 	for _, name := range []string{RecordingName, incidentName} {
 		for _, e := range entries {
@@ -226,7 +229,8 @@ func LookInto(dir string) (Folder, error) {
 	return out, err
 }
 
-// arrange puts the files of a recording in order and sets aside what is not part of it. said is what its description says.
+// arrange puts the files of a recording in order and sets aside what is not part of it. said is what its description
+// says.
 func (r *Recording) arrange(said string) {
 	hs := make([]fileHeader, 0, len(r.Files))
 	for _, f := range r.Files {

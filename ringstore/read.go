@@ -173,8 +173,9 @@ func (f *File) badIndex(fr Frame) error {
 	return d
 }
 
-// unwritten says whether the frame at the end of a file is one that did not reach the disk whole: from somewhere in its header on there are zeros, as a
-// machine that loses its power leaves them, or there is less than a header, which begins like one. What else is no frame is no torn one.
+// unwritten says whether the frame at the end of a file is one that did not reach the disk whole: from somewhere in its
+// header on there are zeros, as a machine that loses its power leaves them, or there is less than a header, which
+// begins like one. What else is no frame is no torn one.
 func (f *File) unwritten(at int64) bool {
 	b := make([]byte, min(f.Size-at, frameSize))
 	if _, err := f.r.ReadAt(b, at); err != nil && err != io.EOF {

@@ -11,8 +11,8 @@ import (
 var ErrInUse = errors.New("the ring is in use")
 
 // RemoveRing removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording still. Only what a
-// recorder makes is removed, and of ring files this recording's: others stay, and the folder with them (*ForeignError, when all else is gone). Errors:
-// ErrInUse, I/O errors.
+// recorder makes is removed, and of ring files this recording's: others stay, and the folder with them (*ForeignError,
+// when all else is gone). Errors: ErrInUse, I/O errors.
 func RemoveRing(dir string) error {
 	fs := OS
 	clearPulls(fs, filepath.Join(dir, pullsName))

@@ -270,6 +270,7 @@ func FuzzFile(f *testing.F) {
 		for _, err := range file.Blocks() {
 			_ = err
 		}
+		file.Check()
 	})
 }
 

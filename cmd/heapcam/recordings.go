@@ -64,7 +64,8 @@ func onDisk(dir string) (agent.Status, bool) {
 	if len(files)+len(ring.Foreign) == 0 {
 		return agent.Status{}, false
 	}
-	s := agent.Status{Session: ring.Session, ForeignFiles: len(ring.Foreign), ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
 	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {
