@@ -411,3 +411,64 @@ func TestMixedIncident(t *testing.T) {
 		t.Errorf("two descriptions that do not agree: %v %v", vs, err)
 	}
 }
+
+// TestContainerOfBefore: a container that an earlier version has pulled, whose manifest has no checksum, or that another tar has packed anew.
+func TestContainerOfBefore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	ring(t, dir, session, "a", 2, 1000)
+	var whole, out bytes.Buffer
+	if _, err := Pull(context.Background(), dir, &whole, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w, r := tar.NewWriter(&out), tar.NewReader(&whole)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		m, _ := io.ReadAll(r)
+		if h.Name == manifestName {
+			m = append(m[:len(m)-sumLine], "\n}"...)
+		}
+		w.WriteHeader(&tar.Header{Name: "./" + h.Name, Uid: 7, Mode: 0o644, Size: int64(len(m)), Format: tar.FormatGNU})
+		w.Write(m)
+	}
+	w.Close()
+	out.Write(make([]byte, 8192)) // as GNU tar fills up
+	p := filepath.Join(t.TempDir(), "x.heapcam")
+	os.WriteFile(p, out.Bytes(), 0o600)
+	if vs, err := CheckPath(p); err != nil || len(vs) != 2 || Worst(vs) != Sound {
+		t.Errorf("%+v %v", vs, err)
+	}
+	rec, err := OpenRecording(p)
+	if err != nil || rec.Manifest == nil || len(rec.Problems) > 0 {
+		t.Fatal(rec, err)
+	}
+	rec.Close()
+}
+
+// TestDamagedIncident: an incident whose incident.json is damaged is listed, and does not go to make room.
+func TestDamagedIncident(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	ring(t, dir, session, "a", 2, 1000)
+	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
+	i, err := inc.Freeze(dir, "x", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := filepath.Join(inc.Path(i.ID), incidentName)
+	b, _ := os.ReadFile(p)
+	b[bytes.Index(b, []byte(`"auto"`))+8] ^= 1
+	os.WriteFile(p, b, 0o600)
+	all, err := inc.List()
+	if err != nil || len(all) != 1 || all[0].ID != i.ID || all[0].Damaged == "" || all[0].Auto {
+		t.Errorf("%+v %v", all, err)
+	}
+	inc.Max = 1 << 15
+	if _, err := inc.Freeze(dir, "y", true); !errors.Is(err, ErrIncidentRoom) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p); err != nil {
+		t.Error(err)
+	}
+}
