@@ -52,6 +52,8 @@ type Verdict struct {
 	Version uint32  `json:"version,omitempty"`    // of a file that is too new
 	Session string  `json:"session,omitempty"`    // of a foreign file
 	Own     string  `json:"recording_session,omitempty"`
+
+	err error // that Why is the text of, nil where there is none of its own
 }
 
 // Check reads all of f: checksums, and whether each frame unpacks to blocks.
@@ -200,7 +202,7 @@ func (r *Recording) in(name string) string {
 }
 
 func problem(path string, err error) Verdict {
-	v := Verdict{File: path, State: Corrupt, Why: err.Error()}
+	v := Verdict{File: path, State: Corrupt, Why: err.Error(), err: err}
 	var d *DamageError
 	var n *TooNewError
 	var f *ForeignError

@@ -167,6 +167,12 @@ func TestForeignFiles(t *testing.T) {
 	if own, _ := filepath.Glob(filepath.Join(dir, "*.hcr")); len(own) != 1 {
 		t.Errorf("left: %v", own)
 	}
+	if err := RemoveRing(dir); !errors.As(err, &foreign) {
+		t.Errorf("once more: %v", err)
+	}
+	if _, err := os.Stat(alien); err != nil {
+		t.Errorf("what is left is taken for the ring's own: %v", err)
+	}
 }
 
 // TestWhoseRecording is the rule: what the folder says, else most files, else the newest.
@@ -470,5 +476,49 @@ func TestDamagedIncident(t *testing.T) {
 	}
 	if _, err := os.Stat(p); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestForeignOutlivesRing: where nothing but the number of files has told whose the folder is, that is still so when the ring has been removed.
+func TestForeignOutlivesRing(t *testing.T) {
+	dir, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	ring(t, dir, session, "a", 3, 1000)
+	ring(t, b, other, "b", 3, 2000)
+	alien := filepath.Join(dir, "00000009.hcr")
+	copyFile(t, filepath.Join(b, "00000002.hcr"), alien)
+	os.Remove(filepath.Join(dir, RecordingName))
+	for range 2 {
+		var foreign *ForeignError
+		if err := RemoveRing(dir); !errors.As(err, &foreign) || foreign.Own != session {
+			t.Errorf("%v", err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.hcr")); len(left) != 1 || left[0] != alien {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestImportCut demands that a container which is cut off, or still being written, is torn wherever it ends: whoever takes it in tries again.
+func TestImportCut(t *testing.T) {
+	var out bytes.Buffer
+	dir := filepath.Join(t.TempDir(), "rec")
+	ring(t, dir, "00112233445566778899aabbccddeeff", "a", 3, 1)
+	if _, err := Pull(context.Background(), dir, &out, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p := filepath.Join(t.TempDir(), "x.heapcam")
+	for cut := out.Len() - 513; cut > 1024; cut -= 211 { // behind that the manifest's end may be all that is left out
+		if err := anew(p, out.Bytes()[:cut]); err != nil {
+			t.Fatal(err)
+		}
+		in, err := os.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
+		in.Close()
+		if !errors.Is(err, ErrTorn) {
+			t.Fatalf("cut at %d of %d: %v", cut, out.Len(), err)
+		}
 	}
 }

@@ -40,7 +40,7 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 	}
 	var all int64
 	for _, m := range r.members {
-		all += m.size
+		all += min(m.size, max(size-m.start, 0))
 	}
 	if all > size { // sparse members may claim the same bytes again and again
 		return "", corrupt(r.Path, 0, "its members are larger than it is")
@@ -62,7 +62,7 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 			return "", err
 		}
 		if len(vs) > 0 {
-			return "", errors.New(vs[0].Why)
+			return "", vs[0].err
 		}
 	}
 	if most >= 0 && size+block > most {

@@ -35,10 +35,22 @@ func RemoveRing(dir string) error {
 			return ErrInUse
 		}
 	}
+	if len(d.aside) > 0 && (!d.described || len(d.problems) > 0) { // else what stays would be taken for the folder's own
+		b, err := describeIdentity(Identity{Session: d.session}, nil)
+		if err == nil {
+			err = fs.WriteFile(filepath.Join(dir, RecordingName), b)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for _, n := range names {
 		if err := fs.Remove(filepath.Join(dir, n.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
+	}
+	if len(d.aside) > 0 {
+		return d.aside[0]
 	}
 	all, err := fs.ReadDir(dir)
 	if err != nil {
@@ -52,8 +64,5 @@ func RemoveRing(dir string) error {
 		}
 	}
 	fs.RemoveDir(filepath.Join(dir, pullsName))
-	if len(d.aside) > 0 {
-		return d.aside[0]
-	}
 	return fs.RemoveDir(dir)
 }
