@@ -418,7 +418,8 @@ func TestMixedIncident(t *testing.T) {
 	}
 }
 
-// TestContainerOfBefore: a container that an earlier version has pulled, whose manifest has no checksum, or that another tar has packed anew.
+// TestContainerOfBefore: a container that an earlier version has pulled, whose manifest has no checksum, or that
+// another tar has packed anew.
 func TestContainerOfBefore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a")
 	ring(t, dir, session, "a", 2, 1000)
@@ -479,7 +480,8 @@ func TestDamagedIncident(t *testing.T) {
 	}
 }
 
-// TestForeignOutlivesRing: where nothing but the number of files has told whose the folder is, that is still so when the ring has been removed.
+// TestForeignOutlivesRing: where nothing but the number of files has told whose the folder is, that is still so when
+// the ring has been removed.
 func TestForeignOutlivesRing(t *testing.T) {
 	dir, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	ring(t, dir, session, "a", 3, 1000)
@@ -498,7 +500,8 @@ func TestForeignOutlivesRing(t *testing.T) {
 	}
 }
 
-// TestImportCut demands that a container which is cut off, or still being written, is torn wherever it ends: whoever takes it in tries again.
+// TestImportCut demands that a container which is cut off, or still being written, is torn wherever it ends: whoever
+// takes it in tries again.
 func TestImportCut(t *testing.T) {
 	var out bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "rec")
