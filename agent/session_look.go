@@ -131,7 +131,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.WrittenBytes = stats.Written
 		st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = stats.Limit, stats.Deviation, stats.Capped, stats.Needed
 		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = s.base.FilesEvicted+stats.Evicted, s.base.SyncPointsCut+stats.Cut, s.base.StoreFaults+stats.Faults
-		st.HeldBytes = stats.Held
+		st.HeldBytes, st.ForeignFiles = stats.Held, stats.Foreign
 		st.Emergencies, st.EmergenciesUnanswered = s.base.Emergencies+em.Sent, s.base.EmergenciesUnanswered+em.TimedOut
 		st.Quality = q
 		st.AgentBytes = s.holds.Load()

@@ -94,7 +94,8 @@ type Status struct {
 	SyncPointsCut   int64  `json:"sync_points_cut"`
 	ListingsSkipped uint64 `json:"listings_skipped"` // forced by consecutive full collections, beyond their budget
 	StoreFaults     int64  `json:"store_faults"`
-	HeldBytes       int64  `json:"held_bytes"` // by a pull, of files that the ring has given up
+	HeldBytes       int64  `json:"held_bytes"`              // by a pull, of files that the ring has given up
+	ForeignFiles    int    `json:"foreign_files,omitempty"` // ring files of other recordings in its folder
 
 	// DepthAsked is the depth that the probe was loaded with, DepthWhy the newest cause of another one.
 	DepthAsked string `json:"depth_asked,omitempty"`

@@ -122,7 +122,7 @@ func (a *Agent) unfinished() (out []whose) {
 	}
 	for _, e := range es {
 		b, err := os.ReadFile(filepath.Join(a.cfg.Out, e.Name(), ringstore.RecordingName))
-		if err != nil {
+		if err != nil || ringstore.CheckDocument(ringstore.RecordingName, b) != nil {
 			continue
 		}
 		var w whose

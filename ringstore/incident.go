@@ -44,6 +44,9 @@ type Incident struct {
 	Bytes   int64     `json:"bytes"`               // of the files
 	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had given up
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
+	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
+	Names   []string  `json:"ring_files,omitempty"`
+	Damaged string    `json:"damaged,omitempty"` // why incident.json can not be read: only the ID is known
 }
 
 var (
@@ -109,7 +112,8 @@ func (n *Incidents) List() ([]Incident, error) {
 
 func (n *Incidents) read(id string) (Incident, error) {
 	var i Incident
-	f, err := n.FS.OpenRead(filepath.Join(n.Dir, id, incidentName))
+	f0 := filepath.Join(n.Dir, id, incidentName)
+	f, err := n.FS.OpenRead(f0)
 	if err != nil {
 		return i, err
 	}
@@ -118,11 +122,11 @@ func (n *Incidents) read(id string) (Incident, error) {
 	if err != nil {
 		return i, err
 	}
-	if err := json.Unmarshal(b, &i); err != nil {
-		return i, fmt.Errorf("incident %s: %w", id, err)
+	if err = checkDocument(f0, b, "incident"); err == nil {
+		err = json.Unmarshal(b, &i)
 	}
-	if i.Schema != "heapcam.incident/1" {
-		return i, fmt.Errorf("incident %s: schema %q is not heapcam.incident/1", id, i.Schema)
+	if err != nil { // it is there: nobody may take it for none, or for one that may go
+		i = Incident{Created: begunAt(id), Reason: "unknown: " + err.Error(), Damaged: err.Error()}
 	}
 	i.ID = id
 	return i, nil
@@ -253,12 +257,16 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	n.fill()
 	now := n.Now().UTC()
 	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now}
-	names, err := ringFilesIn(n.FS, ring)
+	all, err := lookInto(n.FS, ring)
 	if err != nil {
 		return inc, err
 	}
-	if len(names) == 0 {
-		return inc, fmt.Errorf("%s: no ring files (*.hcr) in this folder: %w", ring, os.ErrNotExist)
+	if len(all.files) == 0 {
+		return inc, fmt.Errorf("%w: %w", all.nothingOwn(ring), os.ErrNotExist)
+	}
+	inc.Session = all.session
+	for _, f := range all.aside {
+		inc.Foreign = append(inc.Foreign, filepath.Base(f.File))
 	}
 	old, err := n.List()
 	if err != nil {
@@ -295,7 +303,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 			n.remove(dir)
 		}
 	}()
-	if err := n.keep(ring, dir, names, old, &inc); err != nil {
+	if err := n.keep(ring, dir, all.files, old, &inc); err != nil {
 		return inc, err
 	}
 	if b, err := readSmall(n.FS, filepath.Join(ring, RecordingName)); err == nil {
@@ -303,7 +311,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 			return inc, err
 		}
 	}
-	b, err := json.MarshalIndent(inc, "", "  ")
+	b, err := document(inc)
 	if err != nil {
 		return inc, err
 	}
@@ -349,7 +357,7 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 			if size = max(size, occupied(f.Size)); !closed {
 				size = occupied(f.Size + indexSize(x.Frames))
 			}
-			inc.Session, info = f.Session, x.FrameInfo
+			info = x.FrameInfo
 		}
 		var ok bool
 		if old, ok, err = n.room(size+3*block, old); err != nil {
@@ -385,8 +393,10 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 		}
 		w.widen(info)
 		inc.Files++
+		inc.Names = append(inc.Names, names[i].Name)
 		inc.Bytes += size
 	}
+	slices.Reverse(inc.Names)
 	inc.FirstGC, inc.LastGC = w.info.FirstGC, w.info.LastGC
 	switch {
 	case inc.Files == 0 && inc.Full:

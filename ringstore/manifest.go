@@ -2,7 +2,6 @@ package ringstore
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -30,6 +29,14 @@ type Manifest struct {
 	Damaged  []string       `json:"damaged,omitempty"` // files that were copied as they are since they can not be read whole
 	Redacted bool           `json:"redacted,omitempty"`
 	Reason   string         `json:"reason,omitempty"` // of the incident
+	// Foreign are files of other recordings that lay in the folder. They were not pulled.
+	Foreign []ForeignFile `json:"foreign,omitempty"`
+}
+
+// ForeignFile is a ring file of another recording.
+type ForeignFile struct {
+	Name    string `json:"name"`
+	Session string `json:"session"`
 }
 
 // Complete says that nothing between the first and the last file is missing or damaged.
@@ -46,13 +53,14 @@ type ManifestFile struct {
 	LastGC  uint64 `json:"last_gc,omitempty"`
 }
 
-func decodeManifest(b []byte) (*Manifest, error) {
-	var m Manifest
-	if err := json.Unmarshal(b, &m); err != nil {
+// decodeManifest reads a manifest; path is for errors: *DamageError, *TooNewError.
+func decodeManifest(path string, b []byte) (*Manifest, error) {
+	if err := checkDocument(path, b, "manifest"); err != nil {
 		return nil, err
 	}
-	if m.Schema != "heapcam.manifest/1" {
-		return nil, fmt.Errorf("schema %q is not heapcam.manifest/1", m.Schema)
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, corrupt(path, 0, err.Error())
 	}
 	return &m, nil
 }

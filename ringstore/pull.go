@@ -47,14 +47,14 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manif
 	if opt.FS == nil {
 		opt.FS = OS
 	}
-	all, err := ringFilesIn(opt.FS, dir)
+	all, err := lookInto(opt.FS, dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", dir)
+	if len(all.files) == 0 {
+		return nil, all.nothingOwn(dir)
 	}
-	names, wall, newest := pick(opt.FS, dir, all, opt)
+	names, wall, newest := pick(opt.FS, dir, all.files, opt)
 	if len(names) == 0 {
 		return nil, nothingIn(dir)
 	}
@@ -66,6 +66,9 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manif
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 		p.m.Exact = true
+	}
+	for _, f := range all.aside {
+		p.m.Foreign = append(p.m.Foreign, ForeignFile{filepath.Base(f.File), f.Session})
 	}
 	if !opt.Redact {
 		p.m.Host, _ = os.Hostname()

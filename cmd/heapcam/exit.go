@@ -22,7 +22,7 @@ const (
 	exitNotFound  = 3   // no such JVM, recording or file
 	exitDenied    = 4   // not permitted
 	exitNoRecord  = 5   // this JVM can not be recorded
-	exitDamaged   = 6   // a file is damaged, or not heapcam's
+	exitDamaged   = 6   // a file is damaged, of another recording, or not heapcam's
 	exitTooNew    = 7   // written by a newer heapcam
 	exitMismatch  = 8   // verify: replayed and listed state differ
 	exitLeak      = 9   // leaks --fail-on-leak: there is one

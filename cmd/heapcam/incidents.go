@@ -60,6 +60,9 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 			}
 			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
 			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			for _, f := range i.Foreign {
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
+			}
 			for _, l := range i.Left {
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
 			}

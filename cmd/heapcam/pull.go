@@ -129,6 +129,9 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, d := range m.Dropped {
 		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
 	}
+	for _, f := range m.Foreign {
+		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n", f.Name, f.Session, m.Session)
+	}
 	for _, d := range m.Damaged {
 		ui.Fprintf(ui.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
 	}

@@ -24,7 +24,8 @@ func storeTooNew(err error) bool {
 
 func storeDamaged(err error) bool {
 	var e *ringstore.DamageError
-	return errors.As(err, &e) || errors.Is(err, ringstore.ErrOtherRecording)
+	var f *ringstore.ForeignError
+	return errors.As(err, &e) || errors.As(err, &f) || errors.Is(err, ringstore.ErrOtherRecording)
 }
 
 func storeNotFound(error) bool { return false }
@@ -62,11 +63,13 @@ func onDisk(dir string) (agent.Status, bool) {
 	if err != nil {
 		abs = dir
 	}
-	files := ringFiles(abs)
-	if len(files) == 0 {
+	ring, _ := ringstore.LookInto(abs)
+	files := ring.Files
+	if len(files)+len(ring.Foreign) == 0 {
 		return agent.Status{}, false
 	}
 	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
 	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {
@@ -81,7 +84,6 @@ func onDisk(dir string) (agent.Status, bool) {
 		if err != nil {
 			continue
 		}
-		s.Session = f.Session
 		for h, err := range f.Headers() {
 			if err == nil {
 				s.LastGC = max(s.LastGC, h.LastGC)
@@ -137,11 +139,14 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		return nil, err
 	}
 	for _, p := range r.Problems {
-		if errors.Is(p, ringstore.ErrTorn) {
-			ui.Fprintf(ui.Stderr, "heapcam: not whole: %v\n", p)
-			continue
+		what := "left out"
+		switch {
+		case errors.Is(p, ringstore.ErrTorn):
+			what = "not whole"
+		case !ringstore.LeftOut(p):
+			what = "warning"
 		}
-		ui.Fprintf(ui.Stderr, "heapcam: left out: %v\n", p)
+		ui.Fprintf(ui.Stderr, "heapcam: %s: %v\n", what, p)
 	}
 	if len(r.Files) == 0 {
 		r.Close()

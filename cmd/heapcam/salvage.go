@@ -64,7 +64,8 @@ func printVerdicts(vs []ringstore.Verdict) {
 	for _, v := range vs {
 		if v.State == ringstore.Sound {
 			sound++
-		} else {
+		}
+		if v.State != ringstore.Sound || v.Open {
 			ui.Fprintf(ui.Stdout, "%s\n", verdictLine(v))
 		}
 	}
@@ -74,8 +75,14 @@ func printVerdicts(vs []ringstore.Verdict) {
 func verdictLine(v ringstore.Verdict) ui.Text {
 	switch v.State {
 	case ringstore.Torn:
+		if v.TornAt == v.Bytes && v.Bytes > 0 {
+			break // whole frames may be missing behind the last one
+		}
 		return ui.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, plural(uint64(v.Frames), "frame"))
 	case ringstore.Corrupt:
+		if !strings.HasSuffix(v.File, ".hcr") {
+			break
+		}
 		at := make([]string, 0, maxTold)
 		for _, a := range v.At[:min(len(v.At), maxTold)] {
 			at = append(at, fmt.Sprint(a))
@@ -83,14 +90,16 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		return ui.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, plural(uint64(v.Corrupt), "frame"), strings.Join(at, ", "), plural(uint64(v.Frames), "frame"), v.Why)
 	case ringstore.TooNew:
 		return ui.Sprintf("%s: too new: format version %d", v.File, v.Version)
+	case ringstore.Sound:
+		return ui.Sprintf("%s: sound up to its end, and not closed: its recorder is writing to it, or was stopped", v.File)
 	}
-	return ui.Sprintf("%s: %s", v.File, v.State)
+	return ui.Sprintf("%s: %s: %s", v.File, v.State, strings.TrimPrefix(v.Why, v.File+": "))
 }
 
-// verdictStatus is 0 for files that are sound or torn only.
+// verdictStatus is 0 where all files are sound, torn or missing.
 func verdictStatus(vs []ringstore.Verdict) error {
 	switch ringstore.Worst(vs) {
-	case ringstore.Corrupt:
+	case ringstore.Corrupt, ringstore.Foreign, ringstore.Misplaced:
 		return status(exitDamaged)
 	case ringstore.TooNew:
 		return status(exitTooNew)

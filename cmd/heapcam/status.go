@@ -327,6 +327,10 @@ func remarks(s *agent.Status) (out []ui.Text) {
 	if s.DiskFull {
 		say("the disk is full: the ring goes on inside %s", humanBytes(s.TraceLimit))
 	}
+	if s.ForeignFiles > 0 {
+		say("%s of other recordings in its folder, which nothing reads: `heapcam verify %s` names them",
+			plural(uint64(s.ForeignFiles), "file"), s.Dir)
+	}
 	if s.Phase.Over() {
 		return out
 	}

@@ -81,7 +81,7 @@ func newVerifyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Replay, compare with every sync point, open each file alone",
-		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn (a recorder was stopped), corrupt, or too new.\nIt ends with 8 when anything differs that the facts do not explain, else with 6 when a file is corrupt, with 7 when one is too new.",
+		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn (a recorder was stopped), corrupt, or too new.\n\nA file of another recording is foreign: it is not read. One that was renamed or copied is misplaced. A missing one is told where collections are missing, too.\nIt ends with 8 when anything differs that the facts do not explain, else with 6 when a file is corrupt, foreign or misplaced, with 7 when one is too new.",
 		Args:  exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if salvage.on || salvage.file != "" {
@@ -125,7 +125,7 @@ func verifyAll(path string) (*verifyReply, error) {
 		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)
 		if err != nil {
-			if w := ringstore.Worst(vs); len(paths) > 1 && (w == ringstore.Corrupt || w == ringstore.TooNew) {
+			if w := ringstore.Worst(vs); len(paths) > 1 && w != ringstore.Sound && w != ringstore.Torn {
 				continue // the verdicts say it
 			}
 			return nil, err
