@@ -153,11 +153,13 @@ void lock_writer(void) {
 static bool commit_now(void (*fill)(struct enc *)) {
     struct enc e;
     lock_writer();
-    reserve_flush(false);
-    ring_begin(&e, false);
-    fill(&e);
-    bool ok = ring_commit(&e, false);
-    defs_committed(ok);
+    bool ok = reserve_flush(false); // else what comes would overtake it
+    if (ok) {
+        ring_begin(&e, false);
+        fill(&e);
+        ok = ring_commit(&e, false);
+        if (ok) defs_committed(&e);
+    }
     ring_unlock();
     return ok;
 }

@@ -48,7 +48,7 @@ bool classes_init(void) {
 
 static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name, size_t n) {
     uint8_t buf[2200];
-    struct enc e = {buf, buf, buf + sizeof buf, false};
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
     put8(&e, HC_EV_TYPE);
     put_u(&e, id);
     put_u(&e, flags);
@@ -154,7 +154,7 @@ static bool listed(char *klass) {
 static uint32_t define_loader(char *cld) {
     // The loader's class names it; the instance only distinguishes.
     uint8_t buf[2200];
-    struct enc e = {buf, buf, buf + sizeof buf, false};
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
     uint32_t id = ++nloaders;
     put8(&e, HC_EV_LOADER);
     put_u(&e, id);

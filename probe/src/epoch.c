@@ -580,15 +580,35 @@ struct finish {
     uint8_t *epoch_at;   // where the epoch's block begins
     int kind, forced, reason;
     uint32_t depth, flags, cut_to;
-    bool locked;         // else the reserve is written
+    bool locked, to_ring; // else the reserve is written
     bool fits, cut, seen; // seen: F is of this pause
     bool committed;
 };
 
+// An epoch takes about two bytes for each object of 40; this is three for each of 32.
+static uint64_t epoch_bytes(struct work n, uint32_t depth) {
+    return depth == HC_DEPTH_SAMPLES ? 0 : (n.rest + (depth == HC_DEPTH_FULL ? n.eden : 0)) / 32 * 3;
+}
+
+// Where the epoch is written: the ring, or the reserve if somebody else writes the ring or there is no room in it. The control thread moves what is in
+// the reserve as soon as the agent has made room, or a larger ring has.
+static void begin(struct finish *f, uint64_t bytes) {
+    f->fits = true;
+    f->to_ring = f->locked && (atomic_load(&reserve_len) || ring_room_in_pause() >= bytes);
+    if (f->to_ring) {
+        f->fits = reserve_flush(true);
+        ring_begin(&f->e, true);
+    } else {
+        reserve_begin(&f->e);
+        if (f->locked) atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
+    }
+    f->epoch_at = f->e.p;
+}
+
 static void commit(struct finish *f) {
-    if (f->locked) ring_publish_in_pause(); // the counters first: who sees the epoch has them
-    f->committed = f->fits && (f->locked ? ring_commit(&f->e, true) : reserve_commit(&f->e));
-    defs_committed(f->committed);
+    ring_publish_in_pause(); // the counters first: who sees the epoch has them
+    f->committed = f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
+    if (f->committed) defs_committed(&f->e);
 }
 
 // Inside the guard: whatever is not understood, and a fault, leaves it.
@@ -600,20 +620,13 @@ static void record(void *arg) {
     int reason = need_sync;
     if (!reason && f->wanted != answered_sync) reason = HC_SYNC_ROTATION;
     if (!reason) reason = f->forced;
-    f->fits = true;
-    if (f->locked) {
-        f->fits = reserve_flush(true);
-        ring_begin(e, true);
-    } else {
-        reserve_begin(e);
-    }
-    f->epoch_at = e->p;
     if (f->kind != HC_PAUSE_WALK) {
         nF = snapshot(F);
         f->seen = true;
         if (f->kind == 0) f->kind = pause_kind();
     }
     int kind = f->kind;
+    begin(f, have_last && started && kind != HC_PAUSE_FULL ? epoch_bytes(to_walk(kind), f->depth) : 0);
     uint32_t depth = f->depth, flags = 0;
     bool concurrent = kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP;
     jvm_gc = vm_gc_number(concurrent);
@@ -628,7 +641,7 @@ static void record(void *arg) {
     if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
     unload(kind);
     put_defs(e);
-    if (f->locked) samples_put(e, true);
+    if (f->to_ring) samples_put(e, true);
     f->epoch_at = e->p;
     bool evac_ok = true, exact = false;
     uint8_t *at = block_begin(e, HC_KIND_EPOCH);
@@ -656,7 +669,7 @@ static void record(void *arg) {
     bool eden = kind == HC_PAUSE_FULL || (flags & HC_PF_EVAC_FAILED && !is_g1());
     if (!is_g1() && kind != HC_PAUSE_WALK && (kind == HC_PAUSE_YOUNG)) eden_known = F[0].bottom;
     if (eden && !is_g1()) eden_known = F[0].top, eden_dirty = F[0].top > F[0].bottom;
-    if (f->locked) samples_resolve(e);
+    if (f->to_ring) samples_resolve(e);
     census_put(e);
     uint8_t *before_pause = e->p;
     struct enc saved = *e;
@@ -699,6 +712,7 @@ static void record(void *arg) {
 // Inside a guard of its own: what was encoded of the fates is dropped, the pause is recorded still.
 static void record_fault(void *arg) {
     struct finish *f = arg;
+    if (!f->e.base) begin(f, 0); // it faulted before there was a place to write
     f->e.p = f->epoch_at;
     f->e.over = false;
     uint8_t *at = block_begin(&f->e, HC_KIND_EPOCH);

@@ -56,6 +56,7 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct enc {
     uint8_t *p, *base, *end;
     bool over;
+    size_t defs[2]; // how far the definition logs are in it (put_defs)
 };
 static inline bool room(struct enc *e, size_t n) {
     if ((size_t)(e->end - e->p) >= n) return true;
@@ -115,7 +116,8 @@ void ring_grow(uint64_t now, bool read, bool overflowed);
 void ring_close(void);
 bool ring_try(void);
 void ring_unlock(void);
-// In a pause these three run inside the guard.
+// In a pause these four run inside the guard.
+uint64_t ring_room_in_pause(void); // bytes
 void ring_begin(struct enc *e, bool in_pause); // caller holds the lock; e writes behind head
 bool ring_commit(struct enc *e, bool in_pause);
 bool reserve_flush(bool in_pause); // caller holds the lock
@@ -137,8 +139,7 @@ struct deflog {
     uint8_t *mem;
     size_t cap;
     _Atomic size_t len;
-    size_t sent;
-    size_t pending; // sent once the commit in the making succeeds
+    _Atomic size_t sent; // the VM thread's reserve may be filled while another thread commits
     size_t last_mark;
     uint32_t *marks; // where events begin, every DEFS_CHUNK bytes or so
     _Atomic uint32_t nmarks;
@@ -148,7 +149,7 @@ bool deflog_append(struct deflog *l, const uint8_t *b, size_t n);
 void put_defs(struct enc *e);
 // One part of all definitions so far; *at counts the parts and starts at 0. False when there is none left.
 bool put_defs_again(struct enc *e, uint32_t *at);
-void defs_committed(bool ok);
+void defs_committed(const struct enc *e); // e was committed: what put_defs put is not sent again
 
 // ---- classes.c -----------------------------------------------------------------------------------------------------------------------
 // TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.

@@ -236,6 +236,11 @@ void ring_unlock(void) { atomic_flag_clear_explicit(&writer, memory_order_releas
 
 static bool stages(struct os_ring *r, bool in_pause) { return !in_pause || !r->mirrored || vm.check_jni; }
 
+uint64_t ring_room_in_pause(void) {
+    uint64_t head = *ring64(HC_RING_OFF_HEAD), tail = map_word(atomic_load(&now), HC_RING_OFF_TAIL);
+    return tail > head || head - tail > capacity ? 0 : capacity - (head - tail);
+}
+
 void ring_begin(struct enc *e, bool in_pause) {
     struct os_ring *r = atomic_load(&now);
     uint64_t head = *ring64(HC_RING_OFF_HEAD), tail;
@@ -251,6 +256,7 @@ void ring_begin(struct enc *e, bool in_pause) {
     e->base = e->p = stages(r, in_pause) ? staging : r->map + HC_RING_HEADER_SIZE + (head & (capacity - 1));
     e->end = e->base + (capacity - used);
     e->over = false;
+    e->defs[0] = e->defs[1] = 0;
 }
 
 static bool copy_out(struct os_ring *r, uint64_t head, uint64_t n, bool in_pause) {
@@ -323,7 +329,7 @@ void ring_grow(uint64_t t, bool read, bool overflowed) {
     if (!os_ring_write(old, HC_RING_OFF_STATE, &state, sizeof state)) ring_lost();
     os_ring_close(old);
     memory_give_back(was);
-    refused_until = 0;
+    refused_until = t + 1000000000ull; // the agent is still emptying the old one
 }
 
 uint64_t ring_tail(void) {
@@ -349,6 +355,7 @@ void reserve_begin(struct enc *e) {
     // is room.
     e->over = atomic_load_explicit(&reserve_len, memory_order_acquire) != 0;
     e->end = reserve + (e->over ? 0 : RESERVE);
+    e->defs[0] = e->defs[1] = 0;
 }
 
 bool reserve_commit(struct enc *e) {
@@ -363,6 +370,7 @@ bool reserve_flush(bool in_pause) {
     struct enc e;
     ring_begin(&e, in_pause);
     bool ok = room(&e, n);
+    if (!ok && !in_pause) return false; // there may be room in a moment
     if (ok) {
         memcpy(e.p, reserve, n);
         e.p += n;
@@ -400,8 +408,8 @@ static struct deflog *const logs[] = {&type_log, &site_log};
 
 void put_defs(struct enc *e) {
     for (int i = 0; i < 2; i++) {
-        logs[i]->pending = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
-        put_defs_of(e, logs[i], logs[i]->sent, logs[i]->pending);
+        e->defs[i] = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
+        put_defs_of(e, logs[i], atomic_load(&logs[i]->sent), e->defs[i]);
     }
 }
 
@@ -412,7 +420,7 @@ bool put_defs_again(struct enc *e, uint32_t *at) {
         struct deflog *l = logs[i];
         uint32_t marks = atomic_load_explicit(&l->nmarks, memory_order_acquire);
         if (n <= marks) {
-            put_defs_of(e, l, n ? l->marks[n - 1] : 0, n < marks ? l->marks[n] : l->pending);
+            put_defs_of(e, l, n ? l->marks[n - 1] : 0, n < marks ? l->marks[n] : e->defs[i]);
             ++*at;
             return true;
         }
@@ -421,8 +429,10 @@ bool put_defs_again(struct enc *e, uint32_t *at) {
     return false;
 }
 
-void defs_committed(bool ok) {
-    if (!ok) return;
-    type_log.sent = type_log.pending;
-    site_log.sent = site_log.pending;
+void defs_committed(const struct enc *e) {
+    for (int i = 0; i < 2; i++) {
+        size_t sent = atomic_load(&logs[i]->sent);
+        while (sent < e->defs[i] && !atomic_compare_exchange_weak(&logs[i]->sent, &sent, e->defs[i])) {
+        }
+    }
 }

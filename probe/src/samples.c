@@ -95,7 +95,7 @@ static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? str
 
 static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     uint8_t buf[8192], few[4096], *big = NULL; // on the stack: most methods fit, and fresh memory costs page faults
-    struct enc e = {buf, buf, buf + sizeof buf, false}, l = {few, few, few + sizeof few, false};
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf}, l = {.p = few, .base = few, .end = few + sizeof few};
     char *name = NULL, *sig = NULL, *cls = NULL, *file = NULL;
     jclass k = NULL;
     jint n = 0;
@@ -113,8 +113,8 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     size_t nl = n > 0 ? (size_t)n * 20 : 0;
     if (nl > sizeof few || names + sizeof few > sizeof buf) {
         if ((big = malloc(2 * nl + names))) {
-            l = (struct enc){big, big, big + nl, false};
-            e = (struct enc){big + nl, big + nl, big + 2 * nl + names, false};
+            l = (struct enc){.p = big, .base = big, .end = big + nl};
+            e = (struct enc){.p = big + nl, .base = big + nl, .end = big + 2 * nl + names};
         }
     }
     uint8_t *const from = e.p;
@@ -194,7 +194,7 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
             if (!locked) break;
             if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
                 uint8_t buf[64];
-                struct enc e = {buf, buf, buf + sizeof buf, false};
+                struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
                 id = ++nframes;
                 nnodes++;
                 put8(&e, HC_EV_FRAME);
@@ -261,7 +261,7 @@ void sites_make_room(uint64_t now) {
 
 static void define_thread(uint32_t id, uint32_t flags, const char *name) {
     uint8_t buf[1200];
-    struct enc e = {buf, buf, buf + sizeof buf, false};
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
     put8(&e, HC_EV_THREAD);
     put_u(&e, id);
     put_u(&e, flags);
