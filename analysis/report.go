@@ -71,6 +71,7 @@ type Report struct {
 	Samples        uint64   `json:"samples"`
 	SitesCut       string   `json:"sites_cut,omitempty"` // of samples that are told by their callers alone
 	LostEpochs     uint64   `json:"lost_epochs"`
+	Missed         uint64   `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64   `json:"lost_samples"`
 	UnknownGCs     int      `json:"collections_of_unknown_state"`
 	Damage         []string `json:"damage"`
@@ -114,6 +115,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		rep.PauseNS += c.Dur
 		rep.ProbeNS += c.Probe + c.SyncProbe
 		rep.LostEpochs += c.EpochsLost
+		rep.Missed += row.Missed
 		if n == 0 {
 			rep.From = row.Time
 		}
@@ -296,6 +298,7 @@ func (rep *Report) WriteWindow(w io.Writer) {
 		fmt.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
 	fmt.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
+	WriteMissed(w, "             ", rep.Missed)
 	if len(rep.Grown) > 0 {
 		fmt.Fprintln(w, "classes that grew most (first to last known collection; not yet collected garbage included)")
 		for i, g := range rep.Grown {

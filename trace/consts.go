@@ -68,6 +68,8 @@ const (
 	PauseMissed      = 8  // a collection without events came before
 	PauseFault       = 16 // a check or the guard fired: the fates of this epoch were dropped
 	PauseEdenKept    = 32 // eden was not collected in this pause
+
+	PauseMissedShift = 16 // from this bit on: how many collections without events came before (Pause.Missed)
 )
 
 // Kinds of spaces and regions.

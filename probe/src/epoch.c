@@ -20,8 +20,10 @@ static uint64_t eden_known; // eden below this address is part of the state (a f
 static bool eden_dirty;
 static uint64_t last_finish, start_time, start_cost;
 static int64_t inv[3];
+static int64_t counted[2]; // young and full collections that events have announced, or that ended before the probe began
 static unsigned last_total;
-static bool missed, conc_next_cleanup;
+static uint32_t missed; // collections without events that no epoch has told of yet
+static bool stale, conc_next_cleanup; // stale: the heap has counted a collection since the last finish
 static uint64_t jvm_gc; // of the collection that ends, in the JVM's log
 
 uint64_t epoch_no;
@@ -35,6 +37,19 @@ static uint32_t cap = HC_DEPTH_FULL; // where an epoch was cut, until the agent 
 
 static bool is_g1(void) { return vm.collector == HC_COLLECTOR_G1; }
 
+static void count_collections(void) {
+    for (int i = 0; i < 2; i++) counted[i] = (int64_t)rd64(vm.perf_inv[i]);
+}
+
+// On 17 and 21, jcmd GC.class_histogram and GC.heap_dump make Serial and Parallel collect without events: a full collection each time, with Parallel a young
+// one before it in the same pause. The JVM's counters show them. CollectedHeap::_total_collections does not: one that escalates counts once there.
+static void count_missed(void) {
+    int64_t young = (int64_t)rd64(vm.perf_inv[0]) - counted[0], full = (int64_t)rd64(vm.perf_inv[1]) - counted[1];
+    int64_t n = missed + (young > full ? young : full);
+    if (n > missed) missed = n > HC_PF_MISSED_MAX ? HC_PF_MISSED_MAX : (uint32_t)n;
+    count_collections();
+}
+
 bool epoch_init(void) {
     max_areas = is_g1() ? (uint32_t)(vm.heap_bytes / vm.region_bytes) + 1 : 4;
     size_t n = max_areas * sizeof(struct area);
@@ -43,6 +58,8 @@ bool epoch_init(void) {
         if (!(*as[i] = os_memory(n))) return false;
     }
     last_finish = now_ns();
+    char why[HC_MAX_REASON];
+    if (vm_late(why)) count_collections(); // not before the heap exists: then none has been
     return true;
 }
 
@@ -129,7 +146,8 @@ void epoch_start(void) {
     for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
     skipped = is_off();
     if (skipped) return;
-    missed = last_total != *vm.total_collections && have_last;
+    count_missed();
+    stale = last_total != *vm.total_collections && have_last;
     // Down at once, up at the finish: an epoch is recorded at one depth.
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
@@ -479,6 +497,8 @@ static const char *cause(int kind, size_t *n) {
     return c;
 }
 
+static uint32_t missed_flags(void) { return missed || stale ? HC_PF_MISSED | missed << HC_PF_MISSED_SHIFT : 0; }
+
 static void put_pause(struct enc *e, int kind, uint32_t flags, uint32_t depth, uint64_t cost0) {
     uint64_t now = now_ns();
     size_t n;
@@ -623,11 +643,12 @@ static void finish(int pause, int forced) {
         bool evac_ok = true;
         uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
         atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
-        if (missed) flags |= HC_PF_MISSED, reason = reason ? reason : HC_SYNC_MISSED;
+        if (stale && !missed) say("XX stale %u %u", last_total, *vm.total_collections);
+        if (missed || stale) flags |= missed_flags(), reason = reason ? reason : HC_SYNC_MISSED;
         if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
         bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
         if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
-        if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !dirty && kind != HC_PAUSE_FULL) {
+        if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !stale && !dirty && kind != HC_PAUSE_FULL) {
             evac_ok = fates(&e, kind, (int)depth);
             walked = true;
             if (!evac_ok) {
@@ -696,7 +717,7 @@ static void finish(int pause, int forced) {
         need_sync = HC_SYNC_FAULT;
         uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
         if (seen && started) put_spaces(&e);
-        put_pause(&e, kind ? kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT, depth, begin);
+        put_pause(&e, kind ? kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT | missed_flags(), depth, begin);
         block_end(&e, at);
         if (++faults_in_a_row >= 8) give_up(&e);
     }
@@ -707,7 +728,10 @@ static void finish(int pause, int forced) {
         dest_reset(); // a walk that was left early leaves its bits
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
         need_sync = HC_SYNC_LOST;
-    } else if (!fault && reason) {
+    } else {
+        missed = 0;
+    }
+    if (ok && !fault && reason) {
         need_sync = 0;
         answered_sync = wanted;
         atomic_store_explicit(ring64(HC_RING_OFF_SYNC_DONE), wanted, memory_order_release);
@@ -755,6 +779,7 @@ void epoch_finish(void) {
             guard_disarm();
         }
     }
+    if (pending && vm.perf_inv[0]) count_collections(); // a nested finish ends nothing
     pending = false;
     if (--nesting == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }
@@ -769,7 +794,8 @@ void epoch_walk(int reason) {
     if (atomic_load(&gave_up) || is_off() || !vm_late(why)) return;
     atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
     start_time = now_ns();
-    missed = have_last && last_total != *vm.total_collections;
+    count_missed();
+    stale = have_last && last_total != *vm.total_collections;
     started = false;
     if (GUARD_ENTER()) {
         guard_arm();
@@ -780,7 +806,7 @@ void epoch_walk(int reason) {
     }
     guard_disarm();
     start_cost = 0;
-    if (started) finish(HC_PAUSE_WALK, reason);
+    if (started) finish(HC_PAUSE_WALK, reason), count_collections();
     atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }
 
