@@ -60,7 +60,7 @@ bool epoch_init(void) {
     last_finish = now_ns();
     char why[HC_MAX_REASON];
     if (vm_late(why)) count_collections(); // not before the heap exists: then none has been
-    return true;
+    return marks_init(max_areas);
 }
 
 static uint32_t snapshot(struct area *a) {
@@ -443,6 +443,7 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e);
     uint64_t n = 0, b = 0;
+    for (uint32_t i = 0; !graves_known && i < nF; i++) graves_drop(i);
     eden_known = is_g1() ? 0 : F[0].bottom;
     if (!is_g1()) {
         if (with_eden) {
@@ -467,11 +468,12 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
                 }
                 walk_list(&w, F[i].bottom, hum_end(F[i].bottom), &n, &b);
             } else if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR || F[i].kind == HC_SPACE_ARCHIVE) {
-                if (walk_list(&w, F[i].bottom, F[i].top, &n, &b) != F[i].top && !e->over)
+                if (walk_list_living(&w, F[i].bottom, F[i].top, &n, &b) != F[i].top && !e->over)
                     violation("a class word in a region is unknown", F[i].bottom);
             }
         }
     }
+    if (!e->over && marks_there()) graves_known = true;
     // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
     uint64_t broken = now_ns(), rate = (cpu_ns() - from) / ((b >> 10) + 1);
     if (list_until && e->over && broken > list_until && !sooner) {
@@ -534,6 +536,8 @@ static void unload(int kind) {
 
 static void forget_freed(void) {
     if (!is_g1()) return;
+    for (uint32_t i = 0; i < nF; i++)
+        if (F[i].kind != HC_SPACE_OLD && F[i].kind != HC_SPACE_ARCHIVE) graves_drop(i);
     for (uint32_t i = 0; i < nS && i < nF; i++)
         if (S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN))
             side_drop(S[i].bottom, S[i].end);
@@ -645,6 +649,7 @@ static void finish(int pause, int forced) {
         atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
         if (stale && !missed) say("XX stale %u %u", last_total, *vm.total_collections);
         if (missed || stale) flags |= missed_flags(), reason = reason ? reason : HC_SYNC_MISSED;
+        if (kind == HC_PAUSE_FULL) graves_known = false;
         if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
         bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
         if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
@@ -659,6 +664,7 @@ static void finish(int pause, int forced) {
                 at = block_begin(&e, HC_KIND_EPOCH);
                 put_spaces(&e);
                 flags |= HC_PF_EVAC_FAILED;
+                graves_known = false;
                 reason = reason ? reason : HC_SYNC_EVAC_FAILED;
             }
             exact = evac_ok;
@@ -708,6 +714,7 @@ static void finish(int pause, int forced) {
     guard_disarm();
 
     if (fault) {
+        graves_known = false;
         if (opt.oracle) say("epoch %llu: %s at %#llx", (unsigned long long)epoch_no, violated ? violated : "?", (unsigned long long)violated_at);
         dest_reset();
         census_reset();
@@ -768,6 +775,7 @@ void epoch_finish(void) {
             finish(0, 0);
         } else {
             have_last = false, need_sync = HC_SYNC_LOST;
+            graves_known = false;
             if (waits) { // its number is missing then
                 atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), ++epoch_no, memory_order_relaxed);
                 atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
@@ -824,7 +832,13 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
             if (!is_g1() && i == 2) continue; // to-space
             uint64_t top = F[i].kind == HC_SPACE_HUMONGOUS ? hum_end(F[i].bottom) : F[i].top;
             uint32_t h = 0;
+            uint64_t seen = 0; // below it, what G1 has not marked is dead, and JVMTI does not count it
+            const uint64_t *bits = marks_there() && (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_ARCHIVE) ? marks_of(F[i].bottom, top, &seen) : NULL;
             for (uint64_t a = F[i].bottom; a < top;) {
+                if (a < seen && !marked(bits, a)) {
+                    a = marked_from(bits, a, seen);
+                    continue;
+                }
                 while (h < nholes && holes[h].lo < a) h++;
                 if (F[i].kind == HC_SPACE_EDEN && h < nholes && holes[h].lo == a) {
                     a = holes[h].hi;
