@@ -69,7 +69,8 @@ type Report struct {
 	OldCollections int      `json:"old_collections"`
 	Quality        Quality  `json:"quality"`
 	Samples        uint64   `json:"samples"`
-	SitesCut       string   `json:"sites_cut,omitempty"` // of samples that are told by their callers alone
+	Uncompacted    bool     `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
+	SitesCut       string   `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
 	LostEpochs     uint64   `json:"lost_epochs"`
 	Missed         uint64   `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64   `json:"lost_samples"`
@@ -137,6 +138,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		rep.Collections = append(rep.Collections, row)
 	}
 	rep.JVM, rep.Collector, rep.Samples, rep.SitesCut = r.JVM.VM, collectors[r.JVM.Collector], r.Taken, r.SitesCut
+	rep.Uncompacted = r.Uncompacted
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS
 	}
@@ -299,6 +301,9 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	}
 	fmt.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
 	WriteMissed(w, "             ", rep.Missed)
+	if rep.Uncompacted {
+		fmt.Fprintln(w, "             "+MayCountDead)
+	}
 	if len(rep.Grown) > 0 {
 		fmt.Fprintln(w, "classes that grew most (first to last known collection; not yet collected garbage included)")
 		for i, g := range rep.Grown {

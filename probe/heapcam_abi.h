@@ -156,6 +156,7 @@
 /* syncpoint.flags */
 #define HC_SF_EDEN 1                /* eden listed */
 #define HC_SF_FIRST 2               /* first of the session */
+#define HC_SF_UNCOMPACTED 4         /* dead objects of regions that G1 did not compact may be listed */
 
 /* census rows: bits of the mask, and buckets of age (collections survived) */
 #define HC_CENSUS_BORN_YOUNG 1

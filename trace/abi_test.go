@@ -93,7 +93,7 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_SYNC_FIRST": SyncFirst, "HC_SYNC_ROTATION": SyncRotation, "HC_SYNC_FULL": SyncFull, "HC_SYNC_EVAC_FAILED": SyncEvacFailed,
 		"HC_SYNC_MISSED": SyncMissed, "HC_SYNC_FAULT": SyncFault, "HC_SYNC_LOST": SyncLost, "HC_SYNC_RECONNECT": SyncReconnect,
 		"HC_SYNC_WALK": SyncWalk, "HC_SYNC_GC": SyncGC, "HC_SYNC_DEPTH": SyncDepth,
-		"HC_SF_EDEN": SyncEdenListed, "HC_SF_FIRST": SyncFirstOfSession,
+		"HC_SF_EDEN": SyncEdenListed, "HC_SF_FIRST": SyncFirstOfSession, "HC_SF_UNCOMPACTED": SyncUncompacted,
 		"HC_CENSUS_BORN_YOUNG": 1 << CensusBornYoung, "HC_CENSUS_BORN_OLD": 1 << CensusBornOld, "HC_CENSUS_PROMOTED": 1 << CensusPromoted,
 		"HC_CENSUS_DIED_YOUNG": 1 << CensusDiedYoung, "HC_CENSUS_DIED_OLD": 1 << CensusDiedOld,
 		"HC_BUCKET_0": Bucket0, "HC_BUCKET_1": Bucket1, "HC_BUCKET_2_3": Bucket2to3, "HC_BUCKET_4_7": Bucket4to7,

@@ -99,6 +99,7 @@ const (
 
 	SyncEdenListed     = 1 // bit of Sync.Flags
 	SyncFirstOfSession = 2 // bit of Sync.Flags
+	SyncUncompacted    = 4 // bit of Sync.Flags: dead objects of regions that G1 did not compact may be listed
 )
 
 // Buckets of age of census rows: collections survived, as the object's header says.

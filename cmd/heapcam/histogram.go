@@ -59,6 +59,9 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		return printJSON(w, h)
 	}
 	fmt.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
+	if h.Uncompacted {
+		fmt.Fprintln(w, analysis.MayCountDead)
+	}
 	fmt.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {

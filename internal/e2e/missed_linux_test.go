@@ -98,7 +98,7 @@ func TestMissed(t *testing.T) {
 			if k%2 == 1 && silent {
 				var h histogramReply
 				heapcamJSON(t, &h, "histogram", rec.dir, "--at", fmt.Sprint(c.GC))
-				compareHistograms(t, fmt.Sprintf("GC %d", c.GC), histograms[k/2], h, false)
+				compareHistograms(t, fmt.Sprintf("GC %d", c.GC), histograms[k/2], h)
 			}
 			k++
 		}

@@ -45,7 +45,7 @@ func TestUncompacted(t *testing.T) {
 					}
 					var h histogramReply
 					heapcamJSON(t, &h, "histogram", rec.dir, "--at", strconv.FormatUint(c.GC, 10))
-					compareHistograms(t, fmt.Sprintf("GC %d", c.GC), jcmd[k], h, false)
+					compareHistograms(t, fmt.Sprintf("GC %d", c.GC), jcmd[k], h)
 					k++
 				}
 				if k != len(jcmd) || mixed == 0 {

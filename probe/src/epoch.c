@@ -576,7 +576,8 @@ static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth
     put8(e, HC_EV_SYNCPOINT);
     put_u(e, epoch_no);
     put_u(e, (uint64_t)reason);
-    put_u(e, (with_eden ? HC_SF_EDEN : 0) | (reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0));
+    put_u(e, (with_eden ? HC_SF_EDEN : 0) | (reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0) |
+              (is_g1() && vm.major >= 17 && vm.major < 20 && !marks_there() ? HC_SF_UNCOMPACTED : 0));
     put_u(e, begin - t0);
     put_u(e, now_ns() - begin);
     block_end(e, at);
@@ -647,7 +648,6 @@ static void finish(int pause, int forced) {
         bool evac_ok = true;
         uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
         atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
-        if (stale && !missed) say("XX stale %u %u", last_total, *vm.total_collections);
         if (missed || stale) flags |= missed_flags(), reason = reason ? reason : HC_SYNC_MISSED;
         if (kind == HC_PAUSE_FULL) graves_known = false;
         if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
