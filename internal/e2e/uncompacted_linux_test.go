@@ -10,14 +10,14 @@ import (
 )
 
 // TestUncompacted has G1 leave regions uncompacted in which nearly all lives: the recorded state counts none of the dead objects in them (17 leaves them there,
-// from 20 on fillers cover them), and none of them dies when the region is collected later.
+// from 20 on fillers cover them), and neither do listings that a rotation asks for later, when those regions stand there still.
 func TestUncompacted(t *testing.T) {
 	t.Parallel()
 	somePair(t, "uncompacted", []int{17}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
 				t.Parallel()
-				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off", "--depth", depth},
+				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "1MiB", flags: []string{"--emergency", "off", "--depth", depth, "--ring", "16MiB"},
 					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5", "-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
 				r := p.start(t)
 				var jcmd []map[string][2]uint64
@@ -35,10 +35,13 @@ func TestUncompacted(t *testing.T) {
 				verify(t, rec.dir, 1)
 				var rep reportReply
 				heapcamJSON(t, &rep, "report", rec.dir)
-				k, mixed := 0, 0
+				k, mixed, rotated := 0, 0, 0
 				for _, c := range rep.Collections {
 					if c.Kind == "mixed" {
 						mixed++
+					}
+					if c.Synced && c.Kind == "young" && k > 0 {
+						rotated++
 					}
 					if !strings.Contains(c.Cause, "Heap Inspection") {
 						continue
@@ -48,9 +51,10 @@ func TestUncompacted(t *testing.T) {
 					compareHistograms(t, fmt.Sprintf("GC %d", c.GC), jcmd[k], h)
 					k++
 				}
-				if k != len(jcmd) || mixed == 0 {
-					t.Errorf("%d of %d heap inspections were recorded, %d mixed collections", k, len(jcmd), mixed)
+				if k != len(jcmd) || mixed == 0 || rotated == 0 {
+					t.Errorf("%d of %d heap inspections were recorded, %d mixed collections and %d young ones with listings", k, len(jcmd), mixed, rotated)
 				}
+				t.Logf("%d mixed collections, %d young ones with listings", mixed, rotated)
 			})
 		}
 	})

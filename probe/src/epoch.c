@@ -649,7 +649,8 @@ static void finish(int pause, int forced) {
         uint8_t *at = block_begin(&e, HC_KIND_EPOCH);
         atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(&e), memory_order_relaxed);
         if (missed || stale) flags |= missed_flags(), reason = reason ? reason : HC_SYNC_MISSED;
-        if (kind == HC_PAUSE_FULL) graves_known = false;
+        marks_clean = kind == HC_PAUSE_FULL;
+        if (marks_clean) graves_known = false;
         if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
         bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
         if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
@@ -835,9 +836,12 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
             uint64_t seen = 0; // below it, what G1 has not marked is dead, and JVMTI does not count it
             const uint64_t *bits = marks_there() && (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_ARCHIVE) ? marks_of(F[i].bottom, top, &seen) : NULL;
             for (uint64_t a = F[i].bottom; a < top;) {
-                if (a < seen && !marked(bits, a)) {
-                    a = marked_from(bits, a, seen);
-                    continue;
+                if (a < seen) {
+                    uint64_t living = marked_from(bits, a, seen);
+                    if (living != a) {
+                        a = living;
+                        continue;
+                    }
                 }
                 while (h < nholes && holes[h].lo < a) h++;
                 if (F[i].kind == HC_SPACE_EDEN && h < nholes && holes[h].lo == a) {

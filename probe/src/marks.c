@@ -6,8 +6,8 @@
 // No table exports the bitmap, so it is looked for where JDK 12 to 19 have it and believed if everything around it is as it must be: G1CollectedHeap points at
 // an object (G1ConcurrentMark) whose second word points back; in it stand two bitmaps that cover exactly the heap, pointers to both, the first of which is
 // the newest complete marking, and the heap's bounds. Behind a region's type stand four other words, and then four that count: up to where the newest marking
-// and the running one have seen the region, and how many bytes of it they found alive. If these four make no sense in any region, or a mark lies inside of
-// an object, the bitmap is not used any more.
+// and the running one have seen the region, and how many bytes of it they found alive. If these four make no sense in any region, or a full collection
+// has left a mark inside of an object, the bitmap is not used any more.
 //
 // What a listing left out for dead is a grave: a bit for each of its words. Later walks step over graves, so that nothing in them dies a second time.
 #define _GNU_SOURCE
@@ -17,14 +17,16 @@
 
 uint64_t *graves;
 uint8_t *grave_in;
-bool graves_known;
+bool graves_known, marks_clean;
 static uint64_t newest; // address of the pointer to the bitmap of the newest complete marking; 0: not found
 static uint64_t covers; // where its covered range stands in it, bytes
 static int64_t hr_marked;
 
 enum { HEAP_WORDS = 256, MARK_WORDS = 40 };
 
-static uint32_t shifter(void) { return (uint32_t)__builtin_ctzll(vm.align) - 3; }
+uint32_t mark_shift = 3; // from bytes of heap to marks
+
+static uint32_t shifter(void) { return mark_shift - 3; }
 
 static bool bitmap_at(const uint64_t *w) {
     uint64_t words = vm.heap_bytes / 8;
@@ -49,6 +51,7 @@ static bool marking_at(uint64_t p) {
 
 bool marks_init(uint32_t regions) {
     if (vm.collector != HC_COLLECTOR_G1) return true;
+    mark_shift = (uint32_t)__builtin_ctzll(vm.align);
     uint64_t h[HEAP_WORDS];
     bool found = false;
     for (uint64_t n = HEAP_WORDS; n >= 32 && !found; n /= 2)
@@ -88,27 +91,8 @@ const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen) {
     // Closed archive regions are not marked: all in them lives.
     *seen = vm.g1_archive_mask && (int)rd32(r + vm.hr_tag) & vm.g1_archive_mask && rd32(r + vm.hr_tag) & 1 ? bottom : to;
     const uint64_t *bits = (const uint64_t *)rdp(rdp((void *)newest) + covers + 24);
-    if (*seen > bottom) need_memory((uint64_t)bits + ((bottom - (uint64_t)vm.heap_base) >> (6 + shifter())), (uint64_t)bits + ((top - (uint64_t)vm.heap_base) >> (6 + shifter())) + 8);
+    if (*seen > bottom) need_memory((uint64_t)bits + ((bottom - (uint64_t)vm.heap_base) >> (3 + mark_shift)), (uint64_t)bits + ((top - (uint64_t)vm.heap_base) >> (3 + mark_shift)) + 8);
     return bits;
-}
-
-bool marked(const uint64_t *bits, uint64_t a) {
-    uint64_t i = (a - (uint64_t)vm.heap_base) >> (3 + shifter());
-    return rd64(&bits[i >> 6]) >> (i & 63) & 1;
-}
-
-// The first marked object from a on; hi: none before that.
-uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi) {
-    uint64_t i = (a - (uint64_t)vm.heap_base) >> (3 + shifter()), end = (hi - (uint64_t)vm.heap_base) >> (3 + shifter());
-    while (i < end) {
-        uint64_t w = rd64(&bits[i >> 6]) >> (i & 63);
-        if (w) {
-            i += (uint64_t)__builtin_ctzll(w);
-            break;
-        }
-        i = (i | 63) + 1;
-    }
-    return i < end ? (uint64_t)vm.heap_base + (i << (3 + shifter())) : hi;
 }
 
 #define WORD(a) (((a) - (uint64_t)vm.heap_base) >> 3)

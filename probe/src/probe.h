@@ -224,8 +224,22 @@ bool marks_init(uint32_t regions);
 bool marks_there(void);     // false: this JVM shows none, or has shown that they are not what they seem
 void marks_distrust(void);
 const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen); // of a region; or violation
-bool marked(const uint64_t *bits, uint64_t a);
-uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi);
+extern uint32_t mark_shift;
+// The first marked object from a on; hi: none before that.
+static inline uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi) {
+    if (a >= hi) return hi;
+    uint64_t i = (a - (uint64_t)vm.heap_base) >> mark_shift, end = (hi - (uint64_t)vm.heap_base) >> mark_shift;
+    for (uint64_t w = rd64(&bits[i >> 6]) >> (i & 63);; w = rd64(&bits[i >> 6])) {
+        if (w) {
+            i += (uint64_t)__builtin_ctzll(w);
+            break;
+        }
+        i = (i | 63) + 1;
+        if (i >= end) break;
+    }
+    return i < end ? (uint64_t)vm.heap_base + (i << mark_shift) : hi;
+}
+extern bool marks_clean;    // a full collection has just made them: there is none inside of an object, as there is after an evacuation failure
 extern uint64_t *graves;    // one bit a word of heap: of an object that no listing counts
 extern uint8_t *grave_in;   // regions that have any
 extern bool graves_known;   // no dead object is listed, but those that died since the newest marking of which a listing was made
