@@ -17,7 +17,7 @@ func TestUncompacted(t *testing.T) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
 				t.Parallel()
-				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "1MiB", flags: []string{"--emergency", "off", "--depth", depth, "--ring", "16MiB"},
+				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off", "--depth", depth, "--ring", "16MiB", "--compression", "none"},
 					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5", "-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
 				r := p.start(t)
 				var jcmd []map[string][2]uint64
@@ -51,7 +51,7 @@ func TestUncompacted(t *testing.T) {
 					compareHistograms(t, fmt.Sprintf("GC %d", c.GC), jcmd[k], h)
 					k++
 				}
-				if k != len(jcmd) || mixed == 0 || rotated == 0 {
+				if k != len(jcmd) || mixed == 0 || depth == "full" && rotated == 0 {
 					t.Errorf("%d of %d heap inspections were recorded, %d mixed collections and %d young ones with listings", k, len(jcmd), mixed, rotated)
 				}
 				t.Logf("%d mixed collections, %d young ones with listings", mixed, rotated)
