@@ -17,7 +17,7 @@ func TestUncompacted(t *testing.T) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
 				t.Parallel()
-				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off", "--depth", depth, "--ring", "16MiB", "--compression", "none"},
+				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "48MiB", flags: []string{"--emergency", "off", "--depth", depth, "--ring", "16MiB", "--compression", "none"},
 					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5", "-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
 				r := p.start(t)
 				var jcmd []map[string][2]uint64

@@ -95,6 +95,19 @@ const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen) {
     return bits;
 }
 
+// How many marks a region has up to hi: regions begin at a word of the bitmap.
+uint64_t marks_in(const uint64_t *bits, uint64_t lo, uint64_t hi) {
+    uint64_t n = 0, i = (lo - (uint64_t)vm.heap_base) >> mark_shift, end = (hi - (uint64_t)vm.heap_base) >> mark_shift;
+    for (; i < end; i += 64) {
+        uint64_t w = rd64(&bits[i >> 6]);
+        if (end - i < 64) w &= (1ull << (end - i)) - 1;
+        w -= w >> 1 & 0x5555555555555555ull;
+        w = (w & 0x3333333333333333ull) + (w >> 2 & 0x3333333333333333ull);
+        n += ((w + (w >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56;
+    }
+    return n;
+}
+
 #define WORD(a) (((a) - (uint64_t)vm.heap_base) >> 3)
 
 void grave_dig(uint64_t lo, uint64_t hi) {

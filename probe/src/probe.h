@@ -225,6 +225,11 @@ bool marks_there(void);     // false: this JVM shows none, or has shown that the
 void marks_distrust(void);
 const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen); // of a region; or violation
 extern uint32_t mark_shift;
+uint64_t marks_in(const uint64_t *bits, uint64_t lo, uint64_t hi);
+static inline bool is_marked(const uint64_t *bits, uint64_t a) {
+    uint64_t i = (a - (uint64_t)vm.heap_base) >> mark_shift;
+    return bits[i >> 6] >> (i & 63) & 1;
+}
 // The first marked object from a on; hi: none before that.
 static inline uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi) {
     if (a >= hi) return hi;

@@ -372,10 +372,10 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
     struct enc *e = w->e;
     const uint64_t round = ~(vm.align - 1);
     struct hot spare;
-    uint64_t a = lo, n = 0, dead = 0, seen = lo, mark = lo;
+    uint64_t a = lo, n = 0, dead = 0, seen = lo;
     const uint64_t *bits = NULL;
     if (lo == hi) return hi;
-    if (how == MARKS) bits = marks_of(lo, hi, &seen), mark = marked_from(bits, lo, seen);
+    if (how == MARKS) bits = marks_of(lo, hi, &seen);
     put_s(e, (int64_t)(WORD(lo) - w->prev_end));
     if (e->over || e->end - e->p < TOKEN || (list_until && now_ns() > list_until)) {
         e->over = true;
@@ -388,8 +388,8 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
         uint32_t len;
         uint64_t bytes;
         __builtin_prefetch((void *)(a + AHEAD));
-        if ((how == GRAVES && is_grave(a)) || (how == MARKS && a < seen && mark != a)) {
-            uint64_t next = how == GRAVES ? a + 8 * grave_words(a, hi) : mark;
+        if ((how == GRAVES && is_grave(a)) || (how == MARKS && a < seen && !LIKELY(is_marked(bits, a)))) {
+            uint64_t next = how == GRAVES ? a + 8 * grave_words(a, hi) : marked_from(bits, a, seen);
             if (how == MARKS) grave_dig(a, next);
             *p++ = HC_LIST_SKIP;
             p = leb_long(p, (next - a) >> 3);
@@ -399,16 +399,6 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
         }
         const struct hot *o = object(lay, a, rd64((void *)a), round, &spare, &len, &bytes);
         if (!LIKELY(o && bytes <= hi - a)) break;
-        if (how == MARKS && a < seen) {
-            mark = marked_from(bits, a + 8, seen);
-            if (!LIKELY(mark >= a + bytes)) {
-                if (marks_clean) {
-                    marks_distrust();
-                    violation("a mark lies inside of an object", a);
-                }
-                mark = marked_from(bits, a + bytes, seen);
-            }
-        }
         if (!LIKELY(p <= limit)) {
             if (p > end || (list_until && now_ns() > list_until)) {
                 e->over = true;
@@ -424,6 +414,10 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
     e->p = p;
     put_u(e, HC_LIST_END);
     w->prev_end = WORD(a);
+    if (how == MARKS && marks_clean && seen == hi && a == hi && marks_in(bits, lo, hi) != n) {
+        marks_distrust();
+        violation("a mark lies inside of an object", lo);
+    }
     *objects += n;
     *bytes += a - lo - dead;
     return a;
