@@ -10,14 +10,14 @@ import (
 )
 
 // TestUncompacted has G1 leave regions uncompacted in which nearly all lives: the recorded state counts none of the dead objects in them (17 leaves them there,
-// from 20 on fillers cover them), and neither do listings that a rotation asks for later, when those regions stand there still.
+// from 20 on fillers cover them), and a replay agrees with each listing afterwards.
 func TestUncompacted(t *testing.T) {
 	t.Parallel()
 	somePair(t, "uncompacted", []int{17}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
 				t.Parallel()
-				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "48MiB", flags: []string{"--emergency", "off", "--depth", depth, "--ring", "16MiB", "--compression", "none"},
+				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off", "--depth", depth},
 					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5", "-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
 				r := p.start(t)
 				var jcmd []map[string][2]uint64
@@ -51,8 +51,8 @@ func TestUncompacted(t *testing.T) {
 					compareHistograms(t, fmt.Sprintf("GC %d", c.GC), jcmd[k], h)
 					k++
 				}
-				if k != len(jcmd) || mixed == 0 || depth == "full" && rotated == 0 {
-					t.Errorf("%d of %d heap inspections were recorded, %d mixed collections and %d young ones with listings", k, len(jcmd), mixed, rotated)
+				if k != len(jcmd) || mixed == 0 {
+					t.Errorf("%d of %d heap inspections were recorded, %d mixed collections", k, len(jcmd), mixed)
 				}
 				t.Logf("%d mixed collections, %d young ones with listings", mixed, rotated)
 			})

@@ -25,7 +25,7 @@ public class Uncompacted {
             if (System.in.read() < 0) break;
         }
         for (int i = 0; i < keep.length; i++) if (i % 3 == 0) keep[i] = null;
-        for (int i = 0; i < 13_000_000; i++) {
+        for (int i = 0; i < 6_000_000; i++) {
             Object o = new Node(null, new int[i % 20]);
             if (i % 40 == 0) keep[(int) (i * 31L % keep.length)] = o;
             sink = o;
