@@ -446,6 +446,7 @@ func (s *session) epoch(b trace.Block) error {
 	}
 	s.set(func(st *Status) {
 		st.Collections++
+		st.Missed += p.Missed()
 		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
 	})
 	if (p.Depth == trace.DepthSamples || s.plan.Blind()) && s.plan.Wanted() { // nothing is listed: a file may begin anywhere

@@ -49,7 +49,8 @@ type Status struct {
 
 	Depth       string `json:"depth"`
 	Interval    uint64 `json:"sampling_bytes"`
-	Collections uint64 `json:"collections"` // recorded
+	Collections uint64 `json:"collections"`                  // recorded
+	Missed      uint64 `json:"missed_collections,omitempty"` // not recorded: the JVM posted no events
 	LastGC      uint64 `json:"last_gc"`
 	SyncPoints  uint64 `json:"sync_points"`
 	// Of those: what this agent met that did not wait for a natural collection, and what a full collection, a loss or a new agent forced. The

@@ -28,11 +28,13 @@ type Histogram struct {
 	Bytes   uint64     `json:"bytes"`
 	Classes []ClassRow `json:"classes"`
 	Sites   []SiteRow  `json:"sites,omitempty"`
+	// Uncompacted says that dead objects of regions that G1 did not compact may count.
+	Uncompacted bool `json:"may_count_dead,omitempty"`
 }
 
 // MakeHistogram counts the state of r, which stands after c, by class; the largest first.
 func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
-	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Classes: []ClassRow{}}
+	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
 	at := map[Class]int{}
 	var classes []Class
 	for id, n := range r.State.PerType() {

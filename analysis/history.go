@@ -94,6 +94,7 @@ type histories struct {
 	floor1 []heap.Count          // that after the first collection of old space,
 	floor2 []heap.Count          // and after the newest; nil: not known
 	full   int
+	missed uint64
 	mixed  int
 	counts bool // the replay only counts: lengths of arrays are not known
 	open   bool // the verdicts rest on lengths of arrays that are not known: then they are no verdicts
@@ -145,6 +146,7 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	i := len(h.times)
 	h.begin(c)
 	h.newest = c.GC
+	h.missed += c.Missed()
 	h.counts = r.Counts()
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	t := float64(c.Start+c.Dur) / 1e9

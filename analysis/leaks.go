@@ -44,7 +44,8 @@ type LeakReport struct {
 	// Collections of the window, and those of them that collected old space: after full collections and remarks no dead object counts.
 	Collections int    `json:"collections"`
 	Floors      int    `json:"floors"`
-	Note        string `json:"note"` // what limits the verdicts
+	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
+	Note        string `json:"note"`               // what limits the verdicts
 }
 
 const (
@@ -89,13 +90,15 @@ func Leaks(r *heap.Replayer) (*LeakReport, error) {
 }
 
 func (h *histories) leaks(r *heap.Replayer) *LeakReport {
-	l := &LeakReport{Schema: "heapcam.leaks/1", Verdicts: h.verdicts(r), Collections: len(h.times), Floors: len(h.floors)}
+	l := &LeakReport{Schema: "heapcam.leaks/1", Verdicts: h.verdicts(r), Collections: len(h.times), Floors: len(h.floors), Missed: h.missed}
 	if n := len(h.times); n > 0 {
 		l.Window = h.times[n-1] - h.from
 	}
 	switch {
 	case !h.shows():
 		l.Note = fmt.Sprintf("%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance", len(h.times), l.Window)
+	case len(h.floors) == 0 && h.missed > 0:
+		l.Note = "old space was collected in this window only where the JVM reports no events, so what has died there is not known exactly"
 	case len(h.floors) == 0:
 		l.Note = "old space was not collected in this window, so what has died there is not known"
 	}
@@ -633,6 +636,7 @@ func (l *LeakReport) WriteText(w io.Writer) {
 	if l.Note != "" {
 		ui.Fprintf(w, "note    %s\n", ui.Prose(l.Note))
 	}
+	WriteMissed(w, "        ", l.Missed)
 	if len(l.Verdicts) == 0 {
 		ui.Fprintf(w, "no leak found\n")
 		return

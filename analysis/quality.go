@@ -97,6 +97,7 @@ type QualityCourse struct {
 	KnownBytes  uint64       `json:"site_known_bytes"` // live bytes of a site that are known to ±20 %
 	Collections []QualityRow `json:"collections"`
 	LostEpochs  uint64       `json:"lost_epochs"`
+	Missed      uint64       `json:"missed_collections"` // they posted no events
 	LostSamples uint64       `json:"lost_samples"`
 	SyncPoints  []FromSync   `json:"sync_points"`
 
@@ -116,6 +117,7 @@ func MakeQuality(r *heap.Replayer) (*QualityCourse, error) {
 			q.at[c.GC] = &x
 		}
 		q.LostEpochs += c.EpochsLost
+		q.Missed += c.Missed()
 		q.Interval = c.Interval
 		q.Collections = append(q.Collections, row)
 		return true
@@ -211,6 +213,7 @@ func (q *QualityCourse) WriteText(w io.Writer) {
 		ui.Fprintf(w, "resolution  each allocation is sampled\n")
 	}
 	ui.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
+	WriteMissed(w, "              ", q.Missed)
 	if len(q.SyncPoints) == 0 {
 		return
 	}

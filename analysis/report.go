@@ -70,8 +70,10 @@ type Report struct {
 	OldCollections int      `json:"old_collections"`
 	Quality        Quality  `json:"quality"`
 	Samples        uint64   `json:"samples"`
-	SitesCut       string   `json:"sites_cut,omitempty"` // of samples that are told by their callers alone
+	Uncompacted    bool     `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
+	SitesCut       string   `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
 	LostEpochs     uint64   `json:"lost_epochs"`
+	Missed         uint64   `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64   `json:"lost_samples"`
 	UnknownGCs     int      `json:"collections_of_unknown_state"`
 	Damage         []string `json:"damage"`
@@ -115,6 +117,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		rep.PauseNS += c.Dur
 		rep.ProbeNS += c.Probe + c.SyncProbe
 		rep.LostEpochs += c.EpochsLost
+		rep.Missed += row.Missed
 		if n == 0 {
 			rep.From = row.Time
 		}
@@ -136,6 +139,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		rep.Collections = append(rep.Collections, row)
 	}
 	rep.JVM, rep.Collector, rep.Samples, rep.SitesCut = r.JVM.VM, collectors[r.JVM.Collector], r.Taken, r.SitesCut
+	rep.Uncompacted = r.Uncompacted
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS
 	}
@@ -297,6 +301,10 @@ func (rep *Report) WriteWindow(w io.Writer) {
 		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
 	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
+	WriteMissed(w, "             ", rep.Missed)
+	if rep.Uncompacted {
+		ui.Fprintf(w, "             %s\n", ui.Text(MayCountDead))
+	}
 	if len(rep.Grown) > 0 {
 		ui.Fprintf(w, "classes that grew most (first to last known collection; not yet collected garbage included)\n")
 		for i, g := range rep.Grown {

@@ -80,7 +80,9 @@ type Replayer struct {
 	End       *trace.End
 	Taken     uint64 // samples seen
 	Unsure    bool   // of NewCounter: what lives may not be what State says
-	SitesCut  string // what the recorder says of a full table of frames, "" if it was not full
+	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could not tell them.
+	Uncompacted bool
+	SitesCut    string // what the recorder says of a full table of frames, "" if it was not full
 
 	stacks map[trace.Frame]uint64 // frames without their ids
 	again  map[uint64]uint64      // frames of a stack that has an id already

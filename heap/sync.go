@@ -59,6 +59,7 @@ func (r *Replayer) sync(b trace.Block) error {
 	}
 	r.State, r.Known, r.gc = next, true, s.GC
 	r.edenIn = s.Flags&trace.SyncEdenListed != 0
+	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
 	r.swept, r.was = false, false
 	r.regions = s.Regions
 	r.adoptSamples(s, at)

@@ -128,6 +128,8 @@
 #define HC_PF_MISSED 8              /* a collection without events came before */
 #define HC_PF_FAULT 16              /* a check or the guard fired: the fates of this epoch were dropped */
 #define HC_PF_EDEN_KEPT 32          /* eden was not collected in this pause */
+#define HC_PF_MISSED_SHIFT 16       /* from this bit on: how many collections without events came before; 0 with HC_PF_MISSED: not known */
+#define HC_PF_MISSED_MAX 65535
 
 /* space.kind, regions */
 #define HC_SPACE_FREE 0
@@ -154,6 +156,7 @@
 /* syncpoint.flags */
 #define HC_SF_EDEN 1                /* eden listed */
 #define HC_SF_FIRST 2               /* first of the session */
+#define HC_SF_UNCOMPACTED 4         /* dead objects of regions that G1 did not compact may be listed */
 
 /* census rows: bits of the mask, and buckets of age (collections survived) */
 #define HC_CENSUS_BORN_YOUNG 1

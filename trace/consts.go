@@ -68,6 +68,8 @@ const (
 	PauseMissed      = 8  // a collection without events came before
 	PauseFault       = 16 // a check or the guard fired: the fates of this epoch were dropped
 	PauseEdenKept    = 32 // eden was not collected in this pause
+
+	PauseMissedShift = 16 // from this bit on: how many collections without events came before (Pause.Missed)
 )
 
 // Kinds of spaces and regions.
@@ -97,6 +99,7 @@ const (
 
 	SyncEdenListed     = 1 // bit of Sync.Flags
 	SyncFirstOfSession = 2 // bit of Sync.Flags
+	SyncUncompacted    = 4 // bit of Sync.Flags: dead objects of regions that G1 did not compact may be listed
 )
 
 // Buckets of age of census rows: collections survived, as the object's header says.

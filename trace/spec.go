@@ -138,7 +138,7 @@ var (
 	PauseFlagNames   = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept")
 	SpaceNames       = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive")
 	SyncReasonNames  = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost", "reconnect", "walk", "gc", "depth")
-	SyncFlagNames    = bitsOf("sync flags", "eden", "first")
+	SyncFlagNames    = bitsOf("sync flags", "eden", "first", "uncompacted")
 	GapReasonNames   = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
 	CourseFlagNames  = bitsOf("course flags", "known", "synced")
 	EndReasonNames   = enum("end reason", "", "death", "detached", "gave_up")

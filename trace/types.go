@@ -111,6 +111,14 @@ type Pause struct {
 	Interval                                                     uint64
 }
 
+// Missed gives how many collections without events came before. Of a recording that does not say how many it gives 1.
+func (p *Pause) Missed() uint64 {
+	if p.Flags&PauseMissed == 0 {
+		return 0
+	}
+	return max(p.Flags>>PauseMissedShift, 1)
+}
+
 // Range is a range of words from the heap base: [Start, Start+Words).
 type Range struct{ Start, Words uint64 }
 

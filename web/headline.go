@@ -47,6 +47,9 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, Headline{"storm", fmt.Sprintf("Storm: collections %d to %d took %.0f %% of %s.", a.GC, b.GC, 100*float64(pauses)/float64(span), span.Round(10*time.Millisecond)),
 			fmt.Sprintf("overview?from=%d&to=%d", a.GC, b.GC)})
 	}
+	if r.Missed > 0 {
+		out = append(out, Headline{"gap", fmt.Sprintf("The JVM reported no events for %d collections: their pauses are unknown.", r.Missed), "quality"})
+	}
 	if r.LostEpochs > 0 {
 		out = append(out, Headline{"gap", fmt.Sprintf("%d collections were not recorded.", r.LostEpochs), "quality"})
 	}

@@ -71,6 +71,7 @@ var fields = func() (fs []field) {
 	add(c, "rotations_total", "Files begun.", func(s *agent.Status) float64 { return float64(s.Rotations) })
 	add(c, "files_evicted_total", "Files given up for newer ones.", func(s *agent.Status) float64 { return float64(s.FilesEvicted) })
 	add(c, "collections_total", "Collections recorded.", func(s *agent.Status) float64 { return float64(s.Collections) })
+	add(c, "missed_collections_total", "Full collections that the JVM posted no events of, so that their pauses are unknown.", func(s *agent.Status) float64 { return float64(s.Missed) })
 	add(g, "sync_pause_seconds", "What the newest sync point added to its pause.", func(s *agent.Status) float64 { return seconds(s.LastSyncNS) })
 	add(g, "sync_pause_longest_seconds", "What the longest sync point added to its pause.", func(s *agent.Status) float64 { return seconds(s.LongestSyncNS) })
 	add(g, "sync_pause_predicted_seconds", "What a sync point would add to a pause now; above max_sync_pause the depth is samples.", func(s *agent.Status) float64 { return seconds(s.PredictedSyncNS) })

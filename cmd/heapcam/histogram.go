@@ -59,6 +59,9 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		return ui.JSON(w, h)
 	}
 	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
+	if h.Uncompacted {
+		ui.Fprintf(w, "%s\n", ui.Text(analysis.MayCountDead))
+	}
 	ui.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {

@@ -312,6 +312,9 @@ func remarks(s *agent.Status) (out []ui.Text) {
 	if s.Spool {
 		say("from the spool folder: its pid is its own container's or host's")
 	}
+	if s.Missed > 0 {
+		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)", plural(s.Missed, "collection"))
+	}
 	if s.NoSites {
 		say("another agent in it holds allocation sampling: no allocation sites")
 	}

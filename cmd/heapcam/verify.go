@@ -43,6 +43,7 @@ type verified struct {
 	Faults       []string          `json:"faults,omitempty"`      // what the stream says that can not be
 	Damage       []string          `json:"damage,omitempty"`
 	Lost         uint64            `json:"epochs_lost,omitempty"`
+	NoEvents     uint64            `json:"missed_collections,omitempty"`
 }
 
 // mismatch is one object that differs.
@@ -204,6 +205,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			v.SyncPoints++
 		}
 		v.Lost += c.EpochsLost
+		v.NoEvents += c.Missed()
 		if c.Listed > 0 {
 			v.Untold++
 			v.Listed += c.Listed
@@ -283,6 +285,9 @@ func printVerify(r *verifyReply) {
 		}
 		if v.Lost > 0 && !v.Alone {
 			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
+		}
+		if !v.Alone {
+			analysis.WriteMissed(os.Stdout, "    ", v.NoEvents)
 		}
 	}
 	if len(r.Explained) > 0 {

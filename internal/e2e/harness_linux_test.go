@@ -458,9 +458,10 @@ type frame struct {
 
 type reportReply struct {
 	Collections []struct {
-		GC    uint64 `json:"gc"`
-		Kind  string `json:"kind"`
-		Cause string `json:"cause"`
+		GC     uint64 `json:"gc"`
+		Kind   string `json:"kind"`
+		Cause  string `json:"cause"`
+		Synced bool   `json:"sync_point"`
 	} `json:"collections"`
 	Suspects []struct {
 		Class string  `json:"class"`

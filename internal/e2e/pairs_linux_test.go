@@ -43,6 +43,9 @@ func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 	}
 	var rep analysis.Report
 	heapcamJSON(t, &rep, "report", dir)
+	if rep.Missed != 0 {
+		t.Errorf("%d collections count as missed; the JVM posts events for all that this program causes", rep.Missed)
+	}
 	words := map[string]string{"young": "Young", "mixed": "Young", "full": "Full", "remark": "Remark", "cleanup": "Cleanup"}
 	for _, c := range rep.Collections {
 		w, ok := words[c.Kind]

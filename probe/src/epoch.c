@@ -20,8 +20,11 @@ static PER_RECORDING uint64_t eden_known; // eden below this address is part of 
 static PER_RECORDING bool eden_dirty;
 static PER_RECORDING uint64_t last_finish, start_time, start_cost;
 static PER_RECORDING int64_t inv[3];
+// Young and full collections that events have announced, or that ended before the probe began.
+static PER_RECORDING int64_t counted[2];
 static PER_RECORDING unsigned last_total;
-static PER_RECORDING bool missed, conc_next_cleanup;
+static PER_RECORDING uint32_t missed; // collections without events that no epoch has told of yet
+static PER_RECORDING bool stale, conc_next_cleanup; // stale: the heap has counted a collection since the last finish
 static PER_RECORDING uint64_t remarked; // number of the last concurrent cycle that ended its marking
 static PER_RECORDING uint64_t jvm_gc; // of the collection that ends, in the JVM's log
 
@@ -37,6 +40,19 @@ static PER_RECORDING uint32_t cap = HC_DEPTH_FULL; // where an epoch was cut, un
 
 static bool is_g1(void) { return vm.collector == HC_COLLECTOR_G1; }
 
+static void count_collections(void) {
+    for (int i = 0; i < 2; i++) counted[i] = (int64_t)rd64(vm.perf_inv[i]);
+}
+
+// On 17 and 21, jcmd GC.class_histogram and GC.heap_dump make Serial and Parallel collect without events: a full collection each time, with Parallel a young
+// one before it in the same pause. The JVM's counters show them. CollectedHeap::_total_collections does not: one that escalates counts once there.
+static void count_missed(void) {
+    int64_t young = (int64_t)rd64(vm.perf_inv[0]) - counted[0], full = (int64_t)rd64(vm.perf_inv[1]) - counted[1];
+    int64_t n = missed + (young > full ? young : full);
+    if (n > missed) missed = n > HC_PF_MISSED_MAX ? HC_PF_MISSED_MAX : (uint32_t)n;
+    count_collections();
+}
+
 bool epoch_init(void) {
     max_areas = is_g1() ? (uint32_t)(vm.heap_bytes / vm.region_bytes) + 1 : 4;
     size_t n = max_areas * sizeof(struct area);
@@ -45,7 +61,9 @@ bool epoch_init(void) {
         if (!(*as[i] = memory(n))) return false;
     }
     last_finish = now_ns();
-    return true;
+    char why[HC_MAX_REASON];
+    if (vm_late(why)) count_collections(); // not before the heap exists: then none has been
+    return marks_init(max_areas);
 }
 
 static uint32_t snapshot(struct area *a) {
@@ -127,7 +145,8 @@ static void look_at_start(void *unused) {
     for (int i = 0; i < 3; i++) inv[i] = vm.perf_inv[i] ? (int64_t)rd64(vm.perf_inv[i]) : 0;
     skipped = is_off();
     if (skipped) return;
-    missed = last_total != *vm.total_collections && have_last;
+    count_missed();
+    stale = last_total != *vm.total_collections && have_last;
     // Down at once, up at the finish: an epoch is recorded at one depth.
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
@@ -429,6 +448,7 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e);
     uint64_t n = 0, b = 0;
+    for (uint32_t i = 0; !graves_known && i < nF; i++) graves_drop(i);
     eden_known = is_g1() ? 0 : F[0].bottom;
     if (!is_g1()) {
         if (with_eden) {
@@ -453,11 +473,12 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
                 }
                 walk_list(&w, F[i].bottom, hum_end(F[i].bottom), &n, &b);
             } else if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR || F[i].kind == HC_SPACE_ARCHIVE) {
-                if (walk_list(&w, F[i].bottom, F[i].top, &n, &b) != F[i].top && !e->over)
+                if (walk_list_living(&w, F[i].bottom, F[i].top, &n, &b) != F[i].top && !e->over)
                     violation("a class word in a region is unknown", F[i].bottom);
             }
         }
     }
+    if (!e->over && marks_there()) graves_known = true;
     // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
     uint64_t broken = now_ns(), rate = (cpu_ns() - from) / ((b >> 10) + 1);
     if (list_until && e->over && broken > list_until && !sooner) {
@@ -482,6 +503,8 @@ static const char *cause(int kind, size_t *n) {
     *n = strnlen(c, 80);
     return c;
 }
+
+static uint32_t missed_flags(void) { return missed || stale ? HC_PF_MISSED | missed << HC_PF_MISSED_SHIFT : 0; }
 
 static void put_pause(struct enc *e, int kind, uint32_t flags, uint32_t depth, uint64_t cost0) {
     uint64_t now = now_ns();
@@ -521,7 +544,12 @@ static bool was_freed(uint64_t addr) {
     return i < nS && i < nF && S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN);
 }
 
-static void forget_freed(void) { side_drop(was_freed); }
+static void forget_freed(void) {
+    if (!is_g1()) return;
+    for (uint32_t i = 0; i < nF; i++)
+        if (F[i].kind != HC_SPACE_OLD && F[i].kind != HC_SPACE_ARCHIVE) graves_drop(i);
+    side_drop(was_freed);
+}
 
 static void give_up(struct enc *e) {
     char text[300];
@@ -555,7 +583,8 @@ static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth
     put8(e, HC_EV_SYNCPOINT);
     put_u(e, epoch_no);
     put_u(e, (uint64_t)reason);
-    put_u(e, (with_eden ? HC_SF_EDEN : 0) | (reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0));
+    put_u(e, (with_eden ? HC_SF_EDEN : 0) | (reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0) |
+              (is_g1() && vm.major >= 17 && vm.major < 20 && !marks_there() ? HC_SF_UNCOMPACTED : 0));
     put_u(e, begin - t0);
     put_u(e, now_ns() - begin);
     block_end(e, at);
@@ -646,11 +675,13 @@ static void record(void *arg) {
     bool evac_ok = true, exact = false;
     uint8_t *at = block_begin(e, HC_KIND_EPOCH);
     atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), put_spaces(e), memory_order_relaxed);
-    if (missed) flags |= HC_PF_MISSED, reason = reason ? reason : HC_SYNC_MISSED;
+    if (missed || stale) flags |= missed_flags(), reason = reason ? reason : HC_SYNC_MISSED;
+    marks_clean = kind == HC_PAUSE_FULL;
+    if (marks_clean) graves_known = false;
     if (kind == HC_PAUSE_FULL) reason = reason ? reason : HC_SYNC_FULL;
     bool dirty = eden_dirty && kind == HC_PAUSE_YOUNG;
     if (dirty) eden_dirty = false, reason = reason ? reason : HC_SYNC_FULL;
-    if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !dirty && kind != HC_PAUSE_FULL) {
+    if (depth != HC_DEPTH_SAMPLES && have_last && started && !missed && !stale && !dirty && kind != HC_PAUSE_FULL) {
         evac_ok = fates(e, kind, (int)depth);
         if (!evac_ok) {
             // The state cannot be followed through this pause. Start the block again without fates.
@@ -660,6 +691,7 @@ static void record(void *arg) {
             at = block_begin(e, HC_KIND_EPOCH);
             put_spaces(e);
             flags |= HC_PF_EVAC_FAILED;
+            graves_known = false;
             reason = reason ? reason : HC_SYNC_EVAC_FAILED;
         }
         exact = evac_ok;
@@ -717,7 +749,7 @@ static void record_fault(void *arg) {
     f->e.over = false;
     uint8_t *at = block_begin(&f->e, HC_KIND_EPOCH);
     if (f->seen && started) put_spaces(&f->e);
-    put_pause(&f->e, f->kind ? f->kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT, f->depth, f->begin);
+    put_pause(&f->e, f->kind ? f->kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT | missed_flags(), f->depth, f->begin);
     block_end(&f->e, at);
     if (faults_in_a_row >= 8) give_up(&f->e);
     commit(f);
@@ -735,6 +767,7 @@ static void finish(int pause, int forced) {
     census_reset();
     f.locked = ring_try();
     bool fault = !guarded(record, &f), lost = fault && ring_faulted();
+    if (fault) graves_known = false;
     if (fault && !lost) {
         if (opt.oracle) say("epoch %llu: %s at %#llx", (unsigned long long)epoch_no, violated ? violated : "?", (unsigned long long)violated_at);
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
@@ -752,7 +785,10 @@ static void finish(int pause, int forced) {
         dest_reset(); // a walk that was left early leaves its bits
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
         need_sync = HC_SYNC_LOST;
-    } else if (f.reason) {
+    } else {
+        missed = 0;
+    }
+    if (f.committed && f.reason) {
         need_sync = 0;
         answered_sync = f.wanted;
         atomic_store_explicit(ring64(HC_RING_OFF_SYNC_DONE), f.wanted, memory_order_release);
@@ -794,6 +830,7 @@ void epoch_finish(void) {
             finish(0, 0);
         } else {
             have_last = false, need_sync = HC_SYNC_LOST;
+            graves_known = false;
             if (waits) { // its number is missing then
                 atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), ++epoch_no, memory_order_relaxed);
                 atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
@@ -801,6 +838,7 @@ void epoch_finish(void) {
             if (vm.perf_inv[0]) (void)guarded(skip_pause, NULL);
         }
     }
+    if (pending && vm.perf_inv[0]) count_collections(); // a nested finish ends nothing
     pending = false;
     if (--nesting == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }
@@ -824,11 +862,12 @@ void epoch_walk(int reason) {
     if (atomic_load(&gave_up) || is_off() || !vm_late(why)) return;
     atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
     start_time = now_ns();
-    missed = have_last && last_total != *vm.total_collections;
+    count_missed();
+    stale = have_last && last_total != *vm.total_collections;
     started = false;
     (void)guarded(look_at_stop, NULL);
     start_cost = 0;
-    if (started) finish(HC_PAUSE_WALK, reason);
+    if (started) finish(HC_PAUSE_WALK, reason), count_collections();
     atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }
 
@@ -846,7 +885,16 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
             if (!is_g1() && i == 2) continue; // to-space
             uint64_t top = F[i].kind == HC_SPACE_HUMONGOUS ? hum_end(F[i].bottom) : F[i].top;
             uint32_t h = 0;
+            uint64_t seen = 0; // below it, what G1 has not marked is dead, and JVMTI does not count it
+            const uint64_t *bits = marks_there() && (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_ARCHIVE) ? marks_of(F[i].bottom, top, &seen) : NULL;
             for (uint64_t a = F[i].bottom; a < top;) {
+                if (a < seen) {
+                    uint64_t living = marked_from(bits, a, seen);
+                    if (living != a) {
+                        a = living;
+                        continue;
+                    }
+                }
                 while (h < nholes && holes[h].lo < a) h++;
                 if (F[i].kind == HC_SPACE_EDEN && h < nholes && holes[h].lo == a) {
                     a = holes[h].hi;

@@ -4,6 +4,7 @@
 //   oracle.c   the walk against JVMTI's heap iteration (test mode)   control thread
 //   epoch.c    what happens at the start and finish of a pause       VM thread, world stopped
 //   walk.c     linear walks and their tokens                         VM thread, world stopped
+//   marks.c    dead objects that G1 leaves in place                  VM thread, world stopped
 //   classes.c  class word -> type, census counters                   VM thread writes, control thread looks up
 //   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM thread
 //   ring.c     the shared ring and the definition logs               the holder of the writer lock
@@ -245,6 +246,7 @@ bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
 extern uint64_t list_until; // now_ns() at which a listing is broken off (over); 0: never
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes); // a region of G1, without what is known to be dead
 void walk_forget_classes(void); // a class word may mean another class from now on
 void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range
 void walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died
@@ -253,6 +255,44 @@ uint64_t walk_ndest(void); // words of destinations that no walk of a target ran
 bool dest_init(void);
 bool is_old(uint64_t a);         // epoch.c: is this address in old space after the pause
 extern uint64_t old_lo, old_hi; // the same for collectors with one old space
+
+// ---- marks.c -------------------------------------------------------------------------------------------------------------------------
+bool marks_init(uint32_t regions);
+bool marks_there(void);     // false: this JVM shows none, or has shown that they are not what they seem
+void marks_distrust(void);
+const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen); // of a region; or violation
+extern uint32_t mark_shift;
+uint64_t marks_in(const uint64_t *bits, uint64_t lo, uint64_t hi);
+static inline bool is_marked(const uint64_t *bits, uint64_t a) {
+    uint64_t i = (a - (uint64_t)vm.heap_base) >> mark_shift;
+    return bits[i >> 6] >> (i & 63) & 1;
+}
+// The first marked object from a on; hi: none before that.
+static inline uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi) {
+    if (a >= hi) return hi;
+    uint64_t i = (a - (uint64_t)vm.heap_base) >> mark_shift, end = (hi - (uint64_t)vm.heap_base) >> mark_shift;
+    for (uint64_t w = rd64(&bits[i >> 6]) >> (i & 63);; w = rd64(&bits[i >> 6])) {
+        if (w) {
+            i += (uint64_t)__builtin_ctzll(w);
+            break;
+        }
+        i = (i | 63) + 1;
+        if (i >= end) break;
+    }
+    return i < end ? (uint64_t)vm.heap_base + (i << mark_shift) : hi;
+}
+extern bool marks_clean;    // a full collection has just made them: there is none inside of an object, as there is after an evacuation failure
+extern uint64_t *graves;    // one bit a word of heap: of an object that no listing counts
+extern uint8_t *grave_in;   // regions that have any
+extern bool graves_known;   // no dead object is listed, but those that died since the newest marking of which a listing was made
+void grave_dig(uint64_t lo, uint64_t hi);
+uint64_t grave_words(uint64_t a, uint64_t hi); // from a on, which is one
+void graves_drop(uint32_t region);
+bool graves_at(uint64_t bottom); // of a region
+static inline bool is_grave(uint64_t a) {
+    uint64_t w = (a - (uint64_t)vm.heap_base) >> 3;
+    return graves[w >> 6] >> (w & 63) & 1;
+}
 
 // ---- epoch.c -------------------------------------------------------------------------------------------------------------------------
 bool epoch_init(void);

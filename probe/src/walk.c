@@ -223,7 +223,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
     struct hot spare;
     uint64_t a = lo, skip = 0, hole = UINT64_MAX, prev_dst = w->prev_dst;
     uint32_t h = 0;
-    bool ok = true;
+    bool ok = true, dug = source == SRC_OLD && graves_at(lo);
     if (source == SRC_EDEN) {
         while (h < nholes && holes[h].lo < lo) h++;
         if (h < nholes) hole = holes[h].lo;
@@ -239,6 +239,12 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
             a = holes[h++].hi;
             while (h < nholes && holes[h].lo < a) h++;
             hole = h < nholes ? holes[h].lo : UINT64_MAX;
+            continue;
+        }
+        if (source == SRC_OLD && !LIKELY(!dug || !is_grave(a))) {
+            uint64_t n = grave_words(a, hi);
+            skip += n;
+            a += n << 3;
             continue;
         }
         if (!LIKELY(p <= limit)) { // the epoch is lost anyway: leave the pause
@@ -359,12 +365,17 @@ uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, boo
 
 PER_RECORDING uint64_t list_until;
 
-HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
+// How a listing knows what is dead: it does not, by what an earlier one has found, by the marks of the collector.
+enum { ALL, GRAVES, MARKS };
+
+HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
     struct enc *e = w->e;
     const uint64_t round = ~(vm.align - 1);
     struct hot spare;
-    uint64_t a = lo, n = 0;
+    uint64_t a = lo, n = 0, dead = 0, seen = lo;
+    const uint64_t *bits = NULL;
     if (lo == hi) return hi;
+    if (how == MARKS) bits = marks_of(lo, hi, &seen);
     put_s(e, (int64_t)(WORD(lo) - w->prev_end));
     if (e->over || e->end - e->p < TOKEN || (list_until && now_ns() > list_until)) {
         e->over = true;
@@ -377,6 +388,15 @@ HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t 
         uint32_t len;
         uint64_t bytes;
         __builtin_prefetch((void *)(a + AHEAD));
+        if ((how == GRAVES && is_grave(a)) || (how == MARKS && a < seen && !LIKELY(is_marked(bits, a)))) {
+            uint64_t next = how == GRAVES ? a + 8 * grave_words(a, hi) : marked_from(bits, a, seen);
+            if (how == MARKS) grave_dig(a, next);
+            *p++ = HC_LIST_SKIP;
+            p = leb_long(p, (next - a) >> 3);
+            dead += next - a;
+            a = next;
+            if (a == hi) break;
+        }
         const struct hot *o = object(lay, a, rd64((void *)a), round, &spare, &len, &bytes);
         if (!LIKELY(o && bytes <= hi - a)) break;
         if (!LIKELY(p <= limit)) {
@@ -394,19 +414,37 @@ HOT uint64_t list(int lay, struct walker *w, uint64_t lo, uint64_t hi, uint64_t 
     e->p = p;
     put_u(e, HC_LIST_END);
     w->prev_end = WORD(a);
+    if (how == MARKS && marks_clean && seen == hi && a == hi && marks_in(bits, lo, hi) != n) {
+        marks_distrust();
+        violation("a mark lies inside of an object", lo);
+    }
     *objects += n;
-    *bytes += a - lo;
+    *bytes += a - lo - dead;
     return a;
 }
 
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
-#define CALL(lay) list(lay, w, lo, hi, objects, bytes)
+#define CALL(lay) list(lay, ALL, w, lo, hi, objects, bytes)
     return FOR_LAYOUT(CALL);
 #undef CALL
 }
 
+uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
+#define KNOWN(lay) list(lay, GRAVES, w, lo, hi, objects, bytes)
+#define ASKED(lay) list(lay, MARKS, w, lo, hi, objects, bytes)
+    if (graves_known) return graves_at(lo) ? FOR_LAYOUT(KNOWN) : walk_list(w, lo, hi, objects, bytes);
+    return marks_there() ? FOR_LAYOUT(ASKED) : walk_list(w, lo, hi, objects, bytes);
+#undef KNOWN
+#undef ASKED
+}
+
 void walk_dead(uint64_t lo, uint64_t hi) {
+    bool dug = graves_at(lo);
     for (uint64_t a = lo; a < hi;) {
+        if (dug && is_grave(a)) {
+            a += 8 * grave_words(a, hi);
+            continue;
+        }
         struct obj o;
         if (!obj_at(a, rd64((void *)a), &o) || o.bytes > hi - a) return;
         census(o.type, 5, 4, o.bytes);
@@ -415,7 +453,12 @@ void walk_dead(uint64_t lo, uint64_t hi) {
 }
 
 void walk_stale(uint64_t lo, uint64_t hi) {
+    bool dug = graves_at(lo);
     for (uint64_t a = lo; a < hi;) {
+        if (dug && is_grave(a)) {
+            a += 8 * grave_words(a, hi);
+            continue;
+        }
         struct obj o;
         uint64_t mark = rd64((void *)a);
         if (!obj_at(a, mark, &o) || o.bytes > hi - a) return;

@@ -51,7 +51,7 @@ function draw(box, data) {
   const part = k => of(c => c.known && total(c) ? c.quality[k] / total(c) : null);
   const marks = [];
   rows.forEach((c, i) => {
-    if (c.lost_epochs || !c.known) marks.push({ index: i, class: 'c4', dash: [2, 3] });
+    if (c.lost_epochs || c.missed_collections || !c.known) marks.push({ index: i, class: 'c4', dash: [2, 3] });
     else if (c.sync_point) marks.push({ index: i, class: 'c2', dash: [6, 4] });
   });
   for (const x of data.incidents) {
@@ -104,7 +104,8 @@ function one(c) {
   return h('div', {}, h('b', {}, 'Chosen: ' + id(c)), ' ', when(c.time),
     facts([['Kind', c.kind], ['Cause', c.cause], ['Pause', ms(c.pause_ns)], ['heapcam’s share', ms(c.probe_ns + (c.sync_ns || 0))],
       ['In use', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`], c.known ? ['Live', `${count(c.objects)} objects, ${bytes(c.bytes)}`] : ['Live', 'not known'],
-      c.sync_point ? ['Sync point', 'yes'] : null, c.lost_epochs ? ['Lost before it', count(c.lost_epochs)] : null]),
+      c.sync_point ? ['Sync point', 'yes'] : null, c.lost_epochs ? ['Lost before it', count(c.lost_epochs)] : null,
+      c.missed_collections ? ['Missed before it', `${count(c.missed_collections)}, pauses unknown`] : null]),
     h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'), ' · ', h('a', { href: address('quality', { at: c.gc }) }, 'How far it is known'));
 }
 
@@ -123,7 +124,7 @@ function list(from = 0) {
   rows.slice(from, from + pageRows).forEach(c => body.append(h('tr', {},
     h('td', { class: 'n' }, h('a', { href: address('overview', { at: c.gc, from: null, to: null }) }, count(c.gc))), h('td', { class: 'n' }, String(c.jvm_gc)), h('td', {}, clock(c.time, true)), h('td', {}, c.kind), h('td', {}, c.cause),
     h('td', { class: 'n' }, ms(c.pause_ns)), h('td', { class: 'n' }, ms(c.probe_ns + (c.sync_ns || 0))), h('td', { class: 'n' }, bytes(c.used_bytes)), h('td', { class: 'n' }, c.known ? count(c.objects) : '–'),
-    h('td', {}, [c.sync_point ? 'sync point' : '', c.lost_epochs ? `${c.lost_epochs} lost before` : '', c.known ? '' : 'state unknown'].filter(Boolean).join(', ')))));
+    h('td', {}, [c.sync_point ? 'sync point' : '', c.lost_epochs ? `${c.lost_epochs} lost before` : '', c.missed_collections ? `${c.missed_collections} missed before` : '', c.known ? '' : 'state unknown'].filter(Boolean).join(', ')))));
   const step = (t, n) => h('button', { type: 'button', disabled: n < 0 || n >= rows.length, click: () => list(n) }, t);
   table.lastElementChild.replaceChildren(
     h('p', { class: 'bar' }, step('Earlier', from - pageRows), step('Later', from + pageRows), `${count(from + 1)} to ${count(Math.min(from + pageRows, rows.length))} of ${count(rows.length)}`),

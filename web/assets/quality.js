@@ -27,11 +27,12 @@ export function show(main, data, params) {
   words.append(h('h3', {}, 'Over the window'),
     h('p', {}, [
       `${count(rows.length)} collections were recorded and ${count(r.lost_epochs)} were lost. `,
+      r.missed_collections ? `The JVM reported no events for ${count(r.missed_collections)} more: their pauses are unknown. ` : '',
       r.collections_of_unknown_state ? `After ${count(r.collections_of_unknown_state)} of them the state is not known: something was lost before them, and no sync point had come yet. ` : 'The state is known after each of them. ',
       `${count(r.samples)} allocations were sampled, ${count(r.lost_samples)} samples were lost. `,
       rows.length ? `${count(rows.filter(c => c.sync_point).length)} sync points list the whole heap; each compared what was replayed with what was there.` : ''].join('')),
     h('p', {}, `Old space was collected ${count(r.old_collections)} times in the window; ` + (r.old_collections ? 'what outlived that was reachable then.' : 'what died there since is still counted as live.')),
-    facts([['Samples', count(r.samples)], ['Lost samples', count(r.lost_samples)], ['Lost collections', count(r.lost_epochs)], ['State unknown after', count(r.collections_of_unknown_state)], ['Damages', count(r.damage.length)], ['End', r.end]]));
+    facts([['Samples', count(r.samples)], ['Lost samples', count(r.lost_samples)], ['Lost collections', count(r.lost_epochs)], ['Missed collections', count(r.missed_collections)], ['State unknown after', count(r.collections_of_unknown_state)], ['Damages', count(r.damage.length)], ['End', r.end]]));
   if (r.damage.length) words.append(h('h3', {}, 'What can not be read'), h('ul', { id: 'damage' }, r.damage.slice(0, 200).map(d => h('li', { class: 'name bad' }, d))));
   if (known.length > 1) {
     const times = known.map(c => Date.parse(c.time) / 1000);

@@ -1,0 +1,56 @@
+package analysis
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestMissed reads a recording in which collections without events came before two of four: once three, once as many as a recording of before does not say.
+func TestMissed(t *testing.T) {
+	make4 := func() *heap.Replayer {
+		src := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Collector: trace.CollectorSerial, Align: 8, HeapWords: 1 << 20, Depth: 1}})}
+		for i, flags := range []uint64{0, trace.PauseMissed | 3<<trace.PauseMissedShift, 0, trace.PauseMissed} {
+			gc := uint64(i + 1)
+			src = append(src, trace.EncodeEpoch(&trace.Epoch{
+				Pause:  trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples, Start: gc * 1e9, Dur: 1e6},
+				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
+			}))
+		}
+		return heap.NewReplayer(&blocks{src})
+	}
+	rep, err := MakeReport(make4())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Missed != 4 || rep.LostEpochs != 0 || len(rep.Collections) != 4 {
+		t.Errorf("%d missed, %d lost, %d collections", rep.Missed, rep.LostEpochs, len(rep.Collections))
+	}
+	for i, want := range []uint64{0, 3, 0, 1} {
+		c := rep.Collections[i]
+		if c.Missed != want {
+			t.Errorf("collection %d: %d missed before it, want %d", c.GC, c.Missed, want)
+		}
+		if known := c.Allocated != nil; known != (i == 2) { // nobody knows what was in use after a missed one
+			t.Errorf("collection %d: what was allocated before it is known: %v", c.GC, known)
+		}
+	}
+	q, err := MakeQuality(make4())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Leaks(make4())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	rep.WriteText(&out)
+	q.WriteText(&out)
+	l.WriteText(&out)
+	if n := strings.Count(out.String(), "4 missed collections, pauses unknown"); q.Missed != 4 || l.Missed != 4 || n != 3 {
+		t.Errorf("quality %d, leaks %d missed; %d texts of three say so:\n%s", q.Missed, l.Missed, n, out.String())
+	}
+}
