@@ -1,0 +1,61 @@
+package svc
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	"golang.org/x/sys/unix"
+)
+
+// sendWithin bounds how long a manager that does not read keeps the caller waiting.
+const sendWithin = 5 * time.Second
+
+// Kept gives the descriptors that systemd passed to this process: what an agent before had it keep. They are named by their FDNAME, belong to the
+// caller, and are closed in children, who are not told of them either. Call it once, before anything else is started.
+func Kept() []*os.File {
+	defer os.Unsetenv("LISTEN_PIDFDID")
+	return activation.Files(true)
+}
+
+// Store says whether there is a manager that may keep descriptors. Whether it keeps any (FileDescriptorStoreMax=) it does not say.
+func Store() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
+
+// Keep hands the manager a copy of f to keep over the end of this process, by name. It keeps the open file description, with its locks.
+func Keep(name string, f *os.File) error {
+	// Without FDPOLL=0 systemd would drop what it can poll and sees hung up; a ring is neither.
+	return send(name, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0\n", unix.UnixRights(int(f.Fd())))
+}
+
+// Drop has the manager close what it keeps by that name.
+func Drop(name string) error { return send(name, "FDSTOREREMOVE=1\nFDNAME="+name+"\n", nil) }
+
+func send(name, state string, rights []byte) error {
+	if !legalName(name) {
+		return fmt.Errorf("systemd takes no descriptor named %.300q", name)
+	}
+	addr := &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"}
+	if addr.Name == "" {
+		return ErrUnsupported
+	}
+	c, err := net.DialUnix(addr.Net, nil, addr)
+	if err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	}
+	defer c.Close()
+	if err = c.SetWriteDeadline(time.Now().Add(sendWithin)); err == nil {
+		_, _, err = c.WriteMsgUnix([]byte(state), rights, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	}
+	return nil
+}
+
+// legalName is what fdname_is_valid of systemd wants; anything else could add lines to a message.
+func legalName(s string) bool {
+	return s != "" && len(s) <= 255 && strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c >= 127 || c == ':' }) < 0
+}
