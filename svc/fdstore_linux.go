@@ -1,8 +1,8 @@
 package svc
 
 import (
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -37,22 +37,32 @@ func send(name, state string, rights []byte) error {
 	if !legalName(name) {
 		return fmt.Errorf("systemd takes no descriptor named %.300q", name)
 	}
-	addr := &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"}
-	if addr.Name == "" {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
 		return ErrUnsupported
 	}
-	c, err := net.DialUnix(addr.Net, nil, addr)
-	if err != nil {
-		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
-	}
-	defer c.Close()
-	if err = c.SetWriteDeadline(time.Now().Add(sendWithin)); err == nil {
-		_, _, err = c.WriteMsgUnix([]byte(state), rights, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	if err := sendTo(socket, []byte(state), rights); err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET=%s: %w", socket, err)
 	}
 	return nil
+}
+
+// sendTo is not package net's, which sends no descriptors on a datagram socket that is connected.
+func sendTo(socket string, b, rights []byte) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	wait := unix.NsecToTimeval(int64(sendWithin))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait); err != nil {
+		return err
+	}
+	for {
+		if err := unix.Sendmsg(fd, b, rights, &unix.SockaddrUnix{Name: socket}, 0); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // legalName is what fdname_is_valid of systemd wants; anything else could add lines to a message.
