@@ -103,7 +103,8 @@ func New(cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("folder for recordings: %w", err)
 	}
 	a := &Agent{
-		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{}, held: map[string]bool{}, watch: slices.Clone(cfg.Watch),
+		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{},
+		held: map[string]bool{}, watch: slices.Clone(cfg.Watch),
 		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	for _, f := range cfg.Kept {

@@ -13,20 +13,22 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// Rings that are memory without a name are lost when JVM and agent have both ended, unless the service manager keeps a descriptor (Config.KeepFD).
+// Rings that are memory without a name are lost when JVM and agent have both ended, unless the service manager keeps a
+// descriptor (Config.KeepFD).
 
 // keptPrefix begins the names of descriptors that are ours.
 const keptPrefix = "heapcam-"
 
 var errNothingLeft = errors.New("all of it is stored")
 
-// keptName is the name by which the manager keeps a ring. The session, which nobody else can guess, keeps a JVM whose header lies about its pid from
-// removing the ring of another.
+// keptName is the name by which the manager keeps a ring. The session, which nobody else can guess, keeps a JVM whose
+// header lies about its pid from removing the ring of another.
 func keptName(h shmring.Status) string {
 	return fmt.Sprintf("%s%d-%d-%s", keptPrefix, h.PID, h.StartTicks, h.Session)
 }
 
-// keepRing has the manager keep a ring that is memory without a name, and gives the name by which it does; "": it does not.
+// keepRing has the manager keep a ring that is memory without a name, and gives the name by which it does; "": it does
+// not.
 func (a *Agent) keepRing(ring *shmring.Ring, h shmring.Status) string {
 	if a.cfg.KeepFD == nil || h.Flags&shmring.FlagMemfd == 0 || !ring.Unnamed() {
 		return ""
@@ -44,7 +46,8 @@ func (a *Agent) keepRing(ring *shmring.Ring, h shmring.Status) string {
 		f.Close()
 	}
 	if err != nil {
-		a.cfg.Log.Warn().Err(err).Str("ring", ring.Path()).Msg("the service manager does not keep the ring: it is lost if the JVM and the agent both die")
+		a.cfg.Log.Warn().Err(err).Str("ring", ring.Path()).
+			Msg("the service manager does not keep the ring: it is lost if the JVM and the agent both die")
 		return ""
 	}
 	a.mu.Lock()
@@ -91,7 +94,8 @@ func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	return r, nil
 }
 
-// adoptKept records the rings whose descriptors the manager has kept, and has it drop each when it is stored, or can not be read.
+// adoptKept records the rings whose descriptors the manager has kept, and has it drop each when it is stored, or can
+// not be read.
 func (a *Agent) adoptKept(ctx context.Context) {
 	files := slices.Clone(a.cfg.Kept)
 	defer func() {
@@ -146,11 +150,13 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	case err == nil:
 		r.Close()
 	case errors.As(err, &newer): // a later heapcam can read it
-		a.cfg.Log.Warn().Err(err).Str("descriptor", name).Msg("not recording; the service manager keeps the ring until its service is stopped")
+		a.cfg.Log.Warn().Err(err).Str("descriptor", name).
+			Msg("not recording: the service manager keeps the ring until its service is stopped")
 		return true
 	default:
 		if !errors.Is(err, errNothingLeft) {
-			a.cfg.Log.Warn().Err(err).Str("descriptor", name).Msg("dropped a descriptor that the service manager kept: it is not a ring that can be recorded")
+			a.cfg.Log.Warn().Err(err).Str("descriptor", name).
+				Msg("dropped a descriptor that the service manager kept: it is not a ring that can be recorded")
 		}
 		a.dropRing(name)
 		return true
@@ -159,8 +165,8 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	return false
 }
 
-// recorded finds the recording below Out that an agent before began of a session: who it is of, which a JVM that has gone does not tell. uid is
-// the user whose the ring is: the recordings of others are none of its business.
+// recorded finds the recording below Out that an agent before began of a session: who it is of, which a JVM that has
+// gone does not tell. uid is the user whose the ring is: the recordings of others are none of its business.
 func (a *Agent) recorded(session string, uid int) (whose, bool) {
 	es, err := os.ReadDir(a.cfg.Out)
 	if err != nil {

@@ -29,9 +29,11 @@ func init() {
 	played["agent"], played["jvm"] = playAgent, playJVM
 }
 
-// playAgent is an agent below a service manager: it records the JVM whose pid it is told of, and what the manager has kept.
+// playAgent is an agent below a service manager: it records the JVM whose pid it is told of, and what the manager has
+// kept.
 func playAgent() {
-	cfg := Config{Out: os.Getenv("HEAPCAM_TEST_OUT"), MaxTraceSize: 8 << 20, Compression: "none", Log: zerolog.New(os.Stderr)}
+	cfg := Config{Out: os.Getenv("HEAPCAM_TEST_OUT"), MaxTraceSize: 8 << 20, Compression: "none"}
+	cfg.Log = zerolog.New(os.Stderr)
 	cfg.Kept, cfg.KeepFD, cfg.DropFD = svc.Kept(), svc.Keep, func(name string) { svc.Drop(name) }
 	a, err := New(cfg)
 	if err != nil {
@@ -156,12 +158,14 @@ func (m *manager) agent(out string, pid int) (log *logBuffer, kill func()) {
 	}
 	m.mu.Unlock()
 	_, log, kill = child(m.t, "agent", []string{
-		"NOTIFY_SOCKET=" + m.socket, "LISTEN_FDNAMES=" + strings.Join(names, ":"), "HEAPCAM_TEST_OUT=" + out, "HEAPCAM_TEST_PID=" + strconv.Itoa(pid)}, files)
+		"NOTIFY_SOCKET=" + m.socket, "LISTEN_FDNAMES=" + strings.Join(names, ":"),
+		"HEAPCAM_TEST_OUT=" + out, "HEAPCAM_TEST_PID=" + strconv.Itoa(pid)}, files)
 	return log, kill
 }
 
-// TestKeptRing has a JVM whose ring is memory without a name and its agent killed: the next agent gets the ring from the service manager and stores all
-// that is in it, once, into the recording that the one before began. What is no ring of ours is dropped.
+// TestKeptRing has a JVM whose ring is memory without a name and its agent killed: the next agent gets the ring from
+// the service manager and stores all that is in it, once, into the recording that the one before began. What is no ring
+// of ours is dropped.
 func TestKeptRing(t *testing.T) {
 	t.Parallel()
 	m, out := newManager(t), filepath.Join(t.TempDir(), "out")
@@ -222,9 +226,27 @@ func TestKeptRing(t *testing.T) {
 			t.Errorf("%d lines tell of the descriptor %s:\n%s", k, n, log.String())
 		}
 	}
+	checkOnce(t, out, eps)
+	stored := 0
+	for _, msg := range m.all {
+		if strings.Contains(msg, "FDSTORE=1") {
+			stored++
+		}
+	}
+	if stored != 1 {
+		t.Errorf("the ring was handed over %d times: %q", stored, m.all)
+	}
+	if t.Failed() {
+		t.Log(log.String())
+	}
+}
+
+// checkOnce holds that the only recording below out has all epochs, once.
+func checkOnce(t *testing.T, out string, eps []*tracetest.Epoch) {
+	t.Helper()
 	dirs, _ := filepath.Glob(filepath.Join(out, "*", ringstore.RecordingName))
 	if len(dirs) != 1 {
-		t.Fatalf("recordings: %q\n%s", dirs, log.String())
+		t.Fatalf("recordings: %q", dirs)
 	}
 	rec, err := ringstore.OpenRecording(filepath.Dir(dirs[0]))
 	if err != nil {
@@ -247,21 +269,50 @@ func TestKeptRing(t *testing.T) {
 		byGC[e.Pause.GC] = e
 	}
 	checkFiles(t, files, byGC)
-	stored := 0
-	for _, msg := range m.all {
-		if strings.Contains(msg, "FDSTORE=1") {
-			stored++
-		}
-	}
-	if stored != 1 {
-		t.Errorf("the ring was handed over %d times: %q", stored, m.all)
-	}
-	if t.Failed() {
-		t.Log(log.String())
-	}
 }
 
-// TestKeptStays: what cannot be read yet, or is read by another agent, stays with the manager; what has been stored to its end is dropped unread.
+// TestNamedRingOutlivesBoth: what JVM and agent left in a ring with a name is stored in the recording that the agent
+// before began: there are the definitions that it refers to.
+func TestNamedRingOutlivesBoth(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	jvm := exec.Command("sleep", "1000")
+	if err := jvm.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	kill := func() { once.Do(func() { jvm.Process.Kill(); jvm.Wait() }) }
+	defer kill()
+	p, err := ringtest.Create(dir, ringtest.Config{PID: uint32(jvm.Process.Pid)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	begin := func() (a *Agent, stop func()) {
+		a, err := New(Config{Out: out, Watch: []string{dir}, MaxTraceSize: 8 << 20, Compression: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); a.Run(ctx) }()
+		return a, func() { cancel(); <-ended }
+	}
+	a, stop := begin()
+	model, r := tracetest.New(tracetest.Config{Seed: 9}), &rig{t: t, a: a}
+	eps := r.play(p, model, 4)
+	wait(t, func() bool { p.Beat(); return p.Peek64(shmring.OffTail) == p.Head() }, a)
+	stop()
+	eps = append(eps, r.play(p, model, 4)...)
+	kill()
+	a, stop = begin()
+	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == GonePhase }, a)
+	stop()
+	checkOnce(t, out, eps)
+}
+
+// TestKeptStays: what cannot be read yet, or is read by another agent, stays with the manager; what has been stored to
+// its end is dropped unread.
 func TestKeptStays(t *testing.T) {
 	t.Parallel()
 	dropped := map[string]bool{}

@@ -59,7 +59,8 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 			return nil, &ForgedError{Path: ring.Path(), Owner: ring.Owner(), PID: host, UID: uid}
 		}
 		pid, name = host, ProcessName(host)
-	} else if w, ok := a.recorded(h.Session, ring.Owner()); ok { // what is left in the ring needs the definitions that are stored there
+	} else if w, ok := a.recorded(h.Session, ring.Owner()); ok {
+		// What is left in the ring refers to definitions that are stored there alone.
 		pid, name = w.PID, w.Name
 	}
 	fresh, err := ring.Acquire()

@@ -56,8 +56,8 @@ func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 	return openPath(p, path, identity{dir: -1}, opt)
 }
 
-// OpenFile opens the ring that f is a descriptor of, by a description of its own: an flock that somebody holds on f's is another one. f stays open and
-// belongs to the caller; its name stands in errors. Errors as Open.
+// OpenFile opens the ring that f is a descriptor of, by a description of its own: an flock that somebody holds on f's
+// is another one. f stays open and belongs to the caller; errors have its name. Errors as Open.
 func OpenFile(f *os.File, opt Options) (*Ring, error) {
 	p, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -66,8 +66,8 @@ func OpenFile(f *os.File, opt Options) (*Ring, error) {
 	return openPath(p, f.Name(), identity{dir: -1}, opt)
 }
 
-// Reopen gives a descriptor of the ring's file for somebody who keeps it over our death: read-only, and of a description of its own, so that it does not
-// keep the lock that Acquire took.
+// Reopen gives a descriptor of the ring's file for somebody who keeps it over our death: read-only, and of a description
+// of its own, so that it does not keep the lock that Acquire took.
 func (r *Ring) Reopen() (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

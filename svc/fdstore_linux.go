@@ -14,17 +14,20 @@ import (
 // sendWithin bounds how long a manager that does not read keeps the caller waiting.
 const sendWithin = 5 * time.Second
 
-// Kept gives the descriptors that systemd passed to this process: what an agent before had it keep. They are named by their FDNAME, belong to the
-// caller, and are closed in children, who are not told of them either. Call it once, before anything else is started.
+// Kept gives the descriptors that systemd passed to this process: what an agent before had it keep. They are named by
+// their FDNAME, belong to the caller, and are closed in children, who are not told of them either. Call it once, before
+// anything else is started.
 func Kept() []*os.File {
 	defer os.Unsetenv("LISTEN_PIDFDID")
 	return activation.Files(true)
 }
 
-// Store says whether there is a manager that may keep descriptors. Whether it keeps any (FileDescriptorStoreMax=) it does not say.
+// Store says whether there is a manager that may keep descriptors. Whether it keeps any (FileDescriptorStoreMax=) it
+// does not say.
 func Store() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
 
-// Keep hands the manager a copy of f to keep over the end of this process, by name. It keeps the open file description, with its locks.
+// Keep hands the manager a copy of f to keep over the end of this process, by name. It keeps the open file description,
+// with its locks.
 func Keep(name string, f *os.File) error {
 	// Without FDPOLL=0 systemd would drop what it can poll and sees hung up; a ring is neither.
 	return send(name, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0\n", unix.UnixRights(int(f.Fd())))
@@ -67,5 +70,6 @@ func sendTo(socket string, b, rights []byte) error {
 
 // legalName is what fdname_is_valid of systemd wants; anything else could add lines to a message.
 func legalName(s string) bool {
-	return s != "" && len(s) <= 255 && strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c >= 127 || c == ':' }) < 0
+	bad := func(c rune) bool { return c < ' ' || c >= 127 || c == ':' }
+	return s != "" && len(s) <= 255 && strings.IndexFunc(s, bad) < 0
 }

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestKept: a process takes the descriptors that systemd means for it, by their names, and hides them from its children.
+// TestKept: a process takes the descriptors that systemd means for it, by their names, and hides them from its
+// children.
 func TestKept(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -58,7 +59,8 @@ func TestKept(t *testing.T) {
 			f.Seek(0, io.SeekStart)
 		}
 		c := exec.Command("/bin/sh", "-c", `LISTEN_PID=`+pid+` exec "$0"`, exe)
-		c.Env = append(os.Environ(), "HEAPCAM_TEST_KEPT=1", "LISTEN_FDS="+strconv.Itoa(len(files)), "LISTEN_FDNAMES=heapcam-1-2-x:stored", "LISTEN_PIDFDID=7")
+		c.Env = append(os.Environ(), "HEAPCAM_TEST_KEPT=1", "LISTEN_FDS="+strconv.Itoa(len(files)),
+			"LISTEN_FDNAMES=heapcam-1-2-x:stored", "LISTEN_PIDFDID=7")
 		c.ExtraFiles = files
 		if out, err := c.Output(); err != nil || string(out) != want {
 			t.Errorf("LISTEN_PID=%s: %v %q, want %q", pid, err, out, want)

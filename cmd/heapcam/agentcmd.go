@@ -154,7 +154,8 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		cfg.KeepFD = svc.Keep
 		cfg.DropFD = func(name string) {
 			if err := svc.Drop(name); err != nil {
-				cfg.Log.Warn().Err(err).Str("descriptor", name).Msg("systemd could not be asked to drop a descriptor: it keeps the ring's memory until the service is stopped")
+				cfg.Log.Warn().Err(err).Str("descriptor", name).
+					Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestKeptRing: a JVM that can make no file for its ring has it in memory without a name. The agent is killed, then the JVM; systemd has kept the ring,
-// and the agent that it starts stores the last collections, once, and has it dropped.
+// TestKeptRing: a JVM that can make no file for its ring has it in memory without a name. The agent is killed, then the
+// JVM; systemd has kept the ring, and the agent that it starts stores the last collections, once, and has it dropped.
 func TestKeptRing(t *testing.T) {
 	const what = "rings in systemd's file descriptor store"
 	if os.Getenv("HEAPCAM_FULL") == "" {
@@ -52,7 +52,8 @@ func TestKeptRing(t *testing.T) {
 			Kept  bool `json:"ring_kept"`
 		}
 	}
-	if out := h.do("heapcam", "status", "--json"); json.Unmarshal([]byte(out), &st) != nil || len(st.JVMs) != 1 || !st.JVMs[0].Memfd || !st.JVMs[0].Kept {
+	out := h.do("heapcam", "status", "--json")
+	if json.Unmarshal([]byte(out), &st) != nil || len(st.JVMs) != 1 || !st.JVMs[0].Memfd || !st.JVMs[0].Kept {
 		t.Fatalf("its ring is not memory that systemd keeps: %s\n%s", out, h.journal())
 	}
 	stored := func() string { return h.show("NFileDescriptorStore") }

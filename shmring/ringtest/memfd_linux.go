@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memfd makes memory without a name, as the probe does where no folder has room, and gives a path by which this process can open it.
+// memfd makes memory without a name, as the probe does where no folder has room, and gives a path by which this process
+// can open it.
 func memfd() (*os.File, string, error) {
 	fd, err := unix.MemfdCreate("heapcam.ring", unix.MFD_CLOEXEC)
 	if err != nil {
