@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -50,10 +53,12 @@ type Agent struct {
 	off            atomic.Bool     // the host's switch is set
 	running        atomic.Int64    // sessions
 	total          *total
-	rates          *rates // of max_total_write_rate; nil: there is none
+	rates          *rates // of max_total_write_rate
+	limits         atomic.Pointer[Limits]
 	self           *self
 	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
 	pulls          chan struct{} // one for each that is served
+	changes        changes       // of callers that are no operators
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -111,10 +116,10 @@ func New(cfg Config) (*Agent, error) {
 		a.held[f.Name()] = true
 	}
 	a.total = newTotal(&a.cfg)
-	if cfg.MaxTotalWriteRate > 0 {
-		a.rates = newRates("max_total_write_rate", cfg.MaxTotalWriteRate)
-	}
+	a.rates = newRates("max_total_write_rate", cfg.MaxTotalWriteRate)
 	a.self = newSelf(&a.cfg)
+	limits := a.cfg.Limits()
+	a.limits.Store(&limits)
 	if err := checkSpool(&a.cfg); err != nil {
 		return nil, err
 	}
@@ -329,12 +334,8 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 	}
 	a.total.leave(s.status.Dir)
 	a.release(s.status.Dir)
-	if a.rates != nil {
-		a.rates.leave(&s.rate)
-	}
-	if a.self.cpu != nil {
-		a.self.cpu.leave(&s.cpuRate)
-	}
+	a.rates.leave(&s.rate)
+	a.self.cpu.leave(&s.cpuRate)
 	a.mu.Lock()
 	if !later {
 		a.over = append(a.over, s.snapshot())
@@ -389,12 +390,26 @@ func (a *Agent) Status() []Status {
 }
 
 // detachWithin is how long Detach waits for recordings to end: the probe looks at its ring twenty times a second.
-const detachWithin = 5 * time.Second
+const detachWithin = 3 * time.Second
 
-// Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to end: then the JVM can be attached
-// to again. It returns how many were asked.
-func (a *Agent) Detach(id string) (int, error) {
-	asked, err := a.askToDetach(id)
+// Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to end. It returns how many were
+// asked.
+func (a *Agent) Detach(id string) (int, error) { return a.detachBy(operator, id) }
+
+// detachBy is Detach, of those sessions that c may detach from.
+func (a *Agent) detachBy(c Caller, id string) (int, error) {
+	var asked []*session
+	n, err := a.eachOf(c, id, func(s *session) error {
+		s.set(func(st *Status) { st.DetachedBy = c.who() })
+		asked = append(asked, s)
+		return s.ring.Detach()
+	})
+	a.awaitEnd(asked)
+	return n, err
+}
+
+// awaitEnd waits a while for recordings to end that were asked to: then their JVMs can be attached to again.
+func (a *Agent) awaitEnd(asked []*session) {
 	for end := time.Now().Add(detachWithin); time.Now().Before(end); time.Sleep(pollFast) {
 		a.mu.Lock()
 		left := slices.ContainsFunc(asked, func(s *session) bool {
@@ -407,27 +422,31 @@ func (a *Agent) Detach(id string) (int, error) {
 		})
 		a.mu.Unlock()
 		if !left {
-			break
+			return
 		}
 	}
-	return len(asked), err
 }
 
-func (a *Agent) askToDetach(id string) (asked []*session, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var errs []error
-	for _, e := range a.sessions {
-		if e.s == nil || id != "" && e.s.status.ID != id {
+// DetachedBy says who had an agent detach from the JVM, "": nobody, or it was attached to again. It is not to be attached to unasked.
+func (a *Agent) DetachedBy(pid int, startTicks uint64) (who string) {
+	names, _ := filepath.Glob(filepath.Join(a.cfg.Out, "*-"+jvms.ID(pid, startTicks)+"*", ringstore.RecordingName))
+	var newest time.Time
+	for _, name := range names {
+		st, err := os.Stat(name)
+		if err != nil || st.ModTime().Before(newest) {
 			continue
 		}
-		if err := e.s.ring.Detach(); err != nil {
-			errs = append(errs, err)
+		var r struct {
+			whose
+			Counters counters `json:"counters"`
+		}
+		b, err := os.ReadFile(name)
+		if err != nil || json.Unmarshal(b, &r) != nil || r.PID != pid || r.StartTicks != startTicks {
 			continue
 		}
-		asked = append(asked, e.s)
+		newest, who = st.ModTime(), r.Counters.DetachedBy
 	}
-	return asked, errors.Join(errs...)
+	return who
 }
 
 // Drain waits until no session runs whose JVM has gone or whose probe has ended, and every ring in the watched folders has been looked

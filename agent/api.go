@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// API of the daemon: JSON over HTTP on a Unix socket. An agent of root asks the kernel who calls and decides by role (roles.go); the socket
+// API of the daemon: JSON over HTTP on a Unix socket. An agent of root asks the kernel who calls and decides by role (roles.go): a JVM's own user
+// sees, pulls, pauses, resumes and detaches what is its own, and for it nothing else exists; the socket
 // of any other user's agent has mode 0600.
 //
 //	GET  /v1/pull?id=… -> application/x-tar
@@ -120,6 +121,10 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 				return
 			}
 			if method == "POST" {
+				if c.Role != Operator && !a.changes.allow(c.UID, time.Now()) { // nor does it fill the log
+					reply(w, nil, fmt.Errorf("too many changes by %s: %d at once and one a second are allowed; try again", userName(c.UID), changesAtOnce))
+					return
+				}
 				a.cfg.Log.Info().Str("audit", verb).Str("caller", c.Name).Msg("asked for")
 			}
 			f(w, r, c)
@@ -158,8 +163,8 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 		}
 		reply(w, struct{}{}, err)
 	})
-	for verb, do := range map[string]func(string) (int, error){"detach": a.Detach, "pause": a.Pause, "resume": a.Resume} {
-		handle("POST", verb, func(w http.ResponseWriter, r *http.Request, _ Caller) {
+	for verb, do := range map[string]func(Caller, string) (int, error){"detach": a.detachBy, "pause": a.pauseBy, "resume": a.resumeBy} {
+		handle("POST", verb, func(w http.ResponseWriter, r *http.Request, c Caller) {
 			var req DetachRequest
 			err := decode(r, &req)
 			n := 0
@@ -167,7 +172,7 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 				err = errors.New("neither an id nor all, or both")
 			}
 			if err == nil {
-				n, err = do(req.ID)
+				n, err = do(c, req.ID)
 			}
 			reply(w, DetachReply{n}, err)
 		})

@@ -18,7 +18,7 @@ func (s *session) governIdle(h shmring.Status) error {
 	if h.State == shmring.StatePaused {
 		return nil
 	}
-	if err := s.thrift(h); err != nil || s.gov == nil {
+	if err := errors.Join(s.heed(), s.thrift(h)); err != nil || s.gov == nil {
 		return err
 	}
 	return s.govern(h)
@@ -26,15 +26,12 @@ func (s *session) governIdle(h shmring.Status) error {
 
 // govern keeps the probe's cost within the budget. What is asked for takes effect in the next pause.
 func (s *session) govern(h shmring.Status) error {
-	if s.cfg.BudgetCPU == 0 && s.cfg.BudgetPause == 0 || !s.has {
+	if s.heeded.BudgetCPU == 0 && s.heeded.BudgetPause == 0 || !s.has {
 		return nil
 	}
 	if s.gov == nil {
-		share := s.cfg.BudgetCPU
-		if share == 0 {
-			share = 1
-		}
-		s.gov = governor.New(governor.Config{Share: share, Pause: s.cfg.BudgetPause, Depth: s.jvm.Depth, Interval: s.jvm.Interval})
+		share, pause := governed(s.heeded)
+		s.gov = governor.New(governor.Config{Share: share, Pause: pause, Depth: s.jvm.Depth, Interval: s.jvm.Interval})
 	}
 	now := time.Now()
 	if now.Sub(s.governed) < governEvery {
@@ -43,7 +40,7 @@ func (s *session) govern(h shmring.Status) error {
 	s.governed = now
 	c, ok := s.gov.Look(governor.Look{Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: s.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut})
 	s.longest = 0
-	if s.cfg.BudgetCPU > 0 {
+	if s.heeded.BudgetCPU > 0 {
 		room := uint64(s.gov.Room())
 		if err := errors.Join(s.ring.SetEpochMax(room), s.ring.SetCostMax(h.ProbeNS+h.SampleNS+room)); err != nil {
 			return err
@@ -77,11 +74,7 @@ func (s *session) governSampling(h shmring.Status) error {
 		return nil
 	}
 	if s.samp == nil {
-		share := s.cfg.SamplingShare
-		if share == 0 && s.jvm.Interval == DefaultSampling {
-			share = DefaultSamplingShare
-		}
-		s.samp = governor.NewSampling(governor.SamplingConfig{Interval: s.jvm.Interval, Share: max(share, 0), Live: s.cfg.LiveSamples})
+		s.samp = governor.NewSampling(governor.SamplingConfig{Interval: s.jvm.Interval, Share: s.samplingShare(), Live: s.heeded.LiveSamples})
 	}
 	live := uint64(0)
 	if q, ok := s.live.est.Quality(); ok {
@@ -114,6 +107,9 @@ func (s *session) noteDepth(text string) {
 // setDepth asks for the lowest of the depths that the disk, the budget and the agent's own CPU allow, as far as they have said anything.
 func (s *session) setDepth() error {
 	want := uint64(trace.DepthFull)
+	if s.has {
+		want = s.jvm.Depth
+	}
 	for _, d := range []uint64{s.rateDepth, s.govDepth, s.cpuDepth} {
 		if d != 0 {
 			want = min(want, d)

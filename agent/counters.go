@@ -27,12 +27,13 @@ type counters struct {
 	Switches              uint64 `json:"switches"`
 	Incidents             uint64 `json:"incidents"`
 	IncidentsFailed       uint64 `json:"incidents_failed"`
+	DetachedBy            string `json:"detached_by,omitempty"` // no count, but it is to be kept as they are
 }
 
 func countersOf(s *Status) counters {
 	d := &s.Dropped
 	return counters{s.Collections, s.SyncPoints, s.Rotations, s.Emergencies, s.EmergenciesUnanswered, d.RingEpochs, d.StoreEpochs, d.Samples, d.Definitions, d.Corrupt,
-		s.FilesEvicted, s.SyncPointsCut, s.StoreFaults, s.ListingsSkipped, s.Switches, s.Incidents, s.IncidentsFailed}
+		s.FilesEvicted, s.SyncPointsCut, s.StoreFaults, s.ListingsSkipped, s.Switches, s.Incidents, s.IncidentsFailed, s.DetachedBy}
 }
 
 // recall takes over what agents before have counted of this recording.
@@ -46,7 +47,7 @@ func (s *session) recall() {
 	st.Collections, st.SyncPoints, st.Rotations, st.Emergencies, st.EmergenciesUnanswered = c.Collections, c.SyncPoints, c.Rotations, c.Emergencies, c.EmergenciesUnanswered
 	st.Dropped = Drops{RingEpochs: c.RingEpochs, StoreEpochs: c.StoreEpochs, Samples: c.Samples, Definitions: c.Definitions, Corrupt: c.Corrupt}
 	st.FilesEvicted, st.SyncPointsCut, st.StoreFaults, st.ListingsSkipped = c.FilesEvicted, c.SyncPointsCut, c.StoreFaults, c.ListingsSkipped
-	st.Switches, st.Incidents, st.IncidentsFailed = c.Switches, c.Incidents, c.IncidentsFailed
+	st.Switches, st.Incidents, st.IncidentsFailed, st.DetachedBy = c.Switches, c.Incidents, c.IncidentsFailed, c.DetachedBy
 }
 
 // keepCounters has the store keep what has changed since it did last.

@@ -67,7 +67,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.cfg.BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
+	if a.limits.Load().BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
 		if err := errors.Join(ring.SetEpochMax(0), ring.SetCostMax(0)); err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s := &session{
 		cfg: &a.cfg, ring: ring, st: st, plan: syncpoint.New(), last: last, live: newLive(), defs: newDefs(),
-		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{max: a.cfg.MaxWriteRate, key: "max_write_rate", shared: a.rates}, self: a.self,
+		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{key: "max_write_rate"}, rates: a.rates, limits: &a.limits, self: a.self,
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
 	s.oom.seen = h.Exhausted
@@ -104,6 +104,9 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	s.heldAs = a.keepRing(ring, h)
 	s.status.RingMemfd, s.status.RingKept = h.Flags&shmring.FlagMemfd != 0, s.heldAs != ""
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	if err := s.heed(); err != nil {
+		return nil, err
+	}
 	s.recall()
 	if s.skipTo > 0 {
 		s.resume()
@@ -199,46 +202,6 @@ func cleanName(s string) string {
 	}
 	if s == "" {
 		return "jvm"
-	}
-	return s
-}
-
-// mainName finds in the arguments of a java command what it runs: the last part of the main class's name, or the jar's without its
-// ending; "" if there is none.
-func mainName(args []string) string {
-	for i := 1; i < len(args); i++ {
-		a := args[i]
-		switch {
-		case a == "-jar":
-			if i+1 < len(args) {
-				return strings.TrimSuffix(filepath.Base(args[i+1]), ".jar")
-			}
-			return ""
-		case a == "-m" || a == "--module":
-			if i+1 < len(args) {
-				return simpleClass(args[i+1])
-			}
-			return ""
-		case strings.HasPrefix(a, "--module="):
-			return simpleClass(a[len("--module="):])
-		case a == "-cp" || a == "-classpath" || a == "--class-path" || a == "-p" || a == "--module-path" || a == "--upgrade-module-path" ||
-			a == "--add-modules" || a == "--limit-modules" || a == "--add-reads" || a == "--add-exports" || a == "--add-opens" ||
-			a == "--patch-module" || a == "--source" || a == "--enable-native-access" || a == "--describe-module" || a == "-d":
-			i++
-		case strings.HasPrefix(a, "-") || strings.HasPrefix(a, "@"):
-		default:
-			return simpleClass(a)
-		}
-	}
-	return ""
-}
-
-func simpleClass(s string) string {
-	if strings.HasSuffix(s, ".java") {
-		return strings.TrimSuffix(filepath.Base(s), ".java")
-	}
-	if i := strings.LastIndexAny(s, "./"); i >= 0 {
-		s = s[i+1:]
 	}
 	return s
 }

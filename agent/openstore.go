@@ -29,6 +29,10 @@ func openStoreDefault(cfg *Config, dir string, who identity) (store, error) {
 	for _, n := range rec.Notes {
 		cfg.Log.Warn().Str("dir", dir).Str("file", n).Msg("a ring file can not be read whole; it stays until its turn to go")
 	}
+	for _, f := range rec.Foreign {
+		cfg.Log.Warn().Str("dir", dir).Str("file", f.File).Str("session", f.Session).Str("recording_session", f.Own).
+			Msg("a ring file of another recording lies in the folder; it is not counted and not removed")
+	}
 	if rec.Torn > 0 {
 		cfg.Log.Warn().Str("dir", dir).Int64("bytes", rec.Torn).Msg("cut a torn tail off the recording; the shared ring still holds what it was")
 	}
@@ -57,6 +61,7 @@ func (s ringStore) Stats() storeStats {
 	return storeStats{
 		Bytes: st.Bytes, Active: st.Active, Room: st.Room, Target: st.Target, Limit: st.Limit, Files: st.Files, Rotate: st.Rotate, Guarantee: st.Guarantee,
 		Deviation: st.Deviation, Capped: st.Capped, Needed: st.Needed, Evicted: st.Evicted, Cut: st.Cut, Faults: st.Faults, Held: st.HeldBytes, Written: st.Written,
+		Foreign: st.Foreign,
 	}
 }
 

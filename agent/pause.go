@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/shmring"
@@ -27,7 +29,7 @@ func (a *Agent) heedSwitch(ctx context.Context) {
 			} else {
 				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is gone: recording goes on")
 			}
-			if _, err := a.setPause("", shmring.PauseSwitch, on); err != nil {
+			if _, err := a.eachOf(operator, "", func(s *session) error { return s.setPause(shmring.PauseSwitch, on) }); err != nil {
 				a.cfg.Log.Warn().Err(err).Msg("the host's switch could not be told to every probe")
 			}
 		}
@@ -44,12 +46,47 @@ func (a *Agent) Off() bool { return a.off.Load() }
 
 // Pause stops recording of the session whose ID is id, or of all for "", until Resume. It returns how many were asked; their probes obey
 // within a tenth of a second, and an agent that comes later knows it.
-func (a *Agent) Pause(id string) (int, error) { return a.setPause(id, shmring.PauseAsked, true) }
+func (a *Agent) Pause(id string) (int, error) { return a.pauseBy(operator, id) }
 
 // Resume lets a session, or all for "", go on. What the host's switch stopped stays so.
-func (a *Agent) Resume(id string) (int, error) { return a.setPause(id, shmring.PauseAsked, false) }
+func (a *Agent) Resume(id string) (int, error) { return a.resumeBy(operator, id) }
 
-func (a *Agent) setPause(id string, why uint32, on bool) (int, error) {
+// operator is this program itself.
+var operator = Caller{Name: "agent", UID: -1, Role: Operator}
+
+// pauseBy is Pause, of those sessions that c may pause.
+func (a *Agent) pauseBy(c Caller, id string) (int, error) {
+	why := uint32(shmring.PauseAsked)
+	if c.Role != Operator {
+		why = shmring.PauseOwner
+	}
+	return a.eachOf(c, id, func(s *session) error { return s.setPause(why, true) })
+}
+
+// resumeBy is Resume, of those sessions that c may resume. What a JVM's user has paused goes on when that user says so, or an operator who names
+// it. What an operator has paused its user can not resume.
+func (a *Agent) resumeBy(c Caller, id string) (int, error) {
+	why := uint32(shmring.PauseAsked)
+	switch {
+	case c.Role != Operator:
+		why = shmring.PauseOwner
+	case id != "":
+		why |= shmring.PauseOwner
+	}
+	return a.eachOf(c, id, func(s *session) error {
+		err := s.setPause(why, false)
+		if err != nil || c.Role == Operator || id == "" {
+			return err
+		}
+		if h, err := s.ring.Status(); err == nil && h.PauseWhy&shmring.PauseAsked != 0 {
+			return fmt.Errorf("%s was paused by root or a member of the group %s: it goes on when they resume it: %w", id, Group, os.ErrPermission)
+		}
+		return nil
+	})
+}
+
+// eachOf calls f for the session whose ID is id, or all for "", as far as c controls them. What c does not control does not exist for it.
+func (a *Agent) eachOf(c Caller, id string, f func(*session) error) (n int, err error) {
 	a.mu.Lock()
 	var all []*session
 	for _, e := range a.sessions {
@@ -58,10 +95,13 @@ func (a *Agent) setPause(id string, why uint32, on bool) (int, error) {
 		}
 	}
 	a.mu.Unlock()
-	n := 0
+	all = slices.DeleteFunc(all, func(s *session) bool { return !c.controls(s) })
+	if id != "" && len(all) == 0 {
+		return 0, fmt.Errorf("recording %q: %w", id, os.ErrNotExist)
+	}
 	var errs []error
 	for _, s := range all {
-		if err := s.setPause(why, on); err != nil {
+		if err := f(s); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -107,7 +147,7 @@ func (s *session) lookPaused() error {
 	s.paused = why
 	text := "recording goes on"
 	if why != 0 {
-		text = "paused: " + pausedWhy(why)
+		text = "paused: " + pausedWhy(why, s.status.UID)
 	}
 	s.log.Info().Msg(text)
 	if s.has {
@@ -126,9 +166,13 @@ func (s *session) now(h shmring.Status) uint64 {
 	return uint64(max(time.Since(time.UnixMilli(int64(s.jvm.T0WallMS))), 0))
 }
 
-func pausedWhy(why uint32) string {
-	if why&shmring.PauseSwitch != 0 || why == 0 {
+// pausedWhy says why a JVM of the user uid is paused.
+func pausedWhy(why uint32, uid int) string {
+	switch {
+	case why&shmring.PauseSwitch != 0, why == 0:
 		return "the host's switch is set"
+	case why&shmring.PauseOwner != 0:
+		return "asked for by " + userName(uid)
 	}
 	return "asked for"
 }

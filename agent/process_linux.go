@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -16,21 +17,25 @@ func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
 	return shmring.FindProcess(pid, ticks, pidns)
 }
 
-// ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, else the name of its executable;
-// "" if the process can not be looked at.
+// ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, a tool of the JDK, else the name of its
+// executable; "" if the process can not be looked at.
 func ProcessName(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil || len(b) == 0 {
 		return ""
 	}
 	args := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
+	name, _, sure := jvms.Program(args)
 	program := filepath.Base(args[0])
-	if strings.HasPrefix(program, "java") {
-		if n := mainName(args); n != "" {
-			return n
+	if !sure { // the JVM's own word is better
+		if j, err := jvms.Look(pid); err == nil && j.Name != "" {
+			name = j.Name
 		}
 	}
-	return program
+	if name == "" || name == program {
+		return program
+	}
+	return jvms.ShortName(name)
 }
 
 // ProcessUID gives the effective user of a process, as we count; false if it can not be looked at.
@@ -48,6 +53,27 @@ func ProcessUID(pid int) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// ownedBy says that the process with this pid (as we count) and start is wholly uid's: its real, effective, saved and file system's user.
+func ownedBy(pid int, ticks uint64, uid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Uid:"); ok {
+			f := strings.Fields(v)
+			for _, id := range f {
+				if id != strconv.Itoa(uid) {
+					return false
+				}
+			}
+			t, ok := jvms.StartTicks(pid) // behind the rest: it is still that process
+			return len(f) == 4 && ok && t == ticks
+		}
+	}
+	return false
 }
 
 // ringOptions are for a ring below a watched folder: it must be its owner's own. Otherwise a link in it would let one user read, and stop, the

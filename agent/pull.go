@@ -33,6 +33,7 @@ type PullRequest struct {
 	LastDuration time.Duration
 	Since, Until time.Time
 	Redact       bool
+	Exact        bool
 }
 
 func (q PullRequest) query() url.Values {
@@ -44,6 +45,7 @@ func (q PullRequest) query() url.Values {
 	}
 	set("incident", "true", q.Incident)
 	set("redact", "true", q.Redact)
+	set("exact", "true", q.Exact)
 	set("last_bytes", strconv.FormatInt(q.LastBytes, 10), q.LastBytes > 0)
 	set("last_ns", strconv.FormatInt(int64(q.LastDuration), 10), q.LastDuration > 0)
 	set("since", q.Since.Format(time.RFC3339Nano), !q.Since.IsZero())
@@ -68,7 +70,7 @@ func parsePull(v url.Values) (q PullRequest, err error) {
 		}
 		return t
 	}
-	q = PullRequest{ID: v.Get("id"), Incident: v.Get("incident") == "true", Redact: v.Get("redact") == "true", LastBytes: number("last_bytes"),
+	q = PullRequest{ID: v.Get("id"), Incident: v.Get("incident") == "true", Redact: v.Get("redact") == "true", Exact: v.Get("exact") == "true", LastBytes: number("last_bytes"),
 		LastDuration: time.Duration(number("last_ns")), Since: instant("since"), Until: instant("until")}
 	if err == nil && (q.ID == "" || q.ID != filepath.Base(q.ID) || strings.HasPrefix(q.ID, ".") || strings.ContainsAny(q.ID, `/\`)) {
 		err = fmt.Errorf("%q is no id of a recording", q.ID)
@@ -140,7 +142,7 @@ func (a *Agent) servePull(w http.ResponseWriter, r *http.Request, c Caller, fail
 	if c.MaxPull > 0 && (q.LastBytes == 0 || q.LastBytes > c.MaxPull) {
 		q.LastBytes = c.MaxPull
 	}
-	m, err := ringstore.Pull(r.Context(), dir, out, ringstore.PullOptions{LastBytes: q.LastBytes, LastDuration: q.LastDuration, Since: q.Since, Until: q.Until, Redact: q.Redact})
+	m, err := ringstore.Pull(r.Context(), dir, out, ringstore.PullOptions{LastBytes: q.LastBytes, LastDuration: q.LastDuration, Since: q.Since, Until: q.Until, Redact: q.Redact, Exact: q.Exact})
 	switch {
 	case err != nil && !begun:
 		fail(err)

@@ -8,6 +8,8 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"sync"
+	"time"
 )
 
 // Role is what a caller may do; docs/security.md has the table.
@@ -16,14 +18,14 @@ type Role int
 // Roles, each with what the one before may.
 const (
 	Stranger Role = iota // nothing
-	Owner                // see and pull the recordings of its own JVMs
+	Owner                // see and pull the recordings of its own JVMs, pause them, and detach from its JVMs
 	Operator             // all
 )
 
 // Verbs are what the API does, and the role that each needs. An owner's verbs are about its own recordings only.
 var Verbs = map[string]Role{
-	"status": Owner, "pull": Owner,
-	"attach": Operator, "detach": Operator, "pause": Operator, "resume": Operator, "reload": Operator,
+	"status": Owner, "pull": Owner, "detach": Owner, "pause": Owner, "resume": Owner,
+	"attach": Operator, "reload": Operator,
 }
 
 // Group is whose members are operators of an agent that runs as root.
@@ -98,4 +100,73 @@ func groupID() int {
 		return 0
 	}
 	return n
+}
+
+// controls says whether the caller may pause s and detach from it. Its ring's owner alone does not say so, as it does for what was recorded:
+// the process itself must be wholly the caller's now. One that has taken another user's rights is that user's, too, and one that can not be seen
+// from here may be anybody's.
+//
+// All users are as the agent's user namespace counts them: the kernel translates those of SO_PEERCRED and of /proc alike, and who has no number
+// there is overflowUID, which is nobody. So root of a container with a user namespace of its own is an ordinary user here.
+func (c Caller) controls(s *session) bool {
+	return c.Role == Operator || c.Sees(s.status.UID) && !s.status.Spool && ownedBy(s.status.PID, s.status.StartTicks, c.UID)
+}
+
+// who names the caller for people; "": it is not known.
+func (c Caller) who() string {
+	if c.UID < 0 {
+		return ""
+	}
+	return userName(c.UID)
+}
+
+func userName(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return "user " + u.Username
+	}
+	return "uid " + strconv.Itoa(uid)
+}
+
+const (
+	// changeEvery and changesAtOnce bound how often a user who is no operator may change something: each change is a line in the log, and each
+	// resume a sync point.
+	changeEvery   = time.Second
+	changesAtOnce = 10
+	// maxChangers bounds the users that are remembered.
+	maxChangers = 1024
+)
+
+// changes remembers when each user may have made the last of its changes.
+type changes struct {
+	mu sync.Mutex
+	at map[int]time.Time // until when a user's changes are used up, changesAtOnce ahead of now at most
+}
+
+// allow counts a change of uid, or says that there were too many.
+func (c *changes) allow(uid int, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at == nil {
+		c.at = map[int]time.Time{}
+	}
+	next := c.at[uid]
+	if next.Before(now) {
+		next = now
+	}
+	next = next.Add(changeEvery)
+	if next.Sub(now) > changesAtOnce*changeEvery {
+		return false
+	}
+	if len(c.at) >= maxChangers {
+		for u, t := range c.at {
+			if t.Before(now) {
+				delete(c.at, u)
+			}
+		}
+		if _, known := c.at[uid]; !known && len(c.at) >= maxChangers {
+			return false
+		}
+	}
+	c.at[uid] = next
+	return true
 }

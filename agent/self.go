@@ -56,28 +56,27 @@ var (
 // hold most are let go of, as if the agent had stopped: their rings wait and what overflows there is counted. Its CPU: JVMs that take more than their part are
 // compressed faster, then recorded at a lower depth (rate.go).
 type self struct {
-	maxCPU float64
-	maxMem int64
-	cpu    *rates                         // ns a second; nil: any
-	used   func() (memory, live int64)    // for tests
-	clock  func() (process time.Duration) // for tests
-	spent  atomic.Int64                   // ns, of all sessions
+	cpu   *rates                         // ns a second; of no account while maxCPU is 0
+	used  func() (memory, live int64)    // for tests
+	clock func() (process time.Duration) // for tests
+	spent atomic.Int64                   // ns, of all sessions
 
 	mu        sync.Mutex
+	maxCPU    float64
+	maxMem    int64
 	share     float64 // CPUs of late
 	rest      float64 // of it, what no session took
 	at        time.Time
 	was, spun time.Duration
 	mem, live int64
 	over      int // looks in a row
+
+	memoryLimit int64 // that Go's runtime had before; 0: nobody watches
 }
 
 func newSelf(cfg *Config) *self {
-	f := &self{maxCPU: cfg.MaxCPU, maxMem: cfg.MaxMemory, used: memoryUsed, clock: processCPU}
-	if cfg.MaxCPU > 0 {
-		f.cpu = newRates("agent_max_cpu", int64(cfg.MaxCPU*float64(time.Second)))
-	}
-	return f
+	return &self{maxCPU: cfg.MaxCPU, maxMem: cfg.MaxMemory, used: memoryUsed, clock: processCPU,
+		cpu: newRates("agent_max_cpu", int64(cfg.MaxCPU*float64(time.Second)))}
 }
 
 // look measures. over: memory is used that is above what may be.
@@ -90,7 +89,7 @@ func (f *self) look(now time.Time) (over bool) {
 		w := 1 - math.Exp(-float64(dt)/float64(selfSpan))
 		f.share += w * (float64(cpu-f.was)/float64(dt) - f.share)
 		f.rest += w * (max(0, float64(cpu-f.was-(spent-f.spun))/float64(dt)) - f.rest)
-		if f.cpu != nil {
+		if f.maxCPU > 0 {
 			f.cpu.limit(int64(max(f.maxCPU-f.rest, leastForJVMs*f.maxCPU) * float64(time.Second)))
 		}
 	}
@@ -105,12 +104,9 @@ func (f *self) look(now time.Time) (over bool) {
 
 // full says that no further recording may begin; young have done so of late, and are not seen in what is used.
 func (f *self) full(young int) bool {
-	if f.maxMem == 0 {
-		return false
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return float64(f.live+opensWith*int64(young+1)) > memoryFull*float64(f.maxMem)
+	return f.maxMem > 0 && float64(f.live+opensWith*int64(young+1)) > memoryFull*float64(f.maxMem)
 }
 
 // Room says why no further recording may begin; nil: it may.
@@ -140,11 +136,17 @@ func (a *Agent) Self() Self { return a.self.status() }
 
 // watchSelf looks at the agent itself until ctx is done.
 func (a *Agent) watchSelf(ctx context.Context) {
-	if m := a.cfg.MaxMemory; m > 0 {
-		was := debug.SetMemoryLimit(-1)
-		debug.SetMemoryLimit(min(m, was))
-		defer debug.SetMemoryLimit(was)
-	}
+	was := debug.SetMemoryLimit(-1)
+	a.self.mu.Lock()
+	a.self.memoryLimit = was
+	debug.SetMemoryLimit(memoryLimit(a.self.maxMem, was))
+	a.self.mu.Unlock()
+	defer func() {
+		a.self.mu.Lock()
+		a.self.memoryLimit = 0
+		debug.SetMemoryLimit(was)
+		a.self.mu.Unlock()
+	}()
 	t := time.NewTicker(selfEvery)
 	defer t.Stop()
 	for {
@@ -211,7 +213,7 @@ func (s *session) work(f func() error) error {
 // thrift keeps what the recording takes of the agent's CPU within the part of agent_max_cpu that falls to it.
 func (s *session) thrift(h shmring.Status) error {
 	s.holds.Store(int64(s.defs.bytes + cap(s.pending) + s.live.bytes()))
-	if s.self == nil || s.self.cpu == nil || !s.has {
+	if s.self == nil || s.heeded.MaxCPU == 0 || !s.has {
 		return nil
 	}
 	asked := s.jvm.Depth

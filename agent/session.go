@@ -107,6 +107,10 @@ type session struct {
 	govInterval, sampInterval uint64 // what the budgets of the probe and of sampling want, 0: nothing yet
 	interval                  uint64 // of sampling, at the last pause
 
+	limits *atomic.Pointer[Limits] // of the agent
+	heeded *Limits                 // that the session has taken over
+	rates  *rates                  // of max_total_write_rate
+
 	gov      *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	samp     *governor.Sampling
 	tooLong  bool // a sync point, for max_sync_pause
@@ -366,6 +370,8 @@ func (s *session) meta(b trace.Block) error {
 	if err != nil {
 		return err
 	}
+	// The probe lost allocation sampling to another agent, or has it now.
+	changed := s.begun && m.HasJVM && m.JVM.Flags != s.jvm.Flags
 	if m.HasJVM {
 		s.jvm, s.has = m.JVM, true
 		s.depth = m.JVM.Depth
@@ -393,8 +399,8 @@ func (s *session) meta(b trace.Block) error {
 	switch {
 	case !s.begun && s.has:
 		s.begin(nil) // the tape begins now: what comes before the first listing is samples and pauses, and an exit before any collection leaves them
-	case s.begun && len(s.notes) > known:
-		s.push(trace.EncodeMeta(trace.Meta{Notes: s.notes[known:]}))
+	case s.begun && (changed || len(s.notes) > known):
+		s.push(trace.EncodeMeta(trace.Meta{JVM: s.jvm, HasJVM: changed, Notes: s.notes[known:]}))
 	}
 	return nil
 }

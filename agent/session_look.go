@@ -25,7 +25,7 @@ func (s *session) look() error {
 		s.show(h, stats)
 		return nil
 	}
-	if err := s.thrift(h); err != nil {
+	if err := errors.Join(s.heed(), s.thrift(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	if want, change := s.rate.look(time.Now(), stats.Written, s.depth); change {
@@ -103,7 +103,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 	phase, reason := Recording, ""
 	switch h.State {
 	case shmring.StatePaused:
-		phase, reason = Paused, pausedWhy(h.PauseWhy)
+		phase, reason = Paused, pausedWhy(h.PauseWhy, s.status.UID)
 	case shmring.StateRefused:
 		phase, reason = Refused, h.Reason
 	case shmring.StateGaveUp:
@@ -115,6 +115,9 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 	s.tell(stats)
 	s.set(func(st *Status) {
 		st.Phase, st.Reason = phase, reason
+		if h.State == shmring.StateDetached && st.DetachedBy != "" {
+			st.Reason = "detached by " + st.DetachedBy
+		}
 		if st.VM == "" {
 			st.VM = h.JVM
 		}
@@ -128,7 +131,7 @@ func (s *session) show(h shmring.Status, stats storeStats) {
 		st.WrittenBytes = stats.Written
 		st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = stats.Limit, stats.Deviation, stats.Capped, stats.Needed
 		st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = s.base.FilesEvicted+stats.Evicted, s.base.SyncPointsCut+stats.Cut, s.base.StoreFaults+stats.Faults
-		st.HeldBytes = stats.Held
+		st.HeldBytes, st.ForeignFiles = stats.Held, stats.Foreign
 		st.Emergencies, st.EmergenciesUnanswered = s.base.Emergencies+em.Sent, s.base.EmergenciesUnanswered+em.TimedOut
 		st.Quality = q
 		st.AgentBytes = s.holds.Load()

@@ -577,18 +577,7 @@ func wait(t *testing.T, f func() bool, tell ...*Agent) {
 	}
 }
 
-func TestMainName(t *testing.T) {
-	for want, args := range map[string][]string{
-		"App":    {"java", "-Xmx1g", "-cp", "x", "com.acme.App", "arg"},
-		"server": {"java", "-jar", "/srv/server.jar"},
-		"Main":   {"java", "-p", "mods", "-m", "acme.mod/com.acme.Main"},
-		"Hello":  {"java", "src/Hello.java"},
-		"":       {"java", "-version"},
-	} {
-		if got := mainName(args); got != want {
-			t.Errorf("mainName(%q) = %q, want %q", args, got, want)
-		}
-	}
+func TestFolderName(t *testing.T) {
 	if got := FolderName("../a b", 7, 9); got != "_a_b-7-9" {
 		t.Errorf("FolderName = %q", got)
 	}

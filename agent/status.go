@@ -45,6 +45,7 @@ type Status struct {
 	RingKept   bool      `json:"ring_kept,omitempty"`    // but the service manager has a descriptor for the next agent
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
+	DetachedBy string    `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked
 	Dir        string    `json:"dir"`
 	Since      time.Time `json:"since"` // when the probe began, also if an agent before did
 
@@ -95,7 +96,8 @@ type Status struct {
 	SyncPointsCut   int64  `json:"sync_points_cut"`
 	ListingsSkipped uint64 `json:"listings_skipped"` // forced by consecutive full collections, beyond their budget
 	StoreFaults     int64  `json:"store_faults"`
-	HeldBytes       int64  `json:"held_bytes"` // by a pull, of files that the ring has given up
+	HeldBytes       int64  `json:"held_bytes"`              // by a pull, of files that the ring has given up
+	ForeignFiles    int    `json:"foreign_files,omitempty"` // ring files of other recordings in its folder
 
 	// DepthAsked is the depth that the probe was loaded with, DepthWhy the newest cause of another one.
 	DepthAsked string `json:"depth_asked,omitempty"`
@@ -103,6 +105,9 @@ type Status struct {
 	// Switches is how often depth or sampling interval were changed to keep the budget, LastSwitch the newest and why.
 	Switches   uint64 `json:"switches,omitempty"`
 	LastSwitch string `json:"last_switch,omitempty"`
+
+	// Budget is what the recording is held to now; nil: it is over, or the agent is older.
+	Budget *Budget `json:"budget,omitempty"`
 
 	Incident        string `json:"incident,omitempty"`         // the newest that was frozen by itself
 	Incidents       uint64 `json:"incidents,omitempty"`        // frozen by themselves

@@ -68,6 +68,7 @@ type storeStats struct {
 	Faults    int64   // failed operations of the file system
 	Written   int64   // bytes of frames, as stored
 	Held      int64   // of files that were given up while a pull reads them
+	Foreign   int     // files of other recordings in the folder
 }
 
 // tooSmallError says that no sync point fits into the ring: it goes on without.

@@ -85,7 +85,10 @@ type whose struct {
 
 func whoseRecording(dir string) (w whose, ok bool) {
 	b, err := os.ReadFile(filepath.Join(dir, ringstore.RecordingName))
-	return w, err == nil && json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
+	if err != nil || ringstore.CheckDocument(ringstore.RecordingName, b) != nil {
+		return w, false
+	}
+	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
 }
 
 // adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory without a name, or a file where

@@ -41,7 +41,8 @@ type total struct {
 	granted  map[string]int64 // by ring folder
 	pending  map[string]time.Time
 	surveyed time.Time
-	ended    []endedRing // oldest first
+	ended    []endedRing     // oldest first
+	foreign  map[string]bool // folders of removed rings where files of other recordings were left: nobody's ring
 	frozen   int64
 	taking   int64 // a recording that is being taken from the spool folder
 }
@@ -55,7 +56,7 @@ type endedRing struct {
 func newTotal(cfg *Config) *total {
 	return &total{
 		max: cfg.MaxTotal, want: cfg.MaxTraceSize + int64(float64(cfg.MaxTraceSize)*cfg.Deviation), retain: cfg.RetainEnded, out: cfg.Out, log: cfg.Log,
-		now: time.Now, granted: map[string]int64{}, pending: map[string]time.Time{},
+		now: time.Now, granted: map[string]int64{}, pending: map[string]time.Time{}, foreign: map[string]bool{},
 	}
 }
 
@@ -67,6 +68,7 @@ func (t *total) admit(dir string) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.granted[dir] = 0 // it is not ended
+	delete(t.foreign, dir)
 	t.survey(true)
 	if t.max == 0 {
 		t.granted[dir] = t.want
@@ -208,9 +210,15 @@ func (t *total) dropOldest() bool {
 }
 
 func (t *total) drop(e endedRing, why string) bool {
+	var foreign *ringstore.ForeignError
 	switch err := ringstore.RemoveRing(e.dir); {
 	case errors.Is(err, ringstore.ErrInUse):
 		return false
+	case errors.As(err, &foreign):
+		t.foreign[e.dir] = true
+		t.log.Warn().Err(err).Str("dir", e.dir).Str("why", why).
+			Msg("the ring of an ended JVM was removed; its folder stays, with ring files of another recording")
+		return true
 	case err != nil:
 		t.log.Warn().Err(err).Str("dir", e.dir).Msg("the ring of an ended JVM can not be removed")
 		return false
@@ -240,7 +248,7 @@ func (t *total) survey(now bool) {
 			t.frozen = ringstore.Occupied(ringstore.OS, dir)
 			continue
 		}
-		if _, ok := t.granted[dir]; ok {
+		if _, ok := t.granted[dir]; ok || t.foreign[dir] {
 			continue
 		}
 		r := endedRing{dir: dir, size: ringstore.Occupied(ringstore.OS, dir)}

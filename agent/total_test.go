@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // onDisk is what all below dir occupies, as the system says, each file once.
@@ -196,5 +198,60 @@ func TestEndedRings(t *testing.T) {
 	g.survey(true)
 	if there() != "0" {
 		t.Errorf("after retain_ended there are %s", there())
+	}
+}
+
+// TestForeignInEndedRing: the ring of an ended JVM goes and a file of another recording in its folder stays, and counts
+// as nobody's ring.
+func TestForeignInEndedRing(t *testing.T) {
+	cfg := Config{Out: t.TempDir(), MaxTraceSize: 3 << 20, MaxTotal: 4 << 20, Compression: "none"}
+	if err := cfg.fill(); err != nil {
+		t.Fatal(err)
+	}
+	make := func(name, session string) string {
+		dir := filepath.Join(cfg.Out, name)
+		st, err := openStoreDefault(&cfg, dir, identity{Session: session, Name: name, PID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Rotate([]byte("x"), frameInfo{Source: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	a, b := make("a", strings.Repeat("ab", 16)), make("b", strings.Repeat("cd", 16))
+	alien := filepath.Join(a, "00000007.hcr")
+	if err := os.Rename(filepath.Join(b, "00000001.hcr"), alien); err != nil {
+		t.Fatal(err)
+	}
+	st, err := openStoreDefault(&cfg, a, identity{Session: strings.Repeat("ab", 16), Name: "a", PID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := st.Stats(); s.Foreign != 1 || s.Files != 1 {
+		t.Errorf("%+v", s)
+	}
+	n := 0
+	if st.Newest(func(trace.Block) { n++ }); n != 0 {
+		t.Errorf("%d blocks of the newest file", n)
+	}
+	st.Close()
+	g := newTotal(&cfg)
+	g.survey(true)
+	if len(g.ended) != 1 || !g.dropOldest() || g.dropOldest() {
+		t.Errorf("%+v", g.ended)
+	}
+	g.survey(true)
+	if len(g.ended) != 0 || g.endedSize() != 0 {
+		t.Errorf("what is left counts as a ring: %+v", g.ended)
+	}
+	if _, err := os.Stat(alien); err != nil {
+		t.Error(err)
+	}
+	if own, _ := filepath.Glob(filepath.Join(a, "*.hcr")); len(own) != 1 {
+		t.Error(own)
 	}
 }

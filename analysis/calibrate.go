@@ -1,11 +1,11 @@
 package analysis
 
 import (
-	"fmt"
 	"io"
 	"math"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/quality"
 )
 
@@ -141,14 +141,14 @@ func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
 
 // WriteText prints the table.
 func (c *Calibration) WriteText(w io.Writer) {
-	fmt.Fprintf(w, "%d objects of %d sites, %d times thinned to one sample in %s\n", c.Objects, c.Sites, c.Seeds, Bytes(c.Interval))
-	fmt.Fprintf(w, "%-12s %12s %8s %8s\n", "PROBABILITY", "OBJECTS", "STATED", "RIGHT")
+	ui.Fprintf(w, "%d objects of %d sites, %d times thinned to one sample in %s\n", c.Objects, c.Sites, c.Seeds, Bytes(c.Interval))
+	ui.Fprintf(w, "%-12s %12s %8s %8s\n", "PROBABILITY", "OBJECTS", "STATED", "RIGHT")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
-			fmt.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects, 100*b.Stated, 100*b.Right)
+			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects, 100*b.Stated, 100*b.Right)
 		}
 	}
-	fmt.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated, 100*c.MeanUnseen)
-	fmt.Fprintf(w, "counted as inferred: %.1f %% of the objects; of the likeliest site of their class are %.1f %%\n", 100*c.InferredAll, 100*c.InferredOK)
-	fmt.Fprintf(w, "95 %% intervals: %d, of which %.2f %% hold the true number\n", c.Intervals, 100*float64(c.Held)/float64(max(c.Intervals, 1)))
+	ui.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated, 100*c.MeanUnseen)
+	ui.Fprintf(w, "counted as inferred: %.1f %% of the objects; of the likeliest site of their class are %.1f %%\n", 100*c.InferredAll, 100*c.InferredOK)
+	ui.Fprintf(w, "95 %% intervals: %d, of which %.2f %% hold the true number\n", c.Intervals, 100*float64(c.Held)/float64(max(c.Intervals, 1)))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -192,32 +193,32 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 				v[i] = float64(x.Bytes[k])
 			}
 		}
-		at := ""
+		at := ui.Text("")
 		if len(x.Site) > 0 {
-			at = " " + top(x.Site)
+			at = ui.Sprintf(" %s", top(x.Site))
 		}
 		if out.SyncPoints {
 			born, died := fmt.Sprint(x.Born), fmt.Sprint(x.Died)
 			if x.Site != nil { // summaries do not tell them
 				born, died = "-", "-"
 			}
-			fmt.Fprintf(w, "%-30s %10s %9s %9s  %s%s\n", Spark(v, 30), Bytes(x.Bytes[len(x.Bytes)-1]), born, died, withLoader(x.Class, x.Loader), at)
+			ui.Fprintf(w, "%-30s %10s %9s %9s  %s%s\n", Spark(v, 30), Bytes(x.Bytes[len(x.Bytes)-1]), born, died, withLoader(x.Class, x.Loader), at)
 			return
 		}
-		fmt.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", Spark(v, 30), Bytes(x.Bytes[len(x.Bytes)-1]), x.Born, x.Died, x.MeanAge, Bytes(x.OldBytes), withLoader(x.Class, x.Loader), at)
+		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", Spark(v, 30), Bytes(x.Bytes[len(x.Bytes)-1]), x.Born, x.Died, x.MeanAge, Bytes(x.OldBytes), withLoader(x.Class, x.Loader), at)
 	}
 	for _, part := range []struct {
 		name string
 		h    []History
 	}{{"CLASS (objects born and dead since the recording began)", out.Classes}, {"SITE (samples born and dead)", out.Sites}} {
 		if out.SyncPoints {
-			fmt.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN", "DIED", part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN", "DIED", part.name)
 		} else {
-			fmt.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
 		}
 		for i, x := range part.h {
 			if most > 0 && i == most {
-				fmt.Fprintf(w, "and %d more\n", len(part.h)-most)
+				ui.Fprintf(w, "and %d more\n", len(part.h)-most)
 				break
 			}
 			row(x)

@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -78,16 +77,15 @@ func newTable[T any](w io.Writer, format, schema string) (table[T], error) {
 	case "parquet":
 		return &parquetTable[T]{w: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy), parquet.KeyValueMetadata("heapcam.schema", schema))}, nil
 	case "csv":
-		t := &csvTable[T]{w: csv.NewWriter(w)}
 		ty := reflect.TypeFor[T]()
-		for i := range ty.NumField() {
-			name, _, _ := strings.Cut(ty.Field(i).Tag.Get("json"), ",")
-			t.row = append(t.row, name)
+		heading := make([]string, ty.NumField())
+		for i := range heading {
+			heading[i], _, _ = strings.Cut(ty.Field(i).Tag.Get("json"), ",")
 		}
-		return t, t.w.Write(t.row)
+		return &csvTable[T]{w: ui.NewCSV(w, heading...), row: make([]any, len(heading))}, nil
 	case "json":
 		b := bufio.NewWriter(w)
-		_, err := fmt.Fprintf(b, `{"schema":%q,"rows":[`, schema)
+		_, err := ui.Fprintf(b, `{"schema":%q,"rows":[`, schema)
 		return &jsonTable[T]{w: b}, err
 	}
 	return nil, fmt.Errorf("format %q is not one of %s", format, strings.Join(TableFormats, ", "))
@@ -126,30 +124,19 @@ func (t *parquetTable[T]) end() error {
 }
 
 type csvTable[T any] struct {
-	w   *csv.Writer
-	row []string
+	w   *ui.CSV
+	row []any
 }
 
 func (t *csvTable[T]) put(r T) error {
 	v := reflect.ValueOf(r)
 	for i := range t.row {
-		switch f := v.Field(i); f.Kind() {
-		case reflect.String:
-			t.row[i] = f.String()
-		case reflect.Bool:
-			t.row[i] = strconv.FormatBool(f.Bool())
-		case reflect.Float64:
-			t.row[i] = strconv.FormatFloat(f.Float(), 'g', -1, 64)
-		case reflect.Int64:
-			t.row[i] = strconv.FormatInt(f.Int(), 10)
-		default:
-			t.row[i] = strconv.FormatUint(f.Uint(), 10)
-		}
+		t.row[i] = v.Field(i).Interface()
 	}
-	return t.w.Write(t.row)
+	return t.w.Row(t.row...)
 }
 
-func (t *csvTable[T]) end() error { t.w.Flush(); return t.w.Error() }
+func (t *csvTable[T]) end() error { return t.w.Flush() }
 
 type jsonTable[T any] struct {
 	w *bufio.Writer
@@ -165,7 +152,7 @@ func (t *jsonTable[T]) put(r T) error {
 		t.w.WriteByte(',')
 	}
 	t.w.WriteByte('\n')
-	_, err = t.w.Write(b)
+	_, err = t.w.Write(ui.EscapeJSON(b))
 	return err
 }
 
@@ -442,13 +429,13 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	}
 	round := func(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
 	for _, v := range p.values {
-		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])}, Label: map[string][]string{"type": {p.r.TypeName(v.typ)}}}
+		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])}, Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
 		for _, f := range Stack(p.r, v.frame, maxFrames) {
 			line := int64(0)
 			if f.Line != nil {
 				line = int64(*f.Line)
 			}
-			s.Location = append(s.Location, location(function(f.Class+"."+f.Method, f.File), line))
+			s.Location = append(s.Location, location(function(string(ui.Name(f.Class+"."+f.Method)), string(ui.Name(f.File))), line))
 		}
 		if len(s.Location) == 0 {
 			s.Location = []*profile.Location{location(function(cmp.Or(v.note, "(no Java frame)"), ""), 0)}
@@ -471,7 +458,8 @@ func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 	if !ok {
 		return fmt.Errorf("value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", value)
 	}
-	clean := strings.NewReplacer(";", ":", "\n", " ", " ", "_")
+	separators := strings.NewReplacer(";", ":", " ", "_")
+	clean := func(name string) ui.Text { return ui.Text(separators.Replace(string(ui.Name(name)))) }
 	b := bufio.NewWriter(w)
 	for i := range p.values {
 		v := &p.values[i]
@@ -482,12 +470,12 @@ func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 		frames := Stack(p.r, v.frame, maxFrames)
 		slices.Reverse(frames)
 		if len(frames) == 0 {
-			b.WriteString(clean.Replace(cmp.Or(v.note, "(no Java frame)")) + ";")
+			ui.Fprintf(b, "%s;", clean(cmp.Or(v.note, "(no Java frame)")))
 		}
 		for _, f := range frames {
-			b.WriteString(clean.Replace(f.Class+"."+f.Method) + ";")
+			ui.Fprintf(b, "%s;", clean(f.Class+"."+f.Method))
 		}
-		fmt.Fprintf(b, "%s %.0f\n", clean.Replace(p.r.TypeName(v.typ)), n)
+		ui.Fprintf(b, "%s %.0f\n", clean(p.r.TypeName(v.typ)), n)
 	}
 	return b.Flush()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -25,7 +26,7 @@ type Verdict struct {
 	BytesPerSecond     float64      `json:"bytes_per_second"`      // median of the slopes between all pairs of points
 	BytesPerSecondLow  float64      `json:"bytes_per_second_low"`  // 95 % interval of the trend (Sen) and of sampling
 	BytesPerSecondHigh float64      `json:"bytes_per_second_high"` //
-	Sentence           string       `json:"sentence"`
+	Sentence           ui.Text      `json:"sentence"`
 	GrownBytes         uint64       `json:"grown_bytes"` // estimate over the window
 	LiveSamples        int          `json:"live_samples"`
 	Share              float64      `json:"share_of_growth"` // of the heap's
@@ -188,19 +189,19 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 }
 
 // sentence says it in words; wide says that the verdict is of all that a method allocates, and names most of it.
-func (v *Verdict) sentence(wide bool) string {
-	at := "an unknown site"
+func (v *Verdict) sentence(wide bool) ui.Text {
+	at := ui.Text("an unknown site")
 	if len(v.Site) > 0 {
-		at = v.Site[0].String()
+		at = ui.Sprintf("%s", v.Site[0])
 		for _, f := range v.Site[1:] { // the line that a reader can change
 			if libraryFrame(v.Site[0]) && !libraryFrame(f) {
-				at += ", called from " + f.String() + ","
+				at += ui.Sprintf(", called from %s,", f)
 				break
 			}
 		}
 	}
 	if wide {
-		at = strings.TrimSuffix(at, ",") + ", with what else that method allocates,"
+		at = ui.Text(strings.TrimSuffix(string(at), ",")) + ", with what else that method allocates,"
 	}
 	stays := "is never let go"
 	switch {
@@ -215,7 +216,7 @@ func (v *Verdict) sentence(wide bool) string {
 	if v.FullIn != nil && *v.FullIn < 365*86400 {
 		full = fmt.Sprintf("; at this rate it fills the heap in %s", roughly(*v.FullIn))
 	}
-	return fmt.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples)%s.", withLoader(v.Class, v.Loader), at,
+	return ui.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples)%s.", withLoader(v.Class, v.Loader), at,
 		Bytes(uint64(v.BytesPerSecond)), stays, v.LiveSamples, full)
 }
 
@@ -628,17 +629,17 @@ func (c *candidate) shared(r *heap.Replayer, site []StackFrame) []StackFrame {
 
 // WriteText prints verdicts for people.
 func (l *LeakReport) WriteText(w io.Writer) {
-	fmt.Fprintf(w, "window  %s, %d collections, %d of which tell what is dead in old space\n", time.Duration(l.Window*1e9).Round(time.Second/10), l.Collections, l.Floors)
+	ui.Fprintf(w, "window  %s, %d collections, %d of which tell what is dead in old space\n", time.Duration(l.Window*1e9).Round(time.Second/10), l.Collections, l.Floors)
 	if l.Note != "" {
-		fmt.Fprintf(w, "note    %s\n", l.Note)
+		ui.Fprintf(w, "note    %s\n", ui.Prose(l.Note))
 	}
 	if len(l.Verdicts) == 0 {
-		fmt.Fprintln(w, "no leak found")
+		ui.Fprintf(w, "no leak found\n")
 		return
 	}
 	for i, v := range l.Verdicts {
-		fmt.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
-		fmt.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n", Bytes(uint64(max(v.BytesPerSecondLow, 0))), Bytes(uint64(v.BytesPerSecondHigh)),
+		ui.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
+		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n", Bytes(uint64(max(v.BytesPerSecondLow, 0))), Bytes(uint64(v.BytesPerSecondHigh)),
 			100*v.Share, v.Confidence)
 		printStack(w, v.Site, 6)
 	}

@@ -1,12 +1,12 @@
 package analysis
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/quality"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -171,14 +171,14 @@ func (q *QualityCourse) Alone(r *heap.Replayer) error {
 // WriteText prints a line a collection, and Figure 18.
 func (q *QualityCourse) WriteText(w io.Writer) {
 	const width = 40
-	fmt.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN", "BEFORE")
+	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN", "BEFORE")
 	for _, c := range q.Collections {
-		mark := ""
+		mark := ui.Text("")
 		if c.Synced {
 			mark = " sync point"
 		}
 		if !c.Known {
-			fmt.Fprintf(w, "%8d %s %-8s %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, "the state is not known", mark)
+			ui.Fprintf(w, "%8d %s %-8s %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, "the state is not known", mark)
 			continue
 		}
 		x := c.Quality
@@ -194,10 +194,10 @@ func (q *QualityCourse) WriteText(w io.Writer) {
 				bar += strings.Repeat(p.r, n)
 			}
 		}
-		fmt.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, share(x.ExactBytes), share(x.InferredBytes),
+		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, share(x.ExactBytes), share(x.InferredBytes),
 			share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
-	fmt.Fprintln(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)")
+	ui.Fprintf(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)\n")
 	if q.Interval > 0 {
 		last := 0.0
 		if n := len(q.Collections); n > 0 {
@@ -205,24 +205,24 @@ func (q *QualityCourse) WriteText(w io.Writer) {
 			_, all := x.live()
 			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
 		}
-		fmt.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
+		ui.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
 			Bytes(q.Interval), Bytes(q.SeenBytes), Bytes(q.KnownBytes), last)
 	} else {
-		fmt.Fprintln(w, "resolution  each allocation is sampled")
+		ui.Fprintf(w, "resolution  each allocation is sampled\n")
 	}
-	fmt.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
+	ui.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
 	if len(q.SyncPoints) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)")
+	ui.Fprintf(w, "opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)\n")
 	for _, s := range q.SyncPoints {
-		fmt.Fprintf(w, "%8d ", s.GC)
+		ui.Fprintf(w, "%8d ", s.GC)
 		for i, a := range s.Alone {
-			fmt.Fprintf(w, " %.1f%%", 100*a)
+			ui.Fprintf(w, " %.1f%%", 100*a)
 			if i == 0 || i == len(s.Alone)-1 {
-				fmt.Fprintf(w, " (%.1f%%)", 100*s.Whole[i])
+				ui.Fprintf(w, " (%.1f%%)", 100*s.Whole[i])
 			}
 		}
-		fmt.Fprintln(w)
+		ui.Fprintf(w, "\n")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -75,7 +76,7 @@ type Report struct {
 	UnknownGCs     int      `json:"collections_of_unknown_state"`
 	Damage         []string `json:"damage"`
 	End            string   `json:"end"`
-	FirstLook      string   `json:"look_first"`
+	FirstLook      ui.Text  `json:"look_first"`
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
@@ -219,7 +220,7 @@ func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
 	}
 }
 
-func (rep *Report) advice() string {
+func (rep *Report) advice() ui.Text {
 	switch {
 	case len(rep.Suspects) > 0:
 		return rep.Suspects[0].Sentence
@@ -233,11 +234,11 @@ func (rep *Report) advice() string {
 // printStack prints the first n frames.
 func printStack(w io.Writer, site []StackFrame, n int) {
 	for j, f := range site[:min(n, len(site))] {
-		more := ""
+		more := ui.Text("")
 		if j == n-1 && len(site) > n {
-			more = fmt.Sprintf("  (%d more)", len(site)-n)
+			more = ui.Sprintf("  (%d more)", len(site)-n)
 		}
-		fmt.Fprintf(w, "       at %s%s\n", f, more)
+		ui.Fprintf(w, "       at %s%s\n", f, more)
 	}
 }
 
@@ -258,12 +259,12 @@ func (rep *Report) WriteText(w io.Writer) {
 func (rep *Report) WriteWindow(w io.Writer) {
 	ms := func(ns uint64) float64 { return float64(ns) / 1e6 }
 	n := len(rep.Collections)
-	fmt.Fprintf(w, "%s, %s\n", rep.JVM, rep.Collector)
+	ui.Fprintf(w, "%s, %s\n", rep.JVM, rep.Collector)
 	if n == 0 {
-		fmt.Fprintln(w, "no collection in this recording")
+		ui.Fprintf(w, "no collection in this recording\n")
 		return
 	}
-	fmt.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n", rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
+	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n", rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
 		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC, rep.End)
 	kinds := map[string]int{}
 	var used []float64
@@ -283,45 +284,45 @@ func (rep *Report) WriteWindow(w io.Writer) {
 		ks = append(ks, fmt.Sprintf("%d %s", v, k))
 	}
 	sort.Strings(ks)
-	fmt.Fprintf(w, "collections  %d (%s), %d sync points\n", n, strings.Join(ks, ", "), syncs)
-	fmt.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n", ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS),
+	ui.Fprintf(w, "collections  %d (%s), %d sync points\n", n, strings.Join(ks, ", "), syncs)
+	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n", ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS),
 		100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
-	fmt.Fprintf(w, "heap used    %s  %s → %s\n", Spark(used, 60), Bytes(rep.Collections[0].Used), Bytes(rep.Collections[n-1].Used))
+	ui.Fprintf(w, "heap used    %s  %s → %s\n", Spark(used, 60), Bytes(rep.Collections[0].Used), Bytes(rep.Collections[n-1].Used))
 	q := rep.Quality
 	_, all := q.live()
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-	fmt.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
+	ui.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
 		share(q.ExactBytes), share(q.InferredBytes), share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
 	if rep.SitesCut != "" {
-		fmt.Fprintf(w, "sites        %s\n", rep.SitesCut)
+		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
-	fmt.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
+	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
 	if len(rep.Grown) > 0 {
-		fmt.Fprintln(w, "classes that grew most (first to last known collection; not yet collected garbage included)")
+		ui.Fprintf(w, "classes that grew most (first to last known collection; not yet collected garbage included)\n")
 		for i, g := range rep.Grown {
 			if i == 5 {
 				break
 			}
-			fmt.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
+			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
 		}
 	}
 	if len(rep.GrownSites) > 0 {
-		fmt.Fprintln(w, "sites that grew most (estimated from samples)")
+		ui.Fprintf(w, "sites that grew most (estimated from samples)\n")
 		for i, g := range rep.GrownSites {
 			if i == 3 {
 				break
 			}
-			fmt.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
+			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
 			printStack(w, g.Site, 2)
 		}
 	}
 	if len(rep.Sites) > 0 {
-		fmt.Fprintln(w, "sites with most alive (95 % interval; `heapcam histogram --sites` lists all)")
+		ui.Fprintf(w, "sites with most alive (95 %% interval; `heapcam histogram --sites` lists all)\n")
 		for i, s := range rep.Sites {
 			if i == 3 || s.Child != "" {
 				break
 			}
-			fmt.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), Bytes(s.Bytes), withLoader(s.Class, s.Loader), top(s.Site))
+			ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), Bytes(s.Bytes), withLoader(s.Class, s.Loader), top(s.Site))
 		}
 	}
 }
@@ -332,14 +333,14 @@ func (rep *Report) WriteLeaks(w io.Writer) {
 		return
 	}
 	if len(rep.Suspects) > 0 {
-		fmt.Fprintln(w, "leaks (`heapcam leaks` says more)")
+		ui.Fprintf(w, "leaks (`heapcam leaks` says more)\n")
 		for i, s := range rep.Suspects {
 			if i == 3 {
 				break
 			}
-			fmt.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, withLoader(s.Class, s.Loader), Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
+			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, withLoader(s.Class, s.Loader), Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
 			printStack(w, s.Site, 3)
 		}
 	}
-	fmt.Fprintf(w, "look first   %s\n", rep.FirstLook)
+	ui.Fprintf(w, "look first   %s\n", rep.FirstLook)
 }

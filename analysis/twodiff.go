@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // Growth is how the live bytes of a recording went, in all and by class and method chain: what two recordings are compared by.
@@ -86,7 +87,7 @@ type TwoReport struct {
 	After       Window      `json:"after"`
 	Live        SiteSlope   `json:"live"` // all live bytes, exact; class and site are empty
 	Sites       []SiteSlope `json:"sites"`
-	Sentence    string      `json:"sentence"`
+	Sentence    ui.Text     `json:"sentence"`
 	OnlyBefore  int         `json:"sites_only_before"`
 	OnlyAfter   int         `json:"sites_only_after"`
 	SitesShared int         `json:"sites_shared"`
@@ -223,10 +224,10 @@ func (s Slope) text(unit string, scale float64) string {
 	return fmt.Sprintf("%s/%s (95 %%: %s to %s)", rate(s.Value*scale), unit, rate(s.Low*scale), rate(s.High*scale))
 }
 
-func (d *TwoReport) sentence() string {
+func (d *TwoReport) sentence() ui.Text {
 	b, a := d.Live.Before, d.Live.After
 	if min(d.Before.Collections, d.After.Collections) < slopePoints {
-		return fmt.Sprintf("A recording with fewer than %d collections has no slope.", slopePoints)
+		return ui.Sprintf("A recording with fewer than %d collections has no slope.", slopePoints)
 	}
 	verdict := "the two can not be told apart"
 	switch {
@@ -240,15 +241,15 @@ func (d *TwoReport) sentence() string {
 	case a.Low > b.High:
 		verdict = "it grows more"
 	}
-	s := fmt.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1), a.text("s", 1), verdict,
+	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1), a.text("s", 1), verdict,
 		rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
 	if len(d.Sites) > 0 {
 		x := d.Sites[0]
-		at := "an unknown site"
+		at := ui.Text("an unknown site")
 		if len(x.Site) > 0 {
-			at = x.Site[0].String()
+			at = ui.Sprintf("%s", x.Site[0])
 		}
-		s += fmt.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1), x.After.text("s", 1))
+		s += ui.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1), x.After.text("s", 1))
 	}
 	return s + "."
 }
@@ -259,15 +260,15 @@ func (d *TwoReport) WriteText(w io.Writer) {
 		name string
 		w    Window
 	}{{"before", d.Before}, {"after", d.After}} {
-		fmt.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds, Bytes(uint64(x.w.Allocated)))
+		ui.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds, Bytes(uint64(x.w.Allocated)))
 	}
-	fmt.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n", d.SitesShared, d.OnlyBefore, d.OnlyAfter)
-	fmt.Fprintf(w, "%16s %16s  %s\n", "BEFORE (per s)", "AFTER (per s)", "CLASS AND SITE (survivors)")
+	ui.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n", d.SitesShared, d.OnlyBefore, d.OnlyAfter)
+	ui.Fprintf(w, "%16s %16s  %s\n", "BEFORE (per s)", "AFTER (per s)", "CLASS AND SITE (survivors)")
 	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
-		fmt.Fprintf(w, "%16s %16s  %s\n", rate(s.Before.Value), rate(s.After.Value), s.Class)
+		ui.Fprintf(w, "%16s %16s  %s\n", rate(s.Before.Value), rate(s.After.Value), s.Class)
 		for _, f := range s.Site[:min(len(s.Site), 3)] {
-			fmt.Fprintf(w, "%35s  at %s\n", "", f)
+			ui.Fprintf(w, "%35s  at %s\n", "", f)
 		}
 	}
-	fmt.Fprintln(w, d.Sentence)
+	ui.Fprintf(w, "%s\n", d.Sentence)
 }

@@ -28,15 +28,15 @@ func TestTwo(t *testing.T) {
 	if !in(d.Live.Before, 1e5) || !in(d.Live.After, 0) || !in(d.Sites[0].Before, 1e5) || !in(d.Live.BeforeShare, 0.01) || d.SitesShared != 1 || *d.Sites[0].Site[0].Line != 12 {
 		t.Fatalf("%+v", d)
 	}
-	if !strings.Contains(d.Sentence, "the growth is gone") || !strings.Contains(d.Sentence, "shop.Cart.add(Cart.java:12)") {
+	if !strings.Contains(string(d.Sentence), "the growth is gone") || !strings.Contains(string(d.Sentence), "shop.Cart.add(Cart.java:12)") {
 		t.Fatal(d.Sentence)
 	}
-	if d = DiffTwo(course(1e5, 1), course(1e5, 1)); !strings.Contains(d.Sentence, "can not be told apart") {
+	if d = DiffTwo(course(1e5, 1), course(1e5, 1)); !strings.Contains(string(d.Sentence), "can not be told apart") {
 		t.Fatal(d.Sentence)
 	}
 	var b strings.Builder
 	d.WriteText(&b)
-	if d = DiffTwo(&Growth{}, &Growth{}); !strings.Contains(d.Sentence, "fewer than") || b.Len() == 0 {
+	if d = DiffTwo(&Growth{}, &Growth{}); !strings.Contains(string(d.Sentence), "fewer than") || b.Len() == 0 {
 		t.Fatal(d.Sentence)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // Node is a group. Objects and bytes are those of all objects below it, each once. Where Estimated is set they are estimates and the bounds
@@ -170,12 +172,14 @@ func (n *Node) FindPath(path, sep string) *Node {
 		return n
 	}
 	for _, c := range n.Children {
-		if c.Key == path {
-			return c
-		}
-		if rest, ok := strings.CutPrefix(path, c.Key+sep); ok {
-			if m := c.FindPath(rest, sep); m != nil {
-				return m
+		for _, key := range [...]string{c.Key, string(ui.Name(c.Key))} { // who copies a key from a terminal has it escaped
+			if key == path {
+				return c
+			}
+			if rest, ok := strings.CutPrefix(path, key+sep); ok {
+				if m := c.FindPath(rest, sep); m != nil {
+					return m
+				}
 			}
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,12 +20,18 @@ import (
 // State is what Check says of a file.
 type State string
 
-// States, from best to worst; the last two are no order.
+// States. Of each but Missing there is a file.
 const (
 	Sound   State = "sound"
-	Torn    State = "torn"    // the file ends inside a frame, or its index was not written whole: a recorder or its machine was stopped
-	Corrupt State = "corrupt" // frames are not what was written
+	Torn    State = "torn"    // the file ends inside a frame or its index, or was not closed though others follow: a recorder was stopped
+	Corrupt State = "corrupt" // it is not what was written
 	TooNew  State = "too new"
+	// Foreign files are of another recording, Misplaced ones stand under a number that is not theirs, or twice. None
+	// has the number of a Missing one: somebody removed it, or a recorder could not begin it; the collections tell what
+	// is not there.
+	Foreign   State = "foreign"
+	Misplaced State = "misplaced"
+	Missing   State = "missing"
 )
 
 // maxOffsets bounds the damages whose places are told.
@@ -35,13 +42,18 @@ type Verdict struct {
 	File    string  `json:"file"`
 	State   State   `json:"state"`
 	Bytes   int64   `json:"bytes"`
-	Frames  int     `json:"frames"` // sound ones
-	Closed  bool    `json:"closed"` // with an index
+	Frames  int     `json:"frames"`         // sound ones
+	Closed  bool    `json:"closed"`         // with an index
+	Open    bool    `json:"open,omitempty"` // sound, and should have one: its recorder is writing to it, or was stopped
 	TornAt  int64   `json:"torn_at,omitempty"`
 	Corrupt int     `json:"corrupt_frames,omitempty"`
 	At      []int64 `json:"corrupt_at,omitempty"` // offsets, of the first ones
 	Why     string  `json:"why,omitempty"`        // of the first damage
 	Version uint32  `json:"version,omitempty"`    // of a file that is too new
+	Session string  `json:"session,omitempty"`    // of a foreign file
+	Own     string  `json:"recording_session,omitempty"`
+
+	err error // that Why is the text of, nil where there is none of its own
 }
 
 // Check reads all of f: checksums, and whether each frame unpacks to blocks.
@@ -57,7 +69,13 @@ func (f *File) Check() Verdict {
 			v.Why = err.Error()
 		}
 	}
+	x, all := &index{}, true
 	for fr, err := range f.Frames() {
+		if fr.Offset > 0 {
+			x.add(fr.Frame)
+		} else {
+			all = false
+		}
 		var d *DamageError
 		switch {
 		case err == nil:
@@ -77,6 +95,12 @@ func (f *File) Check() Verdict {
 			bad(fr.Offset, err)
 		}
 	}
+	v.Open = f.x == nil && v.State == Sound && f.header.version >= indexVersion
+	if f.x != nil && all && v.State == Sound {
+		if why := f.x.disagrees(x, f); why != "" {
+			bad(f.x.at, corrupt(f.Name, f.x.at, "the index is not that of this file: "+why))
+		}
+	}
 	return v
 }
 
@@ -91,25 +115,105 @@ func framing(p []byte) (at int, err error) {
 	return at, nil
 }
 
-// Check gives the verdict of each file, those that could not be opened included.
+// Check gives the verdict of each file, those that could not be opened or are not of the recording included, and of
+// what is beside them.
 func (r *Recording) Check() []Verdict {
 	var out []Verdict
-	for _, f := range r.Files {
-		out = append(out, f.Check())
+	for i, f := range r.Files {
+		v := f.Check()
+		if v.Open && i < len(r.Files)-1 {
+			v.Open, v.State, v.TornAt = false, Torn, f.Size
+			v.Why = f.Name + ": it has no index: it was not closed, and frames may be missing at its end"
+		}
+		var m *MisplacedError
+		for _, err := range r.Problems {
+			if v.State == Sound && errors.As(err, &m) && !m.Copy && m.File == f.Name {
+				v.State, v.Why = Misplaced, err.Error()
+			}
+		}
+		out = append(out, v)
 	}
 	for _, err := range r.Problems {
-		out = append(out, problem(r.Path, err))
+		if LeftOut(err) {
+			out = append(out, problem(r.Path, err))
+		}
+	}
+	out = append(out, r.missing()...)
+	for _, v := range r.checkMembers(out) { // one for each file
+		if i := slices.IndexFunc(out, func(o Verdict) bool { return o.File == v.File }); i >= 0 {
+			out[i].State, out[i].Why, out[i].Corrupt, out[i].At = v.State, v.Why, v.Corrupt, v.At
+			continue
+		}
+		out = append(out, v)
 	}
 	return out
 }
 
+// missing gives the numbers that no file has although collections are missing there, too, and of which no manifest
+// tells.
+func (r *Recording) missing() (out []Verdict) {
+	there := map[uint64]bool{}
+	for _, err := range r.Problems {
+		if v := problem("", err); v.State != Foreign {
+			n, _ := fileNumber(v.File)
+			there[n] = true
+		}
+	}
+	if r.Manifest != nil {
+		for _, n := range r.Manifest.Missing {
+			there[n] = true
+		}
+		for _, name := range r.Manifest.Dropped {
+			n, _ := fileNumber(name)
+			there[n] = true
+		}
+	}
+	for i := 1; i < len(r.Files); i++ {
+		from, to := r.Files[i-1].Index+1, r.Files[i].Index
+		for from < to && there[from] {
+			from++
+		}
+		if from >= to {
+			continue
+		}
+		a, b := r.Files[i-1].Window(), r.Files[i].Window()
+		if a.LastGC > 0 && b.FirstGC > 0 && b.FirstGC <= a.LastGC+1 {
+			continue
+		}
+		name := fmt.Sprintf("%08d%s", from, fileSuffix)
+		why := fmt.Sprintf("no file has number %d", from)
+		if to-from > 1 {
+			why = fmt.Sprintf("no files have the numbers %d to %d", from, to-1)
+		}
+		if b.FirstGC > 0 {
+			why += fmt.Sprintf(", and the collections %d to %d are in no file", a.LastGC+1, b.FirstGC-1)
+		}
+		out = append(out, Verdict{File: r.in(name), State: Missing, Why: why})
+	}
+	return out
+}
+
+// in gives the path of a file of the recording.
+func (r *Recording) in(name string) string {
+	if len(r.members) > 0 {
+		return r.Path + ":" + name
+	}
+	return filepath.Join(r.Path, name)
+}
+
 func problem(path string, err error) Verdict {
-	v := Verdict{File: path, State: Corrupt, Why: err.Error()}
+	v := Verdict{File: path, State: Corrupt, Why: err.Error(), err: err}
 	var d *DamageError
 	var n *TooNewError
+	var f *ForeignError
+	var m *MisplacedError
 	switch {
 	case errors.As(err, &n):
 		v.File, v.State, v.Version = n.File, TooNew, n.Version
+	case errors.As(err, &f):
+		v.File, v.State, v.Session, v.Own, v.Bytes = f.File, Foreign, f.Session, f.Own, f.size
+	case errors.As(err, &m):
+		v.File, v.State = m.File, Misplaced
 	case errors.As(err, &d):
 		v.File, v.At, v.Corrupt = d.File, []int64{d.Offset}, 1
 		if d.Err == ErrTorn {
@@ -126,10 +230,15 @@ func CheckPath(path string) ([]Verdict, error) {
 	if err != nil {
 		v := problem(path, err)
 		var d *DamageError
-		if v.State != TooNew && !errors.As(err, &d) {
+		if v.State == Corrupt && !errors.As(err, &d) {
+			if r != nil {
+				r.Close()
+			}
 			return nil, err
 		}
-		out = append(out, v)
+		if r == nil || !slices.Contains(r.Problems, err) {
+			out = append(out, v)
+		}
 	}
 	if r != nil {
 		defer r.Close()
@@ -138,14 +247,13 @@ func CheckPath(path string) ([]Verdict, error) {
 	return out, nil
 }
 
-// Worst gives the worst state: too new if nothing is corrupt.
+// Worst gives the worst state: corrupt, then misplaced and foreign, too new, torn. What is missing a recorder whose
+// disk was full may have left out: that is told, and no state of the recording.
 func Worst(vs []Verdict) State {
+	rank := map[State]int{Torn: 1, TooNew: 2, Misplaced: 3, Foreign: 4, Corrupt: 5}
 	w := Sound
 	for _, v := range vs {
-		switch {
-		case v.State == Corrupt:
-			return Corrupt
-		case v.State == TooNew, v.State == Torn && w == Sound:
+		if rank[v.State] > rank[w] {
 			w = v.State
 		}
 	}
@@ -174,7 +282,7 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdic
 		like = f.header
 	}
 	for _, p := range r.Problems {
-		if errors.As(p, &d) && d.Offset < headerSize {
+		if _, ring := strings.CutSuffix(fileOf(p), fileSuffix); ring && errors.As(p, &d) && d.Offset < headerSize {
 			if f := loose(d.File, like); f != nil {
 				defer f.Close()
 				files = append(files, f)
@@ -188,10 +296,7 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdic
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		name := filepath.Base(f.Name)
-		if i := strings.LastIndexByte(name, ':'); i >= 0 { // a member
-			name = name[i+1:]
-		}
+		name := fmt.Sprintf("%08d%s", f.Index, fileSuffix) // whatever it was renamed to
 		if err := p.rewrite(name, f, nil); err != nil {
 			return nil, nil, err
 		}
@@ -201,6 +306,8 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdic
 	}
 	return m, vs, p.finish()
 }
+
+func fileOf(err error) string { return problem("", err).File }
 
 // loose opens a file whose header is damaged, nil if it can not be.
 func loose(path string, like fileHeader) *File {
@@ -253,7 +360,7 @@ func (p *puller) rewrite(name string, f *File, change func(trace.Block) (trace.B
 // finish writes the manifest and closes the container.
 func (p *puller) finish() error {
 	p.missing()
-	b, err := json.MarshalIndent(p.m, "", "  ")
+	b, err := document(p.m)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func FuzzContainer(f *testing.F) {
 		if err := anew(p, b); err != nil {
 			t.Fatal(err)
 		}
-		decodeManifest(b)
+		decodeManifest("x", b)
 		r, err := OpenRecording(p)
 		if err != nil {
 			return
@@ -45,6 +45,7 @@ func FuzzContainer(f *testing.F) {
 				_ = err
 			}
 		}
+		r.Check()
 	})
 }
 

@@ -11,7 +11,8 @@
 //  3. Sync points take at most a quarter of a file: T grows to four times the last one, up to M/2; beyond that none is taken.
 //  4. Files are created, appended to, cut at their end, linked and unlinked, never rewritten. After an error nothing of the frame is in the
 //     file; what could not be cut off at once is cut off later.
-//  5. Nothing is deleted because it could not be read.
+//  5. Nothing is deleted because it could not be read. Files of another session are neither read, counted, changed nor deleted (place.go has the
+//     rule that says whose recording a folder holds).
 //  6. The disk may fail and get full at every step: the store stays as it was, counts it, and works again when the disk does.
 //
 // It does not interpret the blocks inside frames.

@@ -18,6 +18,7 @@ const (
 	fileMagic     = "HEAPCAMF"
 	frameMagic    = "HCFR"
 	formatVersion = 2 // 1: without index
+	indexVersion  = 2
 	headerSize    = 128
 	frameSize     = 64
 
@@ -63,6 +64,8 @@ type DamageError struct {
 	Offset int64
 	Why    string
 	Err    error
+
+	last bool // no whole frame follows
 }
 
 func (e *DamageError) Error() string {
@@ -75,10 +78,11 @@ func (e *DamageError) Unwrap() error { return e.Err }
 type TooNewError struct {
 	File    string
 	Version uint32
+	Reads   uint32 // the newest version that this heapcam reads
 }
 
 func (e *TooNewError) Error() string {
-	return fmt.Sprintf("%s: format version %d is newer than this heapcam reads (%d): use a newer heapcam", e.File, e.Version, formatVersion)
+	return fmt.Sprintf("%s: format version %d is newer than this heapcam reads (%d): use a newer heapcam", e.File, e.Version, e.Reads)
 }
 
 // TooSmallError says that a sync point would take more than a quarter of the trace although T is as large as it can be: the ring would
@@ -98,7 +102,13 @@ func (e *TooSmallError) TooSmall() int64 { return e.Needed }
 
 func (e *TooSmallError) Unwrap() error { return ErrNoRoom }
 
-func corrupt(file string, at int64, why string) error { return &DamageError{file, at, why, ErrCorrupt} }
+func corrupt(file string, at int64, why string) error {
+	return &DamageError{File: file, Offset: at, Why: why, Err: ErrCorrupt}
+}
+
+func torn(file string, at int64, why string) error {
+	return &DamageError{File: file, Offset: at, Why: why, Err: ErrTorn, last: true}
+}
 
 // Identity is whose recording a folder holds. PID is the agent's view, NSPID the JVM's own.
 type Identity struct {
@@ -141,13 +151,16 @@ func decodeHeader(name string, b []byte) (fileHeader, error) {
 	var h fileHeader
 	le := binary.LittleEndian
 	if len(b) < headerSize {
-		return h, &DamageError{name, 0, "not even a file header", ErrTorn}
+		return h, torn(name, 0, "not even a file header")
 	}
 	if string(b[:8]) != fileMagic {
 		return h, corrupt(name, 0, "not a ring file")
 	}
 	if v := le.Uint32(b[8:]); v > formatVersion {
-		return h, &TooNewError{name, v}
+		if knownBut(b) {
+			return h, corrupt(name, 8, fmt.Sprintf("checksum of the file header, which says version %d", v))
+		}
+		return h, &TooNewError{name, v, formatVersion}
 	}
 	if le.Uint32(b[124:]) != crc32.Checksum(b[:124], castagnoli) {
 		return h, corrupt(name, 0, "checksum of the file header")
@@ -159,6 +172,19 @@ func decodeHeader(name string, b []byte) (fileHeader, error) {
 	}
 	return fileHeader{version: le.Uint32(b[8:]), index: le.Uint64(b[16:]), created: le.Uint64(b[24:]), session: string(b[32:64]), pid: le.Uint32(b[64:]),
 		nspid: le.Uint32(b[68:]), ticks: le.Uint64(b[72:])}, nil
+}
+
+// knownBut says that a header is one of a known version but for the version in it: that is damaged. A later version may
+// have a header of another form, so that its checksum is not asked for.
+func knownBut(b []byte) bool {
+	h := bytes.Clone(b[:headerSize])
+	for v := uint32(1); v <= formatVersion; v++ {
+		binary.LittleEndian.PutUint32(h[8:], v)
+		if binary.LittleEndian.Uint32(h[124:]) == crc32.Checksum(h[:124], castagnoli) {
+			return true
+		}
+	}
+	return false
 }
 
 // FrameInfo describes a frame: the position in the shared ring behind its last block (so that a new recorder knows where to go on),

@@ -27,6 +27,9 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s/%s: %s", v, name, got)
 			}
 		}
+		if vs, err := CheckPath(dir); err != nil || len(vs) != 2 || Worst(vs) != Sound { // its recording.json has no checksum
+			t.Errorf("%s: %+v %v", v, vs, err)
+		}
 		// A recorder goes on behind it, and leaves it as it is.
 		work := filepath.Join(t.TempDir(), v)
 		if err := os.CopyFS(work, os.DirFS(dir)); err != nil {

@@ -76,7 +76,7 @@ func (s *Store) dropPulls() {
 		return
 	}
 	have := map[string]bool{}
-	files, _, err := s.list()
+	files, err := ringFilesIn(s.fs, s.dir)
 	if err != nil {
 		return
 	}

@@ -38,18 +38,32 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 			return "", err
 		}
 	}
-	if len(r.Problems) > 0 {
-		return "", r.Problems[0]
+	var all int64
+	for _, m := range r.members {
+		all += min(m.size, max(size-m.start, 0))
+	}
+	if all > size { // sparse members may claim the same bytes again and again
+		return "", corrupt(r.Path, 0, "its members are larger than it is")
+	}
+	if len(r.members) == 0 { // no container: files whose names say nothing
+		r.arrange("")
+	}
+	for _, p := range r.Problems {
+		if LeftOut(p) {
+			return "", p
+		}
 	}
 	if len(r.Files) == 0 {
 		return "", corrupt(r.Path, 0, "no ring files in it")
 	}
-	var all int64
-	for _, f := range r.Files {
-		all += f.Size
-	}
-	if all > size { // sparse members may claim the same bytes again and again
-		return "", corrupt(r.Path, 0, "its members are larger than it is")
+	if len(r.members) > 0 {
+		vs := r.checkContainer(stopping{ctx, files[0]}, size, nil)
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if len(vs) > 0 {
+			return "", vs[0].err
+		}
 	}
 	if most >= 0 && size+block > most {
 		return "", fmt.Errorf("%w: %d bytes, free are %d", ErrImportRoom, size, most)
@@ -68,9 +82,6 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 		}
 	}()
 	for _, f := range r.Files {
-		if f.Session != who.Session {
-			return "", corrupt(f.Name, 0, "files of two recordings")
-		}
 		to := filepath.Join(dir, fmt.Sprintf("%08d%s", f.Index, fileSuffix))
 		if err := copyTo(ctx, to, io.NewSectionReader(f.r, 0, f.Size)); err != nil {
 			return "", err
@@ -84,7 +95,11 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 		if v.State == TooNew {
 			return "", &TooNewError{File: v.File, Version: v.Version}
 		}
-		if v.State != Sound && !(v.State == Torn && i == len(vs)-1 && r.Manifest == nil && v.Frames > 0) {
+		cut := v.State == Torn && v.TornAt == v.Bytes // no more than not closed
+		if v.State == Missing || cut {
+			continue
+		}
+		if v.State != Sound && !(v.State == Torn && i == len(r.Files)-1 && r.Manifest == nil && v.Frames > 0) {
 			return "", errors.New(strings.ReplaceAll(v.Why, dir+string(filepath.Separator), ""))
 		}
 	}
@@ -102,7 +117,7 @@ func describeIdentity(id Identity, counters json.RawMessage) ([]byte, error) {
 	if counters != nil {
 		m["counters"] = counters
 	}
-	return json.MarshalIndent(m, "", "  ")
+	return document(m)
 }
 
 // copyTo makes the new file to of r, synced.
@@ -118,6 +133,19 @@ func copyTo(ctx context.Context, to string, r io.Reader) error {
 		return r.Read(p)
 	}))
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// stopping reads until ctx is done.
+type stopping struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (s stopping) ReadAt(b []byte, at int64) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.ReadAt(b, at)
 }
 
 type readerFunc func([]byte) (int, error)

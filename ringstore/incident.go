@@ -41,8 +41,12 @@ type Incident struct {
 	FirstGC uint64    `json:"first_gc"`
 	LastGC  uint64    `json:"last_gc"`
 	Files   int       `json:"files"`
-	Bytes   int64     `json:"bytes"`              // of the files
-	Left    []string  `json:"left_out,omitempty"` // files of the window that did not fit or that the ring had given up
+	Bytes   int64     `json:"bytes"`               // of the files
+	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had given up
+	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
+	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
+	Names   []string  `json:"ring_files,omitempty"`
+	Damaged string    `json:"damaged,omitempty"` // why incident.json can not be read: only the ID is known
 }
 
 var (
@@ -50,6 +54,8 @@ var (
 	ErrTooOften = errors.New("an incident of this recording was frozen not long ago")
 	// ErrIncidentRoom says that not even the newest file of the window fits below max_incidents_size.
 	ErrIncidentRoom = errors.New("no room below max_incidents_size")
+
+	errDiskFull = errors.New("no space left on the disk")
 )
 
 const (
@@ -57,6 +63,9 @@ const (
 	idTime       = "20060102T150405Z" // ends an ID; a number may follow
 	cleanAfter   = time.Hour
 )
+
+// DiskFull says that err means: the disk is full, or the user's quota is used up.
+func DiskFull(err error) bool { return errors.Is(err, errDiskFull) || noSpace(err) }
 
 // begunAt is when an incident was begun, by its ID.
 func begunAt(id string) time.Time {
@@ -103,7 +112,8 @@ func (n *Incidents) List() ([]Incident, error) {
 
 func (n *Incidents) read(id string) (Incident, error) {
 	var i Incident
-	f, err := n.FS.OpenRead(filepath.Join(n.Dir, id, incidentName))
+	f0 := filepath.Join(n.Dir, id, incidentName)
+	f, err := n.FS.OpenRead(f0)
 	if err != nil {
 		return i, err
 	}
@@ -112,11 +122,11 @@ func (n *Incidents) read(id string) (Incident, error) {
 	if err != nil {
 		return i, err
 	}
-	if err := json.Unmarshal(b, &i); err != nil {
-		return i, fmt.Errorf("incident %s: %w", id, err)
+	if err = checkDocument(f0, b, "incident"); err == nil {
+		err = json.Unmarshal(b, &i)
 	}
-	if i.Schema != "heapcam.incident/1" {
-		return i, fmt.Errorf("incident %s: schema %q is not heapcam.incident/1", id, i.Schema)
+	if err != nil { // it is there: nobody may take it for none, or for one that may go
+		i = Incident{Created: begunAt(id), Reason: "unknown: " + err.Error(), Damaged: err.Error()}
 	}
 	i.ID = id
 	return i, nil
@@ -242,17 +252,21 @@ func occupiedBelow(fs FS, dir string, seen map[FileID]bool) (sum int64) {
 }
 
 // Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a copy of its whole frames.
-// It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors.
+// It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors (DiskFull).
 func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
 	n.fill()
 	now := n.Now().UTC()
 	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now}
-	names, err := ringFilesIn(n.FS, ring)
+	all, err := lookInto(n.FS, ring)
 	if err != nil {
 		return inc, err
 	}
-	if len(names) == 0 {
-		return inc, fmt.Errorf("%s: no ring files (*.hcr) in this folder: %w", ring, os.ErrNotExist)
+	if len(all.files) == 0 {
+		return inc, fmt.Errorf("%w: %w", all.nothingOwn(ring), os.ErrNotExist)
+	}
+	inc.Session = all.session
+	for _, f := range all.aside {
+		inc.Foreign = append(inc.Foreign, filepath.Base(f.File))
 	}
 	old, err := n.List()
 	if err != nil {
@@ -289,7 +303,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 			n.remove(dir)
 		}
 	}()
-	if err := n.keep(ring, dir, names, old, &inc); err != nil {
+	if err := n.keep(ring, dir, all.files, old, &inc); err != nil {
 		return inc, err
 	}
 	if b, err := readSmall(n.FS, filepath.Join(ring, RecordingName)); err == nil {
@@ -297,7 +311,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 			return inc, err
 		}
 	}
-	b, err := json.MarshalIndent(inc, "", "  ")
+	b, err := document(inc)
 	if err != nil {
 		return inc, err
 	}
@@ -337,13 +351,13 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 		}
 		closed := err != nil || f.x != nil || i < len(names)-1 // what can not be read is evidence too
 		size := names[i].occupies()
+		var info FrameInfo
 		if err == nil {
 			x := f.Window()
 			if size = max(size, occupied(f.Size)); !closed {
 				size = occupied(f.Size + indexSize(x.Frames))
 			}
-			inc.Session = f.Session
-			w.widen(x.FrameInfo)
+			info = x.FrameInfo
 		}
 		var ok bool
 		if old, ok, err = n.room(size+3*block, old); err != nil {
@@ -367,14 +381,27 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 			err = n.copy(f, to)
 		}
 		f.close()
+		if !closed && noSpace(err) { // links of the others take no room
+			if err := n.FS.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			inc.Full, inc.Left = true, append(inc.Left, names[i].Name)
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		w.widen(info)
 		inc.Files++
+		inc.Names = append(inc.Names, names[i].Name)
 		inc.Bytes += size
 	}
+	slices.Reverse(inc.Names)
 	inc.FirstGC, inc.LastGC = w.info.FirstGC, w.info.LastGC
-	if inc.Files == 0 {
+	switch {
+	case inc.Files == 0 && inc.Full:
+		return fmt.Errorf("%s: %w", dir, errDiskFull)
+	case inc.Files == 0:
 		return ErrIncidentRoom
 	}
 	return nil

@@ -3,6 +3,7 @@ package ringstore_test
 import (
 	"encoding/binary"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func TestIncidentModel(t *testing.T) {
 						last = p.now
 					}
 					got := contents(i.ID)
-					if len(got) == 0 || got[len(got)-1] != p.newest {
+					if len(got) == 0 || got[len(got)-1] != p.newest && !i.Full {
 						rt.Fatalf("the newest is %v, %d was accepted: %+v", got, p.newest, i)
 					}
 					for k := 1; k < len(got); k++ {
@@ -154,4 +155,57 @@ func TestIncidentModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestIncidentOnFullDisk freezes where nothing more can be written: the closed files are kept, as links, and the open one is named as left out;
+// where there are only open ones, or not even a small file can be written, nothing is kept and the error says that the disk is full.
+func TestIncidentOnFullDisk(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		frames      int
+		small, full bool // small files can be written; the freeze gives an error
+	}{{"links", 60, true, false}, {"only an open file", 1, true, true}, {"no small file", 60, false, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlay(1<<18, 0.25, 1)
+			p.limit = 1 << 40
+			if err := p.open(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range c.frames { // a file takes some of them
+				if err := p.put(i%20 == 0, 2000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := &ringstore.Incidents{Dir: "/rings/incidents", Max: 1 << 30, FS: p.fs}
+			p.fs.Fail = func(op, path string) error {
+				if op == "write" || op == "allocate" || op == "writefile" && !c.small {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
+			i, err := n.Freeze(dir, "test", false)
+			p.fs.Fail = nil
+			if c.full {
+				if !ringstore.DiskFull(err) {
+					t.Fatalf("%+v, %v", i, err)
+				}
+				if all, _ := n.List(); len(all) != 0 {
+					t.Fatalf("kept: %+v", all)
+				}
+				return
+			}
+			if err != nil || !i.Full || len(i.Left) != 1 || i.Files == 0 {
+				t.Fatalf("%+v, %v", i, err)
+			}
+			es, err := p.fs.ReadDir(n.Path(i.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range es {
+				if e.Name == i.Left[0] {
+					t.Errorf("%s was left out, and is there", e.Name)
+				}
+			}
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"hash/crc32"
 	"io"
@@ -76,34 +77,35 @@ func (x *index) encode(at int64, mid [32]byte) []byte {
 }
 
 // readIndex gives the index of a closed file; nil if it has none or an unsound one: then its frames are gone through.
-func readIndex(name string, r io.ReaderAt, size int64) *index {
+// why is empty unless there is an index that its checksums call whole, and that is not this file's.
+func readIndex(name string, r io.ReaderAt, size int64) (x *index, why string) {
 	if size < headerSize+indexSize(0) {
-		return nil
+		return nil, ""
 	}
 	var t [trailerSize]byte
 	if _, err := r.ReadAt(t[:], size-trailerSize); err != nil && err != io.EOF {
-		return nil
+		return nil, ""
 	}
 	le := binary.LittleEndian
 	at := le.Uint64(t[8:])
 	if string(t[:4]) != trailMagic || le.Uint32(t[28:]) != crc32.Checksum(t[:28], castagnoli) || le.Uint64(t[16:]) != uint64(size) ||
 		at < headerSize || at > uint64(size-indexSize(0)) || size-int64(at) > frameSize+MaxFrame {
-		return nil
+		return nil, ""
 	}
 	b := make([]byte, size-int64(at)) // bounded by the file and by MaxFrame
 	if _, err := r.ReadAt(b, int64(at)); err != nil && err != io.EOF {
-		return nil
+		return nil, ""
 	}
 	f, err := decodeFrame(name, int64(at), b)
 	if err != nil || f.Flags&FlagIndex == 0 || f.Codec != codecNone || f.end() != size || crc32.Checksum(b[frameSize:], castagnoli) != f.crc {
-		return nil
+		return nil, ""
 	}
 	p := b[frameSize:]
 	n := int64(le.Uint32(p))
 	if int64(len(p)) != indexSize(int(n))-frameSize {
-		return nil
+		return nil, "its count is not its length"
 	}
-	x := &index{info: f.FrameInfo, at: int64(at)}
+	x = &index{info: f.FrameInfo, at: int64(at)}
 	x.info.Flags = 0
 	copy(x.mid[:], p[8:indexHead])
 	off := int64(headerSize)
@@ -116,9 +118,53 @@ func readIndex(name string, r io.ReaderAt, size int64) *index {
 		x.frames[i] = fr
 	}
 	if off != int64(at) {
-		return nil
+		return nil, "its frames do not end where it begins"
 	}
-	return x
+	// The index of another file of the same shape is whole, too. That would show in most frames; the first and the last
+	// are two reads.
+	for i := int64(0); i < n; i += max(n-1, 1) {
+		var h [frameSize]byte
+		if _, err := r.ReadAt(h[:], x.frames[i].Offset); err != nil && err != io.EOF {
+			return nil, ""
+		}
+		if fr, err := decodeFrame(name, x.frames[i].Offset, h[:]); err == nil && !x.frames[i].same(fr) {
+			return nil, fmt.Sprintf("it says something else of the frame at %d than that frame does", fr.Offset)
+		}
+	}
+	return x, ""
+}
+
+// same says whether the frame fr is what the index says in f.
+func (f Frame) same(fr Frame) bool {
+	fr.Source, fr.Raw, fr.crc = 0, 0, 0
+	return f == fr
+}
+
+// disagrees says in what the index x, read with the file, differs from y, made of the frames that are there; "" if in
+// nothing. What stands before it must have the digest that it says.
+func (x *index) disagrees(y *index, f *File) string {
+	if len(x.frames) != len(y.frames) {
+		return fmt.Sprintf("it has %d frames, the file %d", len(x.frames), len(y.frames))
+	}
+	for i := range x.frames {
+		if !x.frames[i].same(y.frames[i]) {
+			return fmt.Sprintf("it says something else of the frame at %d than that frame does", y.frames[i].Offset)
+		}
+	}
+	if y.info.Flags = 0; x.info != y.info {
+		return "what it says of the whole file is not what the frames say"
+	}
+	if x.mid == [32]byte{} {
+		return ""
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, x.at&^63)); err != nil {
+		return err.Error()
+	}
+	if mid, ok := midState(h); ok && mid != x.mid {
+		return "the file does not have the digest that it says"
+	}
+	return ""
 }
 
 // The digest of a file is kept while it is written, as the chaining value of SHA-256, so that a pull need not read a file twice nor hash it

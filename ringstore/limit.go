@@ -35,6 +35,7 @@ type Stats struct {
 	Faults    int64 // operations of the file system that failed
 	Written   int64 // bytes of frames, as stored
 	HeldBytes int64 // of files that were given up while a pull reads them
+	Foreign   int   // files of other recordings in the folder, when it was opened: not counted, not touched
 }
 
 func occupied(n int64) int64 { return (n + block - 1) / block * block }
@@ -169,6 +170,7 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Bytes: t, Active: s.size, Room: s.room(), Target: s.target(), Limit: s.limit(), Files: len(s.files), Capped: s.capped,
 		TooSmall: s.tooSmall > 0, Needed: s.tooSmall, Evicted: s.evicted, Cut: s.cut, Faults: s.faults, Written: s.written, HeldBytes: s.heldSize(),
+		Foreign: s.foreign,
 	}
 	if s.active != nil {
 		st.Files++

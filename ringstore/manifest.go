@@ -2,7 +2,6 @@ package ringstore
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -10,22 +9,34 @@ const manifestName = "manifest.json"
 
 // Manifest is the last member of a container: what it holds.
 type Manifest struct {
-	Schema   string         `json:"schema"` // heapcam.manifest/1
-	Created  time.Time      `json:"created"`
-	Host     string         `json:"host,omitempty"`
-	Name     string         `json:"name"`
-	Session  string         `json:"session"`
-	PID      uint32         `json:"pid"`
-	FirstGC  uint64         `json:"first_gc"`
-	LastGC   uint64         `json:"last_gc"`
-	FromNS   uint64         `json:"from_ns"` // times of the stream
-	ToNS     uint64         `json:"to_ns"`
+	Schema  string    `json:"schema"` // heapcam.manifest/1
+	Created time.Time `json:"created"`
+	Host    string    `json:"host,omitempty"`
+	Name    string    `json:"name"`
+	Session string    `json:"session"`
+	PID     uint32    `json:"pid"`
+	FirstGC uint64    `json:"first_gc"`
+	LastGC  uint64    `json:"last_gc"`
+	FromNS  uint64    `json:"from_ns"` // times of the stream
+	ToNS    uint64    `json:"to_ns"`
+	// ZeroUnixNS is the Unix time of the stream's zero, ns, where instants were asked for. Exact: it was cut at collections.
+	ZeroUnixNS int64 `json:"zero_unix_ns,omitempty"`
+	Exact      bool  `json:"exact,omitempty"`
+
 	Files    []ManifestFile `json:"files"`
 	Dropped  []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
 	Missing  []uint64       `json:"missing,omitempty"` // numbers between the first and the last file that are in no file
 	Damaged  []string       `json:"damaged,omitempty"` // files that were copied as they are since they can not be read whole
 	Redacted bool           `json:"redacted,omitempty"`
 	Reason   string         `json:"reason,omitempty"` // of the incident
+	// Foreign are files of other recordings that lay in the folder. They were not pulled.
+	Foreign []ForeignFile `json:"foreign,omitempty"`
+}
+
+// ForeignFile is a ring file of another recording.
+type ForeignFile struct {
+	Name    string `json:"name"`
+	Session string `json:"session"`
 }
 
 // Complete says that nothing between the first and the last file is missing or damaged.
@@ -42,13 +53,14 @@ type ManifestFile struct {
 	LastGC  uint64 `json:"last_gc,omitempty"`
 }
 
-func decodeManifest(b []byte) (*Manifest, error) {
-	var m Manifest
-	if err := json.Unmarshal(b, &m); err != nil {
+// decodeManifest reads a manifest; path is for errors: *DamageError, *TooNewError.
+func decodeManifest(path string, b []byte) (*Manifest, error) {
+	if err := checkDocument(path, b, "manifest"); err != nil {
 		return nil, err
 	}
-	if m.Schema != "heapcam.manifest/1" {
-		return nil, fmt.Errorf("schema %q is not heapcam.manifest/1", m.Schema)
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, corrupt(path, 0, err.Error())
 	}
 	return &m, nil
 }

@@ -335,7 +335,7 @@ func TestSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	change := map[string]func([]byte) []byte{
-		"00000001.hcr": func(b []byte) []byte { b[8] = 77; return b },                                     // of the future
+		"00000001.hcr": func(b []byte) []byte { b[8], b[100] = 77, 1; return b },                          // of the future
 		"00000002.hcr": func(b []byte) []byte { b[70] ^= 1; return b },                                    // its header is damaged
 		"00000003.hcr": func(b []byte) []byte { b[5000] ^= 1; return b },                                  // a frame is
 		"00000004.hcr": func(b []byte) []byte { return []byte(strings.Repeat("not a ring file. ", 600)) }, // the newest

@@ -13,11 +13,14 @@ func OwnerOf(dir string) (int, error) {
 		return -1, err
 	}
 	var r struct {
-		Schema string `json:"schema"`
-		UID    int    `json:"uid"`
+		UID int `json:"uid"`
 	}
-	if err := json.Unmarshal(b, &r); err != nil || r.Schema != "heapcam.recording/1" {
-		return -1, fmt.Errorf("%s: not a description of a recording (%v)", filepath.Join(dir, RecordingName), err)
+	err = checkDocument(filepath.Join(dir, RecordingName), b, "recording")
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("not a description of a recording: %w", err)
 	}
 	return r.UID, nil
 }

@@ -18,13 +18,15 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// PullOptions bound what is taken; zero values take all. Whole files are taken: at least as much as asked.
+// PullOptions bound what is taken; zero values take all. Whole files are taken: at least as much as asked. With Exact the first and the last
+// file are written anew, cut at collections, where times were asked for.
 type PullOptions struct {
 	// LastBytes and LastDuration count back from the newest data.
 	LastBytes    int64
 	LastDuration time.Duration
 	// Since and Until are instants.
 	Since, Until time.Time
+	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
 	// Reason stands in the manifest.
@@ -45,19 +47,29 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manif
 	if opt.FS == nil {
 		opt.FS = OS
 	}
-	all, err := ringFilesIn(opt.FS, dir)
+	all, err := lookInto(opt.FS, dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", dir)
+	if len(all.files) == 0 {
+		return nil, all.nothingOwn(dir)
 	}
-	names := pick(opt.FS, dir, all, opt)
+	names, wall, newest := pick(opt.FS, dir, all.files, opt)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: nothing was recorded in this time: %w", dir, os.ErrNotExist)
+		return nil, nothingIn(dir)
 	}
 	p := &puller{fs: opt.FS, opt: opt, t: tar.NewWriter(w)}
 	p.m = &Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: filepath.Base(dir), Redacted: opt.Redact, Reason: opt.Reason}
+	p.m.ZeroUnixNS = wall
+	if opt.Exact {
+		if p.cut, err = cutAt(opt, wall, newest); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		p.m.Exact = true
+	}
+	for _, f := range all.aside {
+		p.m.Foreign = append(p.m.Foreign, ForeignFile{filepath.Base(f.File), f.Session})
+	}
 	if !opt.Redact {
 		p.m.Host, _ = os.Hostname()
 	}
@@ -73,6 +85,9 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt PullOptions) (*Manif
 		} else if err != nil {
 			return nil, fmt.Errorf("pull %s: %w", n, err)
 		}
+	}
+	if opt.Exact && len(p.m.Files) == 0 {
+		return nil, nothingIn(dir)
 	}
 	return p.m, p.finish()
 }
@@ -107,6 +122,7 @@ type puller struct {
 	size int64
 	dir  string // of the links, "": none could be made
 	lock RingFile
+	cut  *cutting // nil: files are copied whole
 }
 
 // link makes the pull's own names of the files, and gives them.
@@ -199,6 +215,15 @@ func (p *puller) file(path string) error {
 			return nil
 		}
 		return p.copy(name, r, st.Size, FrameInfo{}, nil)
+	}
+	if p.cut != nil {
+		var change func(trace.Block) (trace.Block, bool)
+		if p.opt.Redact {
+			change = redactBlock
+		}
+		if done, err := p.exact(name, f, change); done || err != nil {
+			return err
+		}
 	}
 	if p.opt.Redact {
 		return p.rewrite(name, f, redactBlock)
@@ -302,13 +327,13 @@ func ringFilesIn(fs FS, dir string) ([]Info, error) {
 	return out, nil
 }
 
-// pick gives those of the files in dir that are needed.
-func pick(fs FS, dir string, names []Info, opt PullOptions) []Info {
+// pick gives those of the files in dir that are needed, and, where times were asked for, the Unix time of the stream's zero, ns (0: it is not
+// known), and the time of the newest data in the stream.
+func pick(fs FS, dir string, names []Info, opt PullOptions) (needed []Info, wall int64, newest uint64) {
 	if opt.LastBytes <= 0 && opt.LastDuration <= 0 && opt.Since.IsZero() && opt.Until.IsZero() {
-		return names
+		return names, 0, 0
 	}
 	ws := make([]FrameInfo, len(names))
-	var wall int64 // Unix ns of the stream's zero; 0: unknown
 	for i := len(names) - 1; i >= 0; i-- {
 		f, err := OpenFileIn(fs, filepath.Join(dir, names[i].Name))
 		if err != nil {
@@ -328,7 +353,6 @@ func pick(fs FS, dir string, names []Info, opt PullOptions) []Info {
 	}
 	from := to
 	var bytes int64
-	var newest uint64
 	for from > 0 {
 		w := ws[from-1]
 		newest = max(newest, w.T1)
@@ -341,7 +365,7 @@ func pick(fs FS, dir string, names []Info, opt PullOptions) []Info {
 			break
 		}
 	}
-	return names[from:to]
+	return names[from:to], wall, newest
 }
 
 // wallZero gives the Unix time, ns, of the stream's zero, 0 if the file does not say.

@@ -26,6 +26,7 @@ type File struct {
 	r       io.ReaderAt
 	c       io.Closer
 	x       *index // nil: it was not closed, or is older than indexes
+	noIndex string // why an index that is whole is not taken
 }
 
 // OpenFile opens a single ring file. Errors: *DamageError, *TooNewError, I/O errors.
@@ -60,7 +61,9 @@ func newFile(name string, r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Name: name, header: h, Index: h.index, Session: h.session, Size: size, r: r, x: readIndex(name, r, size)}, nil
+	f := &File{Name: name, header: h, Index: h.index, Session: h.session, Size: size, r: r}
+	f.x, f.noIndex = readIndex(name, r, size)
+	return f, nil
 }
 
 // Window is what a file holds: the newest position in the shared ring, collections and times, as FrameInfo.
@@ -128,11 +131,7 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 						return
 					}
 				} else if f.x == nil { // the frames are there without it
-					err := corrupt(f.Name, at, "an index inside the file")
-					if fr.end() == f.Size {
-						err = &DamageError{f.Name, at, "the index is not what was written", ErrTorn}
-					}
-					if !yield(Frame{}, err) {
+					if !yield(Frame{}, f.badIndex(fr)) {
 						return
 					}
 				}
@@ -140,23 +139,71 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 				continue
 			}
 			next := f.resync(at + 1)
-			var d *DamageError
-			if !errors.As(err, &d) {
-				d = &DamageError{f.Name, at, "the frame is not whole", ErrTorn}
-			}
+			d := &DamageError{File: f.Name, Offset: at, Why: "the frame is not whole", Err: ErrTorn}
+			errors.As(err, &d)
 			switch {
 			case next >= 0 && d.Err == ErrTorn:
-				d = &DamageError{f.Name, at, "length of a frame", ErrCorrupt}
+				d = &DamageError{File: f.Name, Offset: at, Why: "length of a frame", Err: ErrCorrupt}
 			case next < 0:
-				d = &DamageError{f.Name, at, "no whole frame follows (" + d.Why + ")", ErrTorn}
+				d = &DamageError{File: f.Name, Offset: at, Why: "no whole frame follows (" + d.Why + ")", Err: d.Err, last: true}
+				if f.unwritten(at) {
+					d.Err = ErrTorn
+				}
 			}
-			err = d
-			if !yield(Frame{}, err) || next < 0 {
+			if !yield(Frame{}, d) || next < 0 {
 				return
 			}
 			at = next
 		}
 	}
+}
+
+// badIndex says what is wrong with an index frame that can not be used.
+func (f *File) badIndex(fr Frame) error {
+	d := &DamageError{File: f.Name, Offset: fr.Offset, Why: "an index inside the file", Err: ErrCorrupt}
+	if fr.end() < f.Size {
+		return d
+	}
+	d.Why, d.last = "the index is not what was written; the frames are read without it", true
+	if f.noIndex != "" {
+		d.Why = "the index is not that of this file (" + f.noIndex + "); the frames are read without it"
+	} else if f.zeros(f.Size-trailerSize) && !f.sound(fr) {
+		d.Err = ErrTorn
+	}
+	return d
+}
+
+// unwritten says whether the frame at the end of a file is one that did not reach the disk whole: from somewhere in its
+// header on there are zeros, as a machine that loses its power leaves them, or there is less than a header, which
+// begins like one. What else is no frame is no torn one.
+func (f *File) unwritten(at int64) bool {
+	b := make([]byte, min(f.Size-at, frameSize))
+	if _, err := f.r.ReadAt(b, at); err != nil && err != io.EOF {
+		return false
+	}
+	if len(b) < frameSize {
+		n := min(len(b), len(frameMagic))
+		return string(b[:n]) == frameMagic[:n] || f.zeros(at)
+	}
+	return f.zeros(at + frameSize - 4) // the header's checksum
+}
+
+// zeros says whether there is nothing but zeros from at on.
+func (f *File) zeros(at int64) bool {
+	b := make([]byte, 64<<10)
+	for at < f.Size {
+		n, err := f.r.ReadAt(b[:min(int64(len(b)), f.Size-at)], at)
+		if n == 0 && err != nil {
+			return false
+		}
+		for _, c := range b[:n] {
+			if c != 0 {
+				return false
+			}
+		}
+		at += int64(n)
+	}
+	return true
 }
 
 // resync finds the next sound frame header at or behind at; -1: none.
@@ -277,7 +324,7 @@ func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Bloc
 			}
 			for b, err := range trace.Blocks(fr.Payload) {
 				if err != nil {
-					err = &DamageError{f.Name, fr.Offset, err.Error(), ErrCorrupt}
+					err = corrupt(f.Name, fr.Offset, err.Error())
 				}
 				if !yield(b, err) {
 					return
@@ -307,10 +354,21 @@ type FrameData struct {
 // Recording is a pulled container, a ring folder or a single ring file, opened alike.
 type Recording struct {
 	Path     string
-	Files    []*File
+	Session  string    // whose files these are
+	Files    []*File   // in the order of their numbers
 	Manifest *Manifest // of a container, else nil
-	Problems []error   // files that could not be opened
+	Problems []error   // files that could not be opened or are not of this recording, documents that are damaged
 	c        io.Closer
+
+	dir     bool     // Path is a folder
+	members []member // of a container, as they lie in it
+	ends    int64    // where the last of them ends
+}
+
+// member is one of a container, whatever it is.
+type member struct {
+	name        string
+	start, size int64
 }
 
 // Watch has f told of each read, in bytes, for those who show how far they are. Before anything is read, and once.
@@ -331,20 +389,6 @@ func (w watched) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-func ringFiles(dir string) ([]string, error) {
-	es, err := OS.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range es {
-		if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
-			out = append(out, filepath.Join(dir, e.Name))
-		}
-	}
-	return out, nil
-}
-
 // OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
 // that are damaged stand in Problems, and so does that a container was cut off.
 func OpenRecording(path string) (*Recording, error) {
@@ -356,7 +400,7 @@ func OpenRecording(path string) (*Recording, error) {
 	return r, err
 }
 
-// openAny gives what can be opened of a container that was cut off, beside the error.
+// openAny gives what is known of a recording of which nothing can be read, beside the error.
 func openAny(path string) (*Recording, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -364,16 +408,22 @@ func openAny(path string) (*Recording, error) {
 	}
 	r := &Recording{Path: path}
 	if st.IsDir() {
-		names, err := ringFiles(path)
+		es, err := OS.ReadDir(path)
 		if err != nil {
 			return nil, err
 		}
-		if len(names) == 0 {
+		for _, e := range es {
+			if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
+				r.add(OpenFile(filepath.Join(path, e.Name)))
+			}
+		}
+		if len(r.Files)+len(r.Problems) == 0 {
 			return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", path)
 		}
-		for _, n := range names {
-			r.add(OpenFile(n))
-		}
+		r.dir = true
+		said, problems := describedSession(OS, path, es)
+		r.arrange(said)
+		r.Problems = append(r.Problems, problems...)
 		return r.checked()
 	}
 	f, err := os.Open(path)
@@ -384,7 +434,9 @@ func openAny(path string) (*Recording, error) {
 	f.ReadAt(magic[:], 0)
 	if string(magic[:]) == fileMagic {
 		f.Close()
-		r.add(OpenFile(path))
+		if r.add(OpenFile(path)); len(r.Files) > 0 {
+			r.Session = r.Files[0].Session
+		}
 		return r.checked()
 	}
 	r.c = f
@@ -404,8 +456,7 @@ func (r *Recording) add(f *File, err error) {
 
 func (r *Recording) checked() (*Recording, error) {
 	if len(r.Files) == 0 && len(r.Problems) > 0 {
-		r.Close()
-		return nil, r.Problems[0]
+		return r, r.Problems[0]
 	}
 	return r, nil
 }
@@ -441,35 +492,48 @@ func (p *position) Seek(off int64, whence int) (int64, error) {
 func (r *Recording) openTar(f *os.File, size int64) error {
 	p := &position{f: f}
 	t := tar.NewReader(p)
-	for first := true; ; first = false {
+	described := false
+	for {
 		h, err := t.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			if first {
+			if len(r.members) == 0 {
 				return corrupt(r.Path, 0, "neither a ring file nor a heapcam container")
+			}
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				r.Problems = append(r.Problems, corrupt(r.Path, r.ends, "the container is not what was written here: "+err.Error()))
+				described = true // who knows
 			}
 			break
 		}
 		start := p.at
 		name := filepath.Base(h.Name)
+		r.members = append(r.members, member{name, start, h.Size})
+		r.ends = start + h.Size
 		switch {
-		case name == manifestName && h.Size < 1<<20:
+		case name == manifestName && h.Size < 1<<20 && start+h.Size <= size:
+			described = true
 			b, err := io.ReadAll(io.LimitReader(t, 1<<20))
 			if err == nil {
-				r.Manifest, err = decodeManifest(b)
+				r.Manifest, err = decodeManifest(r.Path+":"+name, b)
 			}
 			if err != nil {
-				r.Problems = append(r.Problems, fmt.Errorf("%s: manifest: %w", r.Path, err))
+				r.Problems = append(r.Problems, err)
 			}
-		case strings.HasSuffix(name, ".hcr"):
+		case strings.HasSuffix(name, fileSuffix):
 			n := min(h.Size, max(size-start, 0))
 			r.add(newFile(r.Path+":"+name, io.NewSectionReader(f, start, n), n))
 		}
 	}
-	if r.Manifest == nil { // it comes last
-		err := &DamageError{r.Path, size, "the container has no manifest: it was cut off", ErrTorn}
+	said := ""
+	if r.Manifest != nil && isSession(r.Manifest.Session) {
+		said = r.Manifest.Session
+	}
+	r.arrange(said)
+	if !described { // it comes last
+		err := torn(r.Path, size, "the container has no manifest: it was cut off")
 		if len(r.Files) == 0 {
 			return err
 		}

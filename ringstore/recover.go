@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sort"
-	"strings"
 	"time"
 )
 
@@ -23,7 +21,8 @@ type Recovery struct {
 	Resumed bool  // the folder held this session's recording
 	Torn    int64 // bytes of an unfinished frame that were cut off the newest file
 	Files   int
-	Notes   []string // what is corrupt or too new, by file; it stays where it is
+	Notes   []string        // what is corrupt or too new, by file; it stays where it is
+	Foreign []*ForeignError // files of other recordings: they are neither counted nor touched
 }
 
 // Open opens or makes the ring folder. It reads the index of each closed file, the frame headers of one that is not, and the checksums of
@@ -41,10 +40,18 @@ func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 	if err := s.fs.Mkdir(s.dir); err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
-	names, described, err := s.list()
+	d, err := lookInto(s.fs, s.dir)
 	if err != nil {
-		return nil, rec, err
+		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
+	if n := len(d.files) + len(d.aside); n > 0 && d.session != "" && d.session != id.Session {
+		return nil, rec, fmt.Errorf("%s: session %s, not %s: %w", s.dir, d.session, id.Session, ErrOtherRecording)
+	}
+	names, described := d.files, d.described
+	for _, err := range d.problems {
+		rec.Notes = append(rec.Notes, err.Error())
+	}
+	rec.Foreign, s.foreign = d.aside, len(d.aside)
 	s.dropPulls()
 	for i, st := range names {
 		if err := s.recoverFile(st, i == len(names)-1, &rec); err != nil {
@@ -75,28 +82,8 @@ func (s *Store) drop() {
 	}
 }
 
-// list gives the ring files, oldest first, and whether recording.json is there.
-func (s *Store) list() (files []Info, described bool, err error) {
-	all, err := s.fs.ReadDir(s.dir)
-	if err != nil {
-		return nil, false, fmt.Errorf("ring folder: %w", err)
-	}
-	for _, i := range all {
-		switch {
-		case i.Dir:
-		case strings.HasSuffix(i.Name, fileSuffix):
-			files = append(files, i)
-		case i.Name == RecordingName:
-			described = true
-		}
-	}
-	sort.Slice(files, func(a, b int) bool { return files[a].Name < files[b].Name })
-	return files, described, nil
-}
-
 func indexOf(path string) uint64 {
-	var n uint64
-	fmt.Sscanf(filepath.Base(path), "%d"+fileSuffix, &n)
+	n, _ := fileNumber(path)
 	return n
 }
 
@@ -124,6 +111,8 @@ func (s *Store) recoverFile(st Info, newest bool, rec *Recovery) error {
 		return fmt.Errorf("%s: session %s, not %s: %w", s.dir, f.Session, s.id.Session, ErrOtherRecording)
 	}
 	rec.Resumed = true
+	s.index = max(s.index, f.Index)
+	newest = newest && f.placed() // one that was copied or renamed is not written to
 	if f.x != nil {
 		s.source = max(s.source, f.x.info.Source)
 		s.keep(out)
@@ -178,8 +167,10 @@ func (f *File) scan() (x *index, end int64, err error) {
 		case e == nil:
 			x.add(fr)
 			end = fr.end()
-		case !errors.Is(e, ErrTorn) && err == nil:
-			err = e
+		default:
+			if d := (*DamageError)(nil); err == nil && !(errors.As(e, &d) && d.last) {
+				err = e
+			}
 		}
 	}
 	if err != nil {

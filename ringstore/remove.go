@@ -11,17 +11,19 @@ import (
 var ErrInUse = errors.New("the ring is in use")
 
 // RemoveRing removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording still. Only what a
-// recorder makes is removed. Errors: ErrInUse, I/O errors.
+// recorder makes is removed, and of ring files this recording's: others stay, and the folder with them (*ForeignError,
+// when all else is gone). Errors: ErrInUse, I/O errors.
 func RemoveRing(dir string) error {
 	fs := OS
 	clearPulls(fs, filepath.Join(dir, pullsName))
 	if pulls, err := fs.ReadDir(filepath.Join(dir, pullsName)); err == nil && len(pulls) > 0 {
 		return ErrInUse
 	}
-	names, err := ringFilesIn(fs, dir)
+	d, err := lookInto(fs, dir)
 	if err != nil {
 		return err
 	}
+	names := d.files
 	if len(names) > 0 { // a writer holds a shared lock of its open file
 		f, err := fs.OpenRead(filepath.Join(dir, names[len(names)-1].Name))
 		if err != nil {
@@ -33,10 +35,22 @@ func RemoveRing(dir string) error {
 			return ErrInUse
 		}
 	}
+	if len(d.aside) > 0 && (!d.described || len(d.problems) > 0) { // else what stays would be taken for the folder's own
+		b, err := describeIdentity(Identity{Session: d.session}, nil)
+		if err == nil {
+			err = fs.WriteFile(filepath.Join(dir, RecordingName), b)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for _, n := range names {
 		if err := fs.Remove(filepath.Join(dir, n.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
+	}
+	if len(d.aside) > 0 {
+		return d.aside[0]
 	}
 	all, err := fs.ReadDir(dir)
 	if err != nil {

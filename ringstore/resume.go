@@ -84,15 +84,6 @@ func (p *Part) Trim(dir string, fs FS) int64 {
 func (p *Part) Files() int { return len(p.members) }
 
 func sameSession(fs FS, dir, session string) bool {
-	names, err := ringFilesIn(fs, dir)
-	if err != nil {
-		return false
-	}
-	for _, n := range names {
-		if f, err := OpenFileIn(fs, filepath.Join(dir, n.Name)); err == nil {
-			defer f.Close()
-			return f.Session == session
-		}
-	}
-	return false
+	d, err := lookInto(fs, dir)
+	return err == nil && d.session == session
 }

@@ -49,6 +49,7 @@ type Store struct {
 	surveyed  time.Time
 	fullUntil time.Time
 	noAlloc   bool
+	foreign   int // files of other recordings that Open found in the folder
 
 	undescribed bool // recording.json is still to be written
 	counters    json.RawMessage
@@ -102,7 +103,7 @@ func (s *Store) recall() {
 		Session  string          `json:"session"`
 		Counters json.RawMessage `json:"counters"`
 	}
-	if json.Unmarshal(b, &r) == nil && r.Session == s.id.Session && len(r.Counters) <= 2*maxCounters { // indented
+	if CheckDocument(s.dir, b) == nil && json.Unmarshal(b, &r) == nil && r.Session == s.id.Session && len(r.Counters) <= 2*maxCounters { // indented
 		s.counters = r.Counters
 	}
 }
@@ -356,15 +357,22 @@ func (s *Store) evict() error {
 	return nil
 }
 
+// maxTaken bounds how many names that are taken a new file goes past.
+const maxTaken = 100
+
 // begin makes a file of all: room for its header, and the first frame.
-func (s *Store) begin(all []byte, info FrameInfo) error {
-	path := filepath.Join(s.dir, fmt.Sprintf("%08d%s", s.index+1, fileSuffix))
-	f, err := s.fs.Create(path)
+func (s *Store) begin(all []byte, info FrameInfo) (err error) {
+	var path string
+	var f RingFile
+	for range maxTaken {
+		path = filepath.Join(s.dir, fmt.Sprintf("%08d%s", s.index+1, fileSuffix))
+		if f, err = s.fs.Create(path); !errors.Is(err, os.ErrExist) {
+			break
+		}
+		s.index++ // somebody's file has this name
+	}
 	if err != nil {
 		s.failed(err)
-		if errors.Is(err, os.ErrExist) {
-			s.index++
-		}
 		return fmt.Errorf("new ring file: %w", err)
 	}
 	s.index++ // a name is used once, even if its file could neither be written nor removed

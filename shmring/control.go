@@ -38,6 +38,7 @@ func (r *Ring) SetPause(why uint32) error { return r.set32(OffPause, why) }
 const (
 	PauseAsked  = 1 // for this JVM
 	PauseSwitch = 2 // the host's switch
+	PauseOwner  = 4 // for this JVM, by its own user
 )
 
 // Detach asks the probe to stop. It answers by an END block and StateDetached.

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // maxAnswers bounds the diffs and trends that are kept.
@@ -146,9 +146,7 @@ func (s *Server) exportDiff(w http.ResponseWriter, r *http.Request) error {
 		return d.WriteCSV(w)
 	case "json":
 		attach(w, name+".json", "application/json")
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(d)
+		return ui.JSONLines(w).Encode(d)
 	default:
 		return badRequest{fmt.Errorf("format %q: csv or json", f)}
 	}

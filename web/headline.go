@@ -30,7 +30,7 @@ func headlines(r *analysis.Report) []Headline {
 		return append(out, Headline{"quiet", "There is no collection in this recording: nothing was collected, or it holds no data.", "quality"})
 	}
 	for _, s := range r.Suspects[:min(len(r.Suspects), 3)] {
-		out = append(out, Headline{"leak", s.Sentence, "leaks"})
+		out = append(out, Headline{"leak", string(s.Sentence), "leaks"})
 	}
 	if len(r.Grown) > 0 {
 		g := r.Grown[0]
@@ -57,7 +57,7 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, Headline{"damage", fmt.Sprintf("%d parts of the recording can not be read.", len(r.Damage)), "quality"})
 	}
 	if len(r.Suspects) == 0 {
-		out = append(out, Headline{"quiet", r.FirstLook, "leaks"})
+		out = append(out, Headline{"quiet", string(r.FirstLook), "leaks"})
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // Bounds of what is kept and sent. A state takes some 10 bytes an object, a grouping what its tree takes.
@@ -443,9 +444,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return part.WriteCSV(w)
 	case "json":
 		attach(w, name+".json", "application/json")
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(&part)
+		return ui.JSONLines(w).Encode(&part)
 	case "pprof": // of the whole state, as `heapcam export` gives it
 		var p *analysis.Profile
 		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replayer) (err error) {

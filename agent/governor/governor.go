@@ -99,6 +99,13 @@ func New(cfg Config) *Governor {
 	return &Governor{cfg: cfg, depth: cfg.Depth, interval: cfg.Interval, calm: CalmFirst}
 }
 
+// SetBudget makes the budget what it says, share above 0; depth and interval follow by what is seen from then on.
+func (g *Governor) SetBudget(share float64, pause time.Duration) {
+	g.cfg.Share, g.cfg.Pause = share, pause
+	g.saved = min(g.saved, time.Duration(share*float64(Slack)))
+	g.calm, g.vain, g.upAt = CalmFirst, false, time.Time{} // what was in vain may fit now
+}
+
 // Look takes note of what is seen and says whether something else is wanted.
 func (g *Governor) Look(l Look) (Change, bool) {
 	was := g.last

@@ -40,6 +40,11 @@ func NewSampling(cfg SamplingConfig) *Sampling {
 	return &Sampling{cfg: cfg, interval: cfg.Interval, calm: CalmFirst}
 }
 
+// SetBudget makes SamplingConfig.Share and Live what they say.
+func (s *Sampling) SetBudget(share float64, live uint64) {
+	s.cfg.Share, s.cfg.Live, s.calm = share, live, CalmFirst
+}
+
 // Look takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of live samples, 0 if it is
 // not known. inForce is the interval that samples are drawn by
 // now, as far as known, else 0.

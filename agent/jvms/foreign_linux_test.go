@@ -54,6 +54,7 @@ func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-XX:+UseG1GC", "org.example.Main", "secret")
+	cmd.Args[0] = "java"
 	cmd.Env = append(os.Environ(), fakeOf+"="+strings.Join(maps, ":"))
 	in, err := cmd.StdinPipe()
 	if err != nil {

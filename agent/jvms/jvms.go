@@ -17,7 +17,6 @@ package jvms
 
 import (
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -105,18 +104,11 @@ func Resolve(ref string) (JVM, error) {
 // or the beginning of its id, whatever gives a match first. Errors: *NotFoundError, *AmbiguousError.
 func Find(all []JVM, ref string) (JVM, error) {
 	pid, number := strconv.Atoi(ref)
-	base := func(name string) string {
-		name = path.Base(name)
-		if strings.HasSuffix(name, ".jar") {
-			return strings.TrimSuffix(name, ".jar")
-		}
-		return name[strings.LastIndexByte(name, '.')+1:]
-	}
 	for _, match := range []func(JVM) bool{
 		func(j JVM) bool { return strconv.Itoa(j.PID) == ref },
 		func(j JVM) bool { return j.ID == ref },
 		func(j JVM) bool { return j.Name == ref },
-		func(j JVM) bool { return j.Name != "" && base(j.Name) == ref },
+		func(j JVM) bool { return j.Name != "" && ShortName(j.Name) == ref },
 		// A bare number is a pid and nothing else: the first digits of another JVM's id must never attach to that one.
 		func(j JVM) bool { return number != nil && strings.HasPrefix(j.ID, ref) },
 	} {
@@ -187,43 +179,6 @@ func (j *JVM) fromArgs() {
 			}
 		}
 	}
-}
-
-// commandName gives the main class or jar of sun.rt.javaCommand, whose rest are the program's arguments: not for other eyes.
-func commandName(cmd string) string {
-	cmd = strings.TrimSpace(cmd)
-	if i := strings.Index(cmd, ".jar "); i >= 0 && !strings.ContainsRune(cmd[:i], ' ') || strings.HasSuffix(cmd, ".jar") && !strings.ContainsRune(cmd, ' ') {
-		first, _, _ := strings.Cut(cmd, " ")
-		return path.Base(first)
-	}
-	first, _, _ := strings.Cut(cmd, " ")
-	if i := strings.LastIndexByte(first, '/'); i >= 0 { // module/class, or a source file
-		first = first[i+1:]
-	}
-	return first
-}
-
-// cmdlineName gives the same from the arguments of the process, and the options before it.
-func cmdlineName(args []string) (name string, options []string) {
-	if len(args) == 0 {
-		return "", nil
-	}
-	for i := 1; i < len(args); i++ {
-		switch a := args[i]; {
-		case a == "-jar" || a == "-m" || a == "--module":
-			if i+1 < len(args) {
-				return commandName(args[i+1]), options
-			}
-		case a == "-cp" || a == "-classpath" || a == "--class-path" || a == "-p" || a == "--module-path" || a == "--add-modules" ||
-			a == "--add-opens" || a == "--add-exports" || a == "--add-reads" || a == "--upgrade-module-path" || a == "--source":
-			i++
-		case strings.HasPrefix(a, "-") || strings.HasPrefix(a, "@"):
-			options = append(options, a)
-		default:
-			return commandName(a), options
-		}
-	}
-	return "", options
 }
 
 // major gives 17 for "17.0.15", 8 for "1.8.0_402", 0 for what is none.

@@ -3,6 +3,8 @@ package jvms
 import (
 	"encoding/binary"
 	"errors"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,13 +82,27 @@ func FuzzPerf(f *testing.F) {
 
 func TestNames(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                                      "",
-		"Main":                                  "Main",
-		"org.example.Main --password x":         "org.example.Main",
-		"/opt/my app.jar":                       "my",
-		"/opt/app.jar --x":                      "app.jar",
-		"app.jar":                               "app.jar",
-		"jdk.compiler/com.sun.tools.javac.Main": "com.sun.tools.javac.Main",
+		"":                              "",
+		"Main":                          "Main",
+		"org.example.Main --password x": "org.example.Main",
+		"/opt/my app.jar":               "my",
+		"/opt/app.jar --x":              "app.jar",
+		"app.jar":                       "app.jar",
+
+		"jdk.compiler/com.sun.tools.javac.Main --release 17 X.java":           "javac",
+		"jdk.compiler/com.sun.tools.javac.launcher.Main src/Hello.java a b":   "Hello.java",
+		"jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher Hello.java": "Hello.java",
+		"com.sun.tools.javac.Main -d out":                                     "javac",
+		"jdk.jshell/jdk.internal.jshell.tool.JShellToolProvider":              "jshell",
+		"jdk.jshell.execution.RemoteExecutionControl 41235":                   "jdk.jshell.execution.RemoteExecutionControl",
+		"jdk.jlink/jdk.tools.jlink.internal.Main --version":                   "jlink",
+		"jdk.jartool/sun.tools.jar.Main cf x.jar .":                           "jar",
+		"jdk.javadoc/jdk.javadoc.internal.tool.Main -help":                    "javadoc",
+		"jdk.jpackage/jdk.jpackage.main.Main":                                 "jpackage",
+		"jdk.jcmd/sun.tools.jcmd.JCmd 4711 GC.heap_info":                      "jcmd",
+		"java.base/sun.security.tools.keytool.Main -list":                     "keytool",
+		"jdk.hotspot.agent/sun.jvm.hotspot.SALauncher clhsdb":                 "jhsdb",
+		"shop.mod/org.shop.Main --release 17":                                 "org.shop.Main",
 	} {
 		if in == "/opt/my app.jar" {
 			continue // blanks in paths can not be told from arguments
@@ -95,17 +111,52 @@ func TestNames(t *testing.T) {
 			t.Errorf("commandName(%q) = %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{
-		"java -Xmx1g -cp a:b org.x.Main x":     "org.x.Main",
-		"java -jar /opt/app.jar -x":            "app.jar",
-		"java --module-path m -m mod/org.M":    "org.M",
-		"java @args":                           "",
-		"java":                                 "",
-		"java -ea --add-opens a/b=C org.x.M y": "org.x.M",
+	for in, want := range map[string]string{ // the full name, and the short one that a recording has
+		"java -Xmx1g -cp a:b org.x.Main x":                            "org.x.Main Main",
+		"java --class-path=a:b org.x.Main x":                          "org.x.Main Main",
+		"java -jar /opt/app.jar -x":                                   "app.jar app",
+		"java -jar -Xmx1g /opt/app.jar -x":                            "app.jar app",
+		"java -jar /opt/shop.war":                                     "shop.war shop",
+		"java --module-path m -m mod/org.M":                           "org.M M",
+		"java --module=mod/org.x.Main 17":                             "org.x.Main Main",
+		"java -m shop.mod":                                            "shop.mod mod",
+		"java --limit-modules java.base --patch-module a=b org.x.M 1": "org.x.M M",
+		"java @args":    "",
+		"java @args 17": "",
+		"java -Xmx1g @/etc/jvm.args server start": "",
+		"java":                                                       "",
+		"java -version":                                              "",
+		"java -ea --add-opens a/b=C org.x.M y":                       "org.x.M M",
+		"java src/Hello.java 17":                                     "Hello.java Hello",
+		"java --source 17 src/Hello.java":                            "Hello.java Hello",
+		"/usr/bin/java-17 org.x.Main":                                "org.x.Main Main",
+		"javaw.exe org.x.Main":                                       "org.x.Main Main",
+		"/opt/jdk/bin/javac --release 17 X.java":                     "javac javac",
+		"javac -J-Xmx64m -d 17 X.java":                               "javac javac",
+		"javadoc -d 17 X.java":                                       "javadoc javadoc",
+		"jshell --feedback concise":                                  "jshell jshell",
+		"jlink --add-modules java.base --output 17":                  "jlink jlink",
+		"java -m jdk.compiler/com.sun.tools.javac.Main --release 17": "javac javac",
+		"java -m jdk.jlink/jdk.tools.jlink.internal.Main":            "jlink jlink",
+		"java org.springframework.boot.loader.launch.JarLauncher 17": "org.springframework.boot.loader.launch.JarLauncher JarLauncher",
+		"java -cp /srv/shop.jar org.springframework.boot.loader.launch.PropertiesLauncher 17":                           "shop.jar shop",
+		"java -cp /srv/shop.jar -Dloader.main=org.shop.Batch org.springframework.boot.loader.PropertiesLauncher --x 17": "org.shop.Batch Batch",
+		"/opt/db/bin/embedder 17": "embedder embedder",
 	} {
-		if got, _ := cmdlineName(strings.Fields(in)); got != want {
-			t.Errorf("cmdlineName(%q) = %q, want %q", in, got, want)
+		name, _, sure := Program(strings.Fields(in))
+		full, short, _ := strings.Cut(want, " ")
+		if name != full || ShortName(name) != short && name != "" {
+			t.Errorf("Program(%q) = %q, short %q, want %q", in, name, ShortName(name), want)
 		}
+		if p, _, _ := strings.Cut(in, " "); sure && (name == "" || strings.Contains(in, "@") || !isLauncher(path.Base(strings.TrimSuffix(p, ".exe")))) {
+			t.Errorf("Program(%q) is sure of %q", in, name)
+		}
+	}
+	if _, options, _ := Program(strings.Fields("javac -J-XX:-UsePerfData -d out X.java")); !slices.Equal(options, []string{"-XX:-UsePerfData"}) {
+		t.Errorf("options of javac: %q", options)
+	}
+	if _, options, _ := Program(strings.Fields("java -XX:+UseZGC -cp x Main -XX:+DisableAttachMechanism")); !slices.Equal(options, []string{"-XX:+UseZGC"}) {
+		t.Errorf("options of java: %q", options)
 	}
 	for in, want := range map[string]int{"17.0.15": 17, "25": 25, "1.8.0_402": 8, "25-ea": 25, "x": 0, "": 0, "99999999999999999999": 0} {
 		if got := major(in); got != want {

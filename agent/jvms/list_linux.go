@@ -75,7 +75,7 @@ func Look(pid int) (JVM, error) {
 		}
 	}
 	args := splitNul(readText(fmt.Sprintf("/proc/%d/cmdline", pid), maxCmdline))
-	name, options := cmdlineName(args)
+	name, options, sure := Program(args)
 	if j.readable {
 		j.Container = differs(pid, "mnt")
 		j.Userns = differs(pid, "user")
@@ -85,7 +85,7 @@ func Look(pid int) (JVM, error) {
 			j.fromPerf(p)
 		}
 	}
-	if j.Name == "" {
+	if name != "" && (sure || j.Name == "") {
 		j.Name = name
 	}
 	if len(j.Args) == 0 { // PerfData is not there, or not complete yet: rules decide on the options
@@ -279,6 +279,12 @@ func startTicks(pid int) (uint64, error) {
 		return 0, fs.ErrNotExist
 	}
 	return strconv.ParseUint(f[19], 10, 64)
+}
+
+// StartTicks gives when a process was started, as JVM.StartTicks does; false: there is none.
+func StartTicks(pid int) (uint64, bool) {
+	t, err := startTicks(pid)
+	return t, err == nil
 }
 
 func envOptions(env []string, name string) []string {

@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
 )
@@ -136,7 +137,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if err := ownDir(rings, os.Getuid()); err != nil {
 		return fmt.Errorf("--rings: %w", err)
 	}
-	logTo := io.Writer(os.Stderr)
+	logTo := ui.Stderr
 	if o.service {
 		logTo = svc.Log(logTo)
 	}
@@ -147,8 +148,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch, cfg.Spool = []string{rings}, o.spool
-	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
-	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
+	o.limit(&cfg)
 	cfg.Kept = kept
 	if svc.Store() {
 		cfg.KeepFD = svc.Keep
@@ -176,6 +176,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		}
 		return agent.Other{}, false
 	}
+	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks) }
 	found.adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, adoptFor)
 		defer stop()
@@ -183,11 +184,14 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	}
 	cfg.Reload = func() error {
 		defer svc.Reloading()()
-		err := live.reload()
+		now, err := live.reload()
 		if err != nil {
 			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")
 			return err
 		}
+		limits := now.rec.config(io.Discard)
+		now.limit(&limits)
+		a.SetLimits(limits.Limits())
 		cfg.Log.Info().Msg("the configuration was reloaded")
 		found.again(recorded)
 		return nil
@@ -250,6 +254,12 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	<-done
 	<-told
 	return err
+}
+
+// limit puts the agent's own part of limitKeys into cfg.
+func (o *agentOptions) limit(cfg *agent.Config) {
+	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
+	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 }
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.

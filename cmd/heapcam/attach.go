@@ -15,6 +15,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -46,12 +47,12 @@ func newAttachCmd() *cobra.Command {
 				return remote(err)
 			}
 			if o.json {
-				return printJSON(os.Stdout, struct {
+				return ui.JSON(ui.Stdout, struct {
 					Schema string `json:"schema"`
 					agent.AttachReply
 				}{"heapcam.attach/1", r})
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
+			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
 			return nil
 		},
 	}

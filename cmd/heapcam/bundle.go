@@ -20,6 +20,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -64,9 +65,9 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	if name == "" {
 		name = "heapcam-support-" + now.Format("20060102-150405") + ".tar.gz"
 	}
-	w := io.Writer(os.Stdout)
+	w := io.Writer(ui.RawStdout())
 	if name == "-" {
-		if isTerminal(os.Stdout) {
+		if isTerminal(ui.RawStdout()) {
 			return usage("support-bundle -o -: stdout is a terminal")
 		}
 	} else {
@@ -92,8 +93,8 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	var failed bytes.Buffer
 	put := func(member string, b []byte, err error) error {
 		if err != nil {
-			fmt.Fprintf(&failed, "%s: %v\n", member, err)
-			fmt.Fprintf(os.Stderr, "heapcam: not in it, or not whole: %s: %v\n", member, err)
+			ui.Fprintf(&failed, "%s: %v\n", member, err)
+			ui.Fprintf(ui.Stderr, "heapcam: not in it, or not whole: %s: %v\n", member, err)
 		}
 		if len(b) == 0 {
 			return nil
@@ -127,14 +128,14 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		err = zip.Close()
 	}
 	if err == nil && name != "-" {
-		fmt.Fprintf(os.Stderr, "heapcam: wrote %s: look through it before you give it away\n", name)
+		ui.Fprintf(ui.Stderr, "heapcam: wrote %s: look through it before you give it away\n", ui.Path(name))
 	}
 	return err
 }
 
 func asJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := printJSON(&b, v)
+	err := ui.JSON(&b, v)
 	return b.Bytes(), err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,11 +14,26 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
-// that are attached to from then on; all others hold for the agent's life.
+// that are attached to from then on. limitKeys hold for running recordings as soon as they are reloaded. All others hold for the agent's life.
 var jvmKeys = []string{"depth", "sampling", "stack_depth", "ring", "max_sync_pause", "thread_names", "allow_untested_jdk"}
+
+var limitKeys = []string{"overhead_cpu", "overhead_pause", "sampling_max_overhead", "sampling_target_live_samples", "max_write_rate",
+	"max_total_write_rate", "agent_max_cpu", "agent_max_memory"}
+
+// reloadable says what a reload does with a change of key.
+func reloadable(key string) string {
+	switch {
+	case slices.Contains(jvmKeys, key):
+		return "may stand in a rule; a reload makes a change hold for JVMs that are attached to from then on"
+	case slices.Contains(limitKeys, key):
+		return "a reload makes a change hold at once, for running recordings too"
+	}
+	return "a change needs a restart of the agent"
+}
 
 func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
@@ -144,12 +160,8 @@ func newConfigCmd() *cobra.Command {
 		Short: "The agent's configuration: check a file, show what is in force, explain a key",
 		Long: "The agent reads " + systemConfig + " or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
 			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the default.",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown verb %q: check, show or explain", args[0])
-			}
-			return c.Help()
-		},
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newConfigCheckCmd(), newConfigShowCmd(), newConfigExplainCmd())
 	return c
@@ -174,9 +186,37 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			tellReload(ui.Stderr, file)
 			return nil
 		},
+	}
+}
+
+// tellReload says what of a file `heapcam reload` makes hold, and when.
+func tellReload(w io.Writer, file *config.File) {
+	var now, later, restart []string
+	for _, s := range file.Settings {
+		switch {
+		case slices.Contains(limitKeys, s.Key):
+			now = append(now, s.Key)
+		case slices.Contains(jvmKeys, s.Key):
+			later = append(later, s.Key)
+		default:
+			restart = append(restart, s.Key)
+		}
+	}
+	if len(file.Rules) > 0 {
+		later = append(later, "rules")
+	}
+	for _, part := range []struct {
+		what string
+		keys []string
+	}{{"`heapcam reload` makes changes hold at once", now}, {"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
+		{"changes need a restart of the agent", restart}} {
+		if len(part.keys) > 0 {
+			ui.Fprintf(w, "heapcam: %s: %s\n", part.what, strings.Join(part.keys, ", "))
+		}
 	}
 }
 
@@ -193,16 +233,16 @@ func newConfigShowCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(os.Stdout, struct {
+				return ui.JSON(ui.Stdout, struct {
 					Schema   string    `json:"schema"`
 					Settings []setting `json:"settings"`
 					Rules    int       `json:"rules"`
 				}{"heapcam.config/1", all, len(file.Rules)})
 			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "KEY\tVALUE\tFROM\t")
+			w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")
 			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
+				ui.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
 			}
 			return w.Flush()
 		},
@@ -228,11 +268,7 @@ func newConfigExplainCmd() *cobra.Command {
 			}
 			for _, key := range keys {
 				f := c.Flags().Lookup(flagOf(key))
-				what := "holds for the agent's life"
-				if slices.Contains(jvmKeys, key) {
-					what = "may stand in a rule; a change holds for JVMs that are attached to from then on"
-				}
-				fmt.Printf("%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), what)
+				ui.Fprintf(ui.Stdout, "%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), reloadable(key))
 			}
 			return nil
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // costWait is how long the disk has to give the next piece of a recording.
@@ -45,10 +46,10 @@ What is not in it: the agent's own CPU, and what the JVM spends on drawing sampl
 			}
 			cost.Close()
 			if bad > 0 {
-				fmt.Fprintf(os.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", plural(bad, "place"))
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", plural(bad, "place"))
 			}
 			if asJSON {
-				return errors.Join(printJSON(c.OutOrStdout(), cost), err)
+				return errors.Join(ui.JSON(c.OutOrStdout(), cost), err)
 			}
 			return errors.Join(printCost(c.OutOrStdout(), cost), err)
 		},
@@ -116,11 +117,11 @@ func printCost(w io.Writer, c *analysis.Cost) error {
 	}
 	ms := func(ns uint64) string { return fmt.Sprintf("%.1f ms", float64(ns)/1e6) }
 	row := func(t io.Writer, what string, m *analysis.CostMinute) {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses), ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
+		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses), ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
 			ms(m.Sampling), ms(m.Longest), 100*m.Share())
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t")
+	ui.Fprintf(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t\n")
 	for i := range c.Minutes {
 		row(t, clock(c.Minutes[i].From), &c.Minutes[i])
 	}
@@ -128,9 +129,9 @@ func printCost(w io.Writer, c *analysis.Cost) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
+	ui.Fprintf(w, "\n")
 	for _, e := range c.Events {
-		if _, err := fmt.Fprintf(w, "%s  %s\n", clock(e.Time), e.Text); err != nil {
+		if _, err := ui.Fprintf(w, "%s  %s\n", clock(e.Time), ui.Prose(e.Text)); err != nil {
 			return err
 		}
 	}

@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // askVerb is a verb that asks the agent something about one JVM, or all.
@@ -19,12 +18,15 @@ type askVerb struct {
 	ask                    func(*agent.Client, context.Context, agent.DetachRequest) (agent.DetachReply, error)
 }
 
+// ownersToo ends the help of what a JVM's own user may ask of the host's agent.
+const ownersToo = "The user of a JVM may do that\nwith the own JVMs."
+
 func newDetachCmd() *cobra.Command {
 	return askVerb{
 		use: "detach", short: "Have the agent stop recording a JVM, or all, for good; the recording stays",
 		long: "detach ends a recording: the probe gives up its events and its sites, and makes its ring go. The library stays mapped in the JVM, idle, until\n" +
 			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not come back to a JVM that was detached\n" +
-			"from. For a while only: `heapcam pause`.",
+			"from, and status says who asked for it. For a while only: `heapcam pause`. " + ownersToo,
 		done: "detaching from", ask: (*agent.Client).Detach,
 	}.command()
 }
@@ -33,7 +35,8 @@ func newPauseCmd() *cobra.Command {
 	return askVerb{
 		use: "pause", short: "Stop recording a JVM, or all, until resume",
 		long: "pause has the probe do nothing but read a flag in each collection, and no longer see allocations, within a tenth of a second. It stays paused\n" +
-			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " + hostSwitch + ".",
+			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " + hostSwitch + ".\n" +
+			ownersToo,
 		done: "paused", ask: (*agent.Client).Pause,
 	}.command()
 }
@@ -42,7 +45,8 @@ func newResumeCmd() *cobra.Command {
 	return askVerb{
 		use: "resume", short: "Let what was paused go on",
 		long: "resume has a probe record again. What happened meanwhile is not known: the next collection lists what lives then (a sync point).\n" +
-			"What the host's switch (" + hostSwitch + ") stops goes on when that file is removed.",
+			"What the host's switch (" + hostSwitch + ") stops goes on when that file is removed. What root paused only root resumes;\n" +
+			"what a JVM's user paused goes on when that user resumes it, or root names it (--all leaves it paused).",
 		done: "goes on:", ask: (*agent.Client).Resume,
 	}.command()
 }
@@ -77,11 +81,9 @@ func (v askVerb) command() *cobra.Command {
 			req, what := agent.DetachRequest{All: all}, "all JVMs"
 			if !all {
 				s, err := pick(running, args[0])
-				if err != nil && st.Self == nil { // who may only see some is told that, and not that there is none
-					var e *agent.RemoteError
-					if _, aerr := v.ask(cl, c.Context(), agent.DetachRequest{ID: args[0]}); errors.As(aerr, &e) && e.Code == exitDenied {
-						return remote(aerr)
-					}
+				if err != nil && exitCode(err) == exitNotFound && st.Self == nil { // an agent tells of itself to those who see all
+					return withCode(exitNotFound, "%q: no JVM of this user is recorded under that name; only root and the members of the group"+
+						" %s see those of other users", args[0], agent.Group)
 				}
 				if err != nil {
 					return err
@@ -93,7 +95,7 @@ func (v askVerb) command() *cobra.Command {
 				return remote(err)
 			}
 			if asJSON {
-				return printJSON(os.Stdout, struct {
+				return ui.JSON(ui.Stdout, struct {
 					Schema string `json:"schema"`
 					ID     string `json:"id,omitempty"`
 					Asked  int    `json:"asked"`
@@ -102,7 +104,7 @@ func (v askVerb) command() *cobra.Command {
 			if all {
 				what = plural(uint64(r.Asked), "JVM")
 			}
-			fmt.Fprintf(os.Stderr, "heapcam: %s %s\n", v.done, what)
+			ui.Fprintf(ui.Stderr, "heapcam: %s %s\n", v.done, what)
 			return nil
 		},
 	}

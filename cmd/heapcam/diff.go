@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -90,7 +90,7 @@ func (p *replays) close() {
 	for i, s := range p.srcs {
 		if i == 0 {
 			for _, e := range s.Damage {
-				fmt.Fprintf(os.Stderr, "heapcam: %v\n", e)
+				ui.Fprintf(ui.Stderr, "heapcam: %v\n", e)
 			}
 		}
 		s.Close()
@@ -141,15 +141,15 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	}
 	switch {
 	case o.json:
-		return printJSON(w, d)
+		return ui.JSON(w, d)
 	case o.csv:
 		return d.WriteCSV(w)
 	}
-	fmt.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time), collectionName(d.To.GC, d.To.JVMGC, d.To.Time), strings.Join(d.By, ", "))
+	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time), collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
-		fmt.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have bounds\n", d.Lost)
+		ui.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have bounds\n", d.Lost)
 	}
-	fmt.Fprintf(w, "%21s %21s %21s %14s  %s\n", "DIED", "PERMANENT", "BORN (bytes)", "NET", "GROUP")
+	ui.Fprintf(w, "%21s %21s %21s %14s  %s\n", "DIED", "PERMANENT", "BORN (bytes)", "NET", "GROUP")
 	all := d.Tree.Bytes
 	o.print(w, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
 	return nil
@@ -163,15 +163,15 @@ func bounds(r analysis.Range) string {
 }
 
 func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least float64) {
-	indent := ""
+	indent := ui.Text("")
 	if depth > 0 {
-		indent = strings.Repeat("  ", depth-1) + "• "
+		indent = ui.Text(strings.Repeat("  ", depth-1) + "• ")
 	}
 	mark := ""
 	if c.Estimated {
 		mark = "~"
 	}
-	fmt.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent), mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
+	ui.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent), mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
 	small := 0
 	for _, x := range c.Children {
 		b := x.Bytes
@@ -182,7 +182,7 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 		o.print(w, x, depth+1, least)
 	}
 	if small > 0 {
-		fmt.Fprintf(w, "%80s  %s• (%d smaller)\n", "", strings.Repeat("  ", depth), small)
+		ui.Fprintf(w, "%80s  %s• (%d smaller)\n", "", ui.Text(strings.Repeat("  ", depth)), small)
 	}
 }
 
@@ -204,7 +204,7 @@ func (o *diffOptions) two(w io.Writer, before, after string) error {
 	}
 	d := analysis.DiffTwo(courses[0], courses[1])
 	if o.json {
-		return printJSON(w, d)
+		return ui.JSON(w, d)
 	}
 	d.WriteText(w)
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os/user"
 	"path"
@@ -26,6 +27,8 @@ type discovery struct {
 	decide func(config.JVM) (options, why string, record bool)
 	wait   func() (agent.Other, bool) // why nothing is attached to for now
 	adopt  func(context.Context, jvms.JVM)
+	// detached says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends or is attached to by hand.
+	detached func(jvms.JVM) string
 
 	mu     sync.Mutex
 	ctx    context.Context
@@ -108,6 +111,9 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 		return
 	case recorded(j):
 		return
+	case d.detachedBy(j) != "":
+		d.note(j, agent.Other{Why: "detached", Reason: "detached by " + d.detachedBy(j), Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID)})
+		return
 	case j.Recorded: // it has a probe by its own options, or by an agent before us
 		d.awaitOwn(ctx, j, recorded)
 		return
@@ -186,6 +192,13 @@ func (d *discovery) awaitOwn(ctx context.Context, j jvms.JVM, recorded func(jvms
 }
 
 const ownLooks = 5
+
+func (d *discovery) detachedBy(j jvms.JVM) string {
+	if d.detached == nil {
+		return ""
+	}
+	return d.detached(j)
+}
 
 // tryAgain are the times after which a JVM that did not answer is asked again.
 var tryAgain = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute}

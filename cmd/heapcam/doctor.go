@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 )
 
@@ -54,7 +54,7 @@ load the probe at their start, and an agent with discover: true, as the packages
 			}
 			_, perr := probe.Library()
 			if asJSON {
-				err = printJSON(os.Stdout, struct {
+				err = ui.JSON(ui.Stdout, struct {
 					Schema string      `json:"schema"`
 					Probe  bool        `json:"probe"`
 					JVMs   []doctorRow `json:"jvms"`
@@ -62,7 +62,7 @@ load the probe at their start, and an agent with discover: true, as the packages
 			} else {
 				printDoctor(rows)
 				if perr != nil {
-					fmt.Fprintf(os.Stderr, "heapcam: %v\n", perr)
+					ui.Fprintf(ui.Stderr, "heapcam: %v\n", perr)
 				}
 			}
 			if err == nil && len(args) == 1 && rows[0].Problem == jvms.NoRights {
@@ -91,31 +91,31 @@ func printToolOptions(file string) error {
 		return err
 	}
 	env := withToolOptions([]string{"JAVA_TOOL_OPTIONS=" + os.Getenv("JAVA_TOOL_OPTIONS")}, option)
-	fmt.Println(env[0])
+	ui.Fprintf(ui.Stdout, "%s\n", ui.Text(env[0])) // whole: it is this user's own
 	return nil
 }
 
 func printDoctor(rows []doctorRow) {
 	if len(rows) == 0 {
-		fmt.Fprintln(os.Stderr, "heapcam: no JVM runs here, as far as this user can see")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM runs here, as far as this user can see\n")
 		return
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t")
+	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	ui.Fprintf(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t\n")
 	for _, r := range rows {
-		ok := "yes"
+		ok := ui.Text("yes")
 		if r.Recorded {
 			ok = "is recorded"
 		}
 		if !r.Recordable {
-			ok = "no: " + r.Reason
+			ok = ui.Sprintf("no: %s", ui.Prose(r.Reason))
 			if r.Remedy != "" {
-				ok += "; " + r.Remedy
+				ok += ui.Sprintf("; %s", ui.Prose(r.Remedy))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
+		ui.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
 		for _, x := range r.Warnings {
-			fmt.Fprintf(w, "\t\t\t\t  note: %s\t\n", x)
+			ui.Fprintf(w, "\t\t\t\t  note: %s\t\n", ui.Prose(x))
 		}
 	}
 	w.Flush()

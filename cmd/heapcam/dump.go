@@ -3,13 +3,12 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -17,16 +16,16 @@ import (
 func newDumpCmd() *cobra.Command {
 	brief := false
 	c := &cobra.Command{
-		Use:   "dump FILE",
+		Use:   "dump FILE|DIR|JVM",
 		Short: "The trace as text",
-		Args:  exactly(1, "one FILE: a pulled recording, a ring folder or a ring file"),
+		Args:  exactly(1, readingArg),
 		RunE: func(_ *cobra.Command, args []string) error {
-			rec, err := openRecording(args[0])
+			rec, err := openReading(args[0])
 			if err != nil {
 				return err
 			}
 			defer rec.Close()
-			out := bufio.NewWriterSize(os.Stdout, 1<<16)
+			out := bufio.NewWriterSize(ui.Stdout, 1<<16)
 			bad, err := dump(out, rec, brief)
 			if err == nil {
 				err = out.Flush()
@@ -48,13 +47,13 @@ func dump(w io.Writer, rec *ringstore.Recording, brief bool) (bad uint64, err er
 	t := trace.NewTextWriter(w)
 	t.Brief = brief
 	for _, f := range rec.Files {
-		if _, err := fmt.Fprintf(w, "# file %s\n", f.Name); err != nil {
+		if _, err := ui.Fprintf(w, "# file %s\n", f.Name); err != nil {
 			return bad, err
 		}
 		for b, err := range f.Blocks() {
 			if err != nil {
 				bad++
-				fmt.Fprintf(os.Stderr, "heapcam: %v\n", err)
+				ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 				continue
 			}
 			if err := t.Block(b); err != nil {

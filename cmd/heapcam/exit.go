@@ -9,11 +9,12 @@ import (
 
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/probe"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Exit codes, documented in docs/operations.md; `run` gives its command's status instead, and 125 for any failure of its own.
+// Exit codes, documented by exitTable; `run` gives its command's status instead, and 125 for any failure of its own.
 const (
 	exitOK        = 0
 	exitFailed    = 1   // anything that has no code of its own
@@ -21,20 +22,40 @@ const (
 	exitNotFound  = 3   // no such JVM, recording or file
 	exitDenied    = 4   // not permitted
 	exitNoRecord  = 5   // this JVM can not be recorded
-	exitDamaged   = 6   // a file is damaged, or not heapcam's
+	exitDamaged   = 6   // a file is damaged, of another recording, or not heapcam's
 	exitTooNew    = 7   // written by a newer heapcam
 	exitMismatch  = 8   // verify: replayed and listed state differ
 	exitLeak      = 9   // leaks --fail-on-leak: there is one
+	exitNoRoom    = 10  // the disk is full, or a limit of heapcam's own
 	exitRunFailed = 125 // run: heapcam itself failed
 	exitNotExec   = 126 // run: the command can not be executed
 	exitNoCommand = 127 // run: there is no such command
 )
 
-// codeError carries its exit code. A silent one has been told already.
+// exitTable documents each exit code: man pages are made from it, and the table in docs/operations.md is compared with it.
+var exitTable = []struct{ code, meaning string }{
+	{"0", "done"},
+	{"1", "failed for a reason without a code of its own (I/O)"},
+	{"2", "flags or arguments are wrong"},
+	{"3", "no such JVM, recording, file, collection or agent"},
+	{"4", "not permitted: another user's JVM (`doctor JVM` too), a folder that can not be written, an agent that is not this user's to ask"},
+	{"5", "this JVM can not be recorded; `doctor JVM` says why"},
+	{"6", "a file or folder is damaged, or not heapcam's"},
+	{"7", "written by a newer heapcam"},
+	{"8", "`verify` found a mismatch"},
+	{"9", "`leaks --fail-on-leak` found a leak"},
+	{"10", "no room: the disk is full, or `--max-incidents-size` is reached"},
+	{"125", "`run`: heapcam itself failed"},
+	{"126, 127", "`run`: the command can not be executed, is not found"},
+	{"128+n", "`run`: the command was ended by signal n"},
+}
+
+// codeError carries its exit code. A silent one has been told already. A misused one is about the command line itself: help is near.
 type codeError struct {
-	code   int
-	err    error
-	silent bool
+	code    int
+	err     error
+	silent  bool
+	misused bool
 }
 
 func (e *codeError) Error() string { return e.err.Error() }
@@ -46,6 +67,14 @@ func withCode(code int, format string, args ...any) error {
 
 func usage(format string, args ...any) error { return withCode(exitUsage, format, args...) }
 
+// misused marks an error of the command line that the list of verbs and flags helps with.
+func misused(err error) error {
+	if c, ok := err.(*codeError); ok && c.code == exitUsage {
+		c.misused = true
+	}
+	return err
+}
+
 // status ends the program with a code and no word.
 func status(code int) error {
 	if code == 0 {
@@ -54,12 +83,10 @@ func status(code int) error {
 	return &codeError{code: code, err: fmt.Errorf("status %d", code), silent: true}
 }
 
-func message(err error) string {
+// silent says that err has been told already.
+func silent(err error) bool {
 	var c *codeError
-	if errors.As(err, &c) && c.silent {
-		return ""
-	}
-	return err.Error()
+	return errors.As(err, &c) && c.silent
 }
 
 // exitCode is the one place where errors become codes.
@@ -79,6 +106,8 @@ func exitCode(err error) int {
 		return exitTooNew
 	case errors.As(err, &corrupt), errors.Is(err, trace.ErrTorn), errors.As(err, &noRing), errors.As(err, &violates), storeDamaged(err):
 		return exitDamaged
+	case errors.Is(err, ringstore.ErrIncidentRoom), ringstore.DiskFull(err):
+		return exitNoRoom
 	case errors.Is(err, syscall.ENOTDIR): // a file was named where a folder is meant
 		return exitUsage
 	case errors.Is(err, attach.ErrNoProcess), errors.Is(err, fs.ErrNotExist), storeNotFound(err):

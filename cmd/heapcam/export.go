@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type exportOptions struct {
@@ -72,7 +73,7 @@ func (o *exportOptions) check() error {
 	if o.file == "" {
 		return usage("export needs -o OUT (- is stdout)")
 	}
-	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" && isTerminal(os.Stdout) {
+	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" && isTerminal(ui.RawStdout()) {
 		return usage("export -o -: stdout is a terminal")
 	}
 	return nil
@@ -126,7 +127,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "%s: %d objects after collection %d, about %s\n", o.file, h.Objects, c.GC, analysis.Bytes(h.Bytes))
+			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects, c.GC, analysis.Bytes(h.Bytes))
 			return h.Write(ctx, w)
 		}
 		return analysis.ExportState(ctx, w, o.format, r, c)
@@ -136,7 +137,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 // whole writes a file that appears when it is complete: until then it has another name, and goes if anything fails.
 func whole(name string, f func(io.Writer) error) error {
 	if name == "-" {
-		w := bufio.NewWriterSize(os.Stdout, 1<<16)
+		w := bufio.NewWriterSize(ui.RawStdout(), 1<<16)
 		if err := f(w); err != nil {
 			return err
 		}

@@ -114,8 +114,11 @@ func cmdDamage(ts *testscript.TestScript, neg bool, args []string) {
 		b = b[:len(b)*2/3]
 	case "flip":
 		b[len(b)/2] ^= 4
+	case "index":
+		b[len(b)-50] ^= 4
 	case "future":
 		b[8]++
+		b[100]++ // in a header of another form: else it is a version that was damaged
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b, 0o600))
 }

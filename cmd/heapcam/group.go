@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -99,15 +100,54 @@ func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
 // openReading opens what the argument of a reading verb names: a pulled file, a ring folder, a ring file, or a JVM that is or was recorded
 // (name, pid or id, as `heapcam status` lists them).
 func openReading(arg string) (*ringstore.Recording, error) {
-	if _, err := os.Stat(arg); err == nil || strings.ContainsRune(arg, os.PathSeparator) {
+	st, err := os.Stat(arg)
+	if strings.ContainsRune(arg, os.PathSeparator) || err == nil && !st.IsDir() {
 		return openRecording(arg)
 	}
-	dir, err := recordingOf("", []string{arg})
-	if err != nil {
-		return nil, err
+	if err == nil && (isRecording(arg) || len(ringFolders(arg)) > 0) {
+		return openRecording(arg)
+	}
+	dir, nerr := recordingNamed(arg)
+	if nerr != nil && err == nil && exitCode(nerr) == exitNotFound {
+		return openRecording(arg) // which says what is wrong with that folder
+	}
+	if nerr != nil {
+		return nil, nerr
 	}
 	return openRecording(dir)
 }
+
+// recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status lists, and where the agent
+// that answers us says it is.
+func recordingNamed(ref string) (string, error) {
+	recs, err := recordings(outDirs(""))
+	if err != nil {
+		return "", err
+	}
+	known := map[string]bool{}
+	for _, s := range recs {
+		known[s.Dir] = true
+	}
+	if cl, err := dialAgent(""); err == nil {
+		ctx, stop := context.WithTimeout(context.Background(), diskWait)
+		st, err := cl.Status(ctx)
+		stop()
+		for _, s := range st.JVMs {
+			if err == nil && !known[s.Dir] && isRecording(s.Dir) {
+				recs = append(recs, s)
+			}
+		}
+	}
+	s, err := pick(recs, ref)
+	if err != nil && exitCode(err) == exitNotFound {
+		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` lists them)", ref,
+			strings.Join(outDirs(""), " or "))
+	}
+	return s.Dir, err
+}
+
+// readingArg is what openReading takes, as the end of an error.
+const readingArg = "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"
 
 type groupOptions struct {
 	grouper
@@ -136,7 +176,7 @@ several groups counts in each of them and once in their parent.`,
   heapcam group --by 'age > 10 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' incident.heapcam
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
-		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
+		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
 	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or RFC 3339)")
@@ -190,13 +230,13 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	switch {
 	case o.json:
-		return printJSON(w, g)
+		return ui.JSON(w, g)
 	case o.csv:
 		return g.WriteCSV(w)
 	}
-	fmt.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects, humanBytes(int64(g.Bytes)), strings.Join(g.By, ", "))
+	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects, humanBytes(int64(g.Bytes)), ui.Join(g.By, ", "))
 	if !g.Exact {
-		fmt.Fprintln(w, "~ is an estimate from samples (--json gives its 95 % interval)")
+		ui.Fprintf(w, "~ is an estimate from samples (--json gives its 95 %% interval)\n")
 	}
 	o.table(w, g.Tree)
 	return nil
@@ -212,18 +252,18 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 	if o.fold > 0 {
 		root = root.Fold(float64(o.fold))
 	}
-	fmt.Fprintf(w, "%13s %14s %7s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
+	ui.Fprintf(w, "%13s %14s %7s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
 	all := max(root.Bytes, 1)
 	root.Walk(func(path []string, n *classify.Node) bool {
-		mark := " "
+		mark := ui.Text(" ")
 		if n.Estimated {
 			mark = "~"
 		}
-		indent := ""
+		indent := ui.Text("")
 		if len(path) > 0 {
-			indent = strings.Repeat("  ", len(path)-1) + "• "
+			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
-		fmt.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes, 100*float64(n.Bytes)/float64(all), indent, n.Key)
+		ui.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes, 100*float64(n.Bytes)/float64(all), indent, n.Key)
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
@@ -234,31 +274,30 @@ func (o *groupOptions) printList(w io.Writer, r *heap.Replayer, g *analysis.Grou
 	if n == nil {
 		return withCode(exitNotFound, "there is no group %q (--json shows all)", o.list)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+	enc := ui.JSONLines(w)
 	if !o.json {
-		fmt.Fprintf(w, "%18s %12s %8s  %s\n", "ADDRESS", "BYTES", "BIRTH", "CLASS AND SITE")
+		ui.Fprintf(w, "%18s %12s %8s  %s\n", "ADDRESS", "BYTES", "BIRTH", "CLASS AND SITE")
 	}
 	count := 0
 	var werr error
 	g.List(r, n, spaces, o.by_, o.filters, func(l analysis.ListedObject) bool {
 		if count++; o.limit > 0 && count > o.limit {
-			fmt.Fprintf(os.Stderr, "heapcam: the first %d objects (--limit 0 lists all)\n", o.limit)
+			ui.Fprintf(ui.Stderr, "heapcam: the first %d objects (--limit 0 lists all)\n", o.limit)
 			return false
 		}
 		if o.json {
 			werr = enc.Encode(l)
 			return werr == nil
 		}
-		site := ""
+		site := ui.Text("")
 		if len(l.Site) > 0 {
-			site = "  at " + l.Site[0].String()
+			site = ui.Sprintf("  at %s", l.Site[0])
 		}
 		mark := ""
 		if l.AtLeast {
 			mark = "≤"
 		}
-		_, werr = fmt.Fprintf(w, "%18s %12d %8s  %s%s\n", l.Address, l.Bytes, mark+strconv.FormatUint(l.Birth, 10), l.Class, site)
+		_, werr = ui.Fprintf(w, "%18s %12d %8s  %s%s\n", l.Address, l.Bytes, mark+strconv.FormatUint(l.Birth, 10), l.Class, site)
 		return werr == nil
 	})
 	return werr
@@ -292,10 +331,10 @@ Which part of the VM allocated an object (ICPE'18's allocating subsystem) can no
 				return err
 			}
 			if o.json {
-				return printJSON(c.OutOrStdout(), l.Docs())
+				return ui.JSON(c.OutOrStdout(), l.Docs())
 			}
 			for _, d := range l.Docs() {
-				fmt.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n", d.Name+strings.TrimSuffix("("+d.Args+")", "()"), d.Cardinality, d.Text, d.Keys, d.Example)
+				ui.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n", d.Name+strings.TrimSuffix("("+d.Args+")", "()"), d.Cardinality, d.Text, d.Keys, d.Example)
 			}
 			return nil
 		},

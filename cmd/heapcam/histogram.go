@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -23,7 +23,7 @@ type histogramOptions struct {
 func newHistogramCmd() *cobra.Command {
 	o := histogramOptions{at: "last", top: 40}
 	c := &cobra.Command{
-		Use:   "histogram FILE",
+		Use:   "histogram FILE|DIR|JVM",
 		Short: "The classes that were alive after one collection",
 		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old space a dead object stays until its
 space is collected. With --sites it also shows what lived by allocation site: exactly where a sample stands on the object, inferred for the
@@ -31,7 +31,7 @@ others from samples of the same type, size and age, with intervals that hold the
 object is a sample and the numbers are exact. What no site has stands below: "(site unknown)", and "(before the tape)" for what may be older
 than the recording. The rows of a class add up to what the class has.`,
 		Example: "  heapcam histogram --at peak incident.heapcam\n  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
-		Args:    exactly(1, "one FILE: a pulled recording, a ring folder or a ring file"),
+		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
 	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or RFC 3339)")
@@ -42,7 +42,7 @@ than the recording. The rows of a class add up to what the class has.`,
 }
 
 func (o *histogramOptions) run(w io.Writer, path string) error {
-	rec, err := openRecording(path)
+	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}
@@ -56,20 +56,20 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		h.Sites = analysis.Sites(r, c.GC)
 	}
 	if o.json {
-		return printJSON(w, h)
+		return ui.JSON(w, h)
 	}
-	fmt.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
-	fmt.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
+	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
+	ui.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {
-			fmt.Fprintf(os.Stderr, "heapcam: and %d more classes (--top 0 shows all)\n", len(h.Classes)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: and %d more classes (--top 0 shows all)\n", len(h.Classes)-o.top)
 			break
 		}
 		name := r.Class
 		if r.Loader != "" {
 			name += " (" + r.Loader + ")"
 		}
-		fmt.Fprintf(w, "%12d %14d  %s\n", r.Objects, r.Bytes, name)
+		ui.Fprintf(w, "%12d %14d  %s\n", r.Objects, r.Bytes, name)
 	}
 	if o.sites {
 		o.printSites(w, h.Sites)
@@ -78,10 +78,10 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 }
 
 func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
-	fmt.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
+	ui.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
 	for i, s := range sites {
 		if o.top > 0 && i == o.top {
-			fmt.Fprintf(os.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(sites)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(sites)-o.top)
 			break
 		}
 		name := s.Class
@@ -91,13 +91,13 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 		if s.Child != "" {
 			name += " " + s.Child
 		}
-		fmt.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects, fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
+		ui.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects, fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
 		for j, f := range s.Site {
 			if j == 4 {
-				fmt.Fprintf(w, "%63s   … %d more\n", "", len(s.Site)-j)
+				ui.Fprintf(w, "%63s   … %d more\n", "", len(s.Site)-j)
 				break
 			}
-			fmt.Fprintf(w, "%63s   at %s\n", "", f)
+			ui.Fprintf(w, "%63s   at %s\n", "", f)
 		}
 	}
 	var exact, inferred, unknown, before uint64
@@ -112,7 +112,7 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 			before += s.Bytes
 		}
 	}
-	fmt.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", humanBytes(int64(exact)), humanBytes(int64(inferred)), humanBytes(int64(unknown)), humanBytes(int64(before)))
+	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", humanBytes(int64(exact)), humanBytes(int64(inferred)), humanBytes(int64(unknown)), humanBytes(int64(before)))
 }
 
 // stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there is of each type.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type historiesOptions struct {
@@ -17,7 +18,7 @@ type historiesOptions struct {
 func newHistoriesCmd() *cobra.Command {
 	var o historiesOptions
 	c := &cobra.Command{
-		Use:   "histories FILE",
+		Use:   "histories FILE|DIR|JVM",
 		Short: "How each class and site went over the window: live, born, dead, age, survivors",
 		Long: `Prints the history of each class, exactly, and of each allocation site, estimated from samples: bytes alive after each collection, objects born
 and dead in the window, the mean age in collections of what lives at its end, and how much of that has survived --survived collections. What
@@ -25,9 +26,9 @@ died before its first collection is in no history. "Live" means not known dead.
 --sync-points tells of the collections with a sync point alone, from the summaries that the recorder wrote there, and so opens a long window
 without replaying it: without ages, of the 1,024 largest classes and sites of each, and up to the last sync point. What was replayed once is kept
 in the reader's cache folder and opens at once.
-FILE is a pulled file, a ring folder or one ring file.`,
+FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
 		Example: "  heapcam histories --survived 5 incident.heapcam\n  heapcam histories --sync-points incident.heapcam\n  heapcam histories --json incident.heapcam | jq '.classes[] | select(.class==\"byte[]\")'",
-		Args:    exactly(1, "FILE"),
+		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.histories/1), all classes and sites, values where they change")
@@ -41,7 +42,7 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 	if o.survived < 1 || o.survived > 100 {
 		return usage("--survived %d: 1 to 100", o.survived)
 	}
-	rec, err := openRecording(path)
+	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 		return fmt.Errorf("%s: no summary in it: a recorder writes one at each sync point but the first; leave out --sync-points", rec.Path)
 	}
 	if o.json {
-		return printJSON(c.OutOrStdout(), h)
+		return ui.JSON(c.OutOrStdout(), h)
 	}
 	h.WriteText(c.OutOrStdout(), o.top)
 	return nil

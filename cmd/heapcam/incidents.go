@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -27,7 +29,8 @@ func newFreezeCmd() *cobra.Command {
 		Use:   "freeze [JVM]",
 		Short: "Keep the present window of a recording as an incident",
 		Long: `freeze keeps what the ring of a JVM, running or ended, holds now: its closed files as hard links, the one that is being written to as a copy.
-The ring goes on. Incidents together never take more than --max-incidents-size; older ones that were made automatically go first.`,
+The ring goes on. Incidents together never take more than --max-incidents-size; older ones that were made automatically go first.
+On a full disk freeze keeps what needs no copy, says what is missing, and ends with status 10.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("freeze takes one JVM, got %d arguments", len(args))
@@ -39,19 +42,33 @@ The ring goes on. Incidents together never take more than --max-incidents-size; 
 			if err != nil {
 				return err
 			}
-			i, err := incidentsIn(filepath.Dir(dir), int64(max)).Freeze(dir, reason, false)
+			n := incidentsIn(filepath.Dir(dir), int64(max))
+			i, err := n.Freeze(dir, reason, false)
 			switch {
 			case errors.Is(err, ringstore.ErrIncidentRoom):
 				return fmt.Errorf("%w of %s: delete some (`heapcam incidents delete ID`)", err, &max)
+			case ringstore.DiskFull(err):
+				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was frozen, and %s is as it was. Free some space"+
+					" (`heapcam incidents` lists what can be deleted) and run the same command again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
 			case err != nil:
 				return err
 			case asJSON:
-				return printJSON(c.OutOrStdout(), i)
+				if err := ui.JSON(c.OutOrStdout(), i); err != nil || !i.Full {
+					return err
+				}
+				return status(exitNoRoom)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
-			fmt.Fprintf(os.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			for _, f := range i.Foreign {
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
+			}
 			for _, l := range i.Left {
-				fmt.Fprintf(os.Stderr, "heapcam: left out: %s\n", l)
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
+			}
+			if i.Full {
+				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest one could not be copied."+
+					" Free some space and run the same command again", n.Dir, freeOn(dir), i.JVM)
 			}
 			return nil
 		},
@@ -77,36 +94,42 @@ func newIncidentsCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
+				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t")
+			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
 			for _, i := range all {
 				by := "hand"
 				if i.Auto {
 					by = "itself"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, humanBytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, humanBytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
 		},
 	}
 	c.PersistentFlags().StringVar(&out, "out", "", "folder for recordings (default as pull)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(&cobra.Command{
-		Use: "show ID", Short: "Show one incident (JSON) and where it is",
+	showJSON := false
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show one incident and where it is",
 		Args: exactly(1, "one ID, or its beginning"),
 		RunE: func(c *cobra.Command, args []string) error {
 			n, i, err := findIncident(out, args[0])
 			if err != nil {
 				return err
 			}
-			return printJSON(c.OutOrStdout(), struct {
+			if !showJSON {
+				return showIncident(c.OutOrStdout(), i, n.Path(i.ID))
+			}
+			return ui.JSON(c.OutOrStdout(), struct {
 				ringstore.Incident
 				Dir string `json:"dir"`
 			}{i, n.Path(i.ID)})
 		},
-	}, &cobra.Command{
+	}
+	show.Flags().BoolVar(&showJSON, "json", false, "print JSON (heapcam.incident/1)")
+	c.AddCommand(show, &cobra.Command{
 		Use: "delete ID", Short: "Delete one incident",
 		Args: exactly(1, "one ID, or its beginning"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -118,6 +141,36 @@ func newIncidentsCmd() *cobra.Command {
 		},
 	})
 	return c
+}
+
+// freeOn says how much room the file system of dir has, as a part of a sentence.
+func freeOn(dir string) ui.Text {
+	n, err := ringstore.OS.Free(dir)
+	if err != nil || n < 0 {
+		return ""
+	}
+	return ui.Text(fmt.Sprintf(" (%s free)", humanBytes(n)))
+}
+
+func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
+	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	by := "by hand"
+	if i.Auto {
+		by = "automatically"
+	}
+	ui.Fprintf(w, "incident\t%s\n", i.ID)
+	ui.Fprintf(w, "recording\t%s\n", i.JVM)
+	ui.Fprintf(w, "frozen\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
+	ui.Fprintf(w, "reason\t%s\n", i.Reason)
+	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
+	ui.Fprintf(w, "size\t%s in %s\n", humanBytes(i.Bytes), plural(uint64(i.Files), "file"))
+	for _, l := range i.Left {
+		ui.Fprintf(w, "left out\t%s\n", l)
+	}
+	ui.Fprintf(w, "folder\t%s\n", dir)
+	ui.Fprintf(w, "read it\theapcam report %s\n", dir)
+	ui.Fprintf(w, "copy it\theapcam pull --incident %s -o FILE\n", i.ID)
+	return w.Flush()
 }
 
 func listIncidents(out string) ([]ringstore.Incident, error) {

@@ -5,6 +5,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,12 +13,15 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// installProbe writes the embedded library into a private folder, named by its content, and gives its path. An existing one is never
-// written to: JVMs may have it mapped. Errors: probe.ErrNone, I/O errors.
+// installProbe writes the embedded library into a folder that only this user can write to, named by its content, and
+// gives its path. An existing one is never written to: JVMs may have it mapped. Errors: probe.ErrNone, I/O errors.
 func installProbe() (string, error) {
 	b, err := probe.Library()
 	if err != nil {
@@ -36,7 +40,7 @@ func (o *agentOptions) toolOption() (string, error) {
 		return "", err
 	}
 	if lib != packagedProbe {
-		fmt.Fprintf(os.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n", lib, packagedProbe)
 	}
 	return "-agentpath:" + lib + "=" + o.rec.attachOptions(), nil
 }
@@ -53,11 +57,47 @@ func probeForOptions() (string, error) {
 
 // installLibrary does the same for library b.
 func installLibrary(b []byte) (string, error) {
-	dir, err := privateDir()
+	dirs := []string{privateName(), ownName(os.TempDir()), ownName("/var/tmp"), ownName("/dev/shm")}
+	if os.Getuid() == 0 { // nobody else gets into root's $XDG_RUNTIME_DIR
+		dirs = dirs[1:]
+	}
+	var why []string
+	for _, base := range dirs {
+		path, err := installIn(base, b)
+		if err == nil {
+			return path, nil
+		}
+		why = append(why, err.Error())
+	}
+	return "", fmt.Errorf("there is no folder that a JVM could load the probe from: %s", strings.Join(why, "; "))
+}
+
+// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load
+// an agent does not start. For the same reason what root places is open to JVMs of other users, which a command of
+// root's may start.
+func installIn(dir string, b []byte) (string, error) {
+	if err := ownDir(dir, os.Getuid()); err != nil {
+		return "", err
+	}
+	path, err := placeLibrary(dir, b)
 	if err != nil {
 		return "", err
 	}
-	return placeLibrary(dir, b)
+	if os.Getuid() == 0 {
+		if err := errors.Join(os.Chmod(dir, 0o711), os.Chmod(path, 0o755)); err != nil {
+			return "", err
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	m, err := unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	if err != nil {
+		return "", fmt.Errorf("programs can not be loaded from %s: %w", dir, err)
+	}
+	return path, unix.Munmap(m)
 }
 
 // placeLibrary puts the library into dir, a folder of ours.
@@ -88,17 +128,24 @@ func placeLibrary(dir string, b []byte) (string, error) {
 	return path, nil
 }
 
-// privateDir gives a folder that only this user can write to: below $XDG_RUNTIME_DIR, else the folder for temporary files.
+// privateDir gives a folder that only this user can write to.
 func privateDir() (string, error) {
-	uid := os.Getuid()
-	dir := filepath.Join(os.TempDir(), "heapcam-"+strconv.Itoa(uid))
+	dir := privateName()
+	return dir, ownDir(dir, os.Getuid())
+}
+
+// privateName is the folder below $XDG_RUNTIME_DIR, else that below the folder for temporary files.
+func privateName() string {
 	if x := os.Getenv("XDG_RUNTIME_DIR"); x != "" && filepath.IsAbs(x) {
 		if st, err := os.Stat(x); err == nil && st.IsDir() {
-			dir = filepath.Join(x, "heapcam")
+			return filepath.Join(x, "heapcam")
 		}
 	}
-	return dir, ownDir(dir, uid)
+	return ownName(os.TempDir())
 }
+
+// ownName is this user's folder below base.
+func ownName(base string) string { return filepath.Join(base, "heapcam-"+strconv.Itoa(os.Getuid())) }
 
 // ownDir makes dir with mode 0700, owned by uid, or checks that it is such: in a shared folder somebody else may have made it first.
 func ownDir(dir string, uid int) error {

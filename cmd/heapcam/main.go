@@ -3,10 +3,13 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // version is set by the build (-ldflags -X main.version=…).
@@ -19,6 +22,7 @@ func main() {
 		code = run(os.Args[1:])
 		answer(code)
 	}
+	ui.Flush()
 	os.Exit(code)
 }
 
@@ -31,11 +35,12 @@ func run(args []string) int {
 		return exitOK
 	}
 	code := exitCode(err)
-	if msg := message(err); msg != "" {
-		fmt.Fprintf(os.Stderr, "heapcam: %s\n", msg)
+	if !silent(err) {
+		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 	}
-	if code == exitUsage {
-		fmt.Fprintln(os.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags")
+	var bad *codeError
+	if errors.As(err, &bad) && bad.misused {
+		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags\n")
 	}
 	return code
 }
@@ -48,9 +53,18 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", plainly(err)) })
+	root.SetOut(ui.Stdout)
+	root.SetErr(ui.Stderr)
+	version := root.Flags().Bool("version", false, "print what the verb version prints")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *version {
+			return newVersionCmd().RunE(c, nil)
+		}
+		return c.Help()
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(usage("%s", plainly(err))) })
+	root.SetHelpCommand(newHelpCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(), newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
@@ -59,7 +73,55 @@ func newRoot() *cobra.Command {
 		newViewCmd(),
 	)
 	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd())
+	each(root, func(c *cobra.Command) {
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error { return misused(check(c, args)) }
+		}
+		namePlaceholders(c.Flags())
+		namePlaceholders(c.PersistentFlags())
+	})
 	return root
+}
+
+// each calls f with c and every command below it.
+func each(c *cobra.Command, f func(*cobra.Command)) {
+	f(c)
+	for _, s := range c.Commands() {
+		each(s, f)
+	}
+}
+
+// newHelpCmd is cobra's own, but that an unknown verb is an error.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [VERB]",
+		Short: "What a verb does, and its flags",
+		RunE: func(c *cobra.Command, args []string) error {
+			verb, rest, err := c.Root().Find(args)
+			if err != nil {
+				return misused(err)
+			}
+			if len(rest) > 0 {
+				return misused(unknownVerb(verb, rest[0]))
+			}
+			verb.InitDefaultHelpFlag()
+			return verb.Help()
+		},
+	}
+}
+
+// unknownVerb names the verbs below c that were probably meant.
+func unknownVerb(c *cobra.Command, word string) error {
+	c.SuggestionsMinimumDistance = 2
+	near := c.SuggestionsFor(word)
+	if len(near) == 0 {
+		return usage("unknown verb %q", word)
+	}
+	prefix := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
+	for i, n := range near {
+		near[i] = "`" + strings.TrimSpace(prefix+" "+n) + "`"
+	}
+	return usage("unknown verb %q; did you mean %s?", word, strings.Join(near, " or "))
 }
 
 func noArgs(c *cobra.Command, args []string) error {
@@ -67,7 +129,7 @@ func noArgs(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if c.HasSubCommands() {
-		return usage("unknown verb %q", args[0])
+		return unknownVerb(c, args[0])
 	}
 	return usage("%s takes no argument, got %q", c.Name(), args[0])
 }

@@ -133,7 +133,10 @@ func manPage(c *cobra.Command, date time.Time) []byte {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(text))
 		})
 	}
-	fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff("0 done; 1 failed; 2 wrong flags or arguments; 3 no such JVM, recording or agent; 4 not permitted; 5 this JVM can not be recorded; 6 damaged; 7 written by a newer heapcam; 8 verify found a mismatch. run gives its command's status otherwise."))
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, e := range exitTable {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.code), roff(e.meaning))
+	}
 	b.WriteString(".SH SEE ALSO\n")
 	var see []string
 	if c.HasParent() {

@@ -39,6 +39,11 @@ func TestMan(t *testing.T) {
 				t.Errorf("%s: %q", path, l)
 			}
 		}
+		for _, e := range exitTable {
+			if !strings.Contains(string(b), "\n.B "+roff(e.code)+"\n") {
+				t.Errorf("%s: no word of exit code %s", path, e.code)
+			}
+		}
 		if groff != "" {
 			if out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", "-z", path).CombinedOutput(); err != nil || len(out) > 0 {
 				t.Errorf("%s: %v %s", path, err, out)

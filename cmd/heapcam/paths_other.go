@@ -20,8 +20,14 @@ const (
 	optionSeparators = ",:"
 )
 
-// socketFolder makes the folder of the agent's socket.
-func socketFolder(sock string) error { return os.MkdirAll(filepath.Dir(sock), 0o700) }
+// socketFolder makes the folder of the agent's socket. Users may ask the host's agent about their own JVMs: who calls is looked at there.
+func socketFolder(sock string) error {
+	mode := os.FileMode(0o700)
+	if privileged() {
+		mode = 0o755
+	}
+	return os.MkdirAll(filepath.Dir(sock), mode)
+}
 
 // ringFolder is the name of this user's folder for shared rings.
 func ringFolder() string { return "heapcam-" + strconv.Itoa(os.Getuid()) }

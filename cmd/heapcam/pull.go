@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -22,6 +23,7 @@ type pullOptions struct {
 	since, until instant
 	incident     string
 	redact       bool
+	exact        bool
 	file         string
 	socket       string
 	remote       remoteOptions
@@ -34,6 +36,8 @@ func newPullCmd() *cobra.Command {
 		Short: "Copy the last part of a recording, or an incident, into one file",
 		Long: `pull copies a recording, running or ended, into one self-contained file (a tar): whole ring files, at least what is asked for. Without JVM
 there must be only one recording. It holds types, sizes, addresses and sites, never a field's value.
+--exact cuts at collections instead: it leaves out every collection that ended after --until, and begins at the last sync point before --since,
+without which what follows can not be understood. pull says how much more or less than asked for it holds.
 Who may not open the recordings, a member of the group heapcam or the user of the JVM, gets them from the agent through its socket; --remote
 asks the agent of another host. What was interrupted stays as FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs the space meanwhile the pull loses its
 oldest files, and says so.`,
@@ -51,7 +55,8 @@ oldest files, and says so.`,
 	f.Var(&o.last, "last", "how much, like 64MiB or 15m, counted back from the recording's last data (default: all)")
 	f.Var(&o.since, "since", "from this instant on: RFC 3339, 2026-11-21 15:04:05 or 15:04:05")
 	f.Var(&o.until, "until", "up to this instant")
-	f.StringVar(&o.incident, "incident", "", "a frozen window instead (see `heapcam incidents`)")
+	f.StringVar(&o.incident, "incident", "", "a frozen window instead (\"heapcam incidents\" lists them)")
+	f.BoolVar(&o.exact, "exact", false, "with --since, --until or --last DURATION: cut at collections instead of copying whole files")
 	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are written anew")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
@@ -63,11 +68,17 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.file == "" {
 		return usage("pull needs -o FILE (- for stdout)")
 	}
-	if o.file == "-" && isTerminal(os.Stdout) {
+	if o.file == "-" && isTerminal(ui.RawStdout()) {
 		return usage("pull -o -: stdout is a terminal")
 	}
 	if o.last.set && (o.since.set || o.until.set) {
 		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
+	}
+	if o.exact && o.last.dur == 0 && !o.since.set && !o.until.set {
+		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
+	}
+	if o.since.set && o.until.set && !o.since.t.Before(o.until.t) {
+		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
 	}
 	if ctx == nil {
 		ctx = context.Background()
@@ -90,8 +101,8 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	opt := ringstore.PullOptions{LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Reason: reason}
-	w, end := io.Writer(os.Stdout), func(err error) error { return err }
+	opt := ringstore.PullOptions{LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact, Reason: reason}
+	w, end := io.Writer(ui.RawStdout()), func(err error) error { return err }
 	if o.file != "-" {
 		if w, end, err = o.part(dir, &opt); err != nil {
 			return err
@@ -112,15 +123,65 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", humanBytes(n), filepath.Base(dir), plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", humanBytes(n), filepath.Base(dir), plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		time.Since(p.start).Round(time.Millisecond), humanBytes(int64(float64(n)/max(time.Since(p.start).Seconds(), 1e-3))))
+	o.tellCut(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
-		fmt.Fprintf(os.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
+	}
+	for _, f := range m.Foreign {
+		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n", f.Name, f.Session, m.Session)
 	}
 	for _, d := range m.Damaged {
-		fmt.Fprintf(os.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
 	}
 	return nil
+}
+
+// tellCut says how much more or less than was asked for is in the pull.
+func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
+	if m == nil || m.ToNS == 0 || !o.last.set && !o.since.set && !o.until.set {
+		return
+	}
+	if o.exact && !m.Exact {
+		ui.Fprintf(w, "heapcam: the agent is older and does not know --exact: it sent whole files\n")
+	}
+	whole := ui.Text(" (files are copied whole; --exact cuts closer)")
+	if m.Exact {
+		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state there)"
+	}
+	span := time.Duration(m.ToNS - m.FromNS)
+	round := func(d time.Duration) time.Duration {
+		if d > 10*time.Second {
+			return d.Round(time.Second)
+		}
+		return d.Round(time.Millisecond)
+	}
+	switch {
+	case o.last.bytes > 0 && bytes >= o.last.bytes:
+		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last, humanBytes(bytes-o.last.bytes))
+	case o.last.bytes > 0:
+		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last, humanBytes(o.last.bytes-bytes))
+	case o.last.dur > 0 && span >= o.last.dur:
+		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.dur, round(span), round(span-o.last.dur), whole)
+	case o.last.dur > 0:
+		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.dur, round(span), round(o.last.dur-span))
+	}
+	if m.ZeroUnixNS == 0 {
+		return
+	}
+	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
+	if from := at(m.FromNS); o.since.set && from.After(o.since.t) {
+		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n", from.Format(time.DateTime), round(from.Sub(o.since.t)))
+	} else if o.since.set {
+		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime), round(o.since.t.Sub(from)), whole)
+	}
+	if to := at(m.ToNS); o.until.set && to.After(o.until.t) {
+		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime), round(to.Sub(o.until.t)), whole)
+	} else if o.until.set {
+		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended before --until\n", m.LastGC, to.Format(time.DateTime),
+			round(o.until.t.Sub(to)))
+	}
 }
 
 // source gives the folder that is meant and, of an incident, its reason.
@@ -160,9 +221,9 @@ func recordingOf(out string, args []string) (string, error) {
 	case len(recs) == 0:
 		return "", withCode(exitNotFound, "there is no recording in %s", strings.Join(outDirs(out), " or "))
 	}
-	fmt.Fprintln(os.Stderr, "heapcam: recordings:")
+	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
 	for _, r := range recs {
-		fmt.Fprintf(os.Stderr, "  %s  %s, last data after collection %d\n", r.ID, humanBytes(r.TraceBytes), r.LastGC)
+		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, humanBytes(r.TraceBytes), r.LastGC)
 	}
 	return "", usage("there are %d recordings: say which", len(recs))
 }
@@ -170,7 +231,10 @@ func recordingOf(out string, args []string) (string, error) {
 // part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the next try.
 func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer, end func(error) error, err error) {
 	name := o.file + ".part"
-	if o.redact {
+	switch {
+	case o.exact:
+		name = o.file + ".exact.part"
+	case o.redact:
 		name = o.file + ".redacted.part"
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
@@ -178,7 +242,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		return nil, nil, err
 	}
 	at := int64(0)
-	if !o.redact { // what was written anew can not be compared with the ring
+	if !o.redact && !o.exact { // what was written anew can not be compared with the ring
 		part, err := ringstore.ReadPart(f)
 		if err != nil {
 			f.Close()
@@ -186,7 +250,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			fmt.Fprintf(os.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", humanBytes(at), plural(uint64(part.Files()), "file"))
+			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", humanBytes(at), plural(uint64(part.Files()), "file"))
 		}
 	}
 	if err = f.Truncate(at); err == nil {
@@ -222,16 +286,16 @@ func newProgress(what string) *progress { return &progress{what: what, start: ti
 
 func (p *progress) at(done, total int64) {
 	now := time.Now()
-	if now.Sub(p.start) < time.Second || now.Sub(p.last) < 200*time.Millisecond || total <= 0 || !isTerminal(os.Stderr) {
+	if now.Sub(p.start) < time.Second || now.Sub(p.last) < 200*time.Millisecond || total <= 0 || !isTerminal(ui.RawStderr()) {
 		return
 	}
 	p.last, p.shown = now, true
-	fmt.Fprintf(os.Stderr, "\rheapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, humanBytes(total), humanBytes(int64(float64(done)/now.Sub(p.start).Seconds())))
+	ui.Progress(ui.Sprintf("heapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, humanBytes(total), humanBytes(int64(float64(done)/now.Sub(p.start).Seconds()))))
 }
 
 func (p *progress) done() {
 	if p.shown {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
+		ui.EndProgress()
 	}
 }
 

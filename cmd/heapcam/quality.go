@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -21,7 +22,7 @@ type qualityOptions struct {
 func newQualityCmd() *cobra.Command {
 	var o qualityOptions
 	c := &cobra.Command{
-		Use:   "quality FILE",
+		Use:   "quality FILE|DIR|JVM",
 		Short: "Of how much of the heap the allocation site is known, at each collection",
 		Long: `Prints, for each collection of the window, of which share of the live bytes the allocation site is exact (the object was sampled), inferred
 (its type has a likeliest site; it counts with the probability of that), before the tape (at most: the object may be older than the
@@ -32,9 +33,9 @@ each of the next nine collections, as in Figure 18 of the paper on AntTracks' ri
 With --calibrate, of a recording at --sampling 0, which knows the site of each object: samples are thinned as that interval would have, --seeds times,
 the sites of the others inferred, and what was stated is held against the truth.
 
-FILE is a pulled file, a ring folder or one ring file.`,
+FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
 		Example: "  heapcam quality incident.heapcam\n  heapcam quality --calibrate 512KiB interval0.heapcam\n  heapcam quality --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
-		Args:    exactly(1, "FILE"),
+		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.quality/1)")
@@ -45,7 +46,7 @@ FILE is a pulled file, a ring folder or one ring file.`,
 }
 
 func (o *qualityOptions) run(c *cobra.Command, path string) error {
-	rec, err := openRecording(path)
+	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 		}
 	}
 	if o.json {
-		return printJSON(c.OutOrStdout(), q)
+		return ui.JSON(c.OutOrStdout(), q)
 	}
 	q.WriteText(c.OutOrStdout())
 	return nil
@@ -103,7 +104,7 @@ func (o *qualityOptions) check(c *cobra.Command, rec *ringstore.Recording) error
 	}
 	k := analysis.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
 	if o.json {
-		return printJSON(c.OutOrStdout(), k)
+		return ui.JSON(c.OutOrStdout(), k)
 	}
 	k.WriteText(c.OutOrStdout())
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // recordOptions are the flags that run, record, attach and agent share.
@@ -155,7 +155,14 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 }
 
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
-	return zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.TimeOnly}).Level(level).With().Timestamp().Logger()
+	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly} // it quotes values of fields itself
+	console.FormatMessage = func(m any) string {
+		if m == nil {
+			return ""
+		}
+		return string(ui.Prose(fmt.Sprint(m)))
+	}
+	return zerolog.New(console).Level(level).With().Timestamp().Logger()
 }
 
 // probeOptions are what follows the library's path in -agentpath.
@@ -213,30 +220,20 @@ func outDirs(flag string) []string {
 	return []string{defaultOut(), systemOut}
 }
 
-// printJSON writes v, which has its own "schema" field, to w.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
 // summary is the line on one recorded JVM.
-func summary(s agent.Status) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (pid %d)", s.Name, s.PID)
+func summary(s agent.Status) ui.Text {
+	line := ui.Sprintf("%s (pid %d)", s.Name, s.PID)
 	switch {
 	case s.Phase == agent.Refused:
-		fmt.Fprintf(&b, ": not recorded: %s", s.Reason)
-		return b.String()
+		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
 	case s.Phase == agent.Quarantined, s.Phase == agent.GaveUp, s.Phase == agent.Stopped && s.Reason != "":
-		fmt.Fprintf(&b, ": %s: %s;", s.Phase, s.Reason)
+		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
 	case s.Phase == agent.GonePhase:
-		b.WriteString(" was killed;")
+		line += " was killed;"
 	}
-	fmt.Fprintf(&b, " %s, %s in %s: %s", plural(s.Collections, "collection"), humanBytes(s.TraceBytes), plural(uint64(s.Files), "file"), s.Dir)
+	line += ui.Sprintf(" %s, %s in %s: %s", plural(s.Collections, "collection"), humanBytes(s.TraceBytes), plural(uint64(s.Files), "file"), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
-		fmt.Fprintf(&b, " (%s lost)", plural(n, "collection"))
+		line += ui.Sprintf(" (%s lost)", plural(n, "collection"))
 	}
-	return b.String()
+	return line
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type recordVerb struct {
@@ -55,7 +56,7 @@ func (o *recordVerb) run(ref string) error {
 		return err
 	}
 	defer cleanup()
-	cfg := o.rec.config(os.Stderr)
+	cfg := o.rec.config(ui.Stderr)
 	cfg.Watch = []string{ours}
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -81,7 +82,7 @@ func (o *recordVerb) run(ref string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: recording %s (pid %d) into %s; Ctrl-C ends it\n", j.Name, j.PID, st.Dir)
+	ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s; Ctrl-C ends it\n", j.Name, j.PID, ui.Path(st.Dir))
 	until := sig
 	if o.dur > 0 {
 		t, stop := context.WithTimeout(sig, o.dur)
@@ -90,17 +91,17 @@ func (o *recordVerb) run(ref string) error {
 	}
 	if err := a.Idle(until); err != nil { // time is over, or Ctrl-C
 		if _, err := a.Detach(""); err != nil {
-			fmt.Fprintf(os.Stderr, "heapcam: detach: %v\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: detach: %v\n", err)
 		}
 		wait, stop := context.WithTimeout(context.Background(), detachTime)
 		defer stop()
 		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
-			fmt.Fprintln(os.Stderr, "heapcam: the JVM did not confirm that the probe has stopped")
+			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped\n")
 		}
 	}
 	cancel()
 	<-done
-	report(a)
+	report(a, 0)
 	for _, s := range a.Status() {
 		switch s.Phase {
 		case agent.Refused, agent.GaveUp:

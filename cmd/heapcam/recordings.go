@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -24,7 +24,8 @@ func storeTooNew(err error) bool {
 
 func storeDamaged(err error) bool {
 	var e *ringstore.DamageError
-	return errors.As(err, &e) || errors.Is(err, ringstore.ErrOtherRecording)
+	var f *ringstore.ForeignError
+	return errors.As(err, &e) || errors.As(err, &f) || errors.Is(err, ringstore.ErrOtherRecording)
 }
 
 func storeNotFound(error) bool { return false }
@@ -32,6 +33,7 @@ func storeNotFound(error) bool { return false }
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
 func recordings(dirs []string) ([]agent.Status, error) {
 	var out []agent.Status
+	at := recorders()
 	for _, d := range dirs {
 		entries, err := os.ReadDir(d)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && len(dirs) > 1 {
@@ -45,6 +47,9 @@ func recordings(dirs []string) ([]agent.Status, error) {
 				continue
 			}
 			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
+				if who := at.of(s.Dir); who != "" {
+					s.Phase, s.Reason = agent.Recording, who
+				}
 				out = append(out, s)
 			}
 		}
@@ -58,11 +63,13 @@ func onDisk(dir string) (agent.Status, bool) {
 	if err != nil {
 		abs = dir
 	}
-	files, _ := filepath.Glob(filepath.Join(abs, "*.hcr"))
-	if len(files) == 0 {
+	ring, _ := ringstore.LookInto(abs)
+	files := ring.Files
+	if len(files)+len(ring.Foreign) == 0 {
 		return agent.Status{}, false
 	}
 	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
 	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {
@@ -77,7 +84,6 @@ func onDisk(dir string) (agent.Status, bool) {
 		if err != nil {
 			continue
 		}
-		s.Session = f.Session
 		for h, err := range f.Headers() {
 			if err == nil {
 				s.LastGC = max(s.LastGC, h.LastGC)
@@ -90,6 +96,17 @@ func onDisk(dir string) (agent.Status, bool) {
 	}
 	s.Collections = s.LastGC
 	return s, true
+}
+
+// ringFiles gives the ring files of a folder, by name. (filepath.Glob would read the folder's name as a pattern.)
+func ringFiles(dir string) (files []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".hcr") {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
 }
 
 // splitID takes NAME-PID-START[-SESSION] apart.
@@ -122,17 +139,20 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		return nil, err
 	}
 	for _, p := range r.Problems {
-		if errors.Is(p, ringstore.ErrTorn) {
-			fmt.Fprintf(os.Stderr, "heapcam: not whole: %v\n", p)
-			continue
+		what := "left out"
+		switch {
+		case errors.Is(p, ringstore.ErrTorn):
+			what = "not whole"
+		case !ringstore.LeftOut(p):
+			what = "warning"
 		}
-		fmt.Fprintf(os.Stderr, "heapcam: left out: %v\n", p)
+		ui.Fprintf(ui.Stderr, "heapcam: %s: %v\n", what, p)
 	}
 	if len(r.Files) == 0 {
 		r.Close()
 		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
 	}
-	if isTerminal(os.Stderr) {
+	if isTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)
 		for _, f := range r.Files {
 			total += f.Size

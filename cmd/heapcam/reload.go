@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,9 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// liveConfig is the configuration in force. Only settings of JVMs and rules change while the agent runs.
+// liveConfig is the configuration in force. Only settings of JVMs, limits and rules change while the agent runs.
 type liveConfig struct {
 	name  string
 	flags map[string]string // of the command line
@@ -33,13 +33,13 @@ func newLiveConfig(c *cobra.Command, name string) (*liveConfig, error) {
 	return l, err
 }
 
-// reload reads the configuration again. It changes nothing if it gives an error.
-func (l *liveConfig) reload() error {
+// reload reads the configuration again, and gives the options that hold now. It changes nothing if it gives an error.
+func (l *liveConfig) reload() (*agentOptions, error) {
 	o := &agentOptions{}
 	c := o.command()
 	for name, v := range l.flags {
 		if err := c.Flags().Set(name, v); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	file, all, err := configure(c, l.name)
@@ -47,21 +47,21 @@ func (l *liveConfig) reload() error {
 		err = located(o.check(), all)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var fixed []string
 	for i, s := range all {
-		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) {
+		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) && !slices.Contains(limitKeys, s.Key) {
 			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, now %s)", s.Key, s.Source, or(s.Value, `""`), or(was.Value, `""`)))
 		}
 	}
 	if len(fixed) > 0 {
-		return usage("not reloaded: what needs a restart of the agent has changed: %s", strings.Join(fixed, "; "))
+		return nil, usage("not reloaded: what needs a restart of the agent has changed: %s", strings.Join(fixed, "; "))
 	}
 	l.cmd, l.file, l.settings = c, file, all
-	return nil
+	return o, nil
 }
 
 // decide says what the rules say about a JVM: the options of its probe, or why it is not recorded.
@@ -98,8 +98,10 @@ func newReloadCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reload",
 		Short: "Have the agent read its configuration again",
-		Long: "reload (or SIGHUP to the agent) makes rules and the settings of JVMs (" + strings.Join(jvmKeys, ", ") + ") hold for JVMs that are attached\n" +
-			"to from then on. If anything else has changed, or the file is wrong, it is refused as a whole and the old configuration stays.",
+		Long: "reload (or SIGHUP to the agent) makes changed limits hold at once, for running recordings too:\n" +
+			strings.Join(limitKeys, ", ") + ".\n" +
+			"Rules and the settings of JVMs hold for JVMs that are attached to from then on:\n" + strings.Join(jvmKeys, ", ") + ".\n" +
+			"If anything else has changed, or the file is wrong, the reload is refused as a whole and the old configuration stays.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := dialAgent(socket)
@@ -109,7 +111,7 @@ func newReloadCmd() *cobra.Command {
 			if err := cl.Reload(context.Background()); err != nil {
 				return remote(err)
 			}
-			fmt.Fprintln(os.Stderr, "heapcam: the configuration was reloaded")
+			ui.Fprintf(ui.Stderr, "heapcam: the configuration was reloaded\n")
 			return nil
 		},
 	}

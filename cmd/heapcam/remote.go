@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
 )
 
 // remoteOptions are the flags of verbs that can ask the agent of another host.
@@ -60,7 +61,7 @@ func (o *remoteOptions) dial() (*agent.Client, error) {
 
 // stream pulls through an agent.
 func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []string) error {
-	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact}
+	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact}
 	switch {
 	case o.incident != "" && len(args) > 0:
 		return usage("pull: an incident is of one JVM: do not name another")
@@ -82,7 +83,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 			return remote(err)
 		}
 	}
-	w, name := os.Stdout, o.file+".part"
+	w, name := ui.RawStdout(), o.file+".part"
 	if o.file != "-" {
 		var err error
 		if w, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
@@ -108,7 +109,13 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 	if err != nil {
 		return remote(err)
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	if o.file != "-" {
+		if rec, err := ringstore.OpenRecording(o.file); err == nil {
+			o.tellCut(ui.Stderr, rec.Manifest, n.n)
+			rec.Close()
+		}
+	}
 	return nil
 }
 

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type reportOptions struct{ json bool }
@@ -14,12 +13,12 @@ type reportOptions struct{ json bool }
 func newReportCmd() *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
-		Use:   "report FILE",
+		Use:   "report FILE|DIR|JVM",
 		Short: "What happened in this window, on one screen",
 		Long: `Says what happened in the window of a recording: collections and pauses with heapcam's own share, heap used, what grew most and the
-sites that grow, how far the figures can be trusted, and what to look at first. FILE is a pulled file, a ring folder or one ring file.`,
+sites that grow, how far the figures can be trusted, and what to look at first. FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
 		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq .suspects[0]",
-		Args:    exactly(1, "FILE"),
+		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.report/1)")
@@ -27,7 +26,7 @@ sites that grow, how far the figures can be trusted, and what to look at first. 
 }
 
 func (o *reportOptions) run(c *cobra.Command, path string) error {
-	rec, err := openRecording(path)
+	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}
@@ -36,7 +35,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				fmt.Fprintln(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too")
+				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too\n")
 				l, err := analysis.Leaks(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
@@ -61,7 +60,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	if o.json {
-		return printJSON(text, rep)
+		return ui.JSON(text, rep)
 	}
 	if !begun {
 		rep.WriteWindow(text)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 const (
@@ -36,7 +37,8 @@ func newRunCmd() *cobra.Command {
 		Short: "Run a command and record every JVM that it or anything below it starts",
 		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records them until COMMAND ends.\n" +
 			"Input, output, signals and the exit status pass through: 128+n when the command was ended by signal n, 125 when heapcam itself\n" +
-			"failed, 126 or 127 when the command can not be executed or found. Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.",
+			"failed, 126 or 127 when the command can not be executed or found. Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
+			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs unrecorded: such a JVM refuses agents.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
@@ -66,6 +68,15 @@ func (o *runOptions) run(args []string) error {
 		}
 		return withCode(exitNoCommand, "%w", err)
 	}
+	if option, where := writesArchive(args); option != "" {
+		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes (%s, in %s) does not start with an agent; "+
+			"\"heapcam record\" can attach to it later\n", option, where)
+		p, err := o.command(path, args, os.Environ())
+		if err != nil {
+			return err
+		}
+		return status(waitStatus(p))
+	}
 	lib, err := installProbe()
 	if err != nil {
 		return fail(err)
@@ -75,7 +86,7 @@ func (o *runOptions) run(args []string) error {
 		return fail(err)
 	}
 	defer os.RemoveAll(rings)
-	cfg := o.rec.config(os.Stderr)
+	cfg := o.rec.config(ui.Stderr)
 	cfg.Watch = []string{rings}
 	a, err := agent.New(cfg)
 	if err != nil {
@@ -91,13 +102,28 @@ func (o *runOptions) run(args []string) error {
 	defer stop()
 	go adoptBelow(ctx, a, rings)
 
-	cmd := &exec.Cmd{Path: path, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	cmd.Env = withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings))
+	p, err := o.command(path, args, withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings)))
+	if err != nil {
+		return err
+	}
+	o.finish(a)
+	stop()
+	code := waitStatus(p)
+	if code != 0 && o.freeze {
+		freezeAll(a, fmt.Sprintf("the command ended with status %d", code))
+	}
+	report(a, code)
+	return status(code)
+}
+
+// command runs the command to its end, with signals given on to it.
+func (o *runOptions) command(path string, args, env []string) (*os.ProcessState, error) {
+	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(), Stderr: ui.RawStderr()}
 	sigs := make(chan os.Signal, 32)
 	signal.Notify(sigs, passedSignals()...)
 	defer signal.Stop(sigs)
 	if err := cmd.Start(); err != nil {
-		return withCode(exitNotExec, "%w", err)
+		return nil, withCode(exitNotExec, "%w", err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -114,15 +140,9 @@ func (o *runOptions) run(args []string) error {
 	close(ended)
 	var exit *exec.ExitError
 	if werr != nil && !errors.As(werr, &exit) {
-		return fail(werr)
+		return nil, withCode(exitRunFailed, "%w", werr)
 	}
-	o.finish(a)
-	stop()
-	if code := waitStatus(cmd.ProcessState); code != 0 && o.freeze {
-		freezeAll(a, fmt.Sprintf("the command ended with status %d", code))
-	}
-	report(a)
-	return status(waitStatus(cmd.ProcessState))
+	return cmd.ProcessState, nil
 }
 
 // finish reads what is left. JVMs that outlive the command are let go: nobody would read their rings any more.
@@ -130,7 +150,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+		ui.Fprintf(ui.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
 	}
 	dying, stop := context.WithTimeout(ctx, dyingTime) // a killed JVM with a large heap takes its time
 	defer stop()
@@ -138,7 +158,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		fmt.Fprintf(os.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
@@ -152,21 +172,26 @@ func freezeAll(a *agent.Agent, reason string) {
 			continue
 		}
 		if i, err := a.Freeze(s.ID, reason); err != nil {
-			fmt.Fprintf(os.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
+			ui.Fprintf(ui.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
 		} else {
-			fmt.Fprintf(os.Stderr, "heapcam: frozen: %s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: frozen: %s\n", i.ID)
 		}
 	}
 }
 
-// report tells where the recordings are.
-func report(a *agent.Agent) {
+// report tells where the recordings are of a command that ended with status code.
+func report(a *agent.Agent, code int) {
 	all := a.Status()
 	for _, s := range all {
-		fmt.Fprintf(os.Stderr, "heapcam: recorded %s\n", summary(s))
+		ui.Fprintf(ui.Stderr, "heapcam: recorded %s\n", summary(s))
 	}
-	if len(all) == 0 {
-		fmt.Fprintln(os.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS")
+	switch {
+	case len(all) > 0:
+	case code != 0:
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or it does not start with an agent "+
+			"(if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)\n")
+	default:
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS\n")
 	}
 }
 

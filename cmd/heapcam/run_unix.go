@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 func passedSignals() []os.Signal {
@@ -22,7 +24,7 @@ func passSignal(p *os.Process, s os.Signal) {
 }
 
 func foreground() bool {
-	pg, err := unix.IoctlGetInt(int(os.Stdin.Fd()), unix.TIOCGPGRP)
+	pg, err := unix.IoctlGetInt(int(ui.RawStdin().Fd()), unix.TIOCGPGRP)
 	return err == nil && pg == unix.Getpgrp()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -26,7 +27,7 @@ func (o *salvageOptions) run(path string) (err error) {
 	if !o.on || o.file == "" {
 		return usage("verify: --salvage and -o OUT go together")
 	}
-	w := io.Writer(os.Stdout)
+	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {
 		f, oerr := os.OpenFile(o.file+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 		if oerr != nil {
@@ -48,10 +49,10 @@ func (o *salvageOptions) run(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "heapcam: salvaged %s, collections %d to %d\n", plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC)
+	ui.Fprintf(ui.Stderr, "heapcam: salvaged %s, collections %d to %d\n", plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC)
 	for _, v := range vs {
 		if v.State != ringstore.Sound {
-			fmt.Fprintf(os.Stderr, "heapcam: %s\n", verdictLine(v))
+			ui.Fprintf(ui.Stderr, "heapcam: %s\n", verdictLine(v))
 		}
 	}
 	return nil
@@ -63,33 +64,42 @@ func printVerdicts(vs []ringstore.Verdict) {
 	for _, v := range vs {
 		if v.State == ringstore.Sound {
 			sound++
-		} else {
-			fmt.Println(verdictLine(v))
+		}
+		if v.State != ringstore.Sound || v.Open {
+			ui.Fprintf(ui.Stdout, "%s\n", verdictLine(v))
 		}
 	}
-	fmt.Printf("%s sound\n", plural(sound, "file"))
+	ui.Fprintf(ui.Stdout, "%s sound\n", plural(sound, "file"))
 }
 
-func verdictLine(v ringstore.Verdict) string {
+func verdictLine(v ringstore.Verdict) ui.Text {
 	switch v.State {
 	case ringstore.Torn:
-		return fmt.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, plural(uint64(v.Frames), "frame"))
+		if v.TornAt == v.Bytes && v.Bytes > 0 {
+			break // whole frames may be missing behind the last one
+		}
+		return ui.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, plural(uint64(v.Frames), "frame"))
 	case ringstore.Corrupt:
+		if !strings.HasSuffix(v.File, ".hcr") {
+			break
+		}
 		at := make([]string, 0, maxTold)
 		for _, a := range v.At[:min(len(v.At), maxTold)] {
 			at = append(at, fmt.Sprint(a))
 		}
-		return fmt.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, plural(uint64(v.Corrupt), "frame"), strings.Join(at, ", "), plural(uint64(v.Frames), "frame"), v.Why)
+		return ui.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, plural(uint64(v.Corrupt), "frame"), strings.Join(at, ", "), plural(uint64(v.Frames), "frame"), v.Why)
 	case ringstore.TooNew:
-		return fmt.Sprintf("%s: too new: format version %d", v.File, v.Version)
+		return ui.Sprintf("%s: too new: format version %d", v.File, v.Version)
+	case ringstore.Sound:
+		return ui.Sprintf("%s: sound up to its end, and not closed: its recorder is writing to it, or was stopped", v.File)
 	}
-	return fmt.Sprintf("%s: %s", v.File, v.State)
+	return ui.Sprintf("%s: %s: %s", v.File, v.State, strings.TrimPrefix(v.Why, v.File+": "))
 }
 
-// verdictStatus is 0 for files that are sound or torn only.
+// verdictStatus is 0 where all files are sound, torn or missing.
 func verdictStatus(vs []ringstore.Verdict) error {
 	switch ringstore.Worst(vs) {
-	case ringstore.Corrupt:
+	case ringstore.Corrupt, ringstore.Foreign, ringstore.Misplaced:
 		return status(exitDamaged)
 	case ringstore.TooNew:
 		return status(exitTooNew)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/svc"
 )
 
@@ -35,7 +35,7 @@ func newServiceCmd() *cobra.Command {
 			if err := serviceError(err); err != nil {
 				return err
 			}
-			fmt.Fprintln(os.Stderr, "heapcam: "+done)
+			ui.Fprintf(ui.Stderr, "heapcam: %s\n", done)
 			return nil
 		}}
 	}
@@ -52,7 +52,7 @@ func newServiceCmd() *cobra.Command {
 			if purge {
 				kept = svc.StateDir() + " is removed"
 			}
-			fmt.Fprintln(os.Stderr, "heapcam: the service is removed; "+kept)
+			ui.Fprintf(ui.Stderr, "heapcam: the service is removed; %s\n", kept)
 			return nil
 		},
 	}
@@ -83,14 +83,14 @@ func newServiceStatusCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				if err := printJSON(os.Stdout, struct {
+				if err := ui.JSON(ui.Stdout, struct {
 					Schema string `json:"schema"`
 					svc.State
 				}{"heapcam.service-status/1", s}); err != nil {
 					return err
 				}
 			} else {
-				fmt.Println(serviceLine(s))
+				ui.Fprintf(ui.Stdout, "%s\n", ui.Prose(serviceLine(s)))
 			}
 			if !s.Running {
 				return status(exitNotFound)

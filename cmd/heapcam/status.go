@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/signal"
 	"strings"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type statusOptions struct {
@@ -20,6 +20,7 @@ type statusOptions struct {
 	socket string
 	json   bool
 	watch  bool
+	remote remoteOptions
 
 	listing atomic.Bool // the disk has not answered yet
 }
@@ -38,8 +39,9 @@ func newStatusCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "What is being recorded, and what recordings there are",
-		Long:  "status asks the agent, if one runs, and lists the recordings in the folder for recordings.",
-		Args:  noArgs, Annotations: mayLeaveDisk,
+		Long: "status asks the agent, if one runs, and lists the recordings in the folder for recordings.\n" +
+			"With --remote it asks the agent of another host alone.",
+		Args: noArgs, Annotations: mayLeaveDisk,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 			defer stop()
@@ -48,38 +50,49 @@ func newStatusCmd() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
 	addSocket(c, &o.socket)
+	o.remote.add(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
 	return c
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
+	if o.remote.address != "" && (o.out != "" || o.socket != "") {
+		return usage("status --remote asks the agent of another host: --out and --socket are about this one")
+	}
 	if !o.watch {
 		return o.once(ctx)
 	}
 	for tick := time.NewTicker(watchEvery); ; {
-		if isTerminal(os.Stdout) && !o.json {
-			fmt.Print("\x1b[H\x1b[2J") // home, and nothing below
+		if isTerminal(ui.RawStdout()) && !o.json {
+			ui.ClearScreen()
 		}
 		if !o.json {
-			fmt.Println(time.Now().Format(time.DateTime))
+			ui.Fprintf(ui.Stdout, "%s\n", time.Now().Format(time.DateTime))
 		}
 		if err := o.once(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "heapcam:", message(err))
+			ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		if !isTerminal(os.Stdout) && !o.json {
-			fmt.Println()
+		if !isTerminal(ui.RawStdout()) && !o.json {
+			ui.Fprintf(ui.Stdout, "\n")
 		}
 	}
 }
 
 // once prints the state as it is now.
 func (o *statusOptions) once(ctx context.Context) (err error) {
+	if o.remote.address != "" {
+		r, err := o.afar(ctx)
+		if err != nil {
+			return err
+		}
+		return o.print(r, true)
+	}
 	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
 	path, err := clientSocket(o.socket)
 	closed := false
@@ -98,7 +111,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		} else if err := noAgent(path, derr); o.socket != "" {
 			return err
 		} else if exitCode(err) == exitDenied {
-			fmt.Fprintf(os.Stderr, "heapcam: %v\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
 			closed = true
 		}
 	}
@@ -129,20 +142,39 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 			r.JVMs = append(r.JVMs, s)
 		}
 	}
+	return o.print(r, closed)
+}
+
+// afar asks the agent of another host.
+func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err error) {
+	cl, err := o.remote.dial()
+	if err != nil {
+		return r, err
+	}
+	asked, stop := context.WithTimeout(ctx, agentWait)
+	defer stop()
+	if r, err = cl.Status(asked); err != nil && asked.Err() != nil && ctx.Err() == nil {
+		return r, fmt.Errorf("the agent on %s has not answered for %v", o.remote.address, agentWait)
+	}
+	return r, remote(err)
+}
+
+// print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
+func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 	if o.json {
-		return printJSON(os.Stdout, r)
+		return ui.JSON(ui.Stdout, r)
 	}
 	if !r.Agent && !closed {
-		fmt.Fprintln(os.Stderr, "heapcam: no agent runs; these are recordings on disk")
+		ui.Fprintf(ui.Stderr, "heapcam: no agent runs; these are recordings on disk%s\n", recordedNow(r.JVMs))
 	}
 	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
 	if len(r.JVMs)+len(r.Others) == 0 && !spool {
-		fmt.Fprintln(os.Stderr, "heapcam: nothing is being recorded and there are no recordings")
+		ui.Fprintf(ui.Stderr, "heapcam: nothing is being recorded and there are no recordings\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t")
-	var about []string
+	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	ui.Fprintf(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t\n")
+	var about []ui.Text
 	for _, s := range r.JVMs {
 		share := "-"
 		if s.PauseNS > 0 && s.UpNS > 0 {
@@ -152,7 +184,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
 			live = humanBytes(int64(s.LiveBytes))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
+		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
 			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
 		about = append(about, remarks(&s)...)
 	}
@@ -160,35 +192,49 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		return err
 	}
 	if r.Self != nil {
-		fmt.Println("\n" + selfLine(r.Self))
+		ui.Fprintf(ui.Stdout, "\n%s\n", selfLine(r.Self))
 	}
 	if len(about) > 0 {
-		fmt.Println("\nto know:")
+		ui.Fprintf(ui.Stdout, "\nto know:\n")
 		for _, line := range about {
-			fmt.Println("  " + line)
+			ui.Fprintf(ui.Stdout, "  %s\n", line)
 		}
 	}
 	if spool {
-		fmt.Printf("\nleft in the spool folder %s:\n", r.Spool.Dir)
+		ui.Fprintf(ui.Stdout, "\nleft in the spool folder %s:\n", ui.Path(r.Spool.Dir))
 		if r.Spool.Error != "" {
-			fmt.Printf("  it can not be looked into: %s\n", r.Spool.Error)
+			ui.Fprintf(ui.Stdout, "  it can not be looked into: %s\n", r.Spool.Error)
 		}
 		for _, i := range r.Spool.Left {
-			fmt.Printf("  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
+			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
 		}
 	}
 	if len(r.Others) == 0 {
 		return nil
 	}
-	fmt.Println("\nnot recorded:")
+	ui.Fprintf(ui.Stdout, "\nnot recorded:\n")
 	for _, j := range r.Others {
-		fmt.Printf("  %d %s: %s", j.PID, or(j.Name, "?"), j.Reason)
+		ui.Fprintf(ui.Stdout, "  %d %s: %s", j.PID, or(j.Name, "?"), ui.Prose(j.Reason))
 		if j.Remedy != "" {
-			fmt.Printf(" (%s)", j.Remedy)
+			ui.Fprintf(ui.Stdout, " (%s)", ui.Prose(j.Remedy))
 		}
-		fmt.Println()
+		ui.Fprintf(ui.Stdout, "\n")
 	}
 	return nil
+}
+
+// recordedNow says how many of the recordings on disk are being written to, as the end of a line.
+func recordedNow(all []agent.Status) string {
+	n := 0
+	for _, s := range all {
+		if s.Phase == agent.Recording {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them still being recorded", n)
 }
 
 // selfLine says what the agent itself takes.
@@ -253,10 +299,12 @@ func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered
 }
 
 // remarks gives what an operator should know of a recording, a line each.
-func remarks(s *agent.Status) (out []string) {
-	say := func(format string, args ...any) { out = append(out, s.ID+": "+fmt.Sprintf(format, args...)) }
+func remarks(s *agent.Status) (out []ui.Text) {
+	say := func(format string, args ...any) {
+		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
+	}
 	if s.Reason != "" {
-		say("%s", s.Reason)
+		say("%s", ui.Prose(s.Reason))
 	}
 	if s.Incident != "" {
 		say("a window was frozen by itself: `heapcam pull --incident %s -o FILE`", s.Incident)
@@ -278,6 +326,10 @@ func remarks(s *agent.Status) (out []string) {
 	}
 	if s.DiskFull {
 		say("the disk is full: the ring goes on inside %s", humanBytes(s.TraceLimit))
+	}
+	if s.ForeignFiles > 0 {
+		say("%s of other recordings in its folder, which nothing reads: `heapcam verify %s` names them",
+			plural(uint64(s.ForeignFiles), "file"), s.Dir)
 	}
 	if s.Phase.Over() {
 		return out

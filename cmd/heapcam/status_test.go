@@ -35,7 +35,7 @@ func TestRemarks(t *testing.T) {
 	} {
 		s := well
 		change(&s)
-		if r := remarks(&s); len(r) != 1 || !strings.HasPrefix(r[0], "Shop-7-x: ") || !strings.Contains(r[0], want) {
+		if r := remarks(&s); len(r) != 1 || !strings.HasPrefix(string(r[0]), "Shop-7-x: ") || !strings.Contains(string(r[0]), want) {
 			t.Errorf("want one line of %q: %q", want, r)
 		}
 	}

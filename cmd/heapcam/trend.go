@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 type trendOptions struct {
@@ -68,7 +68,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
 		if o.json {
-			return printJSON(w, s)
+			return ui.JSON(w, s)
 		}
 		printSurvival(w, s)
 		return nil
@@ -79,7 +79,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 	}
 	switch {
 	case o.json:
-		return printJSON(w, t)
+		return ui.JSON(w, t)
 	case o.csv:
 		return trendCSV(w, t)
 	}
@@ -90,75 +90,72 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 func printTrend(w io.Writer, t *analysis.TrendReport) {
 	n := len(t.Collections)
 	if n == 0 {
-		fmt.Fprintln(w, "the state is known after no collection")
+		ui.Fprintf(w, "the state is known after no collection\n")
 		return
 	}
 	a, b := t.Collections[0], t.Collections[n-1]
-	fmt.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time), collectionName(b.GC, b.JVMGC, b.Time), strings.Join(t.By, ", "))
-	fmt.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", plural(uint64(n), "collection"), t.Unknown, humanBytes(int64(a.Bytes)), humanBytes(int64(b.Bytes)))
+	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time), collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
+	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", plural(uint64(n), "collection"), t.Unknown, humanBytes(int64(a.Bytes)), humanBytes(int64(b.Bytes)))
 	if !t.Exact {
-		fmt.Fprintln(w, "~ is an estimate from samples")
+		ui.Fprintf(w, "~ is an estimate from samples\n")
 	}
-	fmt.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", "FIRST", "LAST", "CHANGE (bytes)", "COURSE", "GROUP")
+	ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", "FIRST", "LAST", "CHANGE (bytes)", "COURSE", "GROUP")
 	for _, r := range t.Rows {
 		mark := ""
 		if r.Estimated {
 			mark = "~"
 		}
-		fmt.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10), mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)), r.Spark(24), strings.Join(r.Path, " / "))
+		ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10), mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)), r.Spark(24), ui.Join(r.Path, " / "))
 	}
 	if t.Left > 0 {
-		fmt.Fprintf(w, "and %d more groups (--top 0 shows all)\n", t.Left)
+		ui.Fprintf(w, "and %d more groups (--top 0 shows all)\n", t.Left)
 	}
 }
 
 func trendCSV(w io.Writer, t *analysis.TrendReport) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{"gc", "jvm_gc", "time", "path", "estimated", "objects", "bytes"})
+	out := ui.NewCSV(w, "gc", "jvm_gc", "time", "path", "estimated", "objects", "bytes")
 	for _, r := range t.Rows {
 		for i, p := range t.Collections {
-			out.Write([]string{strconv.FormatUint(p.GC, 10), strconv.FormatUint(p.JVMGC, 10), p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "),
-				strconv.FormatBool(r.Estimated), strconv.FormatUint(r.Objects[i], 10), strconv.FormatUint(r.Bytes[i], 10)})
+			out.Row(p.GC, p.JVMGC, p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "), r.Estimated, r.Objects[i], r.Bytes[i])
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return out.Flush()
 }
 
 func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
 	ages := []int{1, 2, 4, 8, 16}
 	table := func(what string, curves []analysis.Curve) {
-		fmt.Fprintf(w, "%12s", "OBJECTS")
+		ui.Fprintf(w, "%12s", "OBJECTS")
 		for _, k := range ages {
-			fmt.Fprintf(w, " %7s", fmt.Sprintf("LIVE %d", k))
+			ui.Fprintf(w, " %7s", fmt.Sprintf("LIVE %d", k))
 		}
-		fmt.Fprintf(w, "  %-20s %s\n", "", what)
+		ui.Fprintf(w, "  %-20s %s\n", "", what)
 		for _, c := range curves {
-			fmt.Fprintf(w, "%12d", c.Objects)
+			ui.Fprintf(w, "%12d", c.Objects)
 			for _, k := range ages {
 				if k < len(c.Survive) {
-					fmt.Fprintf(w, " %6.1f%%", 100*c.Survive[k])
+					ui.Fprintf(w, " %6.1f%%", 100*c.Survive[k])
 				} else {
-					fmt.Fprintf(w, " %7s", "")
+					ui.Fprintf(w, " %7s", "")
 				}
 			}
-			fmt.Fprintf(w, "  %-20s %s\n", analysis.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
+			ui.Fprintf(w, "  %-20s %s\n", analysis.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
 			if len(c.Site) > 0 {
-				fmt.Fprintf(w, "%76s at %s\n", "", c.Site[0])
+				ui.Fprintf(w, "%76s at %s\n", "", c.Site[0])
 			}
 		}
 	}
 	table("TYPE (from the first collection that saw them)", s.Types)
 	table("SITE (from the allocation, by samples)", s.Sites)
 	if len(s.Advice) == 0 {
-		fmt.Fprintln(w, "no site allocates what nearly always reaches old space: nothing to pretenure")
+		ui.Fprintf(w, "no site allocates what nearly always reaches old space: nothing to pretenure\n")
 		return
 	}
-	fmt.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
+	ui.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
 	for _, a := range s.Advice {
-		fmt.Fprintf(w, "%12d %7.1f%% %14d  %s\n", a.Objects, 100*a.Tenured, a.Copied, a.Class)
+		ui.Fprintf(w, "%12d %7.1f%% %14d  %s\n", a.Objects, 100*a.Tenured, a.Copied, a.Class)
 		for _, f := range a.Site[:min(3, len(a.Site))] {
-			fmt.Fprintf(w, "%40s at %s\n", "", f)
+			ui.Fprintf(w, "%40s at %s\n", "", f)
 		}
 	}
 }

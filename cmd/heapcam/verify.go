@@ -12,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -80,7 +81,7 @@ func newVerifyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Replay, compare with every sync point, open each file alone",
-		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn (a recorder was stopped), corrupt, or too new.\nIt ends with 8 when anything differs that the facts do not explain, else with 6 when a file is corrupt, with 7 when one is too new.",
+		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn (a recorder was stopped), corrupt, or too new.\n\nA file of another recording is foreign: it is not read. One that was renamed or copied is misplaced. A missing one is told where collections are missing, too.\nIt ends with 8 when anything differs that the facts do not explain, else with 6 when a file is corrupt, foreign or misplaced, with 7 when one is too new.",
 		Args:  exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if salvage.on || salvage.file != "" {
@@ -91,7 +92,7 @@ func newVerifyCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = printJSON(os.Stdout, r)
+				err = ui.JSON(ui.Stdout, r)
 			} else {
 				printVerify(r)
 			}
@@ -124,7 +125,7 @@ func verifyAll(path string) (*verifyReply, error) {
 		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)
 		if err != nil {
-			if w := ringstore.Worst(vs); len(paths) > 1 && (w == ringstore.Corrupt || w == ringstore.TooNew) {
+			if w := ringstore.Worst(vs); len(paths) > 1 && w != ringstore.Sound && w != ringstore.Torn {
 				continue // the verdicts say it
 			}
 			return nil, err
@@ -249,39 +250,39 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 func printVerify(r *verifyReply) {
 	printVerdicts(r.Verdicts)
 	for _, v := range r.Files {
-		what := v.File
+		what := ui.Path(v.File)
 		if v.Alone {
 			what = "  alone: " + what
 		}
-		fmt.Printf("%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
+		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
 		if v.Mismatches > 0 {
-			fmt.Printf("    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
+			ui.Fprintf(ui.Stdout, "    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
 		}
 		for _, d := range v.Differences {
-			fmt.Printf("    %s\n", d)
+			ui.Fprintf(ui.Stdout, "    %s\n", d)
 		}
 		if v.Summaries > 0 && !v.Alone {
-			fmt.Printf("    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
+			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
 			if v.SummarySwept > 0 {
-				fmt.Printf(" (%d after a Remark without what lives)", v.SummarySwept)
+				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.SummarySwept)
 			}
-			fmt.Println()
+			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Counted > 0 && !v.Alone {
-			fmt.Printf("    %s counted without following objects", plural(v.Counted, "collection"))
+			ui.Fprintf(ui.Stdout, "    %s counted without following objects", plural(v.Counted, "collection"))
 			if v.CountedSwept > 0 {
-				fmt.Printf(" (%d after a Remark without what lives)", v.CountedSwept)
+				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.CountedSwept)
 			}
-			fmt.Println()
+			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Untold > 0 && !v.Alone {
-			fmt.Printf("    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
+			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
 		}
 		for _, s := range append(v.Faults, v.Damage...) {
-			fmt.Printf("    %s\n", s)
+			ui.Fprintf(ui.Stdout, "    %s\n", ui.Prose(s))
 		}
 		if v.Lost > 0 && !v.Alone {
-			fmt.Printf("    %s lost\n", plural(v.Lost, "epoch"))
+			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
 		}
 	}
 	if len(r.Explained) > 0 {
@@ -290,9 +291,9 @@ func printVerify(r *verifyReply) {
 			ks = append(ks, fmt.Sprintf("%d %s", n, k))
 		}
 		sort.Strings(ks)
-		fmt.Printf("differences that are explained: %s\n", strings.Join(ks, ", "))
+		ui.Fprintf(ui.Stdout, "differences that are explained: %s\n", strings.Join(ks, ", "))
 	}
-	fmt.Printf("%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	ui.Fprintf(ui.Stdout, "%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
 }
 
 func mismatches(n uint64) string {

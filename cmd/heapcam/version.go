@@ -3,12 +3,11 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -27,7 +26,7 @@ func newVersionCmd() *cobra.Command {
 				sum = hex.EncodeToString(s[:8])
 			}
 			if asJSON {
-				return printJSON(os.Stdout, struct {
+				return ui.JSON(ui.Stdout, struct {
 					Schema  string `json:"schema"`
 					Version string `json:"version"`
 					Format  int    `json:"format"`
@@ -38,11 +37,11 @@ func newVersionCmd() *cobra.Command {
 					Probe   string `json:"probe,omitempty"`
 				}{"heapcam.version/1", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
 			}
-			fmt.Printf("heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			if err != nil {
-				fmt.Printf("no probe inside: %v\n", err)
+				ui.Fprintf(ui.Stdout, "no probe inside: %v\n", err)
 			} else {
-				fmt.Printf("probe inside: linux/amd64, %d bytes, %s\n", len(lib), sum)
+				ui.Fprintf(ui.Stdout, "probe inside: linux/amd64, %d bytes, %s\n", len(lib), sum)
 			}
 			return nil
 		},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"net"
@@ -21,6 +20,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/web"
@@ -74,13 +74,13 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	s := web.New(*cfg)
 	defer s.Close()
 	url := "http://" + l.Addr().String() + s.Path()
-	fmt.Fprintln(c.OutOrStdout(), url)
+	ui.Fprintf(c.OutOrStdout(), "%s\n", url)
 	if !o.noOpen {
 		if err := openBrowser(url); err != nil {
-			fmt.Fprintf(os.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
 		}
 	}
-	fmt.Fprintln(os.Stderr, "heapcam: Ctrl-C ends the viewer")
+	ui.Fprintf(ui.Stderr, "heapcam: Ctrl-C ends the viewer\n")
 	return s.Serve(ctx, l)
 }
 
@@ -202,7 +202,7 @@ const quiet = 30 * time.Second
 
 // folderVersion says how far a ring folder is, and whether nobody has written to it for a while. One without files has just begun.
 func folderVersion(dir string) (string, bool) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
+	files := ringFiles(dir)
 	sum, newest := int64(0), time.Time{}
 	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {

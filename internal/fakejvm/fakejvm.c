@@ -93,7 +93,7 @@ static struct flag *all_flags = flags;
 static struct {
     uint32_t magic, pad[5], first, entries;
     struct entry {
-        uint32_t length, name, pad[2], data;
+        uint32_t length, name, elements, type, data;
         char text[44];
         union {
             int64_t n;
@@ -101,9 +101,9 @@ static struct {
         };
     } e[3];
 } perf = {0xc0c0feca, {0}, 32, 3,
-          {{96, 20, {0}, 64, "sun.gc.collector.0.invocations", {0}},
-           {96, 20, {0}, 64, "sun.gc.collector.1.invocations", {0}},
-           {96, 20, {0}, 64, "sun.gc.cause", {.s = "Allocation Failure"}}}};
+          {{96, 20, 0, 'J', 64, "sun.gc.collector.0.invocations", {0}},
+           {96, 20, 0, 'J', 64, "sun.gc.collector.1.invocations", {0}},
+           {96, 20, 32, 'B', 64, "sun.gc.cause", {.s = "Allocation Failure"}}}};
 static void *perf_start = &perf, *perf_top = &perf + 1;
 _Static_assert(sizeof(struct entry) == 96 && offsetof(struct entry, n) == 64, "an entry of PerfMemory");
 
@@ -123,35 +123,68 @@ typedef struct {
     const char *name;
     int64_t value;
 } constant_entry;
-#define AT(type, field, s, member) {type, field, "", 0, offsetof(struct s, member), NULL}
-#define IS(type, field, variable) {type, field, "", 1, 0, &(variable)}
+#define AT(type, field, of, s, member) {type, field, of, 0, offsetof(struct s, member), NULL}
+#define IS(type, field, of, variable) {type, field, of, 1, 0, &(variable)}
 static field_entry fields[] = {
-    IS("Universe", "_collectedHeap", the_heap), AT("CollectedHeap", "_reserved", heap, start), AT("CollectedHeap", "_total_collections", heap, total),
-    {"MemRegion", "_start", "", 0, 0, NULL}, {"MemRegion", "_word_size", "", 0, 8, NULL}, IS("JVMFlag", "flags", all_flags), IS("JVMFlag", "numFlags", nflags),
-    AT("JVMFlag", "_name", flag, name), AT("JVMFlag", "_addr", flag, addr), AT("GenCollectedHeap", "_young_gen", heap, young),
-    AT("GenCollectedHeap", "_old_gen", heap, old), AT("DefNewGeneration", "_eden_space", young, eden), AT("DefNewGeneration", "_from_space", young, from),
-    AT("DefNewGeneration", "_to_space", young, to), AT("TenuredGeneration", "_the_space", tenured, space), AT("Space", "_bottom", space, bottom),
-    AT("Space", "_end", space, end), AT("ContiguousSpace", "_top", space, top), IS("ClassLoaderDataGraph", "_head", clds),
-    AT("ClassLoaderData", "_next", cld, next), AT("ClassLoaderData", "_klasses", cld, klasses), AT("ClassLoaderData", "_class_loader", cld, loader),
-    AT("Klass", "_next_link", klass, next), AT("Klass", "_layout_helper", klass, layout), AT("Klass", "_name", klass, name),
-    AT("Klass", "_class_loader_data", klass, cld), AT("Symbol", "_length", symbol, length), AT("Symbol", "_body[0]", symbol, body),
-    IS("CompressedKlassPointers", "_narrow_klass._base", klass_base), IS("CompressedKlassPointers", "_narrow_klass._shift", klass_shift),
-    IS("java_lang_Class", "_oop_size_offset", mirror_size), IS("ThreadsSMRSupport", "_java_thread_list", threads), AT("ThreadsList", "_length", threads, length),
-    AT("ThreadsList", "_threads", threads, threads), AT("Thread", "_tlab", thread, tlab), AT("ThreadLocalAllocBuffer", "_top", tlab, top),
-    AT("ThreadLocalAllocBuffer", "_end", tlab, end), AT("ThreadLocalAllocBuffer", "_desired_size", tlab, desired),
-    IS("ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", prefetch), IS("PerfMemory", "_start", perf_start), IS("PerfMemory", "_top", perf_top),
+    IS("Universe", "_collectedHeap", "CollectedHeap*", the_heap),
+    AT("CollectedHeap", "_reserved", "MemRegion", heap, start),
+    AT("CollectedHeap", "_total_collections", "unsigned int", heap, total),
+    {"MemRegion", "_start", "HeapWord*", 0, 0, NULL},
+    {"MemRegion", "_word_size", "size_t", 0, 8, NULL},
+    IS("JVMFlag", "flags", "JVMFlag*", all_flags),
+    IS("JVMFlag", "numFlags", "size_t", nflags),
+    AT("JVMFlag", "_name", "const char*", flag, name),
+    AT("JVMFlag", "_addr", NULL, flag, addr),
+    AT("GenCollectedHeap", "_young_gen", "Generation*", heap, young),
+    AT("GenCollectedHeap", "_old_gen", "Generation*", heap, old),
+    AT("DefNewGeneration", "_eden_space", "ContiguousSpace*", young, eden),
+    AT("DefNewGeneration", "_from_space", "ContiguousSpace*", young, from),
+    AT("DefNewGeneration", "_to_space", "ContiguousSpace*", young, to),
+    AT("TenuredGeneration", "_the_space", "ContiguousSpace*", tenured, space),
+    AT("Space", "_bottom", "HeapWord*", space, bottom),
+    AT("Space", "_end", "HeapWord*", space, end),
+    AT("ContiguousSpace", "_top", "HeapWord*", space, top),
+    IS("ClassLoaderDataGraph", "_head", "ClassLoaderData*", clds),
+    AT("ClassLoaderData", "_next", "ClassLoaderData*", cld, next),
+    AT("ClassLoaderData", "_klasses", "Klass*", cld, klasses),
+    AT("ClassLoaderData", "_class_loader", "OopHandle", cld, loader),
+    AT("Klass", "_next_link", "Klass*", klass, next),
+    AT("Klass", "_layout_helper", "jint", klass, layout),
+    AT("Klass", "_name", "Symbol*", klass, name),
+    AT("Klass", "_class_loader_data", "ClassLoaderData*", klass, cld),
+    AT("Symbol", "_length", "u2", symbol, length),
+    AT("Symbol", "_body[0]", "u1", symbol, body),
+    IS("CompressedKlassPointers", "_narrow_klass._base", "address", klass_base),
+    IS("CompressedKlassPointers", "_narrow_klass._shift", "int", klass_shift),
+    IS("java_lang_Class", "_oop_size_offset", "int", mirror_size),
+    IS("ThreadsSMRSupport", "_java_thread_list", "ThreadsList*", threads),
+    AT("ThreadsList", "_length", "const uint", threads, length),
+    AT("ThreadsList", "_threads", "JavaThread *const *const", threads, threads),
+    AT("Thread", "_tlab", "ThreadLocalAllocBuffer", thread, tlab),
+    AT("ThreadLocalAllocBuffer", "_top", "HeapWord*", tlab, top),
+    AT("ThreadLocalAllocBuffer", "_end", "HeapWord*", tlab, end),
+    AT("ThreadLocalAllocBuffer", "_desired_size", "size_t", tlab, desired),
+    IS("ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", "int", prefetch),
+    IS("PerfMemory", "_start", "char*", perf_start),
+    IS("PerfMemory", "_top", "char*", perf_top),
     {NULL, NULL, NULL, 0, 0, NULL},
 };
-static type_entry types[] = {{"JVMFlag", NULL, 0, 0, 0, sizeof(struct flag)}, {NULL, NULL, 0, 0, 0, 0}};
-static constant_entry no_constants[] = {{NULL, 0}};
+#define TYPE(name, size) {name, NULL, 0, 0, 0, size}
+static type_entry types[] = {
+    TYPE("JVMFlag", sizeof(struct flag)), TYPE("MemRegion", 16),        TYPE("OopHandle", 8),
+    TYPE("Klass", sizeof(struct klass)),  TYPE("Symbol", 8),            TYPE("ThreadLocalAllocBuffer", sizeof(struct tlab)),
+    TYPE("Thread", sizeof(struct thread)), {NULL, NULL, 0, 0, 0, 0},
+};
+static constant_entry no_constants[] = {{NULL, 0}}, mark_constants[] = {{"markWord::marked_value", 3}, {"markWord::age_shift", 3}, {NULL, 0}};
 EXPORTED field_entry *gHotSpotVMStructs = fields;
 EXPORTED type_entry *gHotSpotVMTypes = types;
-EXPORTED constant_entry *gHotSpotVMIntConstants = no_constants, *gHotSpotVMLongConstants = no_constants;
+EXPORTED constant_entry *gHotSpotVMIntConstants = no_constants, *gHotSpotVMLongConstants = mark_constants;
 #define COLUMN(table, column, s, member) EXPORTED uint64_t table##column##Offset = offsetof(s, member);
 #define STRIDE(table, s) EXPORTED uint64_t table##ArrayStride = sizeof(s);
 STRIDE(gHotSpotVMStructEntry, field_entry)
 COLUMN(gHotSpotVMStructEntry, TypeName, field_entry, type)
 COLUMN(gHotSpotVMStructEntry, FieldName, field_entry, field)
+COLUMN(gHotSpotVMStructEntry, TypeString, field_entry, of)
 COLUMN(gHotSpotVMStructEntry, IsStatic, field_entry, is_static)
 COLUMN(gHotSpotVMStructEntry, Offset, field_entry, offset)
 COLUMN(gHotSpotVMStructEntry, Address, field_entry, address)
@@ -168,7 +201,9 @@ COLUMN(gHotSpotVMLongConstantEntry, Value, constant_entry, value)
 // ---- JVMTI and JNI, as far as the probe goes ----------------------------------------------------------------------------------------------------
 static const char *version = "17.0.0";
 static bool without_jvmti;
-static jvmtiEventCallbacks callbacks;
+static jvmtiEventCallbacks callbacks, last_callbacks; // of the probe's first environment, and of the one that it makes in VMInit
+static jvmtiEnv ti, last_ti;
+static bool ti_given, last_enabled;
 static bool enabled[JVMTI_MAX_EVENT_TYPE_VAL + 1];
 static uint64_t weaks[WEAKS]; // what each refers to; 1: free
 static SRWLOCK weak_lock = SRWLOCK_INIT;
@@ -180,12 +215,19 @@ static jvmtiError JNICALL AddCapabilities(jvmtiEnv *t, const jvmtiCapabilities *
 static jvmtiError JNICALL GetCapabilities(jvmtiEnv *t, jvmtiCapabilities *c) { return (void)t, memset(c, 0, sizeof *c), 0; }
 static jvmtiError JNICALL DisposeEnvironment(jvmtiEnv *t) { return (void)t, 0; }
 static jvmtiError JNICALL SetHeapSamplingInterval(jvmtiEnv *t, jint n) { return (void)t, (void)n, 0; }
-static jvmtiError JNICALL SetEventCallbacks(jvmtiEnv *t, const jvmtiEventCallbacks *c, jint n) { return (void)t, memcpy(&callbacks, c, (size_t)n), 0; }
+static jvmtiError JNICALL SetEventCallbacks(jvmtiEnv *t, const jvmtiEventCallbacks *c, jint n) {
+    return memcpy(t == &ti ? &callbacks : &last_callbacks, c, (size_t)n), 0;
+}
 static jvmtiError JNICALL SetEventNotificationMode(jvmtiEnv *t, jvmtiEventMode m, jvmtiEvent e, jthread th, ...) {
-    (void)t, (void)th;
-    enabled[e] = m == JVMTI_ENABLE;
+    (void)th;
+    *(t == &ti ? &enabled[e] : &last_enabled) = m == JVMTI_ENABLE;
     return 0;
 }
+static SRWLOCK monitor = SRWLOCK_INIT;
+static jvmtiError JNICALL CreateRawMonitor(jvmtiEnv *t, const char *name, jrawMonitorID *m) { return (void)t, (void)name, *m = (jrawMonitorID)&monitor, 0; }
+static jvmtiError JNICALL RawMonitorEnter(jvmtiEnv *t, jrawMonitorID m) { return (void)t, AcquireSRWLockExclusive((SRWLOCK *)m), 0; }
+static jvmtiError JNICALL RawMonitorExit(jvmtiEnv *t, jrawMonitorID m) { return (void)t, ReleaseSRWLockExclusive((SRWLOCK *)m), 0; }
+static jvmtiError JNICALL RawMonitorWait(jvmtiEnv *t, jrawMonitorID m, jlong ms) { return (void)t, (void)m, Sleep((DWORD)ms), 0; } // nobody notifies
 static jvmtiError JNICALL GetSystemProperty(jvmtiEnv *t, const char *name, char **v) {
     (void)t;
     *v = copied(!strcmp(name, "java.vm.version") ? version : "Fake VM");
@@ -232,6 +274,7 @@ static jvmtiError JNICALL GetObjectSize(jvmtiEnv *t, jobject o, jlong *n) { retu
 static jint JNICALL JNIVersion(JNIEnv *j) { return (void)j, JNI_VERSION_10; }
 static jclass JNICALL FindClass(JNIEnv *j, const char *name) { return (void)j, strstr(name, "StackChunk") ? NULL : (jclass)&klasses[ORDER]; }
 static jmethodID JNICALL GetMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, (jmethodID)&names; }
+static jmethodID JNICALL GetStaticMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, NULL; }
 static jstring JNICALL NewStringUTF(JNIEnv *j, const char *s) { return (void)j, (jstring)(uintptr_t)s; }
 static jobject JNICALL NewObject(JNIEnv *j, jclass k, jmethodID m, ...) { return (void)j, (void)m, (jobject)k; }
 static void JNICALL DeleteLocalRef(JNIEnv *j, jobject o) { (void)j, (void)o; }
@@ -254,14 +297,16 @@ static struct jvmtiInterface_1_ jvmti = {
     .SetEventNotificationMode = SetEventNotificationMode, .GetSystemProperty = GetSystemProperty, .GetStackTrace = GetStackTrace,
     .GetMethodName = GetMethodName, .GetMethodDeclaringClass = GetMethodDeclaringClass, .GetClassSignature = GetClassSignature,
     .GetSourceFileName = GetSourceFileName, .IsMethodNative = IsMethodNative, .GetLineNumberTable = GetLineNumberTable, .GetThreadInfo = GetThreadInfo,
-    .GetObjectSize = GetObjectSize, .FollowReferences = FollowReferences,
+    .GetObjectSize = GetObjectSize, .FollowReferences = FollowReferences, .CreateRawMonitor = CreateRawMonitor,
+    .RawMonitorEnter = RawMonitorEnter, .RawMonitorExit = RawMonitorExit, .RawMonitorWait = RawMonitorWait,
 };
 static struct JNINativeInterface_ jni = {
-    .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .NewStringUTF = NewStringUTF, .NewObject = NewObject,
+    .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .GetStaticMethodID = GetStaticMethodID,
+    .NewStringUTF = NewStringUTF, .NewObject = NewObject,
     .DeleteLocalRef = DeleteLocalRef, .ExceptionClear = ExceptionClear, .ExceptionCheck = ExceptionCheck, .NewWeakGlobalRef = NewWeakGlobalRef,
     .DeleteWeakGlobalRef = DeleteWeakGlobalRef, .AllocObject = AllocObject,
 };
-static jvmtiEnv ti = &jvmti;
+static jvmtiEnv ti = &jvmti, last_ti = &jvmti;
 static JNIEnv env = &jni;
 
 struct agent_thread {
@@ -286,7 +331,8 @@ static jint JNICALL GetEnv(JavaVM *v, void **to, jint which) {
     (void)v;
     bool is_jvmti = (which & 0x70000000) == 0x30000000;
     if (is_jvmti && without_jvmti) return JNI_EVERSION;
-    *to = is_jvmti ? (void *)&ti : (void *)&env;
+    *to = !is_jvmti ? (void *)&env : ti_given ? (void *)&last_ti : (void *)&ti;
+    ti_given |= is_jvmti;
     return JNI_OK;
 }
 static struct JNIInvokeInterface_ invoke = {.GetEnv = GetEnv};
@@ -453,6 +499,7 @@ int main(int argc, char **argv) {
     if (r) return fprintf(stderr, "Agent_OnLoad: %d\n", (int)r), 1; // it would end the JVM
     if (without_jvmti) return 0;
     if (enabled[JVMTI_EVENT_VM_INIT]) callbacks.VMInit(&ti, &env, NULL);
+    if (last_enabled) last_callbacks.VMInit(&last_ti, &env, NULL);
     AcquireSRWLockExclusive(&world);
     HANDLE neighbour = CreateThread(NULL, 0, faults, NULL, 0, NULL);
     for (int i = 1; i <= collections; i++) {

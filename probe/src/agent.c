@@ -14,7 +14,7 @@ jvmtiEnv *ti;
 PER_RECORDING uint64_t t0;
 static PER_RECORDING uint64_t t0_wall_ms;
 static JavaVM *javavm;
-static PER_RECORDING bool at_start, sampling, exhaustion;
+static PER_RECORDING bool at_start, exhaustion;
 static PER_RECORDING _Atomic bool stopping;
 
 // One line on stderr, never more: it is the application's stderr.
@@ -127,6 +127,9 @@ static void look_at_switch(void) { atomic_store(&switched_off, os_exists(opt.dis
 
 // ---- blocks that are not epochs ----------------------------------------------------------------------------------------------------------
 static PER_RECORDING char vm_name[300];
+static PER_RECORDING _Atomic bool sampling_denied; // another agent has it, as of the last time that this probe asked
+static PER_RECORDING _Atomic bool sampling_news;   // sampling_note and the JVM's flags are to be recorded
+static PER_RECORDING char sampling_note[120];
 
 static void put_jvm_event(struct enc *e) {
     uint8_t *at = block_begin(e, HC_KIND_META);
@@ -134,7 +137,7 @@ static void put_jvm_event(struct enc *e) {
     uint64_t v[] = {HC_ABI_VERSION, (uint64_t)vm.major, (uint64_t)vm.collector, os_pid(), t0_wall_ms, t0_wall_ms, (uint64_t)vm.heap_base,
                     vm.heap_bytes >> 3, vm.align, vm.collector == HC_COLLECTOR_G1 ? vm.region_bytes >> 3 : 0,
                     (vm.compressed_oops ? HC_JF_COMPRESSED_OOPS : 0) | (vm.compressed_class ? HC_JF_COMPRESSED_CLASS : 0) |
-                        (vm.compact_headers ? HC_JF_COMPACT_HEADERS : 0) | (at_start ? HC_JF_AT_START : 0) | (sampling ? 0 : HC_JF_NO_SAMPLING),
+                        (vm.compact_headers ? HC_JF_COMPACT_HEADERS : 0) | (at_start ? HC_JF_AT_START : 0) | (sampling_denied ? HC_JF_NO_SAMPLING : 0),
                     (uint64_t)opt.depth, opt.interval, vm.max_heap};
     for (size_t i = 0; i < sizeof v / sizeof *v; i++) put_u(e, v[i]);
     put_str(e, (char *)ring + HC_RING_OFF_SESSION, HC_RING_LEN_SESSION);
@@ -166,6 +169,14 @@ static void fill_samples(struct enc *e) {
 static void fill_first(struct enc *e) {
     put_jvm_event(e);
     put_defs(e);
+}
+static void fill_sampling(struct enc *e) {
+    put_jvm_event(e);
+    uint8_t *at = block_begin(e, HC_KIND_META);
+    put8(e, HC_EV_NOTE);
+    put_u(e, now_ns() - t0);
+    put_str(e, sampling_note, strlen(sampling_note));
+    block_end(e, at);
 }
 static PER_RECORDING uint32_t again_part, again_next;
 static PER_RECORDING uint64_t again_at;
@@ -224,6 +235,93 @@ static bool event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
     return r == 0;
 }
 
+// ---- allocation sampling ---------------------------------------------------------------------------------------------------------------
+// The JVM gives allocation sampling to one agent at a time, and an agent that does not get it may end the JVM. The
+// application's agents go first: the probe asks after all of them have had VMInit, records without sites if one of
+// them has it, and gives it back while recording is paused.
+static PER_RECORDING _Atomic bool sampling;        // this probe has it
+static PER_RECORDING _Atomic bool sampling_asked;  // from here on the control thread follows the switch
+static PER_RECORDING bool sampling_off;            // what the switch was when sampling followed it last
+static PER_RECORDING uint64_t sampling_due;
+enum { SAMPLING_LATE_NS = 10000000 }; // a later begin is recorded
+
+static void sampling_take(void) {
+    jvmtiCapabilities c;
+    memset(&c, 0, sizeof c);
+    c.can_generate_sampled_object_alloc_events = 1;
+    bool denied = (*ti)->AddCapabilities(ti, &c) != JVMTI_ERROR_NONE;
+    bool news = denied != atomic_exchange(&sampling_denied, denied);
+    if (denied) {
+        if (news) say("another agent holds allocation sampling: recording without sites");
+    } else {
+        (*ti)->SetHeapSamplingInterval(ti, (jint)interval_now);
+        event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+        sampling = true;
+    }
+    if (!news) return;
+    snprintf(sampling_note, sizeof sampling_note, "allocation sampling: %s",
+             denied ? "another agent holds it, no allocation sites from here on" : "begins, no other agent holds it any more");
+    sampling_news = true;
+}
+
+static void sampling_give_back(void) {
+    jvmtiCapabilities c;
+    memset(&c, 0, sizeof c);
+    c.can_generate_sampled_object_alloc_events = 1;
+    if (!atomic_exchange(&sampling, false)) return;
+    event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+    (*ti)->RelinquishCapabilities(ti, &c);
+}
+
+static void sampling_begin(void) {
+    sampling_off = is_off();
+    if (!sampling_off) sampling_take();
+    sampling_asked = true;
+}
+
+// Control thread.
+static void sampling_turn(bool off) {
+    if (sampling_asked && off != sampling_off) {
+        sampling_off = off;
+        if (off)
+            sampling_give_back();
+        else
+            sampling_take();
+    }
+    if (sampling_news && commit_now(fill_sampling)) sampling_news = false;
+}
+
+// VMInit of the environment that sampling_begin_last makes.
+static void JNICALL on_last_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
+    (void)jni, (void)t;
+    if (enter()) {
+        uint64_t late = now_ns() - sampling_due;
+        sampling_begin();
+        if (sampling && late > SAMPLING_LATE_NS) {
+            snprintf(sampling_note, sizeof sampling_note, "allocation sampling: begins %llu ms after the recording, when the other agents have started",
+                     (unsigned long long)late / 1000000);
+            sampling_news = true;
+        }
+        leave();
+    }
+    (*env)->DisposeEnvironment(env);
+}
+
+// In VMInit. The JVM calls VMInit in the order in which environments were made, those that are made meanwhile
+// included: a new one is called last.
+static void sampling_begin_last(void) {
+    jvmtiEnv *last = NULL;
+    jvmtiEventCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.VMInit = on_last_vm_init;
+    sampling_due = now_ns();
+    if ((*javavm)->GetEnv(javavm, (void **)&last, JVMTI_VERSION_11) == JNI_OK && !(*last)->SetEventCallbacks(last, &cb, sizeof cb) &&
+        !(*last)->SetEventNotificationMode(last, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL))
+        return;
+    if (last) (*last)->DisposeEnvironment(last);
+    sampling_begin();
+}
+
 // ---- emergencies -------------------------------------------------------------------------------------------------------------------------
 struct stop {
     void (*f)(void *);
@@ -279,18 +377,31 @@ static void listen_to_pauses(jvmtiEventMode m) {
 
 // The last that the control thread does: afterwards there is only the library, and another recording may begin.
 static void end_recording(JNIEnv *jni, bool asked) {
+    recording_close(); // disabling does not wait for callbacks that run
     event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
     listen_to_pauses(JVMTI_DISABLE);
-    recording_close(); // disabling does not wait for callbacks that run
     if (asked && !atomic_exchange(&gave_up, true)) {
         end_reason = HC_END_DETACHED;
         if (commit_now(fill_end)) ring_state(HC_STATE_DETACHED, "detached on request");
     }
     samples_forget(jni);
     relinquish();
+    if (!asked) ring_state(HC_STATE_GAVE_UP, NULL); // this thread may have said since that it records
     if (!asked) say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
     (void)ring_publish();
     recording_end();
+}
+
+// At its exit the JVM waits up to 300 ms for threads in native code, and for none in a monitor.
+static jrawMonitorID naps;
+static void nap(uint32_t ms) {
+    if (!naps || (*ti)->RawMonitorEnter(ti, naps)) {
+        os_sleep_us(ms * 1000);
+        return;
+    }
+    jvmtiError r = (*ti)->RawMonitorWait(ti, naps, ms);
+    (*ti)->RawMonitorExit(ti, naps);
+    if (r) os_sleep_us(ms * 1000); // interrupted
 }
 
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
@@ -298,9 +409,9 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     know_thread(jni);
     uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
     uint64_t marks = 0, deaf_since = 0, lost = 0;
-    bool cut_told = false, again = false, sites = sampling && !is_off(), deaf = false;
+    bool cut_told = false, again = false, deaf = false;
     while (!atomic_load(&stopping)) {
-        os_sleep_us(50000);
+        nap(50);
         uint64_t now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now, memory_order_relaxed);
         if (!atomic_load(&gave_up)) ring_exchange();
@@ -312,10 +423,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         if (now - looked > 500000000u) looked = now, look_at_switch();
         bool off = is_off();
         ring_state(off ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
-        if (sampling && sites == off) { // the JVM need not even ask us
-            sites = !off;
-            event(sites ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
-        }
+        sampling_turn(off);
         if (exhaustion && (deaf ? now - deaf_since > DEAF_S * 1000000000ull : *ring64(HC_RING_OFF_EXHAUSTED) != marks)) {
             deaf = !deaf;
             deaf_since = now;
@@ -500,13 +608,10 @@ static int begin(JNIEnv *jni) {
     }
     interval_now = opt.interval;
     look_at_switch();
+    if (!at_start) sampling_begin(); // before the JVM's flags are recorded
     commit_now(fill_first);
     ring_show();
     recording_open();
-    if (sampling) {
-        (*ti)->SetHeapSamplingInterval(ti, (jint)opt.interval);
-        if (!is_off()) event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
-    }
     if (exhaustion) event(JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
     if (!event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart") ||
         !event(JVMTI_ENABLE, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish") || !start_control(jni)) {
@@ -524,7 +629,10 @@ static int begin(JNIEnv *jni) {
 
 static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     (void)env, (void)t;
-    if (!begin(jni)) return;
+    if (!begin(jni)) {
+        sampling_begin_last();
+        return;
+    }
     relinquish();
     recording_end(); // the JVM may be asked again, with other options
 }
@@ -567,11 +675,6 @@ static jint setup(JavaVM *v, char *options) {
         say("not recording this JVM: AddCapabilities failed: %d", (int)r);
         return HC_LOAD_JVMTI;
     }
-    // Exclusive to one agent: asked for apart, and gone without.
-    memset(&c, 0, sizeof c);
-    c.can_generate_sampled_object_alloc_events = 1;
-    sampling = (*ti)->AddCapabilities(ti, &c) == JVMTI_ERROR_NONE;
-    if (!sampling) say("another agent holds allocation sampling: recording without sites");
     memset(&c, 0, sizeof c);
     c.can_generate_resource_exhaustion_heap_events = 1; // a hint; gone without
     exhaustion = (*ti)->AddCapabilities(ti, &c) == JVMTI_ERROR_NONE;
@@ -585,6 +688,7 @@ static jint setup(JavaVM *v, char *options) {
     cb.ResourceExhausted = on_exhausted;
     (*ti)->SetEventCallbacks(ti, &cb, sizeof cb);
     event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
+    if (!naps && (*ti)->CreateRawMonitor(ti, "heapcam", &naps)) naps = NULL;
     return 0;
 }
 

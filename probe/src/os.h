@@ -95,7 +95,7 @@ enum { OS_RING_GROWS = 1 };
 
 // ---- the guard: raw reads of heap and metadata that may fault -------------------------------------------------------------------------------
 // if (GUARD_ENTER()) { guard_arm(); …reads… } else { …a read faulted, or violation was called… } guard_disarm();
-// One thread at a time: the VM thread while the world stands still. Nothing may be called in between that must run to its end.
+// One thread at a time: the VM thread while the world stands still, or the loader before anything is recorded, where safe_read is refused. Nothing may be called in between that must run to its end.
 #ifdef _WIN32
 extern void *guard_env[5]; // the compiler's own jump: the C library's unwinds, and what is below the frames of a fault is the JVM's
 #define GUARD_ENTER() (__builtin_setjmp(guard_env) == 0)

@@ -9,6 +9,7 @@
 //   ring.c     the shared ring and the definition logs               the holder of the writer lock
 //   recording.c  memory and variables of one recording                whoever begins it, control thread
 //   spool.c    a ring where no agent reaches this process            control thread
+//   vm.c       what is known of the JVM; vmtable.c reads and checks  the thread that begins, and then read only
 //   os.h       what differs between operating systems                os_posix.c, os_windows.c
 //
 // Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction (and, with -Xcheck:jni,

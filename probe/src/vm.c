@@ -4,396 +4,492 @@
 #define _GNU_SOURCE
 #include "vm.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "heapcam_abi.h"
 #include "os.h"
+#include "vmtable.h"
 
 struct vm vm;
 
-static void *jvm;
+// ---- what is read from the tables -----------------------------------------------------------------------------------
+static char *static_heap, *static_flags, *static_flag_count;
+static char *static_parallel_young, *static_parallel_old, *static_g1_grain;
+static char *static_lab_reserve, *static_prefetch_reserve, *static_mirror_size, *static_klass_base, *static_klass_shift;
+static char *static_loaders, *static_threads, *static_perf_start, *static_perf_top;
+static int64_t off_heap_reserved, off_range_start, off_range_words, off_total_collections;
+static int64_t off_flag_name, off_flag_value;
+static int64_t off_parallel_eden, off_parallel_from, off_parallel_to, off_parallel_old;
+static int64_t off_mutable_bottom, off_mutable_top, off_mutable_end;
+static int64_t off_serial_young, off_serial_old, off_serial_eden, off_serial_from, off_serial_to, off_tenured_space;
+static int64_t off_contiguous_bottom, off_contiguous_top, off_contiguous_end;
+static int64_t off_g1_manager, off_g1_regions, off_g1_base, off_g1_length, off_region_type, off_region_tag;
+static int64_t off_tlab_desired, off_processed_thread;
+// The young and the old generation: of Serial or of Parallel.
+static char *young_generation, *old_generation;
 
-static uint64_t u64sym(const char *name) {
-    uint64_t *p = os_symbol(jvm, name);
-    return p ? *p : 0;
-}
+enum {
+    SERIAL = 1 << HC_COLLECTOR_SERIAL,
+    PARALLEL = 1 << HC_COLLECTOR_PARALLEL,
+    G1 = 1 << HC_COLLECTOR_G1,
+    ALL = SERIAL | PARALLEL | G1,
+    // the first rows: without them it is not known which collector runs, and so which of the others are needed
+    FLAG_FIELDS = 4,
+};
+#define FIELD(needed_by, shape_, to, ...) {.collectors = needed_by, .shape = shape_, .offset = &to, .name = {__VA_ARGS__}}
+#define EMBEDDED(needed_by, type, to, ...) {.collectors = needed_by, .shape = VM_STRUCT, .inner = type, .offset = &to, .name = {__VA_ARGS__}}
+#define STATIC(needed_by, shape_, to, ...) {.collectors = needed_by, .shape = shape_, .address = &to, .name = {__VA_ARGS__}}
+#define OPTIONAL .optional = true
 
-// One of the four tables: base pointer, stride, offsets of its columns.
-struct table {
-    char *base;
-    uint64_t stride, c[5];
+// Where a row has two names the second is the newer one: 25 renamed most. A field whose kind or type changes is
+// refused by name, as ParallelScavengeHeap::_young_gen on 27, which is no longer static there.
+static struct vm_field fields[] = {
+    STATIC(ALL, VM_POINTER, static_flags, {"JVMFlag", "flags"}),
+    STATIC(ALL, VM_SIZE, static_flag_count, {"JVMFlag", "numFlags"}),
+    FIELD(ALL, VM_POINTER, off_flag_name, {"JVMFlag", "_name"}),
+    FIELD(ALL, VM_UNTYPED_POINTER, off_flag_value, {"JVMFlag", "_addr"}),
+
+    STATIC(ALL, VM_POINTER, static_heap, {"Universe", "_collectedHeap"}),
+    EMBEDDED(ALL, "MemRegion", off_heap_reserved, {"CollectedHeap", "_reserved"}),
+    FIELD(ALL, VM_INT, off_total_collections, {"CollectedHeap", "_total_collections"}),
+    FIELD(ALL, VM_POINTER, off_range_start, {"MemRegion", "_start"}),
+    FIELD(ALL, VM_SIZE, off_range_words, {"MemRegion", "_word_size"}),
+
+    STATIC(PARALLEL, VM_POINTER, static_parallel_young, {"ParallelScavengeHeap", "_young_gen"}),
+    STATIC(PARALLEL, VM_POINTER, static_parallel_old, {"ParallelScavengeHeap", "_old_gen"}),
+    FIELD(PARALLEL, VM_POINTER, off_parallel_eden, {"PSYoungGen", "_eden_space"}),
+    FIELD(PARALLEL, VM_POINTER, off_parallel_from, {"PSYoungGen", "_from_space"}),
+    FIELD(PARALLEL, VM_POINTER, off_parallel_to, {"PSYoungGen", "_to_space"}),
+    FIELD(PARALLEL, VM_POINTER, off_parallel_old, {"PSOldGen", "_object_space"}),
+    FIELD(PARALLEL, VM_POINTER, off_mutable_bottom, {"MutableSpace", "_bottom"}),
+    FIELD(PARALLEL, VM_POINTER, off_mutable_top, {"MutableSpace", "_top"}),
+    FIELD(PARALLEL, VM_POINTER, off_mutable_end, {"MutableSpace", "_end"}),
+
+    FIELD(SERIAL, VM_POINTER, off_serial_young, {"GenCollectedHeap", "_young_gen"}, {"SerialHeap", "_young_gen"}),
+    FIELD(SERIAL, VM_POINTER, off_serial_old, {"GenCollectedHeap", "_old_gen"}, {"SerialHeap", "_old_gen"}),
+    FIELD(SERIAL, VM_POINTER, off_serial_eden, {"DefNewGeneration", "_eden_space"}),
+    FIELD(SERIAL, VM_POINTER, off_serial_from, {"DefNewGeneration", "_from_space"}),
+    FIELD(SERIAL, VM_POINTER, off_serial_to, {"DefNewGeneration", "_to_space"}),
+    FIELD(SERIAL, VM_POINTER, off_tenured_space, {"TenuredGeneration", "_the_space"}),
+    FIELD(SERIAL, VM_POINTER, off_contiguous_bottom, {"Space", "_bottom"}, {"ContiguousSpace", "_bottom"}),
+    FIELD(SERIAL, VM_POINTER, off_contiguous_end, {"Space", "_end"}, {"ContiguousSpace", "_end"}),
+    FIELD(SERIAL, VM_POINTER, off_contiguous_top, {"ContiguousSpace", "_top"}),
+
+    EMBEDDED(G1, "HeapRegionManager", off_g1_manager, {"G1CollectedHeap", "_hrm"}),
+    EMBEDDED(G1, "HeapRegionTable", off_g1_regions, {"HeapRegionManager", "_regions"},
+             {"G1HeapRegionManager", "_regions"}),
+    FIELD(G1, VM_POINTER, off_g1_base, {"G1HeapRegionTable", "_base"}),
+    FIELD(G1, VM_SIZE, off_g1_length, {"G1HeapRegionTable", "_length"}),
+    FIELD(G1, VM_POINTER, vm.hr_bottom, {"HeapRegion", "_bottom"}, {"G1HeapRegion", "_bottom"}),
+    FIELD(G1, VM_POINTER, vm.hr_top, {"HeapRegion", "_top"}, {"G1HeapRegion", "_top"}),
+    FIELD(G1, VM_POINTER, vm.hr_end, {"HeapRegion", "_end"}, {"G1HeapRegion", "_end"}),
+    EMBEDDED(G1, "HeapRegionType", off_region_type, {"HeapRegion", "_type"}, {"G1HeapRegion", "_type"}),
+    EMBEDDED(G1, "HeapRegionType::Tag", off_region_tag, {"HeapRegionType", "_tag"}, {"G1HeapRegionType", "_tag"}),
+    STATIC(G1, VM_SIZE, static_g1_grain, {"HeapRegion", "GrainBytes"}, {"G1HeapRegion", "GrainBytes"}),
+
+    STATIC(ALL, VM_POINTER, static_loaders, {"ClassLoaderDataGraph", "_head"}),
+    FIELD(ALL, VM_POINTER, vm.cld_next, {"ClassLoaderData", "_next"}),
+    FIELD(ALL, VM_POINTER, vm.cld_klasses, {"ClassLoaderData", "_klasses"}),
+    EMBEDDED(ALL, "OopHandle", vm.cld_loader, {"ClassLoaderData", "_class_loader"}),
+    FIELD(ALL, VM_POINTER, vm.k_next, {"Klass", "_next_link"}),
+    FIELD(ALL, VM_INT, vm.k_layout, {"Klass", "_layout_helper"}),
+    FIELD(ALL, VM_POINTER, vm.k_name, {"Klass", "_name"}),
+    FIELD(ALL, VM_POINTER, vm.k_cld, {"Klass", "_class_loader_data"}),
+    FIELD(ALL, VM_SHORT, vm.sym_len, {"Symbol", "_length"}),
+    FIELD(ALL, VM_UNTYPED_BYTES, vm.sym_body, {"Symbol", "_body"}, {"Symbol", "_body[0]"}),
+    STATIC(ALL, VM_POINTER, static_klass_base, {"CompressedKlassPointers", "_narrow_klass._base"},
+        {"CompressedKlassPointers", "_base"}),
+    STATIC(ALL, VM_INT, static_klass_shift, {"CompressedKlassPointers", "_narrow_klass._shift"},
+        {"CompressedKlassPointers", "_shift"}),
+    STATIC(ALL, VM_INT, static_mirror_size, {"java_lang_Class", "_oop_size_offset"}),
+
+    STATIC(ALL, VM_POINTER, static_threads, {"ThreadsSMRSupport", "_java_thread_list"}),
+    FIELD(ALL, VM_INT, vm.tl_length, {"ThreadsList", "_length"}),
+    FIELD(ALL, VM_POINTER, vm.tl_threads, {"ThreadsList", "_threads"}),
+    EMBEDDED(ALL, "ThreadLocalAllocBuffer", vm.thread_tlab, {"Thread", "_tlab"}),
+    {.collectors = ALL, OPTIONAL, .shape = VM_POINTER, .offset = &off_processed_thread,
+     .name = {{"NamedThread", "_processed_thread"}}},
+    FIELD(ALL, VM_POINTER, vm.tlab_top, {"ThreadLocalAllocBuffer", "_top"}),
+    FIELD(ALL, VM_POINTER, vm.tlab_end, {"ThreadLocalAllocBuffer", "_end"}),
+    FIELD(ALL, VM_SIZE, off_tlab_desired, {"ThreadLocalAllocBuffer", "_desired_size"}),
+    STATIC(ALL, VM_INT, static_prefetch_reserve, {"ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch"}),
+    {.collectors = ALL, OPTIONAL, .shape = VM_SIZE, .address = &static_lab_reserve,
+     .name = {{"CollectedHeap", "_lab_alignment_reserve"}}},
+
+    STATIC(ALL, VM_POINTER, static_perf_start, {"PerfMemory", "_start"}),
+    STATIC(ALL, VM_POINTER, static_perf_top, {"PerfMemory", "_top"}),
 };
 
-static bool table_open(struct table *t, const char *name, const char *entry, const char *const cols[], char *why) {
-    char s[128];
-    char **b = os_symbol(jvm, name);
-    if (!b || !*b) {
-        snprintf(why, HC_MAX_REASON, "libjvm does not export %s", name);
-        return false;
-    }
-    t->base = *b;
-    snprintf(s, sizeof s, "%sArrayStride", entry);
-    t->stride = u64sym(s);
-    for (int i = 0; cols[i]; i++) {
-        snprintf(s, sizeof s, "%s%sOffset", entry, cols[i]);
-        if (!os_symbol(jvm, s)) {
-            snprintf(why, HC_MAX_REASON, "libjvm does not export %s", s);
-            return false;
-        }
-        t->c[i] = u64sym(s);
-    }
-    if (t->stride < 16 || t->stride > 256) {
-        snprintf(why, HC_MAX_REASON, "%s has a stride of %llu bytes", name, (unsigned long long)t->stride);
-        return false;
-    }
-    return true;
-}
-
-// wanted is a field that the probe needs: where it may be found (two names: HotSpot renames), where its offset or address goes.
-// A field list: one row a field, alternatives are rows with the same destination.
-enum need { MUST, MAY };
-struct wanted {
-    const char *type, *field;
-    void *to;
-    enum need need;
+#define CONSTANT(needed_by, to_, lo, hi, ...) {.collectors = needed_by, .to = to_, .least = lo, .most = hi, .name = {__VA_ARGS__}}
+static struct vm_constant long_constants[] = {
+    // What walk.c holds for true of a mark word: 3 in its two low bits is a forwarding pointer, the age is in bits 3
+    // to 6.
+    CONSTANT(ALL, NULL, 3, 3, "markWord::marked_value"),
+    CONSTANT(ALL, NULL, 3, 3, "markWord::age_shift"),
+    // before 24 there is none
+    {.collectors = ALL, OPTIONAL, .to = &vm.klass_shift, .least = 1, .most = 63, .name = {"markWord::klass_shift"}},
 };
-
-static int64_t off_reserved = -1, off_mr_start = -1, off_mr_size = -1, off_total = -1;
-static char *st_heap, *st_flags, *st_numflags, *st_young, *st_oldgen, *st_grain;
-static int64_t off_ps_eden = -1, off_ps_from = -1, off_ps_to = -1, off_ps_old = -1;
-static int64_t off_ms_bottom = -1, off_ms_top = -1, off_ms_end = -1;
-static int64_t off_gc_young = -1, off_gc_old = -1, off_dn_eden = -1, off_dn_from = -1, off_dn_to = -1, off_tg_space = -1;
-static int64_t off_cs_bottom = -1, off_cs_top = -1, off_cs_end = -1;
-static int64_t off_hrm = -1, off_hrm_regions = -1, off_tab_base = -1, off_tab_len = -1, off_hr_type = -1, off_type_tag = -1;
-static int64_t off_tlab_desired = -1;
-static int64_t off_processed = -1;
-static int64_t off_f_name = -1, off_f_addr = -1;
-static char *st_lab_reserve, *st_prefetch, *st_mirror, *st_nkbase, *st_nkshift, *st_cldhead, *st_threads, *st_perf, *st_perf_top;
-static char *ps_young_gen, *ps_old_gen, *g_young, *g_old;
-
-static struct wanted fields[] = {
-    {"Universe", "_collectedHeap", &st_heap, MUST},
-    {"CollectedHeap", "_reserved", &off_reserved, MUST},
-    {"CollectedHeap", "_total_collections", &off_total, MUST},
-    {"CollectedHeap", "_lab_alignment_reserve", &st_lab_reserve, MAY},
-    {"MemRegion", "_start", &off_mr_start, MUST},
-    {"MemRegion", "_word_size", &off_mr_size, MUST},
-    {"JVMFlag", "flags", &st_flags, MUST},
-    {"JVMFlag", "numFlags", &st_numflags, MUST},
-    {"JVMFlag", "_name", &off_f_name, MUST},
-    {"JVMFlag", "_addr", &off_f_addr, MUST},
-    {"ParallelScavengeHeap", "_young_gen", &st_young, MAY},
-    {"ParallelScavengeHeap", "_old_gen", &st_oldgen, MAY},
-    {"PSYoungGen", "_eden_space", &off_ps_eden, MAY},
-    {"PSYoungGen", "_from_space", &off_ps_from, MAY},
-    {"PSYoungGen", "_to_space", &off_ps_to, MAY},
-    {"PSOldGen", "_object_space", &off_ps_old, MAY},
-    {"MutableSpace", "_bottom", &off_ms_bottom, MAY},
-    {"MutableSpace", "_top", &off_ms_top, MAY},
-    {"MutableSpace", "_end", &off_ms_end, MAY},
-    {"GenCollectedHeap", "_young_gen", &off_gc_young, MAY},
-    {"SerialHeap", "_young_gen", &off_gc_young, MAY},
-    {"GenCollectedHeap", "_old_gen", &off_gc_old, MAY},
-    {"SerialHeap", "_old_gen", &off_gc_old, MAY},
-    {"DefNewGeneration", "_eden_space", &off_dn_eden, MAY},
-    {"DefNewGeneration", "_from_space", &off_dn_from, MAY},
-    {"DefNewGeneration", "_to_space", &off_dn_to, MAY},
-    {"TenuredGeneration", "_the_space", &off_tg_space, MAY},
-    {"Space", "_bottom", &off_cs_bottom, MAY},
-    {"ContiguousSpace", "_bottom", &off_cs_bottom, MAY},
-    {"Space", "_end", &off_cs_end, MAY},
-    {"ContiguousSpace", "_end", &off_cs_end, MAY},
-    {"ContiguousSpace", "_top", &off_cs_top, MAY},
-    {"G1CollectedHeap", "_hrm", &off_hrm, MAY},
-    {"HeapRegionManager", "_regions", &off_hrm_regions, MAY},
-    {"G1HeapRegionManager", "_regions", &off_hrm_regions, MAY},
-    {"G1HeapRegionTable", "_base", &off_tab_base, MAY},
-    {"G1HeapRegionTable", "_length", &off_tab_len, MAY},
-    {"HeapRegion", "_bottom", &vm.hr_bottom, MAY},
-    {"G1HeapRegion", "_bottom", &vm.hr_bottom, MAY},
-    {"HeapRegion", "_top", &vm.hr_top, MAY},
-    {"G1HeapRegion", "_top", &vm.hr_top, MAY},
-    {"HeapRegion", "_end", &vm.hr_end, MAY},
-    {"G1HeapRegion", "_end", &vm.hr_end, MAY},
-    {"HeapRegion", "_type", &off_hr_type, MAY},
-    {"G1HeapRegion", "_type", &off_hr_type, MAY},
-    {"HeapRegionType", "_tag", &off_type_tag, MAY},
-    {"G1HeapRegionType", "_tag", &off_type_tag, MAY},
-    {"HeapRegion", "GrainBytes", &st_grain, MAY},
-    {"G1HeapRegion", "GrainBytes", &st_grain, MAY},
-    {"ClassLoaderDataGraph", "_head", &st_cldhead, MUST},
-    {"ClassLoaderData", "_next", &vm.cld_next, MUST},
-    {"ClassLoaderData", "_klasses", &vm.cld_klasses, MUST},
-    {"ClassLoaderData", "_class_loader", &vm.cld_loader, MUST},
-    {"Klass", "_next_link", &vm.k_next, MUST},
-    {"Klass", "_layout_helper", &vm.k_layout, MUST},
-    {"Klass", "_name", &vm.k_name, MUST},
-    {"Klass", "_class_loader_data", &vm.k_cld, MUST},
-    {"Symbol", "_length", &vm.sym_len, MUST},
-    {"Symbol", "_body", &vm.sym_body, MUST},
-    {"Symbol", "_body[0]", &vm.sym_body, MUST},
-    {"CompressedKlassPointers", "_narrow_klass._base", &st_nkbase, MUST},
-    {"CompressedKlassPointers", "_base", &st_nkbase, MUST},
-    {"CompressedKlassPointers", "_narrow_klass._shift", &st_nkshift, MUST},
-    {"CompressedKlassPointers", "_shift", &st_nkshift, MUST},
-    {"java_lang_Class", "_oop_size_offset", &st_mirror, MUST},
-    {"ThreadsSMRSupport", "_java_thread_list", &st_threads, MUST},
-    {"ThreadsList", "_length", &vm.tl_length, MUST},
-    {"ThreadsList", "_threads", &vm.tl_threads, MUST},
-    {"Thread", "_tlab", &vm.thread_tlab, MUST},
-    {"NamedThread", "_processed_thread", &off_processed, MAY},
-    {"ThreadLocalAllocBuffer", "_top", &vm.tlab_top, MUST},
-    {"ThreadLocalAllocBuffer", "_end", &vm.tlab_end, MUST},
-    {"ThreadLocalAllocBuffer", "_desired_size", &off_tlab_desired, MUST},
-    {"ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", &st_prefetch, MUST},
-    {"PerfMemory", "_start", &st_perf, MUST},
-    {"PerfMemory", "_top", &st_perf_top, MUST},
+static struct vm_constant int_constants[] = {
+    CONSTANT(G1, &vm.g1_eden, 0, 255, "HeapRegionType::EdenTag", "G1HeapRegionType::EdenTag"),
+    CONSTANT(G1, &vm.g1_surv, 0, 255, "HeapRegionType::SurvTag", "G1HeapRegionType::SurvTag"),
+    CONSTANT(G1, &vm.g1_old_mask, 1, 255, "HeapRegionType::OldMask", "G1HeapRegionType::OldMask"),
+    CONSTANT(G1, &vm.g1_free, 0, 255, "HeapRegionType::FreeTag", "G1HeapRegionType::FreeTag"),
+    CONSTANT(G1, &vm.g1_hum_start, 1, 255, "HeapRegionType::StartsHumongousTag",
+        "G1HeapRegionType::StartsHumongousTag"),
+    CONSTANT(G1, &vm.g1_hum_cont, 1, 255, "HeapRegionType::ContinuesHumongousTag",
+        "G1HeapRegionType::ContinuesHumongousTag"),
+    // until 20
+    {.collectors = G1, OPTIONAL, .to = &vm.g1_archive_mask, .least = 1, .most = 255,
+        .name = {"HeapRegionType::ArchiveMask"}},
 };
-enum { NFIELDS = sizeof fields / sizeof *fields };
-
-static char *flag_addr(const char *name) {
-    char *f = rdp(st_flags);
-    uint64_t n = rd64(st_numflags);
-    // The stride of the array is not exported as such; the type table has the size of JVMFlag.
-    extern uint64_t vm_flag_size;
-    for (uint64_t i = 0; i < n && i < 10000; i++) {
-        char *nm = rdp(f + i * vm_flag_size + off_f_name);
-        if (nm && strcmp(nm, name) == 0) return rdp(f + i * vm_flag_size + off_f_addr);
-    }
-    return NULL;
-}
-uint64_t vm_flag_size;
-
-static bool flag_on(const char *name) {
-    char *p = flag_addr(name);
-    return p && *p;
-}
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static bool fail(char *why, const char *what) {
     snprintf(why, HC_MAX_REASON, "%s", what);
     return false;
 }
 
-static bool load_fields(char *why) {
-    static const char *const cols[] = {"TypeName", "FieldName", "IsStatic", "Offset", "Address", NULL};
-    struct table t;
-    if (!table_open(&t, "gHotSpotVMStructs", "gHotSpotVMStructEntry", cols, why)) return false;
-    bool got[NFIELDS] = {0};
-    vm.hr_bottom = vm.hr_top = vm.hr_end = -1;
-    for (char *e = t.base;; e += t.stride) {
-        char *ty = rdp(e + t.c[0]), *fi = rdp(e + t.c[1]);
-        if (!ty || !fi) break;
-        for (int i = 0; i < NFIELDS; i++) {
-            if (strcmp(ty, fields[i].type) || strcmp(fi, fields[i].field)) continue;
-            if (*(int *)(e + t.c[2]))
-                *(char **)fields[i].to = rdp(e + t.c[4]);
-            else
-                *(int64_t *)fields[i].to = (int64_t)rd64(e + t.c[3]);
-            got[i] = true;
-        }
-    }
-    for (int i = 0; i < NFIELDS; i++) {
-        if (fields[i].need != MUST || got[i]) continue;
-        bool other = false;
-        for (int j = 0; j < NFIELDS; j++) other |= got[j] && fields[j].to == fields[i].to;
-        if (!other) {
-            snprintf(why, HC_MAX_REASON, "this JVM does not export the field %s::%s", fields[i].type, fields[i].field);
+// ---- flags ----------------------------------------------------------------------------------------------------------
+enum flag_name {
+    SERIAL_GC, PARALLEL_GC, G1_GC, ZGC, SHENANDOAH_GC, EPSILON_GC, NUMA, PERF_DATA, COMPRESSED_OOPS,
+        COMPRESSED_CLASSES, COMPACT_HEADERS,
+    CHECK_JNI, ALIGNMENT, MAX_HEAP, FLAGS
+};
+static struct flag {
+    const char *name;
+    unsigned width;
+    bool found;
+    uint64_t value;
+} flags[FLAGS] = {
+    [SERIAL_GC] = {.name = "UseSerialGC", .width = 1},
+    [PARALLEL_GC] = {.name = "UseParallelGC", .width = 1},
+    [G1_GC] = {.name = "UseG1GC", .width = 1},
+    [ZGC] = {.name = "UseZGC", .width = 1},
+    [SHENANDOAH_GC] = {.name = "UseShenandoahGC", .width = 1},
+    [EPSILON_GC] = {.name = "UseEpsilonGC", .width = 1},
+    [NUMA] = {.name = "UseNUMA", .width = 1},
+    [PERF_DATA] = {.name = "UsePerfData", .width = 1},
+    [COMPRESSED_OOPS] = {.name = "UseCompressedOops", .width = 1},
+    [COMPRESSED_CLASSES] = {.name = "UseCompressedClassPointers", .width = 1},
+    [COMPACT_HEADERS] = {.name = "UseCompactObjectHeaders", .width = 1},
+    [CHECK_JNI] = {.name = "CheckJNICalls", .width = 1},
+    [ALIGNMENT] = {.name = "ObjectAlignmentInBytes", .width = 4}, // 8 bytes on 17, 4 later
+    [MAX_HEAP] = {.name = "MaxHeapSize", .width = 8},
+};
+
+static bool on(enum flag_name f) { return flags[f].found && flags[f].value; }
+
+static bool read_flags(uint64_t stride, char *why) {
+    enum { MAX_FLAGS = 1 << 14, MAX_FLAG_NAME = 256 };
+    char name[MAX_FLAG_NAME], *array;
+    uint64_t n;
+    for (int f = 0; f < FLAGS; f++) flags[f].found = false, flags[f].value = 0;
+    if (stride < 16 || stride > 256 || stride % 8 || (uint64_t)off_flag_name > stride - 8 ||
+        (uint64_t)off_flag_value > stride - 8)
+        return fail(why, "this JVM does not export the size of JVMFlag");
+    if (!vm_peek_pointer(&array, (uint64_t)static_flags) || !vm_peek(&n, (uint64_t)static_flag_count, 8) || !n ||
+        n > MAX_FLAGS)
+        return fail(why, "the flags of this JVM cannot be read (JVMFlag::flags, JVMFlag::numFlags)");
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t row = (uint64_t)array + i * stride, at, value;
+        if (!vm_peek(&at, row + (uint64_t)off_flag_name, 8) || !vm_peek(&value, row + (uint64_t)off_flag_value, 8) ||
+            (at && !vm_peek_string(name, sizeof name, at))) {
+            snprintf(why, HC_MAX_REASON, "flag %llu of this JVM cannot be read (JVMFlag::_name, JVMFlag::_addr)",
+                (unsigned long long)i);
             return false;
         }
-    }
-    return true;
-}
-
-static bool int_const(struct table *t, const char *name, const char *alt, int *to) {
-    for (char *e = t->base;; e += t->stride) {
-        char *n = rdp(e + t->c[0]);
-        if (!n) return false;
-        if (!strcmp(n, name) || (alt && !strcmp(n, alt))) {
-            *to = (int)rd32(e + t->c[1]);
-            return true;
+        for (int f = 0; at && f < FLAGS; f++) {
+            if (flags[f].found || *name != *flags[f].name || strcmp(name, flags[f].name)) continue;
+            if (!vm_peek(&flags[f].value, value, flags[f].width)) {
+                snprintf(why, HC_MAX_REASON, "the flag %s of this JVM cannot be read (JVMFlag::_addr)", name);
+                return false;
+            }
+            flags[f].found = true;
         }
     }
-}
-
-static bool load_consts(char *why) {
-    static const char *const cols[] = {"Name", "Value", NULL};
-    static const char *const tcols[] = {"TypeName", "Size", NULL};
-    struct table t;
-    if (!table_open(&t, "gHotSpotVMTypes", "gHotSpotVMTypeEntry", tcols, why)) return false;
-    for (char *e = t.base; rdp(e + t.c[0]); e += t.stride)
-        if (!strcmp(rdp(e + t.c[0]), "JVMFlag")) vm_flag_size = rd64(e + t.c[1]);
-    if (vm_flag_size < 16 || vm_flag_size > 256) return fail(why, "this JVM does not export the size of JVMFlag");
-    if (!table_open(&t, "gHotSpotVMLongConstants", "gHotSpotVMLongConstantEntry", cols, why)) return false;
-    vm.klass_shift = 0;
-    for (char *e = t.base; rdp(e + t.c[0]); e += t.stride) {
-        const char *n = rdp(e + t.c[0]);
-        int64_t v = (int64_t)rd64(e + t.c[1]);
-        if (!strcmp(n, "markWord::klass_shift")) vm.klass_shift = (int)v;
-        if (!strcmp(n, "markWord::marked_value") && v != 3) return fail(why, "the forwarding mark of this JVM is not 3");
-        if (!strcmp(n, "markWord::age_shift") && v != 3) return fail(why, "the age bits of this JVM's mark word are elsewhere");
-    }
-    if (!table_open(&t, "gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntry", cols, why)) return false;
-    vm.g1_archive_mask = 0;
-    bool g1 = int_const(&t, "HeapRegionType::EdenTag", "G1HeapRegionType::EdenTag", &vm.g1_eden) &&
-              int_const(&t, "HeapRegionType::SurvTag", "G1HeapRegionType::SurvTag", &vm.g1_surv) &&
-              int_const(&t, "HeapRegionType::OldMask", "G1HeapRegionType::OldMask", &vm.g1_old_mask) &&
-              int_const(&t, "HeapRegionType::FreeTag", "G1HeapRegionType::FreeTag", &vm.g1_free) &&
-              int_const(&t, "HeapRegionType::StartsHumongousTag", "G1HeapRegionType::StartsHumongousTag", &vm.g1_hum_start) &&
-              int_const(&t, "HeapRegionType::ContinuesHumongousTag", "G1HeapRegionType::ContinuesHumongousTag", &vm.g1_hum_cont);
-    int_const(&t, "HeapRegionType::ArchiveMask", NULL, &vm.g1_archive_mask);
-    if (!g1 && vm.collector == HC_COLLECTOR_G1) return fail(why, "this JVM does not export the types of G1 regions");
     return true;
 }
 
-static bool load_heap(char *why) {
-    vm.heap = rdp(st_heap);
-    if (!vm.heap) return fail(why, "the heap does not exist yet");
-    vm.total_collections = (unsigned *)(vm.heap + off_total);
-    vm.heap_base = rdp(vm.heap + off_reserved + off_mr_start);
-    vm.heap_bytes = rd64(vm.heap + off_reserved + off_mr_size) * 8;
-    if (!vm.heap_base || !vm.heap_bytes || vm.heap_bytes > 1ull << 46) return fail(why, "the reserved range of the heap makes no sense");
-    char *mh = flag_addr("MaxHeapSize");
-    vm.max_heap = mh ? rd64(mh) : vm.heap_bytes;
-    switch (vm.collector) {
-    case HC_COLLECTOR_PARALLEL:
-        if (!st_young || !st_oldgen || off_ps_eden < 0 || off_ps_from < 0 || off_ps_to < 0 || off_ps_old < 0 || off_ms_bottom < 0 ||
-            off_ms_top < 0 || off_ms_end < 0)
-            return fail(why, "this JVM does not export the spaces of ParallelScavengeHeap");
-        ps_young_gen = rdp(st_young), ps_old_gen = rdp(st_oldgen);
-        vm.space_bottom = off_ms_bottom, vm.space_top = off_ms_top, vm.space_end = off_ms_end;
-        break;
-    case HC_COLLECTOR_SERIAL:
-        if (off_gc_young < 0 || off_gc_old < 0 || off_dn_eden < 0 || off_dn_from < 0 || off_dn_to < 0 || off_tg_space < 0 ||
-            off_cs_bottom < 0 || off_cs_top < 0 || off_cs_end < 0)
-            return fail(why, "this JVM does not export the spaces of the Serial heap");
-        g_young = rdp(vm.heap + off_gc_young), g_old = rdp(vm.heap + off_gc_old);
-        vm.space_bottom = off_cs_bottom, vm.space_top = off_cs_top, vm.space_end = off_cs_end;
-        break;
-    case HC_COLLECTOR_G1:
-        if (off_hrm < 0 || off_hrm_regions < 0 || off_tab_base < 0 || off_tab_len < 0 || vm.hr_bottom < 0 || vm.hr_top < 0 || vm.hr_end < 0 ||
-            off_hr_type < 0 || off_type_tag < 0 || !st_grain)
-            return fail(why, "this JVM does not export G1's region table");
-        vm.hr_tag = off_hr_type + off_type_tag;
-        vm.g1_table = (char **)(vm.heap + off_hrm + off_hrm_regions + off_tab_base);
-        vm.g1_len = (uint64_t *)(vm.heap + off_hrm + off_hrm_regions + off_tab_len);
-        vm.region_bytes = rd64(st_grain);
-        if (vm.region_bytes < 65536 || vm.region_bytes & (vm.region_bytes - 1)) return fail(why, "G1's region size makes no sense");
-        break;
-    }
+static bool know_collector(char *why) {
+    if (on(ZGC))
+        return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
+    // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by
+    // node, which nobody has tested.
+    if (on(PARALLEL_GC) && on(NUMA))
+        return fail(why, "-XX:+UseNUMA parts Parallel's eden by node, which is untested (use G1, or -XX:-UseNUMA)");
+    if (on(SHENANDOAH_GC)) return fail(why, "Shenandoah is not supported (use Serial, Parallel or G1)");
+    if (on(EPSILON_GC)) return fail(why, "Epsilon is not supported: it never collects");
+    vm.collector = on(SERIAL_GC)     ? HC_COLLECTOR_SERIAL
+                   : on(PARALLEL_GC) ? HC_COLLECTOR_PARALLEL
+                   : on(G1_GC)       ? HC_COLLECTOR_G1
+                                     : 0;
+    return vm.collector || fail(why, "the collector is none of Serial, Parallel and G1");
+}
+
+// ---- the heap -------------------------------------------------------------------------------------------------------
+static uint64_t inside(const char *object, int64_t offset) { return (uint64_t)object + (uint64_t)offset; }
+
+// Follows a pointer, and the three of a space that it leads to: a wrong one is found here and not in the first pause.
+static bool space_at(const char *generation, int64_t offset, const char *name, char *why) {
+    char *space;
+    uint64_t bottom, top, end;
+    if (vm_peek_pointer(&space, inside(generation, offset)) && vm_peek(&bottom, inside(space, vm.space_bottom), 8) &&
+        vm_peek(&top, inside(space, vm.space_top), 8) && vm_peek(&end, inside(space, vm.space_end), 8))
+        return true;
+    snprintf(why, HC_MAX_REASON, "%s does not lead to a space of the heap in this JVM", name);
+    return false;
+}
+
+static bool find_generations(char *why) {
+    const bool parallel = vm.collector == HC_COLLECTOR_PARALLEL;
+    vm.space_bottom = parallel ? off_mutable_bottom : off_contiguous_bottom;
+    vm.space_top = parallel ? off_mutable_top : off_contiguous_top;
+    vm.space_end = parallel ? off_mutable_end : off_contiguous_end;
+    const uint64_t young = parallel ? (uint64_t)static_parallel_young : inside(vm.heap, off_serial_young);
+    const uint64_t old = parallel ? (uint64_t)static_parallel_old : inside(vm.heap, off_serial_old);
+    if (!vm_peek_pointer(&young_generation, young))
+        return fail(why, "the _young_gen of this JVM's heap cannot be read");
+    if (!vm_peek_pointer(&old_generation, old))
+        return fail(why, "the _old_gen of this JVM's heap cannot be read");
+    if (parallel)
+        return space_at(young_generation, off_parallel_eden, "PSYoungGen::_eden_space", why) &&
+               space_at(young_generation, off_parallel_from, "PSYoungGen::_from_space", why) &&
+               space_at(young_generation, off_parallel_to, "PSYoungGen::_to_space", why) &&
+               space_at(old_generation, off_parallel_old, "PSOldGen::_object_space", why);
+    return space_at(young_generation, off_serial_eden, "DefNewGeneration::_eden_space", why) &&
+           space_at(young_generation, off_serial_from, "DefNewGeneration::_from_space", why) &&
+           space_at(young_generation, off_serial_to, "DefNewGeneration::_to_space", why) &&
+           space_at(old_generation, off_tenured_space, "TenuredGeneration::_the_space", why);
+}
+
+static bool find_regions(char *why) {
+    char *table;
+    uint64_t length;
+    vm.hr_tag = off_region_type + off_region_tag;
+    vm.g1_table = (char **)inside(vm.heap, off_g1_manager + off_g1_regions + off_g1_base);
+    vm.g1_len = (uint64_t *)inside(vm.heap, off_g1_manager + off_g1_regions + off_g1_length);
+    if (!vm_peek(&vm.region_bytes, (uint64_t)static_g1_grain, 8) || vm.region_bytes < 65536 ||
+        vm.region_bytes > vm.heap_bytes ||
+        vm.region_bytes & (vm.region_bytes - 1))
+        return fail(why, "G1's region size makes no sense");
+    if (!vm_peek_pointer(&table, (uint64_t)vm.g1_table) || !vm_peek(&length, (uint64_t)vm.g1_len, 8) || !length ||
+        length > vm.heap_bytes / 65536)
+        return fail(why, "G1's region table makes no sense (G1HeapRegionTable::_base, G1HeapRegionTable::_length)");
     return true;
+}
+
+static bool find_heap(char *why) {
+    const uint64_t max = 1ull << 46;
+    uint64_t words, start;
+    uint32_t total;
+    if (!vm_peek(&start, (uint64_t)static_heap, 8) || !start) return fail(why, "the heap does not exist yet");
+    if (!vm_peek_pointer(&vm.heap, (uint64_t)static_heap) ||
+        !vm_peek(&start, inside(vm.heap, off_heap_reserved + off_range_start), 8) ||
+        !vm_peek(&words, inside(vm.heap, off_heap_reserved + off_range_words), 8) ||
+        !vm_peek(&total, inside(vm.heap, off_total_collections), 4))
+        return fail(why, "the heap of this JVM cannot be read (Universe::_collectedHeap)");
+    if (!start || start % 4096 || !words || words > max / 8 || start + words * 8 < start)
+        return fail(why, "the reserved range of the heap makes no sense");
+    vm.heap_base = (char *)start;
+    vm.heap_bytes = words * 8;
+    vm.total_collections = (unsigned *)inside(vm.heap, off_total_collections);
+    vm.max_heap = flags[MAX_HEAP].found ? flags[MAX_HEAP].value : vm.heap_bytes;
+    if (!vm.max_heap || vm.max_heap > max) return fail(why, "MaxHeapSize makes no sense");
+    return vm.collector == HC_COLLECTOR_G1 ? find_regions(why) : find_generations(why);
 }
 
 // vm_spaces_now reads the space objects anew: Serial and Parallel swap from and to.
 void vm_spaces_now(void) {
     if (vm.collector == HC_COLLECTOR_PARALLEL) {
-        vm.eden = rdp(ps_young_gen + off_ps_eden);
-        vm.from = rdp(ps_young_gen + off_ps_from);
-        vm.to = rdp(ps_young_gen + off_ps_to);
-        vm.old = rdp(ps_old_gen + off_ps_old);
+        vm.eden = rdp(young_generation + off_parallel_eden);
+        vm.from = rdp(young_generation + off_parallel_from);
+        vm.to = rdp(young_generation + off_parallel_to);
+        vm.old = rdp(old_generation + off_parallel_old);
     } else if (vm.collector == HC_COLLECTOR_SERIAL) {
-        vm.eden = rdp(g_young + off_dn_eden);
-        vm.from = rdp(g_young + off_dn_from);
-        vm.to = rdp(g_young + off_dn_to);
-        vm.old = rdp(g_old + off_tg_space);
+        vm.eden = rdp(young_generation + off_serial_eden);
+        vm.from = rdp(young_generation + off_serial_from);
+        vm.to = rdp(young_generation + off_serial_to);
+        vm.old = rdp(old_generation + off_tenured_space);
     }
 }
 
+// ---- loading --------------------------------------------------------------------------------------------------------
+static bool take_fields(int first, int end, int collectors, char *why) {
+    for (int i = first; i < end; i++)
+        if (fields[i].collectors & (unsigned)collectors && !vm_take_field(&fields[i], why)) return false;
+    return true;
+}
+
+static bool take_constants(struct vm_constant *c, size_t n, char *why) {
+    for (size_t i = 0; i < n; i++)
+        if (c[i].collectors & 1u << vm.collector && !vm_take_constant(&c[i], why)) return false;
+    return true;
+}
+
+static uint64_t size_of(const char *type) {
+    for (size_t i = 0; i < COUNT(fields); i++)
+        for (int a = 0; a < 2 && fields[i].name[a].type; a++)
+            if (!strcmp(fields[i].name[a].type, type)) return fields[i].type_size[a];
+    return 0;
+}
+
+static bool find_counters(char *why);
+
+// Says what to do about a layout that was refused: it is the JDK that differs, and not this JVM's options.
+static bool unknown_layout(char *why) {
+    size_t n = strlen(why);
+    snprintf(why + n, HC_MAX_REASON - n,
+        "; this heapcam does not know this build of JDK %d (it records JDK 17 and 25)", vm.major);
+    return false;
+}
+
 bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
-    if (!(jvm = os_library_of(addr))) return fail(why, "libjvm was not found in this process");
-    if (!load_fields(why)) return false;
-    if (!load_consts(why)) return false;
-    if (flag_on("UseZGC")) return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
-    // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by node, which nobody has tested.
-    if (flag_on("UseParallelGC") && flag_on("UseNUMA")) return fail(why, "-XX:+UseNUMA parts Parallel's eden by node, which is untested (use G1, or -XX:-UseNUMA)");
-    if (flag_on("UseShenandoahGC")) return fail(why, "Shenandoah is not supported (use Serial, Parallel or G1)");
-    if (flag_on("UseEpsilonGC")) return fail(why, "Epsilon is not supported: it never collects");
-    vm.collector = flag_on("UseSerialGC")     ? HC_COLLECTOR_SERIAL
-                   : flag_on("UseParallelGC") ? HC_COLLECTOR_PARALLEL
-                   : flag_on("UseG1GC")       ? HC_COLLECTOR_G1
-                                              : 0;
-    if (!vm.collector) return fail(why, "the collector is none of Serial, Parallel and G1");
+    vm = (struct vm){.major = vm.major}; // a JVM that was refused may be asked again
+    void *jvm = os_library_of(addr);
+    if (!jvm) return fail(why, "libjvm was not found in this process");
+    const bool copies = vm_peek_begin();
+    uint64_t flag_size = 0;
+    if (!vm_read_fields(jvm, fields, COUNT(fields), &flag_size, why) || !take_fields(0, FLAG_FIELDS, ALL, why) ||
+        !read_flags(flag_size, why))
+        return unknown_layout(why);
+    if (!know_collector(why)) return false;
+    if (!take_fields(FLAG_FIELDS, COUNT(fields), 1 << vm.collector, why) ||
+        !vm_read_constants(jvm, "Long", long_constants, COUNT(long_constants), why) ||
+        !take_constants(long_constants, COUNT(long_constants), why) ||
+        !vm_read_constants(jvm, "Int", int_constants, COUNT(int_constants), why) ||
+        !take_constants(int_constants, COUNT(int_constants), why))
+        return unknown_layout(why);
     if (!any_major) {
         snprintf(why, HC_MAX_REASON, "JDK %d is untested (17 and 25 are); --allow-untested-jdk tries it", vm.major);
         return false;
     }
-    char *perf = flag_addr("UsePerfData");
-    if (perf && !*perf) return fail(why, "-XX:-UsePerfData hides which pauses are which; record without that flag");
-    vm.compressed_oops = flag_on("UseCompressedOops");
-    char *ccp = flag_addr("UseCompressedClassPointers");
-    vm.compressed_class = ccp ? *ccp : true;
-    vm.compact_headers = flag_on("UseCompactObjectHeaders");
-    if (vm.compact_headers && vm.klass_shift <= 0) return fail(why, "compact headers, but markWord::klass_shift is not exported");
-    vm.check_jni = flag_on("CheckJNICalls");
-    char *al = flag_addr("ObjectAlignmentInBytes");
-    vm.align = al ? (uint64_t)rd32(al) : 8;
-    if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1)) return fail(why, "ObjectAlignmentInBytes makes no sense");
-    if (!load_heap(why)) return false;
-    // While allocation is sampled, _end is where the next sample is due; the buffer's real end is _allocation_end, which no table names.
+    if (flags[PERF_DATA].found && !on(PERF_DATA))
+        return fail(why, "-XX:-UsePerfData hides which pauses are which; record without that flag");
+    vm.compressed_oops = on(COMPRESSED_OOPS);
+    vm.compressed_class = flags[COMPRESSED_CLASSES].found ? on(COMPRESSED_CLASSES) : true;
+    vm.compact_headers = on(COMPACT_HEADERS);
+    if (vm.compact_headers && !vm.klass_shift)
+        return fail(why, "compact headers, but markWord::klass_shift is not exported");
+    vm.align = flags[ALIGNMENT].found ? flags[ALIGNMENT].value : 8;
+    if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1))
+        return fail(why, "ObjectAlignmentInBytes makes no sense");
+    if (!find_heap(why)) return false;
+    // While allocation is sampled, _end is where the next sample is due; the buffer's real end is _allocation_end,
+    // which no table names.
     // It lies between _end and _desired_size; any other distance is a layout that nobody has looked at.
-    if (off_tlab_desired != vm.tlab_end + 16) return fail(why, "the layout of ThreadLocalAllocBuffer is not the known one");
+    if (off_tlab_desired != vm.tlab_end + 16)
+        return fail(why, "the layout of ThreadLocalAllocBuffer is not the known one");
     vm.tlab_end += 8;
-    vm.cld_head = (char **)st_cldhead;
-    vm.narrow_klass_base = (char **)st_nkbase;
-    vm.narrow_klass_shift = (int *)st_nkshift;
-    vm.mirror_size_offset = (int *)st_mirror;
-    vm.thread_list = (char **)st_threads;
-    vm.thread_gc = off_processed > 0 ? off_processed + 8 : 0; // the next field on 17 to 25; vm_gc_number looks at what it finds there
-    vm.perf_start = (char **)st_perf;
-    vm.perf_top = (char **)st_perf_top;
+    vm.cld_head = (char **)static_loaders;
+    vm.narrow_klass_base = (char **)static_klass_base;
+    vm.narrow_klass_shift = (int *)static_klass_shift;
+    vm.mirror_size_offset = (int *)static_mirror_size;
+    vm.thread_list = (char **)static_threads;
+    // _gc_id is the next field on 17 to 25; vm_gc_number looks at what it finds there.
+    vm.thread_gc = off_processed_thread > 0 &&
+        (uint64_t)off_processed_thread + 12 <= size_of("NamedThread") ? off_processed_thread + 8 : 0;
+    vm.perf_start = (char **)static_perf_start;
+    vm.perf_top = (char **)static_perf_top;
+    if (!find_counters(why)) return false;
+    // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
+    vm.check_jni = on(CHECK_JNI);
+    if (vm.check_jni && !copies)
+        return fail(why, "-Xcheck:jni allows no signal handler of the probe's, and this process may not call "
+                         "process_vm_readv instead (seccomp)");
     return true;
 }
 
-// counter finds one PerfMemory entry by name. The layout is that of hsperfdata files, stable since JDK 5.
-static char *counter(const char *name) {
-    char *p = rdp(vm.perf_start), *end = rdp(vm.perf_top);
-    if (!p || end <= p || rd32(p) != 0xc0c0feca) return NULL;
-    uint32_t n = rd32(p + 28);
-    char *e = p + rd32(p + 24);
-    for (uint32_t i = 0; i < n && e + 20 <= end; i++) {
-        uint32_t len = rd32(e);
-        if (len < 20 || len > (uint64_t)(end - e)) break;
-        if (!strncmp(e + rd32(e + 4), name, len - rd32(e + 4))) return e + rd32(e + 16);
-        e += len;
+// ---- counters -------------------------------------------------------------------------------------------------------
+// The layout is that of hsperfdata files, stable since JDK 5: a header, then entries {length, name at, elements,
+// type, …, data at}.
+enum { PERF_MAGIC = 0xc0c0feca, PERF_HEADER = 32, PERF_ENTRY = 20, PERF_MAX = 64 << 20, PERF_MAX_ENTRIES = 1 << 16,
+    CAUSE = 80 };
+struct counter {
+    const char *name;
+    char type; // J: one number, B: text
+    char *at;
+};
+
+static bool find_in_perf_memory(struct counter *c, size_t n) {
+    uint64_t start, top;
+    uint32_t header[PERF_HEADER / 4], entry[PERF_ENTRY / 4];
+    if (!vm_peek(&start, (uint64_t)vm.perf_start, 8) || !vm_peek(&top, (uint64_t)vm.perf_top, 8)) return false;
+    if (!start || start % 8 || top < start || top - start > PERF_MAX || top - start < PERF_HEADER) return false;
+    if (!vm_peek(header, start, sizeof header) || header[0] != PERF_MAGIC || header[6] > top - start ||
+        header[7] > PERF_MAX_ENTRIES)
+        return false;
+    uint64_t at = start + header[6];
+    for (uint32_t i = 0; i < header[7] && top - at >= PERF_ENTRY; i++) {
+        if (!vm_peek(entry, at, sizeof entry)) return false;
+        const uint32_t length = entry[0], name_at = entry[1], elements = entry[2], data_at = entry[4];
+        const char type = (char)(entry[3] & 0xff);
+        if (length < PERF_ENTRY || length > top - at) break;
+        char name[64];
+        const size_t room = name_at >= length ? 0 : length - name_at < sizeof name ? length - name_at : sizeof name;
+        if (vm_peek_string(name, room, at + name_at)) {
+            for (size_t k = 0; k < n; k++) {
+                uint8_t text[CAUSE]; // as much as epoch.c looks at
+                if (c[k].at || strcmp(name, c[k].name) || type != c[k].type || data_at >= length) continue;
+                if (type == 'J' ? elements == 0 && length - data_at >= 8 && (at + data_at) % 8 == 0
+                                : elements > 0 && vm_peek(text, at + data_at, CAUSE))
+                    c[k].at = (char *)(at + data_at);
+            }
+        }
+        at += length;
     }
-    return NULL;
+    return true;
+}
+
+static bool find_counters(char *why) {
+    struct counter c[] = {
+        {"sun.gc.collector.0.invocations", 'J', NULL}, {"sun.gc.collector.1.invocations", 'J', NULL},
+            {"sun.gc.collector.2.invocations", 'J', NULL},
+        {"sun.gc.cause", 'B', NULL},                   {"sun.gc.lastCause", 'B', NULL},
+    };
+    if (!find_in_perf_memory(c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
+        return fail(why, "the collection counters (sun.gc.collector.*) were not found");
+    // _end of a TLAB lies before its hard end by the reserve: 2 words on 17, a variable on 25, or the prefetch
+    // reserve if that is larger.
+    uint64_t lab = 2;
+    uint32_t prefetch;
+    if ((static_lab_reserve && !vm_peek(&lab, (uint64_t)static_lab_reserve, 8)) || lab > 64 ||
+        !vm_peek(&prefetch, (uint64_t)static_prefetch_reserve, 4) || prefetch > 4096)
+        return fail(why, "the reserve behind a TLAB makes no sense");
+    vm.tlab_reserve = 8 * (lab > prefetch ? lab : prefetch);
+    for (int i = 0; i < 3; i++) vm.perf_inv[i] = (int64_t *)c[i].at;
+    vm.perf_cause = c[3].at;
+    vm.perf_last_cause = c[4].at;
+    return true;
 }
 
 bool vm_late(char why[HC_MAX_REASON]) {
     if (vm.perf_inv[0]) return true;
-    vm.perf_inv[0] = (int64_t *)counter("sun.gc.collector.0.invocations");
-    vm.perf_inv[1] = (int64_t *)counter("sun.gc.collector.1.invocations");
-    vm.perf_inv[2] = (int64_t *)counter("sun.gc.collector.2.invocations");
-    vm.perf_cause = counter("sun.gc.cause");
-    vm.perf_last_cause = counter("sun.gc.lastCause");
-    if (!vm.perf_inv[0] || !vm.perf_inv[1] || !vm.perf_cause) {
-        vm.perf_inv[0] = NULL;
-        return fail(why, "the collection counters (sun.gc.collector.*) were not found");
-    }
-    // _end of a TLAB lies before its hard end by the reserve: 2 words on 17, a variable on 25, or the prefetch reserve if that is larger.
-    uint64_t lab = st_lab_reserve ? rd64(st_lab_reserve) : 2;
-    uint64_t pre = (uint64_t)rd32(st_prefetch);
-    if (lab > 64 || pre > 4096) return fail(why, "the reserve behind a TLAB makes no sense");
-    vm.tlab_reserve = 8 * (lab > pre ? lab : pre);
-    return true;
+    return fail(why, "the collection counters (sun.gc.collector.*) were not found");
 }
 
-static int thread_key = -1;
+static _Atomic int thread_key = -1; // the control thread finds it, the VM thread uses it
 
 void vm_know_thread(void *thread) {
-    for (unsigned k = 0; thread && thread_key < 0 && k < OS_KEYS; k++)
-        if (os_thread_value(k) == thread) thread_key = (int)k;
+    for (unsigned k = 0; thread && k < OS_KEYS; k++)
+        if (os_thread_value(k) == thread) {
+            // a number alone: nothing is published with it
+            atomic_store_explicit(&thread_key, (int)k, memory_order_relaxed);
+            return;
+        }
 }
 
-// Each collection takes a number, and so does each concurrent cycle of G1, which no counter tells. So what the thread itself says is read there, and
+// Each collection takes a number, and so does each concurrent cycle of G1, which no counter tells. So what the
+// thread itself says is read there, and
 // believed if it can be true: a cycle begins with a collection of its own.
 uint64_t vm_gc_number(bool concurrent) {
     static uint64_t cycles;
     uint64_t young = rd64(vm.perf_inv[0]), all = young + rd64(vm.perf_inv[1]);
     if (all == 0) return 0;
     if (vm.collector != HC_COLLECTOR_G1) return all - 1;
-    char *t = thread_key >= 0 && vm.thread_gc ? os_thread_value((unsigned)thread_key) : NULL;
+    const int key = atomic_load_explicit(&thread_key, memory_order_relaxed);
+    char *t = key >= 0 && vm.thread_gc ? os_thread_value((unsigned)key) : NULL;
     uint64_t id = t ? rd32(t + vm.thread_gc) : UINT32_MAX;
     if (concurrent) return id < all + young ? id : UINT64_MAX;
     if (id >= all - 1 && id < all + young) cycles = id - (all - 1);

@@ -43,7 +43,8 @@ struct vm {
     int *narrow_klass_shift;
     int klass_shift; // in the mark, compact headers
     int *mirror_size_offset;
-    uint32_t chunk_size_offset; // of the field size of jdk.internal.vm.StackChunk, words of stack; 0: this JVM has no such class
+    // of the field size of jdk.internal.vm.StackChunk, words of stack; 0: this JVM has no such class
+    uint32_t chunk_size_offset;
 
     // threads and TLABs
     char **thread_list;
@@ -64,19 +65,24 @@ struct vm {
 extern struct vm vm;
 void vm_spaces_now(void);
 
-// vm_load fills vm from the tables. false: `why` says what is missing or not handled, in one line.
+// vm_load fills vm from the tables, which vmtable.c reads and checks; vm.major is the caller's. false: `why` names
+// the field, constant or symbol
+// that is missing or not as expected, in one line, and nothing of vm may be used. A JVM thread, at VMInit or later,
+// while nothing is recorded.
 bool vm_load(void *some_libjvm_address, bool any_major, char why[HC_MAX_REASON]);
-// vm_late reads what HotSpot sets only after Agent_OnLoad (class base, counters). Called at the first collection.
+// vm_late tells whether vm_load has succeeded. Any thread
 bool vm_late(char why[HC_MAX_REASON]);
 
 // vm_know_thread tells which HotSpot's object for the calling thread is: where others have theirs is known then.
 void vm_know_thread(void *thread);
-// vm_gc_number gives n of GC(n) in the JVM's log: of the collection that ends, or of the newest one if none does; concurrent: of the cycle of G1 whose
+// vm_gc_number gives n of GC(n) in the JVM's log: of the collection that ends, or of the newest one if none does;
+// concurrent: of the cycle of G1 whose
 // pause ends, UINT64_MAX if that is not known. VM thread, below the guard.
 uint64_t vm_gc_number(bool concurrent);
 
-static inline uint64_t rd64(const void *p) { return *(const volatile uint64_t *)p; }
-static inline uint32_t rd32(const void *p) { return *(const volatile uint32_t *)p; }
-static inline char *rdp(const void *p) { return *(char *const volatile *)p; }
+// One read of memory that the JVM may write at the same time.
+static inline uint64_t rd64(const void *p) { return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED); }
+static inline uint32_t rd32(const void *p) { return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED); }
+static inline char *rdp(const void *p) { return __atomic_load_n((char *const *)p, __ATOMIC_RELAXED); }
 
 #endif

@@ -1,5 +1,5 @@
 // The timeline: charts over the window's time that share a cursor and a brush. They need uPlot, which the page loads beside this.
-import { h, css, clock, count, bytes, span, keys } from './lib.js';
+import { h, css, clock, count, bytes, span, keys, visible } from './lib.js';
 
 const { uPlot } = window;
 const colour = c => css('--' + c);
@@ -26,6 +26,7 @@ export class Timeline {
   }
 
   add(chart) {
+    chart.series = chart.series.map(s => ({ ...s, name: visible(s.name) }));
     const height = chart.height || 130;
     const box = h('div', { class: 'plot', role: 'img', tabindex: '0', 'aria-label': this.describe(chart) });
     const read = h('span', { class: 'sub' });

@@ -1,6 +1,17 @@
 // What all views use: elements, figures in the reader's locale, requests, and the page's address as its state.
 
-// h makes an element; children that are text are text, never markup. Attributes that are functions listen; null and false leave out.
+// visible is text with what a reader would not see as \u escapes: control and format characters (bidi controls, zero-width ones), variation selectors,
+// blank letters. Names come from a recording: none may reorder what stands beside it or pass for another. (Spaces stay: locales part figures by them.)
+const hiding = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]/gu;
+export const visible = s => s.replace(hiding, c => {
+  const n = c.codePointAt(0), x = n.toString(16);
+  return n < 0x80 ? '\\x' + x.padStart(2, '0') : n > 0xffff ? '\\U' + x.padStart(8, '0') : '\\u' + x.padStart(4, '0');
+});
+const told = ['title', 'aria-label', 'placeholder'];
+// Formats of some locales hold marks of direction, which are ours and are not needed: figures and dates stand in elements of their own.
+const local = f => ({ format: x => f.format(x).replace(/[\u061c\u200e\u200f]/g, '') });
+
+// h makes an element; children that are text are text, never markup, and visible. Attributes that are functions listen; null and false leave out.
 export function h(tag, attrs, ...children) {
   const e = tag === 'svg' || h.svg.has(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [k, v] of Object.entries(attrs || {})) {
@@ -10,18 +21,18 @@ export function h(tag, attrs, ...children) {
     else if (k === 'width' && e instanceof HTMLElement && typeof v === 'string') e.style.width = v;
     else if (k === 'indent') e.style.paddingLeft = v;
     else if (k === 'value' && 'value' in e) e.value = v;
-    else e.setAttribute(k, v === true ? '' : v);
+    else e.setAttribute(k, v === true ? '' : told.includes(k) ? visible(String(v)) : v);
   }
-  e.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false));
+  e.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false).map(c => c instanceof Node ? c : visible(String(c))));
   return e;
 }
 h.svg = new Set(['g', 'title', 'rect', 'text', 'path', 'line', 'polyline', 'clipPath', 'tspan']);
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-const int = new Intl.NumberFormat();
-const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
-const few = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
-const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 });
+const int = local(new Intl.NumberFormat());
+const one = local(new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 }));
+const few = local(new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 }));
+const percent = local(new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 }));
 
 export const count = n => int.format(n);
 export const signed = n => (n > 0 ? '+' : n < 0 ? '−' : '') + int.format(Math.abs(n));
@@ -41,10 +52,10 @@ export function span(ns) {
 
 const zone = () => state().params.get('tz') === 'utc' ? 'UTC' : undefined;
 export function clock(t, fraction = false) {
-  return new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: fraction ? 3 : undefined, timeZone: zone(), hourCycle: 'h23' }).format(new Date(t));
+  return local(new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: fraction ? 3 : undefined, timeZone: zone(), hourCycle: 'h23' })).format(new Date(t));
 }
 export function date(t) {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone: zone() }).format(new Date(t)) + (zone() ? ' UTC' : '');
+  return local(new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone: zone() })).format(new Date(t)) + (zone() ? ' UTC' : '');
 }
 export const utc = t => new Date(t).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
 // when shows a time with UTC at hand.
@@ -115,7 +126,7 @@ export async function post(path, body) {
 
 let noticeTimer;
 export function notice(text) {
-  document.getElementById('notice').textContent = text;
+  document.getElementById('notice').textContent = visible(text);
   clearTimeout(noticeTimer);
   noticeTimer = setTimeout(() => { document.getElementById('notice').textContent = ''; }, 6000);
 }

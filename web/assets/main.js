@@ -1,5 +1,5 @@
 // The page: which view is shown, the recording's overview that all views need, and what the server tells by itself.
-import { h, get, post, state, address, go, notice, bytes, count, share, asking, stop, Failure } from './lib.js';
+import { h, get, post, state, address, go, notice, bytes, count, share, asking, stop, Failure, visible } from './lib.js';
 import * as overview from './overview.js';
 import * as heap from './state.js';
 import * as diff from './diff.js';
@@ -42,7 +42,7 @@ async function show() {
   chrome();
   const s = state();
   const view = views[s.view] || overview;
-  document.title = `${names[s.view] || 'Overview'} – ${data ? data.title : 'heapcam'}`;
+  document.title = `${names[s.view] || 'Overview'} – ${data ? visible(data.title) : 'heapcam'}`;
   if (!data) return;
   const at = location.hash;
   const done = () => settled(at);
@@ -72,8 +72,8 @@ async function load() {
     main.replaceChildren(h('h2', {}, 'The recording can not be shown'), h('p', { class: 'error', role: 'alert' }, e instanceof Failure ? e.message : 'The viewer does not answer: it has ended.'));
     return;
   }
-  document.getElementById('title').textContent = data.title;
-  document.getElementById('title').title = data.title;
+  document.getElementById('title').textContent = visible(data.title);
+  document.getElementById('title').title = visible(data.title);
   live();
   const again = shown && shown.view;
   if (again && again.refresh) {

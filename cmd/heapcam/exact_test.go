@@ -1,0 +1,241 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// collectionsOf replays what lies at path.
+func collectionsOf(t *testing.T, path string) (out []heap.Collection, zero time.Time) {
+	t.Helper()
+	rec, err := openRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	src := newSource(rec.Files...)
+	defer src.Close()
+	r := heap.NewReplayer(src)
+	for {
+		c, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, *c)
+	}
+	if len(r.Damage)+len(r.Faults) > 0 {
+		t.Errorf("%s: %v %v", path, r.Damage, r.Faults)
+	}
+	return out, time.UnixMilli(int64(r.JVM.T0WallMS))
+}
+
+// TestPullExact cuts a recording of many files at many instants: what is pulled opens alone, verifies, holds no collection that ended after --until
+// and every one from the last sync point before --since on; the same through --last, redacted, and without a limit on one side.
+func TestPullExact(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rings, out := filepath.Join(dir, "rings"), filepath.Join(dir, "out")
+	if err := os.Mkdir(rings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, err := agent.New(agent.Config{Out: out, Watch: []string{rings}, MaxTraceSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	stop := sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	p, err := ringtest.Create(rings, ringtest.Config{Mapped: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := tracetest.New(tracetest.All(3, trace.CollectorG1, trace.DepthSurvivors))
+	const steps = 400
+	for i := range steps {
+		behind, err := p.Answer(shmring.OffSyncWanted, shmring.OffSyncDone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ep := m.Step(i == 0 || behind > 0)
+		if _, err := p.Commit(ep.Blocks...); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); i%10 == 9 && p.Peek64(shmring.OffTail) != p.Head() && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	stop()
+	id := a.Status()[0].ID
+	all, zero := collectionsOf(t, filepath.Join(out, id))
+	files, _ := filepath.Glob(filepath.Join(out, id, "*.hcr"))
+	syncs := 0
+	for _, c := range all {
+		if c.Synced {
+			syncs++
+		}
+	}
+	t.Logf("%d files, %d collections, %d sync points", len(files), len(all), syncs)
+	if len(files) < 3 || syncs <= len(files) {
+		t.Fatalf("%d files, %d sync points: too few to cut between", len(files), syncs)
+	}
+	pull := func(args ...string) (path, said string, code int) {
+		t.Helper()
+		path = filepath.Join(dir, "x.heapcam")
+		os.Remove(path)
+		c := exec.Command("heapcam", append([]string{"pull", id, "--out", out, "-o", path}, args...)...)
+		b, _ := c.CombinedOutput()
+		return path, string(b), c.ProcessState.ExitCode()
+	}
+	stamp := func(ns uint64) string { return zero.Add(time.Duration(ns)).Format(time.RFC3339Nano) }
+	over := func(c *heap.Collection) uint64 { return c.Start + c.Dur }
+	at := map[uint64]int{}
+	for i := range all {
+		at[all[i].Start] = i
+	}
+	check := func(what, path string, from, to int) {
+		t.Helper()
+		got, _ := collectionsOf(t, path)
+		if len(got) == 0 || at[got[0].Start] != from && at[got[0].Start] != from+1 || at[got[len(got)-1].Start] != to {
+			t.Fatalf("%s: %d collections, %d to %d, want %d to %d", what, len(got), got[0].GC, got[len(got)-1].GC, all[from].GC, all[to].GC)
+		}
+		for i := range got {
+			c := &all[at[got[i].Start]]
+			if c.GC != got[i].GC || got[i].Known && c.Known && (got[i].Objects != c.Objects || got[i].Bytes != c.Bytes) {
+				t.Errorf("%s: after collection %d: %d objects, %d bytes, were %d and %d", what, got[i].GC, got[i].Objects, got[i].Bytes, c.Objects, c.Bytes)
+			}
+			if c.Known && !got[i].Known {
+				t.Errorf("%s: the state after collection %d is not known any more", what, got[i].GC)
+			}
+		}
+		v, err := verifyAll(path)
+		if err != nil || v.Mismatches > 0 || v.Damaged > 0 || ringstore.Worst(v.Verdicts) != ringstore.Sound {
+			t.Errorf("%s: verify: %v %+v", what, err, v)
+		}
+		rec, err := openRecording(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rec.Close()
+		if rec.Manifest == nil || !rec.Manifest.Exact || !rec.Manifest.Complete() {
+			t.Errorf("%s: manifest %+v", what, rec.Manifest)
+		}
+		first := newSource(rec.Files[0])
+		defer first.Close()
+		for from > 0 { // a sync point before anything that needs one; what begins with the JVM has had none
+			b, err := first.Next()
+			if err != nil || b.Kind == trace.KindEpoch {
+				t.Fatalf("%s: no sync point at the beginning: %v", what, err)
+			}
+			if b.Kind == trace.KindSync {
+				break
+			}
+		}
+	}
+	lastSync := func(ns uint64) int { // whose listing was made by then
+		at := 0
+		for i := range all {
+			if all[i].Synced && over(&all[i]) <= ns {
+				at = i
+			}
+		}
+		return at
+	}
+	short, every := 0, 110
+	if os.Getenv("HEAPCAM_FULL") != "" {
+		every = 13
+	}
+	for i := 3; i < len(all)-3; i += every {
+		since := over(&all[i]) + 1
+		path, said, code := pull("--exact", "--since", stamp(since))
+		if code != 0 || !strings.Contains(said, "--since: the pull begins at ") {
+			t.Fatalf("%d %s", code, said)
+		}
+		check(fmt.Sprintf("since behind collection %d", all[i].GC), path, lastSync(since), len(all)-1)
+		st, _ := os.Stat(path)
+		whole, _, _ := pull("--since", stamp(since))
+		if wst, _ := os.Stat(whole); st.Size() < wst.Size() {
+			short++
+		}
+
+		j := min(i+17, len(all)-2)
+		until := over(&all[j])
+		path, said, code = pull("--exact", "--since", stamp(since), "--until", stamp(until))
+		if code != 0 || !strings.Contains(said, fmt.Sprintf("--until: the pull ends with collection %d at ", all[j].GC)) {
+			t.Fatalf("%d %s", code, said)
+		}
+		check(fmt.Sprintf("collections %d to %d", all[i].GC, all[j].GC), path, lastSync(since), j)
+		if path, said, code = pull("--exact", "--redact", "--until", stamp(until-1)); code != 0 {
+			t.Fatalf("%d %s", code, said)
+		}
+		check(fmt.Sprintf("redacted, until just before the end of collection %d", all[j].GC), path, 0, j-1)
+	}
+	if short == 0 {
+		t.Error("no beginning was cut within a file")
+	}
+	last := time.Duration(all[len(all)-1].Start - all[len(all)/2].Start)
+	path, said, code := pull("--exact", "--last", last.String())
+	if code != 0 || !strings.Contains(said, " more (a recording can begin at a sync point only") {
+		t.Fatalf("%d %s", code, said)
+	}
+	rec, err := openRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("--last", path, lastSync(rec.Manifest.ToNS-uint64(last)), len(all)-1)
+	rec.Close()
+
+	// What is not cut is said, too.
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"begins at .* earlier (files are copied whole; --exact cuts closer)", []string{"--since", stamp(over(&all[len(all)/2]))}},
+		{"begins at .* later: nothing older is recorded", []string{"--since", "2001-01-01T00:00:00Z"}},
+		{"more (files are copied whole; --exact cuts closer)", []string{"--last", last.String()}},
+		{"less: the ring holds no more", []string{"--last", "10000h"}},
+		{"more (files are copied whole)", []string{"--last", "1KiB"}},
+		{"less: the ring holds no more", []string{"--last", "10GiB"}},
+	} {
+		_, said, code := pull(c.args...)
+		ok := code == 0
+		for _, part := range strings.Split(c.want, ".*") {
+			ok = ok && strings.Contains(said, part)
+		}
+		if !ok {
+			t.Errorf("%v: %d %s, want %s", c.args, code, said, c.want)
+		}
+	}
+	for _, args := range [][]string{{"--exact"}, {"--exact", "--last", "1MiB"}, {"--since", stamp(2e9), "--until", stamp(1e9)}} {
+		if _, said, code := pull(args...); code != exitUsage {
+			t.Errorf("%v: %d %s", args, code, said)
+		}
+	}
+	if _, said, code := pull("--exact", "--until", "2001-01-01T00:00:00Z"); code != exitNotFound || !strings.Contains(said, "nothing was recorded in this time") {
+		t.Errorf("%d %s", code, said)
+	}
+}

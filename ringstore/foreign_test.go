@@ -1,0 +1,527 @@
+//go:build unix
+
+package ringstore
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var other = strings.Repeat("cd", 16)
+
+// ring makes a recording of session s of n files that hold one note each, NAME1, NAME2 …, begun at so many seconds.
+func ring(t *testing.T, dir, s, name string, n int, at int64) {
+	t.Helper()
+	st, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(at, 0) }}, Identity{Session: s, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(n) {
+		if err := st.Rotate(note(fmt.Sprint(name, i+1)), FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func verdictOf(t *testing.T, path, file string) Verdict {
+	t.Helper()
+	vs, err := CheckPath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vs {
+		if strings.HasSuffix(v.File, file) {
+			return v
+		}
+	}
+	return Verdict{}
+}
+
+// TestForeignFiles: a file of another recording is named with both sessions, and nobody reads, moves, counts or removes
+// it.
+func TestForeignFiles(t *testing.T) {
+	dir, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	ring(t, dir, session, "a", 3, 1000)
+	ring(t, b, other, "b", 3, 2000)
+	alien := filepath.Join(dir, "00000009.hcr")
+	copyFile(t, filepath.Join(b, "00000002.hcr"), alien)
+	named := func(what, s string) {
+		t.Helper()
+		if !strings.Contains(s, "00000009.hcr") || !strings.Contains(s, session) || !strings.Contains(s, other) {
+			t.Errorf("%s does not name the file and both sessions: %s", what, s)
+		}
+	}
+
+	v := verdictOf(t, dir, "00000009.hcr")
+	if v.State != "foreign" {
+		t.Errorf("verify: %+v", v)
+	}
+	named("verify", v.Why)
+	if got := texts(t, dir); got != "a1,a2,a3" {
+		t.Errorf("readers get %s", got)
+	}
+	rec, err := OpenRecording(dir)
+	if err != nil || len(rec.Problems) != 1 {
+		t.Fatal(rec, err)
+	}
+	named("OpenRecording", rec.Problems[0].Error())
+	rec.Close()
+
+	p := filepath.Join(t.TempDir(), "x.heapcam")
+	pulled, err := os.Create(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Pull(context.Background(), dir, pulled, PullOptions{})
+	pulled.Close()
+	if err != nil || m.Session != session || len(m.Files) != 3 {
+		t.Errorf("pull: %+v %v", m, err)
+	}
+	if got := texts(t, p); got != "a1,a2,a3" {
+		t.Errorf("pulled: %s", got)
+	}
+	if got := fmt.Sprint(m.Foreign); !strings.Contains(got, "00000009.hcr") || !strings.Contains(got, other) {
+		t.Errorf("the manifest names %s", got)
+	}
+
+	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
+	i, err := inc.Freeze(dir, "x", false)
+	if err != nil || i.Session != session || i.Files != 3 || fmt.Sprint(i.Foreign) != "[00000009.hcr]" {
+		t.Errorf("incident: %+v %v", i, err)
+	}
+	if got := texts(t, inc.Path(i.ID)); got != "a1,a2,a3" {
+		t.Errorf("incident: %s", got)
+	}
+	if vs, err := CheckPath(inc.Path(i.ID)); err != nil || Worst(vs) != Sound {
+		t.Errorf("incident: %v %v", vs, err)
+	}
+
+	var out bytes.Buffer
+	if _, vs, err := Salvage(context.Background(), dir, &out); err != nil || Worst(vs) != "foreign" {
+		t.Errorf("salvage: %v %v", vs, err)
+	}
+	os.WriteFile(p, out.Bytes(), 0o600)
+	if got := texts(t, p); got != "a1,a2,a3" {
+		t.Errorf("salvaged: %s", got)
+	}
+
+	before, _ := os.ReadFile(alien)
+	if _, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: other, Name: "b"}); !errors.Is(err, ErrOtherRecording) {
+		t.Errorf("a recorder of the other one goes on here: %v", err)
+	}
+	s, got, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 18, Deviation: 0.5}, Identity{Session: session, Name: "a"})
+	if err != nil || len(got.Foreign) != 1 || got.Files != 3 {
+		t.Fatalf("%+v %v", got, err)
+	}
+	named("recovery", got.Foreign[0].Error())
+	was := s.Stats()
+	if was.Files != 3 || was.Bytes != overhead+3*block || s.LastSource() != 3 {
+		t.Errorf("it is counted: %+v, source %d", was, s.LastSource())
+	}
+	big := bytes.Repeat(note("x"), 2000)
+	for n := uint64(4); n < 60; n++ { // over its name, and till the first ones are evicted
+		if err := s.Rotate(big, FrameInfo{Source: n, Flags: FlagMarked}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Stats().Evicted == 0 {
+		t.Error("nothing was evicted")
+	}
+	s.Close()
+	after, err := os.ReadFile(alien)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the recorder changed it: %v", err)
+	}
+
+	var foreign *ForeignError
+	if err := RemoveRing(dir); !errors.As(err, &foreign) {
+		t.Errorf("%v", err)
+	}
+	if after, err = os.ReadFile(alien); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("it went with the ring: %v", err)
+	}
+	if own, _ := filepath.Glob(filepath.Join(dir, "*.hcr")); len(own) != 1 {
+		t.Errorf("left: %v", own)
+	}
+	if err := RemoveRing(dir); !errors.As(err, &foreign) {
+		t.Errorf("once more: %v", err)
+	}
+	if _, err := os.Stat(alien); err != nil {
+		t.Errorf("what is left is taken for the ring's own: %v", err)
+	}
+}
+
+// TestWhoseRecording is the rule: what the folder says, else most files, else the newest.
+func TestWhoseRecording(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b      int // files of each
+		said      string
+		atA, atB  int64
+		want      string
+		noForeign bool
+	}{
+		"it says so, against the number":  {a: 1, b: 3, said: session, atA: 1, atB: 2, want: "a1"},
+		"it says nothing: most":           {a: 3, b: 1, atA: 1, atB: 2, want: "a1,a2,a3"},
+		"it says nothing, as many: newer": {a: 2, b: 2, atA: 1, atB: 2, want: "b1,b2"},
+		"as many, the other way round":    {a: 2, b: 2, atA: 2, atB: 1, want: "a1,a2"},
+		"it says what is not there":       {a: 1, b: 2, said: strings.Repeat("ef", 16), want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "rec")
+			os.Mkdir(dir, 0o700)
+			for i, r := range []struct {
+				s, name string
+				n       int
+				at      int64
+			}{{session, "a", c.a, c.atA}, {other, "b", c.b, c.atB}} {
+				from := filepath.Join(tmp, r.name)
+				ring(t, from, r.s, r.name, r.n, r.at)
+				for k := range r.n { // numbers that do not meet
+					b, err := os.ReadFile(filepath.Join(from, fmt.Sprintf("%08d.hcr", k+1)))
+					if err == nil {
+						err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%08d.hcr", 10*i+k+1)), b, 0o600)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if c.said != "" {
+				b, _ := describeIdentity(Identity{Session: c.said}, nil)
+				os.WriteFile(filepath.Join(dir, RecordingName), b, 0o600)
+			}
+			vs, err := CheckPath(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, v := range vs {
+				if v.State == "foreign" {
+					n++
+				}
+			}
+			if n == 0 {
+				t.Errorf("%+v", vs)
+			}
+			r, err := OpenRecording(dir)
+			var foreign *ForeignError
+			if c.want == "" {
+				if !errors.As(err, &foreign) {
+					t.Errorf("%v %v", r, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			if got := texts(t, dir); got != c.want {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
+// TestPlaces: files of the same recording that stand under another number, twice, or not at all.
+func TestPlaces(t *testing.T) {
+	for name, c := range map[string]struct {
+		do    func(dir string)
+		file  string // of which verify says
+		state State
+		want  string
+		worst State
+	}{
+		"a copy under another number": {func(d string) { copyFile(t, d+"/00000002.hcr", d+"/00000009.hcr") }, "00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"renamed":                     {func(d string) { os.Rename(d+"/00000002.hcr", d+"/00000009.hcr") }, "00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"two that changed places": {func(d string) {
+			os.Rename(d+"/00000002.hcr", d+"/x")
+			os.Rename(d+"/00000003.hcr", d+"/00000002.hcr")
+			os.Rename(d+"/x", d+"/00000003.hcr")
+		}, "00000003.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"one is not there": {func(d string) { os.Remove(d + "/00000002.hcr") }, "00000002.hcr", "missing", "a1,a3,a4", Sound},
+		"the index of another one": {func(d string) {
+			from, _ := os.ReadFile(d + "/00000003.hcr")
+			to, _ := os.ReadFile(d + "/00000002.hcr")
+			n := len(to) - int(indexSize(1))
+			os.WriteFile(d+"/00000002.hcr", append(to[:n:n], from[n:]...), 0o600)
+		}, "00000002.hcr", Corrupt, "a1,a2,a3,a4", Corrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "rec")
+			ring(t, dir, session, "a", 4, 1000)
+			c.do(dir)
+			if v := verdictOf(t, dir, c.file); v.State != c.state {
+				t.Errorf("%+v", v)
+			}
+			if vs, err := CheckPath(dir); err != nil || Worst(vs) != c.worst {
+				t.Errorf("%v %v", vs, err)
+			}
+			r, err := OpenRecording(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range r.Files {
+				for fr, err := range f.Frames() {
+					if err == nil {
+						got += "," + string(regexp.MustCompile("a[0-9]").Find(fr.Payload))
+					}
+				}
+			}
+			r.Close()
+			if len(got) > 0 && got[1:] != c.want {
+				t.Errorf("readers get %s, want %s", got, c.want)
+			}
+			s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Rotate(note("a9"), FrameInfo{Source: 9}); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+			if r, err = OpenRecording(dir); err != nil {
+				t.Fatal(err)
+			}
+			if last := r.Files[len(r.Files)-1]; last.Index < 5 || len(r.Files) != strings.Count(c.want, ",")+2 {
+				t.Errorf("gone on with number %d, %d files", last.Index, len(r.Files))
+			}
+			r.Close()
+		})
+	}
+}
+
+// TestCopyOfOpenFile: the copy of a file that was being written to is not what a recorder goes on with.
+func TestCopyOfOpenFile(t *testing.T) {
+	dir := small(t, true)
+	copyFile(t, filepath.Join(dir, "00000002.hcr"), filepath.Join(dir, "00000005.hcr"))
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(note("more"), FrameInfo{Source: 9}); err == nil {
+		t.Error("it goes on with a copy")
+	}
+	if err := s.Rotate(note("more"), FrameInfo{Source: 9}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if got := texts(t, dir); got != "frame 0,frame 1,frame 2,frame 3,frame 4,frame 5,more" {
+		t.Error(got)
+	}
+}
+
+// TestForeignMember: members of another recording in a container, as operators make one of two.
+func TestForeignMember(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	ring(t, a, session, "a", 2, 1000)
+	ring(t, b, other, "b", 3, 2000)
+	var whole bytes.Buffer
+	if _, err := Pull(context.Background(), a, &whole, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, manifest := range []bool{true, false} {
+		var out bytes.Buffer
+		w := tar.NewWriter(&out)
+		alien, _ := os.ReadFile(filepath.Join(b, "00000003.hcr"))
+		w.WriteHeader(&tar.Header{Name: "00000003.hcr", Mode: 0o600, Size: int64(len(alien))})
+		w.Write(alien)
+		r := tar.NewReader(bytes.NewReader(whole.Bytes()))
+		for {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			m, _ := io.ReadAll(r)
+			if h.Name != manifestName || manifest {
+				w.WriteHeader(h)
+				w.Write(m)
+			}
+		}
+		w.Close()
+		p := filepath.Join(t.TempDir(), "x.heapcam")
+		os.WriteFile(p, out.Bytes(), 0o600)
+		if got := texts(t, p); got != "a1,a2" {
+			t.Errorf("readers get %s", got)
+		}
+		if v := verdictOf(t, p, "00000003.hcr"); v.State != "foreign" || !strings.Contains(v.Why, session) || !strings.Contains(v.Why, other) {
+			t.Errorf("%+v", v)
+		}
+		in, err := os.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
+		in.Close()
+		var foreign *ForeignError
+		if manifest && !errors.As(err, &foreign) {
+			t.Errorf("taken in: %v", err)
+		}
+	}
+}
+
+// TestMixedIncident: files of two incidents in one folder.
+func TestMixedIncident(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	ring(t, a, session, "a", 2, 1000)
+	ring(t, b, other, "b", 3, 2000)
+	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
+	i, err := inc.Freeze(a, "x", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring(t, filepath.Join(t.TempDir(), "more"), session, "a", 3, 1000)
+	dir := inc.Path(i.ID)
+	copyFile(t, filepath.Join(b, "00000003.hcr"), filepath.Join(dir, "00000003.hcr"))
+	if v := verdictOf(t, dir, "00000003.hcr"); v.State != "foreign" {
+		t.Errorf("%+v", v)
+	}
+	os.Remove(filepath.Join(dir, "00000003.hcr"))
+	more := filepath.Join(t.TempDir(), "more")
+	ring(t, more, session, "a", 3, 1000)
+	copyFile(t, filepath.Join(more, "00000003.hcr"), filepath.Join(dir, "00000003.hcr"))
+	if v := verdictOf(t, dir, "00000003.hcr"); v.State != "misplaced" {
+		t.Errorf("a file of another incident of the same recording: %+v", v)
+	}
+	os.Remove(filepath.Join(dir, "00000003.hcr"))
+	os.Remove(filepath.Join(dir, "00000001.hcr"))
+	if v := verdictOf(t, dir, "00000001.hcr"); v.State != Corrupt {
+		t.Errorf("a file of the incident is gone: %+v", v)
+	}
+	copyFile(t, filepath.Join(b, RecordingName), filepath.Join(dir, RecordingName))
+	if vs, err := CheckPath(dir); err != nil || Worst(vs) == Sound {
+		t.Errorf("two descriptions that do not agree: %v %v", vs, err)
+	}
+}
+
+// TestContainerOfBefore: a container that an earlier version has pulled, whose manifest has no checksum, or that
+// another tar has packed anew.
+func TestContainerOfBefore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	ring(t, dir, session, "a", 2, 1000)
+	var whole, out bytes.Buffer
+	if _, err := Pull(context.Background(), dir, &whole, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w, r := tar.NewWriter(&out), tar.NewReader(&whole)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		m, _ := io.ReadAll(r)
+		if h.Name == manifestName {
+			m = append(m[:len(m)-sumLine], "\n}"...)
+		}
+		w.WriteHeader(&tar.Header{Name: "./" + h.Name, Uid: 7, Mode: 0o644, Size: int64(len(m)), Format: tar.FormatGNU})
+		w.Write(m)
+	}
+	w.Close()
+	out.Write(make([]byte, 8192)) // as GNU tar fills up
+	p := filepath.Join(t.TempDir(), "x.heapcam")
+	os.WriteFile(p, out.Bytes(), 0o600)
+	if vs, err := CheckPath(p); err != nil || len(vs) != 2 || Worst(vs) != Sound {
+		t.Errorf("%+v %v", vs, err)
+	}
+	rec, err := OpenRecording(p)
+	if err != nil || rec.Manifest == nil || len(rec.Problems) > 0 {
+		t.Fatal(rec, err)
+	}
+	rec.Close()
+}
+
+// TestDamagedIncident: an incident whose incident.json is damaged is listed, and does not go to make room.
+func TestDamagedIncident(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	ring(t, dir, session, "a", 2, 1000)
+	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
+	i, err := inc.Freeze(dir, "x", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := filepath.Join(inc.Path(i.ID), incidentName)
+	b, _ := os.ReadFile(p)
+	b[bytes.Index(b, []byte(`"auto"`))+8] ^= 1
+	os.WriteFile(p, b, 0o600)
+	all, err := inc.List()
+	if err != nil || len(all) != 1 || all[0].ID != i.ID || all[0].Damaged == "" || all[0].Auto {
+		t.Errorf("%+v %v", all, err)
+	}
+	inc.Max = 1 << 15
+	if _, err := inc.Freeze(dir, "y", true); !errors.Is(err, ErrIncidentRoom) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestForeignOutlivesRing: where nothing but the number of files has told whose the folder is, that is still so when
+// the ring has been removed.
+func TestForeignOutlivesRing(t *testing.T) {
+	dir, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	ring(t, dir, session, "a", 3, 1000)
+	ring(t, b, other, "b", 3, 2000)
+	alien := filepath.Join(dir, "00000009.hcr")
+	copyFile(t, filepath.Join(b, "00000002.hcr"), alien)
+	os.Remove(filepath.Join(dir, RecordingName))
+	for range 2 {
+		var foreign *ForeignError
+		if err := RemoveRing(dir); !errors.As(err, &foreign) || foreign.Own != session {
+			t.Errorf("%v", err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.hcr")); len(left) != 1 || left[0] != alien {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestImportCut demands that a container which is cut off, or still being written, is torn wherever it ends: whoever
+// takes it in tries again.
+func TestImportCut(t *testing.T) {
+	var out bytes.Buffer
+	dir := filepath.Join(t.TempDir(), "rec")
+	ring(t, dir, "00112233445566778899aabbccddeeff", "a", 3, 1)
+	if _, err := Pull(context.Background(), dir, &out, PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p := filepath.Join(t.TempDir(), "x.heapcam")
+	for cut := out.Len() - 513; cut > 1024; cut -= 211 { // behind that the manifest's end may be all that is left out
+		if err := anew(p, out.Bytes()[:cut]); err != nil {
+			t.Fatal(err)
+		}
+		in, err := os.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
+		in.Close()
+		if !errors.Is(err, ErrTorn) {
+			t.Fatalf("cut at %d of %d: %v", cut, out.Len(), err)
+		}
+	}
+}
