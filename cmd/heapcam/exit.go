@@ -40,7 +40,7 @@ var exitTable = []struct{ code, meaning string }{
 	{"3", "no such JVM, recording, file, collection or agent"},
 	{"4", "not permitted: another user's JVM (`doctor JVM` too), a folder that can not be written, an agent that is not this user's to ask"},
 	{"5", "this JVM can not be recorded; `doctor JVM` says why"},
-	{"6", "a file or folder is damaged, or not heapcam's"},
+	{"6", "a file or folder is damaged, or not heapcam's; `verify`: also a ring file of another recording, or under a wrong number"},
 	{"7", "written by a newer heapcam"},
 	{"8", "`verify` found a mismatch"},
 	{"9", "`leaks --fail-on-leak` found a leak"},
