@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/heapcam/heapcam/shmring"
@@ -142,7 +143,9 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	case runs:
 		return false
 	case bad != nil: // the log has it
-		a.dropRing(name)
+		if !scarce(bad) { // otherwise the next agent may have more luck
+			a.dropRing(name)
+		}
 		return true
 	}
 	var newer *shmring.TooNewError
@@ -153,6 +156,8 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 		a.cfg.Log.Warn().Err(err).Str("descriptor", name).
 			Msg("not recording: the service manager keeps the ring until its service is stopped")
 		return true
+	case scarce(err):
+		return false
 	default:
 		if !errors.Is(err, errNothingLeft) {
 			a.cfg.Log.Warn().Err(err).Str("descriptor", name).
@@ -163,6 +168,11 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	}
 	a.open(ctx, name, true, func() (*shmring.Ring, error) { return a.openKept(f) })
 	return false
+}
+
+// scarce says that an error tells of this process, and nothing of the ring.
+func scarce(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // recorded finds the recording below Out that an agent before began of a session: who it is of, which a JVM that has
