@@ -40,6 +40,7 @@ type Agent struct {
 	mu       sync.Mutex
 	sessions map[string]*entry // by path of the ring
 	claimed  map[string]bool   // ring folders of sessions
+	held     map[string]bool   // names of what the service manager keeps of us
 	over     []Status          // of sessions that have ended, oldest first, at most maxOver
 	watch    []string
 	run      context.Context // of Run, nil before it
@@ -107,8 +108,12 @@ func New(cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("folder for recordings: %w", err)
 	}
 	a := &Agent{
-		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{}, watch: slices.Clone(cfg.Watch),
+		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{},
+		held: map[string]bool{}, watch: slices.Clone(cfg.Watch),
 		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
+	}
+	for _, f := range cfg.Kept {
+		a.held[f.Name()] = true
 	}
 	a.total = newTotal(&a.cfg)
 	a.rates = newRates("max_total_write_rate", cfg.MaxTotalWriteRate)
@@ -184,6 +189,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.wg.Go(func() { a.watchSelf(ctx) })
 	a.wg.Go(func() { a.watchIncidents(ctx) })
 	a.wg.Go(func() { a.adoptStrays(ctx) })
+	if len(a.cfg.Kept) > 0 {
+		a.wg.Go(func() { a.adoptKept(ctx) })
+	}
 	if a.cfg.Spool != "" {
 		a.wg.Go(func() { a.watchSpool(ctx) })
 	}
@@ -321,6 +329,9 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session) {
 		a.freeze(s, "the JVM went without goodbye", true)
 	}
 	s.ring.Close()
+	if !stopped && !later {
+		a.dropRing(s.heldAs)
+	}
 	a.total.leave(s.status.Dir)
 	a.release(s.status.Dir)
 	a.rates.leave(&s.rate)

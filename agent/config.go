@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -67,6 +68,12 @@ type Config struct {
 	Switch string
 	// Probe is the version of the probe that this agent would load; a JVM that has another one is told to be renewed. "": none is.
 	Probe string
+	// KeepFD, if set, has the service manager keep a descriptor over the agent's end, by name: of each ring that is
+	// memory without a name. f stays the agent's. DropFD ends that. Kept are the descriptors, by those names, that it
+	// kept of the agent before; the agent closes them. For Linux: on Windows every ring has a name.
+	KeepFD func(name string, f *os.File) error
+	DropFD func(name string)
+	Kept   []*os.File
 	// Reload, if set, is what POST /v1/reload does.
 	Reload func() error
 	// Log takes what an operator should know. The zero value is silent.

@@ -15,7 +15,9 @@
 //  3. Every file of a recording can be read alone: it begins with META, the definitions and a SYNC; a definition that is used later
 //     stands in the same file before its first use. At depth `samples` there is no listing and the SYNC is missing.
 //  4. An error of the store never ends a session. Whole epochs are dropped, counted and told by a GAP block, and a sync point is asked for.
-//  5. Every goroutine has ended when Run or Close returns, but for those that a disk keeps which does not answer.
+//  5. What the service manager keeps of a ring has an open file description of its own. Otherwise the lock of an agent
+//     that was killed would stay.
+//  6. Every goroutine has ended when Run or Close returns, but for those that a disk keeps which does not answer.
 //
 // What it does not do: it never reconstructs a heap (package heap), does not attach (agent/attach), finds no JVMs (agent/jvms).
 package agent

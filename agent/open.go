@@ -59,6 +59,9 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 			return nil, &ForgedError{Path: ring.Path(), Owner: ring.Owner(), PID: host, UID: uid}
 		}
 		pid, name = host, ProcessName(host)
+	} else if w, ok := a.recorded(h.Session, ring.Owner()); ok {
+		// What is left in the ring refers to definitions that are stored there alone.
+		pid, name = w.PID, w.Name
 	}
 	fresh, err := ring.Acquire()
 	if err != nil {
@@ -98,6 +101,8 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		Spool: ring.Away() && !here, RingOnDisk: h.Flags&shmring.FlagDisk != 0,
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
+	s.heldAs = a.keepRing(ring, h)
+	s.status.RingMemfd, s.status.RingKept = h.Flags&shmring.FlagMemfd != 0, s.heldAs != ""
 	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
 	if err := s.heed(); err != nil {
 		return nil, err

@@ -125,6 +125,8 @@ type session struct {
 	busy      atomic.Int64 // since when it may be waiting for the disk, Unix ns; 0: it is not
 	stuckTold bool         // of the agent's loop
 
+	heldAs string // name by which the service manager keeps the ring; "": it does not
+
 	told storeStats // belongs to the session's goroutine
 }
 

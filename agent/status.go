@@ -41,6 +41,8 @@ type Status struct {
 	NoSites    bool      `json:"no_sites,omitempty"`     // another agent holds allocation sampling: heap and pauses are recorded, sites are not
 	Spool      bool      `json:"spool,omitempty"`        // its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
 	RingOnDisk bool      `json:"ring_on_disk,omitempty"` // its shared ring is no memory: a collection may wait for the disk
+	RingMemfd  bool      `json:"ring_memfd,omitempty"`   // its shared ring is memory without a name (memfd), lost with JVM and agent
+	RingKept   bool      `json:"ring_kept,omitempty"`    // but the service manager has a descriptor for the next agent
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
 	DetachedBy string    `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked

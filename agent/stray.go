@@ -78,6 +78,17 @@ type whose struct {
 	PID        int    `json:"pid"`
 	NSPID      uint32 `json:"nspid"`
 	StartTicks uint64 `json:"start_ticks"`
+	Session    string `json:"session"`
+	Name       string `json:"name"`
+	UID        int    `json:"uid"`
+}
+
+func whoseRecording(dir string) (w whose, ok bool) {
+	b, err := os.ReadFile(filepath.Join(dir, ringstore.RecordingName))
+	if err != nil || ringstore.CheckDocument(ringstore.RecordingName, b) != nil {
+		return w, false
+	}
+	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
 }
 
 // adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory without a name, or a file where
@@ -121,12 +132,8 @@ func (a *Agent) unfinished() (out []whose) {
 		return nil
 	}
 	for _, e := range es {
-		b, err := os.ReadFile(filepath.Join(a.cfg.Out, e.Name(), ringstore.RecordingName))
-		if err != nil || ringstore.CheckDocument(ringstore.RecordingName, b) != nil {
-			continue
-		}
-		var w whose
-		if json.Unmarshal(b, &w) != nil || w.PID <= 0 || w.StartTicks == 0 {
+		w, ok := whoseRecording(filepath.Join(a.cfg.Out, e.Name()))
+		if !ok {
 			continue
 		}
 		host, ok := findProcess(w.NSPID, w.StartTicks, 0)

@@ -89,7 +89,7 @@ const (
 // Bits of Status.Flags; part of the format.
 const (
 	FlagDisk  = 1 // disk-backed: writeback can fault inside a pause
-	FlagMemfd = 2 // lost when both processes die
+	FlagMemfd = 2 // lost when both processes die, unless somebody else keeps a descriptor
 )
 
 // State is the probe's state word.

@@ -56,6 +56,38 @@ func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 	return openPath(p, path, identity{dir: -1}, opt)
 }
 
+// OpenFile opens the ring that f is a descriptor of, by a description of its own: an flock that somebody holds on f's
+// is another one. f stays open and belongs to the caller; errors have its name. Errors as Open.
+func OpenFile(f *os.File, opt Options) (*Ring, error) {
+	p, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "dup", Path: f.Name(), Err: err}
+	}
+	return openPath(p, f.Name(), identity{dir: -1}, opt)
+}
+
+// Reopen gives a descriptor of the ring's file for somebody who keeps it over our death: read-only, and of a description
+// of its own, so that it does not keep the lock that Acquire took.
+func (r *Ring) Reopen() (*os.File, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, ok := r.f.(*osFile)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "reopen", Path: r.path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), r.path), nil
+}
+
+// Unnamed says that the ring was opened by a descriptor: it has no file that another agent finds.
+func (r *Ring) Unnamed() bool {
+	id, _ := r.ident()
+	return id.name == ""
+}
+
 // openInRoot opens the folder dir (absolute, clean) below root. Without openat2 (Linux < 5.6, or a seccomp filter) no link is followed.
 func openInRoot(root int, dir string) (int, error) {
 	rel := strings.TrimPrefix(dir, "/")

@@ -2,7 +2,8 @@
 //
 // Terms: the *unit* is the text that systemd reads, one for `heapcam service install` and for the packages (Unit; heapcam.service beside
 // this file). *Packaged* is a unit that a package brought: only the package manager changes or removes that. *Feeding* is telling the
-// watchdog that the agent lives.
+// watchdog that the agent lives. The *store* is systemd's for file descriptors: what it keeps over the end of the agent
+// and gives to the next one.
 //
 // Invariants: the watchdog is fed from one goroutine and only after the agent has answered, so that a hang of either restarts it. An agent
 // without a service manager runs the same; a failing notification or log never ends it. Uninstalling stops first, and keeps recordings

@@ -75,7 +75,7 @@ func Doctor(j JVM) Verdict {
 		}
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, lost when JVM and heapcam both die", j.shmFree>>10))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, lost when JVM and heapcam both die, unless heapcam is a systemd service", j.shmFree>>10))
 	}
 	return v
 }

@@ -115,6 +115,7 @@ func (o *agentOptions) check() error {
 
 // run runs the agent until ctx is done.
 func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
+	kept := svc.Kept() // before anything could inherit them
 	live, err := newLiveConfig(c, o.config)
 	if err != nil {
 		return err
@@ -148,6 +149,16 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	cfg.Log = newLog(logTo, level)
 	cfg.Watch, cfg.Spool = []string{rings}, o.spool
 	o.limit(&cfg)
+	cfg.Kept = kept
+	if svc.Store() {
+		cfg.KeepFD = svc.Keep
+		cfg.DropFD = func(name string) {
+			if err := svc.Drop(name); err != nil {
+				cfg.Log.Warn().Err(err).Str("descriptor", name).
+					Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
+			}
+		}
+	}
 	var a *agent.Agent
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
 		return o.attach(ctx, a, r)

@@ -30,6 +30,7 @@ type Config struct {
 	Name       string // of the file; "": as the format says
 	Base       uint64 // where the ring before this one ended
 	Starting   bool   // leave the magic out: Ready stores it
+	Memfd      bool   // memory without a name (Linux), flagged so; Path is then for this process alone
 	Mapped     bool   // as the probe has it: alive though silent; on Windows writes go through the mapping too
 }
 
@@ -53,7 +54,7 @@ type Producer struct {
 	dropped  uint64
 }
 
-// Create makes a ring file in dir.
+// Create makes a ring file in dir, or memory without a name.
 func Create(dir string, c Config) (*Producer, error) {
 	if c.Capacity == 0 {
 		c.Capacity = shmring.MinCapacity
@@ -79,7 +80,14 @@ func Create(dir string, c Config) (*Producer, error) {
 		c.Name = shmring.FileName(c.PID, c.StartTicks)
 	}
 	path := filepath.Join(dir, c.Name)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	var f *os.File
+	var err error
+	if c.Memfd {
+		c.Flags |= shmring.FlagMemfd
+		f, path, err = memfd()
+	} else {
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	}
 	if err != nil {
 		return nil, err
 	}
