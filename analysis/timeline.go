@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -37,7 +38,7 @@ func WriteMissed(w io.Writer, indent string, n uint64) {
 	if n == 1 {
 		few = "1 missed collection"
 	}
-	fmt.Fprintf(w, "%s%s, pauses unknown: the JVM reports no events for the full collections of jcmd GC.class_histogram and GC.heap_dump\n", indent, few)
+	ui.Fprintf(w, "%s%s, pauses unknown: the JVM reports no events for the full collections of jcmd GC.class_histogram and GC.heap_dump\n", ui.Text(indent), few)
 }
 
 // courseOf gives what c adds; before is the row of the collection before it in the recording, nil if there is none. Between two collections

@@ -287,7 +287,7 @@ func printVerify(r *verifyReply) {
 			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
 		}
 		if !v.Alone {
-			analysis.WriteMissed(os.Stdout, "    ", v.NoEvents)
+			analysis.WriteMissed(ui.Stdout, "    ", v.NoEvents)
 		}
 	}
 	if len(r.Explained) > 0 {
