@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // formula are the characters that make a spreadsheet take a cell for a formula, in full width, too, and the mark that says it is text.
@@ -15,11 +16,8 @@ const formula = "=+-@＝＋－＠'"
 // cells by a program takes one leading apostrophe off.
 func CSVCell(s string) string {
 	t := string(Escape(s))
-	for _, r := range t {
-		if strings.ContainsRune(formula, r) {
-			return "'" + t
-		}
-		break
+	if r, size := utf8.DecodeRuneInString(t); size > 0 && strings.ContainsRune(formula, r) {
+		return "'" + t
 	}
 	return t
 }
