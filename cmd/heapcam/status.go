@@ -175,7 +175,9 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
 	ui.Fprintf(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t\n")
 	var about []ui.Text
+	var rings uint64
 	for _, s := range r.JVMs {
+		rings += s.RingBytes
 		share := "-"
 		if s.PauseNS > 0 && s.UpNS > 0 {
 			share = fmt.Sprintf("%.2f%%", 100*float64(s.ProbeNS)/float64(s.UpNS))
@@ -190,6 +192,9 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if rings > 0 {
+		ui.Fprintf(ui.Stdout, "MEMORY is each JVM's shared ring. The JVM maps it twice, so its RSS counts it twice; its cgroup is charged once.\n")
 	}
 	if r.Self != nil {
 		ui.Fprintf(ui.Stdout, "\n%s\n", selfLine(r.Self))

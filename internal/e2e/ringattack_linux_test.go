@@ -50,11 +50,13 @@ func punch(path string, from, n int64) error {
 }
 
 // ringAttacks are what the owner of a ring's file can do to it. ends says whether the recording can go on.
-var ringAttacks = []struct {
+type ringAttack struct {
 	name string
 	ends string // "yes", "no", "may": what was punched out may have been read already
 	do   func(path string) error
-}{
+}
+
+var ringAttacks = []ringAttack{
 	{"truncate to 0", "yes", func(p string) error { return os.Truncate(p, 0) }},
 	{"truncate to 100", "yes", func(p string) error { return os.Truncate(p, 100) }},
 	{"truncate to a page", "yes", func(p string) error { return os.Truncate(p, 4096) }},
@@ -89,6 +91,14 @@ var ringAttacks = []struct {
 		}
 		return os.MkdirAll(filepath.Join(p, "x"), 0o700)
 	}},
+}
+
+// Lengths that no other attack has, in the long rounds.
+func init() {
+	for i := int64(0); full && i < 64; i++ {
+		to := (shmring.HeaderSize+4<<20)*i/64 + i*i*7%4096
+		ringAttacks = append(ringAttacks, ringAttack{fmt.Sprintf("truncate to %d", to), "yes", func(p string) error { return os.Truncate(p, to) }})
+	}
 }
 
 // TestRingAttacks does to the shared ring's file what its owner can do to it, while all threads of the JVM are in the probe's callbacks as often as can
@@ -133,17 +143,21 @@ func TestRingAttacks(t *testing.T) {
 	}
 }
 
-// TestFullTmpfsHole punches a hole into a ring on a tmpfs that somebody else then fills: the page that is missing can not be had again.
-func TestFullTmpfsHole(t *testing.T) {
+// onTmpfs records a program whose ring is on a tmpfs of its own, does something to that, and wants the JVM to come to its end.
+func onTmpfs(t *testing.T, do func(dir, ring string)) (said string) {
+	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("not run: a full tmpfs below a ring (mounting one takes root)")
+		t.Skip("not run: a tmpfs of its own below a ring (mounting one takes root)")
 	}
 	somePair(t, t.Name(), []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		dir := t.TempDir()
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
-			t.Skipf("not run: a full tmpfs below a ring (mount: %v)", err)
+			t.Skipf("not run: a tmpfs of its own below a ring (mount: %v)", err)
 		}
-		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+		t.Cleanup(func() {
+			for unix.Unmount(dir, unix.MNT_DETACH) == nil {
+			}
+		})
 		file := filepath.Join(t.TempDir(), "end")
 		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "50"}, flags: []string{"--sampling", "2KiB"},
 			probe: "dir=" + dir + ",ring=4194304"}
@@ -153,6 +167,40 @@ func TestFullTmpfsHole(t *testing.T) {
 		if filepath.Dir(ring) != dir {
 			t.Fatalf("the ring is %s, not in %s", ring, dir)
 		}
+		do(dir, ring)
+		n := r.stops()
+		await(t, "collections after it", func() bool { return r.stops() >= n+5 })
+		os.WriteFile(file, nil, 0o600)
+		r.wait(t)
+		if !strings.HasSuffix(strings.TrimSpace(r.stdout.String()), "done") {
+			t.Fatal("the JVM did not come to its end")
+		}
+		said = r.stderr.String()
+	})
+	return said
+}
+
+// TestRingUnmounted unmounts the tmpfs of a ring that is in use, and makes it read-only or smaller.
+func TestRingUnmounted(t *testing.T) {
+	for name, do := range map[string]func(dir string) error{
+		"unmount":               func(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) },
+		"read-only":             func(dir string) error { unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); return nil }, // refused while it is in use
+		"smaller":               func(dir string) error { unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4096"); return nil },
+		"another mount over it": func(dir string) error { return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTmpfs(t, func(dir, _ string) {
+				if err := do(dir); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// TestFullTmpfsHole punches a hole into a ring on a tmpfs that somebody else then fills: the page that is missing can not be had again.
+func TestFullTmpfsHole(t *testing.T) {
+	said := onTmpfs(t, func(dir, ring string) {
 		if err := punch(ring, 0, shmring.HeaderSize+4<<20); err != nil {
 			t.Fatal(err)
 		}
@@ -165,17 +213,10 @@ func TestFullTmpfsHole(t *testing.T) {
 			_, err = f.Write(b)
 		}
 		f.Close()
-		n := r.stops()
-		await(t, "collections after it", func() bool { return r.stops() >= n+5 })
-		os.WriteFile(file, nil, 0o600)
-		r.wait(t)
-		if !strings.HasSuffix(strings.TrimSpace(r.stdout.String()), "done") {
-			t.Fatal("the JVM did not come to its end")
-		}
-		if !strings.Contains(r.stderr.String(), "stopped recording") {
-			t.Error("nobody says that the recording has ended")
-		}
 	})
+	if said != "" && !strings.Contains(said, "stopped recording") {
+		t.Error("nobody says that the recording has ended")
+	}
 }
 
 // holds is what of a JVM's memory is ours: mappings of our files, and all that is resident.
