@@ -158,9 +158,9 @@ bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len
 
 // ---- classes.c -----------------------------------------------------------------------------------------------------------------------
 // TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
-// Ids of types are never given twice, up to MAX_TYPE_IDS (in a walk token they have 25 bits). At a time there are less than MAX_TYPES, each in the
+// Ids of types are never given twice, up to MAX_TYPE_IDS (heap.denseTypes; in a walk token they have 25 bits). At a time there are less than MAX_TYPES, each in the
 // place TSLOT(id) of the tables.
-enum { MAX_TYPES = 1 << 20, MAX_TYPE_IDS = 1 << 25, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
+enum { MAX_TYPES = 1 << 20, MAX_TYPE_IDS = 1 << 22, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
 #define TSLOT(id) ((uint32_t)(id) & (MAX_TYPES - 1))
 #define TF_SLOW ((uint32_t)TF_DEAD | TF_REUSED | TF_VARIABLE)
 struct centry {
