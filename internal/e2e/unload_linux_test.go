@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -159,7 +160,7 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	return u
 }
 
-// TestUnload records a JVM that loads and drops classes all the time, while its agent is killed and comes again: each file has what it names and little
+// TestUnload records a JVM that loads and drops classes all the time, with full collections amid, while its agent is killed and comes again: each file has what it names and little
 // else, the probe's log is tidied, ids go on where the probe's tables are used again, and what is replayed is what was listed. The probe checks that no
 // object has a type that has gone (oracle=1).
 func TestUnload(t *testing.T) {
@@ -183,7 +184,12 @@ func TestUnload(t *testing.T) {
 				r := p.plain(t)
 				await(t, "its pid", func() bool { return r.pid() > 0 })
 				await(t, "a recording", func() bool { return len(d.recordings()) == 1 })
-				time.Sleep(span)
+				for range 3 {
+					time.Sleep(span / 3)
+					if out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "GC.run").CombinedOutput(); err != nil {
+						t.Fatalf("jcmd: %v\n%s", err, out)
+					}
+				}
 				d.kill()
 				time.Sleep(300 * time.Millisecond)
 				d.start(t)

@@ -265,6 +265,8 @@ bool classes_scan_all(void) {
     return died;
 }
 
+bool classes_dying(void) { return ndying != 0; }
+
 void classes_measured(void) {
     for (uint32_t i = 0; i < ndying; i++) dying[i] &= ~((uint32_t)DYING_UNMEASURED | DYING_UNSEEN);
 }
@@ -274,7 +276,7 @@ void classes_unseen(void) {
         if (dying[i] & DYING_EDEN) dying[i] |= DYING_UNSEEN;
 }
 
-// eden_emptied: by this pause, and what was left of it is in the heap no more. all: everything was compacted. Samples name types, too, so none may
+// eden_emptied: by this pause, and what was left of it is in the heap no more. all: no dead object is left in the heap. Samples name types, too, so none may
 // wait.
 void classes_forget(bool eden_emptied, bool all) {
     uint32_t n = 0;

@@ -511,11 +511,10 @@ static bool was_walked(uint64_t addr) {
 static void unload(int kind) {
     if (kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED || kind == HC_PAUSE_WALK) return;
     bool died = classes_scan_all();
-    if (kind == HC_PAUSE_FULL || !is_g1()) {
-        side_clear(); // everything was compacted: no stale class word is left
-        return;
-    }
-    if (!died) return;
+    if (kind == HC_PAUSE_FULL || !is_g1()) side_clear(); // everything was compacted
+    if (!is_g1()) return;
+    // G1 compacts no region that is nearly full of live objects: there stale class words are left.
+    if (!died && !(kind == HC_PAUSE_FULL && classes_dying())) return;
     bool all = true;
     struct obj o;
     for (uint32_t i = 0; i < nF; i++)
@@ -530,14 +529,15 @@ static void unload(int kind) {
     side_end(was_walked);
 }
 
-// Classes that died and of whose objects none is left. In eden are objects that no list has: they wait for a collection that empties it, and for a full
-// one if that went wrong.
+// Classes that died and of whose objects none is left. In eden are objects that no list has: they wait for a collection that empties it, and if that went
+// wrong for the next time that all is looked at.
 static void forget_classes(int kind, bool unseen) {
     bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED;
     for (uint32_t i = 0; is_g1() && evac && !unseen && i < nS && i < nF; i++)
         unseen = (S[i].kind == HC_SPACE_EDEN || S[i].kind == HC_SPACE_SURVIVOR) && F[i].kind == HC_SPACE_OLD;
-    if (unseen) classes_unseen();
-    classes_forget(evac, kind == HC_PAUSE_FULL || !is_g1());
+    bool full = kind == HC_PAUSE_FULL; // unload has looked at all that is left
+    if (unseen && !full) classes_unseen();
+    classes_forget(evac || full, !is_g1());
 }
 
 static PER_RECORDING bool emptied; // eden, by this pause: what is eden again is new

@@ -184,6 +184,7 @@ extern uint32_t ntypes;
 bool classes_init(void);
 void classes_scan_new(void);           // classes loaded since the last scan
 bool classes_scan_all(void);           // all; true: some died
+bool classes_dying(void);              // some died and have not gone
 void classes_measured(void);           // of what died then every object that is left is in the side table, but for eden
 void classes_unseen(void);             // what survived the last collection is not known: classes that died may have objects
 void classes_forget(bool eden_emptied, bool all); // those that are not named any more

@@ -426,9 +426,12 @@ bool put_defs_again(struct enc *e, uint32_t *at) {
 }
 
 void defs_committed(bool ok) {
-    if (!ok) return;
-    type_log.sent = type_log.pending;
-    site_log.sent = site_log.pending;
+    for (int i = 0; i < 2; i++) {
+        if (ok)
+            logs[i]->sent = logs[i]->pending;
+        else
+            logs[i]->pending = logs[i]->sent; // the next commit may tell none
+    }
 }
 
 // ---- the type log without what has gone ---------------------------------------------------------------------------------------------------
@@ -521,7 +524,7 @@ void types_swap(void) {
     for (uint32_t m = 0; m < type_log.nmarks; m++) // in the parts that it has
         if (type_log.marks[m] > from) (void)deflog_append(&spare, type_log.mem + from, type_log.marks[m] - from), from = type_log.marks[m];
     (void)deflog_append(&spare, type_log.mem + from, len - from);
-    spare.sent = sent;
+    spare.sent = spare.pending = sent;
     struct deflog t;
     memcpy(&t, &type_log, sizeof t);
     memcpy(&type_log, &spare, sizeof t);
