@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -168,6 +169,9 @@ func TestUnload(t *testing.T) {
 	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second
 	if full {
 		gcs, depths, span = collectors, []string{"survivors", "full"}, 8*time.Second
+	}
+	if d, err := time.ParseDuration(os.Getenv("HEAPCAM_UNLOAD_FOR")); err == nil { // a longer look at what the agent holds
+		span = d
 	}
 	somePair(t, "TestUnload", majors, gcs, func(t *testing.T, major int, gc string) {
 		for _, depth := range depths {
