@@ -18,7 +18,8 @@ const (
 )
 
 // defs holds the definitions of one recording, and which of them the present file has. A definition travels once from the probe; each
-// file must be readable alone, so what a file uses and does not have yet is written before its use.
+// file must be readable alone, so what a file uses and does not have yet is written before its use. Types and loaders of which the probe
+// says that they have gone are forgotten when a file begins. Methods and frames stay: the probe bounds how many it tells, and uses them again.
 type defs struct {
 	types   map[uint64]trace.Type
 	loaders map[uint64]trace.Loader
@@ -28,6 +29,11 @@ type defs struct {
 
 	// missing: frames that the file refers to and that are not known.
 	inFile  struct{ types, loaders, methods, frames, threads, missing map[uint64]struct{} }
+	gone    struct{ types, loaders map[uint64]struct{} }
+	ofTypes map[uint64]int // types of a loader
+	// recalled: types and loaders that only older files have told. An agent before may have been told that they have gone.
+	recalled struct{ types, loaders map[uint64]struct{} }
+
 	dropped uint64 // definitions beyond the bounds
 	missing uint64 // frames that a file refers to and lacks
 	bytes   int    // of the tables
@@ -35,7 +41,8 @@ type defs struct {
 
 func newDefs() *defs {
 	d := &defs{types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
-		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}}
+		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{}}
+	d.gone.types, d.gone.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
 	d.newFile()
 	return d
 }
@@ -46,10 +53,23 @@ func (d *defs) newFile() {
 	f.frames, f.threads, f.missing = map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]struct{}{}
 }
 
-// put keeps a definition whose texts take so many bytes; false: there is no room for it.
-func put[T any](d *defs, m map[uint64]T, id uint64, v T, bytes int) bool {
-	bytes += defBytes // one that is there already, and comes again, counts again: the probe sends all again only to a new agent
-	if _, ok := m[id]; !ok && len(m) >= maxDefs || d.bytes+bytes > maxDefBytes {
+// What the texts and lines of a definition take.
+func typeBytes(t trace.Type) int     { return len(t.Name) }
+func loaderBytes(l trace.Loader) int { return len(l.Name) }
+func methodBytes(m trace.Method) int {
+	return len(m.Class) + len(m.Name) + len(m.Sig) + len(m.File) + 16*len(m.Lines)
+}
+func frameBytes(trace.Frame) int     { return 0 }
+func threadBytes(t trace.Thread) int { return len(t.Name) }
+
+// put keeps a definition; false: there is no room for it.
+func put[T any](d *defs, m map[uint64]T, id uint64, v T, size func(T) int) bool {
+	bytes := size(v) + defBytes
+	old, ok := m[id]
+	if ok {
+		bytes -= size(old) + defBytes
+	}
+	if !ok && len(m) >= maxDefs || d.bytes+bytes > maxDefBytes {
 		d.dropped++
 		return false
 	}
@@ -67,30 +87,55 @@ func (d *defs) add(b trace.Block) (trace.Defs, error) {
 		return out, err
 	}
 	for _, t := range x.Types {
-		if put(d, d.types, t.ID, t, len(t.Name)) && use(d.inFile.types, t.ID) {
+		old, had := d.types[t.ID]
+		if !put(d, d.types, t.ID, t, typeBytes) {
+			continue
+		}
+		delete(d.gone.types, t.ID)
+		delete(d.recalled.types, t.ID)
+		if had {
+			d.ofTypes[old.Loader]--
+		}
+		d.ofTypes[t.Loader]++
+		if use(d.inFile.types, t.ID) {
 			out.Types = append(out.Types, t)
 		}
 	}
 	for _, l := range x.Loaders {
-		if put(d, d.loaders, l.ID, l, len(l.Name)) && use(d.inFile.loaders, l.ID) {
+		if !put(d, d.loaders, l.ID, l, loaderBytes) {
+			continue
+		}
+		delete(d.gone.loaders, l.ID)
+		delete(d.recalled.loaders, l.ID)
+		if use(d.inFile.loaders, l.ID) {
 			out.Loaders = append(out.Loaders, l)
 		}
 	}
 	for _, m := range x.Methods {
 		_, had := d.methods[m.ID]
-		if put(d, d.methods, m.ID, m, len(m.Class)+len(m.Name)+len(m.Sig)+len(m.File)+16*len(m.Lines)) && !had && use(d.inFile.methods, m.ID) {
+		if put(d, d.methods, m.ID, m, methodBytes) && !had && use(d.inFile.methods, m.ID) {
 			out.Methods = append(out.Methods, m)
 		}
 	}
 	var fresh []uint64
 	for _, f := range x.Frames {
-		if _, had := d.frames[f.ID]; put(d, d.frames, f.ID, f, 0) && !had {
+		if _, had := d.frames[f.ID]; put(d, d.frames, f.ID, f, frameBytes) && !had {
 			fresh = append(fresh, f.ID)
 		}
 	}
 	for _, t := range x.Threads {
-		if _, had := d.threads[t.ID]; put(d, d.threads, t.ID, t, len(t.Name)) && !had && use(d.inFile.threads, t.ID) {
+		if _, had := d.threads[t.ID]; put(d, d.threads, t.ID, t, threadBytes) && !had && use(d.inFile.threads, t.ID) {
 			out.Threads = append(out.Threads, t)
+		}
+	}
+	for _, id := range x.GoneTypes {
+		if _, ok := d.types[id]; ok {
+			d.gone.types[id] = struct{}{}
+		}
+	}
+	for _, id := range x.GoneLoaders {
+		if _, ok := d.loaders[id]; ok {
+			d.gone.loaders[id] = struct{}{}
 		}
 	}
 	for _, id := range fresh { // all are known now: parents come first whatever the order of the block
@@ -144,6 +189,48 @@ func (d *defs) frame(out *trace.Defs, frame uint64) (whole bool) {
 	}
 	slices.Reverse(out.Frames[start:])
 	return true
+}
+
+// recall notes that all that is known comes from older files.
+func (d *defs) recall() {
+	d.recalled.types, d.recalled.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
+	for id := range d.types {
+		d.recalled.types[id] = struct{}{}
+	}
+	for id := range d.loaders {
+		d.recalled.loaders[id] = struct{}{}
+	}
+}
+
+// retold says that the probe has told all definitions since recall: what only files told has gone.
+func (d *defs) retold() {
+	maps.Copy(d.gone.types, d.recalled.types)
+	maps.Copy(d.gone.loaders, d.recalled.loaders)
+	d.recalled.types, d.recalled.loaders = nil, nil
+}
+
+// forget drops what has gone, before a new file begins. in says of a type that objects of it are listed all the same, as far as the census tells: it
+// stays for one more file.
+func (d *defs) forget(in func(typ uint64) bool) {
+	for id := range d.gone.types {
+		if in(id) {
+			continue
+		}
+		t := d.types[id]
+		d.bytes -= typeBytes(t) + defBytes
+		if d.ofTypes[t.Loader]--; d.ofTypes[t.Loader] <= 0 {
+			delete(d.ofTypes, t.Loader)
+		}
+		delete(d.types, id)
+		delete(d.gone.types, id)
+	}
+	for id := range d.gone.loaders {
+		if d.ofTypes[id] == 0 {
+			d.bytes -= loaderBytes(d.loaders[id]) + defBytes
+			delete(d.loaders, id)
+			delete(d.gone.loaders, id)
+		}
+	}
 }
 
 // all gives every type and loader, for the head of a new file.

@@ -124,7 +124,7 @@ func TestDefinitionsAreBounded(t *testing.T) {
 	for _, th := range d.threads {
 		held += len(th.Name)
 	}
-	if held > maxDefBytes || d.dropped < 1500 {
+	if held > maxDefBytes || d.dropped < 1400 {
 		t.Errorf("%d bytes are held, %d definitions were dropped", held, d.dropped)
 	}
 	out, err := d.add(trace.EncodeDefs(trace.Defs{Types: []trace.Type{{ID: 7, Size: 16, Name: name}}}))

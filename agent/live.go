@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/heapcam/heapcam/quality"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -30,6 +33,20 @@ func (l *live) defs(types []trace.Type) {
 		l.est.Lost()
 	}
 }
+
+// keep makes the table anew, of these types alone, if it holds many others.
+func (l *live) keep(types map[uint64]trace.Type, align uint64) {
+	if l.types.Len() < 2*len(types)+keepTypes {
+		return
+	}
+	*l.types = *trace.NewTypeTable(align)
+	for _, id := range slices.Sorted(maps.Keys(types)) { // in order: ids that lie close together take little
+		_ = l.types.Define(types[id]) // it was defined before
+	}
+}
+
+// keepTypes is how many types too many are not worth a new table.
+const keepTypes = 4096
 
 func (l *live) sync(s *trace.Sync) {
 	l.gc = s.GC

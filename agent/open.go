@@ -91,7 +91,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		skipTo: st.LastSource(), ringLoss: h, listRatio: 1, rate: rate{key: "max_write_rate"}, rates: a.rates, limits: &a.limits, self: a.self,
 		storms: syncpoint.Budget{Bytes: int64(stormBudget * float64(a.cfg.MaxTraceSize)), Span: uint64(stormTime)},
 	}
-	s.oom.seen = h.Exhausted
+	s.oom.seen, s.asked = h.Exhausted, !fresh
 	if fresh {
 		s.oom.seen = 0
 		s.ringLoss.EpochsDropped, s.ringLoss.SamplesDropped = 0, 0

@@ -62,6 +62,7 @@ type session struct {
 	has   bool // jvm is known
 	notes []trace.Note
 	begun bool // a file is open
+	asked bool // the probe is to tell all definitions again
 
 	pending  []byte // whole blocks that the store has not got yet
 	info     frameInfo
@@ -69,6 +70,7 @@ type session struct {
 	epochs   uint64 // in pending
 	lost     trace.Gap
 	ringLoss shmring.Status // loss counters as told last
+	retoldAt uint64         // position before which the probe has told all definitions again since this agent resumed; 0: not known, or done
 	lastGC   uint64         // number of the newest epoch, 0 while unknown: numbers that are missing were lost
 	ended    bool           // END was seen
 	over     Phase          // what it will be when all is put away, "": what status says
@@ -238,6 +240,9 @@ func (s *session) step() error {
 		return err
 	}
 	if h, err := s.ring.Status(); err == nil && h.Capacity > 0 {
+		if s.asked && h.RedefineDone >= h.Redefine {
+			s.asked, s.retoldAt = false, h.Head
+		}
 		if h.Capacity != s.status.RingBytes {
 			s.log.Info().Uint64("bytes", h.Capacity).Uint64("before", s.status.RingBytes).Msg("a larger shared ring took over")
 			s.set(func(st *Status) { st.RingBytes = h.Capacity })
@@ -286,6 +291,9 @@ func (s *session) resume() {
 	s.begun = true // interning begins no file
 	s.lastGC = s.st.Newest(func(b trace.Block) { s.intern(b) })
 	s.begun, s.pending = false, nil
+	if s.asked {
+		s.defs.recall()
+	}
 	if s.has {
 		s.info.Source = s.skipTo
 		s.begin(nil)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/heapcam/heapcam/quality"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -24,6 +25,7 @@ func (s *session) needSync(y *trace.Sync) trace.Defs {
 
 // begin starts a new file with META, DEFS and, unless nil, the sync point.
 func (s *session) begin(y *syncBlock) {
+	s.forget(y)
 	s.defs.newFile()
 	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.jvm, HasJVM: true, Notes: s.notes}))
 	head = appendDefs(head, s.defs.all())
@@ -60,6 +62,24 @@ func (s *session) begin(y *syncBlock) {
 	if !first {
 		s.set(func(st *Status) { st.Rotations++ })
 	}
+}
+
+// forget drops the types that have gone, if it is known of which types there are objects or if none are recorded.
+func (s *session) forget(y *syncBlock) {
+	if s.retoldAt != 0 && s.info.Source >= s.retoldAt {
+		s.retoldAt = 0
+		s.defs.retold()
+	}
+	if len(s.defs.gone.types)+len(s.defs.gone.loaders) == 0 {
+		return
+	}
+	listed := map[uint64]struct{}{}
+	known := s.live.est.Totals(func(typ uint32, _ quality.Count) { listed[uint64(typ)] = struct{}{} })
+	if !known && (y != nil || s.depth != trace.DepthSamples) {
+		return
+	}
+	s.defs.forget(func(typ uint64) bool { _, ok := listed[typ]; return ok })
+	s.live.keep(s.defs.types, s.jvm.Align)
 }
 
 // push appends a block to what the next frame will hold.

@@ -18,9 +18,9 @@ type codes struct {
 // minCodes is how many codes are kept whether they are in use or not.
 const minCodes = 4096
 
-// denseTypes bounds the ids that are looked up in a slice: no honest probe gives larger ones, and a token of four bytes must not take
+// denseTypes bounds the ids that are looked up in a slice: no probe gives larger ones, and a token of four bytes must not take
 // gigabytes.
-const denseTypes = 1 << 20
+const denseTypes = 1 << 22
 
 func hash(typ uint32, length uint64) uint64 {
 	h := (length<<28 ^ uint64(typ)) * 0x9e3779b97f4a7c15

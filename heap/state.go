@@ -101,7 +101,7 @@ func (s *State) Bytes() uint64 {
 	return sum
 }
 
-// PerType gives objects and bytes by type id, of ids below 2^20. It stays the state's, until the next call.
+// PerType gives objects and bytes by type id, of ids below 2^22. It stays the state's, until the next call.
 func (s *State) PerType() []Count {
 	if s.counted {
 		return s.perType

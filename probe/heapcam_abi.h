@@ -53,6 +53,8 @@
 #define HC_EV_METHOD 10
 #define HC_EV_FRAME 11
 #define HC_EV_THREAD 12
+#define HC_EV_TYPEGONE 13
+#define HC_EV_LOADERGONE 14
 #define HC_EV_SAMPLEBASE 16
 #define HC_EV_SAMPLE 17
 #define HC_EV_PAUSE 24

@@ -79,6 +79,8 @@ func genDefs(t *rapid.T) Defs {
 		Threads: list(t, "threads", func() Thread {
 			return Thread{genID.Draw(t, "id"), genFlag.Draw(t, "flags"), genStr.Draw(t, "name")}
 		}),
+		GoneTypes:   list(t, "gonetypes", func() uint64 { return genType.Draw(t, "id") }),
+		GoneLoaders: list(t, "goneloaders", func() uint64 { return genID.Draw(t, "id") }),
 	}
 }
 

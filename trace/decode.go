@@ -9,13 +9,15 @@ type Meta struct {
 	Notes  []Note
 }
 
-// Defs is a decoded DEFS block. Order within each kind is that of the block.
+// Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all definitions of the block.
 type Defs struct {
 	Types   []Type
 	Loaders []Loader
 	Methods []Method
 	Frames  []Frame
 	Threads []Thread
+
+	GoneTypes, GoneLoaders []uint64 // ids; a probe's, no agent writes them
 }
 
 // The decoders below share their errors: *KindError for a block of another kind, *TooNewError for one of a newer version,
@@ -103,6 +105,10 @@ func DecodeDefs(b Block) (Defs, error) {
 			}
 		case TagThread:
 			d.Threads = append(d.Threads, Thread{n[0], n[1], r.str(0)})
+		case TagTypeGone:
+			d.GoneTypes = append(d.GoneTypes, n[0])
+		case TagLoaderGone:
+			d.GoneLoaders = append(d.GoneLoaders, n[0])
 		}
 		return "", nil
 	})

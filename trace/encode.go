@@ -37,6 +37,12 @@ func EncodeDefs(d Defs) Block {
 	for i := range d.Frames {
 		b = AppendFrame(b, d.Frames[i])
 	}
+	for _, id := range d.GoneTypes {
+		b = put(b, TagTypeGone, []uint64{id})
+	}
+	for _, id := range d.GoneLoaders {
+		b = put(b, TagLoaderGone, []uint64{id})
+	}
 	return Block{Kind: KindDefs, Version: FormatVersion, Payload: b}
 }
 

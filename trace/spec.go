@@ -14,6 +14,8 @@ const (
 	TagMethod      Tag = 10
 	TagFrame       Tag = 11
 	TagThread      Tag = 12
+	TagTypeGone    Tag = 13
+	TagLoaderGone  Tag = 14
 	TagSampleBase  Tag = 16
 	TagSample      Tag = 17
 	TagPause       Tag = 24
@@ -164,7 +166,7 @@ const (
 // heapcam_abi.h against it.
 var blockSpecs = []BlockSpec{
 	{KindMeta, "META", []Tag{TagJVM, TagNote}, false},
-	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread}, false},
+	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved, TagSampleDead, TagCensus}, false},
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal}, false},
@@ -196,6 +198,8 @@ var events = []Event{
 		id("id", MaxID), u("parent", MaxID), u("method", MaxID), {Name: "bci", Type: FieldS, Max: MaxBCI},
 	}},
 	{Tag: TagThread, Name: "thread", Fields: []Field{id("id", MaxID), en("flags", 0, maxFlags, ThreadFlagNames), str("name")}},
+	{Tag: TagTypeGone, Name: "typegone", Fields: []Field{id("id", MaxTypeID)}},
+	{Tag: TagLoaderGone, Name: "loadergone", Fields: []Field{id("id", MaxID)}},
 	{Tag: TagSampleBase, Name: "samplebase", Fields: []Field{u("time", MaxTime), u("id", MaxSampleID)}},
 	{Tag: TagSample, Name: "sample", Fields: []Field{
 		{Name: "did", Type: FieldS, Max: maxAny}, {Name: "dtime", Type: FieldS, Max: maxAny}, u("thread", MaxID), u("type", MaxTypeID),

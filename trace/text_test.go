@@ -220,6 +220,7 @@ func FuzzPayload(f *testing.F) {
 			f.Add(byte(b.Kind), b.Payload)
 		}
 	}
+	f.Add(byte(trace.KindDefs), trace.EncodeDefs(trace.Defs{Types: []trace.Type{{ID: 7, Size: 16, Name: "A"}}, GoneTypes: []uint64{7}, GoneLoaders: []uint64{2}}).Payload)
 	f.Fuzz(func(t *testing.T, kind byte, p []byte) {
 		b := trace.Block{Kind: trace.Kind(kind), Version: 1, Payload: p}
 		decodeAll(t, b, m.Types())

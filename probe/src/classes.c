@@ -1,7 +1,7 @@
 //go:build ignore
 
-// classes.c: class words and their types. The table is filled by walking ClassLoaderDataGraph inside pauses; entries are never removed,
-// a class that died keeps its type so that what it left in old space can still be measured.
+// classes.c: class words and their types. The table is filled by walking ClassLoaderDataGraph inside pauses; entries are never removed. A class
+// that died keeps its type as long as objects of it stand somewhere, so that they can still be measured; then the type has gone, and the agent is told.
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -25,12 +25,17 @@ static PER_RECORDING struct cld_seen {
 enum { CLDS = 1 << 16, CTAB = 1 << 18 };
 static PER_RECORDING struct side {
     uint64_t addr;
-    uint32_t type;
+    uint32_t type, met;
 } *side, *side_other;
 enum { SIDE = 1 << 20, FIRST_SIDE = 1 << 12 };
 static PER_RECORDING uint32_t nside, side_size = FIRST_SIDE; // entries, of which some were dropped; places in use
 static PER_RECORDING uint32_t nwords;                        // in ctab
 static PER_RECORDING uint32_t died_since; // types that died since rows of the census were given back
+static PER_RECORDING uint32_t nused;      // places of tinfo
+// Types of classes that died and that have not gone, with what is not known yet of the objects that they have left.
+enum { DYING_UNMEASURED = 1 << 31, DYING_UNSEEN = 1 << 30, DYING_EDEN = 1 << 29 };
+static PER_RECORDING uint32_t *dying, ndying;
+static PER_RECORDING uint32_t nclds, nclds_kept; // loaders in clds; of those before, how many stay
 
 bool classes_init(void) {
     ctab = memory(CTAB * sizeof *ctab);
@@ -39,11 +44,13 @@ bool classes_init(void) {
     tinfo = memory(MAX_TYPES * sizeof *tinfo);
     crows = memory_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *crows);
     ctouched = memory_sparse((size_t)MAX_TYPES * BUCKETS * sizeof *ctouched);
+    dying = memory(MAX_TYPES * sizeof *dying);
+    ntypes = opt.first_type;
     clds = memory(CLDS * sizeof *clds);
     clds_before = memory(CLDS * sizeof *clds);
     side = memory(SIDE * sizeof *side);
     side_other = memory(SIDE * sizeof *side);
-    return ctab && tinfo && crows && ctouched && clds && clds_before && side && side_other;
+    return ctab && tinfo && dying && crows && ctouched && clds && clds_before && side && side_other;
 }
 
 static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name, size_t n) {
@@ -79,7 +86,7 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     int32_t lh = (int32_t)rd32(klass + vm.k_layout);
     struct centry *c = class_lookup(word);
     if (c && !(c->type & TF_DEAD) && c->lh == lh) {
-        tinfo[c->type & TYPE_MASK].scan = scan_no;
+        tinfo[TSLOT(c->type)].scan = scan_no;
         return c;
     }
     char *sym = rdp(klass + vm.k_name);
@@ -89,8 +96,10 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     if (n > sizeof name) n = sizeof name;
     memcpy(name, sym + vm.sym_body, n);
     if (lh == 0) return c; // interfaces and abstract classes without objects: layout neutral
-    if (ntypes + 1 >= MAX_TYPES) violation("more classes than the probe can hold", ntypes);
     uint32_t id = ntypes + 1, flags = 0;
+    if (nused + 1 >= MAX_TYPES) violation("more classes than the probe can hold", ntypes);
+    while (tinfo[TSLOT(id)].id) id++;
+    if (id >= MAX_TYPE_IDS) violation("more classes in one recording than there are ids", ntypes);
     if (lh < 0) flags |= HC_TF_ARRAY | ((uint32_t)lh >> 30 == 2 ? HC_TF_OBJARRAY : 0);
     bool chunk = n == 26 && vm.chunk_size_offset && !memcmp(name, "jdk/internal/vm/StackChunk", 26);
     if (chunk || (n == 15 && !memcmp(name, "java/lang/Class", 15))) flags |= HC_TF_VARIABLE;
@@ -98,7 +107,8 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     for (size_t i = 1; i + 1 < n; i++)
         if (name[i] == '+' || (name[i] == '/' && name[i + 1] == '0' && i + 2 < n && name[i + 2] == 'x')) flags |= HC_TF_HIDDEN;
     emit_type(id, word, lh, flags, loader, name, n);
-    tinfo[id] = (struct tinfo){.lh = lh, .scan = scan_no, .flags = (uint8_t)(flags | (chunk ? TI_CHUNK : 0))};
+    nused++;
+    tinfo[TSLOT(id)] = (struct tinfo){.id = id, .lh = lh, .scan = scan_no, .flags = (uint8_t)(flags | (chunk ? TI_CHUNK : 0))};
     ntypes = id;
     if (c) { // the address of a dead class was used again
         walk_forget_classes();
@@ -129,7 +139,12 @@ static uint32_t loader_before(char *cld, char *head) {
     if (!s || !s->cld) return 0;
     uint64_t n = 0;
     for (char *k = head; k && n < 1u << 22; k = rdp(k + vm.k_next), n++)
-        if ((uint64_t)k == s->head) return s->loader;
+        if ((uint64_t)k == s->head) {
+            nclds_kept++;
+            n = s->loader;
+            s->loader = 0; // it has not gone
+            return (uint32_t)n;
+        }
     return 0;
 }
 
@@ -201,6 +216,7 @@ static void scan(bool only_new) {
             if (++kn > 1u << 22) violation("a list of classes has no end", (uint64_t)k);
             insert(k, word_of(k), loader);
         }
+        if (s && !s->cld) nclds++;
         if (s) *s = (struct cld_seen){(uint64_t)cld, (uint64_t)head, loader};
     }
 }
@@ -209,30 +225,75 @@ enum { ROWS_GIVEN_BACK = 4096 }; // types: about 3 MiB
 
 void classes_scan_new(void) { scan(true); }
 
+// What the log has no room for is kept for ever.
+static void emit_gone(int tag, uint32_t id) {
+    uint8_t buf[16];
+    struct enc e = {buf, buf, buf + sizeof buf, false};
+    put8(&e, (uint8_t)tag);
+    put_u(&e, id);
+    (void)deflog_append(&type_log, buf, (size_t)(e.p - buf));
+}
+
 bool classes_scan_all(void) {
     scan_no++;
     struct cld_seen *t = clds_before;
     clds_before = clds, clds = t;
     memset(clds, 0, CLDS * sizeof *clds);
-    uint32_t before = ntypes;
+    uint32_t before = ntypes, loaders = nclds;
+    nclds = nclds_kept = 0;
     scan(false);
     bool died = false;
+    for (uint32_t i = 0; nclds_kept < loaders && i < CLDS; i++)
+        if (clds_before[i].cld && clds_before[i].loader) emit_gone(HC_EV_LOADERGONE, clds_before[i].loader);
     for (uint64_t i = 0; i <= ctab_mask; i++) {
         struct centry *c = &ctab[i];
         if (!c->word || c->type & TF_DEAD) continue;
         uint32_t t = c->type & TYPE_MASK;
-        if (t <= before && tinfo[t].scan != scan_no) {
+        if (t <= before && tinfo[TSLOT(t)].scan != scan_no && !(tinfo[TSLOT(t)].flags & TI_ARCHIVED)) {
             c->type |= TF_DEAD;
+            dying[ndying++] = t | (uint32_t)DYING_UNMEASURED | DYING_EDEN;
             died = true;
             died_since++;
         }
     }
     if (died) walk_forget_classes();
     if (died_since >= ROWS_GIVEN_BACK) { // each type that was ever counted has rows of its own; those in use come back as they are touched
-        os_give_back(crows, (size_t)(ntypes + 1) * BUCKETS * sizeof *crows);
+        size_t n = ntypes < MAX_TYPES ? ntypes + 1 : MAX_TYPES;
+        os_give_back(crows, n * BUCKETS * sizeof *crows);
         died_since = 0;
     }
     return died;
+}
+
+bool classes_dying(void) { return ndying != 0; }
+
+void classes_measured(void) {
+    for (uint32_t i = 0; i < ndying; i++) dying[i] &= ~((uint32_t)DYING_UNMEASURED | DYING_UNSEEN);
+}
+
+void classes_unseen(void) {
+    for (uint32_t i = 0; i < ndying; i++)
+        if (dying[i] & DYING_EDEN) dying[i] |= DYING_UNSEEN;
+}
+
+// eden_emptied: by this pause, and what was left of it is in the heap no more. all: no dead object is left in the heap. Samples name types, too, so none may
+// wait.
+void classes_forget(bool eden_emptied, bool all) {
+    uint32_t n = 0;
+    bool told = samples_told();
+    for (uint32_t i = 0; i < ndying; i++) {
+        uint32_t d = dying[i], t = d & TYPE_MASK;
+        if (all) d = t;
+        if (eden_emptied) d &= ~(uint32_t)DYING_EDEN;
+        if (d != t || tinfo[TSLOT(t)].held || !told) {
+            dying[n++] = d;
+            continue;
+        }
+        emit_gone(HC_EV_TYPEGONE, t);
+        tinfo[TSLOT(t)].id = 0;
+        nused--;
+    }
+    ndying = n;
 }
 
 struct centry *classes_learn(uint64_t word) {
@@ -246,12 +307,16 @@ struct centry *classes_learn(uint64_t word) {
     if (!s || !safe_read(sym, (uint64_t)s, sizeof sym)) return NULL;
     for (int i = (int)vm.sym_body; i < (int)vm.sym_body + 2; i++)
         if (sym[i] < 0x24 || sym[i] > 0x7a) return NULL;
-    return insert(kl, word, 0);
+    struct centry *c = insert(kl, word, 0);
+    if (c) tinfo[TSLOT(c->type)].flags |= TI_ARCHIVED; // no loader lists it, and it never goes
+    return c;
 }
 
 // ---- side table: objects of dead classes, by address --------------------------------------------------------------------------------
 // As small as it can be, since it is gone through whenever regions are freed.
 void side_clear(void) {
+    for (uint32_t i = 0; nside && i < side_size; i++)
+        if (side[i].type) tinfo[TSLOT(side[i].type)].held--;
     if (nside) memset(side, 0, side_size * sizeof *side);
     nside = 0;
 }
@@ -282,7 +347,8 @@ void side_add(uint64_t addr, uint32_t type) {
     struct side *s = side_at(side, side_size, addr);
     if (s->type) return; // the first note is the right one: later ones may see a reused class
     if (!s->addr) nside++;
-    *s = (struct side){addr, type};
+    tinfo[TSLOT(type)].held++;
+    *s = (struct side){addr, type, scan_no};
 }
 
 uint32_t side_get(uint64_t addr) { return nside ? side_at(side, side_size, addr)->type : 0; }
@@ -290,7 +356,23 @@ uint32_t side_get(uint64_t addr) { return nside ? side_at(side, side_size, addr)
 // What stands from now on where freed says so is new. Entries stay, with type 0, until the table is tidied.
 void side_drop(bool (*freed)(uint64_t addr)) {
     for (uint32_t i = 0; nside && i < side_size; i++)
-        if (side[i].type && freed(side[i].addr)) side[i].type = 0;
+        if (side[i].type && freed(side[i].addr)) {
+            tinfo[TSLOT(side[i].type)].held--;
+            side[i].type = 0;
+        }
+}
+
+// A JVM may put fillers where dead objects stood. What a walk of all objects does not meet is not there any more.
+void side_met(uint64_t addr) {
+    if (nside) side_at(side, side_size, addr)->met = scan_no;
+}
+
+void side_end(bool (*walked)(uint64_t addr)) {
+    for (uint32_t i = 0; nside && i < side_size; i++)
+        if (side[i].type && side[i].met != scan_no && walked(side[i].addr)) {
+            tinfo[TSLOT(side[i].type)].held--;
+            side[i].type = 0;
+        }
 }
 
 // ---- census ----------------------------------------------------------------------------------------------------------------------------

@@ -137,6 +137,7 @@ static bool no_reader(void) {
 // its own is the outer one and ends nothing.
 static PER_RECORDING int nesting;
 static PER_RECORDING bool pending, skipped; // skipped: nothing was recorded when this pause began
+static PER_RECORDING bool unseen;           // a pause was not recorded, or not understood
 
 static void look_at_start(void *unused) {
     (void)unused;
@@ -524,28 +525,54 @@ static void put_pause(struct enc *e, int kind, uint32_t flags, uint32_t depth, u
     put_u(e, atomic_load_explicit(&interval_now, memory_order_relaxed));
 }
 
+static bool was_walked(uint64_t addr) {
+    uint32_t i = region_of(addr);
+    return i < nF && (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR);
+}
+
 // What died with its class is measured while the class is still known (G1 leaves such objects in place after remark).
 static void unload(int kind) {
     if (kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED || kind == HC_PAUSE_WALK) return;
     bool died = classes_scan_all();
-    if (kind == HC_PAUSE_FULL || !is_g1()) {
-        side_clear(); // everything was compacted: no stale class word is left
-        return;
-    }
-    if (!died) return;
+    if (kind == HC_PAUSE_FULL || !is_g1()) side_clear(); // everything was compacted
+    if (!is_g1()) return;
+    // G1 compacts no region that is nearly full of live objects: there stale class words are left.
+    if (!died && !(kind == HC_PAUSE_FULL && classes_dying())) return;
+    bool all = true;
+    struct obj o;
     for (uint32_t i = 0; i < nF; i++)
-        if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR) walk_stale(F[i].bottom, F[i].top);
+        if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR)
+            all &= walk_stale(F[i].bottom, F[i].top);
+        else if (F[i].kind == HC_SPACE_HUMONGOUS && !hum_new(i))
+            all &= obj_at(F[i].bottom, rd64((void *)F[i].bottom), &o) && walk_stale(F[i].bottom, F[i].bottom + o.bytes);
         else if (F[i].kind == HC_SPACE_EDEN && *ring32(HC_RING_OFF_DEPTH_NOW) == HC_DEPTH_FULL)
-            walk_stale(F[i].bottom, F[i].top);
+            (void)walk_stale(F[i].bottom, F[i].top); // up to the first buffer that a thread has not filled
+    if (!all) return;
+    classes_measured();
+    side_end(was_walked);
 }
+
+// Classes that died and of whose objects none is left. In eden are objects that no list has: they wait for a collection that empties it, and if that went
+// wrong for the next time that all is looked at.
+static void forget_classes(int kind, bool unseen) {
+    bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED;
+    for (uint32_t i = 0; is_g1() && evac && !unseen && i < nS && i < nF; i++)
+        unseen = (S[i].kind == HC_SPACE_EDEN || S[i].kind == HC_SPACE_SURVIVOR) && F[i].kind == HC_SPACE_OLD;
+    bool full = kind == HC_PAUSE_FULL; // unload has looked at all that is left
+    if (unseen && !full) classes_unseen();
+    classes_forget(evac || full, !is_g1());
+}
+
+static PER_RECORDING bool emptied; // eden, by this pause: what is eden again is new
 
 static bool was_freed(uint64_t addr) {
     uint32_t i = region_of(addr);
+    if (emptied && i < nS && i < nF && S[i].kind == HC_SPACE_EDEN && F[i].kind == HC_SPACE_EDEN) return true;
     return i < nS && i < nF && S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN);
 }
 
-static void forget_freed(void) {
-    if (!is_g1()) return;
+static void forget_freed(int kind) {
+    emptied = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED;
     for (uint32_t i = 0; i < nF; i++)
         if (F[i].kind != HC_SPACE_OLD && F[i].kind != HC_SPACE_ARCHIVE) graves_drop(i);
     side_drop(was_freed);
@@ -637,7 +664,7 @@ static void begin(struct finish *f, uint64_t bytes) {
 static void commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
     f->committed = f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
-    if (f->committed) defs_committed(&f->e);
+    if (f->to_ring) defs_committed(f->committed);
 }
 
 // Inside the guard: whatever is not understood, and a fault, leaves it.
@@ -669,7 +696,8 @@ static void record(void *arg) {
     if (depth > last_depth && last_depth && depth != HC_DEPTH_SAMPLES && !reason) reason = HC_SYNC_DEPTH;
     if (opt.fault_at && epoch_no == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
     unload(kind);
-    put_defs(e);
+    if (f->locked) types_swap();
+    put_defs(e, f->to_ring);
     if (f->to_ring) samples_put(e, true);
     f->epoch_at = e->p;
     bool evac_ok = true, exact = false;
@@ -735,10 +763,13 @@ static void record(void *arg) {
         }
     }
     if (depth == HC_DEPTH_SAMPLES || !reason) (void)list_too_long(false);
-    if (is_g1()) forget_freed();
+    if (is_g1()) forget_freed(kind);
     f->reason = reason;
     commit(f);
     faults_in_a_row = 0;
+    if (kind == HC_PAUSE_WALK) return;
+    forget_classes(kind, missed || stale || unseen);
+    unseen = false;
 }
 
 // Inside a guard of its own: what was encoded of the fates is dropped, the pause is recorded still.
@@ -780,7 +811,10 @@ static void finish(int pause, int forced) {
     }
     if (lost) f.committed = false, ring_lost();
     if (f.locked) ring_unlock();
-    if (fault) need_sync = HC_SYNC_FAULT;
+    if (fault) {
+        need_sync = HC_SYNC_FAULT;
+        unseen = true;
+    }
     if (!f.committed) {
         dest_reset(); // a walk that was left early leaves its bits
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
@@ -831,6 +865,7 @@ void epoch_finish(void) {
         } else {
             have_last = false, need_sync = HC_SYNC_LOST;
             graves_known = false;
+            unseen = true;
             if (waits) { // its number is missing then
                 atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), ++epoch_no, memory_order_relaxed);
                 atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);

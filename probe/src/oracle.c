@@ -33,43 +33,30 @@ static int by_sig(const void *a, const void *b) { return strcmp(((const struct n
 // Types by signature from the definition log, so that both sides are compared by name, summed over loaders.
 static void raw_by_name(struct named *t, uint64_t n) {
     const uint8_t *p = type_log.mem, *end = p + type_log.len;
-    while (p < end) {
-        int tag = *p++;
-        uint64_t f[6] = {0};
-        int nf = tag == HC_EV_TYPE ? 6 : 1;
-        for (int i = 0; i < nf; i++)
-            for (int s = 0;; s += 7) {
-                uint8_t c = *p++;
-                f[i] |= (uint64_t)(c & 127) << s;
-                if (c < 128) break;
-            }
-        uint64_t len = 0;
-        for (int s = 0;; s += 7) {
-            uint8_t c = *p++;
-            len |= (uint64_t)(c & 127) << s;
-            if (c < 128) break;
-        }
+    uint64_t f[6], len;
+    const char *name;
+    while (p < end && next_def(&p, f, &name, &len)) {
+        if (f[0] != HC_EV_TYPE) continue;
         char key[2200];
-        if (tag == HC_EV_TYPE && f[0] <= ntypes) {
-            if (f[1] & HC_TF_ARRAY)
-                snprintf(key, sizeof key, "%.*s", (int)len, (const char *)p);
+        if (f[1] <= ntypes) {
+            if (f[2] & HC_TF_ARRAY)
+                snprintf(key, sizeof key, "%.*s", (int)len, name);
             else
-                snprintf(key, sizeof key, "L%.*s;", (int)len, (const char *)p);
+                snprintf(key, sizeof key, "L%.*s;", (int)len, name);
             // Hidden classes: JVMTI writes the last separator as '.'
             for (char *c = key; *c; c++)
                 if (*c == '+' || *c == '.') *c = '/';
             struct named want = {.sig = key}, *r = bsearch(&want, t, n, sizeof *t, by_sig);
             uint64_t cn = 0, cb = 0;
             for (uint32_t b = 0; b < BUCKETS; b++) {
-                struct crow *row = &crows[f[0] * BUCKETS + b];
-                if (row->stamp == cstamp) cn += row->cell[0].n, cb += row->cell[0].b;
+                struct crow *row = &crows[TSLOT(f[1]) * BUCKETS + b];
+                if (row->stamp == cstamp && row->type == f[1]) cn += row->cell[0].n, cb += row->cell[0].b;
             }
             if (r)
                 r->rn += cn, r->rb += cb;
             else if (cn)
                 say("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
         }
-        p += len;
     }
 }
 
@@ -93,6 +80,7 @@ void oracle(JNIEnv *jni) {
     memset(&cb, 0, sizeof cb);
     cb.heap_iteration_callback = each_object;
     o_walked = false;
+    types_keep();
     lock_writer(); // keeps ordinary epochs out of the counters
     (*ti)->IterateThroughHeap(ti, 0, NULL, &cb, NULL);
     ring_unlock();

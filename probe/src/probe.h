@@ -40,6 +40,7 @@ struct options {
     bool unmirrored; // a test's: as where the data cannot be mapped twice
     int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at, max_sync; // ns that a listing may take; 0: any
+    uint32_t first_type; // a test's: ids of types begin behind it
     enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads
     char disabled[256]; // while a file of this name is there nothing is recorded
 };
@@ -57,7 +58,6 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct enc {
     uint8_t *p, *base, *end;
     bool over;
-    size_t defs[2]; // how far the definition logs are in it (put_defs)
 };
 static inline bool room(struct enc *e, size_t n) {
     if ((size_t)(e->end - e->p) >= n) return true;
@@ -135,26 +135,35 @@ bool spool_turn(uint64_t now);   // control thread; true: a new segment is to be
 void spool_mark(uint64_t at);    // and it begins here
 extern _Atomic bool spool_waits; // nothing is recorded until then
 
-// Definition logs: append-only, readers take [sent, len) without a lock.
+// Definition logs: append-only, readers take [sent, len) without a lock. What has gone leaves the type log by a second one that takes its place
+// (ring.c).
 struct deflog {
     uint8_t *mem;
     size_t cap;
     _Atomic size_t len;
-    _Atomic size_t sent; // the VM thread's reserve may be filled while another thread commits
+    _Atomic size_t sent;
+    size_t pending; // sent once the commit in the making succeeds
     size_t last_mark;
     uint32_t *marks; // where events begin, every DEFS_CHUNK bytes or so
     _Atomic uint32_t nmarks;
 };
 extern struct deflog type_log, site_log; // type_log: VM thread appends; site_log: under site_lock
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n);
-void put_defs(struct enc *e);
+void put_defs(struct enc *e, bool locked); // locked: the caller has the writer lock, and defs_committed follows
 // One part of all definitions so far; *at counts the parts and starts at 0. False when there is none left.
 bool put_defs_again(struct enc *e, uint32_t *at);
-void defs_committed(const struct enc *e); // e was committed: what put_defs put is not sent again
+void defs_committed(bool ok); // caller holds the lock
+void types_tidy(void);        // these two: control thread
+void types_keep(void);        // the type log stays as it is until types_tidy
+void types_swap(void);        // VM thread in a pause, with the lock
+bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len); // of the type log; f[0] is the tag, f[5] a type's loader
 
 // ---- classes.c -----------------------------------------------------------------------------------------------------------------------
 // TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
-enum { MAX_TYPES = 1 << 20, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
+// Ids of types are never given twice, up to MAX_TYPE_IDS (heap.denseTypes; in a walk token they have 25 bits). At a time there are less than MAX_TYPES, each in the
+// place TSLOT(id) of the tables.
+enum { MAX_TYPES = 1 << 20, MAX_TYPE_IDS = 1 << 22, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
+#define TSLOT(id) ((uint32_t)(id) & (MAX_TYPES - 1))
 #define TF_SLOW ((uint32_t)TF_DEAD | TF_REUSED | TF_VARIABLE)
 struct centry {
     uint64_t word;
@@ -162,11 +171,13 @@ struct centry {
     int32_t lh;
 };
 struct tinfo {
+    uint32_t id; // 0: the place is free
     int32_t lh;
     uint32_t scan;
+    uint32_t held; // objects of the dead class in the side table
     uint8_t flags; // HC_TF_*, TI_CHUNK
 };
-enum { TI_CHUNK = 128 }; // a virtual thread's stack: its size hangs on a field of its own
+enum { TI_ARCHIVED = 64, TI_CHUNK = 128 }; // a virtual thread's stack: its size hangs on a field of its own
 extern struct centry *ctab;
 extern uint64_t ctab_mask;
 extern int ctab_shift;
@@ -175,11 +186,17 @@ extern uint32_t ntypes;
 bool classes_init(void);
 void classes_scan_new(void);           // classes loaded since the last scan
 bool classes_scan_all(void);           // all; true: some died
+bool classes_dying(void);              // some died and have not gone
+void classes_measured(void);           // of what died then every object that is left is in the side table, but for eden
+void classes_unseen(void);             // what survived the last collection is not known: classes that died may have objects
+void classes_forget(bool eden_emptied, bool all); // those that are not named any more
 struct centry *classes_learn(uint64_t word); // a class of the CDS archive that nobody loaded yet
 void side_clear(void);
 void side_add(uint64_t addr, uint32_t type);
 uint32_t side_get(uint64_t addr);
 void side_drop(bool (*freed)(uint64_t addr));
+void side_met(uint64_t addr);
+void side_end(bool (*walked)(uint64_t addr)); // what was not met since classes_scan_all is dropped where walked says so
 
 static inline struct centry *class_lookup(uint64_t word) {
     uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
@@ -202,7 +219,7 @@ struct crow {
 extern struct crow *crows;
 extern uint32_t cstamp, *ctouched, nctouched;
 static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t bytes) {
-    uint32_t i = type * BUCKETS + bucket;
+    uint32_t i = TSLOT(type) * BUCKETS + bucket;
     struct crow *r = &crows[i];
     if (r->stamp != cstamp) {
         *r = (struct crow){.stamp = cstamp, .type = type, .bucket = bucket};
@@ -249,7 +266,7 @@ uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects
 uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes); // a region of G1, without what is known to be dead
 void walk_forget_classes(void); // a class word may mean another class from now on
 void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range
-void walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died
+bool walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died; false: not all
 void dest_reset(void);
 uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
 bool dest_init(void);
@@ -317,6 +334,7 @@ void samples_resolve(struct enc *e);
 void samples_live(struct enc *e);
 void samples_reap(JNIEnv *jni); // control thread: deletes weak references of the dead
 bool samples_waiting(void);
+bool samples_told(void); // none waits; with the writer lock
 void samples_forget(JNIEnv *jni);
 
 #endif

@@ -70,11 +70,13 @@ void block_end(struct enc *e, uint8_t *at) {
     while ((e->p - e->base) & 7) put8(e, 0);
 }
 
+static PER_RECORDING struct deflog spare; // see types_tidy
+
 // What is told again after a reader came back goes in parts: all at once might never fit.
 enum { DEFS_CHUNK = 256 << 10 };
 
 static bool log_init(struct deflog *l, size_t cap) {
-    l->mem = memory(cap);
+    l->mem = memory_sparse(cap);
     l->marks = memory((cap / DEFS_CHUNK + 1) * sizeof *l->marks);
     l->cap = cap;
     return l->mem && l->marks;
@@ -126,7 +128,7 @@ bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
     fixed_size |= !r->path[0];
     staging = memory_sparse(capacity);
     reserve = memory(RESERVE);
-    if (!log_init(&type_log, 64 << 20) || !log_init(&site_log, 64 << 20) || !reserve || !staging) {
+    if (!log_init(&type_log, 64 << 20) || !log_init(&spare, 64 << 20) || !log_init(&site_log, 64 << 20) || !reserve || !staging) {
         snprintf(why, HC_MAX_REASON, "no memory for the shared ring's logs");
         os_ring_drop(r, NULL);
         return false;
@@ -256,7 +258,6 @@ void ring_begin(struct enc *e, bool in_pause) {
     e->base = e->p = stages(r, in_pause) ? staging : r->map + HC_RING_HEADER_SIZE + (head & (capacity - 1));
     e->end = e->base + (capacity - used);
     e->over = false;
-    e->defs[0] = e->defs[1] = 0;
 }
 
 static bool copy_out(struct os_ring *r, uint64_t head, uint64_t n, bool in_pause) {
@@ -355,7 +356,6 @@ void reserve_begin(struct enc *e) {
     // is room.
     e->over = atomic_load_explicit(&reserve_len, memory_order_acquire) != 0;
     e->end = reserve + (e->over ? 0 : RESERVE);
-    e->defs[0] = e->defs[1] = 0;
 }
 
 bool reserve_commit(struct enc *e) {
@@ -406,21 +406,23 @@ static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to)
 
 static struct deflog *const logs[] = {&type_log, &site_log};
 
-void put_defs(struct enc *e) {
+// A pause that finds the writer busy tells what the writer may be telling just now, and it is told once more afterwards.
+void put_defs(struct enc *e, bool locked) {
     for (int i = 0; i < 2; i++) {
-        e->defs[i] = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
-        put_defs_of(e, logs[i], atomic_load(&logs[i]->sent), e->defs[i]);
+        size_t len = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
+        if (locked) logs[i]->pending = len;
+        put_defs_of(e, logs[i], logs[i]->sent, len);
     }
 }
 
 bool put_defs_again(struct enc *e, uint32_t *at) {
-    put_defs(e); // what is new keeps its order
+    put_defs(e, true); // what is new keeps its order
     uint32_t n = *at;
     for (int i = 0; i < 2; i++) {
         struct deflog *l = logs[i];
         uint32_t marks = atomic_load_explicit(&l->nmarks, memory_order_acquire);
         if (n <= marks) {
-            put_defs_of(e, l, n ? l->marks[n - 1] : 0, n < marks ? l->marks[n] : e->defs[i]);
+            put_defs_of(e, l, n ? l->marks[n - 1] : 0, n < marks ? l->marks[n] : l->pending);
             ++*at;
             return true;
         }
@@ -429,10 +431,109 @@ bool put_defs_again(struct enc *e, uint32_t *at) {
     return false;
 }
 
-void defs_committed(const struct enc *e) {
+void defs_committed(bool ok) {
     for (int i = 0; i < 2; i++) {
-        size_t sent = atomic_load(&logs[i]->sent);
-        while (sent < e->defs[i] && !atomic_compare_exchange_weak(&logs[i]->sent, &sent, e->defs[i])) {
-        }
+        if (ok)
+            logs[i]->sent = logs[i]->pending;
+        else
+            logs[i]->pending = logs[i]->sent; // the next commit may tell none
     }
+}
+
+// ---- the type log without what has gone ---------------------------------------------------------------------------------------------------
+// The control thread copies what was sent and has not gone to a second log. In the next pause that has the writer lock the VM thread, which alone
+// appends, adds the rest and lets it take the first one's place: thus nobody waits, and who reads the log holds the lock. Then the first one is the
+// second.
+static PER_RECORDING size_t told;                    // of the type log, stands in spare
+static PER_RECORDING size_t tidied;                  // length of the log when it was tidy last
+enum { NOTHING, READY, SWAPPING, SWAPPED };
+static PER_RECORDING _Atomic int tidy;
+static PER_RECORDING uint64_t *id_marks;             // bits by id: types that have gone, loaders that have, loaders of types that have not
+enum { ID_WORDS = MAX_TYPE_IDS / 64, TIDY_FROM = 256 << 10 };
+
+bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len) {
+    const uint8_t *q = *p;
+    f[0] = *q++;
+    *len = 0;
+    bool type = f[0] == HC_EV_TYPE, named = type || f[0] == HC_EV_LOADER;
+    if (!named && f[0] != HC_EV_TYPEGONE && f[0] != HC_EV_LOADERGONE) return false;
+    for (int i = 1; i <= (type ? 6 : 1) + named; i++) {
+        uint64_t v = 0;
+        for (int s = 0;; s += 7) {
+            v |= (uint64_t)(*q & 127) << s;
+            if (*q++ < 128) break;
+        }
+        if (named && i == (type ? 7 : 2))
+            *len = v;
+        else if (i < 6)
+            f[i] = v;
+    }
+    *name = (const char *)q;
+    *p = q + *len;
+    return true;
+}
+
+static bool marked(int which, uint64_t id) { return id < MAX_TYPE_IDS && id_marks[which * ID_WORDS + id / 64] >> id % 64 & 1; }
+static void mark(int which, uint64_t id) {
+    if (id < MAX_TYPE_IDS) id_marks[which * ID_WORDS + id / 64] |= 1ull << id % 64;
+}
+
+static void log_empty(struct deflog *l) {
+    os_give_back(l->mem, l->cap);
+    l->len = l->sent = l->pending = l->last_mark = 0;
+    l->nmarks = 0;
+}
+
+// One that is taking its place now has done so when the caller gets the lock.
+void types_keep(void) {
+    int ready = READY;
+    if (atomic_compare_exchange_strong(&tidy, &ready, NOTHING)) tidied = 0;
+}
+
+void types_tidy(void) {
+    int was = atomic_load(&tidy);
+    if (was == READY || was == SWAPPING) return;
+    if (was == SWAPPED) atomic_store(&tidy, NOTHING);
+    size_t n = type_log.sent;
+    if (n < 2 * tidied + TIDY_FROM) {
+        if (spare.len) log_empty(&spare);
+        return;
+    }
+    enum { TYPES, LOADERS, USED };
+    size_t bytes = 3 * ID_WORDS * sizeof *id_marks;
+    if (!id_marks && !(id_marks = memory_sparse(bytes))) return;
+    if (spare.len) log_empty(&spare);
+    uint64_t f[6], len;
+    const char *name;
+    const uint8_t *end = type_log.mem + n;
+    for (const uint8_t *p = type_log.mem; p < end && next_def(&p, f, &name, &len);)
+        if (f[0] == HC_EV_TYPEGONE)
+            mark(TYPES, f[1]);
+        else if (f[0] == HC_EV_LOADERGONE)
+            mark(LOADERS, f[1]);
+    for (const uint8_t *p = type_log.mem; p < end && next_def(&p, f, &name, &len);)
+        if (f[0] == HC_EV_TYPE && !marked(TYPES, f[1])) mark(USED, f[5]);
+    for (const uint8_t *p = type_log.mem, *from = p; p < end && next_def(&p, f, &name, &len); from = p) {
+        bool type = f[0] == HC_EV_TYPE || f[0] == HC_EV_TYPEGONE;
+        if (type ? !marked(TYPES, f[1]) : !marked(LOADERS, f[1]) || marked(USED, f[1])) (void)deflog_append(&spare, from, (size_t)(p - from));
+    }
+    os_give_back(id_marks, bytes);
+    told = n;
+    tidied = spare.len;
+    atomic_store(&tidy, READY);
+}
+
+void types_swap(void) {
+    int ready = READY;
+    if (!atomic_compare_exchange_strong(&tidy, &ready, SWAPPING)) return;
+    size_t from = told, len = type_log.len, sent = spare.len + (type_log.sent - told);
+    for (uint32_t m = 0; m < type_log.nmarks; m++) // in the parts that it has
+        if (type_log.marks[m] > from) (void)deflog_append(&spare, type_log.mem + from, type_log.marks[m] - from), from = type_log.marks[m];
+    (void)deflog_append(&spare, type_log.mem + from, len - from);
+    spare.sent = spare.pending = sent;
+    struct deflog t;
+    memcpy(&t, &type_log, sizeof t);
+    memcpy(&type_log, &spare, sizeof t);
+    memcpy(&spare, &t, sizeof t);
+    atomic_store(&tidy, SWAPPED);
 }

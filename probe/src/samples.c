@@ -463,6 +463,8 @@ static void sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jlon
 
 bool samples_waiting(void) { return atomic_load_explicit(&put_at, memory_order_relaxed) - take_at > SIDE / 4; }
 
+bool samples_told(void) { return !npending && atomic_load_explicit(&put_at, memory_order_relaxed) == take_at; }
+
 static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64_t *id, uint64_t *time) {
     put8(e, HC_EV_SAMPLE);
     put_s(e, (int64_t)(r->id - *id));

@@ -89,9 +89,10 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     int32_t lh = c->lh;
     o->reused = c->type & ((uint32_t)TF_DEAD | TF_REUSED);
     uint32_t t = o->reused ? side_get(a) : 0;
-    if (t) type = t, lh = tinfo[t].lh;
+    if (t) type = t, lh = tinfo[TSLOT(t)].lh;
+    if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type) violation("an object of a class that was told to have gone", a);
     o->type = type;
-    if (lh > 0 && tinfo[type].flags & TI_CHUNK) {
+    if (lh > 0 && tinfo[TSLOT(type)].flags & TI_CHUNK) {
         // Behind the fields stands the stack, and behind that a bit for each place in it that may hold a reference.
         uint64_t n = rd32((char *)a + vm.chunk_size_offset);
         o->bytes = align_up(((uint32_t)lh & ~1u) + 8 * (n + ((n << vm.compressed_oops) + 63) / 64));
@@ -99,7 +100,7 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
         o->has_len = true;
         return n <= 0x7fffffff && o->bytes >= 16;
     }
-    if (lh > 0 && tinfo[type].flags & HC_TF_VARIABLE) {
+    if (lh > 0 && tinfo[TSLOT(type)].flags & HC_TF_VARIABLE) {
         o->len = rd32((char *)a + rd32(vm.mirror_size_offset));
         o->has_len = true;
         o->bytes = (uint64_t)o->len * 8;
@@ -452,7 +453,7 @@ void walk_dead(uint64_t lo, uint64_t hi) {
     }
 }
 
-void walk_stale(uint64_t lo, uint64_t hi) {
+bool walk_stale(uint64_t lo, uint64_t hi) {
     bool dug = graves_at(lo);
     for (uint64_t a = lo; a < hi;) {
         if (dug && is_grave(a)) {
@@ -461,13 +462,15 @@ void walk_stale(uint64_t lo, uint64_t hi) {
         }
         struct obj o;
         uint64_t mark = rd64((void *)a);
-        if (!obj_at(a, mark, &o) || o.bytes > hi - a) return;
+        if (!obj_at(a, mark, &o) || o.bytes > hi - a) return false;
         if (o.reused) {
             struct centry *c = class_lookup(word_at(layout(), a, mark));
             if (c && c->type & TF_DEAD) side_add(a, o.type);
+            side_met(a);
         }
         a += o.bytes;
     }
+    return true;
 }
 
 uint64_t walk_ndest(void) { return ndest; }

@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// unload is what is found of types in the files of a recording.
+type unload struct {
+	files     int
+	head      int    // types at the head of the newest file that begins with a listing
+	headBytes int    // of its definitions
+	first     int    // types that the oldest file defines
+	last      uint64 // highest id
+}
+
+// resolves reads each file of a recording alone: whatever names a type, loader, frame or thread must stand behind its definition. fresh: the recording
+// of an agent that found in the ring what another one had been told the definitions of.
+func resolves(t *testing.T, dir string, fresh bool) (u unload) {
+	t.Helper()
+	rec, err := ringstore.OpenRecording(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	u.files = len(rec.Files)
+	for i, f := range rec.Files {
+		types, loaders, frames, threads := trace.NewTypeTable(8), map[uint64]bool{0: true}, map[uint64]bool{0: true}, map[uint64]bool{0: true}
+		used := map[uint64]bool{} // loaders: one that an agent before was told may come behind its type, with all definitions
+		heads, bytes, listed := 0, 0, false
+		var wrong []string
+		need := func(ok bool, what string, id uint64) {
+			if !ok && len(wrong) < 5 {
+				wrong = append(wrong, fmt.Sprintf("%s %d", what, id))
+			}
+		}
+		head := true
+		for b, err := range f.Blocks() {
+			if err != nil { // the agent that wrote it was killed
+				t.Logf("%s: %v", f.Name, err)
+				break
+			}
+			switch b.Kind {
+			case trace.KindMeta:
+				m, err := trace.DecodeMeta(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.HasJVM {
+					types.SetAlign(m.JVM.Align)
+				}
+			case trace.KindDefs:
+				d, err := trace.DecodeDefs(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(d.GoneTypes)+len(d.GoneLoaders) > 0 {
+					t.Errorf("%s tells what has gone", f.Name)
+				}
+				if err := types.DefineAll(d.Types); err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range d.Loaders {
+					loaders[l.ID] = true
+				}
+				for _, ty := range d.Types {
+					used[ty.Loader] = true
+					u.last = max(u.last, ty.ID)
+				}
+				for _, fr := range d.Frames {
+					need(frames[fr.Parent], "frame", fr.Parent)
+					frames[fr.ID] = true
+				}
+				for _, th := range d.Threads {
+					threads[th.ID] = true
+				}
+				if head {
+					heads += len(d.Types)
+					bytes += b.Size()
+				}
+				if i == 0 {
+					u.first += len(d.Types)
+				}
+			case trace.KindSamples:
+				ss, err := trace.DecodeSamples(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range ss {
+					need(s.Type == 0 || types.Known(s.Type), "type of a sample", s.Type)
+					need(frames[s.Frame], "frame of a sample", s.Frame)
+					need(threads[s.Thread], "thread of a sample", s.Thread)
+				}
+			case trace.KindEpoch:
+				e, err := trace.DecodeEpoch(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range e.Census {
+					need(!listed || types.Known(r.Type), "type of the census", r.Type)
+				}
+			case trace.KindSync:
+				y, err := trace.DecodeSync(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range y.Samples {
+					need(frames[s.Frame], "frame of a live sample", s.Frame)
+				}
+			case trace.KindSummary:
+				s, err := trace.DecodeSummary(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range s.Types {
+					need(types.Known(r.Type), "type of a summary", r.Type)
+				}
+			}
+			if b.Kind == trace.KindEpoch || b.Kind == trace.KindSync {
+				err := trace.TokenBlobs(b, func(tag trace.Tag, _ int, tokens []byte) {
+					var err error
+					if tag == trace.TagBirths || tag == trace.TagList {
+						l := trace.NewListTokens(tokens, types)
+						for l.Next() {
+						}
+						err = l.Err()
+					} else {
+						w := trace.NewWalkTokens(tokens, types)
+						for w.Next() {
+						}
+						err = w.Err()
+					}
+					if err != nil && len(wrong) < 5 {
+						wrong = append(wrong, err.Error())
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			listed = listed || b.Kind == trace.KindSync
+			if head && b.Kind == trace.KindSync {
+				u.head, u.headBytes = heads, bytes
+			}
+			head = head && b.Kind != trace.KindSync && b.Kind != trace.KindEpoch && b.Kind != trace.KindSamples
+		}
+		for id := range used {
+			need(loaders[id], "loader", id)
+		}
+		if len(wrong) > 0 && !fresh {
+			t.Errorf("%s: not defined: %s", filepath.Join(filepath.Base(filepath.Dir(dir)), f.Name), strings.Join(wrong, ", "))
+		}
+	}
+	return u
+}
+
+// TestUnload records a JVM that loads and drops classes all the time, with full collections amid, while its agent is killed and comes again: each file has what it names and little
+// else, the probe's log is tidied, ids go on where the probe's tables are used again, and what is replayed is what was listed. The probe checks that no
+// object has a type that has gone (oracle=1).
+func TestUnload(t *testing.T) {
+	needReader(t)
+	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second
+	if full {
+		gcs, depths, span = collectors, []string{"survivors", "full"}, 8*time.Second
+	}
+	if d, err := time.ParseDuration(os.Getenv("HEAPCAM_UNLOAD_FOR")); err == nil { // a longer look at what the agent holds
+		span = d
+	}
+	somePair(t, "TestUnload", majors, gcs, func(t *testing.T, major int, gc string) {
+		for _, depth := range depths {
+			t.Run(depth, func(t *testing.T) {
+				limit := "2MiB"
+				if depth == "full" {
+					limit = "8MiB"
+				}
+				d := newDaemon(t, "--max-trace-size", limit, "--emergency", "off", "--depth", depth)
+				d.start(t)
+				file := filepath.Join(t.TempDir(), "end")
+				p := program{major: major, gc: gc, heap: "64m", main: "ClassChurn", args: []string{file, "5000", "20"}, timeout: 10 * time.Minute,
+					opts: []string{d.option(t) + ",oracle=1,first_type=1048000", "-XX:MetaspaceSize=8m", "-XX:MaxMetaspaceSize=24m", "-XX:TieredStopAtLevel=1"}}
+				r := p.plain(t)
+				await(t, "its pid", func() bool { return r.pid() > 0 })
+				await(t, "a recording", func() bool { return len(d.recordings()) == 1 })
+				for range 3 {
+					time.Sleep(span / 3)
+					if out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "GC.run").CombinedOutput(); err != nil {
+						t.Fatalf("jcmd: %v\n%s", err, out)
+					}
+				}
+				d.kill()
+				time.Sleep(300 * time.Millisecond)
+				d.start(t)
+				time.Sleep(span)
+				rss := d.takes(t).rss
+				d.kill()
+				old := d.recordings()[0]
+				d.out = filepath.Join(t.TempDir(), "fresh") // here nothing is known but what the probe tells again
+				d.start(t)
+				await(t, "a recording", func() bool { return len(d.recordings()) == 1 })
+				time.Sleep(span / 2)
+				r.end(t, file)
+				d.stop(t)
+				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" && strings.Contains(s, "heapcam: ") { // Parallel may give memory back
+					t.Errorf("the probe says: %s", tail(s))
+				}
+				a, b := resolves(t, old, false), resolves(t, d.recordings()[0], true)
+				loaded := int(b.last) - 1048000
+				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d told again to a new agent, agent %d KiB: %+v %+v", loaded, b.head, b.headBytes, b.first, rss, a, b)
+				if loaded < 5000 || a.files < 2 || a.head == 0 {
+					t.Fatalf("%d classes, %d files: the test says nothing", loaded, a.files)
+				}
+				if b.last < 1<<20 {
+					t.Errorf("ids end at %d: the probe's tables were not used again", b.last)
+				}
+				if a.head > loaded/3 || b.head > loaded/3 {
+					t.Errorf("%d and %d types at the heads of files, of %d classes", a.head, b.head, loaded)
+				}
+				for _, dir := range []string{old, d.recordings()[0]} {
+					verify(t, dir, 1)
+					var h histogramReply
+					heapcamJSON(t, &h, "histogram", dir)
+					victims := uint64(0)
+					for _, c := range h.Classes {
+						if c.Class == "" || strings.Contains(c.Class, "?") {
+							t.Errorf("a class without a name: %+v", c)
+						}
+						if strings.Contains(c.Class, "Victim") {
+							victims += c.Objects
+						}
+					}
+					if victims == 0 {
+						t.Error("no object of a class that comes and goes is named")
+					}
+				}
+			})
+		}
+	})
+}
