@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -194,6 +195,22 @@ func (p *Producer) Grow(capacity uint64, tell bool) error {
 	err = errors.Join(err, p.f.Close())
 	p.f, p.capacity, p.config = next.f, capacity, c
 	return err
+}
+
+// EndWhenAsked does as the probe does after a detach: it beats until the agent asks for it, and ends. What it gives is closed then.
+func (p *Producer) EndWhenAsked() <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		for p.Peek32(shmring.OffDetach) == 0 {
+			if err := p.Beat(); err != nil {
+				done <- err
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		done <- p.End(shmring.StateDetached, "")
+	}()
+	return done
 }
 
 // WriteBehind writes bytes behind head and does not commit them: a record begun and not finished.
