@@ -508,11 +508,11 @@ func TestOwnersControl(t *testing.T) {
 	}
 	fresh()
 
-	ended := producers[owner].EndWhenAsked()
+	atEnd := producers[owner].EndWhenAsked()
 	if code, got := ask(owner, "detach", name(ids[owner])); code != 200 || got != `{"asked":1}` || producers[owner].Peek32(shmring.OffDetach) != 1 || producers[other1].Peek32(shmring.OffDetach) != 0 {
 		t.Fatalf("detach: %d %s", code, got)
 	}
-	if err := <-ended; err != nil {
+	if err := <-atEnd; err != nil {
 		t.Fatal(err)
 	}
 	wait(t, func() bool { return status().Phase == EndedPhase }, a)

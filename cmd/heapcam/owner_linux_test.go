@@ -141,12 +141,12 @@ func TestOwnJVM(t *testing.T) {
 		expect(owner, ns, exitDenied, `root and the members of the group`, "attach", pid)
 		expect(owner, ns, exitDenied, `root and the members of the group`, "reload")
 	}
-	ended := p.EndWhenAsked()
+	atEnd := p.EndWhenAsked()
 	expect(owner, false, 0, `detaching from sleep`, "detach", pid)
 	if p.Peek32(shmring.OffDetach) != 1 {
 		t.Fatal("not detached")
 	}
-	if err := <-ended; err != nil {
+	if err := <-atEnd; err != nil {
 		t.Fatal(err)
 	}
 	until("the end", func() bool { return a.Status()[0].Phase == agent.EndedPhase })
