@@ -87,7 +87,7 @@ func TestAttachSoak(t *testing.T) {
 		t.Fatalf("attach: %d %s", code, errs)
 	}
 	series := make([][]held, len(jvms)+1)
-	cycles := 0
+	cycles, gaveUp := 0, 0
 	for begun := time.Now(); time.Since(begun) < span; cycles++ {
 		for i, r := range jvms[:2] {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
@@ -96,7 +96,10 @@ func TestAttachSoak(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond) // some collections
 		for i, r := range jvms[:2] {
-			if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code != 0 {
+			// A JVM that is attached to may still have dead objects of classes that were unloaded before: nobody knows their size.
+			if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code == 3 && strings.Contains(r.stderr.String(), "stopped recording") {
+				gaveUp++
+			} else if code != 0 {
 				t.Fatalf("detach %d of %s: status %d: %s", cycles, names[i], code, errs)
 			}
 			await(t, "the end of the recording", func() bool { return !strings.Contains(ringsMapped(r.pid()), ".ring") })
@@ -112,6 +115,10 @@ func TestAttachSoak(t *testing.T) {
 			}
 			t.Logf("%v: %d cycles: RSS, KiB: %.0f", time.Since(begun).Round(time.Second), cycles+1, now)
 		}
+	}
+	t.Logf("%d recordings gave up", gaveUp)
+	if gaveUp > cycles/20 {
+		t.Errorf("%d of %d recordings gave up", gaveUp, 2*cycles)
 	}
 	for i, name := range append(names, "agent") {
 		s := series[i]

@@ -578,10 +578,10 @@ static void forget_freed(int kind) {
     side_drop(was_freed);
 }
 
-static void give_up(struct enc *e) {
+static void give_up(struct enc *e, const char *what) {
     char text[300];
     size_t n = 0;
-    const char *p = violated ? violated : "a read faulted";
+    const char *p = what ? what : "a read faulted";
     while (p[n] && n < sizeof text - 1) text[n] = p[n], n++;
     text[n] = 0;
     uint8_t *at = block_begin(e, HC_KIND_END);
@@ -639,6 +639,8 @@ struct finish {
     bool locked, to_ring; // else the reserve is written
     bool fits, cut, seen; // seen: F is of this pause
     bool committed;
+    const char *what;    // why the walk was left, and where
+    uint64_t where;
 };
 
 // An epoch takes about two bytes for each object of 40; this is three for each of 32.
@@ -782,7 +784,7 @@ static void record_fault(void *arg) {
     if (f->seen && started) put_spaces(&f->e);
     put_pause(&f->e, f->kind ? f->kind : HC_PAUSE_UNKNOWN, HC_PF_FAULT | missed_flags(), f->depth, f->begin);
     block_end(&f->e, at);
-    if (faults_in_a_row >= 8) give_up(&f->e);
+    if (faults_in_a_row >= 8) give_up(&f->e, f->what);
     commit(f);
 }
 
@@ -807,7 +809,9 @@ static void finish(int pause, int forced) {
         census_reset();
         f.committed = false;
         f.reason = 0;
+        f.what = violated, f.where = violated_at;
         lost = !guarded(record_fault, &f);
+        if (!lost) violated = f.what, violated_at = f.where; // what the control thread says when it gives up
     }
     if (lost) f.committed = false, ring_lost();
     if (f.locked) ring_unlock();
