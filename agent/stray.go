@@ -78,6 +78,7 @@ type whose struct {
 	PID        int    `json:"pid"`
 	NSPID      uint32 `json:"nspid"`
 	StartTicks uint64 `json:"start_ticks"`
+	UID        int    `json:"uid"`
 }
 
 // adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory without a name, or a file where
@@ -114,6 +115,9 @@ func (a *Agent) unfinished() (out []whose) {
 	}
 	known := map[jvm]bool{}
 	for _, s := range a.Status() {
+		if s.Unseen {
+			continue
+		}
 		known[jvm{s.PID, s.StartTicks}] = true
 	}
 	es, err := os.ReadDir(a.cfg.Out)
