@@ -15,6 +15,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/rs/zerolog"
+
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -55,9 +57,10 @@ type Agent struct {
 	rates          *rates // of max_total_write_rate
 	limits         atomic.Pointer[Limits]
 	self           *self
-	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
-	pulls          chan struct{} // one for each that is served
-	changes        changes       // of callers that are no operators
+	spool          SpoolStatus                // mu guards it; Dir is told by the configuration
+	pulls          chan struct{}              // one for each that is served
+	ringLogs       map[string]*zerolog.Logger // by folder
+	changes        changes                    // of callers that are no operators
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -107,7 +110,7 @@ func New(cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("folder for recordings: %w", err)
 	}
 	a := &Agent{
-		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{}, watch: slices.Clone(cfg.Watch),
+		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{}, ringLogs: map[string]*zerolog.Logger{}, watch: slices.Clone(cfg.Watch),
 		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	a.total = newTotal(&a.cfg)

@@ -98,7 +98,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 		Spool: ring.Away() && !here, Unseen: !ring.Away() && !here && ring.Owner() >= 0, RingOnDisk: h.Flags&shmring.FlagDisk != 0,
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
-	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	s.log = quieted(a.cfg.Log.With().Str("jvm", s.status.ID).Logger())
 	if err := s.heed(); err != nil {
 		return nil, err
 	}

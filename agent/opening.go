@@ -221,7 +221,7 @@ func (e *entry) warn(a *Agent, path string, err error) {
 	e.warned = true
 	a.mu.Unlock()
 	if !told {
-		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("not recording")
+		a.ringLog(path).Warn().Err(err).Str("ring", path).Msg("not recording")
 	}
 }
 
