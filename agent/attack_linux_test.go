@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -273,5 +275,60 @@ func TestLogIsBounded(t *testing.T) {
 	if lines > 1000 {
 		t.Errorf("%d lines of log", lines)
 	}
+	x.unharmed()
+}
+
+// TestReloadRace changes all limits to anything, from two sides at once, while rings take over, JVMs come and are detached from.
+func TestReloadRace(t *testing.T) {
+	x := underAttack(t)
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	for seed := range uint64(2) {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, 7))
+			f := func() float64 {
+				return []float64{0, -1, 1e-300, 0.01, 1, 1e300, math.Inf(1), math.Inf(-1), math.NaN()}[rnd.IntN(9)]
+			}
+			n := func() int64 { return []int64{0, 0, -1, 1, 1 << 20, math.MaxInt64, math.MinInt64}[rnd.IntN(7)] }
+			for !stop.Load() {
+				x.a.SetLimits(Limits{BudgetCPU: f(), BudgetPause: time.Duration(n()), SamplingShare: f(), LiveSamples: uint64(n()), MaxWriteRate: n(),
+					MaxTotalWriteRate: n(), MaxCPU: f(), MaxMemory: 0})
+				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Microsecond)
+			}
+		})
+	}
+	for i := range 12 {
+		p, err := ringtest.Create(x.dir, ringtest.Config{Mapped: true, Name: shmring.FileName(uint32(i+2), 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		m := tracetest.New(tracetest.Config{Seed: uint64(i)})
+		x.play(p, m, 1)
+		x.a.Rescan()
+		wait(t, func() bool { return p.Peek64(shmring.OffAgentGeneration) != 0 }, x.a)
+		for _, size := range []uint64{2 << 20, 4 << 20} {
+			wait(t, func() bool { _, err := os.Lstat(p.Path + shmring.NextSuffix); return err != nil }, x.a)
+			if err := p.Grow(size, true); err != nil {
+				t.Fatal(err)
+			}
+			x.play(p, m, 2)
+			x.step()
+		}
+		id := ""
+		for _, s := range x.a.Status() {
+			if s.Session == p.Session {
+				id = s.ID
+			}
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); x.a.Detach(id) }()
+		wait(t, func() bool { return p.Peek32(shmring.OffDetach) == 1 }, x.a)
+		p.End(shmring.StateDetached, "")
+		<-done
+	}
+	stop.Store(true)
+	all.Wait()
+	x.a.SetLimits(Limits{})
 	x.unharmed()
 }
