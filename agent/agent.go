@@ -60,6 +60,7 @@ type Agent struct {
 	spool          SpoolStatus                // mu guards it; Dir is told by the configuration
 	pulls          chan struct{}              // one for each that is served
 	ringLogs       map[string]*zerolog.Logger // by folder
+	refusals       changes                    // that stand in the log
 	changes        changes                    // of callers that are no operators
 
 	wg      sync.WaitGroup

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -297,7 +300,7 @@ func TestReloadRace(t *testing.T) {
 			}
 		})
 	}
-	for i := range 12 {
+	for i := range 5 {
 		p, err := ringtest.Create(x.dir, ringtest.Config{Mapped: true, Name: shmring.FileName(uint32(i+2), 1)})
 		if err != nil {
 			t.Fatal(err)
@@ -330,5 +333,37 @@ func TestReloadRace(t *testing.T) {
 	stop.Store(true)
 	all.Wait()
 	x.a.SetLimits(Limits{})
+	x.unharmed()
+}
+
+// TestManyUsers: whoever has very many users' numbers, and no JVM, fills neither the log nor the place of those who have one.
+func TestManyUsers(t *testing.T) {
+	x := underAttack(t)
+	h := x.a.Handler(nil, func(error) int { return 1 }, func(r *http.Request) Caller {
+		uid, _ := strconv.Atoi(r.Header.Get("uid"))
+		return Caller{Name: "uid " + r.Header.Get("uid"), UID: uid, Role: Owner}
+	})
+	ask := func(uid int, verb string) int {
+		r := httptest.NewRequest("POST", "/v1/"+verb, strings.NewReader(`{"all":true}`))
+		r.Header.Set("uid", strconv.Itoa(uid))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	var all sync.WaitGroup
+	for part := range 8 {
+		all.Go(func() {
+			for i := range 1000 {
+				ask(100000+part*1000+i, []string{"pause", "resume", "detach", "attach", "reload"}[i%5])
+			}
+		})
+	}
+	all.Wait()
+	if n := strings.Count(x.log.String(), `"audit"`); n > 60 {
+		t.Errorf("%d lines of log", n)
+	}
+	if code := ask(os.Getuid(), "resume"); code != 200 { // of the good JVM
+		t.Errorf("the owner is answered %d", code)
+	}
 	x.unharmed()
 }

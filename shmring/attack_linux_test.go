@@ -249,10 +249,10 @@ func TestEndlessChain(t *testing.T) {
 	select {
 	case err := <-done:
 		stop.Store(true)
-		if n := <-made; n > 100 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%d take-overs in half a second, %v", n, err)
-		} else {
-			t.Logf("%d take-overs in half a second", n)
+		n, bad := <-made, (*shmring.ViolationError)(nil) // the next one did not come fast enough
+		t.Logf("%d take-overs in half a second, %v", n, err)
+		if n > 100 || !errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &bad) {
+			t.Error("it spins, or ends otherwise")
 		}
 	case <-time.After(5 * time.Second):
 		stop.Store(true)

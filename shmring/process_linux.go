@@ -45,8 +45,12 @@ func (r *Ring) process(s Status, silent bool) Life {
 	return Alive
 }
 
-// looksCost is how much rarer than it takes the mappings of a silent process are looked through: a process may have very many.
-const looksCost = 500
+// The mappings of a silent process are looked through at each look as long as they are few, lookFree bytes of text; else each lookFree more make the
+// next look lookLater ns later: it takes about a millisecond, and one process may have made many rings.
+const (
+	lookFree  = 256 << 10
+	lookLater = 2_000_000_000
+)
 
 // unmapped says that the process does not have the file mapped, as of the last look.
 func (r *Ring) unmapped(pid int, id identity) bool {
@@ -54,10 +58,9 @@ func (r *Ring) unmapped(pid int, id identity) bool {
 	defer r.looked.Unlock()
 	now := Monotonic()
 	if now >= r.lookAt || r.lookedFor != id.ino {
-		mapped, err := maps(pid, id.ino, id.name)
+		mapped, size, err := maps(pid, id.ino, id.name)
 		r.lookedFor, r.gone = id.ino, err == nil && !mapped
-		end := Monotonic()
-		r.lookAt = end + looksCost*(end-now)
+		r.lookAt = now + uint64(size/lookFree)*lookLater
 	}
 	return r.gone
 }
@@ -219,11 +222,13 @@ func eachMapping(pid int, f func(line []byte) (enough bool)) error {
 }
 
 // maps says whether /proc/PID/maps has the file. By inode or by name: layered file systems show other inodes there than stat does.
-func maps(pid int, ino uint64, name string) (found bool, err error) {
+// size is how much was looked at.
+func maps(pid int, ino uint64, name string) (found bool, size int, err error) {
 	byIno, byName := fmt.Appendf(nil, " %d ", ino), []byte("/"+name)
 	err = eachMapping(pid, func(line []byte) bool {
+		size += len(line)
 		found = bytes.Contains(line, byIno) || name != "" && bytes.Contains(line, byName)
 		return found
 	})
-	return found, err
+	return found, size, err
 }
