@@ -15,6 +15,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/rs/zerolog"
+
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -56,9 +58,11 @@ type Agent struct {
 	rates          *rates // of max_total_write_rate
 	limits         atomic.Pointer[Limits]
 	self           *self
-	spool          SpoolStatus   // mu guards it; Dir is told by the configuration
-	pulls          chan struct{} // one for each that is served
-	changes        changes       // of callers that are no operators
+	spool          SpoolStatus                // mu guards it; Dir is told by the configuration
+	pulls          chan struct{}              // one for each that is served
+	ringLogs       map[string]*zerolog.Logger // by folder
+	refusals       changes                    // that stand in the log
+	changes        changes                    // of callers that are no operators
 
 	wg      sync.WaitGroup
 	rescan  chan struct{}
@@ -109,7 +113,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, store: openStoreDefault, sessions: map[string]*entry{}, claimed: map[string]bool{},
-		held: map[string]bool{}, watch: slices.Clone(cfg.Watch),
+		ringLogs: map[string]*zerolog.Logger{}, held: map[string]bool{}, watch: slices.Clone(cfg.Watch),
 		pulls: make(chan struct{}, maxPulls), rescan: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	for _, f := range cfg.Kept {
@@ -427,11 +431,16 @@ func (a *Agent) awaitEnd(asked []*session) {
 	}
 }
 
-// DetachedBy says who had an agent detach from the JVM, "": nobody, or it was attached to again. It is not to be attached to unasked.
-func (a *Agent) DetachedBy(pid int, startTicks uint64) (who string) {
-	names, _ := filepath.Glob(filepath.Join(a.cfg.Out, "*-"+jvms.ID(pid, startTicks)+"*", ringstore.RecordingName))
+// DetachedBy says who had an agent detach from the JVM of user uid, "": nobody, or it was attached to again. It is not to be attached to unasked. What a
+// recording of another user says of a pid and start is that user's word: it does not count; root's does, since a JVM may have changed its user.
+func (a *Agent) DetachedBy(pid int, startTicks uint64, uid int) (who string) {
+	folders, _ := os.ReadDir(a.cfg.Out)
 	var newest time.Time
-	for _, name := range names {
+	for _, f := range folders {
+		if !f.IsDir() || !strings.Contains(f.Name(), "-"+jvms.ID(pid, startTicks)) {
+			continue
+		}
+		name := filepath.Join(a.cfg.Out, f.Name(), ringstore.RecordingName)
 		st, err := os.Stat(name)
 		if err != nil || st.ModTime().Before(newest) {
 			continue
@@ -441,7 +450,10 @@ func (a *Agent) DetachedBy(pid int, startTicks uint64) (who string) {
 			Counters counters `json:"counters"`
 		}
 		b, err := os.ReadFile(name)
-		if err != nil || json.Unmarshal(b, &r) != nil || r.PID != pid || r.StartTicks != startTicks {
+		if err != nil || ringstore.CheckDocument(name, b) != nil || json.Unmarshal(b, &r) != nil || r.PID != pid || r.StartTicks != startTicks {
+			continue
+		}
+		if r.UID > 0 && r.UID != uid {
 			continue
 		}
 		newest, who = st.ModTime(), r.Counters.DetachedBy

@@ -112,7 +112,9 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 		mux.HandleFunc(method+" /v1/"+verb, func(w http.ResponseWriter, r *http.Request) {
 			c := who(r)
 			if !c.May(verb) {
-				a.cfg.Log.Warn().Str("audit", verb).Str("caller", c.Name).Msg("refused")
+				if a.refusals.allow(a.bucket(c), time.Now()) {
+					a.cfg.Log.Warn().Str("audit", verb).Str("caller", c.Name).Msg("refused")
+				}
 				err := fmt.Errorf("%s is not for %s: %w", verb, c.Name, os.ErrPermission)
 				if Verbs[verb] == Operator && c.Scope == nil {
 					err = fmt.Errorf("%w: root and the members of the group %s may do that", err, Group)
@@ -121,7 +123,7 @@ func (a *Agent) Handler(attach Attacher, code func(error) int, who func(*http.Re
 				return
 			}
 			if method == "POST" {
-				if c.Role != Operator && !a.changes.allow(c.UID, time.Now()) { // nor does it fill the log
+				if c.Role != Operator && !a.changes.allow(a.bucket(c), time.Now()) { // nor does it fill the log
 					reply(w, nil, fmt.Errorf("too many changes by %s: %d at once and one a second are allowed; try again", userName(c.UID), changesAtOnce))
 					return
 				}

@@ -31,7 +31,7 @@ func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, 
 		a.Rescan()
 		changed := a.Changed()
 		for _, s := range a.Status() {
-			if s.PID != pid || s.StartTicks != startTicks {
+			if !s.Of(pid, startTicks, -1) {
 				continue
 			}
 			if s.Phase == Refused || s.Phase == GaveUp {

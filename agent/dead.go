@@ -32,9 +32,9 @@ func (a *Agent) removeDead(path string) {
 	for _, p := range []string{path, path + shmring.NextSuffix} {
 		switch removed, err := shmring.Remove(p); {
 		case err != nil:
-			a.cfg.Log.Warn().Err(err).Str("ring", p).Msg("cannot remove the ring of a JVM that has gone")
+			a.ringLog(p).Warn().Err(err).Str("ring", p).Msg("cannot remove the ring of a JVM that has gone")
 		case removed:
-			a.cfg.Log.Info().Str("ring", p).Msg("removed the unreadable ring of a JVM that has gone")
+			a.ringLog(p).Info().Str("ring", p).Msg("removed the unreadable ring of a JVM that has gone")
 		}
 	}
 }

@@ -98,12 +98,12 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session, error) {
 	}
 	s.status = Status{
 		ID: filepath.Base(dir), Name: name, PID: pid, UID: ring.Owner(), StartTicks: h.StartTicks, Session: h.Session, VM: h.JVM, Probe: h.Probe, Renew: a.cfg.Probe != "" && h.Probe != a.cfg.Probe,
-		Spool: ring.Away() && !here, RingOnDisk: h.Flags&shmring.FlagDisk != 0,
+		Spool: ring.Away() && !here, Unseen: !ring.Away() && !here && ring.Owner() >= 0, RingOnDisk: h.Flags&shmring.FlagDisk != 0,
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.heldAs = a.keepRing(ring, h)
 	s.status.RingMemfd, s.status.RingKept = h.Flags&shmring.FlagMemfd != 0, s.heldAs != ""
-	s.log = a.cfg.Log.With().Str("jvm", s.status.ID).Logger()
+	s.log = quieted(a.cfg.Log.With().Str("jvm", s.status.ID).Logger())
 	if err := s.heed(); err != nil {
 		return nil, err
 	}

@@ -201,7 +201,12 @@ func whoseRing(path string) Other {
 		return o
 	}
 	o.PID = int(ns)
-	if host, found := findProcess(ns, ticks, 0); found {
+	host, found := findProcess(ns, ticks, 0)
+	if uid, known := ProcessUID(host); found && known && !madeBy(path, uid) { // a name is not a proof: this file says nothing of that process
+		o.PID = 0
+		return o
+	}
+	if found {
 		o.PID, o.ID, o.Name = host, jvms.ID(host, ticks), ProcessName(host)
 		if uid, known := ProcessUID(host); known {
 			o.UID = uid
@@ -216,7 +221,7 @@ func (e *entry) warn(a *Agent, path string, err error) {
 	e.warned = true
 	a.mu.Unlock()
 	if !told {
-		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("not recording")
+		a.ringLog(path).Warn().Err(err).Str("ring", path).Msg("not recording")
 	}
 }
 

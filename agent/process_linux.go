@@ -20,7 +20,7 @@ func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
 // ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, a tool of the JDK, else the name of its
 // executable; "" if the process can not be looked at.
 func ProcessName(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	b, err := jvms.ReadProc(pid, "cmdline")
 	if err != nil || len(b) == 0 {
 		return ""
 	}
@@ -74,6 +74,12 @@ func ownedBy(pid int, ticks uint64, uid int) bool {
 		}
 	}
 	return false
+}
+
+// madeBy says that the file at path is uid's, or root's.
+func madeBy(path string, uid int) bool {
+	var st unix.Stat_t
+	return unix.Lstat(path, &st) == nil && (st.Uid == 0 || int(st.Uid) == uid)
 }
 
 // ringOptions are for a ring below a watched folder: it must be its owner's own. Otherwise a link in it would let one user read, and stop, the

@@ -136,6 +136,21 @@ const (
 	maxChangers = 1024
 )
 
+// nobodys is the user of all callers who have no recording here, together: one user may have tens of thousands of numbers (subuid(5)).
+const nobodys = -1
+
+// bucket gives as whose a caller's changes and refusals count.
+func (a *Agent) bucket(c Caller) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.sessions {
+		if e.s != nil && e.s.status.UID == c.UID { // it never changes
+			return c.UID
+		}
+	}
+	return nobodys
+}
+
 // changes remembers when each user may have made the last of its changes.
 type changes struct {
 	mu sync.Mutex

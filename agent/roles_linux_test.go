@@ -343,7 +343,44 @@ func TestForged(t *testing.T) {
 	defer p.Close()
 	wait(t, func() bool { st := r.a.Status(); return len(st) == 1 && st[0].PID == int(victim) && st[0].UID == 0 }, r.a)
 
+	// One that names the process, but another namespace, so that none is found, and never stops to send: nobody takes that process for recorded.
+	ticks, _ := jvms.StartTicks(int(victim))
+	unseen := filepath.Join(r.dir, "unseen")
+	if err := errors.Join(os.Mkdir(unseen, 0o700), os.Chown(unseen, 61001, 61001)); err != nil {
+		t.Fatal(err)
+	}
+	liar, err := ringtest.Create(unseen, ringtest.Config{PID: victim, StartTicks: ticks, PIDNS: 1, Mapped: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer liar.Close()
+	if err := errors.Join(os.Chown(liar.Path, 61001, 61001), p.End(shmring.StateGoodbye, "")); err != nil {
+		t.Fatal(err)
+	}
+	r.play(liar, tracetest.New(tracetest.Config{Seed: 1}), 1)
+	r.a.Watch(unseen)
+	wait(t, func() bool {
+		r.play(liar, tracetest.New(tracetest.Config{Seed: 1}), 1)
+		for _, st := range r.a.Status() {
+			if st.UID == 61001 {
+				if st.Of(int(victim), ticks, -1) {
+					t.Errorf("a ring of uid 61001 passes for that of process %d", victim)
+				}
+				return true
+			}
+		}
+		return false
+	}, r.a)
+	if uid, of := 61001, (&Status{PID: 7, StartTicks: 7, UID: 61001}); of.Of(7, 7, 0) || !of.Of(7, 7, uid) || of.Of(7, 8, uid) {
+		t.Errorf("Of: another user's ring, or another start")
+	}
+
 	// A hard link to another's ring in one's own folder.
+	p, err = ringtest.Create(r.dir, ringtest.Config{PID: other(t, 61001)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
 	dir := filepath.Join(r.dir, "links")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 61001, 61001), os.Link(p.Path, filepath.Join(dir, filepath.Base(p.Path)))); err != nil {
 		t.Fatal(err)
@@ -524,11 +561,14 @@ func TestOwnersControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who := later.DetachedBy(st.PID, st.StartTicks); who != "uid 61001" {
+	if who := later.DetachedBy(st.PID, st.StartTicks, 61001); who != "uid 61001" {
 		t.Errorf("an agent that comes later: %q", who)
 	}
-	if who := later.DetachedBy(st.PID, st.StartTicks+1); who != "" {
+	if who := later.DetachedBy(st.PID, st.StartTicks+1, 61001); who != "" {
 		t.Errorf("another process of that number: %q", who)
+	}
+	if who := later.DetachedBy(st.PID, st.StartTicks, 0); who != "" {
+		t.Errorf("what its user says of a JVM of root: %q", who)
 	}
 }
 

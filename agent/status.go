@@ -26,6 +26,12 @@ func (p Phase) Over() bool {
 	return p != Recording && p != Paused && p != Silent
 }
 
+// Of says that the session is that of the JVM with this pid (as we count), start and user; uid -1: any. A ring that names a process which is not there, or
+// is of a user who is not the JVM's, is not: whoever made it would have the JVM taken for recorded.
+func (s *Status) Of(pid int, startTicks uint64, uid int) bool {
+	return s.PID == pid && s.StartTicks == startTicks && !s.Spool && !s.Unseen && (uid < 0 || s.UID <= 0 || s.UID == uid)
+}
+
 // Status is what an agent knows of one session. Sizes are bytes, times ns. Counts since the recording began, whatever agents there were: a kill
 // of one loses what it counted in its last ten seconds.
 type Status struct {
@@ -40,6 +46,7 @@ type Status struct {
 	Renew      bool      `json:"renew,omitempty"`        // the agent has another probe: this JVM gets it when it is started anew
 	NoSites    bool      `json:"no_sites,omitempty"`     // another agent holds allocation sampling: heap and pauses are recorded, sites are not
 	Spool      bool      `json:"spool,omitempty"`        // its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
+	Unseen     bool      `json:"unseen,omitempty"`       // there was no process that its ring names: PID is the word of who made the ring
 	RingOnDisk bool      `json:"ring_on_disk,omitempty"` // its shared ring is no memory: a collection may wait for the disk
 	RingMemfd  bool      `json:"ring_memfd,omitempty"`   // its shared ring is memory without a name (memfd), lost with JVM and agent
 	RingKept   bool      `json:"ring_kept,omitempty"`    // but the service manager has a descriptor for the next agent

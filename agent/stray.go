@@ -125,6 +125,9 @@ func (a *Agent) unfinished() (out []whose) {
 	}
 	known := map[jvm]bool{}
 	for _, s := range a.Status() {
+		if s.Unseen {
+			continue
+		}
 		known[jvm{s.PID, s.StartTicks}] = true
 	}
 	es, err := os.ReadDir(a.cfg.Out)

@@ -11,8 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFile opens regular files only: to open a fifo would wait for whoever writes to it, and a device may do anything.
 func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
-	return os.OpenFile(path, flag, mode)
+	regular := func(st os.FileInfo, err error) error {
+		if err == nil && !st.Mode().IsRegular() {
+			return &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+		}
+		return nil // what else is wrong opening tells
+	}
+	if err := regular(os.Stat(path)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(f.Stat()); err != nil { // it was put there in between
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 func describe(_ string, st os.FileInfo) Info {

@@ -2,12 +2,20 @@ package shmring
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+)
+
+// maxMapped bounds the rings of one process that are looked at, maxDescriptors its descriptors.
+const (
+	maxMapped      = 64
+	maxDescriptors = 1 << 16
 )
 
 // OpenOf opens the ring that the process pid (as we count) has mapped: a file by its path as the process sees it, or a memfd by its
@@ -15,8 +23,19 @@ import (
 // Errors: fs.ErrNotExist when it has none; else as Open.
 func OpenOf(pid int, opt Options) (*Ring, error) {
 	opt.HostPID = pid
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
+	var paths []string
+	err := eachMapping(pid, func(line []byte) bool {
+		i := bytes.IndexByte(line, '/')
+		if i < 0 || !bytes.Contains(line, []byte("/heapcam-")) {
+			return false
+		}
+		path := strings.TrimSuffix(string(line[i:]), "\n")
+		if _, _, ok := ParseName(path); ok && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+		return len(paths) > maxMapped
+	})
+	if err != nil && !errors.Is(err, errManyMaps) {
 		return nil, err
 	}
 	var found *Ring
@@ -34,31 +53,28 @@ func OpenOf(pid int, opt Options) (*Ring, error) {
 		s, err := r.Status()
 		return err == nil && !s.State.Ended()
 	}
-	seen := map[string]bool{}
-	for line := range bytes.Lines(b) {
-		i := bytes.IndexByte(line, '/')
-		if i < 0 || len(seen) > 64 {
-			continue
-		}
-		path := strings.TrimSuffix(string(line[i:]), "\n")
-		if _, _, ok := ParseName(path); !ok || seen[path] {
-			continue
-		}
-		seen[path] = true
+	for _, path := range paths {
 		if take(OpenIn(pid, path, opt)) {
 			return found, nil
 		}
 	}
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
-	fds, _ := os.ReadDir(dir)
-	for _, e := range fds {
-		link, err := os.Readlink(filepath.Join(dir, e.Name()))
-		fd, err2 := strconv.Atoi(e.Name())
-		if err != nil || err2 != nil || !strings.HasPrefix(link, "/memfd:heapcam.ring") {
-			continue
-		}
-		if take(OpenFD(pid, fd, opt)) {
-			return found, nil
+	fds, err := os.Open(dir)
+	if err == nil {
+		defer fds.Close()
+	}
+	for n := 0; err == nil && n < maxDescriptors; n += namesDo {
+		var names []string
+		names, err = fds.Readdirnames(namesDo)
+		for _, name := range names {
+			link, err := os.Readlink(filepath.Join(dir, name))
+			fd, err2 := strconv.Atoi(name)
+			if err != nil || err2 != nil || !strings.HasPrefix(link, "/memfd:heapcam.ring") {
+				continue
+			}
+			if take(OpenFD(pid, fd, opt)) {
+				return found, nil
+			}
 		}
 	}
 	if found != nil {

@@ -1,6 +1,8 @@
 package shmring
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -38,30 +40,47 @@ func ParseName(path string) (pid uint32, startTicks uint64, ok bool) {
 	return uint32(p), t, true
 }
 
-// Scan gives the paths of what is named like a ring in a folder, sorted. Whether they are rings, Open tells. A folder that does not
+// maxScan bounds the rings of a folder, the names that are looked at for them, and how many are asked for at a time: whoever may write there can make
+// as many as there is room.
+const (
+	maxScan  = 1024
+	maxNames = 1 << 18
+	namesDo  = 1024
+)
+
+// Scan gives the paths of what is named like a ring in a folder, sorted; maxScan at most. Whether they are rings, Open tells. A folder that does not
 // exist has none. A ring that takes over from one that is no longer there gets the name of that one.
 func Scan(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	d, err := os.Open(dir)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
-	var paths []string
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		if name, next := strings.CutSuffix(path, NextSuffix); next {
-			// The agent that was to follow to it is gone, and somebody removed the one before it.
-			if _, err := os.Lstat(name); !os.IsNotExist(err) || os.Link(path, name) != nil || os.Remove(path) != nil {
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var names []string
+	var entries []os.DirEntry
+	for n := 0; err == nil && n < maxNames && len(names) < maxScan; n += namesDo {
+		entries, err = d.ReadDir(namesDo)
+		for _, e := range entries {
+			name, next := strings.CutSuffix(e.Name(), NextSuffix)
+			if _, _, ok := ParseName(name); !ok || !e.Type().IsRegular() || len(names) == maxScan {
 				continue
 			}
-			path = name
-		}
-		if _, _, ok := ParseName(path); ok {
-			paths = append(paths, path)
+			// The agent that was to follow to it is gone, and somebody removed the one before it.
+			if next && !inherit(d, name) {
+				continue
+			}
+			names = append(names, name)
 		}
 	}
-	sort.Strings(paths)
-	return paths, err
+	sort.Strings(names)
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
 }

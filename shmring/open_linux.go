@@ -206,12 +206,49 @@ func (r *Ring) successor() (*Ring, error) {
 	return next, err
 }
 
-// rename gives the ring that takes over the name of this one.
-func (r *Ring) rename() error {
-	if err := unix.Renameat(r.id.dir, r.id.name+NextSuffix, r.id.dir, r.id.name); err != nil {
-		return &os.PathError{Op: "rename", Path: r.path + NextSuffix, Err: err}
+// rename gives the ring that takes over the name of this one. false: the file of that name is not, or was not, the one that was opened. Whoever
+// can do that owns the folder, and it is that user's own files that change names.
+func (r *Ring) rename(next identity) (bool, error) {
+	is := func(name string) bool {
+		var st unix.Stat_t
+		return unix.Fstatat(r.id.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && uint64(st.Dev) == next.dev && st.Ino == next.ino
 	}
-	return nil
+	if !is(r.id.name + NextSuffix) {
+		return false, nil
+	}
+	if err := unix.Renameat(r.id.dir, r.id.name+NextSuffix, r.id.dir, r.id.name); err != nil {
+		return false, &os.PathError{Op: "rename", Path: r.path + NextSuffix, Err: err}
+	}
+	return is(r.id.name), nil
+}
+
+// short says that err tells of this machine being short of something.
+func short(err error) bool {
+	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// inherit gives the file name+NextSuffix in the open folder dir the name, if nothing has that.
+func inherit(dir *os.File, name string) bool {
+	fd, next := int(dir.Fd()), name+NextSuffix
+	var st unix.Stat_t
+	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT {
+		return false
+	}
+	if unix.Fstatat(fd, next, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return false
+	}
+	err := unix.Renameat2(fd, next, fd, name, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a file system, or a Linux, without
+		if err = unix.Linkat(fd, next, fd, name, 0); err == nil {
+			err = unix.Unlinkat(fd, next, 0)
+		}
+	}
+	return err == nil
 }
 
 // ident gives what was opened, as it is now.

@@ -54,8 +54,9 @@ func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 }
 
 // No ring grows here: nothing takes over.
-func (r *Ring) successor() (*Ring, error) { return nil, nil }
-func (r *Ring) rename() error             { return errors.ErrUnsupported }
+func (r *Ring) successor() (*Ring, error)     { return nil, nil }
+func (r *Ring) rename(identity) (bool, error) { return false, errors.ErrUnsupported }
+func short(error) bool                        { return false }
 
 // Unlink removes the ring's file.
 func (r *Ring) Unlink() error {
@@ -84,3 +85,6 @@ var start = time.Now()
 
 // Monotonic gives a monotonic clock in ns. It is not comparable between processes on this system.
 func Monotonic() uint64 { return uint64(time.Since(start)) + 1 }
+
+// inherit: no ring grows here.
+func inherit(*os.File, string) bool { return false }

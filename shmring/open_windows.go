@@ -66,8 +66,9 @@ func OpenFD(pid, fd int, opt Options) (*Ring, error) {
 func OpenOf(pid int, opt Options) (*Ring, error) { return nil, errors.ErrUnsupported }
 
 // A ring on Windows never grows: nothing takes over.
-func (r *Ring) successor() (*Ring, error) { return nil, nil }
-func (r *Ring) rename() error             { return errors.ErrUnsupported }
+func (r *Ring) successor() (*Ring, error)     { return nil, nil }
+func (r *Ring) rename(identity) (bool, error) { return false, errors.ErrUnsupported }
+func short(error) bool                        { return false }
 
 // Unlink has the ring's file removed by Close: Windows removes no file that is open. One that its JVM has mapped still stays; its magic is
 // taken away, so that nobody takes it for a ring, and it goes as an unfinished one when its JVM has ended.
@@ -165,3 +166,6 @@ func Monotonic() uint64 {
 	procCounter.Call(uintptr(unsafe.Pointer(&n)))
 	return n/frequency*1e9 + n%frequency*1e9/frequency
 }
+
+// inherit: no ring grows here.
+func inherit(*os.File, string) bool { return false }

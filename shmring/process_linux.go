@@ -1,6 +1,7 @@
 package shmring
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -37,11 +38,31 @@ func (r *Ring) process(s Status, silent bool) Life {
 		return Gone
 	}
 	if id, _ := r.ident(); silent && id.ino != 0 {
-		if mapped, err := maps(pid, id.ino, id.name); err == nil && !mapped {
+		if r.unmapped(pid, id) {
 			return Gone
 		}
 	}
 	return Alive
+}
+
+// The mappings of a silent process are looked through at each look as long as they are few, lookFree bytes of text; else each lookFree more make the
+// next look lookLater ns later: it takes about a millisecond, and one process may have made many rings.
+const (
+	lookFree  = 256 << 10
+	lookLater = 2_000_000_000
+)
+
+// unmapped says that the process does not have the file mapped, as of the last look.
+func (r *Ring) unmapped(pid int, id identity) bool {
+	r.looked.Lock()
+	defer r.looked.Unlock()
+	now := Monotonic()
+	if now >= r.lookAt || r.lookedFor != id.ino {
+		mapped, size, err := maps(pid, id.ino, id.name)
+		r.lookedFor, r.gone = id.ino, err == nil && !mapped
+		r.lookAt = now + uint64(size/lookFree)*lookLater
+	}
+	return r.gone
 }
 
 // Held says that the producer of a ring that was opened with Options.Away lives: it has its lock.
@@ -61,8 +82,14 @@ func (r *Ring) Held() (bool, error) {
 // MappedBy says that the process pid, as we count, has this very file mapped: then it is the producer, or one of its user's.
 func (r *Ring) MappedBy(pid int) bool {
 	file := r.inMaps()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	return err == nil && file != "" && bytes.Contains(b, []byte(file))
+	found := false
+	if file != "" {
+		eachMapping(pid, func(line []byte) bool {
+			found = bytes.Contains(line, []byte(file))
+			return found
+		})
+	}
+	return found
 }
 
 // inMaps is how /proc/PID/maps shows the file, by device and inode; "": not known. They are not always those of stat (overlayfs, btrfs): a mapping of our
@@ -78,17 +105,15 @@ func (r *Ring) inMaps() string {
 		return ""
 	}
 	defer unix.Munmap(m)
-	b, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		return ""
-	}
 	at := fmt.Sprintf("%x-", uintptr(unsafe.Pointer(unsafe.SliceData(m))))
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) >= 5 && strings.HasPrefix(f[0], at) {
-			return " " + f[3] + " " + f[4] + " "
+	shown := ""
+	eachMapping(os.Getpid(), func(line []byte) bool {
+		if f := strings.Fields(string(line)); len(f) >= 5 && strings.HasPrefix(f[0], at) {
+			shown = " " + f[3] + " " + f[4] + " "
 		}
-	}
-	return ""
+		return shown != ""
+	})
+	return shown
 }
 
 // FindProcess gives the pid, in the agent's namespace, of the process that calls itself pid in the namespace pidns (an inode; 0: not
@@ -166,11 +191,44 @@ func lastNSPid(pid int) int {
 	return pid // Linux before 4.1
 }
 
-// maps says whether /proc/PID/maps has the file. By inode or by name: layered file systems show other inodes there than stat does.
-func maps(pid int, ino uint64, name string) (bool, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+// maxMaps bounds what is read of /proc/PID/maps. A process may have tens of thousands of mappings, with names of 4 KiB.
+const maxMaps = 4 << 20
+
+var errManyMaps = errors.New("shmring: the process has too many mappings to be looked through")
+
+// eachMapping calls f with each line of /proc/PID/maps until it says that this was enough. A line is valid until f returns.
+func eachMapping(pid int, f func(line []byte) (enough bool)) error {
+	m, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
-		return false, err
+		return err
 	}
-	return bytes.Contains(b, fmt.Appendf(nil, " %d ", ino)) || name != "" && bytes.Contains(b, []byte("/"+name)), nil
+	defer m.Close()
+	left := &io.LimitedReader{R: m, N: maxMaps}
+	b := bufio.NewReaderSize(left, 32<<10) // a name has 4 KiB at most, four times that as escapes
+	for {
+		line, err := b.ReadSlice('\n')
+		switch {
+		case len(line) > 0 && err == nil && f(line):
+			return nil
+		case err == nil, errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && left.N > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return errManyMaps
+		default:
+			return err
+		}
+	}
+}
+
+// maps says whether /proc/PID/maps has the file. By inode or by name: layered file systems show other inodes there than stat does.
+// size is how much was looked at.
+func maps(pid int, ino uint64, name string) (found bool, size int, err error) {
+	byIno, byName := fmt.Appendf(nil, " %d ", ino), []byte("/"+name)
+	err = eachMapping(pid, func(line []byte) bool {
+		size += len(line)
+		found = bytes.Contains(line, byIno) || name != "" && bytes.Contains(line, byName)
+		return found
+	})
+	return found, size, err
 }

@@ -54,6 +54,11 @@ type Ring struct {
 
 	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 
+	looked    sync.Mutex // guards what follows: what is known of the JVM's mappings
+	lookedFor uint64     // inode
+	lookAt    uint64     // when they are looked through again, ns
+	gone      bool
+
 	mu       sync.Mutex    // guards what follows, path, f and id, and the order of writes
 	fixed    [OffHead]byte // the words that never change, as Open saw them
 	header   uint64        // bytes before the data
@@ -175,6 +180,9 @@ func (r *Ring) follow(must bool) (bool, error) {
 		return false, nil
 	}
 	next, err := r.successor()
+	if err != nil && short(err) { // of the machine's means, not the producer's doing: the next look finds it
+		return false, nil
+	}
 	if err != nil || next == nil {
 		if must {
 			return false, r.quarantine(r.tail, "the ring that takes over can not be opened", errors.Join(err, errShort))
@@ -195,7 +203,9 @@ func (r *Ring) takeOver(next *Ring) error {
 	if err != nil {
 		return r.quarantine(r.tail, "the ring that takes over", errShort)
 	}
-	if !bytes.Equal(h[OffSession:OffSession+LenSession], r.fixed[OffSession:OffSession+LenSession]) || s.Base != r.tail || s.Tail != s.Base {
+	same := func(from, to int) bool { return bytes.Equal(h[from:to], r.fixed[from:to]) }
+	// What was checked when this ring was opened, whose process it names above all, must hold for the next one.
+	if !same(OffPID, OffFlags) || !same(OffStartTicks, OffSession+LenSession) || s.Base != r.tail || s.Tail != s.Base {
 		return r.quarantine(r.tail, "the ring that takes over does not begin where this one ends", nil)
 	}
 	if ok, err := next.f.Lock(); err != nil || !ok {
@@ -211,8 +221,11 @@ func (r *Ring) takeOver(next *Ring) error {
 			return err
 		}
 	}
-	if err := errors.Join(next.beat(), next.put64(OffAgentGeneration, next.gen), r.rename()); err != nil {
+	if err := errors.Join(next.beat(), next.put64(OffAgentGeneration, next.gen)); err != nil {
 		return err
+	}
+	if ok, err := r.rename(next.id); err != nil || !ok {
+		return r.quarantine(r.tail, "the ring that takes over was replaced while it was read", errors.Join(err, errShort))
 	}
 	old := r.f
 	r.f, r.fixed, r.header, r.capacity, r.beatAt, r.buf = next.f, next.fixed, next.header, next.capacity, next.beatAt, nil

@@ -42,14 +42,12 @@ func (r *Ring) Wait(ctx context.Context) error {
 		case life == Ended:
 			return ErrEnded
 		case life == Gone || s.State == StateMoved: // a probe may have died before it could say so
+			// Behind a take-over comes a pause, as behind a look in vain: a chain of rings that never ends takes no more than one that is at rest.
 			moved, err := r.follow(s.State == StateMoved && life != Gone)
 			if err != nil {
 				return err
 			}
-			if moved {
-				continue
-			}
-			if life == Gone {
+			if life == Gone && !moved {
 				return ErrGone
 			}
 		}

@@ -97,7 +97,7 @@ func look(pid int) (target, error) {
 			t.quit = err == nil && mask>>(uint(unix.SIGQUIT)-1)&1 == 1
 		}
 	}
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	maps, err := readProc(pid, "maps", maxMaps)
 	switch {
 	case err != nil:
 		return t, procErr(err)
@@ -112,6 +112,21 @@ func look(pid int) (target, error) {
 	t.userns = err1 == nil && err2 == nil && mine != its
 	t.start = startTime(pid)
 	return t, nil
+}
+
+const (
+	// maxProc and maxMaps bound what is read of a process: it can say that gigabytes of its memory are its environment.
+	maxProc = 2 << 20
+	maxMaps = 16 << 20
+)
+
+func readProc(pid int, name string, limit int64) ([]byte, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/%s", pid, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // startTime gives what tells two processes of one pid apart.
@@ -228,8 +243,8 @@ const youngTries = 25
 // counts, and the command line comes after JAVA_TOOL_OPTIONS and before _JAVA_OPTIONS.
 func forbidden(pid int) bool {
 	var options []string
-	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	env, _ := readProc(pid, "environ", maxProc)
+	cmd, _ := readProc(pid, "cmdline", maxProc)
 	for _, name := range []string{"JAVA_TOOL_OPTIONS=", "JDK_JAVA_OPTIONS=", "", "_JAVA_OPTIONS="} {
 		if name == "" {
 			options = append(options, strings.Split(string(cmd), "\x00")...)

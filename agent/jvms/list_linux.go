@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	maxMaps    = 64 << 20 // a JVM with a hundred thousand mappings has 10 MiB
 	maxCmdline = 2 << 20
 )
 

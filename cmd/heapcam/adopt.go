@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
-	"strconv"
 	"time"
 
 	"github.com/heapcam/heapcam/agent"
@@ -19,7 +17,7 @@ const adoptFor = 5 * time.Second
 func adoptBelow(ctx context.Context, a *agent.Agent, rings string) {
 	jvms.Watch(ctx, func(added, _ []jvms.JVM) {
 		for _, j := range added {
-			env, err := os.ReadFile("/proc/" + strconv.Itoa(j.PID) + "/environ")
+			env, err := jvms.ReadProc(j.PID, "environ")
 			if err != nil || !bytes.Contains(env, []byte("dir="+rings)) {
 				continue
 			}

@@ -176,7 +176,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		}
 		return agent.Other{}, false
 	}
-	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks) }
+	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks, j.UID) }
 	found.adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, adoptFor)
 		defer stop()
@@ -265,7 +265,7 @@ func (o *agentOptions) limit(cfg *agent.Config) {
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
 func recording(a *agent.Agent, j jvms.JVM) bool {
 	for _, s := range a.Status() {
-		if s.PID == j.PID && s.StartTicks == j.StartTicks && !s.Spool && !s.Phase.Over() {
+		if s.Of(j.PID, j.StartTicks, j.UID) && !s.Phase.Over() {
 			return true
 		}
 	}

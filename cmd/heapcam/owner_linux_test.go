@@ -167,8 +167,8 @@ func TestOwnJVM(t *testing.T) {
 	}, zerolog.Nop(), func(config.JVM) (string, string, bool) { return "", "", true })
 	d.wait = func() (agent.Other, bool) { return agent.Other{}, false }
 	d.adopt = func(context.Context, jvms.JVM) { attached++ }
-	d.detached = func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks) }
-	j := jvms.JVM{PID: st.PID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x", PerfData: true, Collector: "G1", Major: 17, Recorded: true}
+	d.detached = func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) }
+	j := jvms.JVM{PID: st.PID, UID: st.UID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x", PerfData: true, Collector: "G1", Major: 17, Recorded: true}
 	d.one(ctx, j, func(jvms.JVM) bool { return false })
 	if o := d.list(); attached > 0 || len(o) != 1 || o[0].Why != "detached" || o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
 		t.Errorf("%d attached, %+v", attached, o)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/heapcam/heapcam/agent/jvms"
 )
 
 // recorderSet has the processes that hold locks of files, by the numbers of the files' inodes: a recorder holds a lock of the file that it
@@ -55,7 +57,7 @@ func (r recorderSet) of(dir string) string {
 		return ""
 	}
 	for _, pid := range r[sys.Ino] {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		b, err := jvms.ReadProc(pid, "cmdline")
 		if err != nil {
 			continue
 		}

@@ -229,6 +229,12 @@ func (p *Producer) WriteBehind(b []byte) error {
 // Free gives the bytes that fit.
 func (p *Producer) Free() uint64 { return p.capacity - (p.head - p.Peek64(shmring.OffTail)) }
 
+// Capacity gives the bytes of data of the ring that is written to.
+func (p *Producer) Capacity() uint64 { return p.capacity }
+
+// PID gives the pid that the header names.
+func (p *Producer) PID() uint32 { return p.config.PID }
+
 // Head gives the position behind the last commit.
 func (p *Producer) Head() uint64 { return p.head }
 
