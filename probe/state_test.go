@@ -14,7 +14,7 @@ var outlive = map[string]string{
 	"ti": "the JVMTI environment, one for all recordings", "javavm": "the JVM", "naps": "a monitor of that environment", "opt": "made anew from the options", "version_mark": "a constant",
 	"recording": "recording.c", "is_open": "recording.c", "inside": "recording.c", "pauses": "recording.c", "recording_no": "recording.c",
 	"pristine": "recording.c", "memory_lock": "recording.c", "pieces": "recording.c",
-	"guard_env": "the guard's, within one pause", "armed": "likewise", "armed_thread": "likewise", "old_segv": "likewise", "old_bus": "likewise",
+	"guard_env": "the guard's, within one pause", "armed": "likewise", "armed_thread": "likewise", "guards": "handlers: others may have built on them", "said": "recording.c",
 	"violated": "likewise", "violated_at": "likewise",
 	"me": "of a thread, which compares the recording's number", "last": "likewise",
 	"has": "what the JVM can do",

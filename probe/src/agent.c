@@ -56,7 +56,10 @@ static bool parse(const char *s) {
     opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .frames = HC_MAX_FRAMES, .interval = 512 << 10, .max_sync = 250000000};
     os_host_switch(opt.disabled, sizeof opt.disabled);
     char *copy = strdup(s ? s : ""), *save = NULL;
-    if (!copy) return false;
+    if (!copy) {
+        say("not recording this JVM: no memory for its options");
+        return false;
+    }
     bool ok = true;
     for (char *t = strtok_r(copy, OPTION_SEPARATORS, &save); t; t = strtok_r(NULL, OPTION_SEPARATORS, &save)) {
         char *v = strchr(t, '=');
@@ -379,6 +382,7 @@ static void listen_to_pauses(jvmtiEventMode m) {
     if (exhaustion) event(m, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
 }
 
+enum { END_TRIES = 50 }; // 10 ms each
 // The last that the control thread does: afterwards there is only the library, and another recording may begin.
 static void end_recording(JNIEnv *jni, bool asked) {
     recording_close(); // disabling does not wait for callbacks that run
@@ -386,7 +390,9 @@ static void end_recording(JNIEnv *jni, bool asked) {
     listen_to_pauses(JVMTI_DISABLE);
     if (asked && !atomic_exchange(&gave_up, true)) {
         end_reason = HC_END_DETACHED;
-        if (commit_now(fill_end)) ring_state(HC_STATE_DETACHED, "detached on request");
+        // An agent that reads makes room; where none does the recording ends all the same, and only its last block is missing.
+        for (int i = 0; !commit_now(fill_end) && i < END_TRIES && ring_there(); i++) os_sleep_us(10000);
+        ring_state(HC_STATE_DETACHED, "detached on request");
     }
     samples_forget(jni);
     relinquish();
@@ -653,7 +659,9 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
         end_reason = HC_END_DEATH;
         bool told = commit_now(fill_end);
         ring_state(HC_STATE_GOODBYE, NULL);
-        if (told) (void)ring_publish();
+        lock_writer(); // or the control thread may close this ring for a larger one meanwhile
+        if (told ? !ring_publish() : !ring_there()) say("stopped recording: its shared ring is no longer what it was");
+        ring_unlock();
     }
     leave();
 }

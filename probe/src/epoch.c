@@ -813,7 +813,7 @@ static void finish(int pause, int forced) {
         lost = !guarded(record_fault, &f);
         if (!lost) violated = f.what, violated_at = f.where; // what the control thread says when it gives up
     }
-    if (lost) f.committed = false, ring_lost();
+    if (lost) f.committed = false, ring_broken();
     if (f.locked) ring_unlock();
     if (fault) {
         need_sync = HC_SYNC_FAULT;
@@ -852,7 +852,7 @@ static void finish(int pause, int forced) {
     if (dw > cap) dw = cap;
     atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), too_long ? HC_DEPTH_SAMPLES : dw, memory_order_relaxed);
     if (f.cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release); // after the depth that it tells of
-    if (!gave_up && !guarded(publish, NULL)) ring_lost();
+    if (!gave_up && !guarded(publish, NULL)) ring_broken();
 }
 
 static void skip_pause(void *unused) {

@@ -138,22 +138,33 @@ void os_unlock(os_mutex *m) { pthread_mutex_unlock(m); }
 static bool stat_of(int fd, struct stat *st) { return syscall(SYS_fstat, fd, st) == 0; }
 
 // Only the header's first page is used: the rest is there so that the data can be mapped whatever the size of a page is.
+// In small parts: on tmpfs a signal of the application, of a profiler's timer for example, undoes a part and no more.
 static int allocate(int fd, size_t capacity) {
-    int err = posix_fallocate(fd, 0, HC_RING_HEADER_USED);
-    return err ? err : posix_fallocate(fd, HC_RING_HEADER_SIZE, (off_t)capacity);
+    enum { PART = 256 << 10, TRIES = 1000 };
+    int err = 0, tries = 0;
+    for (size_t at = 0; !err && at < HC_RING_HEADER_SIZE + capacity;) { // the capacity is a multiple of it
+        err = posix_fallocate(fd, (off_t)at, at ? PART : HC_RING_HEADER_USED);
+        if (!err)
+            at = at ? at + PART : HC_RING_HEADER_SIZE;
+        else if (err == EINTR && ++tries < TRIES)
+            err = 0;
+    }
+    return err;
 }
 
-static bool create_file(struct os_ring *r, const char *path, char *why) {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+static bool create_file(struct os_ring *r, const char *path, char *why) { // false: errno says why as well
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err = errno;
     if (fd < 0) {
-        snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(errno));
+        snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(err));
+        errno = err;
         return false;
     }
-    int err = allocate(fd, r->capacity); // a full tmpfs must fail here and not inside a pause
+    err = allocate(fd, r->capacity); // a full tmpfs must fail here and not inside a pause
     if (!err) return r->fd = fd, true;
     snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes at %s: %s", (unsigned long long)r->capacity, path, strerror(err));
     unlink(path);
     close(fd);
+    errno = err; // not what stood there before: there may be room elsewhere
     return false;
 }
 
@@ -229,13 +240,29 @@ static bool same_file(const struct os_ring *r, uint64_t least) {
 
 static bool whole(const struct os_ring *r) { return same_file(r, HC_RING_HEADER_SIZE + r->capacity); }
 
+// Between a look at the descriptor and a write to it the application may close it and open a file of its own, which gets the number. So the bytes go
+// through the mapping, which is ours, by a call that fails where a page is missing. The descriptor is for processes that are refused this call.
+static bool refused(void) { return errno == EPERM || errno == ENOSYS || errno == EACCES; }
+
 bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
-    return whole(r) && pread(r->fd, to, n, (off_t)off) == (ssize_t)n;
+    if (!whole(r)) return false;
+    if (safe_read(to, (uint64_t)(r->map + off), n)) return true;
+    if (!refused()) return false;
+    ssize_t k;
+    while ((k = pread(r->fd, to, n, (off_t)off)) < 0 && errno == EINTR) {
+    }
+    return k == (ssize_t)n;
 }
 
 bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n) {
-    for (size_t done = 0; done < n;) { // pages that were punched out are allocated anew, or there is no room for them
+    if (!n) return true;
+    if (!whole(r)) return false;
+    // pages that were punched out are allocated anew, or there is no room for them
+    if (safe_write((uint64_t)(r->map + off), from, n)) return true;
+    if (!refused()) return false;
+    for (size_t done = 0; done < n;) {
         ssize_t k = whole(r) ? pwrite(r->fd, (const uint8_t *)from + done, n - done, (off_t)(off + done)) : -1;
+        if (k < 0 && errno == EINTR) continue;
         if (k <= 0) return false;
         done += (size_t)k;
     }
@@ -266,20 +293,59 @@ void os_ring_drop(struct os_ring *r, const struct os_ring *after) {
 sigjmp_buf guard_env;
 static volatile sig_atomic_t armed;
 static pthread_t armed_thread;
-static struct sigaction old_segv, old_bus;
+// The application may set handlers of its own while ours are there, and then passes on to ours what is not its own, for good. So ours are several: one
+// that somebody has built on is not armed again, and always passes on to what was there before it.
+enum { GUARDS = 4 };
+static struct guard_of {
+    int sig;
+    volatile sig_atomic_t no; // the one to arm; GUARDS: there is none left
+    bool set;
+    struct sigaction before[GUARDS];
+} guards[2] = {{.sig = SIGSEGV}, {.sig = SIGBUS}};
 
-static void on_fault(int sig, siginfo_t *si, void *uc) {
+static void on_fault(int no, int sig, siginfo_t *si, void *uc) {
     if (armed && pthread_equal(pthread_self(), armed_thread)) {
         violated = "a read faulted";
         violated_at = (uint64_t)si->si_addr;
         siglongjmp(guard_env, 1);
     }
     // Another thread's fault belongs to the JVM (stack banging, SafeFetch): hand it on.
-    struct sigaction *o = sig == SIGBUS ? &old_bus : &old_segv;
+    struct sigaction *o = &guards[sig == SIGBUS].before[no];
     if (o->sa_flags & SA_SIGINFO)
         o->sa_sigaction(sig, si, uc);
     else if (o->sa_handler != SIG_DFL && o->sa_handler != SIG_IGN)
         o->sa_handler(sig);
+    else
+        sigaction(sig, o, NULL); // it faults again, and the system does what it does
+}
+static void on_fault0(int sig, siginfo_t *si, void *uc) { on_fault(0, sig, si, uc); }
+static void on_fault1(int sig, siginfo_t *si, void *uc) { on_fault(1, sig, si, uc); }
+static void on_fault2(int sig, siginfo_t *si, void *uc) { on_fault(2, sig, si, uc); }
+static void on_fault3(int sig, siginfo_t *si, void *uc) { on_fault(3, sig, si, uc); }
+static void (*const handlers[GUARDS])(int, siginfo_t *, void *) = {on_fault0, on_fault1, on_fault2, on_fault3};
+
+static bool is_ours(const struct sigaction *a, int no) { return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handlers[no]; }
+
+static void guard_set(struct guard_of *g) {
+    if (g->no == GUARDS) violation("other agents keep setting handlers for faults in collections", (uint64_t)g->sig);
+    struct sigaction a, *before = &g->before[g->no], was;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = handlers[g->no];
+    a.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    // Known before ours can be called, in whatever thread.
+    g->set = (before->sa_handler || !sigaction(g->sig, NULL, before)) && !sigaction(g->sig, &a, &was);
+    if (!g->set) violation("the handler for faults can not be set", (uint64_t)g->sig);
+    if (!is_ours(&was, g->no)) *before = was; // else somebody kept ours, and has put it back
+}
+
+static void guard_unset(struct guard_of *g) {
+    struct sigaction is;
+    if (!g->set) return;
+    g->set = false;
+    // If it can not be put back ours stays, and passes on.
+    if (sigaction(g->sig, &g->before[g->no], &is) || is_ours(&is, g->no)) return;
+    sigaction(g->sig, &is, NULL); // the application's, set meanwhile: it stays
+    g->no++;
 }
 
 void guard_arm(void) {
@@ -287,20 +353,12 @@ void guard_arm(void) {
     armed_thread = pthread_self();
     armed = 1;
     if (vm.check_jni) return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
-    struct sigaction a;
-    memset(&a, 0, sizeof a);
-    a.sa_sigaction = on_fault;
-    a.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    sigaction(SIGSEGV, &a, &old_segv);
-    sigaction(SIGBUS, &a, &old_bus);
+    for (int i = 0; i < 2; i++) guard_set(&guards[i]);
 }
 
 void guard_disarm(void) {
     if (!armed) return;
-    if (!vm.check_jni) {
-        sigaction(SIGSEGV, &old_segv, NULL);
-        sigaction(SIGBUS, &old_bus, NULL);
-    }
+    for (int i = 0; i < 2; i++) guard_unset(&guards[i]);
     armed = 0;
 }
 
@@ -308,11 +366,13 @@ _Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }
 
 bool safe_read(void *dst, uint64_t addr, size_t n) {
     struct iovec l = {dst, n}, r = {(void *)addr, n};
+    errno = 0;
     return process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
 bool safe_write(uint64_t addr, const void *src, size_t n) {
     struct iovec l = {(void *)src, n}, r = {(void *)addr, n};
+    errno = 0;
     return process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 

@@ -108,6 +108,8 @@ void ring_state(uint32_t state, const char *reason);
 void ring_lost(void);
 void ring_exchange(void);
 bool ring_publish(void);
+bool ring_there(void);
+void ring_broken(void);
 void ring_refresh_in_pause(void); // these two inside the guard
 void ring_publish_in_pause(void);
 bool ring_faulted(void);

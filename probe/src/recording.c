@@ -82,6 +82,8 @@ bool recording_begin(void) {
         memcpy(state, pristine, n);
     else if ((pristine = os_memory(n)))
         memcpy(pristine, state, n);
+    static bool said;
+    if (!pristine && !said) said = true, say("not recording this JVM: no memory for what the probe begins with");
     if (!pristine) return atomic_store(&recording, false), false;
     atomic_fetch_add(&recording_no, 1);
     return true;

@@ -121,6 +121,10 @@ static void describe(const struct os_ring *r, uint64_t ticks) {
 bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
     fixed_size = opt.ring != 0 || !OS_RING_GROWS || opt.spool[0];
     uint64_t want = opt.ring ? opt.ring : first_capacity(used), ticks = os_start_ticks();
+    if (!ticks) { // the agent would take this process for another one
+        snprintf(why, HC_MAX_REASON, "the system does not tell when this process began (Linux: /proc/self/stat)");
+        return false;
+    }
     capacity = HC_RING_MIN_CAPACITY;
     while (capacity < want && capacity < HC_RING_MAX_CAPACITY) capacity *= 2;
     struct os_ring *r = &files[0];
@@ -161,10 +165,20 @@ void ring_state(uint32_t state, const char *reason) {
 }
 
 // The file was truncated, or a hole of it could not be filled. Nothing is written any more; the control thread ends the recording.
-void ring_lost(void) {
+static void ring_end(const char *why) {
     if (atomic_load(&gave_up)) return;
-    ring_state(HC_STATE_GAVE_UP, "its shared ring was truncated, or a hole was punched into it where there is no room");
+    ring_state(HC_STATE_GAVE_UP, why);
     atomic_store(&gave_up, true);
+}
+
+void ring_lost(void) { ring_end("its shared ring was truncated, or a hole was punched into it where there is no room"); }
+
+// The VM thread's: after a write to the ring that the guard broke off, or that it did not let begin.
+void ring_broken(void) {
+    if (ring_faulted() || !violated)
+        ring_lost();
+    else
+        ring_end(violated);
 }
 
 // Whose words a stretch of the header is.
@@ -190,6 +204,12 @@ bool ring_publish(void) {
     for (size_t i = 0; i < 2; i++)
         if (!os_ring_write(r, (size_t)probes[i].from, ring + probes[i].from, (size_t)(probes[i].to - probes[i].from))) return false;
     return true;
+}
+
+// Not for the VM thread. Whether the file can be read still.
+bool ring_there(void) {
+    uint64_t w;
+    return os_ring_read(atomic_load(&now), HC_RING_OFF_HEAD, &w, sizeof w);
 }
 
 // The VM thread's, inside the guard. -Xcheck:jni has none for what faults: there the kernel is asked.
@@ -328,7 +348,9 @@ void ring_grow(uint64_t t, bool read, bool overflowed) {
     wait_for_pause(); // which may have begun with the old one, and writes all words
     uint32_t state = HC_STATE_MOVED;
     if (!os_ring_write(old, HC_RING_OFF_STATE, &state, sizeof state)) ring_lost();
+    lock_writer(); // who ends the JVM may still tell the old one
     os_ring_close(old);
+    ring_unlock();
     memory_give_back(was);
     refused_until = t + 1000000000ull; // the agent is still emptying the old one
 }
