@@ -65,12 +65,14 @@ func TestCrowd(t *testing.T) {
 	rss := number(t, fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid), "VmRSS:")
 	threads := number(t, fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid), "Threads:")
 	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.cmd.Process.Pid))
-	lost, gcs, written := uint64(0), uint64(0), int64(0)
+	lost, gcs, rings, written := uint64(0), uint64(0), uint64(0), int64(0)
 	for _, s := range d.status(t).JVMs {
 		lost += s.Dropped.RingEpochs + s.Dropped.StoreEpochs
 		gcs += s.Collections
 		written += s.TraceBytes
+		rings += s.RingBytes
 	}
+	t.Logf("%d MiB of shared rings", rings>>20)
 	t.Logf("%d JVMs started in %v, all recorded after %v; the agent took %.2f cores meanwhile, %.2f after; %d MiB, %d threads, %d descriptors; %d collections, %d lost, %d MiB on disk", n,
 		started.Round(time.Second), after.Round(time.Second), joining, steady, rss>>10, threads, len(fds), gcs, lost, written>>20)
 	if steady > 1 {
