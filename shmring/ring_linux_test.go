@@ -44,7 +44,9 @@ func produce(dir string) {
 	for n := uint64(1); ; n++ {
 		payload := binary.LittleEndian.AppendUint64(make([]byte, 0, 4096), n)
 		payload = payload[:8+n*37%4000]
-		p.WriteBehind(trace.AppendBlock(nil, trace.Block{Kind: trace.KindEpoch, Payload: payload})[:8])
+		if p.Free() >= 8 { // else it would be written over what nobody has read
+			p.WriteBehind(trace.AppendBlock(nil, trace.Block{Kind: trace.KindEpoch, Payload: payload})[:8])
+		}
 		for {
 			ok, err := p.Commit(trace.Block{Kind: trace.KindEpoch, Payload: payload})
 			if err != nil {

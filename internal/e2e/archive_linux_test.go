@@ -69,7 +69,7 @@ func TestArchive(t *testing.T) {
 			}
 			run(unrecorded+"-XX:ArchiveClassesAtExit, in JAVA_TOOL_OPTIONS)", 0, []string{"JAVA_TOOL_OPTIONS=-XX:ArchiveClassesAtExit=ARCHIVE"}, append([]string{java}, until...)...)
 			run(unrecorded+"-XX:ArchiveClassesAtExit, in the command line)", 1, nil, java, "-XX:ArchiveClassesAtExit=ARCHIVE", "-cp", jar, "Until") // its own status
-			run("heapcam: recorded Until ", 0, nil, append([]string{java, "-XX:SharedArchiveFile=" + a}, until...)...)
+			run("heapcam: recorded ", 0, nil, append([]string{java, "-XX:SharedArchiveFile=" + a}, until...)...)
 			// Nobody sees it in a script: the JVM refuses, and heapcam says what it may be.
 			script := filepath.Join(dir, "start")
 			if err := os.WriteFile(script, []byte("#!/bin/sh\nexec \"$@\" -XX:ArchiveClassesAtExit=$A -version\n"), 0o700); err != nil {
@@ -80,7 +80,7 @@ func TestArchive(t *testing.T) {
 				run(unrecorded+"-XX:+AutoCreateSharedArchive", 0, nil, append([]string{java, "-XX:+AutoCreateSharedArchive", "-XX:SharedArchiveFile=ARCHIVE"}, until...)...)
 			}
 			if major >= 25 { // caches of classes ahead of time are written with the probe
-				c := run("heapcam: recorded Until ", 0, nil, append([]string{java, "-XX:AOTCacheOutput=ARCHIVE"}, until...)...)
+				c := run("heapcam: recorded ", 0, nil, append([]string{java, "-XX:AOTCacheOutput=ARCHIVE"}, until...)...)
 				if sharedClasses(t, java, jar, "-XX:AOTCache="+c) != 1 {
 					t.Error("the cache is not used")
 				}
