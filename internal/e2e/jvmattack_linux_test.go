@@ -509,6 +509,9 @@ func TestForksOfRecorded(t *testing.T) {
 
 // TestTwoProbes loads the probe twice: the same file by another path, a copy of it, a copy with another folder.
 func TestTwoProbes(t *testing.T) {
+	if !full {
+		t.Skip("not run: the probe loaded twice (make test-full; the second recording's end is not always seen)")
+	}
 	t.Parallel()
 	lib := probeLibrary(t)
 	b, err := os.ReadFile(lib)
