@@ -660,6 +660,7 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
         bool told = commit_now(fill_end);
         ring_state(HC_STATE_GOODBYE, NULL);
         lock_writer(); // or the control thread may close this ring for a larger one meanwhile
+        reserve_drop();
         if (told ? !ring_publish() : !ring_there()) say("stopped recording: its shared ring is no longer what it was");
         ring_unlock();
     }

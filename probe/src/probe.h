@@ -128,6 +128,7 @@ uint8_t *block_begin(struct enc *e, int kind);
 void block_end(struct enc *e, uint8_t *at);
 void reserve_begin(struct enc *e); // when the lock is taken: the VM thread's private reserve
 bool reserve_commit(struct enc *e);
+void reserve_drop(void); // caller holds the lock
 extern _Atomic uint64_t reserve_len;
 
 // ---- spool.c -----------------------------------------------------------------------------------------------------------------------

@@ -366,6 +366,13 @@ bool ring_set_tail(uint64_t tail) {
     return os_ring_write(atomic_load(&now), HC_RING_OFF_TAIL, &tail, sizeof tail);
 }
 
+// The recording ends, and what waits for room in the ring is lost: it is counted. Caller holds the lock.
+void reserve_drop(void) {
+    if (!atomic_exchange(&reserve_len, 0)) return;
+    atomic_fetch_add(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1);
+    (void)os_ring_write(atomic_load(&now), HC_RING_OFF_EPOCHS_DROPPED, ring + HC_RING_OFF_EPOCHS_DROPPED, 8);
+}
+
 // The file stays: the agent has not read all of it.
 void ring_close(void) {
     for (int i = 0; i < 2; i++)
