@@ -174,7 +174,11 @@ func (s *session) tellLoss(gc uint64) {
 		st = s.ringLoss
 	}
 	if gc == 0 {
-		if left := st.EpochsDropped - s.ringLoss.EpochsDropped; left < 1<<40 {
+		// The probe counts pauses before it records them, so this also tells of one that waited for room, or was being written, when the JVM ended.
+		// The counter of what was dropped may have been used up by a hole that was read after these were dropped.
+		if left := st.Epochs - s.lastGC; s.lastGC != 0 && left < 1<<40 {
+			n = left
+		} else if left := st.EpochsDropped - s.ringLoss.EpochsDropped; left < 1<<40 {
 			n = left
 		}
 	}

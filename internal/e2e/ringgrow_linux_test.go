@@ -48,7 +48,7 @@ func TestRingGrows(t *testing.T) {
 					}
 					if size := ringCapacity(r.cmd.Process.Pid); size > 0 {
 						most = max(most, size)
-						if first == 0 {
+						if first < 4<<20 { // none yet, or one that is still being made
 							first = size
 						}
 					}

@@ -37,7 +37,7 @@ func TestStrayRing(t *testing.T) {
 		d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
 		d.start(t)
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: 17, gc: "Parallel", heap: "64m", main: "Until", args: []string{end, "20000", "12"}}
+		p := program{major: 17, gc: "Parallel", heap: "64m", main: "Until", args: []string{end, "20000", "4"}}
 		r := p.plain(t, smallShm...)
 		pid := child(t, r)
 		if errs, code := d.attach(t, strconv.Itoa(pid)); code != 0 {

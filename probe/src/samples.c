@@ -561,9 +561,11 @@ void samples_live(struct enc *e) {
     uint8_t *at = NULL;
     for (uint32_t i = 0; i < hi; i++) {
         struct slot *s = &slots[i];
-        if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED || !s->addr) continue;
+        if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
+        uint64_t a = where(s); // not s->addr: an epoch that goes into the reserve has not resolved the samples
+        if (!a) continue;
         if (!at) at = blob_begin(e, HC_EV_LIVESAMPLES);
-        uint64_t w = (s->addr - (uint64_t)vm.heap_base) >> 3;
+        uint64_t w = (a - (uint64_t)vm.heap_base) >> 3;
         put_s(e, (int64_t)(s->id - id));
         put_s(e, (int64_t)(w - addr));
         put_u(e, s->frame);
