@@ -79,7 +79,7 @@ func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
 			to[s.Type][s.Frame]++
 		}
 		for k, t := range tallies {
-			low, high := t.objects.interval()
+			low, high := t.objects.Interval()
 			c.Intervals++
 			if n := all[k]; max(low, float64(t.n)) <= n+1e-6 && n <= min(high, float64(have[k.class].Objects))+1e-6 {
 				c.Held++

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -103,27 +104,12 @@ func (h *histories) let(s *series) bool {
 				break
 			}
 			others := (sum.alive - hole.alive) / (sum.taken - hole.taken)
-			if hole.alive <= (1-keptYoung)*hole.taken && others >= letLeast && atMostOf(hole.taken, hole.alive, others)*float64(len(all)) < significance {
+			if hole.alive <= (1-keptYoung)*hole.taken && others >= letLeast && stats.BinomialAtMost(hole.taken, hole.alive, others)*float64(len(all)) < significance {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// atMostOf is the probability that k or fewer of n happen, each of which does so with probability p < 1.
-func atMostOf(n, k, p float64) float64 {
-	if p >= 1 {
-		p = 1 - 1/(n+2)
-	}
-	sum := 0.0
-	for i := 0.0; i <= k; i++ {
-		a, _ := math.Lgamma(n + 1)
-		b, _ := math.Lgamma(i + 1)
-		c, _ := math.Lgamma(n - i + 1)
-		sum += math.Exp(a - b - c + i*math.Log(p) + (n-i)*math.Log1p(-p))
-	}
-	return min(1, sum)
 }
 
 // census keeps the states by type that replaces compares.

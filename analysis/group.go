@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -183,7 +184,7 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 	// What an object's tuple is keyed by, as Fold keys it.
 	keyOf := func(t classify.Tuple) key {
 		k := key{t: t, frame: t.Frame, thread: t.Thread}
-		k.t.Objects, k.t.Bytes, k.t.WObjects, k.t.WBytes = 0, 0, classify.Total{}, classify.Total{}
+		k.t.Objects, k.t.Bytes, k.t.WObjects, k.t.WBytes = 0, 0, stats.Total{}, stats.Total{}
 		return k
 	}
 	in := map[key]bool{}

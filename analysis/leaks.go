@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
@@ -409,12 +410,12 @@ func (h *histories) judge(s *series) growth {
 	}
 	pt, pv, ps := pick(t, v, samples)
 	var p float64
-	g.slope, g.low, g.high, p = trend(pt, pv)
+	g.slope, g.low, g.high, p = stats.Trend(pt, pv)
 	if len(pv) >= minPoints {
 		g.test = "Mann-Kendall, drift"
 		births := c.came - ps[len(ps)/slices6] // what was there early is no growth
 		immortals := p <= significance && c.went <= (1-keptYoung)*births
-		if p = max(p, drift(pv)); immortals {
+		if p = max(p, stats.Drift(pv)); immortals {
 			p = min(p, 2*immortal(births, c.went))
 		}
 	} else {
@@ -431,8 +432,8 @@ func (h *histories) judge(s *series) growth {
 	}
 	// Sampling: the growth is a sum over so many samples.
 	if k := max(1, ps[len(ps)-1]-ps[0]); k > 0 {
-		g.low = min(g.low, g.slope*chi2(0, k)/k)
-		g.high = max(g.high, g.slope*chi2(1, k+1)/k)
+		g.low = min(g.low, g.slope*stats.HalfChi2(0, k)/k)
+		g.high = max(g.high, g.slope*stats.HalfChi2(1, k+1)/k)
 	}
 	return g
 }
@@ -520,18 +521,7 @@ func stopped(t, samples []float64) bool {
 	n := len(t)
 	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/slices6)
 	grown := samples[n-1] - samples[0]
-	return atMost(lateRate*grown*(t[n-1]-t[i])/(t[n-1]-t[0]), max(0, samples[n-1]-samples[i])) < 0.01
-}
-
-// atMost is the probability that a Poisson count of a mean is k or less.
-func atMost(mean, k float64) float64 {
-	term := math.Exp(-mean)
-	sum := term
-	for i := 1.0; i <= k && i < 10000; i++ {
-		term *= mean / i
-		sum += term
-	}
-	return sum
+	return stats.PoissonAtMost(lateRate*grown*(t[n-1]-t[i])/(t[n-1]-t[0]), max(0, samples[n-1]-samples[i])) < 0.01
 }
 
 // pick takes at most points of a series, with both ends, evenly but for those that lie close together.
@@ -566,7 +556,7 @@ func immortal(came, went float64) float64 {
 	if came <= went {
 		return 1
 	}
-	return atMostOf(came+went, went, 0.5)
+	return stats.BinomialAtMost(came+went, went, 0.5)
 }
 
 // heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what lives at its end, 0 if it

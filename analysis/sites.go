@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 )
 
@@ -39,68 +40,16 @@ type siteKey struct {
 // tally sums samples with their weights: each stands for w = 1/p objects, p being the probability that it was drawn.
 type tally struct {
 	n       uint64
-	objects total
-	bytes   total
+	objects stats.Total
+	bytes   stats.Total
 	sampled uint64 // bytes of the samples themselves
-}
-
-// total is a Horvitz–Thompson sum of x over samples of weight w: Σwx, Σ(wx)², and the variance's estimate Σ(wx)²(1−1/w).
-type total struct{ sum, square, variance float64 }
-
-func (t *total) add(x, w float64) {
-	t.sum += w * x
-	t.square += w * x * w * x
-	t.variance += w * x * w * x * (1 - 1/w)
 }
 
 func (t *tally) add(s *heap.Sample) {
 	t.n++
-	t.objects.add(1, s.Weight)
-	t.bytes.add(float64(s.Size), s.Weight)
+	t.objects.Add(1, s.Weight)
+	t.bytes.Add(float64(s.Size), s.Weight)
 	t.sampled += s.Size
-}
-
-// interval gives the 95 % interval of a sum. Few samples are far from a normal distribution: the count is taken as Poisson's (exact bounds
-// by Wilson and Hilferty's cube root), with the number of samples that equal weights would need, and narrowed by the share of the
-// population that was not drawn.
-func (t *total) interval() (low, high float64) {
-	if t.square == 0 {
-		return 0, 0
-	}
-	k := t.sum * t.sum / t.square
-	f := math.Sqrt(max(t.variance, 0) / t.square)
-	return t.sum * (1 - (1-seen(k)/k)*f), t.sum * (1 + (chi2(1, k+1)/k-1)*f)
-}
-
-// seen is the mean of a Poisson count that is k or more with a probability of 2.5 % if it is 1 or more: a site without a sample has no row.
-func seen(k float64) float64 {
-	if k > 30 {
-		return chi2(0, k)
-	}
-	from, to := 0.0, k
-	for range 40 {
-		x := (from + to) / 2
-		term := 1.0 // of the series of the incomplete gamma function: P(count ≥ k)
-		sum := term
-		for i := 1.0; term > 1e-12*sum; i++ {
-			term *= x / (k + i)
-			sum += term
-		}
-		g, _ := math.Lgamma(k + 1)
-		if sum*math.Exp(k*math.Log(x)-x-g) < 0.025*-math.Expm1(-x) {
-			from = x
-		} else {
-			to = x
-		}
-	}
-	return from
-}
-
-// chi2 is half the 2.5 % (tail 0) or 97.5 % (tail 1) quantile of χ² with 2k degrees of freedom.
-func chi2(tail int, k float64) float64 {
-	z := 1.959964 * float64(2*tail-1)
-	c := max(0, 1-1/(9*k)+z/math.Sqrt(9*k))
-	return k * c * c * c
 }
 
 // byID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit, each time.
@@ -157,7 +106,7 @@ func siteRows(r *heap.Replayer, by map[siteKey]*tally, have map[Class]heap.Count
 		classes = append(classes, k.class)
 	}
 	slices.SortFunc(keys, func(a, b siteKey) int {
-		return cmp.Or(cmp.Compare(by[b].bytes.sum, by[a].bytes.sum), cmp.Compare(a.class.Name, b.class.Name), cmp.Compare(a.class.Loader, b.class.Loader),
+		return cmp.Or(cmp.Compare(by[b].bytes.Sum, by[a].bytes.Sum), cmp.Compare(a.class.Name, b.class.Name), cmp.Compare(a.class.Loader, b.class.Loader),
 			cmp.Compare(a.frame, b.frame))
 	})
 	for c := range have {
@@ -165,34 +114,40 @@ func siteRows(r *heap.Replayer, by map[siteKey]*tally, have map[Class]heap.Count
 	}
 	shared := loaders(r, classes)
 	left := maps.Clone(have)
+	reserved := map[Class]heap.Count{} // the lower bounds of the rows to come: an estimate that is too high leaves them so much
 	for _, k := range keys {
-		t := by[k]
+		t, n := by[k], have[k.class]
 		row := SiteRow{Class: k.class.Name, Loader: shared[k.class], Site: Stack(r, k.frame, maxFrames), Samples: t.n, ExactBytes: t.sampled}
-		round := func(s *total, least, most uint64) (v, lo, hi uint64) {
-			l, h := s.interval()
-			if s.sum > float64(most) { // what the class has is exact; the uncertainty stays what it is
-				l *= float64(most) / s.sum
-			}
-			fit := func(x float64) uint64 { return min(max(uint64(math.Round(min(x, 1<<62))), least), max(most, least)) }
-			return fit(s.sum), fit(l), fit(h)
-		}
-		n := have[k.class]
-		row.Objects, row.ObjectsLow, row.ObjectsHigh = round(&t.objects, t.n, n.Objects)
-		row.Bytes, row.BytesLow, row.BytesHigh = round(&t.bytes, t.sampled, n.Bytes)
-		rest := left[k.class]
-		if e != nil {
-			row.Objects = min(max(t.n+uint64(math.Round(e.objects[k])), row.ObjectsLow), row.ObjectsHigh)
-			row.Bytes = min(max(t.sampled+uint64(math.Round(e.bytes[k])), row.BytesLow), row.BytesHigh)
-		}
-		if rest.Objects < row.Objects || rest.Bytes < row.Bytes { // estimates of a class with few samples may be too many together
-			row.Objects, row.Bytes = min(row.Objects, rest.Objects), min(row.Bytes, rest.Bytes)
-			row.ObjectsLow, row.BytesLow = min(row.ObjectsLow, row.Objects), min(row.BytesLow, row.Bytes)
-		}
-		left[k.class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
+		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.n, n.Objects)
+		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.sampled, n.Bytes)
+		c := reserved[k.class]
+		reserved[k.class] = heap.Count{Objects: c.Objects + row.ObjectsLow, Bytes: c.Bytes + row.BytesLow}
 		rows = append(rows, row)
+	}
+	for i, k := range keys {
+		t, row, rest := by[k], &rows[i], left[k.class]
+		objects, bytes := t.objects.Sum, t.bytes.Sum
+		if e != nil {
+			objects, bytes = float64(t.n)+e.objects[k], float64(t.sampled)+e.bytes[k]
+		}
+		c := reserved[k.class]
+		c = heap.Count{Objects: c.Objects - row.ObjectsLow, Bytes: c.Bytes - row.BytesLow}
+		reserved[k.class] = c
+		row.Objects = apportion(objects, &row.ObjectsLow, row.ObjectsHigh, rest.Objects, c.Objects)
+		row.Bytes = apportion(bytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
+		left[k.class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Bytes > rows[j].Bytes })
 	return append(rows, noSite(left, have, shared, e)...)
+}
+
+// apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others. Where a class has less than the lower
+// bounds of all its sites, low is less too.
+func apportion(estimate float64, low *uint64, high, rest, reserved uint64) uint64 {
+	v := min(max(uint64(math.Round(min(estimate, 1<<62))), *low), high)
+	v = min(v, max(*low, rest-min(rest, reserved)), rest)
+	*low = min(*low, v)
+	return v
 }
 
 // noSite gives the children of each class that are no sites: what is left of it.
@@ -228,9 +183,9 @@ func grownSites(r *heap.Replayer, first, last map[siteKey]*tally, max int) []Gro
 	var all []grown
 	var classes []Class
 	for k, l := range last {
-		g := grown{k, float64(l.n), l.objects.sum, l.bytes.sum}
+		g := grown{k, float64(l.n), l.objects.Sum, l.bytes.Sum}
 		if f := first[k]; f != nil {
-			g = grown{k, g.samples - float64(f.n), g.objects - f.objects.sum, g.bytes - f.bytes.sum}
+			g = grown{k, g.samples - float64(f.n), g.objects - f.objects.Sum, g.bytes - f.bytes.Sum}
 		}
 		if g.bytes > 0 {
 			all = append(all, g)

@@ -2,8 +2,6 @@ package analysis
 
 import (
 	"errors"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,56 +10,6 @@ import (
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
-
-// TestIntervals draws samples of known populations and counts how often the 95 % interval holds the truth: nearly as often as it says, for
-// small and large counts, for rare and frequent draws, and for sizes that differ.
-func TestIntervals(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct {
-		n, size, spread int
-		interval        float64
-	}{{2000, 24, 0, 16384}, {500, 2016, 0, 16384}, {300, 4096, 0, 4096}, {3000, 100, 400, 65536}, {5000, 16, 2000, 16384}, {50, 30000, 0, 16384}, {400, 100, 0, 0}} {
-		const trials = 2000
-		objects, bytes, seen, width := 0, 0, 0, 0.0
-		for range trials {
-			var ta tally
-			truth := 0.0
-			for range c.n {
-				size := c.size
-				if c.spread > 0 {
-					size += rng.IntN(c.spread)
-				}
-				truth += float64(size)
-				p := 1.0
-				if c.interval > 0 {
-					p = -math.Expm1(-float64(size) / c.interval)
-				}
-				if rng.Float64() < p {
-					ta.add(&heap.Sample{Sample: trace.Sample{Size: uint64(size)}, Weight: 1 / p})
-				}
-			}
-			if ta.n == 0 {
-				continue // no row is shown
-			}
-			seen++
-			if l, h := ta.objects.interval(); l <= float64(c.n)+1e-6 && float64(c.n) <= h+1e-6 {
-				objects++
-				width += h - l
-			}
-			if l, h := ta.bytes.interval(); l <= truth+1e-3 && truth <= h+1e-3 {
-				bytes++
-			}
-		}
-		o, b := float64(objects)/float64(seen), float64(bytes)/float64(seen)
-		t.Logf("%+v: %.3f of objects, %.3f of bytes, mean width %.0f", c, o, b, width/float64(seen))
-		if o < 0.93 || b < 0.90 {
-			t.Errorf("%+v: intervals hold %.3f of objects, %.3f of bytes", c, o, b)
-		}
-		if c.interval == 0 && (width != 0 || o != 1) {
-			t.Errorf("intervals of a full count are not points: %v", width)
-		}
-	}
-}
 
 // TestFind finds collections by number, word and time.
 func TestFind(t *testing.T) {

@@ -1,6 +1,9 @@
 package analysis
 
-import "github.com/heapcam/heapcam/heap"
+import (
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+)
 
 // A hash table grows before it has as many nodes as slots: more nodes than all tables take are dead, whoever they are. That is known even where old
 // space is never collected.
@@ -97,7 +100,7 @@ func (h *histories) like(f int, grown, seconds, k float64) bool {
 	first, last := float64(h.tables.nodes[0][f]), float64(h.tables.nodes[n-1][f])
 	x := (last - first) / (h.times[n-1] - h.times[0]) / (grown / seconds)
 	k /= 3 // more than three standard deviations on each side
-	return last >= leastNodes && x >= chi2(0, k)/k && x <= chi2(1, k+1)/k
+	return last >= leastNodes && x >= stats.HalfChi2(0, k)/k && x <= stats.HalfChi2(1, k+1)/k
 }
 
 // replaced says whether hash tables let go what a series gained: nodes came as fast, and some of them have no room any more. Where the replay only

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -126,29 +127,13 @@ func (c *Growth) points(v []float64) (t, a, y []float64) {
 // slopePoints is how many collections a slope needs.
 const slopePoints = 5
 
-// sen is the median of pairwise slopes with its 95 % interval by Kendall's variance, corrected for autocorrelation.
-func sen(t, v []float64) Slope {
-	var slopes []float64
-	for i := range v {
-		for j := i + 1; j < len(v); j++ {
-			if t[j] > t[i] {
-				slopes = append(slopes, (v[j]-v[i])/(t[j]-t[i]))
-			}
-		}
-	}
-	if len(v) < slopePoints || len(slopes) == 0 {
+// slope is that of a series: nothing of fewer than slopePoints points.
+func slope(t, v []float64) Slope {
+	if len(v) < slopePoints {
 		return Slope{}
 	}
-	slices.Sort(slopes)
-	s := slopes[len(slopes)/2]
-	n := float64(len(v))
-	c := 1.959964 * math.Sqrt(n*(n-1)*(2*n+5)/18*inflation(t, v, s))
-	m := float64(len(slopes))
-	if math.IsNaN(c) {
-		c = m
-	}
-	at := func(x float64) float64 { return slopes[int(min(max(x, 0), m-1))] }
-	return Slope{s, at((m - c) / 2), at((m+c)/2 + 1)}
+	value, low, high := stats.Sen(t, v)
+	return Slope{value, low, high}
 }
 
 func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
@@ -162,7 +147,7 @@ func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 		s.spread(v, n)
 	}
 	t, a, y := c.points(v)
-	return sen(t, y), sen(a, y)
+	return slope(t, y), slope(a, y)
 }
 
 // DiffTwo compares two recordings, before and after a change.

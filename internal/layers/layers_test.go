@@ -19,7 +19,7 @@ const module = "github.com/heapcam/heapcam/"
 // host, so it never pulls in the reading path, and trace is the vocabulary that all share.
 var level = map[string]int{
 	"trace": 0, "config": 0, "trace/tracetest": 1, "trace/columns": 1, "probe": 0, "packaging": 0,
-	"quality": 1, "ringstore": 2, "ringstore/storetest": 3,
+	"quality": 1, "analysis/stats": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
 	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
 	"svc": 4, "agent": 4, "web": 4,

@@ -1,4 +1,4 @@
-package analysis
+package stats
 
 import (
 	"cmp"
@@ -8,9 +8,9 @@ import (
 
 const blocksOf = 12 // increments of the coarse test of drift
 
-// drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the increments, single ones and
+// Drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the increments, single ones and
 // those of a few long blocks, which holds bursts that last for several collections. The larger probability counts.
-func drift(v []float64) float64 {
+func Drift(v []float64) float64 {
 	p := 0.0
 	for _, n := range []int{len(v) - 1, blocksOf} {
 		if n >= len(v) {
@@ -32,9 +32,9 @@ func drift(v []float64) float64 {
 	return p
 }
 
-// trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series without a trend rises like that: Mann–Kendall's
-// test, its variance corrected for ties and for autocorrelation.
-func trend(t, v []float64) (slope, low, high, p float64) {
+// Trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series without a trend rises like
+// that: Mann–Kendall's test, its variance corrected for ties and for autocorrelation.
+func Trend(t, v []float64) (slope, low, high, p float64) {
 	var slopes []float64
 	s := 0.0
 	for i := range v {
@@ -52,16 +52,41 @@ func trend(t, v []float64) (slope, low, high, p float64) {
 	slope = slopes[len(slopes)/2]
 	_, ties := ranks(v)
 	n := float64(len(v))
-	variance := (n*(n-1)*(2*n+5) - ties) / 18 * inflation(t, v, slope)
-	c := 1.959964 * math.Sqrt(variance)
+	variance := (n*(n-1)*(2*n+5) - ties) / 18 * Inflation(t, v, slope)
+	c := Normal * math.Sqrt(variance)
 	at := func(x float64) float64 { return slopes[int(min(max(x, 0), float64(len(slopes)-1)))] }
 	m := float64(len(slopes))
 	return slope, at((m - c) / 2), at((m+c)/2 + 1), math.Erfc((s-1)/math.Sqrt(2*variance)) / 2
 }
 
-// inflation is Hamed and Rao's factor: by how much the variance of Mann–Kendall's sum is larger than that of independent values, from the
+// Sen is the median of the slopes of v over t between all pairs of points, with its 95 % interval by Kendall's variance, corrected for
+// autocorrelation; zeros where no two points differ in time.
+func Sen(t, v []float64) (slope, low, high float64) {
+	var slopes []float64
+	for i := range v {
+		for j := i + 1; j < len(v); j++ {
+			if t[j] > t[i] {
+				slopes = append(slopes, (v[j]-v[i])/(t[j]-t[i]))
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(slopes)
+	slope = slopes[len(slopes)/2]
+	n, m := float64(len(v)), float64(len(slopes))
+	c := Normal * math.Sqrt(n*(n-1)*(2*n+5)/18*Inflation(t, v, slope))
+	if math.IsNaN(c) {
+		c = m
+	}
+	at := func(x float64) float64 { return slopes[int(min(max(x, 0), m-1))] }
+	return slope, at((m - c) / 2), at((m+c)/2 + 1)
+}
+
+// Inflation is Hamed and Rao's factor: by how much the variance of Mann–Kendall's sum is larger than that of independent values, from the
 // autocorrelation of the ranks of what the trend leaves over. Lags whose correlation could be chance count as none.
-func inflation(t, v []float64, slope float64) float64 {
+func Inflation(t, v []float64, slope float64) float64 {
 	rest := make([]float64, len(v))
 	for i := range v {
 		rest[i] = v[i] - slope*t[i]
