@@ -256,3 +256,9 @@ func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collect
 	}
 	return at, nil
 }
+
+// wall is the time of day, UTC, of a stream time.
+func wall(r *heap.Replayer, ns uint64) time.Time {
+	// A hostile anchor must not give a year that JSON refuses.
+	return time.UnixMilli(int64(min(r.JVM.T0WallMS, 1<<47))).Add(time.Duration(ns)).UTC()
+}

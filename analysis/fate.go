@@ -10,36 +10,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// birth counts the samples of a site that were taken in the phase before a collection, and those of them that live at the end of the window, as far
-// as is known.
-type birth struct {
-	gc           uint64
-	taken, alive float64
-}
-
-// mostPhases is how many phases' births are kept, from a window's start on: batches that are let go are found where old space is not collected, which
-// does not go on for long.
-const mostPhases = 4096
-
-// took counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
-func (s *series) took(gc uint64, t float64, keep bool) {
-	if s.taken > 0 {
-		s.pause = max(s.pause, t-s.last)
-	}
-	s.last = max(s.last, t)
-	s.taken++
-	if !keep {
-		return
-	}
-	if n := len(s.births); n > 0 && s.births[n-1].gc == gc {
-		s.births[n-1].taken++
-		return
-	}
-	s.births = append(s.births, birth{gc: gc, taken: 1})
-}
-
 // fates counts which samples live at the end of the window.
-func (h *histories) fates(r *heap.Replayer) {
+func (h *detector) fates(r *heap.Replayer) {
 	for _, s := range h.sites {
 		for i := range s.births {
 			s.births[i].alive = 0
@@ -58,7 +30,7 @@ func (h *histories) fates(r *heap.Replayer) {
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long, and of those that
 // go on at lateRate chance makes one in a hundred do it.
-func (h *histories) silent(s *series) bool {
+func (h *detector) silent(s *series) bool {
 	quiet, before := h.to-s.last, s.last-h.from
 	return quiet > 2*s.pause && before > 0 && math.Exp(-lateRate*s.taken*quiet/before) < 0.01
 }
@@ -73,7 +45,7 @@ const letLeast = 0.3
 // eyes, what was old waits for its collection. So of the samples of one phase between collections, or a few, hardly any lives, while so
 // many of all others do that this is no chance. (A line that leaks in bursts and works well for long between them looks the same.) That the first
 // ones of all are dead is no such hole: the consumer of a queue that grows has taken them.
-func (h *histories) let(s *series) bool {
+func (h *detector) let(s *series) bool {
 	slices.SortStableFunc(s.births, func(a, b birth) int { return cmp.Compare(a.gc, b.gc) })
 	var all []birth
 	sum := birth{}
@@ -113,7 +85,7 @@ func (h *histories) let(s *series) bool {
 }
 
 // census keeps the states by type that replaces compares.
-func (h *histories) census(r *heap.Replayer, c *heap.Collection) {
+func (h *detector) census(r *heap.Replayer, c *heap.Collection) {
 	if !h.late {
 		return
 	}
@@ -132,7 +104,7 @@ func (h *histories) census(r *heap.Replayer, c *heap.Collection) {
 // replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their class that were there before,
 // as in a cache that is full: the deaths of those no sample tells, but between two collections of old space (or up to the only one) the class has not
 // grown by half as much as the site.
-func (h *histories) replaces(r *heap.Replayer, c *candidate) bool {
+func (h *detector) replaces(r *heap.Replayer, c *candidate) bool {
 	if c.p >= 1 || h.floor2 == nil {
 		return false
 	}

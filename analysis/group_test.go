@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"math/bits"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
-	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 // The reference implementation: one struct an object, maps, no cleverness. It shares nothing with package classify but the text of keys.
@@ -253,35 +251,6 @@ func differs(n *classify.Node, want *refNode, levels int, at string) string {
 		return fmt.Sprintf("%s: %d children, reference %d", at, len(got), len(want.children))
 	}
 	return ""
-}
-
-// blocks is a source of blocks from memory.
-type memBlocks struct{ b []trace.Block }
-
-func (s *memBlocks) Next() (trace.Block, error) {
-	if len(s.b) == 0 {
-		return trace.Block{}, io.EOF
-	}
-	b := s.b[0]
-	s.b = s.b[1:]
-	return b, nil
-}
-
-// modelTape makes the blocks of a random legal stream.
-func modelTape(seed, collector, depth uint64, steps int) []trace.Block {
-	m := tracetest.New(tracetest.All(seed, collector, depth))
-	var bs []trace.Block
-	for i := range steps {
-		switch i % 11 {
-		case 6:
-			bs = append(bs, m.Walk().Blocks...)
-		case 9:
-			bs = append(bs, m.FullGC().Blocks...)
-		default:
-			bs = append(bs, m.Step(i%5 == 0).Blocks...)
-		}
-	}
-	return append(bs, m.End())
 }
 
 // everySample makes every sample stand for itself alone, as at interval 0.

@@ -38,7 +38,7 @@ var linked = map[string]bool{"java/util/LinkedList$Node": true, "java/util/TreeM
 	"java/util/concurrent/LinkedTransferQueue$Node": true, "java/util/concurrent/LinkedTransferQueue$DualNode": true}
 
 // containers looks for arrays of references that are longer than those before, and counts the nodes of linked collections.
-func (h *histories) containers(r *heap.Replayer, i int) {
+func (h *detector) containers(r *heap.Replayer, i int) {
 	nodes := uint64(0)
 	for typ, n := range r.State.PerType() {
 		is, ok := h.node[uint32(typ)]
@@ -95,7 +95,7 @@ func (h *histories) containers(r *heap.Replayer, i int) {
 }
 
 // watch says from when on a window's holders must have grown: from its first eighth on, or its first collection if that is later.
-func (h *histories) watch() (early float64) {
+func (h *detector) watch() (early float64) {
 	n := len(h.times)
 	return max(h.from+(h.times[n-1]-h.from)/8, h.times[0])
 }
@@ -113,7 +113,7 @@ func (h *histories) watch() (early float64) {
 // of a JVM that was attached to: what is added there may take the place of what was there before, whose deaths no sample tells.
 //
 // Where the replay only counts there are no lengths of arrays: then open says that it rests on these, and that it has said true for want of them.
-func (h *histories) holderGrows(s *series, t, low []float64) (grows, open bool) {
+func (h *detector) holderGrows(s *series, t, low []float64) (grows, open bool) {
 	n := len(h.times)
 	early := h.watch()
 	factor := h.factor(t, low, early)
@@ -184,7 +184,7 @@ const slotsLess = 1.25
 
 // held estimates how many objects a series gained in the window, and how many of them were seen alive at once: those of the longest time between
 // two collections.
-func (h *histories) held(s *series, t, low []float64) (grown, atOnce float64) {
+func (h *detector) held(s *series, t, low []float64) (grown, atOnce float64) {
 	if s.objects == 0 {
 		return 0, 0
 	}
@@ -197,7 +197,7 @@ func (h *histories) held(s *series, t, low []float64) (grown, atOnce float64) {
 }
 
 // room says whether there are arrays of references of one type and length that n objects fit into.
-func (h *histories) room(n float64) bool {
+func (h *detector) room(n float64) bool {
 	for _, a := range h.arrays {
 		for m, k := range a.now {
 			if float64(m*k) >= n {
@@ -211,7 +211,7 @@ func (h *histories) room(n float64) bool {
 // once gives the collection after which there was an array of length m, as one that grows through it makes it: the first one, or, where others had
 // that length early, one more than ever. It is false if there is none, or if there were more and more of them: what is built anew again and again, the
 // old ones dead, makes that too. But several that grow alike get there within half the time that it took the first.
-func (h *histories) once(a *lengths, m uint64, early float64) (at int32, ok bool) {
+func (h *detector) once(a *lengths, m uint64, early float64) (at int32, ok bool) {
 	first, x := a.seen[m], a.rose[m]
 	late := h.times[first] > early
 	if len(x.at) == 0 || x.most > fewArrays {
@@ -249,7 +249,7 @@ func step(y, m uint64) bool { return y > 0 && (y+y/2 == m || 2*y == m || 2*y+2 =
 
 // longer says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
 // Lengths that there were early say nothing: others have them, too.
-func (h *histories) longer(a *lengths, m uint64, at int32, early, need float64) bool {
+func (h *detector) longer(a *lengths, m uint64, at int32, early, need float64) bool {
 	factor := 1.0
 next:
 	for factor < need {
@@ -275,7 +275,7 @@ next:
 
 // each says whether length m is the newest of an array that is copied with each addition: in each quarter of the window it had the length
 // that a steady growth from the JVM's start would give it.
-func (h *histories) each(a *lengths, m uint64, at int32) bool {
+func (h *detector) each(a *lengths, m uint64, at int32) bool {
 	w := h.times[len(h.times)-1] - h.from
 	rate := float64(m) / h.times[at]
 	quarter := func(i int32) int { return min(3, int(4*(h.times[i]-h.from)/w)) }

@@ -35,7 +35,7 @@ func TestChildrenAddUp(t *testing.T) {
 					}
 				}
 			}
-			r := heap.NewReplayer(&blocks{bs})
+			r := heap.NewReplayer(&memBlocks{bs})
 			var last *heap.Collection
 			if err := Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || last == nil || !r.Known {
 				continue

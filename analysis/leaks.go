@@ -73,7 +73,7 @@ var ErrOpen = errors.New("the verdicts need a replay that follows objects")
 
 // Leaks replays all of r and gives its verdicts; ErrOpen if r only counts and that does not do.
 func Leaks(r *heap.Replayer) (*LeakReport, error) {
-	h := newHistories(survived)
+	h := newDetector()
 	for {
 		c, err := r.Next()
 		if err == io.EOF {
@@ -90,7 +90,7 @@ func Leaks(r *heap.Replayer) (*LeakReport, error) {
 	}
 }
 
-func (h *histories) leaks(r *heap.Replayer) *LeakReport {
+func (h *detector) leaks(r *heap.Replayer) *LeakReport {
 	l := &LeakReport{Schema: "heapcam.leaks/1", Verdicts: h.verdicts(r), Collections: len(h.times), Floors: len(h.floors), Missed: h.missed}
 	if n := len(h.times); n > 0 {
 		l.Window = h.times[n-1] - h.from
@@ -128,7 +128,7 @@ type growth struct {
 }
 
 // verdicts ranks the sites that leak by how fast they do.
-func (h *histories) verdicts(r *heap.Replayer) []Verdict {
+func (h *detector) verdicts(r *heap.Replayer) []Verdict {
 	out := []Verdict{}
 	if !h.shows() {
 		return out
@@ -238,7 +238,7 @@ func roughly(seconds float64) string {
 
 // candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a helper that is called from
 // everywhere is one leak), and those that share its method: of a slow leak each of its objects alone may have too few samples.
-func (h *histories) candidates(r *heap.Replayer) []candidate {
+func (h *detector) candidates(r *heap.Replayer) []candidate {
 	var all []candidate
 	heads := map[line][]siteKey{}
 	for k, s := range h.sites {
@@ -333,38 +333,8 @@ func single(all []candidate) []candidate {
 	return out
 }
 
-// sum adds up the series of sites.
-func (h *histories) sum(ks []siteKey) *series {
-	total := &series{}
-	for _, k := range ks {
-		s := h.sites[k]
-		total.at, total.bytes, total.samples = append(total.at, s.at...), append(total.bytes, s.bytes...), append(total.samples, s.samples...)
-		total.events, total.births = append(total.events, s.events...), append(total.births, s.births...)
-		total.last, total.pause = max(total.last, s.last), max(total.pause, s.pause)
-		total.taken += s.taken
-		total.objects += s.objects
-		total.allocated += s.allocated
-		total.came += s.came
-		total.went += s.went
-		total.liveSamples += s.liveSamples
-		total.liveBytes += s.liveBytes
-	}
-	n := make([]float64, len(h.times))
-	total.spread(make([]float64, len(h.times)), n)
-	total.most = int32(slices.Max(n))
-	return total
-}
-
-// weight is the share of what was allocated at a site that has survived: where most dies, what is left is rather forgotten than leaked.
-func (s *series) weight() float64 {
-	if s.taken == 0 {
-		return 1
-	}
-	return min(1, s.came/s.taken)
-}
-
 // judge says how a series grows: with p 1 if it does not, or not all the time.
-func (h *histories) judge(s *series) growth {
+func (h *detector) judge(s *series) growth {
 	no, refuted := growth{p: 1}, growth{p: 1, refuted: true}
 	c := h.course(s)
 	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
@@ -374,7 +344,7 @@ func (h *histories) judge(s *series) growth {
 	switch {
 	case len(floors) == 0:
 		low = envelope(v)
-		if c.lateWent > (1-keptYoung)*c.lateCame || c.came < share*c.taken || h.let(s) {
+		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.let(s) {
 			return refuted
 		}
 		var grows bool
@@ -413,10 +383,10 @@ func (h *histories) judge(s *series) growth {
 	g.slope, g.low, g.high, p = stats.Trend(pt, pv)
 	if len(pv) >= minPoints {
 		g.test = "Mann-Kendall, drift"
-		births := c.came - ps[len(ps)/slices6] // what was there early is no growth
-		immortals := p <= significance && c.went <= (1-keptYoung)*births
+		births := c.born - ps[len(ps)/slices6] // what was there early is no growth
+		immortals := p <= significance && c.died <= (1-keptYoung)*births
 		if p = max(p, stats.Drift(pv)); immortals {
-			p = min(p, 2*immortal(births, c.went))
+			p = min(p, 2*immortal(births, c.died))
 		}
 	} else {
 		g.test = "Mann-Kendall, number of samples"
@@ -440,7 +410,7 @@ func (h *histories) judge(s *series) growth {
 
 // factor is how many times as much lives at the end of a series as early in it; where samples began after their JVM, which leaves out what was
 // there before, at most what the heap did.
-func (h *histories) factor(t, low []float64, early float64) float64 {
+func (h *detector) factor(t, low []float64, early float64) float64 {
 	i, _ := slices.BinarySearch(t, early)
 	f := low[len(low)-1] / max(low[min(i, len(low)-1)], 1)
 	if h.late {
@@ -552,16 +522,16 @@ func gained(samples []float64) float64 {
 }
 
 // immortal gives the probability that of so many births and deaths so few are deaths if each is as likely: the exact sign test.
-func immortal(came, went float64) float64 {
-	if came <= went {
+func immortal(born, died float64) float64 {
+	if born <= died {
 		return 1
 	}
-	return stats.BinomialAtMost(came+went, went, 0.5)
+	return stats.BinomialAtMost(born+died, died, 0.5)
 }
 
 // heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what lives at its end, 0 if it
 // is never known.
-func (h *histories) heapGrowth() (grown, live float64) {
+func (h *detector) heapGrowth() (grown, live float64) {
 	var v []float64
 	for _, b := range h.live {
 		if b >= 0 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
-	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 func key(frame uint64) siteKey { return siteKey{frame, Class{Name: "x"}} }
@@ -16,8 +15,8 @@ func key(frame uint64) siteKey { return siteKey{frame, Class{Name: "x"}} }
 // TestSuspects puts one slow leak beside sites that churn, that are large and steady, and that rose once and stay.
 func TestSuspects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	r := heap.NewReplayer(&blocks{})
-	h := newHistories(survived)
+	r := heap.NewReplayer(&memBlocks{})
+	h := newDetector()
 	v := map[uint64][]float64{}
 	for i := range 200 {
 		h.times = append(h.times, float64(i))
@@ -45,12 +44,12 @@ func dense(v []float64) *series {
 			s.add(int32(i), n, b-s.liveBytes)
 		}
 	}
-	s.taken = s.came
+	s.taken = s.born
 	return s
 }
 
 // floor lets every n-th collection be one of old space.
-func (h *histories) floor(n int) {
+func (h *detector) floor(n int) {
 	h.movedN = []int32{int32(len(h.times) - 1), int32(len(h.times) - 1)}
 	for i := max(n, 1); i < len(h.times); i += max(n, 1) {
 		h.floors = append(h.floors, int32(i))
@@ -127,14 +126,14 @@ func TestConfidence(t *testing.T) {
 	for i := range times {
 		times[i] = float64(i)
 	}
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplayer(&memBlocks{})
 	for k := range uint64(many) { // four lines a method
 		r.Methods[k/4+1] = trace.Method{ID: k/4 + 1, Class: "La/A;", Name: "m" + strconv.Itoa(int(k/4))}
 		r.Frames[k] = trace.Frame{ID: k, Method: k/4 + 1, BCI: int64(k % 4)}
 	}
 	named := func(heaps int, quiet, grows func() []float64) (wrong, found float64) {
 		for range heaps {
-			h := newHistories(survived)
+			h := newDetector()
 			h.times = times
 			h.floor(1)
 			for k := range uint64(many) {
@@ -180,21 +179,15 @@ func TestConfidence(t *testing.T) {
 	}
 }
 
-// TestLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
+// TestLoaders keeps leaks of classes of one name apart by their loaders.
 func TestLoaders(t *testing.T) {
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplayer(&memBlocks{})
 	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
 	}
 	r.Loaders[1], r.Loaders[2] = trace.Loader{ID: 1, Name: "app"}, trace.Loader{ID: 2, Name: "plugins"}
-	rep := &Report{}
-	rep.grown(r, nil, []heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 100}})
-	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) || rep.Grown[1] != (GrownClass{"a.Plugin", "plugins #2", 2, 50}) ||
-		rep.Grown[2].Bytes != 20 || rep.Grown[2].Loader != "" {
-		t.Errorf("%+v", rep.Grown)
-	}
-	h := newHistories(survived)
+	h := newDetector()
 	var rise []float64
 	for i := range 100 {
 		h.times, rise = append(h.times, float64(i)), append(rise, float64(i)*8192)
@@ -235,7 +228,7 @@ func TestShapes(t *testing.T) {
 		"sawtooth without floors":          {saw, 0, true, false},
 		"garbage":                          {garbage, 20, false, false},
 	} {
-		h := newHistories(survived)
+		h := newDetector()
 		var v []float64
 		for i := range n {
 			h.times, v = append(h.times, float64(i)), append(v, c.f(i))
@@ -248,7 +241,7 @@ func TestShapes(t *testing.T) {
 			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{4, 12, 25, 50}}
 		}
 		h.sites[key(1)] = dense(v)
-		if got := h.verdicts(heap.NewReplayer(&blocks{})); len(got) == 1 != c.leak {
+		if got := h.verdicts(heap.NewReplayer(&memBlocks{})); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -269,7 +262,7 @@ func TestHolders(t *testing.T) {
 		}
 		return a
 	}
-	holds := func(h *histories, factor float64) bool { // of a series that grows so many times over at the end
+	holds := func(h *detector, factor float64) bool { // of a series that grows so many times over at the end
 		low := make([]float64, len(h.times))
 		for i := range low {
 			low[i] = 1e6
@@ -281,7 +274,7 @@ func TestHolders(t *testing.T) {
 		}
 		return grows
 	}
-	none := newHistories(survived)
+	none := newDetector()
 	for i := range 60 {
 		none.times = append(none.times, float64(i+1))
 	}
@@ -303,7 +296,7 @@ func TestHolders(t *testing.T) {
 		"copied": {func(n int) int { return n + 1 }, 59, true}, "list that is full": {func(n int) int { return n + n/2 }, 20, false},
 		"table that is full": {func(n int) int { return 2 * n }, 15, false}, "copied until half": {func(n int) int { return n + 1 }, 20, false},
 	} {
-		h := newHistories(survived)
+		h := newDetector()
 		for i := range 60 {
 			h.times = append(h.times, float64(i+1))
 		}
@@ -314,46 +307,12 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestFloors counts the collections that tell what is dead, and says so where there are none.
-func TestFloors(t *testing.T) {
-	for _, full := range []int{0, 3} {
-		steps := 7
-		if full > 0 {
-			steps = 40
-		}
-		m := tracetest.New(tracetest.Config{Seed: 11})
-		var bs []trace.Block
-		old := 0
-		for i := range steps {
-			e := m.Step(i == 0)
-			if full > 0 && i%full == 0 {
-				if bs = append(bs, e.Blocks...); e.Pause.Kind == trace.PauseFull {
-					old++
-				}
-				e = m.FullGC()
-			}
-			if e.Pause.Kind == trace.PauseFull {
-				old++
-			}
-			bs = append(bs, e.Blocks...)
-		}
-		rep, err := MakeReport(heap.NewReplayer(&blocks{bs}))
-		if err != nil || rep.OldCollections != old {
-			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
-		}
-		l, err := Leaks(heap.NewReplayer(&blocks{bs}))
-		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
-			t.Errorf("%v %+v", err, l)
-		}
-	}
-}
-
 // TestMethod names a method whose lines have too few samples each, all of which grow; not if the objects of one of them are known to be let go.
 func TestMethod(t *testing.T) {
 	for _, dead := range []bool{false, true} {
-		r := heap.NewReplayer(&blocks{})
+		r := heap.NewReplayer(&memBlocks{})
 		r.Methods[1] = trace.Method{ID: 1, Class: "La/Leak;", Name: "put", Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 8, Line: 11}}}
-		h := newHistories(survived)
+		h := newDetector()
 		for i := range 60 {
 			h.times = append(h.times, float64(i))
 		}
@@ -366,7 +325,7 @@ func TestMethod(t *testing.T) {
 			for i := range 5 {
 				s.add(int32(10*i+2*k+2), 1, 524288)
 			}
-			s.taken = s.came
+			s.taken = s.born
 			if dead && k == 0 {
 				s.add(50, 2, 2*524288)
 				s.add(55, -2, -2*524288)

@@ -18,7 +18,7 @@ func TestDetectionLimit(t *testing.T) {
 		}
 		return k
 	}
-	bear := func(h *histories, s *series, i int, born float64) { // at any time before collection i
+	bear := func(h *detector, s *series, i int, born float64) { // at any time before collection i
 		for range int(born) {
 			h.event(s, event{t: h.times[i] - rng.Float64()*60/float64(len(h.times)), n: 1, bytes: 524288})
 		}
@@ -27,7 +27,7 @@ func TestDetectionLimit(t *testing.T) {
 		for _, c := range []struct{ samples, least float64 }{{8, 0}, {12, 0}, {16, 0}, {20, 0.8}, {24, 0.95}} {
 			found := 0.0
 			for range trials {
-				h := newHistories(survived)
+				h := newDetector()
 				for i := range n {
 					h.times = append(h.times, float64(i+1)*60/float64(n))
 				}
@@ -65,7 +65,7 @@ func TestDetectionLimit(t *testing.T) {
 					}
 				}
 				h.sites[key(1000)] = s
-				for i, v := range h.verdicts(heap.NewReplayer(&blocks{})) {
+				for i, v := range h.verdicts(heap.NewReplayer(&memBlocks{})) {
 					if i == 0 && v.LiveSamples == int(s.liveSamples) {
 						found++
 					}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 // TestMissed reads a recording in which collections without events came before two of four: once three, once as many as a recording of before does not say.
@@ -20,7 +21,7 @@ func TestMissed(t *testing.T) {
 				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
 			}))
 		}
-		return heap.NewReplayer(&blocks{src})
+		return heap.NewReplayer(&memBlocks{src})
 	}
 	rep, err := MakeReport(make4())
 	if err != nil {
@@ -52,5 +53,39 @@ func TestMissed(t *testing.T) {
 	l.WriteText(&out)
 	if n := strings.Count(out.String(), "4 missed collections, pauses unknown"); q.Missed != 4 || l.Missed != 4 || n != 3 {
 		t.Errorf("quality %d, leaks %d missed; %d texts of three say so:\n%s", q.Missed, l.Missed, n, out.String())
+	}
+}
+
+// TestFloors counts the collections that tell what is dead, and says so where there are none.
+func TestFloors(t *testing.T) {
+	for _, full := range []int{0, 3} {
+		steps := 7
+		if full > 0 {
+			steps = 40
+		}
+		m := tracetest.New(tracetest.Config{Seed: 11})
+		var bs []trace.Block
+		old := 0
+		for i := range steps {
+			e := m.Step(i == 0)
+			if full > 0 && i%full == 0 {
+				if bs = append(bs, e.Blocks...); e.Pause.Kind == trace.PauseFull {
+					old++
+				}
+				e = m.FullGC()
+			}
+			if e.Pause.Kind == trace.PauseFull {
+				old++
+			}
+			bs = append(bs, e.Blocks...)
+		}
+		rep, err := MakeReport(heap.NewReplayer(&memBlocks{bs}))
+		if err != nil || rep.OldCollections != old {
+			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
+		}
+		l, err := Leaks(heap.NewReplayer(&memBlocks{bs}))
+		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
+			t.Errorf("%v %+v", err, l)
+		}
 	}
 }

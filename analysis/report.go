@@ -41,16 +41,6 @@ type GrownClass struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// GrownSite is a site that grew between the first and the last known collection, estimated from samples. Samples is how many more live.
-type GrownSite struct {
-	Class   string       `json:"class"`
-	Loader  string       `json:"loader,omitempty"`
-	Site    []StackFrame `json:"site"`
-	Samples int64        `json:"samples"`
-	Objects int64        `json:"objects"`
-	Bytes   int64        `json:"bytes"`
-}
-
 // Report is the whole of `heapcam report`.
 type Report struct {
 	Schema      string          `json:"schema"`
@@ -94,7 +84,7 @@ var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 func MakeReport(r *heap.Replayer) (*Report, error) {
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
-	h := newHistories(survived)
+	h := newDetector()
 	var first, last []heap.Count
 	var firstSites map[siteKey]*tally
 	var alive []*heap.Sample // after the last known collection
@@ -233,24 +223,6 @@ func (rep *Report) advice() ui.Text {
 	default:
 		return "No site grows steadily in this window."
 	}
-}
-
-// printStack prints the first n frames.
-func printStack(w io.Writer, site []StackFrame, n int) {
-	for j, f := range site[:min(n, len(site))] {
-		more := ui.Text("")
-		if j == n-1 && len(site) > n {
-			more = ui.Sprintf("  (%d more)", len(site)-n)
-		}
-		ui.Fprintf(w, "       at %s%s\n", f, more)
-	}
-}
-
-func top(site []StackFrame) string {
-	if len(site) == 0 {
-		return "at an unknown site"
-	}
-	return "at " + site[0].String()
 }
 
 // WriteText prints the report on one screen.

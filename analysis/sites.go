@@ -171,9 +171,6 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *estimat
 	return rows
 }
 
-// maxFrames bounds the frames of a site in what is printed.
-const maxFrames = 512
-
 // grownSites gives the sites whose live bytes grew, by growth; the first max of them.
 func grownSites(r *heap.Replayer, first, last map[siteKey]*tally, max int) []GrownSite {
 	type grown struct {
@@ -202,4 +199,14 @@ func grownSites(r *heap.Replayer, first, last map[siteKey]*tally, max int) []Gro
 			Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))})
 	}
 	return out
+}
+
+// GrownSite is a site that grew between the first and the last known collection, estimated from samples. Samples is how many more live.
+type GrownSite struct {
+	Class   string       `json:"class"`
+	Loader  string       `json:"loader,omitempty"`
+	Site    []StackFrame `json:"site"`
+	Samples int64        `json:"samples"`
+	Objects int64        `json:"objects"`
+	Bytes   int64        `json:"bytes"`
 }

@@ -27,7 +27,7 @@ func TestSparse(t *testing.T) {
 		"a queue, full collection":       {born: func(i int) float64 { return float64(i) * 1.2 }, dead: func(i int) bool { return i < 30 }, full: true, collec: 3},
 		"a batch at the end":             {born: func(i int) float64 { return 40 + float64(i)*0.3 }, collec: 3},
 	} {
-		h := newHistories(survived)
+		h := newDetector()
 		for i, x := range at[:c.collec] {
 			h.times, h.live, h.nodes = append(h.times, x), append(h.live, -1), append(h.nodes, uint64(1000*(i+1)))
 			h.movedN = []int32{max(0, int32(i)-1), int32(i)}
@@ -54,7 +54,7 @@ func TestSparse(t *testing.T) {
 			}
 		}
 		h.sites[key(1)] = s
-		if got := h.verdicts(heap.NewReplayer(&blocks{})); len(got) == 1 != c.leak {
+		if got := h.verdicts(heap.NewReplayer(&memBlocks{})); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -69,7 +69,7 @@ func TestFate(t *testing.T) {
 		}
 		return s
 	}
-	h := newHistories(survived)
+	h := newDetector()
 	for name, c := range map[string]struct {
 		taken, alive []float64
 		let          bool
@@ -102,7 +102,7 @@ func TestFate(t *testing.T) {
 
 // TestReplaces tells a cache that was full when its JVM was attached to, whose class does not grow, from a leak, whose class does.
 func TestReplaces(t *testing.T) {
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplayer(&memBlocks{})
 	r.Types[1] = trace.Type{ID: 1, Name: "a/Entry"}
 	r.Types[2] = trace.Type{ID: 2, Name: "a/Other"}
 	state := func(entries, others uint64) []heap.Count {
@@ -119,7 +119,7 @@ func TestReplaces(t *testing.T) {
 		"leaks beside garbage, two":          {state(40e6, 1), state(10e6, 1), state(12e6, 1), []int32{10, 30}, false},
 		"not known":                          {state(40e6, 1), nil, nil, nil, false},
 	} {
-		h := newHistories(survived)
+		h := newDetector()
 		var v []float64
 		for i := range 40 {
 			h.times, v = append(h.times, float64(i)), append(v, float64(i)*1e5)

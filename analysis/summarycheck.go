@@ -57,9 +57,9 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 
 // courseRow is c as a summary should tell it.
 func courseRow(c *heap.Collection) trace.Course {
-	w := courseOf(c, nil)
+	before, eden, survivor, humongous, old := trace.InUse(c.Spaces)
 	row := trace.Course{GC: c.GC, Kind: c.Kind, Start: c.Start, Dur: c.Dur, Probe: c.Probe, Sync: c.SyncProbe, Cause: c.Cause,
-		Before: w.Before, Eden: w.Eden, Survivor: w.Survivor, Old: w.Old, Humongous: w.Humongous}
+		Before: before, Eden: eden, Survivor: survivor, Old: old, Humongous: humongous}
 	if c.Known {
 		row.Flags, row.Objects, row.Bytes = trace.CourseKnown, c.Objects, c.Bytes
 	}

@@ -90,7 +90,7 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 	was := map[[2]uint32]uint64{} // by type and birth, after the collection before
 	wasGC := uint64(0)
 	type siteOf struct{ frame, typ uint64 } // names may be told later
-	sites := map[siteOf]*siteLife{}
+	bySite := map[siteOf]*siteLife{}
 	follow := map[uint64]*sampleLife{}
 	if err := Each(r, func(c *heap.Collection) bool {
 		if c.Known {
@@ -130,10 +130,10 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 		}
 		for _, s := range r.Took {
 			k := siteOf{s.Frame, s.Type}
-			l := sites[k]
+			l := bySite[k]
 			if l == nil {
 				l = &siteLife{}
-				sites[k] = l
+				bySite[k] = l
 			}
 			l.n++
 			l.objects += s.Weight
@@ -195,7 +195,7 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 			rep.Types = append(rep.Types, Curve{Class: r.TypeName(t), Objects: born[t], Survive: h.curve()})
 		}
 	}
-	for k, l := range sites {
+	for k, l := range bySite {
 		if l.n < leastSamples {
 			continue
 		}

@@ -41,7 +41,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 		return nil, err
 	}
 	begin := 0.0
-	classes, sites := map[Class]*History{}, map[siteKey]*History{}
+	classes, bySite := map[Class]*History{}, map[siteKey]*History{}
 	for i, s := range all {
 		c := s.Courses[len(s.Courses)-1]
 		end := float64(c.Start+c.Dur) / 1e9
@@ -64,17 +64,17 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 		}
 		for _, t := range s.Sites {
 			k := siteKey{r.Site(t.Frame), ClassOf(r, uint32(t.Type)).folded()}
-			x := sites[k]
+			x := bySite[k]
 			if x == nil {
 				x = &History{Class: k.class.Name, Site: Stack(r, k.frame, maxFrames)}
-				sites[k] = x
+				bySite[k] = x
 			}
 			now[x] = now[x].plus(t.Objects, t.Bytes, t.Samples)
 		}
 		for _, x := range classes {
 			x.change(int32(i), now[x])
 		}
-		for _, x := range sites {
+		for _, x := range bySite {
 			x.change(int32(i), now[x])
 		}
 	}
@@ -82,7 +82,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 	for k := range classes {
 		names = append(names, k)
 	}
-	for k := range sites {
+	for k := range bySite {
 		names = append(names, k.class)
 	}
 	shared := loaders(r, names)
@@ -90,7 +90,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 		x.Loader = shared[k]
 		out.Classes = append(out.Classes, *x)
 	}
-	for k, x := range sites {
+	for k, x := range bySite {
 		x.Loader = shared[k.class]
 		out.Sites = append(out.Sites, *x)
 	}

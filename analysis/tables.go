@@ -92,7 +92,7 @@ func (x *tables) room(f int) (n float64) {
 }
 
 // like says whether the nodes of a family came as fast as the objects of a site, so many in so many seconds, as far as k samples tell.
-func (h *histories) like(f int, grown, seconds, k float64) bool {
+func (h *detector) like(f int, grown, seconds, k float64) bool {
 	n := len(h.times)
 	if len(h.tables.nodes) != n || n < 2 || k < 1 || grown <= 0 {
 		return false
@@ -105,7 +105,7 @@ func (h *histories) like(f int, grown, seconds, k float64) bool {
 
 // replaced says whether hash tables let go what a series gained: nodes came as fast, and some of them have no room any more. Where the replay only
 // counts there are no lengths of tables: open says that this decides.
-func (h *histories) replaced(grown, seconds, k float64) (yes, open bool) {
+func (h *detector) replaced(grown, seconds, k float64) (yes, open bool) {
 	for f := range softReferences {
 		if !h.like(f, grown, seconds, k) {
 			continue

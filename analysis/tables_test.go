@@ -26,7 +26,7 @@ func TestRoom(t *testing.T) {
 		"a small one for each object":               {50000, map[uint64]uint64{16: 50000}, 48000, false},
 		"few":                                       {900, grown(256), 900, false},
 	} {
-		h := newHistories(survived)
+		h := newDetector()
 		h.times = []float64{0, 20, 40, 60}
 		for i := range uint64(4) {
 			h.tables.nodes = append(h.tables.nodes, [families]uint64{concurrentMaps: c.nodes * i / 3})
@@ -51,7 +51,7 @@ func TestRoom(t *testing.T) {
 
 // TestRebuilt tells a table of a length that others had before from those that are built anew again and again.
 func TestRebuilt(t *testing.T) {
-	h := newHistories(survived)
+	h := newDetector()
 	for i := range 61 {
 		h.times = append(h.times, float64(i))
 	}

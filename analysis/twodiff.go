@@ -29,7 +29,7 @@ type Growth struct {
 
 // GrowthOf replays all of r.
 func GrowthOf(r *heap.Replayer) (*Growth, error) {
-	h := newHistories(survived)
+	h := newTracker(survived)
 	c := &Growth{chains: map[string]*series{}, frames: map[string][]StackFrame{}, class: map[string]string{}}
 	if err := Each(r, func(col *heap.Collection) bool {
 		for _, s := range r.Took {

@@ -1,10 +1,16 @@
 package analysis
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
+)
+
+const (
+	sparseMost = 24 // so many decided collections make a series of their own; where there are fewer, a series has its events
+	lasting    = 5  // seconds after its allocation that an object must be seen alive, to count though only one collection has seen it
 )
 
 // survived is how many collections an object must have survived to count in the histories that verdicts are made of.
@@ -23,7 +29,7 @@ type series struct {
 	taken       float64 // samples, whether they survived or not
 	objects     float64 // that they stand for
 	allocated   float64 // their bytes
-	came, went  float64 // samples that ever survived k collections, and those of them that died
+	born, died  float64 // samples that ever survived k collections, and those of them that died
 
 	events []event // while collections are few (sparse.go)
 	last   float64 // when the newest sample was taken
@@ -34,9 +40,9 @@ type series struct {
 // add changes the series by n samples that stand for so many bytes, from collection i on.
 func (s *series) add(i, n int32, bytes float64) {
 	if n > 0 {
-		s.came += float64(n)
+		s.born += float64(n)
 	} else {
-		s.went -= float64(n)
+		s.died -= float64(n)
 	}
 	s.liveSamples += n
 	s.liveBytes += bytes
@@ -68,8 +74,8 @@ func (s *series) spread(bytes, samples []float64) {
 	}
 }
 
-// histories are those of all sites of a window.
-type histories struct {
+// tracker makes the series of all sites of a window.
+type tracker struct {
 	k      int
 	times  []float64 // seconds of each collection's end
 	from   float64   // when the window began, in seconds
@@ -85,19 +91,9 @@ type histories struct {
 	movedN []int32               // the same ones by their place in the window
 	alloc  []float64             // bytes allocated up to each collection
 	used   uint64                // after the newest one
-	arrays map[uint32]*lengths   // of arrays of references, by type
-	nodes  []uint64              // objects of linked collections after each collection
-	node   map[uint32]bool       // types that are theirs
-	tables tables                // hash tables and their nodes
-	late   bool                  // the recording began after its JVM
-	begun  []heap.Count          // of a recording that began late: the first state by type,
-	floor1 []heap.Count          // that after the first collection of old space,
-	floor2 []heap.Count          // and after the newest; nil: not known
 	full   int
 	missed uint64
 	mixed  int
-	counts bool // the replay only counts: lengths of arrays are not known
-	open   bool // the verdicts rest on lengths of arrays that are not known: then they are no verdicts
 }
 
 // first says since when a sample is known.
@@ -108,12 +104,11 @@ type first struct {
 	lasts bool    // is in the events
 }
 
-func newHistories(k int) *histories {
-	return &histories{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, fast: map[[2]uint64]*series{}, arrays: map[uint32]*lengths{}, node: map[uint32]bool{},
-		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
+func newTracker(k int) *tracker {
+	return &tracker{k: k, sites: map[siteKey]*series{}, young: map[uint64]first{}, class: map[uint64]Class{}, fast: map[[2]uint64]*series{}}
 }
 
-func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
+func (h *tracker) key(r *heap.Replayer, s *heap.Sample) siteKey {
 	cl, ok := h.class[s.Type]
 	if !ok {
 		if cl = ClassOf(r, uint32(s.Type)).folded(); r.Types[s.Type].ID != 0 {
@@ -124,7 +119,7 @@ func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
 }
 
 // site gives the series of a sample's site.
-func (h *histories) site(r *heap.Replayer, s *heap.Sample) *series {
+func (h *tracker) site(r *heap.Replayer, s *heap.Sample) *series {
 	at := [2]uint64{s.Frame, s.Type}
 	if x := h.fast[at]; x != nil {
 		return x
@@ -142,28 +137,19 @@ func (h *histories) site(r *heap.Replayer, s *heap.Sample) *series {
 }
 
 // collection takes in what r found in c. It must see each collection of the window once, in order.
-func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
+func (h *tracker) collection(r *heap.Replayer, c *heap.Collection) {
 	i := len(h.times)
 	h.begin(c)
 	h.newest = c.GC
 	h.missed += c.Missed()
-	h.counts = r.Counts()
-	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	t := float64(c.Start+c.Dur) / 1e9
 	if i > 0 {
 		t = max(t, h.times[i-1])
 	}
 	h.times = append(h.times, t)
 	h.live = append(h.live, -1)
-	h.nodes = append(h.nodes, 0)
-	if i > 0 {
-		h.nodes[i] = h.nodes[i-1]
-	}
-	h.tables.begin(i, c.Known)
 	if c.Known {
 		h.live[i] = float64(c.Bytes)
-		h.census(r, c)
-		h.containers(r, i)
 	}
 	switch c.Kind {
 	case trace.PauseFull:
@@ -233,32 +219,51 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	}
 }
 
-// stormLeast is how many collections of old space in which the program hardly allocates make a storm: the heap is full.
-const stormLeast = 5
-
-// calm is how many collections, of the first n, there were before a storm at their end in which the program came to nothing: when less than
-// a twentieth of all is allocated in more than a tenth of the time.
-func (h *histories) calm(n int) int {
-	if n < leastPoints || len(h.alloc) < n {
-		return n
-	}
-	i, _ := slices.BinarySearch(h.alloc[:n], 0.95*h.alloc[n-1])
-	storm := 0
-	for _, f := range h.floors {
-		if int(f) > i && int(f) < n {
-			storm++
-		}
-	}
-	if i+1 >= leastPoints && storm >= stormLeast && h.times[n-1]-h.times[i] > (h.times[n-1]-h.times[0])/10 {
-		return i + 1
-	}
-	return n
-}
-
 // decided is of how many collections it is known which of their survivors survived k: all but the newest.
-func (h *histories) decided() int {
+func (h *tracker) decided() int {
 	if len(h.movedN) < h.k {
 		return 0
 	}
 	return int(h.movedN[0]) + 1
+}
+
+// sum adds up the series of sites.
+func (h *tracker) sum(ks []siteKey) *series {
+	total := &series{}
+	for _, k := range ks {
+		s := h.sites[k]
+		total.at, total.bytes, total.samples = append(total.at, s.at...), append(total.bytes, s.bytes...), append(total.samples, s.samples...)
+		total.events, total.births = append(total.events, s.events...), append(total.births, s.births...)
+		total.last, total.pause = max(total.last, s.last), max(total.pause, s.pause)
+		total.taken += s.taken
+		total.objects += s.objects
+		total.allocated += s.allocated
+		total.born += s.born
+		total.died += s.died
+		total.liveSamples += s.liveSamples
+		total.liveBytes += s.liveBytes
+	}
+	n := make([]float64, len(h.times))
+	total.spread(make([]float64, len(h.times)), n)
+	total.most = int32(slices.Max(n))
+	return total
+}
+
+// weight is the share of what was allocated at a site that has survived: where most dies, what is left is rather forgotten than leaked.
+func (s *series) weight() float64 {
+	if s.taken == 0 {
+		return 1
+	}
+	return min(1, s.born/s.taken)
+}
+
+// lasts is how many of the samples of a series that last there were at any time.
+func (s *series) lasts() int32 {
+	slices.SortStableFunc(s.events, func(a, b event) int { return cmp.Compare(a.t, b.t) })
+	n, most := 0.0, 0.0
+	for _, e := range s.events {
+		n += e.n
+		most = max(most, n)
+	}
+	return max(s.most, int32(most))
 }

@@ -43,7 +43,10 @@ func TestOpen(t *testing.T) {
 	}
 	for name, tail := range map[string][]trace.Block{"end": nil, "lost": {trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: 3})}} {
 		opened := 0
-		open := func() *heap.Replayer { opened++; return heap.NewReplayer(&blocks{append(slices.Clone(bs), tail...)}) }
+		open := func() *heap.Replayer {
+			opened++
+			return heap.NewReplayer(&memBlocks{append(slices.Clone(bs), tail...)})
+		}
 		r, c, err := Open("last", open, open)
 		if err != nil || c.GC != e.Pause.GC || r.State.Objects() != len(e.State) || uint64(r.State.Objects()) != c.Objects {
 			t.Errorf("%s: %v, %+v, %d objects of %d", name, err, c, r.State.Objects(), len(e.State))
@@ -52,7 +55,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %d passes", name, opened)
 		}
 	}
-	open := func() *heap.Replayer { return heap.NewReplayer(&blocks{}) }
+	open := func() *heap.Replayer { return heap.NewReplayer(&memBlocks{}) }
 	if _, _, err := Open("last", open, open); !errors.Is(err, ErrNotThere) {
 		t.Errorf("nothing: %v", err)
 	}

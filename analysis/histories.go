@@ -45,7 +45,7 @@ type History struct {
 // classes of one name there is one history for each loader.
 func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
 	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
-	h := newHistories(k)
+	h := newTracker(k)
 	by := map[Class]*History{}
 	class := map[uint32]Class{}
 	of := func(typ uint32) *History {
@@ -134,7 +134,7 @@ func (out *Histories) sort() {
 	}
 }
 
-func (out *Histories) sites(r *heap.Replayer, h *histories) {
+func (out *Histories) sites(r *heap.Replayer, h *tracker) {
 	n := len(h.times)
 	bytes, samples := make([]float64, n), make([]float64, n)
 	var classes []Class
@@ -160,7 +160,7 @@ func (out *Histories) sites(r *heap.Replayer, h *histories) {
 		a.bytes += s.Weight * float64(s.Size)
 	}
 	for k, s := range h.sites {
-		if s.came == 0 {
+		if s.born == 0 {
 			continue
 		}
 		x := History{Class: k.class.Name, Loader: shared[k.class], Site: Stack(r, k.frame, maxFrames)}
@@ -173,7 +173,7 @@ func (out *Histories) sites(r *heap.Replayer, h *histories) {
 		if len(x.At) == 0 {
 			continue
 		}
-		x.Born, x.Died = uint64(s.came), uint64(s.went)
+		x.Born, x.Died = uint64(s.born), uint64(s.died)
 		if a := ages[k]; a != nil {
 			x.MeanAge, x.Old, x.OldBytes = a.sum/a.weight, uint64(math.Round(a.weight)), uint64(math.Round(a.bytes))
 		}
