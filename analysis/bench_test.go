@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -68,9 +70,9 @@ func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
 			bs = append(bs, trace.EncodeSync(&trace.Sync{GC: 1, Reason: trace.SyncFirst, Lists: [][]byte{l.Bytes()}, Objects: 1, Bytes: w * 8}))
 		}
 	}
-	r := heap.NewReplayer(&memBlocks{bs})
+	r := heap.NewReplayer(&analysistest.Source{B: bs})
 	var last *heap.Collection
-	if err := Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || !last.Known || len(r.Faults) > 0 {
+	if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || !last.Known || len(r.Faults) > 0 {
 		b.Fatal(err, last, r.Faults)
 	}
 	return r, last

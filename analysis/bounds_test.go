@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -17,16 +20,16 @@ type bounds struct{ objectsLow, objectsHigh, bytesLow, bytesHigh uint64 }
 func TestSameBounds(t *testing.T) {
 	compared, estimated, capped := 0, 0, 0
 	for seed := range uint64(6) {
-		tape := modelTape(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
-		open := func() *heap.Replayer { return heap.NewReplayer(&memBlocks{slices.Clone(tape)}) }
-		r, c, err := Open("last", open, open)
+		tape := analysistest.Tape(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
+		open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: slices.Clone(tape)}) }
+		r, c, err := collection.Open("last", open, open)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want, rows := map[string]bounds{}, map[string]int{} // by class and frames
-		for _, s := range Sites(r, c.GC) {
+		for _, s := range sites.Live(r, c.GC) {
 			if s.Child == "" {
-				k := s.Class + " " + joined(s.Site)
+				k := s.Class + " " + sites.JoinStack(s.Site)
 				want[k] = bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
 				rows[k]++
 			}
@@ -37,7 +40,7 @@ func TestSameBounds(t *testing.T) {
 		}
 		for _, s := range rep.Sites {
 			b := bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
-			if k := s.Class + " " + joined(s.Site); s.Child == "" && rows[k] == 1 && rep.Collections[len(rep.Collections)-1].GC == c.GC && b != want[k] {
+			if k := s.Class + " " + sites.JoinStack(s.Site); s.Child == "" && rows[k] == 1 && rep.Collections[len(rep.Collections)-1].GC == c.GC && b != want[k] {
 				t.Errorf("seed %d, %s: the report says %+v, the histogram %+v", seed, k, b, want[k])
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -51,7 +52,7 @@ type Moment struct {
 }
 
 func momentOf(r *heap.Replayer, c *heap.Collection) Moment {
-	return Moment{c.GC, c.JVMGC, wall(r, c.Start+c.Dur)}
+	return Moment{c.GC, c.JVMGC, collection.Wall(r, c.Start+c.Dur)}
 }
 
 // DiffReport is the whole of `heapcam diff` of one recording.
@@ -104,7 +105,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	if d.bySpace && to >= heap.MaxMarked {
 		return nil, fmt.Errorf("collection %d: a diff by space reaches to collection %d", to, heap.MaxMarked-1)
 	}
-	c1, err := At(r, from)
+	c1, err := collection.At(r, from)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	}
 	c2 := c1
 	if to != from {
-		if c2, err = At(r, to); err != nil {
+		if c2, err = collection.At(r, to); err != nil {
 			return nil, err
 		}
 	}

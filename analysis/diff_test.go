@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -23,7 +24,7 @@ func TestDiffAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		collector, depth := rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth")
 		m := tracetest.New(tracetest.All(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), collector, depth))
-		var src memBlocks
+		var src analysistest.Source
 		truth := map[uint64]map[uint64]tracetest.Object{} // by collection and identity
 		var known []uint64
 		for i := range rapid.IntRange(3, 10).Draw(t, "steps") {
@@ -33,7 +34,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			} else {
 				e = m.Step(i%5 == 0)
 			}
-			src.b = append(src.b, e.Blocks...)
+			src.B = append(src.B, e.Blocks...)
 			if e.Known && !e.Dropped {
 				at := map[uint64]tracetest.Object{}
 				for _, o := range e.State {
@@ -54,7 +55,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, to := known[i], known[j]
-		r := heap.NewReplayer(&memBlocks{slices.Clone(src.b)})
+		r := heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)})
 		d, err := Diff(r, from, to, by, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +65,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := Diff(heap.NewReplayer(&memBlocks{slices.Clone(src.b)}), from, to, c, nil)
+			d, err := Diff(heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)}), from, to, c, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +190,7 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplayer(&memBlocks{append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by, nil)
+		d, err := Diff(heap.NewReplayer(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

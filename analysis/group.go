@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
@@ -33,10 +35,10 @@ func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceA
 	w := &classify.World{GC: c.GC, First: r.First, AtStart: r.JVM.Flags&trace.JVMAtStart != 0 && r.First <= 1, Types: r.Types, Loaders: r.Loaders, Methods: r.Methods,
 		Frames: r.Frames, Threads: r.Threads, Time: func(gc uint64) (time.Time, bool) {
 			ns, ok := r.Ends[gc]
-			return wall(r, ns), ok
+			return collection.Wall(r, ns), ok
 		}}
 	for _, s := range spaces {
-		w.Spaces = append(w.Spaces, classify.Space{Name: spaceName(r, s), Kind: s.Kind})
+		w.Spaces = append(w.Spaces, classify.Space{Name: SpaceName(r, s), Kind: s.Kind})
 	}
 	return w, spaces
 }
@@ -44,7 +46,7 @@ func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceA
 var spaceKinds = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceOld: "old", trace.SpaceHumongous: "humongous",
 	trace.SpaceHumongousCont: "humongous, continued", trace.SpaceArchive: "archive"}
 
-func spaceName(r *heap.Replayer, s heap.SpaceAt) string {
+func SpaceName(r *heap.Replayer, s heap.SpaceAt) string {
 	kind := spaceKinds[s.Kind]
 	switch {
 	case r.JVM.RegionWords > 0:
@@ -149,7 +151,7 @@ func OpenTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []cl
 
 // newGrouping is a grouping but for its tree.
 func newGrouping(r *heap.Replayer, c *heap.Collection, root *classify.Node, by []classify.Classifier, filters []classify.Filter) *Grouping {
-	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Exact: true, Objects: root.Objects, Bytes: root.Bytes}
+	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start+c.Dur), Exact: true, Objects: root.Objects, Bytes: root.Bytes}
 	for _, b := range by {
 		g.By = append(g.By, b.Name)
 	}
@@ -161,14 +163,14 @@ func newGrouping(r *heap.Replayer, c *heap.Collection, root *classify.Node, by [
 
 // ListedObject is an object of a lossless list.
 type ListedObject struct {
-	Address string       `json:"address"`
-	Class   string       `json:"class"`
-	Bytes   uint64       `json:"bytes"`
-	Length  uint64       `json:"length,omitempty"`
-	Birth   uint64       `json:"birth"`
-	AtLeast bool         `json:"at_least,omitempty"`
-	Sample  uint64       `json:"sample,omitempty"`
-	Site    []StackFrame `json:"site,omitempty"`
+	Address string             `json:"address"`
+	Class   string             `json:"class"`
+	Bytes   uint64             `json:"bytes"`
+	Length  uint64             `json:"length,omitempty"`
+	Birth   uint64             `json:"birth"`
+	AtLeast bool               `json:"at_least,omitempty"`
+	Sample  uint64             `json:"sample,omitempty"`
+	Site    []sites.StackFrame `json:"site,omitempty"`
 }
 
 // List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode: the tree itself keeps
@@ -226,7 +228,7 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 		}
 		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type), Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
 		if x != nil {
-			l.Site = Stack(r, x.Frame, maxFrames)
+			l.Site = sites.Stack(r, x.Frame, sites.MaxFrames)
 		}
 		return f(l)
 	})

@@ -10,6 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -47,7 +50,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		x.array = ty.Flags&trace.TypeArray != 0
 		for _, s := range spaces {
 			if o.Addr >= s.Start && o.Addr < s.End {
-				x.space, x.kind = spaceName(r, s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
+				x.space, x.kind = SpaceName(r, s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
 				if x.kind == "" {
 					x.kind = "old"
 				}
@@ -56,7 +59,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		if s := r.Live[o.Sample]; s != nil {
 			x.sampled = true
 			x.thread = r.Threads[s.Thread].Name
-			for _, f := range Stack(r, s.Frame, 64) {
+			for _, f := range sites.Stack(r, s.Frame, 64) {
 				x.stack = append(x.stack, f.String())
 			}
 		}
@@ -268,11 +271,11 @@ func TestGroupAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	nodes := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
 		by := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "by")
 		where := rapid.SliceOfN(rapid.SampledFrom(filters), 0, 1).Draw(t, "where")
-		r := heap.NewReplayer(&memBlocks{bs})
-		if err := Each(r, func(c *heap.Collection) bool {
+		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
 			}
@@ -336,10 +339,10 @@ func TestGroupEstimates(t *testing.T) {
 	lib := classify.NewLibrary()
 	estimated := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
 		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence", "spacetype, site(1), ages"}).Draw(t, "by")
-		r := heap.NewReplayer(&memBlocks{bs})
-		if err := Each(r, func(c *heap.Collection) bool {
+		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
 			}

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -21,7 +24,7 @@ func TestMissed(t *testing.T) {
 				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
 			}))
 		}
-		return heap.NewReplayer(&memBlocks{src})
+		return heap.NewReplayer(&analysistest.Source{B: src})
 	}
 	rep, err := MakeReport(make4())
 	if err != nil {
@@ -39,11 +42,11 @@ func TestMissed(t *testing.T) {
 			t.Errorf("collection %d: what was allocated before it is known: %v", c.GC, known)
 		}
 	}
-	q, err := MakeQuality(make4())
+	q, err := sites.MakeCoverage(make4())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Leaks(make4())
+	l, err := leak.Find(make4())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +82,11 @@ func TestFloors(t *testing.T) {
 			}
 			bs = append(bs, e.Blocks...)
 		}
-		rep, err := MakeReport(heap.NewReplayer(&memBlocks{bs}))
+		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: bs}))
 		if err != nil || rep.OldCollections != old {
 			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
 		}
-		l, err := Leaks(heap.NewReplayer(&memBlocks{bs}))
+		l, err := leak.Find(heap.NewReplayer(&analysistest.Source{B: bs}))
 		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
 			t.Errorf("%v %+v", err, l)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -25,7 +26,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplayer(&memBlocks{append(bs, m.End())}))
+		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: append(bs, m.End())}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplayer(&memBlocks{}))
+	rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{}))
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}
@@ -71,7 +72,7 @@ func TestReport(t *testing.T) {
 
 // TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
 func TestGrownLoaders(t *testing.T) {
-	r := heap.NewReplayer(&memBlocks{})
+	r := heap.NewReplayer(&analysistest.Source{})
 	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
