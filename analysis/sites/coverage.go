@@ -12,7 +12,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Quality is what is known of the sites of the live objects, as package quality defines it: exact (a sample stands on the object), inferred (its
+// Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on the object), inferred (its
 // type has a likeliest site, and counts with its probability), before the tape (at most) and unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
@@ -69,7 +69,7 @@ func (f *CoverageFollower) Quality(r *heap.Replayer) Coverage {
 		BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes, UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
 }
 
-// QualityRow is the quality after one collection.
+// CoverageRow is the quality after one collection.
 type CoverageRow struct {
 	GC      uint64    `json:"gc"`
 	Time    time.Time `json:"time"`
@@ -90,7 +90,7 @@ type FromSync struct {
 // after18 is how many collections follow in ICPE'16's Figure 18.
 const after18 = 9
 
-// QualityCourse is the whole of `heapcam quality`.
+// CoverageReport is the whole of `heapcam quality`.
 type CoverageReport struct {
 	Schema      string        `json:"schema"`
 	Interval    uint64        `json:"sampling_interval_bytes"`
@@ -105,7 +105,7 @@ type CoverageReport struct {
 	at map[uint64]*Coverage
 }
 
-// MakeQuality replays all of r.
+// MakeCoverage replays all of r.
 func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
 	q := &CoverageReport{Schema: "heapcam.quality/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Coverage{}}
 	var f CoverageFollower

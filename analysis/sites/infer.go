@@ -42,13 +42,13 @@ type Strata struct {
 // kind of object has.
 type prior struct{ discount, strength float64 }
 
-// known and unseen are quality.Known and quality.Unseen with these parameters.
+// known and unseen are coverage.Known and coverage.Unseen with these parameters.
 func (q prior) known(n, k float64) float64  { return max(0, k-q.discount) / (n + q.strength) }
 func (q prior) unseen(n, m float64) float64 { return (q.strength + q.discount*m) / (n + q.strength) }
 
 // fit learns a prior: the discount from how many sites have one sample and how many two (Ney, Essen and Kneser 1994), the strength so that the mass
 // kept for sites not seen is Good and Turing's on average, the share of samples that are the only one of their site. Few samples leave both near
-// those of package quality.
+// those of package coverage.
 func fit[K comparable](all map[K]*stratum) prior {
 	one, two, n := 1.0, 0.5, 2.0
 	for _, x := range all {
