@@ -15,8 +15,9 @@ import (
 // bounds are the 95 % intervals of a row.
 type bounds struct{ objectsLow, objectsHigh, bytesLow, bytesHigh uint64 }
 
-// TestSameBounds prints the rows of one recording by `report`, `histogram --sites` and `group --by type,site`: of a class and a whole stack the three have
-// the same bounds. (Their figures differ: the former infer the sites of objects without a sample from samples of the same kind.)
+// TestSameBounds prints the rows of one recording by `report`, `histogram --sites` and `group --by type,site`: of a
+// class and a whole stack the three have the same bounds. (Their figures differ: the former infer the sites of objects
+// without a sample from samples of the same kind.)
 func TestSameBounds(t *testing.T) {
 	compared, estimated, capped := 0, 0, 0
 	for seed := range uint64(6) {
@@ -40,7 +41,9 @@ func TestSameBounds(t *testing.T) {
 		}
 		for _, s := range rep.Sites {
 			b := bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
-			if k := s.Class + " " + sites.JoinStack(s.Site); s.Child == "" && rows[k] == 1 && rep.Collections[len(rep.Collections)-1].GC == c.GC && b != want[k] {
+			if k := s.Class + " " + sites.JoinStack(s.Site); s.Child == "" && rows[k] == 1 &&
+				rep.Collections[len(rep.Collections)-1].GC == c.GC &&
+				b != want[k] {
 				t.Errorf("seed %d, %s: the report says %+v, the histogram %+v", seed, k, b, want[k])
 			}
 		}
@@ -72,7 +75,8 @@ func TestSameBounds(t *testing.T) {
 			}
 			compared++
 			if got != b {
-				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k, n.Samples, n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
+				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k, n.Samples,
+					n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
 			}
 			return true
 		})

@@ -5,8 +5,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Course is what a collection adds to the course of the window, in bytes. Eden to Humongous are in use after it, Archive among Old. Allocated
-// is what was allocated since the collection before, nil where that one is not in the recording or another one came between.
+// Course is what a collection adds to the course of the window, in bytes. Eden to Humongous are in use after it,
+// Archive among Old. Allocated is what was allocated since the collection before, nil where that one is not in the
+// recording or another one came between.
 type Course struct {
 	Eden      uint64  `json:"eden_bytes"`
 	Survivor  uint64  `json:"survivor_bytes"`
@@ -22,8 +23,8 @@ type Course struct {
 // told says whether the probe told the spaces: it does not if it could not read them.
 func (row *CollectionRow) told() bool { return row.Used > 0 || row.Before > 0 }
 
-// courseOf gives what c adds; before is the row of the collection before it in the recording, nil if there is none. Between two collections
-// in use rises by what is allocated alone.
+// courseOf gives what c adds; before is the row of the collection before it in the recording, nil if there is none.
+// Between two collections in use rises by what is allocated alone.
 func courseOf(c *heap.Collection, before *CollectionRow) Course {
 	t := Course{Lost: c.EpochsLost, Missed: c.Missed()}
 	t.Before, t.Eden, t.Survivor, t.Humongous, t.Old = trace.InUse(c.Spaces)

@@ -16,8 +16,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died, stayed and was born between
-// two collections, in each group. Where the diff says that it is exact it must be equal; else the truth lies within its bounds.
+// TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died,
+// stayed and was born between two collections, in each group. Where the diff says that it is exact it must be equal;
+// else the truth lies within its bounds.
 func TestDiffAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	exact, bounded := 0, 0
@@ -49,7 +50,8 @@ func TestDiffAgainstReference(t *testing.T) {
 		}
 		i := rapid.IntRange(0, len(known)-1).Draw(t, "from")
 		j := rapid.IntRange(i, len(known)-1).Draw(t, "to")
-		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type", "type, spacetype", `type startsWith "java" ? "java" : "other", size`}).Draw(t, "by")
+		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type", "type, spacetype", `type startsWith "java" ? "java" : "other", size`}).
+			Draw(t, "by")
 		by, err := lib.By(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +81,8 @@ func TestDiffAgainstReference(t *testing.T) {
 		ref := map[string]*counts{}
 		keys := strings.Split(spec, ", ")
 		count := func(o tracetest.Object, pick func(*counts) *[2]uint64) {
-			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type), array: r.Types[uint64(o.Type)].Flags&1 != 0}
+			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type),
+				array: r.Types[uint64(o.Type)].Flags&1 != 0}
 			path := ""
 			see := func() {
 				c := ref[path]
@@ -176,8 +179,8 @@ func TestDiffAgainstReference(t *testing.T) {
 	}
 }
 
-// TestDiffBySpaceWithoutIdentity: a full collection that is not told of takes identities, so that what left survivor space alive may have died there.
-// Such a group stands with its bounds, but not where all of it is found in old space.
+// TestDiffBySpaceWithoutIdentity: a full collection that is not told of takes identities, so that what left survivor
+// space alive may have died there. Such a group stands with its bounds, but not where all of it is found in old space.
 func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 	by, err := classify.NewLibrary().By("space, type")
 	if err != nil {
@@ -190,7 +193,8 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplayer(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by, nil)
+		d, err := Diff(heap.NewReplayer(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by,
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

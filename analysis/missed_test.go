@@ -13,14 +13,21 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestMissed reads a recording in which collections without events came before two of four: once three, once as many as a recording of before does not say.
+// TestMissed reads a recording in which collections without events came before two of four: once three, once as many as
+// a recording of before does not say.
 func TestMissed(t *testing.T) {
 	make4 := func() *heap.Replayer {
-		src := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Collector: trace.CollectorSerial, Align: 8, HeapWords: 1 << 20, Depth: 1}})}
+		src := []trace.Block{
+			trace.EncodeMeta(
+				trace.Meta{HasJVM: true,
+					JVM: trace.JVM{ABI: 1, Collector: trace.CollectorSerial, Align: 8, HeapWords: 1 << 20, Depth: 1}},
+			),
+		}
 		for i, flags := range []uint64{0, trace.PauseMissed | 3<<trace.PauseMissedShift, 0, trace.PauseMissed} {
 			gc := uint64(i + 1)
 			src = append(src, trace.EncodeEpoch(&trace.Epoch{
-				Pause:  trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples, Start: gc * 1e9, Dur: 1e6},
+				Pause: trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples, Start: gc * 1e9,
+					Dur: 1e6},
 				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
 			}))
 		}

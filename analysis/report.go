@@ -82,11 +82,11 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have (Sites) is inferred by type
-// alone, that what is wrong in tokens is not told, and that Open may be set.
+// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have
+// (Sites) is inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
 func MakeReport(r *heap.Replayer) (*Report, error) {
-	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []sites.GrownRow{},
-		Sites: []sites.Row{}, Damage: []string{}}
+	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
+		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
 	h := leak.NewDetector()
 	var first, last []heap.Count
 	var firstSites map[sites.Key]*sites.Tally
@@ -100,7 +100,8 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
+		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start),
+			Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
 			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
 		var before *CollectionRow
 		if n > 0 {
@@ -243,7 +244,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 		ui.Fprintf(w, "no collection in this recording\n")
 		return
 	}
-	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n", rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
+	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n",
+		rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
 		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC, rep.End)
 	kinds := map[string]int{}
 	var used []float64
@@ -264,18 +266,27 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	}
 	sort.Strings(ks)
 	ui.Fprintf(w, "collections  %d (%s), %d sync points\n", n, strings.Join(ks, ", "), syncs)
-	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n", ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS),
-		100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
-	ui.Fprintf(w, "heap used    %s  %s → %s\n", ui.Spark(used, 60), ui.Bytes(rep.Collections[0].Used), ui.Bytes(rep.Collections[n-1].Used))
+	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n",
+		ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS), 100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
+	ui.Fprintf(w, "heap used    %s  %s → %s\n", ui.Spark(used, 60), ui.Bytes(rep.Collections[0].Used),
+		ui.Bytes(rep.Collections[n-1].Used))
 	q := rep.Quality
 	_, all := q.Live()
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-	ui.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
-		share(q.ExactBytes), share(q.InferredBytes), share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
+	ui.Fprintf(
+		w,
+		"quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
+		share(q.ExactBytes),
+		share(q.InferredBytes),
+		share(q.BeforeBytes),
+		share(q.UnknownBytes),
+		rep.Samples,
+	)
 	if rep.SitesCut != "" {
 		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
-	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
+	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n",
+		rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
 	collection.WriteMissed(w, "             ", rep.Missed)
 	if rep.Uncompacted {
 		ui.Fprintf(w, "             %s\n", ui.Text(collection.MayCountDead))
@@ -286,7 +297,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			if i == 5 {
 				break
 			}
-			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)), sites.WithLoader(g.Class, g.Loader))
+			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)),
+				sites.WithLoader(g.Class, g.Loader))
 		}
 	}
 	if len(rep.GrownSites) > 0 {
@@ -295,7 +307,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			if i == 3 {
 				break
 			}
-			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)), sites.WithLoader(g.Class, g.Loader))
+			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)),
+				sites.WithLoader(g.Class, g.Loader))
 			sites.WriteStack(w, g.Site, 2)
 		}
 	}
@@ -305,7 +318,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			if i == 3 || s.Child != "" {
 				break
 			}
-			ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes), sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site))
+			ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh),
+				ui.Bytes(s.Bytes), sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site))
 		}
 	}
 }
@@ -321,7 +335,8 @@ func (rep *Report) WriteLeaks(w io.Writer) {
 			if i == 3 {
 				break
 			}
-			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes), s.Confidence)
+			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1,
+				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes), s.Confidence)
 			sites.WriteStack(w, s.Site, 3)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestReport makes a report of random streams: one row a collection, quality that adds up, JSON without a null list, one screen of text.
+// TestReport makes a report of random streams: one row a collection, quality that adds up, JSON without a null list,
+// one screen of text.
 func TestReport(t *testing.T) {
 	for _, col := range []uint64{trace.CollectorSerial, trace.CollectorParallel, trace.CollectorG1} {
 		m := tracetest.New(tracetest.All(7, col, trace.DepthSurvivors))
@@ -35,7 +36,8 @@ func TestReport(t *testing.T) {
 		}
 		for _, c := range rep.Collections {
 			q := c.Quality
-			if c.Known && (q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
+			if c.Known &&
+				(q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
 				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
 			}
 			if sum := c.Eden + c.Survivor + c.Old + c.Humongous; sum != c.Used {
@@ -43,7 +45,8 @@ func TestReport(t *testing.T) {
 			}
 		}
 		j, err := json.Marshal(rep)
-		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) || !bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
+		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) ||
+			!bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
 			t.Errorf("%v: %.200s", err, j)
 		}
 		var text strings.Builder
@@ -79,9 +82,16 @@ func TestGrownLoaders(t *testing.T) {
 	}
 	r.Loaders[1], r.Loaders[2] = trace.Loader{ID: 1, Name: "app"}, trace.Loader{ID: 2, Name: "plugins"}
 	rep := &Report{}
-	rep.grown(r, nil, []heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 100}})
-	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) || rep.Grown[1] != (GrownClass{"a.Plugin", "plugins #2", 2, 50}) ||
-		rep.Grown[2].Bytes != 20 || rep.Grown[2].Loader != "" {
+	rep.grown(
+		r,
+		nil,
+		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10},
+			{Objects: 1, Bytes: 100}},
+	)
+	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) ||
+		rep.Grown[1] != (GrownClass{"a.Plugin", "plugins #2", 2, 50}) ||
+		rep.Grown[2].Bytes != 20 ||
+		rep.Grown[2].Loader != "" {
 		t.Errorf("%+v", rep.Grown)
 	}
 }

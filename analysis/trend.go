@@ -47,16 +47,22 @@ type TrendRow struct {
 // maxTrendRows bounds the groups that a trend follows.
 const maxTrendRows = 100_000
 
-// Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most bounds the rows (0: no
-// bound). Its errors are those of Group and of the replay, and ErrTrend.
+// Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most
+// bounds the rows (0: no bound). Its errors are those of Group and of the replay, and ErrTrend.
 func Trend(r *heap.Replayer, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
 	t := newTrend()
 	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r, c, again) }), most)
 }
 
-// TrendStates is Trend of the states that each hands to its function, in order, until that is false. All know the same names, and samples goes over
-// theirs: so classifiers are asked once for what comes again, if they look at no more than types and samples.
-func TrendStates(samples *heap.Sampling, each func(func(*heap.Replayer, *heap.Collection) bool) error, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
+// TrendStates is Trend of the states that each hands to its function, in order, until that is false. All know the same
+// names, and samples goes over theirs: so classifiers are asked once for what comes again, if they look at no more than
+// types and samples.
+func TrendStates(
+	samples *heap.Sampling,
+	each func(func(*heap.Replayer, *heap.Collection) bool) error,
+	again func() ([]classify.Classifier, []classify.Filter),
+	most int,
+) (*TrendReport, error) {
 	t := newTrend()
 	if by, filters := again(); classify.Outlines(by, filters) {
 		t.outline, t.sampling = classify.NewOutline(by, filters), samples
@@ -134,11 +140,18 @@ type trending struct {
 }
 
 func newTrend() *trending {
-	return &trending{rep: &TrendReport{Schema: "heapcam.trend/1", Collections: []TrendPoint{}, Exact: true, Rows: []TrendRow{}}, rows: map[string]*TrendRow{}}
+	return &trending{
+		rep:  &TrendReport{Schema: "heapcam.trend/1", Collections: []TrendPoint{}, Exact: true, Rows: []TrendRow{}},
+		rows: map[string]*TrendRow{},
+	}
 }
 
 // group takes in a state.
-func (t *trending) group(r *heap.Replayer, c *heap.Collection, again func() ([]classify.Classifier, []classify.Filter)) bool {
+func (t *trending) group(
+	r *heap.Replayer,
+	c *heap.Collection,
+	again func() ([]classify.Classifier, []classify.Filter),
+) bool {
 	if !c.Known {
 		t.rep.Unknown++
 		return true
@@ -216,7 +229,8 @@ func (t *trending) sum(s *sums, r *heap.Replayer, c *heap.Collection) {
 		x.WBytes.Add(float64(size), weight)
 	})
 	for _, f := range rest {
-		s.rest = append(s.rest, classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects, Bytes: f.Bytes})
+		s.rest = append(s.rest,
+			classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects, Bytes: f.Bytes})
 	}
 	kinds, bases, places := t.sampling.Kinds()
 	s.Kinds, s.Bases = kinds, len(bases)
@@ -306,7 +320,10 @@ func (t *trending) report(err error, most int) (*TrendReport, error) {
 }
 
 // ErrTrend says that a trend has too many groups.
-var ErrTrend = fmt.Errorf("the trend has more than %d groups: take fewer or coarser classifiers, or a filter", maxTrendRows)
+var ErrTrend = fmt.Errorf(
+	"the trend has more than %d groups: take fewer or coarser classifiers, or a filter",
+	maxTrendRows,
+)
 
 // moved is how far the row went from first to last, in bytes.
 func (r *TrendRow) moved() uint64 { return max(r.First, r.Last) - min(r.First, r.Last) }

@@ -1,13 +1,15 @@
 // Package coverage says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
 //
-// Terms. *Exact*: a sample stands on the object. *Before the tape*: it may be older than the recording; an upper bound ("at most"), since
-// deaths are counted by type and not by age. *Inferred*: of the others, as many as the likeliest site of their type is expected to
-// have: each object counts with the probability that this site is its own (sites.go), so that the figure does not jump where a share is near
-// some bound. *Unknown*: the rest. Per type, with L live and E exact: B = L − E at the first sync point of a recording that began
-// after its JVM (0 otherwise), B = min(B, L − E) after every later collection; inferred or unknown = L − E − B.
+// Terms. *Exact*: a sample stands on the object. *Before the tape*: it may be older than the recording; an upper bound
+// ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the likeliest
+// site of their type is expected to have: each object counts with the probability that this site is its own (sites.go),
+// so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L live and E
+// exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B, L − E)
+// after every later collection; inferred or unknown = L − E − B.
 //
-// Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has only the census
-// of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the recorder uses it.
+// Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has
+// only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the
+// recorder uses it.
 package coverage
 
 import (
@@ -27,8 +29,8 @@ func (c Count) less(n Count) Count {
 	return Count{c.Objects - min(c.Objects, n.Objects), c.Bytes - min(c.Bytes, n.Bytes)}
 }
 
-// Figure is the figure after one collection. The first four add up to all that lives. Resolved is what lives of types whose largest site has
-// a share that is known to ±10 % (standard error).
+// Figure is the figure after one collection. The first four add up to all that lives. Resolved is what lives of types
+// whose largest site has a share that is known to ±10 % (standard error).
 type Figure struct{ Exact, Inferred, Before, Unknown, Resolved Count }
 
 // Live is all that lives.
@@ -116,10 +118,12 @@ type Tape struct {
 	before  Totals
 }
 
-// Before says how much of typ may be older than the recording: so much at most, after the collection that After was last told of.
+// Before says how much of typ may be older than the recording: so much at most, after the collection that After was
+// last told of.
 func (t *Tape) Before(typ uint32) Count { return t.before.at(typ) }
 
-// After takes the totals by type after a collection, those of what samples stand on, and the sites of these samples. It keeps none.
+// After takes the totals by type after a collection, those of what samples stand on, and the sites of these samples. It
+// keeps none.
 func (t *Tape) After(live, exact *Totals, sites *Sites) Figure {
 	var q Figure
 	one := func(typ uint32, l, e, was Count) (b Count) {
@@ -169,11 +173,13 @@ type sample struct {
 	size, frame uint64
 }
 
-// maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for ever.
+// maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for
+// ever.
 const maxFresh = 1 << 20
 
-// Live follows a stream as it is recorded. Its cost per epoch follows the census and what the samples do; a sync point is scanned if its
-// total is not what the census says, which is to say hardly ever but at the first. It is not safe for concurrent use.
+// Live follows a stream as it is recorded. Its cost per epoch follows the census and what the samples do; a sync point
+// is scanned if its total is not what the census says, which is to say hardly ever but at the first. It is not safe for
+// concurrent use.
 type Live struct {
 	tape        Tape
 	types       *trace.TypeTable
@@ -265,8 +271,8 @@ type found struct {
 	here bool
 }
 
-// Sync takes in a sync point. Its error is that of the listing; nothing is known then. A listing of no objects (depth samples) leaves
-// everything unknown.
+// Sync takes in a sync point. Its error is that of the listing; nothing is known then. A listing of no objects (depth
+// samples) leaves everything unknown.
 func (l *Live) Sync(s *trace.Sync) error {
 	if l.known && l.agrees(s) {
 		return nil
@@ -313,8 +319,8 @@ func (l *Live) Sync(s *trace.Sync) error {
 	return nil
 }
 
-// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, and no live sample that is not known. It
-// drops the live ones that the sync point does not name.
+// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, and no live sample
+// that is not known. It drops the live ones that the sync point does not name.
 func (l *Live) agrees(s *trace.Sync) bool {
 	if len(s.Lists) == 0 || l.total.sum() != (Count{s.Objects, s.Bytes}) {
 		return false

@@ -67,8 +67,8 @@ func feed(t testing.TB, l *Live, b trace.Block) {
 	}
 }
 
-// BenchmarkLive follows a service: 3,000 classes, 300,000 live objects, 5,000 live samples; of each collection 600 census rows and 100
-// samples; a sync point every 50 collections. Blocks are decoded beforehand: the recorder has them.
+// BenchmarkLive follows a service: 3,000 classes, 300,000 live objects, 5,000 live samples; of each collection 600
+// census rows and 100 samples; a sync point every 50 collections. Blocks are decoded beforehand: the recorder has them.
 func BenchmarkLive(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	types := trace.NewTypeTable(8)
@@ -84,7 +84,8 @@ func BenchmarkLive(b *testing.B) {
 		typ := uint32(1 + rng.IntN(1+rng.IntN(3000)))
 		w, _ := types.Words(uint64(typ), 0)
 		if len(first.Samples) < 5000 && rng.IntN(50) == 0 {
-			first.Samples = append(first.Samples, trace.LiveSample{ID: uint64(len(first.Samples) + 1), Addr: at, Size: w * 8, Interval: 1 << 16})
+			first.Samples = append(first.Samples,
+				trace.LiveSample{ID: uint64(len(first.Samples) + 1), Addr: at, Size: w * 8, Interval: 1 << 16})
 		}
 		list.Object(at, typ, 0)
 		at += w

@@ -2,11 +2,12 @@ package coverage
 
 import "math"
 
-// Sites of objects without a sample are inferred from those of the same kind that have one: whether an object is sampled depends on its size
-// and on chance, not on what happens to it afterwards. Of n live samples of a kind, k of which are of one site, the next object is of that
-// site with probability (k − Discount) / (n + Strength), and of a site that no sample has shown with (Strength + Discount·m) / (n + Strength)
-// for m sites: the predictive distribution of a Pitman–Yor process (Pitman and Yor, Annals of Probability 25, 1997; Teh, ACL 2006). Sites are
-// as words: few are frequent and many are rare, so that there always is mass left for one not seen.
+// Sites of objects without a sample are inferred from those of the same kind that have one: whether an object is
+// sampled depends on its size and on chance, not on what happens to it afterwards. Of n live samples of a kind, k of
+// which are of one site, the next object is of that site with probability (k − Discount) / (n + Strength), and of a
+// site that no sample has shown with (Strength + Discount·m) / (n + Strength) for m sites: the predictive distribution
+// of a Pitman–Yor process (Pitman and Yor, Annals of Probability 25, 1997; Teh, ACL 2006). Sites are as words: few are
+// frequent and many are rare, so that there always is mass left for one not seen.
 const (
 	Discount = 0.5
 	Strength = 0.5
@@ -21,10 +22,13 @@ func Known(n, k float64) float64 { return max(0, k-Discount) / (n + Strength) }
 // Unseen is the probability that it is of a site that none of n samples has, which are of m sites.
 func Unseen(n, m float64) float64 { return (Strength + Discount*m) / (n + Strength) }
 
-// Resolution says what samples at a mean interval of so many bytes can show, in bytes of live objects of a site: what has at least one sample
-// with a probability of 95 %, and what is known to ±20 % with that probability. 0 if each allocation is sampled.
+// Resolution says what samples at a mean interval of so many bytes can show, in bytes of live objects of a site: what
+// has at least one sample with a probability of 95 %, and what is known to ±20 % with that probability. 0 if each
+// allocation is sampled.
 func Resolution(interval uint64) (seen, known uint64) {
-	return uint64(math.Ceil(-math.Log(0.05) * float64(interval))), uint64(math.Ceil(math.Pow(1.959964/0.2, 2) * float64(interval)))
+	return uint64(
+		math.Ceil(-math.Log(0.05) * float64(interval)),
+	), uint64(math.Ceil(math.Pow(1.959964/0.2, 2) * float64(interval)))
 }
 
 // Sites counts live samples by type and site. The zero value is empty.
@@ -73,8 +77,8 @@ func (s *Sites) Sub(typ uint32, site uint64) {
 
 func (s *Sites) clear() { clear(s.by) }
 
-// likeliest gives the probability that an object of a type is of the site that most of its samples have, 0 without any, and says whether the share of
-// that site is resolved.
+// likeliest gives the probability that an object of a type is of the site that most of its samples have, 0 without any,
+// and says whether the share of that site is resolved.
 func (s *Sites) likeliest(typ uint32) (p float64, resolved bool) {
 	x := s.by[typ]
 	if x == nil {

@@ -57,7 +57,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// TestNoJump takes samples of a type, nine tenths of which are of one site, out and in: what is inferred follows by little.
+// TestNoJump takes samples of a type, nine tenths of which are of one site, out and in: what is inferred follows by
+// little.
 func TestNoJump(t *testing.T) {
 	var s Sites
 	var live, exact Totals

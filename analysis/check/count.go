@@ -1,5 +1,6 @@
-// Package check holds what a recording says twice against each other, for `heapcam verify`: a replay that only counts against one that follows objects,
-// and summaries against the replay. A difference is an error of heapcam; each check counts them and keeps the first.
+// Package check holds what a recording says twice against each other, for `heapcam verify`: a replay that only counts
+// against one that follows objects, and summaries against the replay. A difference is an error of heapcam; each check
+// counts them and keeps the first.
 package check
 
 import (
@@ -46,7 +47,8 @@ func (k *CountCheck) Collection(r *heap.Replayer, c *heap.Collection) {
 		samples                int
 		sampled, taken, exists uint64
 	}
-	mine, its := row{c.Known, c.Synced, c.LiveSamples, c.SampledBytes, r.Taken, c.Used}, row{n.Known, n.Synced, n.LiveSamples, n.SampledBytes, k.counter.Taken, n.Used}
+	mine, its := row{c.Known, c.Synced, c.LiveSamples, c.SampledBytes, r.Taken, c.Used}, row{n.Known, n.Synced,
+		n.LiveSamples, n.SampledBytes, k.counter.Taken, n.Used}
 	switch {
 	case mine != its:
 		k.differs("collection %d: %+v, counted %+v", c.GC, mine, its)
@@ -70,7 +72,8 @@ func (k *CountCheck) types(gc uint64, a, b []heap.Count) {
 			y = b[id]
 		}
 		if x != y {
-			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes, id, y.Objects, y.Bytes)
+			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes, id,
+				y.Objects, y.Bytes)
 			return
 		}
 	}

@@ -36,8 +36,8 @@ func skimmed(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block)
 	return out
 }
 
-// TestCounter holds a replay that only counts against one that follows objects, on random recordings with full collections, lost epochs and
-// walks; and the reports that the two make.
+// TestCounter holds a replay that only counts against one that follows objects, on random recordings with full
+// collections, lost epochs and walks; and the reports that the two make.
 func TestCounter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.SampledFrom([]uint64{trace.DepthSurvivors, trace.DepthFull}).Draw(t, "depth")
@@ -57,7 +57,9 @@ func TestCounter(t *testing.T) {
 		}
 		bs = append(bs, m.End())
 		few := skimmed(t, bs)
-		r, check := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}), Counts(heap.NewCounter(&analysistest.Source{B: slices.Clone(few)}))
+		r, check := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}), Counts(
+			heap.NewCounter(&analysistest.Source{B: slices.Clone(few)}),
+		)
 		n := uint64(0)
 		if err := collection.Each(r, func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
 			t.Fatal(err)

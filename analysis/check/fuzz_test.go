@@ -18,7 +18,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// FuzzDamaged reads recordings of which bytes were changed by every way there is: no panic, and no group that does not add up.
+// FuzzDamaged reads recordings of which bytes were changed by every way there is: no panic, and no group that does not
+// add up.
 func FuzzDamaged(f *testing.F) {
 	f.Add(uint8(1), []byte{3, 9, 200, 7, 4, 1})
 	f.Add(uint8(3), []byte{})
@@ -30,7 +31,8 @@ func FuzzDamaged(f *testing.F) {
 		}
 		f.Add(uint8(i), hits)
 	}
-	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8), analysistest.Tape(3, 3, 2, 8), analysistest.Tape(4, 3, 3, 8)}
+	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8), analysistest.Tape(3, 3, 2, 8),
+		analysistest.Tape(4, 3, 3, 8)}
 	for i := range tapes {
 		tapes[i] = summarized(f, tapes[i])
 	}

@@ -59,8 +59,9 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 // courseRow is c as a summary should tell it.
 func courseRow(c *heap.Collection) trace.Course {
 	before, eden, survivor, humongous, old := trace.InUse(c.Spaces)
-	row := trace.Course{GC: c.GC, Kind: c.Kind, Start: c.Start, Dur: c.Dur, Probe: c.Probe, Sync: c.SyncProbe, Cause: c.Cause,
-		Before: before, Eden: eden, Survivor: survivor, Old: old, Humongous: humongous}
+	row := trace.Course{GC: c.GC, Kind: c.Kind, Start: c.Start, Dur: c.Dur, Probe: c.Probe,
+		Sync: c.SyncProbe, Cause: c.Cause, Before: before, Eden: eden, Survivor: survivor, Old: old,
+		Humongous: humongous}
 	if c.Known {
 		row.Flags, row.Objects, row.Bytes = trace.CourseKnown, c.Objects, c.Bytes
 	}
@@ -76,8 +77,9 @@ func (k *SummaryCheck) differs(format string, args ...any) {
 	}
 }
 
-// course compares what a summary tells with what replaying gives. A file alone, or one behind a loss, knows less or more of the state than the
-// recorder did; and what a listing does not list is explained where it is compared (package heap). For what was swept see sinceSweep.
+// course compares what a summary tells with what replaying gives. A file alone, or one behind a loss, knows less or
+// more of the state than the recorder did; and what a listing does not list is explained where it is compared (package
+// heap). For what was swept see sinceSweep.
 func (k *SummaryCheck) course(want *replayed, t *trace.Course) {
 	k.Courses++
 	got := *t
@@ -106,7 +108,8 @@ func (k *SummaryCheck) summary(s *trace.Summary) {
 	k.at = s
 }
 
-// sums compares types and sites with the state after s.At, its listing read: at a rotation that stands in the next file.
+// sums compares types and sites with the state after s.At, its listing read: at a rotation that stands in the next
+// file.
 func (k *SummaryCheck) sums(s *trace.Summary) {
 	r := k.r
 	per := r.State.PerType()
@@ -117,7 +120,8 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 			n = per[t.Type]
 		}
 		if n.Objects != t.Objects || n.Bytes != t.Bytes {
-			k.differs("the summary at collection %d says %d objects and %d bytes of %s, its replay %d and %d", s.At, t.Objects, t.Bytes, r.TypeName(uint32(t.Type)), n.Objects, n.Bytes)
+			k.differs("the summary at collection %d says %d objects and %d bytes of %s, its replay %d and %d", s.At, t.Objects,
+				t.Bytes, r.TypeName(uint32(t.Type)), n.Objects, n.Bytes)
 		}
 	}
 	type site struct{ typ, frame uint64 }
@@ -126,13 +130,15 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 		n := by[site{l.Type, l.Frame}]
 		by[site{l.Type, l.Frame}] = [3]float64{n[0] + 1, n[1] + l.Weight, n[2] + l.Weight*float64(l.Size)}
 	}
-	// A stack may have several ids, and rows: together they are its site; of them some may have found no room or have no type.
+	// A stack may have several ids, and rows: together they are its site; of them some may have found no room or have no
+	// type.
 	rows := map[site]trace.SiteSum{}
 	for _, t := range s.Sites {
 		k.Sites++
 		at := site{t.Type, r.Site(t.Frame)}
 		n := rows[at]
-		rows[at] = trace.SiteSum{Samples: n.Samples + t.Samples, Objects: n.Objects + t.Objects, Bytes: n.Bytes + t.Bytes, Frame: n.Frame + 1}
+		rows[at] = trace.SiteSum{Samples: n.Samples + t.Samples, Objects: n.Objects + t.Objects, Bytes: n.Bytes + t.Bytes,
+			Frame: n.Frame + 1}
 	}
 	for at, t := range rows {
 		n, off := by[at], float64(t.Frame) // sums of floats, in any order, each row rounded
@@ -141,9 +147,20 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 			d := float64(a) - b
 			return d <= off+b/1e9 && (less || -d <= off+b/1e9)
 		}
-		if !less && float64(t.Samples) != n[0] || float64(t.Samples) > n[0] || !near(t.Objects, n[1]) || !near(t.Bytes, n[2]) {
-			k.differs("the summary at collection %d says %d samples, %d objects and %d bytes of %s from frame %d, its replay %.0f, %.0f and %.0f",
-				s.At, t.Samples, t.Objects, t.Bytes, r.TypeName(uint32(at.typ)), at.frame, n[0], n[1], n[2])
+		if !less && float64(t.Samples) != n[0] || float64(t.Samples) > n[0] || !near(t.Objects, n[1]) ||
+			!near(t.Bytes, n[2]) {
+			k.differs(
+				"the summary at collection %d says %d samples, %d objects and %d bytes of %s from frame %d, its replay %.0f, %.0f and %.0f",
+				s.At,
+				t.Samples,
+				t.Objects,
+				t.Bytes,
+				r.TypeName(uint32(at.typ)),
+				at.frame,
+				n[0],
+				n[1],
+				n[2],
+			)
 		}
 	}
 }

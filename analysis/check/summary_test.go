@@ -61,14 +61,15 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 func check(t testing.TB, bs []trace.Block) *SummaryCheck {
 	r := heap.NewReplayer(&analysistest.Source{B: bs})
 	k := Summaries(r)
-	if err := collection.Each(r, func(c *heap.Collection) bool { k.Collection(c); return true }); err != nil && err != io.EOF {
+	if err := collection.Each(r, func(c *heap.Collection) bool { k.Collection(c); return true }); err != nil &&
+		err != io.EOF {
 		t.Fatal(err)
 	}
 	return k
 }
 
-// TestSummaries: what a summary says of collections and types is held against the replay, and a lie in any of its figures is found. Read alone,
-// summaries give the histories that the replay gives at these collections.
+// TestSummaries: what a summary says of collections and types is held against the replay, and a lie in any of its
+// figures is found. Read alone, summaries give the histories that the replay gives at these collections.
 func TestSummaries(t *testing.T) {
 	tape := analysistest.Tape(1, trace.CollectorSerial, trace.DepthSurvivors, 40)
 	bs := summarized(t, tape)
@@ -103,9 +104,11 @@ func TestSummaries(t *testing.T) {
 		}
 	}
 
-	h, err := history.AtSyncPoints(heap.NewReplayer(&analysistest.Source{B: slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
-		return b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary
-	})}))
+	h, err := history.AtSyncPoints(
+		heap.NewReplayer(&analysistest.Source{B: slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
+			return b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary
+		})}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

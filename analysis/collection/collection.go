@@ -1,4 +1,5 @@
-// Package collection finds the collection that a user names (a number, first, last, peak, or a time) and replays a recording up to it.
+// Package collection finds the collection that a user names (a number, first, last, peak, or a time) and replays a
+// recording up to it.
 package collection
 
 import (
@@ -63,9 +64,10 @@ func Points(r *heap.Replayer) ([]Point, error) {
 	return out, err
 }
 
-// Find gives the collection number that ref means: a number, first, last, peak, or a time (15:04:05 local or RFC 3339: the last collection
-// not after it). count gives the recording from its start for a replay that need only count, open for one that follows objects; of one of them,
-// unless ref is a number, all is replayed. Errors: *RefError, ErrNotThere, and those of the replay.
+// Find gives the collection number that ref means: a number, first, last, peak, or a time (15:04:05 local or RFC 3339:
+// the last collection not after it). count gives the recording from its start for a replay that need only count, open
+// for one that follows objects; of one of them, unless ref is a number, all is replayed. Errors: *RefError,
+// ErrNotThere, and those of the replay.
 func Find(ref string, count, open func() *heap.Replayer) (uint64, error) {
 	n, _, err := FindTwo(ref, ref, count, open)
 	return n, err
@@ -138,7 +140,10 @@ func FindAmong(ref string, points []Point) (uint64, error) {
 		return 0, err
 	}
 	if t.Before(first.Truncate(time.Second)) || t.After(last.Add(time.Second)) {
-		return 0, NotThere(fmt.Sprintf("%s: the recording goes from %s to %s", ref, first.Local().Format(time.RFC3339), last.Local().Format(time.RFC3339)))
+		return 0, NotThere(
+			fmt.Sprintf("%s: the recording goes from %s to %s", ref, first.Local().Format(time.RFC3339),
+				last.Local().Format(time.RFC3339)),
+		)
 	}
 	i := sort.Search(len(points), func(i int) bool { return points[i].At.After(t) })
 	return points[max(i-1, 0)].GC, nil
@@ -158,8 +163,8 @@ func parseTime(ref string, day time.Time) (time.Time, error) {
 	return time.Time{}, &RefError{ref}
 }
 
-// Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for Find. Errors are those of
-// Find and At.
+// Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for
+// Find. Errors are those of Find and At.
 func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
 	if ref == "last" {
 		r := open()
@@ -180,8 +185,8 @@ func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.
 	return r, c, err
 }
 
-// toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last collection after which
-// it is, 0 if there is none.
+// toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last
+// collection after which it is, 0 if there is none.
 func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
 	err = Each(r, func(c *heap.Collection) bool {
 		each(c)
@@ -196,7 +201,8 @@ func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, 
 	return at, known, err
 }
 
-// OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the same.
+// OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the
+// same.
 func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
 	if ref == "last" {
 		r := count()
@@ -227,7 +233,8 @@ func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *
 	return r, c, err
 }
 
-// At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is not known.
+// At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is
+// not known.
 func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
 	return at(r, gc, func(*heap.Collection) {})
 }
@@ -253,7 +260,9 @@ func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collect
 	case at == nil:
 		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it goes from %d to %d", gc, lo, hi))
 	case !at.Known:
-		return nil, NotThere(fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc))
+		return nil, NotThere(
+			fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc),
+		)
 	}
 	return at, nil
 }

@@ -33,7 +33,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestOpen opens a recording at its last collection in one pass, and in two where the end is not known; both give the state of that collection.
+// TestOpen opens a recording at its last collection in one pass, and in two where the end is not known; both give the
+// state of that collection.
 func TestOpen(t *testing.T) {
 	m := tracetest.New(tracetest.Config{Seed: 2})
 	var bs []trace.Block

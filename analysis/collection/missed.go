@@ -19,5 +19,10 @@ func WriteMissed(w io.Writer, indent string, n uint64) {
 	if n == 1 {
 		few = "1 missed collection"
 	}
-	ui.Fprintf(w, "%s%s, pauses unknown: the JVM reports no events for the full collections of jcmd GC.class_histogram and GC.heap_dump\n", ui.Text(indent), few)
+	ui.Fprintf(
+		w,
+		"%s%s, pauses unknown: the JVM reports no events for the full collections of jcmd GC.class_histogram and GC.heap_dump\n",
+		ui.Text(indent),
+		few,
+	)
 }

@@ -1,4 +1,5 @@
-// Package compare compares two recordings, before and after a change, by how fast what survives grows: in all and by site, with 95 % intervals.
+// Package compare compares two recordings, before and after a change, by how fast what survives grows: in all and by
+// site, with 95 % intervals.
 package compare
 
 import (
@@ -17,7 +18,8 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// Growth is how the live bytes of a recording went, in all and by class and method chain: what two recordings are compared by.
+// Growth is how the live bytes of a recording went, in all and by class and method chain: what two recordings are
+// compared by.
 type Growth struct {
 	Collections int
 	Seconds     float64
@@ -105,8 +107,8 @@ type Window struct {
 	Allocated   float64 `json:"allocated_bytes"` // estimated
 }
 
-// points gives the times, bytes allocated and values that a slope is made of: after collections that left no dead in old space, if the window
-// has eight of them, else all; at most 300.
+// points gives the times, bytes allocated and values that a slope is made of: after collections that left no dead in
+// old space, if the window has eight of them, else all; at most 300.
 func (c *Growth) points(v []float64) (t, a, y []float64) {
 	var at []int
 	if len(c.floors) >= 8 {
@@ -194,7 +196,8 @@ func Recordings(before, after *Growth) *Report {
 	}
 	slices.SortFunc(d.Sites, func(x, y SiteSlope) int {
 		gap := func(s SiteSlope) float64 { return math.Abs(s.After.Value - s.Before.Value) }
-		return cmp.Or(cmp.Compare(gap(y), gap(x)), cmp.Compare(x.Class, y.Class), cmp.Compare(fmt.Sprint(x.Site), fmt.Sprint(y.Site)))
+		return cmp.Or(cmp.Compare(gap(y), gap(x)), cmp.Compare(x.Class, y.Class),
+			cmp.Compare(fmt.Sprint(x.Site), fmt.Sprint(y.Site)))
 	})
 	d.Sites = d.Sites[:min(len(d.Sites), 50)]
 	d.Sentence = d.sentence()
@@ -230,15 +233,16 @@ func (d *Report) sentence() ui.Text {
 	case a.Low > b.High:
 		verdict = "it grows more"
 	}
-	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1), a.text("s", 1), verdict,
-		rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
+	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1),
+		a.text("s", 1), verdict, rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
 	if len(d.Sites) > 0 {
 		x := d.Sites[0]
 		at := ui.Text("an unknown site")
 		if len(x.Site) > 0 {
 			at = ui.Sprintf("%s", x.Site[0])
 		}
-		s += ui.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1), x.After.text("s", 1))
+		s += ui.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1),
+			x.After.text("s", 1))
 	}
 	return s + "."
 }
@@ -249,9 +253,11 @@ func (d *Report) WriteText(w io.Writer) {
 		name string
 		w    Window
 	}{{"before", d.Before}, {"after", d.After}} {
-		ui.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds, ui.Bytes(uint64(x.w.Allocated)))
+		ui.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds,
+			ui.Bytes(uint64(x.w.Allocated)))
 	}
-	ui.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n", d.SitesShared, d.OnlyBefore, d.OnlyAfter)
+	ui.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n",
+		d.SitesShared, d.OnlyBefore, d.OnlyAfter)
 	ui.Fprintf(w, "%16s %16s  %s\n", "BEFORE (per s)", "AFTER (per s)", "CLASS AND SITE (survivors)")
 	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
 		ui.Fprintf(w, "%16s %16s  %s\n", rate(s.Before.Value), rate(s.After.Value), s.Class)

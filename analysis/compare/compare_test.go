@@ -8,11 +8,13 @@ import (
 	"testing"
 )
 
-// TestTwo: a leak of a known rate that a fix has stopped, with noise; lines have moved. The intervals hold the true slopes.
+// TestTwo: a leak of a known rate that a fix has stopped, with noise; lines have moved. The intervals hold the true
+// slopes.
 func TestTwo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	course := func(rate float64, line int) *Growth {
-		g := &Growth{Collections: 100, Seconds: 99, chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{}, class: map[string]string{}}
+		g := &Growth{Collections: 100, Seconds: 99, chains: map[string]*history.Series{},
+			frames: map[string][]sites.StackFrame{}, class: map[string]string{}}
 		s := &history.Series{}
 		for i := range 100 {
 			v := rate*float64(i) + 1e6 + rng.NormFloat64()*2e4
@@ -27,10 +29,13 @@ func TestTwo(t *testing.T) {
 	in := func(s Slope, v float64) bool {
 		return s.Low <= v && v <= s.High && s.Low <= s.Value && s.Value <= s.High
 	}
-	if !in(d.Live.Before, 1e5) || !in(d.Live.After, 0) || !in(d.Sites[0].Before, 1e5) || !in(d.Live.BeforeShare, 0.01) || d.SitesShared != 1 || *d.Sites[0].Site[0].Line != 12 {
+	if !in(d.Live.Before, 1e5) || !in(d.Live.After, 0) || !in(d.Sites[0].Before, 1e5) || !in(d.Live.BeforeShare, 0.01) ||
+		d.SitesShared != 1 ||
+		*d.Sites[0].Site[0].Line != 12 {
 		t.Fatalf("%+v", d)
 	}
-	if !strings.Contains(string(d.Sentence), "the growth is gone") || !strings.Contains(string(d.Sentence), "shop.Cart.add(Cart.java:12)") {
+	if !strings.Contains(string(d.Sentence), "the growth is gone") ||
+		!strings.Contains(string(d.Sentence), "shop.Cart.add(Cart.java:12)") {
 		t.Fatal(d.Sentence)
 	}
 	if d = Recordings(course(1e5, 1), course(1e5, 1)); !strings.Contains(string(d.Sentence), "can not be told apart") {

@@ -1,4 +1,5 @@
-// Package cost adds up what recording cost a JVM, minute by minute, and the events that changed it. It reads blocks and needs no replay.
+// Package cost adds up what recording cost a JVM, minute by minute, and the events that changed it. It reads blocks and
+// needs no replay.
 package cost
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// SamplingNote begins the notes by which an agent tells, once a minute, what sampling has cost since the probe began, in ns.
+// SamplingNote begins the notes by which an agent tells, once a minute, what sampling has cost since the probe began,
+// in ns.
 const SamplingNote = "cost: sampling "
 
 // Minute is what the probe took in one minute of the stream's time. Times are ns.
@@ -168,7 +170,8 @@ func (c *Cost) meta(m trace.Meta) {
 		if m.JVM.Flags&trace.JVMAtStart != 0 {
 			how = "loaded at the JVM's start"
 		}
-		c.event(0, "the probe (%s) was %s, depth %s, sampling every %d KiB", m.JVM.Probe, how, trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
+		c.event(0, "the probe (%s) was %s, depth %s, sampling every %d KiB", m.JVM.Probe, how,
+			trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
 	}
 	for _, n := range m.Notes {
 		rest, ok := strings.CutPrefix(n.Text, SamplingNote)

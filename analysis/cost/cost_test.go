@@ -10,11 +10,12 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestCost adds up what random streams cost in two ways, and holds that a window which is told in several files, each with what is repeated
-// in all, is the same as one that is told once.
+// TestCost adds up what random streams cost in two ways, and holds that a window which is told in several files, each
+// with what is repeated in all, is the same as one that is told once.
 func TestCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		jvm := trace.JVM{Session: strings.Repeat("a", 32), VM: "vm", Probe: "p", Depth: trace.DepthFull, Interval: 1 << 19, Align: 8, Collector: 1, T0WallMS: 1e12}
+		jvm := trace.JVM{Session: strings.Repeat("a", 32), VM: "vm", Probe: "p", Depth: trace.DepthFull,
+			Interval: 1 << 19, Align: 8, Collector: 1, T0WallMS: 1e12}
 		head := trace.EncodeMeta(trace.Meta{JVM: jvm, HasJVM: true})
 		c := New()
 		add := func(b trace.Block) {
@@ -29,7 +30,8 @@ func TestCost(t *testing.T) {
 		for gc := range uint64(rapid.IntRange(1, 60).Draw(t, "collections")) {
 			now += uint64(rapid.IntRange(1, 100e9).Draw(t, "phase"))
 			kind := uint64(rapid.SampledFrom([]int{trace.PauseYoung, trace.PauseFull, trace.PauseWalk}).Draw(t, "kind"))
-			p := trace.Pause{GC: gc + 1, Kind: kind, Depth: trace.DepthFull, Start: now, Dur: uint64(rapid.IntRange(1000, 1e9).Draw(t, "dur"))}
+			p := trace.Pause{GC: gc + 1, Kind: kind, Depth: trace.DepthFull, Start: now,
+				Dur: uint64(rapid.IntRange(1000, 1e9).Draw(t, "dur"))}
 			p.Probe = uint64(rapid.IntRange(0, int(p.Dur)).Draw(t, "probe"))
 			add(trace.EncodeEpoch(&trace.Epoch{Pause: p}))
 			now += p.Dur
@@ -39,7 +41,8 @@ func TestCost(t *testing.T) {
 				gcs, pauses, probe = gcs+1, pauses+p.Dur, probe+p.Probe
 			}
 			if rapid.Bool().Draw(t, "sync") {
-				y := trace.Sync{GC: gc + 1, Reason: trace.SyncRotation, Time: now, Probe: uint64(rapid.IntRange(0, 1e8).Draw(t, "listing"))}
+				y := trace.Sync{GC: gc + 1, Reason: trace.SyncRotation, Time: now,
+					Probe: uint64(rapid.IntRange(0, 1e8).Draw(t, "listing"))}
 				if kind == trace.PauseWalk {
 					y.Reason = trace.SyncWalk
 				} else {
@@ -60,7 +63,11 @@ func TestCost(t *testing.T) {
 					continue // what came before the window is not known
 				}
 				sampling += uint64(rapid.IntRange(0, 1e9).Draw(t, "sampling"))
-				add(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: now, Text: fmt.Sprintf("%s%d ns", SamplingNote, sampling)}}}))
+				add(
+					trace.EncodeMeta(
+						trace.Meta{Notes: []trace.Note{{Time: now, Text: fmt.Sprintf("%s%d ns", SamplingNote, sampling)}}},
+					),
+				)
 			}
 		}
 		c.Close()
@@ -81,7 +88,8 @@ func TestCost(t *testing.T) {
 				t.Errorf("%s: %d, told %d, by minutes %d", what, v[0], v[1], v[2])
 			}
 		}
-		if d := int64(sampling - c.Total.Sampling); d < 0 && sampling > 0 || sum.Sampling != c.Total.Sampling || sampling > 0 && d != 0 {
+		if d := int64(sampling - c.Total.Sampling); d < 0 && sampling > 0 || sum.Sampling != c.Total.Sampling ||
+			sampling > 0 && d != 0 {
 			t.Errorf("sampling: %d, told %d, by minutes %d", sampling, c.Total.Sampling, sum.Sampling)
 		}
 		if n := strings.Count(fmt.Sprint(c.Events), "the probe (p) was attached"); n != 1 {

@@ -70,7 +70,8 @@ func sameRows[T comparable](t *testing.T, table string, write func(w io.Writer, 
 	}
 }
 
-// TestPprof: pprof's own validation takes the profile, its live values add up to the exact state, and go tool pprof shows it.
+// TestPprof: pprof's own validation takes the profile, its live values add up to the exact state, and go tool pprof
+// shows it.
 func TestPprof(t *testing.T) {
 	open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: exportTape()}) }
 	r, c, err := collection.Open("last", open, open)

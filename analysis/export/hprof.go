@@ -21,13 +21,23 @@ const (
 )
 
 // hprofElements are type and size of elements by the name of the array's class.
-var hprofElements = map[string][2]uint64{"[Z": {4, 1}, "[C": {5, 2}, "[F": {6, 4}, "[D": {7, 8}, "[B": {8, 1}, "[S": {9, 2}, "[I": {hprofInt, 4}, "[J": {hprofLong, 8}}
+var hprofElements = map[string][2]uint64{
+	"[Z": {4, 1},
+	"[C": {5, 2},
+	"[F": {6, 4},
+	"[D": {7, 8},
+	"[B": {8, 1},
+	"[S": {9, 2},
+	"[I": {hprofInt, 4},
+	"[J": {hprofLong, 8},
+}
 
 const (
-	hprofSegmentBytes = 1 << 20       // as large as segments of small objects get, as HotSpot's
-	hprofArrayBytes   = 1<<32 - 1<<10 // elements of one array: the length of a segment has 32 bits (HotSpot cuts larger ones, too)
-	hprofFields       = 1 << 24       // of all classes; honest ones have a few hundred thousand
-	hprofBase         = 1 << 40       // of a heap that begins where ids of classes are: no honest one does
+	hprofSegmentBytes = 1 << 20 // as large as segments of small objects get, as HotSpot's
+	// elements of one array: the length of a segment has 32 bits (HotSpot cuts larger ones, too)
+	hprofArrayBytes = 1<<32 - 1<<10
+	hprofFields     = 1 << 24 // of all classes; honest ones have a few hundred thousand
+	hprofBase       = 1 << 40 // of a heap that begins where ids of classes are: no honest one does
 )
 
 // hprofKey is a type; of types whose instances differ in size, which mirrors do, with the size in words.
@@ -45,9 +55,10 @@ type hprofType struct {
 	ints       uint64 // and of 4
 }
 
-// Hprof is a heap dump of a state so far as a recording holds one: each object with its address, class and size, arrays with their length,
-// sampled objects with their stack. Values are zeros. There are no references, so each object is a root. HPROF tells the size of an instance
-// by the fields of its class: a class has as many that mean nothing as its instances are large.
+// Hprof is a heap dump of a state so far as a recording holds one: each object with its address, class and size, arrays
+// with their length, sampled objects with their stack. Values are zeros. There are no references, so each object is a
+// root. HPROF tells the size of an instance by the fields of its class: a class has as many that mean nothing as its
+// instances are large.
 type Hprof struct {
 	r       *heap.Replayer
 	ids     int    // bytes of an id
@@ -64,16 +75,19 @@ type Hprof struct {
 	Bytes   uint64 // of the file, to within one in a hundred
 }
 
-// NewHprof plans the dump of the state of r. Its error is heap.ErrFold, or says that classes are larger than those of any JVM.
+// NewHprof plans the dump of the state of r. Its error is heap.ErrFold, or says that classes are larger than those of
+// any JVM.
 //
-// Readers know objects with a header of 12 bytes (if references take 4) or 16, with ids of 8 bytes, which here are the addresses; and with one
-// of 8, with ids of 4 bytes. The latter is how compact headers look: there ids count words, as far as 32 bits reach.
+// Readers know objects with a header of 12 bytes (if references take 4) or 16, with ids of 8 bytes, which here are the
+// addresses; and with one of 8, with ids of 4 bytes. The latter is how compact headers look: there ids count words, as
+// far as 32 bits reach.
 func NewHprof(r *heap.Replayer) (*Hprof, error) {
 	fs, err := r.Fold(heap.WantLength, nil, 1)
 	if err != nil {
 		return nil, err
 	}
-	h := &Hprof{r: r, ids: 8, step: 8, base: r.JVM.HeapBase, header: 16, of: map[hprofKey]*hprofType{}, serials: map[uint64]uint64{}, strings: map[string]uint64{}}
+	h := &Hprof{r: r, ids: 8, step: 8, base: r.JVM.HeapBase, header: 16,
+		of: map[hprofKey]*hprofType{}, serials: map[uint64]uint64{}, strings: map[string]uint64{}}
 	// Ids of classes are below those of objects: there are no more classes than types and methods.
 	low := uint64(len(r.Types)+len(r.Methods)+len(fs)) + 16
 	switch oops, compact := r.JVM.Flags&trace.JVMCompressedOops != 0, r.JVM.Flags&trace.JVMCompactHeaders != 0; {
@@ -201,8 +215,8 @@ func (h *Hprof) begin() {
 	h.head = binary.BigEndian.AppendUint64(h.head, h.r.JVM.T0WallMS)
 	stacks := h.frames()
 	filler := h.text("(not recorded)")
-	// By what these two static fields of the JDK differ VisualVM knows how large references are where ids have 8 bytes. (MAT finds it out by what
-	// follows arrays.)
+	// By what these two static fields of the JDK differ VisualVM knows how large references are where ids have 8 bytes.
+	// (MAT finds it out by what follows arrays.)
 	const atomic, from, to = "java/lang/Class$Atomic", "annotationDataOffset", "annotationTypeOffset"
 	h.text(from)
 	h.text(to)

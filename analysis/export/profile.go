@@ -36,8 +36,8 @@ type Profile struct {
 	values []stackValue
 }
 
-// NewProfile replays r up to collection gc. Live figures are those of `group --by type, site`, so that they add up to the exact state; what was
-// allocated is estimated from all samples of the window. Errors are those of At.
+// NewProfile replays r up to collection gc. Live figures are those of `group --by type, site`, so that they add up to
+// the exact state; what was allocated is estimated from all samples of the window. Errors are those of At.
 func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 	p := &Profile{r: r}
 	type key struct {
@@ -75,7 +75,9 @@ func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 		}
 	}
 	if !p.c.Known {
-		return nil, collection.NotThere(fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc))
+		return nil, collection.NotThere(
+			fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc),
+		)
 	}
 	w, spaces := analysis.World(r, p.c)
 	ts, err := analysis.Tuples(r, p.c.GC, spaces, classify.AttrSite, 8, nil)
@@ -97,19 +99,28 @@ func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 		p.values = append(p.values, *v)
 	}
 	slices.SortFunc(p.values, func(a, b stackValue) int {
-		return cmp.Or(cmp.Compare(b.live[1], a.live[1]), cmp.Compare(b.alloc[1], a.alloc[1]), cmp.Compare(a.frame, b.frame), cmp.Compare(a.typ, b.typ), cmp.Compare(a.note, b.note))
+		return cmp.Or(cmp.Compare(b.live[1], a.live[1]), cmp.Compare(b.alloc[1], a.alloc[1]), cmp.Compare(a.frame, b.frame),
+			cmp.Compare(a.typ, b.typ), cmp.Compare(a.note, b.note))
 	})
 	return p, nil
 }
 
-// WritePprof writes a gzipped profile with alloc_objects, alloc_space, inuse_objects and inuse_space, and the class as label "type". It is
-// checked with pprof's own validation before.
+// WritePprof writes a gzipped profile with alloc_objects, alloc_space, inuse_objects and inuse_space, and the class as
+// label "type". It is checked with pprof's own validation before.
 func (p *Profile) WritePprof(w io.Writer) error {
 	out := &profile.Profile{
-		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"}, {Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"}},
-		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: int64(min(p.c.Interval, math.MaxInt64)), DefaultSampleType: "inuse_space",
+		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
+			{Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"}},
+		PeriodType: &profile.ValueType{Type: "space",
+			Unit: "bytes"}, Period: int64(min(p.c.Interval, math.MaxInt64)), DefaultSampleType: "inuse_space",
 		TimeNanos: p.first.UnixNano(), DurationNanos: int64(collection.Wall(p.r, p.c.Start+p.c.Dur).Sub(p.first)),
-		Comments: []string{fmt.Sprintf("heapcam: live after collection %d (GC(%d) of the JVM's log); allocated in the window up to it, estimated from samples", p.c.GC, p.c.JVMGC)},
+		Comments: []string{
+			fmt.Sprintf(
+				"heapcam: live after collection %d (GC(%d) of the JVM's log); allocated in the window up to it, estimated from samples",
+				p.c.GC,
+				p.c.JVMGC,
+			),
+		},
 	}
 	functions := map[string]*profile.Function{}
 	function := func(name, file string) *profile.Function {
@@ -139,13 +150,15 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	}
 	round := func(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
 	for _, v := range p.values {
-		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])}, Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
+		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])},
+			Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
 		for _, f := range sites.Stack(p.r, v.frame, sites.MaxFrames) {
 			line := int64(0)
 			if f.Line != nil {
 				line = int64(*f.Line)
 			}
-			s.Location = append(s.Location, location(function(string(ui.Name(f.Class+"."+f.Method)), string(ui.Name(f.File))), line))
+			s.Location = append(s.Location,
+				location(function(string(ui.Name(f.Class+"."+f.Method)), string(ui.Name(f.File))), line))
 		}
 		if len(s.Location) == 0 {
 			s.Location = []*profile.Location{location(function(cmp.Or(v.note, "(no Java frame)"), ""), 0)}
@@ -158,8 +171,8 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	return out.Write(w)
 }
 
-// WriteCollapsed writes a line for each stack and class, outermost frame first, the class last: frame;frame;class VALUE. value is one of
-// alloc_objects, alloc_space, inuse_objects, inuse_space.
+// WriteCollapsed writes a line for each stack and class, outermost frame first, the class last: frame;frame;class
+// VALUE. value is one of alloc_objects, alloc_space, inuse_objects, inuse_space.
 func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 	pick, ok := map[string]func(*stackValue) float64{
 		"alloc_objects": func(v *stackValue) float64 { return v.alloc[0] }, "alloc_space": func(v *stackValue) float64 { return v.alloc[1] },

@@ -1,5 +1,6 @@
-// Package export writes recordings for other tools: tables (Parquet, CSV, JSON) of a state, of samples and of class histories, pprof profiles and collapsed
-// stacks, and heap dumps without values (HPROF). Columns and their meaning are the version of a schema.
+// Package export writes recordings for other tools: tables (Parquet, CSV, JSON) of a state, of samples and of class
+// histories, pprof profiles and collapsed stacks, and heap dumps without values (HPROF). Columns and their meaning are
+// the version of a schema.
 package export
 
 import (
@@ -49,8 +50,9 @@ type SampleRow struct {
 	Interval uint64  `json:"interval" parquet:"interval"` // mean bytes between samples then
 	Weight   float64 `json:"weight" parquet:"weight"`     // objects that it stands for
 	Birth    uint64  `json:"birth" parquet:"birth"`       // collection of its phase
-	Died     uint64  `json:"died" parquet:"died"`         // collection that found it dead, 0: alive at the end, or not known
-	Stack    string  `json:"stack" parquet:"stack,dict"`
+	// collection that found it dead, 0: alive at the end, or not known
+	Died  uint64 `json:"died" parquet:"died"`
+	Stack string `json:"stack" parquet:"stack,dict"`
 }
 
 // HistoryRow is a class after a collection, of the table "histories".
@@ -76,7 +78,10 @@ var TableFormats = []string{"parquet", "csv", "json"}
 func newTable[T any](w io.Writer, format, schema string) (table[T], error) {
 	switch format {
 	case "parquet":
-		return &parquetTable[T]{w: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy), parquet.KeyValueMetadata("heapcam.schema", schema))}, nil
+		return &parquetTable[T]{
+			w: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy),
+				parquet.KeyValueMetadata("heapcam.schema", schema)),
+		}, nil
 	case "csv":
 		ty := reflect.TypeFor[T]()
 		heading := make([]string, ty.NumField())
@@ -202,8 +207,9 @@ func State(ctx context.Context, w io.Writer, format string, r *heap.Replayer, c 
 			k = named{r.TypeName(o.Type), r.Loaders[r.Types[uint64(o.Type)].Loader].Name}
 			classes[o.Type] = k
 		}
-		row := StateRow{Address: r.JVM.HeapBase + o.Addr*8, Class: k.class, Loader: k.loader, Bytes: o.Words * 8, Length: o.Length, Birth: o.Birth, AtLeast: o.AtLeast,
-			Age: uint32(c.GC - min(c.GC, uint64(o.Birth))), Sample: o.Sample}
+		row := StateRow{Address: r.JVM.HeapBase + o.Addr*8, Class: k.class, Loader: k.loader, Bytes: o.Words * 8,
+			Length: o.Length, Birth: o.Birth, AtLeast: o.AtLeast, Age: uint32(c.GC - min(c.GC, uint64(o.Birth))),
+			Sample: o.Sample}
 		for space < len(spaces) && spaces[space].End <= o.Addr {
 			space++
 		}
@@ -230,8 +236,11 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replayer) 
 	}
 	st := stacks{r, map[uint64]string{}}
 	put := func(s *heap.Sample, died uint64) error {
-		return t.put(SampleRow{ID: s.ID, TimeMS: collection.Wall(r, s.Time).UnixMilli(), Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
-			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(s.Frame)})
+		return t.put(
+			SampleRow{ID: s.ID, TimeMS: collection.Wall(r, s.Time).UnixMilli(), Thread: r.Threads[s.Thread].Name,
+				Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval, Weight: s.Weight, Birth: s.Birth,
+				Died: died, Stack: st.of(s.Frame)},
+		)
 	}
 	wait := map[uint64]*heap.Sample{}
 	if rerr := collection.Each(r, func(c *heap.Collection) bool {

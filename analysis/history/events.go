@@ -5,15 +5,15 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Birth counts the samples of a site that were taken in the phase before a collection, and those of them that live at the end of the window, as far
-// as is known.
+// Birth counts the samples of a site that were taken in the phase before a collection, and those of them that live at
+// the end of the window, as far as is known.
 type Birth struct {
 	Gc           uint64
 	Taken, Alive float64
 }
 
-// mostPhases is how many phases' births are kept, from a window's start on: batches that are let go are found where old space is not collected, which
-// does not go on for long.
+// mostPhases is how many phases' births are kept, from a window's start on: batches that are let go are found where old
+// space is not collected, which does not go on for long.
 const mostPhases = 4096
 
 // Took counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
@@ -40,7 +40,8 @@ type Event struct {
 	Born     float64 // when what died was allocated
 }
 
-// begin is when what the recording knows of allocations begins: where the program's phase before the first collection did.
+// begin is when what the recording knows of allocations begins: where the program's phase before the first collection
+// did.
 func (h *Tracker) begin(c *heap.Collection) {
 	if h.Times == nil {
 		h.From = float64(min(c.PhaseStart, c.Start)) / 1e9
@@ -50,8 +51,8 @@ func (h *Tracker) begin(c *heap.Collection) {
 // bornAt is when a sample was allocated, as far as the window knows it.
 func (h *Tracker) bornAt(s *heap.Sample) float64 { return max(float64(s.Time)/1e9, h.From) }
 
-// diedAt is a time for the death of a sample that collection c, the i-th, did not find: any since the one before, always the same for it. Garbage
-// of old space waits for its collection, and goes with it.
+// diedAt is a time for the death of a sample that collection c, the i-th, did not find: any since the one before,
+// always the same for it. Garbage of old space waits for its collection, and goes with it.
 func (h *Tracker) diedAt(s *heap.Sample, c *heap.Collection, i int) float64 {
 	t := h.Times[i]
 	if k := c.Kind; i == 0 || k == trace.PauseFull || k == trace.PauseRemark || k == trace.PauseMixed {

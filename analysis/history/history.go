@@ -15,38 +15,44 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Histories is the whole of `heapcam histories`: how many objects of each class and site lived after each collection of the window (after VEE'10).
+// Histories is the whole of `heapcam histories`: how many objects of each class and site lived after each collection of
+// the window (after VEE'10).
 type Histories struct {
 	Schema      string    `json:"schema"`
 	Survived    int       `json:"survived"` // K
 	Collections []uint64  `json:"collections"`
-	Seconds     []float64 `json:"seconds"`               // of each, since the first
-	Classes     []History `json:"classes"`               // exact, the most bytes at the end first
-	Sites       []History `json:"sites"`                 // estimated from samples
-	SyncPoints  bool      `json:"sync_points,omitempty"` // of the collections with a sync point alone; then there are no ages, and sites tell all that lives
+	Seconds     []float64 `json:"seconds"` // of each, since the first
+	Classes     []History `json:"classes"` // exact, the most bytes at the end first
+	Sites       []History `json:"sites"`   // estimated from samples
+	// of the collections with a sync point alone; then there are no ages, and sites tell all that lives
+	SyncPoints bool `json:"sync_points,omitempty"`
 }
 
-// History is one class or site. Its values change after the collections At (places in Histories.Collections) and stay in between. Born and Died are objects
-// over the window: of classes those that outlived a collection, as the census of each exact collection tells them; of sites those that outlived K.
+// History is one class or site. Its values change after the collections At (places in Histories.Collections) and stay
+// in between. Born and Died are objects over the window: of classes those that outlived a collection, as the census of
+// each exact collection tells them; of sites those that outlived K.
 type History struct {
-	Class    string             `json:"class"`
-	Loader   string             `json:"loader,omitempty"`
-	Site     []sites.StackFrame `json:"site,omitempty"`
-	At       []int32            `json:"at"`
-	Objects  []uint64           `json:"objects,omitempty"` // of classes
-	Bytes    []uint64           `json:"bytes"`             // of sites: of what has survived K collections
-	Samples  []int64            `json:"samples,omitempty"` // the same as samples
-	Born     uint64             `json:"born"`
-	Died     uint64             `json:"died"`
-	MeanAge  float64            `json:"mean_age"`         // collections, of what lives at the end; at least, where ages are bounds
-	Old      uint64             `json:"survived_objects"` // of what lives at the end, those that have survived K collections
-	OldBytes uint64             `json:"survived_bytes"`
+	Class   string             `json:"class"`
+	Loader  string             `json:"loader,omitempty"`
+	Site    []sites.StackFrame `json:"site,omitempty"`
+	At      []int32            `json:"at"`
+	Objects []uint64           `json:"objects,omitempty"` // of classes
+	Bytes   []uint64           `json:"bytes"`             // of sites: of what has survived K collections
+	Samples []int64            `json:"samples,omitempty"` // the same as samples
+	Born    uint64             `json:"born"`
+	Died    uint64             `json:"died"`
+	// collections, of what lives at the end; at least, where ages are bounds
+	MeanAge float64 `json:"mean_age"`
+	// of what lives at the end, those that have survived K collections
+	Old      uint64 `json:"survived_objects"`
+	OldBytes uint64 `json:"survived_bytes"`
 }
 
-// Make replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class with loaders or hidden
-// classes of one name there is one history for each loader.
+// Make replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class
+// with loaders or hidden classes of one name there is one history for each loader.
 func Make(r *heap.Replayer, k int) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
+	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{},
+		Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := NewTracker(k)
 	by := map[sites.Class]*History{}
 	class := map[uint32]sites.Class{}
@@ -131,7 +137,8 @@ func Make(r *heap.Replayer, k int) (*Histories, error) {
 func (out *Histories) sort() {
 	for _, s := range [][]History{out.Classes, out.Sites} {
 		slices.SortFunc(s, func(a, b History) int {
-			return cmp.Or(cmp.Compare(b.Bytes[len(b.Bytes)-1], a.Bytes[len(a.Bytes)-1]), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born))
+			return cmp.Or(cmp.Compare(b.Bytes[len(b.Bytes)-1], a.Bytes[len(a.Bytes)-1]), cmp.Compare(a.Class, b.Class),
+				cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born))
 		})
 	}
 }
@@ -169,7 +176,10 @@ func (out *Histories) sites(r *heap.Replayer, h *Tracker) {
 		s.Spread(bytes, samples)
 		for i := range n {
 			if i == 0 && samples[i] != 0 || i > 0 && (samples[i] != samples[i-1] || bytes[i] != bytes[i-1]) {
-				x.At, x.Bytes, x.Samples = append(x.At, int32(i)), append(x.Bytes, uint64(math.Round(max(bytes[i], 0)))), append(x.Samples, int64(samples[i]))
+				x.At, x.Bytes, x.Samples = append(x.At, int32(i)), append(x.Bytes, uint64(math.Round(max(bytes[i], 0)))), append(
+					x.Samples,
+					int64(samples[i]),
+				)
 			}
 		}
 		if len(x.At) == 0 {
@@ -204,17 +214,20 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 			if x.Site != nil { // summaries do not tell them
 				born, died = "-", "-"
 			}
-			ui.Fprintf(w, "%-30s %10s %9s %9s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), born, died, sites.WithLoader(x.Class, x.Loader), at)
+			ui.Fprintf(w, "%-30s %10s %9s %9s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), born, died,
+				sites.WithLoader(x.Class, x.Loader), at)
 			return
 		}
-		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), x.Born, x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
+		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), x.Born,
+			x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
 	}
 	for _, part := range []struct {
 		name string
 		h    []History
 	}{{"CLASS (objects born and dead since the recording began)", out.Classes}, {"SITE (samples born and dead)", out.Sites}} {
 		if out.SyncPoints {
-			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN", "DIED", part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN",
+				"DIED", part.name)
 		} else {
 			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestHistories adds the histories of all classes up after each collection: they are the state. What was born and has not died is what lives.
+// TestHistories adds the histories of all classes up after each collection: they are the state. What was born and has
+// not died is what lives.
 func TestHistories(t *testing.T) {
 	m := tracetest.New(tracetest.All(9, trace.CollectorSerial, trace.DepthSurvivors))
 	var bs []trace.Block
@@ -90,7 +91,9 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	var none Histories
-	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}).Pack(); err != nil || none.Unpack(packed) != nil || bytes.Contains(asJSON(t, &none), []byte("null")) {
+	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}).Pack(); err != nil ||
+		none.Unpack(packed) != nil ||
+		bytes.Contains(asJSON(t, &none), []byte("null")) {
 		t.Error("empty histories", err)
 	}
 	t.Logf("exact throughout: %v", exact)

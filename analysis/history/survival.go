@@ -20,9 +20,10 @@ type SurvivalReport struct {
 	Advice []Pretenure `json:"pretenure"`
 }
 
-// Curve is the share of objects that lives so many collections: Survive[k] is of those that were there after k, Survive[0] is 1. Of a type it
-// begins with what the state saw first (at depth survivors with what survived a collection), exactly; of a site with what was allocated,
-// estimated from samples. Ages that nothing of the window has are missing (Kaplan and Meier: what still lives at the end counts up to there).
+// Curve is the share of objects that lives so many collections: Survive[k] is of those that were there after k,
+// Survive[0] is 1. Of a type it begins with what the state saw first (at depth survivors with what survived a
+// collection), exactly; of a site with what was allocated, estimated from samples. Ages that nothing of the window has
+// are missing (Kaplan and Meier: what still lives at the end counts up to there).
 type Curve struct {
 	Class   string             `json:"class"`
 	Site    []sites.StackFrame `json:"site,omitempty"`
@@ -31,7 +32,8 @@ type Curve struct {
 	Survive []float64          `json:"survive"`
 }
 
-// Pretenure names a site whose objects nearly all reach old space (VEE'10): allocated there at once they would not be copied.
+// Pretenure names a site whose objects nearly all reach old space (VEE'10): allocated there at once they would not be
+// copied.
 type Pretenure struct {
 	Class   string             `json:"class"`
 	Site    []sites.StackFrame `json:"site"`
@@ -42,8 +44,8 @@ type Pretenure struct {
 	Copied  uint64             `json:"copied_bytes"` // by young collections: between survivor spaces, and into old space
 }
 
-// maxAge is how many collections curves go; leastSamples how many samples a site needs for a curve or for advice; nearlyAll the tenured share
-// that is worth advice.
+// maxAge is how many collections curves go; leastSamples how many samples a site needs for a curve or for advice;
+// nearlyAll the tenured share that is worth advice.
 const (
 	maxAge       = 32
 	leastSamples = 20
@@ -84,7 +86,8 @@ type sampleLife struct {
 	old  bool // has reached old space
 }
 
-// Survival replays r and gives the survival of types and sites, most objects first, and what to pretenure, most copying first. most bounds each.
+// Survival replays r and gives the survival of types and sites, most objects first, and what to pretenure, most copying
+// first. most bounds each.
 func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{}}
 	types := map[uint32]*hazards{}
@@ -202,10 +205,17 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 			continue
 		}
 		site := sites.Stack(r, k.frame, sites.MaxFrames)
-		rep.Sites = append(rep.Sites, Curve{Class: r.TypeName(uint32(k.typ)), Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n, Survive: l.curve()})
+		rep.Sites = append(
+			rep.Sites,
+			Curve{Class: r.TypeName(uint32(k.typ)), Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n,
+				Survive: l.curve()},
+		)
 		if l.known > 0 && l.tenured/l.known >= nearlyAll {
-			rep.Advice = append(rep.Advice, Pretenure{Class: r.TypeName(uint32(k.typ)), Site: site, Samples: l.n, Objects: uint64(math.Round(l.objects)), Bytes: uint64(math.Round(l.bytes)),
-				Tenured: l.tenured / l.known, Copied: uint64(math.Round(l.copied))})
+			rep.Advice = append(
+				rep.Advice,
+				Pretenure{Class: r.TypeName(uint32(k.typ)), Site: site, Samples: l.n, Objects: uint64(math.Round(l.objects)),
+					Bytes: uint64(math.Round(l.bytes)), Tenured: l.tenured / l.known, Copied: uint64(math.Round(l.copied))},
+			)
 		}
 	}
 	less := func(a, b Curve) int {

@@ -10,7 +10,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestSurvival holds the curves of types against the truth of a model whose collections never lose an identity: every object's age at death.
+// TestSurvival holds the curves of types against the truth of a model whose collections never lose an identity: every
+// object's age at death.
 func TestSurvival(t *testing.T) {
 	compared := 0
 	for seed := uint64(1); seed <= 20; seed++ {
@@ -70,7 +71,8 @@ func TestSurvival(t *testing.T) {
 			}
 		}
 		for _, c := range s.Sites {
-			if !slices.IsSortedFunc(c.Survive, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || c.Survive[0] != 1 {
+			if !slices.IsSortedFunc(c.Survive, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) ||
+				c.Survive[0] != 1 {
 				t.Fatalf("%v", c)
 			}
 		}

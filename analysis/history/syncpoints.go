@@ -20,7 +20,8 @@ func (l living) plus(objects, bytes, samples uint64) living {
 // change adds what lives after the collection at place i, if that is a change.
 func (x *History) change(i int32, n living) {
 	m := len(x.At)
-	if m == 0 && n == (living{}) || m > 0 && x.Objects[m-1] == n.objects && x.Bytes[m-1] == n.bytes && (x.Site == nil || x.Samples[m-1] == n.samples) {
+	if m == 0 && n == (living{}) ||
+		m > 0 && x.Objects[m-1] == n.objects && x.Bytes[m-1] == n.bytes && (x.Site == nil || x.Samples[m-1] == n.samples) {
 		return
 	}
 	x.At, x.Objects, x.Bytes = append(x.At, i), append(x.Objects, n.objects), append(x.Bytes, n.bytes)
@@ -29,10 +30,12 @@ func (x *History) change(i int32, n living) {
 	}
 }
 
-// AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder wrote. r needs to hold no more
-// than definitions and summaries; without any the histories have no collections. What was too small to stand in a summary counts as nothing there.
+// AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder
+// wrote. r needs to hold no more than definitions and summaries; without any the histories have no collections. What
+// was too small to stand in a summary counts as nothing there.
 func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.histories/1", Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}, SyncPoints: true}
+	out := &Histories{Schema: "heapcam.histories/1", Collections: []uint64{}, Seconds: []float64{},
+		Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
 	r.OnSummary = func(s *trace.Summary) {
 		if s.At != 0 && len(s.Courses) > 0 && (len(all) == 0 || s.At > all[len(all)-1].At) {

@@ -1,10 +1,11 @@
-// Package history follows classes and allocation sites along a window: what of each lived after each collection, what survived k collections, and how
-// long objects live.
+// Package history follows classes and allocation sites along a window: what of each lived after each collection, what
+// survived k collections, and how long objects live.
 //
-// Terms: a *series* is the history of one site, kept as changes, so that a site that rests costs nothing; a *floor* is a collection after which no sample of
-// a dead object is left in old space (full ones and remarks).
+// Terms: a *series* is the history of one site, kept as changes, so that a site that rests costs nothing; a *floor* is
+// a collection after which no sample of a dead object is left in old space (full ones and remarks).
 //
-// Tracker takes in each collection once, in order, and belongs to one goroutine. The leak detector and the comparison of two recordings are built on it.
+// Tracker takes in each collection once, in order, and belongs to one goroutine. The leak detector and the comparison
+// of two recordings are built on it.
 package history
 
 import (
@@ -17,17 +18,21 @@ import (
 )
 
 const (
-	SparseMost = 24 // so many decided collections make a series of their own; where there are fewer, a series has its events
-	Lasting    = 5  // seconds after its allocation that an object must be seen alive, to count though only one collection has seen it
+	// so many decided collections make a series of their own; where there are fewer, a series has its events
+	SparseMost = 24
+	// seconds after its allocation that an object must be seen alive, to count though only one collection has seen it
+	Lasting = 5
 )
 
 // Survived is how many collections an object must have survived to count in the histories that verdicts are made of.
 const Survived = 2
 
-// Series is the history of a site: what its live samples that survived k collections stand for, after each collection from their first one on. Only
-// changes are kept, so that a site that rests costs nothing.
+// Series is the history of a site: what its live samples that survived k collections stand for, after each collection
+// from their first one on. Only changes are kept, so that a site that rests costs nothing.
 type Series struct {
-	At      []int32 // numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first one on
+	// numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first one
+	// on
+	At      []int32
 	Bytes   []float64
 	Samples []int32 // changes
 
@@ -89,7 +94,8 @@ type Tracker struct {
 	From   float64   // when the window began, in seconds
 	To     float64   // when the newest sample was taken
 	Newest uint64    // number of the newest collection
-	Floors []int32   // numbers of collections after which no sample of a dead object is left in old space: full ones and remarks
+	// numbers of collections after which no sample of a dead object is left in old space: full ones and remarks
+	Floors []int32
 	Live   []float64 // exact bytes of the state, −1 where it is not known
 	Sites  map[sites.Key]*Series
 	young  map[uint64]first // live samples that have not survived k collections
@@ -113,7 +119,8 @@ type first struct {
 }
 
 func NewTracker(k int) *Tracker {
-	return &Tracker{k: k, Sites: map[sites.Key]*Series{}, young: map[uint64]first{}, class: map[uint64]sites.Class{}, fast: map[[2]uint64]*Series{}}
+	return &Tracker{k: k, Sites: map[sites.Key]*Series{}, young: map[uint64]first{}, class: map[uint64]sites.Class{},
+		fast: map[[2]uint64]*Series{}}
 }
 
 func (h *Tracker) Key(r *heap.Replayer, s *heap.Sample) sites.Key {
@@ -240,7 +247,13 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 	total := &Series{}
 	for _, k := range ks {
 		s := h.Sites[k]
-		total.At, total.Bytes, total.Samples = append(total.At, s.At...), append(total.Bytes, s.Bytes...), append(total.Samples, s.Samples...)
+		total.At, total.Bytes, total.Samples = append(
+			total.At,
+			s.At...), append(
+			total.Bytes,
+			s.Bytes...), append(
+			total.Samples,
+			s.Samples...)
 		total.Events, total.Births = append(total.Events, s.Events...), append(total.Births, s.Births...)
 		total.Last, total.Pause = max(total.Last, s.Last), max(total.Pause, s.Pause)
 		total.Taken += s.Taken
@@ -257,7 +270,8 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 	return total
 }
 
-// Weight is the share of what was allocated at a site that has survived: where most dies, what is left is rather forgotten than leaked.
+// Weight is the share of what was allocated at a site that has survived: where most dies, what is left is rather
+// forgotten than leaked.
 func (s *Series) Weight() float64 {
 	if s.Taken == 0 {
 		return 1

@@ -48,8 +48,8 @@ func (h *detector) Collection(r *heap.Replayer, c *heap.Collection) {
 // stormLeast is how many collections of old space in which the program hardly allocates make a storm: the heap is full.
 const stormLeast = 5
 
-// calm is how many collections, of the first n, there were before a storm at their end in which the program came to nothing: when less than
-// a twentieth of all is allocated in more than a tenth of the time.
+// calm is how many collections, of the first n, there were before a storm at their end in which the program came to
+// nothing: when less than a twentieth of all is allocated in more than a tenth of the time.
 func (h *detector) calm(n int) int {
 	if n < leastPoints || len(h.Alloc) < n {
 		return n

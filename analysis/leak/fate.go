@@ -30,8 +30,8 @@ func (h *detector) fates(r *heap.Replayer) {
 	}
 }
 
-// silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long, and of those that
-// go on at lateRate chance makes one in a hundred do it.
+// silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
+// and of those that go on at lateRate chance makes one in a hundred do it.
 func (h *detector) silent(s *history.Series) bool {
 	quiet, before := h.To-s.Last, s.Last-h.From
 	return quiet > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01
@@ -43,10 +43,11 @@ const maxHole = 15
 // letLeast is what share of the other samples must live for those of a hole to be missed.
 const letLeast = 0.3
 
-// let says whether objects of a site were let go all at once, as those of a batch that is done: what was still young then died in front of our
-// eyes, what was old waits for its collection. So of the samples of one phase between collections, or a few, hardly any lives, while so
-// many of all others do that this is no chance. (A line that leaks in bursts and works well for long between them looks the same.) That the first
-// ones of all are dead is no such hole: the consumer of a queue that grows has taken them.
+// let says whether objects of a site were let go all at once, as those of a batch that is done: what was still young
+// then died in front of our eyes, what was old waits for its collection. So of the samples of one phase between
+// collections, or a few, hardly any lives, while so many of all others do that this is no chance. (A line that leaks in
+// bursts and works well for long between them looks the same.) That the first ones of all are dead is no such hole: the
+// consumer of a queue that grows has taken them.
 func (h *detector) let(s *history.Series) bool {
 	slices.SortStableFunc(s.Births, func(a, b history.Birth) int { return cmp.Compare(a.Gc, b.Gc) })
 	var all []history.Birth
@@ -78,7 +79,8 @@ func (h *detector) let(s *history.Series) bool {
 				break
 			}
 			others := (sum.Alive - hole.Alive) / (sum.Taken - hole.Taken)
-			if hole.Alive <= (1-keptYoung)*hole.Taken && others >= letLeast && stats.BinomialAtMost(hole.Taken, hole.Alive, others)*float64(len(all)) < significance {
+			if hole.Alive <= (1-keptYoung)*hole.Taken && others >= letLeast &&
+				stats.BinomialAtMost(hole.Taken, hole.Alive, others)*float64(len(all)) < significance {
 				return true
 			}
 		}
@@ -103,9 +105,9 @@ func (h *detector) census(r *heap.Replayer, c *heap.Collection) {
 	}
 }
 
-// replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their class that were there before,
-// as in a cache that is full: the deaths of those no sample tells, but between two collections of old space (or up to the only one) the class has not
-// grown by half as much as the site.
+// replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their
+// class that were there before, as in a cache that is full: the deaths of those no sample tells, but between two
+// collections of old space (or up to the only one) the class has not grown by half as much as the site.
 func (h *detector) replaces(r *heap.Replayer, c *candidate) bool {
 	if c.p >= 1 || h.floor2 == nil {
 		return false

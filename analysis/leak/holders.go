@@ -26,19 +26,28 @@ type rises struct {
 // fewArrays of one length: with more, one more of them says nothing.
 const fewArrays = 16
 
-// Arrays of references shorter than leastArray hold too little to leak; of a type with more than maxLengths lengths no one asks for steps.
+// Arrays of references shorter than leastArray hold too little to leak; of a type with more than maxLengths lengths no
+// one asks for steps.
 const (
 	leastArray = 20
 	maxLengths = 1 << 14
 )
 
 // linked are the classes of the JDK's linked collections, which hold what is put into them without any array.
-var linked = map[string]bool{"java/util/LinkedList$Node": true, "java/util/TreeMap$Entry": true, "java/util/concurrent/ConcurrentSkipListMap$Node": true,
-	"java/util/concurrent/ConcurrentLinkedQueue$Node": true, "java/util/concurrent/ConcurrentLinkedDeque$Node": true,
-	"java/util/concurrent/LinkedBlockingQueue$Node": true, "java/util/concurrent/LinkedBlockingDeque$Node": true,
-	"java/util/concurrent/LinkedTransferQueue$Node": true, "java/util/concurrent/LinkedTransferQueue$DualNode": true}
+var linked = map[string]bool{
+	"java/util/LinkedList$Node":                         true,
+	"java/util/TreeMap$Entry":                           true,
+	"java/util/concurrent/ConcurrentSkipListMap$Node":   true,
+	"java/util/concurrent/ConcurrentLinkedQueue$Node":   true,
+	"java/util/concurrent/ConcurrentLinkedDeque$Node":   true,
+	"java/util/concurrent/LinkedBlockingQueue$Node":     true,
+	"java/util/concurrent/LinkedBlockingDeque$Node":     true,
+	"java/util/concurrent/LinkedTransferQueue$Node":     true,
+	"java/util/concurrent/LinkedTransferQueue$DualNode": true,
+}
 
-// containers looks for arrays of references that are longer than those before, and counts the nodes of linked collections.
+// containers looks for arrays of references that are longer than those before, and counts the nodes of linked
+// collections.
 func (h *detector) containers(r *heap.Replayer, i int) {
 	nodes := uint64(0)
 	for typ, n := range r.State.PerType() {
@@ -95,25 +104,29 @@ func (h *detector) containers(r *heap.Replayer, i int) {
 	})
 }
 
-// watch says from when on a window's holders must have grown: from its first eighth on, or its first collection if that is later.
+// watch says from when on a window's holders must have grown: from its first eighth on, or its first collection if that
+// is later.
 func (h *detector) watch() (early float64) {
 	n := len(h.Times)
 	return max(h.From+(h.Times[n-1]-h.From)/8, h.Times[0])
 }
 
-// holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a full cache or queue lets go
-// grows in old space, too, as long as that is not collected; the table of the cache does not, while that of a leak must grow with it:
+// holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a
+// full cache or queue lets go grows in old space, too, as long as that is not collected; the table of the cache does
+// not, while that of a leak must grow with it:
 //   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and longer than after two fifths
 //     of it; or it is of a length that there was not before, in the steps of library collections (half as long again, twice as long), and all of
 //     that length have room for what the site gained; or it has become three times as long in such steps;
 //   - or linked nodes hold them: those of the JDK's linked collections are three times as many at the end as after a quarter of it, and half as
 //     many again as after half; or no array is there that could hold what was seen alive at one time.
 //
-// Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not even doubled nothing can be
-// told, and it says true; but a window that began with its JVM, in which the first collections came late, must show some, and so must the recording
-// of a JVM that was attached to: what is added there may take the place of what was there before, whose deaths no sample tells.
+// Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not
+// even doubled nothing can be told, and it says true; but a window that began with its JVM, in which the first
+// collections came late, must show some, and so must the recording of a JVM that was attached to: what is added there
+// may take the place of what was there before, whose deaths no sample tells.
 //
-// Where the replay only counts there are no lengths of arrays: then open says that it rests on these, and that it has said true for want of them.
+// Where the replay only counts there are no lengths of arrays: then open says that it rests on these, and that it has
+// said true for want of them.
 func (h *detector) holderGrows(s *history.Series, t, low []float64) (grows, open bool) {
 	n := len(h.Times)
 	early := h.watch()
@@ -138,7 +151,8 @@ func (h *detector) holderGrows(s *history.Series, t, low []float64) (grows, open
 			i, _ := slices.BinarySearch(h.Times, t)
 			return h.nodes[max(i-1, 0)]
 		}
-		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(max(early, from+w/4))) && (factor < 6 || 2*last >= 3*at(max(early, from+w/2))) {
+		if last := h.nodes[n-1]; last > 100 && float64(last) >= need*float64(at(max(early, from+w/4))) &&
+			(factor < 6 || 2*last >= 3*at(max(early, from+w/2))) {
 			return true, false
 		}
 	}
@@ -183,8 +197,8 @@ func (h *detector) holderGrows(s *history.Series, t, low []float64) (grows, open
 // slotsLess is how many objects of a site there may be for one slot of an array: they are estimates.
 const slotsLess = 1.25
 
-// held estimates how many objects a series gained in the window, and how many of them were seen alive at once: those of the longest time between
-// two collections.
+// held estimates how many objects a series gained in the window, and how many of them were seen alive at once: those of
+// the longest time between two collections.
 func (h *detector) held(s *history.Series, t, low []float64) (grown, atOnce float64) {
 	if s.Objects == 0 {
 		return 0, 0
@@ -209,9 +223,10 @@ func (h *detector) room(n float64) bool {
 	return false
 }
 
-// once gives the collection after which there was an array of length m, as one that grows through it makes it: the first one, or, where others had
-// that length early, one more than ever. It is false if there is none, or if there were more and more of them: what is built anew again and again, the
-// old ones dead, makes that too. But several that grow alike get there within half the time that it took the first.
+// once gives the collection after which there was an array of length m, as one that grows through it makes it: the
+// first one, or, where others had that length early, one more than ever. It is false if there is none, or if there were
+// more and more of them: what is built anew again and again, the old ones dead, makes that too. But several that grow
+// alike get there within half the time that it took the first.
 func (h *detector) once(a *lengths, m uint64, early float64) (at int32, ok bool) {
 	first, x := a.seen[m], a.rose[m]
 	late := h.Times[first] > early
@@ -248,8 +263,8 @@ func before(m uint64) [4]uint64 { return [...]uint64{(2*m + 2) / 3, 2 * m / 3, m
 // step says whether collections grow from y to m: by half, or to double size (and 2).
 func step(y, m uint64) bool { return y > 0 && (y+y/2 == m || 2*y == m || 2*y+2 == m) }
 
-// longer says whether a library collection has grown to length m, need times as long as before: by half, or to double size (and 2), in each step.
-// Lengths that there were early say nothing: others have them, too.
+// longer says whether a library collection has grown to length m, need times as long as before: by half, or to double
+// size (and 2), in each step. Lengths that there were early say nothing: others have them, too.
 func (h *detector) longer(a *lengths, m uint64, at int32, early, need float64) bool {
 	factor := 1.0
 next:
@@ -274,8 +289,8 @@ next:
 	return true
 }
 
-// each says whether length m is the newest of an array that is copied with each addition: in each quarter of the window it had the length
-// that a steady growth from the JVM's start would give it.
+// each says whether length m is the newest of an array that is copied with each addition: in each quarter of the window
+// it had the length that a steady growth from the JVM's start would give it.
 func (h *detector) each(a *lengths, m uint64, at int32) bool {
 	w := h.Times[len(h.Times)-1] - h.From
 	rate := float64(m) / h.Times[at]

@@ -1,12 +1,14 @@
-// Package leak is the detector of leaks: it names the allocation sites whose objects survive collections, are not let go, and grow all through a window.
+// Package leak is the detector of leaks: it names the allocation sites whose objects survive collections, are not let
+// go, and grow all through a window.
 //
-// A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments), all through the window and not in one step,
-// and if nothing shows that its objects are let go: the floors of old space where there are any, else the arrays and nodes that must hold them. All verdicts
-// of a window together are wrong with a probability of 1 % at most, if the assumptions of the tests hold. docs/design/leak-detection.md says why it works
+// A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments), all
+// through the window and not in one step, and if nothing shows that its objects are let go: the floors of old space
+// where there are any, else the arrays and nodes that must hold them. All verdicts of a window together are wrong with
+// a probability of 1 % at most, if the assumptions of the tests hold. docs/design/leak-detection.md says why it works
 // like this.
 //
-// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go and tables.go (what holds objects),
-// sparse.go (windows of few collections).
+// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
+// and tables.go (what holds objects), sparse.go (windows of few collections).
 package leak
 
 import (
@@ -14,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,31 +23,34 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
-	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Verdict is a leak: a site whose objects survive collections, are not let go, and grow all through the window. Confidence is 1 − p of the test
-// for growth, corrected for what a series remembers of itself and for the number of sites that were tested; where old space was not
-// collected in the window it is no more than unprovenMost.
+// Verdict is a leak: a site whose objects survive collections, are not let go, and grow all through the window.
+// Confidence is 1 − p of the test for growth, corrected for what a series remembers of itself and for the number of
+// sites that were tested; where old space was not collected in the window it is no more than unprovenMost.
 type Verdict struct {
-	Class              string             `json:"class"`
-	Loader             string             `json:"loader,omitempty"` // where two classes share a name
-	Site               []sites.StackFrame `json:"site"`
-	Confidence         float64            `json:"confidence"`
-	BytesPerSecond     float64            `json:"bytes_per_second"`      // median of the slopes between all pairs of points
-	BytesPerSecondLow  float64            `json:"bytes_per_second_low"`  // 95 % interval of the trend (Sen) and of sampling
-	BytesPerSecondHigh float64            `json:"bytes_per_second_high"` //
-	Sentence           ui.Text            `json:"sentence"`
-	GrownBytes         uint64             `json:"grown_bytes"` // estimate over the window
-	LiveSamples        int                `json:"live_samples"`
-	Share              float64            `json:"share_of_growth"` // of the heap's
-	PValue             float64            `json:"p_value"`
-	Test               string             `json:"test"`
-	FullIn             *float64           `json:"seconds_to_exhaustion"` // at this rate, until the heap's maximum is live; null: not known
-	Floors             int                `json:"floors"`                // collections of old space that the growth outlived
+	Class      string             `json:"class"`
+	Loader     string             `json:"loader,omitempty"` // where two classes share a name
+	Site       []sites.StackFrame `json:"site"`
+	Confidence float64            `json:"confidence"`
+	// median of the slopes between all pairs of points
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	// 95 % interval of the trend (Sen) and of sampling
+	BytesPerSecondLow  float64 `json:"bytes_per_second_low"`
+	BytesPerSecondHigh float64 `json:"bytes_per_second_high"` //
+	Sentence           ui.Text `json:"sentence"`
+	GrownBytes         uint64  `json:"grown_bytes"` // estimate over the window
+	LiveSamples        int     `json:"live_samples"`
+	Share              float64 `json:"share_of_growth"` // of the heap's
+	PValue             float64 `json:"p_value"`
+	Test               string  `json:"test"`
+	// at this rate, until the heap's maximum is live; null: not known
+	FullIn *float64 `json:"seconds_to_exhaustion"`
+	// collections of old space that the growth outlived
+	Floors int `json:"floors"`
 }
 
 // Report is the whole of `heapcam leaks`.
@@ -54,7 +58,8 @@ type Report struct {
 	Schema   string    `json:"schema"`
 	Verdicts []Verdict `json:"verdicts"`
 	Window   float64   `json:"window_seconds"`
-	// Collections of the window, and those of them that collected old space: after full collections and remarks no dead object counts.
+	// Collections of the window, and those of them that collected old space: after full collections and remarks no dead
+	// object counts.
 	Collections int    `json:"collections"`
 	Floors      int    `json:"floors"`
 	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
@@ -71,8 +76,9 @@ const (
 	surest       = 0.999 // what one window can say at most, whatever the tests assume
 	unprovenMost = 0.95  // the same if old space was not collected
 
-	slices6    = 6   // parts of the window in which growth is looked for
-	keptMost   = 0.7 // share of growth that outlived collections of old space: from here on what is there counts, below only what they left
+	slices6 = 6 // parts of the window in which growth is looked for
+	// share of growth that outlived collections of old space: from here on what is there counts, below only what they left
+	keptMost   = 0.7
 	keptYoung  = 0.9 // without any such collection: share of the survivors that have not died since
 	share      = 0.2 // and of all that was allocated there, share that has survived
 	lateRate   = 0.4 // the last third grows at this share of the mean rate, or growth has stopped
@@ -103,13 +109,18 @@ func Find(r *heap.Replayer) (*Report, error) {
 }
 
 func (h *detector) leaks(r *heap.Replayer) *Report {
-	l := &Report{Schema: "heapcam.leaks/1", Verdicts: h.Verdicts(r), Collections: len(h.Times), Floors: len(h.Floors), Missed: h.Missed}
+	l := &Report{Schema: "heapcam.leaks/1", Verdicts: h.Verdicts(r), Collections: len(h.Times),
+		Floors: len(h.Floors), Missed: h.Missed}
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
 	switch {
 	case !h.shows():
-		l.Note = fmt.Sprintf("%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance", len(h.Times), l.Window)
+		l.Note = fmt.Sprintf(
+			"%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance",
+			len(h.Times),
+			l.Window,
+		)
 	case len(h.Floors) == 0 && h.Missed > 0:
 		l.Note = "old space was collected in this window only where the JVM reports no events, so what has died there is not known exactly"
 	case len(h.Floors) == 0:
@@ -175,7 +186,8 @@ func (h *detector) Verdicts(r *heap.Replayer) []Verdict {
 	all = slices.DeleteFunc(all, func(c candidate) bool { return c.p > significance || c.slope <= 0 })
 	all = single(all)
 	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.slope*b.s.Weight(), a.slope*a.s.Weight()), cmp.Compare(a.key.Frame, b.key.Frame), cmp.Compare(a.key.Class.Name, b.key.Class.Name))
+		return cmp.Or(cmp.Compare(b.slope*b.s.Weight(), a.slope*a.s.Weight()), cmp.Compare(a.key.Frame, b.key.Frame),
+			cmp.Compare(a.key.Class.Name, b.key.Class.Name))
 	})
 	heapGrown, live := h.heapGrowth()
 	var classes []sites.Class
@@ -185,9 +197,11 @@ func (h *detector) Verdicts(r *heap.Replayer) []Verdict {
 	}
 	shared := sites.Loaders(r, classes)
 	for _, c := range all[:min(len(all), 20)] {
-		v := Verdict{Class: c.key.Class.Name, Loader: shared[c.key.Class], Site: sites.Stack(r, c.key.Frame, sites.MaxFrames), BytesPerSecond: c.slope,
-			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown), LiveSamples: int(c.samples), Share: c.grown / heapGrown,
-			Confidence: min(1-c.p, surest), PValue: c.p, Test: c.test, Floors: c.floors}
+		v := Verdict{Class: c.key.Class.Name, Loader: shared[c.key.Class],
+			Site: sites.Stack(r, c.key.Frame, sites.MaxFrames), BytesPerSecond: c.slope,
+			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown),
+			LiveSamples: int(c.samples), Share: c.grown / heapGrown, Confidence: min(1-c.p, surest),
+			PValue: c.p, Test: c.test, Floors: c.floors}
 		if len(c.members) > 0 && !c.wide {
 			v.Site = c.shared(r, v.Site)
 		}
@@ -232,8 +246,8 @@ func (v *Verdict) sentence(wide bool) ui.Text {
 	if v.FullIn != nil && *v.FullIn < 365*86400 {
 		full = fmt.Sprintf("; at this rate it fills the heap in %s", roughly(*v.FullIn))
 	}
-	return ui.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples)%s.", sites.WithLoader(v.Class, v.Loader), at,
-		ui.Bytes(uint64(v.BytesPerSecond)), stays, v.LiveSamples, full)
+	return ui.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples)%s.",
+		sites.WithLoader(v.Class, v.Loader), at, ui.Bytes(uint64(v.BytesPerSecond)), stays, v.LiveSamples, full)
 }
 
 func roughly(seconds float64) string {
@@ -248,8 +262,9 @@ func roughly(seconds float64) string {
 	return fmt.Sprintf("%.0f days", (time.Duration(seconds)*time.Second).Hours()/24)
 }
 
-// candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a helper that is called from
-// everywhere is one leak), and those that share its method: of a slow leak each of its objects alone may have too few samples.
+// candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a
+// helper that is called from everywhere is one leak), and those that share its method: of a slow leak each of its
+// objects alone may have too few samples.
 func (h *detector) candidates(r *heap.Replayer) []candidate {
 	var all []candidate
 	heads := map[line][]sites.Key{}
@@ -266,7 +281,8 @@ func (h *detector) candidates(r *heap.Replayer) []candidate {
 			return
 		}
 		slices.SortFunc(ks, func(a, b sites.Key) int {
-			return cmp.Or(cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader))
+			return cmp.Or(cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes), cmp.Compare(a.Frame, b.Frame),
+				cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader))
 		})
 		if wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > speaks }) {
 			return
@@ -292,14 +308,14 @@ func (h *detector) candidates(r *heap.Replayer) []candidate {
 		if a.wide != b.wide {
 			return map[bool]int{true: 1, false: -1}[a.wide]
 		}
-		return cmp.Or(cmp.Compare(a.key.Frame, b.key.Frame), cmp.Compare(a.key.Class.Name, b.key.Class.Name), cmp.Compare(a.key.Class.Loader, b.key.Class.Loader),
-			cmp.Compare(len(a.members), len(b.members)))
+		return cmp.Or(cmp.Compare(a.key.Frame, b.key.Frame), cmp.Compare(a.key.Class.Name, b.key.Class.Name),
+			cmp.Compare(a.key.Class.Loader, b.key.Class.Loader), cmp.Compare(len(a.members), len(b.members)))
 	})
 	return all
 }
 
-// single leaves of a group of sites and its members those that say more: the members if they explain the group, else the group; of a method
-// nothing but what it is named for, if that is so.
+// single leaves of a group of sites and its members those that say more: the members if they explain the group, else
+// the group; of a method nothing but what it is named for, if that is so.
 func single(all []candidate) []candidate {
 	at, named := map[sites.Key]int{}, map[sites.Key]bool{}
 	for i, c := range all {
@@ -345,204 +361,8 @@ func single(all []candidate) []candidate {
 	return out
 }
 
-// judge says how a series grows: with p 1 if it does not, or not all the time.
-func (h *detector) judge(s *history.Series) growth {
-	no, refuted := growth{p: 1}, growth{p: 1, refuted: true}
-	c := h.course(s)
-	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
-	kept := keptByFloors(v, floors)
-	g := growth{floors: len(floors), samples: samples[n-1]}
-	var low []float64
-	switch {
-	case len(floors) == 0:
-		low = envelope(v)
-		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.let(s) {
-			return refuted
-		}
-		var grows bool
-		if grows, g.open = h.holderGrows(s, t, low); !grows {
-			return refuted
-		}
-	case kept >= keptMost:
-		low = append([]float64{}, v...)
-		for last, i := floors[len(floors)-1], floors[len(floors)-1]+1; i < n; i++ {
-			low[i] = v[last] + (v[i]-v[last])*kept
-		}
-		low = envelope(low)
-	case len(floors) >= floorsLess: // what is between two floors is mostly garbage
-		at := floors
-		ft, fv, fs := make([]float64, len(at)), make([]float64, len(at)), make([]float64, len(at))
-		for i, f := range at {
-			ft[i], fv[i], fs[i] = t[f], v[f], samples[f]
-		}
-		if ft[len(ft)-1]-ft[0] < (t[n-1]-t[0])/2 {
-			return no
-		}
-		t, v, samples = ft, fv, fs
-		low = envelope(v)
-	default:
-		return no
-	}
-	if !sustained(t, low) || stopped(t, samples) || h.silent(s) {
-		return no
-	}
-	// Soft references are let go before the heap is full: what came with as many of them is a cache.
-	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
-		return refuted
-	}
-	pt, pv, ps := pick(t, v, samples)
-	var p float64
-	g.slope, g.low, g.high, p = stats.Trend(pt, pv)
-	if len(pv) >= minPoints {
-		g.test = "Mann-Kendall, drift"
-		births := c.born - ps[len(ps)/slices6] // what was there early is no growth
-		immortals := p <= significance && c.died <= (1-keptYoung)*births
-		if p = max(p, stats.Drift(pv)); immortals {
-			p = min(p, 2*immortal(births, c.died))
-		}
-	} else {
-		g.test = "Mann-Kendall, number of samples"
-		if p > 0.1 {
-			return no
-		}
-		p = gained(ps)
-	}
-	w := t[len(t)-1] - t[0]
-	g.p, g.grown = p, low[len(low)-1]-low[0]
-	if rate := g.grown / w; g.slope > rate { // what collections of old space took away again is no growth
-		g.slope, g.low, g.high = rate, min(g.low, rate), max(g.high, rate)
-	}
-	// Sampling: the growth is a sum over so many samples.
-	if k := max(1, ps[len(ps)-1]-ps[0]); k > 0 {
-		g.low = min(g.low, g.slope*stats.HalfChi2(0, k)/k)
-		g.high = max(g.high, g.slope*stats.HalfChi2(1, k+1)/k)
-	}
-	return g
-}
-
-// factor is how many times as much lives at the end of a series as early in it; where samples began after their JVM, which leaves out what was
-// there before, at most what the heap did.
-func (h *detector) factor(t, low []float64, early float64) float64 {
-	i, _ := slices.BinarySearch(t, early)
-	f := low[len(low)-1] / max(low[min(i, len(low)-1)], 1)
-	if h.late {
-		var known []float64
-		for _, b := range h.Live {
-			if b >= 0 {
-				known = append(known, b)
-			}
-		}
-		if len(known) > 0 {
-			f = min(f, known[len(known)-1]/max(known[0], 1))
-		}
-	}
-	return f
-}
-
-// keptByFloors is the share of what a series gained between collections of old space that it has not lost in them; 1 if nothing can be said.
-func keptByFloors(v []float64, floors []int) float64 {
-	gained, was := 0.0, v[0]
-	for _, f := range floors {
-		if f == 0 {
-			was = v[0]
-			continue
-		}
-		gained += max(0, max(v[f-1], v[f])-was)
-		was = v[f]
-	}
-	if gained <= 0 {
-		return 1
-	}
-	return min(1, max(0, was-v[0])/gained)
-}
-
-// envelope is what a series never falls below again.
-func envelope(v []float64) []float64 {
-	out := slices.Clone(v)
-	for i := len(out) - 2; i >= 0; i-- {
-		out[i] = min(out[i], out[i+1])
-	}
-	return out
-}
-
-// sustained says whether a series that never falls grows all through the window: not in one step, not only at its start or its end.
-func sustained(t, low []float64) bool {
-	from, to := t[0], t[len(t)-1]
-	grown := low[len(low)-1] - low[0]
-	if grown <= 0 || to <= from {
-		return false
-	}
-	at := func(x float64) float64 {
-		i, _ := slices.BinarySearch(t, x)
-		switch {
-		case i == 0:
-			return low[0]
-		case i >= len(t):
-			return low[len(low)-1]
-		case t[i] == t[i-1]:
-			return low[i]
-		}
-		return low[i-1] + (low[i]-low[i-1])*(x-t[i-1])/(t[i]-t[i-1])
-	}
-	growing, before := 0, low[0]
-	var last [slices6]float64
-	for i := range slices6 {
-		x := at(from + (to-from)*float64(i+1)/slices6)
-		last[i] = (x - before) / grown
-		if last[i] >= 0.2/slices6 {
-			growing++
-		}
-		before = x
-	}
-	return growing >= slices6*2/3 && slices.Max(last[:]) <= oneStep && last[slices6-1]+last[slices6-2] >= lateRate/3
-}
-
-// stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that goes on at lateRate of its
-// mean rate: in one of a hundred such.
-func stopped(t, samples []float64) bool {
-	n := len(t)
-	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/slices6)
-	grown := samples[n-1] - samples[0]
-	return stats.PoissonAtMost(lateRate*grown*(t[n-1]-t[i])/(t[n-1]-t[0]), max(0, samples[n-1]-samples[i])) < 0.01
-}
-
-// pick takes at most points of a series, with both ends, evenly but for those that lie close together.
-func pick(t, v, samples []float64) (pt, pv, ps []float64) {
-	n, last := min(points, len(t)), len(t)-1
-	apart := (t[last] - t[0]) / points / 2 // a storm of collections is one point
-	for i := range n {
-		k := i * len(t) / n
-		if m := len(pt); i < n-1 && m > 0 && (t[k]-pt[m-1] < apart || t[last]-t[k] < apart) {
-			continue
-		}
-		if i == n-1 {
-			k = last
-		}
-		pt, pv, ps = append(pt, t[k]), append(pv, v[k]), append(ps, samples[k])
-	}
-	return pt, pv, ps
-}
-
-// gained gives the probability that a number of samples that only varies around its mean is as much larger at the end: the difference of two
-// Poisson counts, by the normal approximation.
-func gained(samples []float64) float64 {
-	a, b := samples[0], samples[len(samples)-1]
-	if b <= a {
-		return 1
-	}
-	return math.Erfc((b-a-1)/math.Sqrt(2*(a+b))) / 2
-}
-
-// immortal gives the probability that of so many births and deaths so few are deaths if each is as likely: the exact sign test.
-func immortal(born, died float64) float64 {
-	if born <= died {
-		return 1
-	}
-	return stats.BinomialAtMost(born+died, died, 0.5)
-}
-
-// heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what lives at its end, 0 if it
-// is never known.
+// heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what
+// lives at its end, 0 if it is never known.
 func (h *detector) heapGrowth() (grown, live float64) {
 	var v []float64
 	for _, b := range h.Live {
@@ -580,7 +400,8 @@ func own(r *heap.Replayer, frame uint64) line {
 	return line{stack: frame}
 }
 
-// shared is how many innermost frames of site all members have in common, those above the program's own line aside if they differ.
+// shared is how many innermost frames of site all members have in common, those above the program's own line aside if
+// they differ.
 func (c *candidate) shared(r *heap.Replayer, site []sites.StackFrame) []sites.StackFrame {
 	first := 0
 	for first < len(site) && libraryFrame(site[first]) {
@@ -604,7 +425,8 @@ func (c *candidate) shared(r *heap.Replayer, site []sites.StackFrame) []sites.St
 
 // WriteText prints verdicts for people.
 func (l *Report) WriteText(w io.Writer) {
-	ui.Fprintf(w, "window  %s, %d collections, %d of which tell what is dead in old space\n", time.Duration(l.Window*1e9).Round(time.Second/10), l.Collections, l.Floors)
+	ui.Fprintf(w, "window  %s, %d collections, %d of which tell what is dead in old space\n",
+		time.Duration(l.Window*1e9).Round(time.Second/10), l.Collections, l.Floors)
 	if l.Note != "" {
 		ui.Fprintf(w, "note    %s\n", ui.Prose(l.Note))
 	}
@@ -615,8 +437,8 @@ func (l *Report) WriteText(w io.Writer) {
 	}
 	for i, v := range l.Verdicts {
 		ui.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
-		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n", ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)),
-			100*v.Share, v.Confidence)
+		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n",
+			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share, v.Confidence)
 		sites.WriteStack(w, v.Site, 6)
 	}
 }

@@ -59,8 +59,8 @@ func (h *detector) floor(n int) {
 	}
 }
 
-// TestConfidence makes whole reports of heaps in which no site grows, of series with more and less memory, and counts how often one is named:
-// hardly more often than a confidence of 0.99 says. Find among them must be found all the same.
+// TestConfidence makes whole reports of heaps in which no site grows, of series with more and less memory, and counts
+// how often one is named: hardly more often than a confidence of 0.99 says. Find among them must be found all the same.
 func TestConfidence(t *testing.T) {
 	const n, many, heaps = 120, 60, 60
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -310,11 +310,13 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestMethod names a method whose lines have too few samples each, all of which grow; not if the objects of one of them are known to be let go.
+// TestMethod names a method whose lines have too few samples each, all of which grow; not if the objects of one of them
+// are known to be let go.
 func TestMethod(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		r := heap.NewReplayer(&analysistest.Source{})
-		r.Methods[1] = trace.Method{ID: 1, Class: "La/Leak;", Name: "put", Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 8, Line: 11}}}
+		r.Methods[1] = trace.Method{ID: 1, Class: "La/Leak;", Name: "put",
+			Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 8, Line: 11}}}
 		h := NewDetector()
 		for i := range 60 {
 			h.Times = append(h.Times, float64(i))

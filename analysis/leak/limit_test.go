@@ -9,8 +9,9 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// TestDetectionLimit finds how many samples a leak must have in the window to be named in 95 of 100 recordings, beside 60 sites that live as
-// those of services do: the detection limit that docs/operations.md states, in sampling intervals.
+// TestDetectionLimit finds how many samples a leak must have in the window to be named in 95 of 100 recordings, beside
+// 60 sites that live as those of services do: the detection limit that docs/operations.md states, in sampling
+// intervals.
 func TestDetectionLimit(t *testing.T) {
 	const trials = 100
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -75,7 +76,8 @@ func TestDetectionLimit(t *testing.T) {
 			}
 			t.Logf("%d collections, a leak of %v sampling intervals: named first in %.2f", n, c.samples, found/trials)
 			if found/trials < c.least {
-				t.Errorf("%d collections, a leak of %v sampling intervals is named first in %.2f, want %.2f", n, c.samples, found/trials, c.least)
+				t.Errorf("%d collections, a leak of %v sampling intervals is named first in %.2f, want %.2f", n, c.samples,
+					found/trials, c.least)
 			}
 		}
 	}

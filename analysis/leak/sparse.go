@@ -5,16 +5,18 @@ import (
 	"slices"
 )
 
-// A small program in a large heap may have three collections in a minute. What lives after each of them would be a series of three points, but
-// samples carry the time of their allocation: where collections are few, a series rises at the times at which its objects were allocated, and
-// falls somewhere between the collection that last saw an object and the one that did not.
+// A small program in a large heap may have three collections in a minute. What lives after each of them would be a
+// series of three points, but samples carry the time of their allocation: where collections are few, a series rises at
+// the times at which its objects were allocated, and falls somewhere between the collection that last saw an object and
+// the one that did not.
 const (
 	finePoints = 36 // of a series where there are few collections
 	quietLeast = 4 * history.Lasting
 )
 
-// sparse gives the end of what is decided by the first n collections where they are few: later than by the number of collections survived if the
-// newest has shown what lasts. It is false where collections are many, or so few in so short a time that they show nothing.
+// sparse gives the end of what is decided by the first n collections where they are few: later than by the number of
+// collections survived if the newest has shown what lasts. It is false where collections are many, or so few in so
+// short a time that they show nothing.
 func (h *detector) sparse(n int) (end float64, ok bool) {
 	if n == 0 || n >= history.SparseMost {
 		return 0, false
@@ -64,7 +66,8 @@ func (h *detector) fine(s *history.Series, end float64) course {
 	return c
 }
 
-// course is a series over times: its bytes and samples, the points at which old space was collected, and how many of its samples came and went.
+// course is a series over times: its bytes and samples, the points at which old space was collected, and how many of
+// its samples came and went.
 type course struct {
 	t, v, samples []float64
 	floors        []int

@@ -10,7 +10,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestSparse judges sites by three collections in a minute: what was allocated when, what of it was dead at the third, and when no more was.
+// TestSparse judges sites by three collections in a minute: what was allocated when, what of it was dead at the third,
+// and when no more was.
 func TestSparse(t *testing.T) {
 	at := []float64{20, 40, 60}
 	for name, c := range map[string]struct {
@@ -103,7 +104,8 @@ func TestFate(t *testing.T) {
 	}
 }
 
-// TestReplaces tells a cache that was full when its JVM was attached to, whose class does not grow, from a leak, whose class does.
+// TestReplaces tells a cache that was full when its JVM was attached to, whose class does not grow, from a leak, whose
+// class does.
 func TestReplaces(t *testing.T) {
 	r := heap.NewReplayer(&analysistest.Source{})
 	r.Types[1] = trace.Type{ID: 1, Name: "a/Entry"}

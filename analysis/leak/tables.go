@@ -5,8 +5,8 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// A hash table grows before it has as many nodes as slots: more nodes than all tables take are dead, whoever they are. That is known even where old
-// space is never collected.
+// A hash table grows before it has as many nodes as slots: more nodes than all tables take are dead, whoever they are.
+// That is known even where old space is never collected.
 const (
 	hashMaps = iota // HashMap, LinkedHashMap, HashSet
 	concurrentMaps
@@ -17,17 +17,22 @@ const (
 )
 
 var (
-	hashNodes = map[string]int{"java/util/HashMap$Node": hashMaps, "java/util/LinkedHashMap$Entry": hashMaps, "java/util/HashMap$TreeNode": hashMaps,
-		"java/util/concurrent/ConcurrentHashMap$Node": concurrentMaps, "java/util/WeakHashMap$Entry": weakMaps, "java/util/Hashtable$Entry": hashtables,
+	hashNodes = map[string]int{"java/util/HashMap$Node": hashMaps,
+		"java/util/LinkedHashMap$Entry": hashMaps, "java/util/HashMap$TreeNode": hashMaps,
+		"java/util/concurrent/ConcurrentHashMap$Node": concurrentMaps,
+		"java/util/WeakHashMap$Entry":                 weakMaps, "java/util/Hashtable$Entry": hashtables,
 		"java/lang/ref/SoftReference": softReferences}
-	hashTables = map[string]int{"[Ljava/util/HashMap$Node;": hashMaps, "[Ljava/util/concurrent/ConcurrentHashMap$Node;": concurrentMaps,
-		"[Ljava/util/WeakHashMap$Entry;": weakMaps, "[Ljava/util/Hashtable$Entry;": hashtables}
+	hashTables = map[string]int{"[Ljava/util/HashMap$Node;": hashMaps,
+		"[Ljava/util/concurrent/ConcurrentHashMap$Node;": concurrentMaps,
+		"[Ljava/util/WeakHashMap$Entry;":                 weakMaps,
+		"[Ljava/util/Hashtable$Entry;":                   hashtables}
 )
 
 const (
 	leastNodes = 1000 // of a family: with fewer no one asks for room
 	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless it is told otherwise
-	grownTable = 1024 // slots of a table that was surely shorter once; what a shorter one was before may have died young, unseen
+	// slots of a table that was surely shorter once; what a shorter one was before may have died young, unseen
+	grownTable = 1024
 )
 
 // tables counts the nodes of the JDK's hash tables and what these have room for.
@@ -91,7 +96,8 @@ func (x *tables) room(f int) (n float64) {
 	return n
 }
 
-// like says whether the nodes of a family came as fast as the objects of a site, so many in so many seconds, as far as k samples tell.
+// like says whether the nodes of a family came as fast as the objects of a site, so many in so many seconds, as far as
+// k samples tell.
 func (h *detector) like(f int, grown, seconds, k float64) bool {
 	n := len(h.Times)
 	if len(h.tables.nodes) != n || n < 2 || k < 1 || grown <= 0 {
@@ -103,8 +109,8 @@ func (h *detector) like(f int, grown, seconds, k float64) bool {
 	return last >= leastNodes && x >= stats.HalfChi2(0, k)/k && x <= stats.HalfChi2(1, k+1)/k
 }
 
-// replaced says whether hash tables let go what a series gained: nodes came as fast, and some of them have no room any more. Where the replay only
-// counts there are no lengths of tables: open says that this decides.
+// replaced says whether hash tables let go what a series gained: nodes came as fast, and some of them have no room any
+// more. Where the replay only counts there are no lengths of tables: open says that this decides.
 func (h *detector) replaced(grown, seconds, k float64) (yes, open bool) {
 	for f := range softReferences {
 		if !h.like(f, grown, seconds, k) {

@@ -2,8 +2,8 @@ package leak
 
 import "testing"
 
-// TestRoom holds nodes of hash tables against the tables: more than there is room for are dead, and a site whose objects came as fast as they did
-// may be theirs.
+// TestRoom holds nodes of hash tables against the tables: more than there is room for are dead, and a site whose
+// objects came as fast as they did may be theirs.
 func TestRoom(t *testing.T) {
 	grown := func(last uint64) map[uint64]uint64 { // what one table leaves behind that grew to length last
 		now := map[uint64]uint64{}
@@ -63,7 +63,8 @@ func TestRebuilt(t *testing.T) {
 		"every third of the window": {[]int32{2, 22, 42}, false}, "only early": {[]int32{2, 5}, false}, "never": {nil, false},
 		"first seen late": {[]int32{20}, true}, "several seen late": {[]int32{41, 47, 51}, true}, "a batch every fifteen seconds": {[]int32{15, 30, 45}, false},
 	} {
-		a := &lengths{seen: map[uint64]int32{64: append(c.at, 0)[0]}, rose: map[uint64]rises{64: {most: uint64(len(c.at)), at: c.at}}}
+		a := &lengths{seen: map[uint64]int32{64: append(c.at, 0)[0]},
+			rose: map[uint64]rises{64: {most: uint64(len(c.at)), at: c.at}}}
 		at, ok := h.once(a, 64, 7.5)
 		want := append(c.at, 0)[max(0, len(c.at)-1)]
 		if a.seen[64] > 7 {

@@ -9,8 +9,9 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// Calibration says how far inference and intervals keep what they state: the samples of a recording at interval 0, which knows the site of each
-// object, are thinned as a longer interval would have, sites of the other objects are inferred, and the truth is looked up.
+// Calibration says how far inference and intervals keep what they state: the samples of a recording at interval 0,
+// which knows the site of each object, are thinned as a longer interval would have, sites of the other objects are
+// inferred, and the truth is looked up.
 type Calibration struct {
 	Interval uint64 `json:"interval_bytes"`
 	Seeds    int    `json:"seeds"`
@@ -18,7 +19,8 @@ type Calibration struct {
 	Sites    int    `json:"sites"`
 	// Bins by the stated probability of an object's likeliest site.
 	Bins [10]CalibrationBin `json:"bins"`
-	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true number of objects.
+	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true number
+	// of objects.
 	Intervals   int     `json:"intervals"`
 	Held        int     `json:"held"`
 	MeanStated  float64 `json:"unseen_stated"`  // mean mass that was kept for sites without a sample
@@ -52,7 +54,8 @@ func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
 	var asked, stated, unseen, inferred, right float64
 	for seed := range seeds {
 		keep := func(s *heap.Sample) bool {
-			x := (s.ID+uint64(seed)<<40)*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d // a hash: each object has its own draw, the same for all looks at it
+			// a hash: each object has its own draw, the same for all looks at it
+			x := (s.ID+uint64(seed)<<40)*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d
 			x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
 			x = (x ^ x>>29) * 0x94d049bb133111eb
 			return float64((x^x>>32)>>11)/(1<<53) < -math.Expm1(-float64(s.Size)/float64(interval))
@@ -141,14 +144,19 @@ func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
 
 // WriteText prints the table.
 func (c *Calibration) WriteText(w io.Writer) {
-	ui.Fprintf(w, "%d objects of %d sites, %d times thinned to one sample in %s\n", c.Objects, c.Sites, c.Seeds, ui.Bytes(c.Interval))
+	ui.Fprintf(w, "%d objects of %d sites, %d times thinned to one sample in %s\n", c.Objects, c.Sites, c.Seeds,
+		ui.Bytes(c.Interval))
 	ui.Fprintf(w, "%-12s %12s %8s %8s\n", "PROBABILITY", "OBJECTS", "STATED", "RIGHT")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
-			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects, 100*b.Stated, 100*b.Right)
+			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects, 100*b.Stated,
+				100*b.Right)
 		}
 	}
-	ui.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated, 100*c.MeanUnseen)
-	ui.Fprintf(w, "counted as inferred: %.1f %% of the objects; of the likeliest site of their class are %.1f %%\n", 100*c.InferredAll, 100*c.InferredOK)
-	ui.Fprintf(w, "95 %% intervals: %d, of which %.2f %% hold the true number\n", c.Intervals, 100*float64(c.Held)/float64(max(c.Intervals, 1)))
+	ui.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated,
+		100*c.MeanUnseen)
+	ui.Fprintf(w, "counted as inferred: %.1f %% of the objects; of the likeliest site of their class are %.1f %%\n",
+		100*c.InferredAll, 100*c.InferredOK)
+	ui.Fprintf(w, "95 %% intervals: %d, of which %.2f %% hold the true number\n", c.Intervals,
+		100*float64(c.Held)/float64(max(c.Intervals, 1)))
 }

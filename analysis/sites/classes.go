@@ -7,8 +7,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Class names a class as rows are keyed by it: two types are one class if they have the same name and loader. Hidden classes of one family
-// share Name and differ in VM.
+// Class names a class as rows are keyed by it: two types are one class if they have the same name and loader. Hidden
+// classes of one family share Name and differ in VM.
 type Class struct {
 	Name   string
 	VM     string // the VM's own name, of hidden and generated classes only
@@ -34,7 +34,8 @@ func (c Class) Folded() Class {
 	return c
 }
 
-// Loaders gives what tells classes of one name apart: for each class whose name more than one loader has, that loader's class and number.
+// Loaders gives what tells classes of one name apart: for each class whose name more than one loader has, that loader's
+// class and number.
 func Loaders(r *heap.Replayer, classes []Class) map[Class]string {
 	first, shared := map[string]uint64{}, map[string]bool{}
 	for _, c := range classes {

@@ -12,8 +12,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on the object), inferred (its
-// type has a likeliest site, and counts with its probability), before the tape (at most) and unknown; they add up to all live objects.
+// Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
+// the object), inferred (its type has a likeliest site, and counts with its probability), before the tape (at most) and
+// unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`
@@ -33,7 +34,9 @@ func (q *Coverage) Live() (objects, bytes uint64) {
 // Known is the share of the live objects and bytes whose site is exact or inferred; 1 of an empty heap.
 func (q *Coverage) Known() (objects, bytes float64) {
 	o, b := q.Live()
-	return float64(q.ExactObjects+q.InferredObjects+1) / float64(o+1), float64(q.ExactBytes+q.InferredBytes+1) / float64(b+1)
+	return float64(
+		q.ExactObjects+q.InferredObjects+1,
+	) / float64(o+1), float64(q.ExactBytes+q.InferredBytes+1) / float64(b+1)
 }
 
 // CoverageFollower estimates quality along a replay.
@@ -65,8 +68,9 @@ func (f *CoverageFollower) Quality(r *heap.Replayer) Coverage {
 		}
 	}
 	q := f.Tape.After(&live, &f.exact, &f.sites)
-	return Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects, InferredBytes: q.Inferred.Bytes,
-		BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes, UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
+	return Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
+		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
+		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
 }
 
 // CoverageRow is the quality after one collection.
@@ -79,8 +83,9 @@ type CoverageRow struct {
 	Quality Coverage  `json:"quality"`
 }
 
-// FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync point and after each of the
-// next collections (Figure 18 of ICPE'16). Values are shares of the live objects whose site is exact or inferred.
+// FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync
+// point and after each of the next collections (Figure 18 of ICPE'16). Values are shares of the live objects whose site
+// is exact or inferred.
 type FromSync struct {
 	GC    uint64    `json:"gc"`
 	Alone []float64 `json:"alone"`
@@ -107,11 +112,13 @@ type CoverageReport struct {
 
 // MakeCoverage replays all of r.
 func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
-	q := &CoverageReport{Schema: "heapcam.quality/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Coverage{}}
+	q := &CoverageReport{Schema: "heapcam.quality/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
+		at: map[uint64]*Coverage{}}
 	var f CoverageFollower
 	err := collection.Each(r, func(c *heap.Collection) bool {
 		f.Follow(r)
-		row := CoverageRow{GC: c.GC, Time: collection.Wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Synced: c.Synced, Known: c.Known}
+		row := CoverageRow{GC: c.GC, Time: collection.Wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind),
+			Synced: c.Synced, Known: c.Known}
 		if c.Known {
 			row.Quality = f.Quality(r)
 			x := row.Quality
@@ -133,8 +140,8 @@ func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
 	return q, err
 }
 
-// Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It adds nothing if the two have
-// none in common.
+// Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It
+// adds nothing if the two have none in common.
 func (q *CoverageReport) Alone(r *heap.Replayer) error {
 	var f CoverageFollower
 	out := FromSync{Alone: []float64{}, Whole: []float64{}}
@@ -174,7 +181,8 @@ func (q *CoverageReport) Alone(r *heap.Replayer) error {
 // WriteText prints a line a collection, and Figure 18.
 func (q *CoverageReport) WriteText(w io.Writer) {
 	const width = 40
-	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN", "BEFORE")
+	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN",
+		"BEFORE")
 	for _, c := range q.Collections {
 		mark := ui.Text("")
 		if c.Synced {
@@ -197,10 +205,13 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 				bar += strings.Repeat(p.r, n)
 			}
 		}
-		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, share(x.ExactBytes), share(x.InferredBytes),
-			share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
+		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind,
+			share(x.ExactBytes), share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
-	ui.Fprintf(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)\n")
+	ui.Fprintf(
+		w,
+		"█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)\n",
+	)
 	if q.Interval > 0 {
 		last := 0.0
 		if n := len(q.Collections); n > 0 {
@@ -208,8 +219,14 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 			_, all := x.Live()
 			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
 		}
-		ui.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
-			ui.Bytes(q.Interval), ui.Bytes(q.SeenBytes), ui.Bytes(q.KnownBytes), last)
+		ui.Fprintf(
+			w,
+			"resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
+			ui.Bytes(q.Interval),
+			ui.Bytes(q.SeenBytes),
+			ui.Bytes(q.KnownBytes),
+			last,
+		)
 	} else {
 		ui.Fprintf(w, "resolution  each allocation is sampled\n")
 	}
@@ -218,7 +235,10 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 	if len(q.SyncPoints) == 0 {
 		return
 	}
-	ui.Fprintf(w, "opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)\n")
+	ui.Fprintf(
+		w,
+		"opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)\n",
+	)
 	for _, s := range q.SyncPoints {
 		ui.Fprintf(w, "%8d ", s.GC)
 		for i, a := range s.Alone {

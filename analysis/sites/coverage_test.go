@@ -11,7 +11,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestQualityAlone reads from each sync point on: what is known there is what the whole recording knows, since sync points carry sites.
+// TestQualityAlone reads from each sync point on: what is known there is what the whole recording knows, since sync
+// points carry sites.
 func TestQualityAlone(t *testing.T) {
 	m := tracetest.New(tracetest.All(5, trace.CollectorParallel, trace.DepthSurvivors))
 	var bs []trace.Block
@@ -46,7 +47,8 @@ func TestQualityAlone(t *testing.T) {
 			s := q.SyncPoints[before]
 			for k := range s.Alone {
 				if math.Abs(s.Alone[k]-s.Whole[k]) > 0.02 {
-					t.Errorf("from collection %d on, %d later: %.3f known, by the whole recording %.3f", s.GC, k, s.Alone[k], s.Whole[k])
+					t.Errorf("from collection %d on, %d later: %.3f known, by the whole recording %.3f", s.GC, k, s.Alone[k],
+						s.Whole[k])
 					break
 				}
 			}

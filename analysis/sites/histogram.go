@@ -35,7 +35,8 @@ type Histogram struct {
 
 // MakeHistogram counts the state of r, which stands after c, by class; the largest first.
 func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
-	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
+	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC,
+		Time: collection.Wall(r, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
 	at := map[Class]int{}
 	var classes []Class
 	for id, n := range r.State.PerType() {
@@ -48,7 +49,8 @@ func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
 			i = len(classes)
 			at[k] = i
 			classes = append(classes, k)
-			h.Classes = append(h.Classes, ClassRow{Class: k.Name, VMClass: k.VM, Filler: r.Types[uint64(id)].Flags&trace.TypeFiller != 0})
+			h.Classes = append(h.Classes,
+				ClassRow{Class: k.Name, VMClass: k.VM, Filler: r.Types[uint64(id)].Flags&trace.TypeFiller != 0})
 		}
 		h.Classes[i].Objects += n.Objects
 		h.Classes[i].Bytes += n.Bytes

@@ -14,8 +14,8 @@ const (
 	BeforeTape  = "(before the tape)"
 )
 
-// kind is what objects must share for the samples among them to speak for the others: type, size (arrays: within a factor of two) and age
-// (collections survived, within a factor of two). Whether one of them was sampled is chance.
+// kind is what objects must share for the samples among them to speak for the others: type, size (arrays: within a
+// factor of two) and age (collections survived, within a factor of two). Whether one of them was sampled is chance.
 type kind struct {
 	class Class
 	size  uint8 // bits of its size in words
@@ -38,17 +38,17 @@ type Strata struct {
 	byClass prior
 }
 
-// prior are the parameters of a Pitman–Yor process, learnt from all kinds, or classes, of a state together: programs differ in how many sites one
-// kind of object has.
+// prior are the parameters of a Pitman–Yor process, learnt from all kinds, or classes, of a state together: programs
+// differ in how many sites one kind of object has.
 type prior struct{ discount, strength float64 }
 
 // known and unseen are coverage.Known and coverage.Unseen with these parameters.
 func (q prior) known(n, k float64) float64  { return max(0, k-q.discount) / (n + q.strength) }
 func (q prior) unseen(n, m float64) float64 { return (q.strength + q.discount*m) / (n + q.strength) }
 
-// fit learns a prior: the discount from how many sites have one sample and how many two (Ney, Essen and Kneser 1994), the strength so that the mass
-// kept for sites not seen is Good and Turing's on average, the share of samples that are the only one of their site. Few samples leave both near
-// those of package coverage.
+// fit learns a prior: the discount from how many sites have one sample and how many two (Ney, Essen and Kneser 1994),
+// the strength so that the mass kept for sites not seen is Good and Turing's on average, the share of samples that are
+// the only one of their site. Few samples leave both near those of package coverage.
 func fit[K comparable](all map[K]*stratum) prior {
 	one, two, n := 1.0, 0.5, 2.0
 	for _, x := range all {
@@ -82,7 +82,8 @@ func fit[K comparable](all map[K]*stratum) prior {
 	return q
 }
 
-// Stratify counts the state of r. It takes s as sampled only if keep says so (nil: always). Its cost is one pass over all objects.
+// Stratify counts the state of r. It takes s as sampled only if keep says so (nil: always). Its cost is one pass over
+// all objects.
 func Stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *Strata {
 	st := &Strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
 	class := map[uint32]Class{}
@@ -129,8 +130,8 @@ func Stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *Strata
 	return st
 }
 
-// StratifyTypes is stratify for a replay that only counts: the strata are the types, and before says how much of each may be older than the
-// recording.
+// StratifyTypes is stratify for a replay that only counts: the strata are the types, and before says how much of each
+// may be older than the recording.
 func StratifyTypes(r *heap.Replayer, before func(typ uint32) heap.Count) *Strata {
 	st := &Strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
 	of := func(typ uint32) *stratum {
@@ -187,9 +188,10 @@ func (st *Strata) learn() {
 	st.byKind, st.byClass = fit(st.kinds), fit(st.classes)
 }
 
-// shares gives the probability of each site that an object of the kind without a sample is of it; what is missing to 1 is that of a site without a
-// sample. It is the predictive distribution of a Pitman–Yor process whose base is that of the other kinds of its class (a
-// level of Teh's hierarchical model), so that a kind without samples takes what its class has.
+// shares gives the probability of each site that an object of the kind without a sample is of it; what is missing to 1
+// is that of a site without a sample. It is the predictive distribution of a Pitman–Yor process whose base is that of
+// the other kinds of its class (a level of Teh's hierarchical model), so that a kind without samples takes what its
+// class has.
 func (st *Strata) shares(k kind, each func(frame uint64, p float64)) {
 	c := st.classes[k.class]
 	if c == nil {

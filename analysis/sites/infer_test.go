@@ -12,8 +12,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestChildrenAddUp splits random heaps by site, recorded from the start and later: the children of each class add up to what it has, objects and
-// bytes, each within its interval; nothing is before a tape that began with its JVM.
+// TestChildrenAddUp splits random heaps by site, recorded from the start and later: the children of each class add up
+// to what it has, objects and bytes, each within its interval; nothing is before a tape that began with its JVM.
 func TestChildrenAddUp(t *testing.T) {
 	inferred, before := uint64(0), uint64(0)
 	for seed := range uint64(6) {
@@ -39,7 +39,8 @@ func TestChildrenAddUp(t *testing.T) {
 			}
 			r := heap.NewReplayer(&analysistest.Source{B: bs})
 			var last *heap.Collection
-			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || last == nil || !r.Known {
+			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || last == nil ||
+				!r.Known {
 				continue
 			}
 			if seed%2 == 1 {
@@ -50,7 +51,8 @@ func TestChildrenAddUp(t *testing.T) {
 			for _, s := range Live(r, last.GC) {
 				k := s.Class + s.Loader
 				got[k] = sum{got[k].objects + s.Objects, got[k].bytes + s.Bytes}
-				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow || s.Bytes > s.BytesHigh || s.Objects < s.Samples {
+				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow || s.Bytes > s.BytesHigh ||
+					s.Objects < s.Samples {
 					t.Errorf("%+v", s)
 				}
 				switch {
@@ -78,11 +80,13 @@ func TestChildrenAddUp(t *testing.T) {
 	t.Logf("%d objects inferred, %d before the tape", inferred, before)
 }
 
-// TestShares holds that the shares of a kind and what is kept for sites not seen are probabilities, and that kinds without samples ask their class.
+// TestShares holds that the shares of a kind and what is kept for sites not seen are probabilities, and that kinds
+// without samples ask their class.
 func TestShares(t *testing.T) {
 	c := Class{Name: "x"}
 	a, b := kind{c, 3, 1}, kind{c, 3, 2}
-	st := &Strata{kinds: map[kind]*stratum{a: {n: 30, sites: map[uint64]float64{1: 28, 2: 2}}, b: {}}, classes: map[Class]*stratum{}}
+	st := &Strata{kinds: map[kind]*stratum{a: {n: 30, sites: map[uint64]float64{1: 28, 2: 2}}, b: {}},
+		classes: map[Class]*stratum{}}
 	st.classes[c] = &stratum{n: 30, sites: map[uint64]float64{1: 28, 2: 2}}
 	st.byKind, st.byClass = prior{0.5, 0.5}, prior{0.5, 0.5}
 	for _, k := range []kind{a, b} {

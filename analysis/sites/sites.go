@@ -1,11 +1,12 @@
-// Package sites attributes what lives to allocation sites: rows by class and site with 95 % intervals, and how much of the heap they cover.
+// Package sites attributes what lives to allocation sites: rows by class and site with 95 % intervals, and how much of
+// the heap they cover.
 //
-// Terms: a *site* is an allocation stack of one class; *exact* objects are samples, *inferred* ones have no sample and are attributed by the samples of
-// the same kind (class, size, age); *before the tape* are objects that may be older than the recording; *coverage* is the share of live bytes whose site
-// is exact or inferred.
+// Terms: a *site* is an allocation stack of one class; *exact* objects are samples, *inferred* ones have no sample and
+// are attributed by the samples of the same kind (class, size, age); *before the tape* are objects that may be older
+// than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
 //
-// Invariants: the rows of a class add up to what the class has, which is exact; a row's figure lies within its bounds; at sampling interval 0 figure and
-// bounds are equal. It prints tables through package ui and never touches files.
+// Invariants: the rows of a class add up to what the class has, which is exact; a row's figure lies within its bounds;
+// at sampling interval 0 figure and bounds are equal. It prints tables through package ui and never touches files.
 package sites
 
 import (
@@ -20,10 +21,11 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// Row is what lives of one class from one allocation stack, or from none that is known: each class that is split has the children SiteUnknown
-// and BeforeTape too (in Child, with no site), and its children add up to what the class has, which is exact. Of a site's objects some are exact
-// (samples), the others inferred from samples of the same kind. Low and High are 95 % intervals; at interval 0 every object is a sample and the
-// three are equal. What may be older than the recording (at most so much) belongs to no site.
+// Row is what lives of one class from one allocation stack, or from none that is known: each class that is split has
+// the children SiteUnknown and BeforeTape too (in Child, with no site), and its children add up to what the class has,
+// which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind. Low
+// and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older than
+// the recording (at most so much) belongs to no site.
 type Row struct {
 	Class       string       `json:"class"`
 	Loader      string       `json:"loader,omitempty"` // where two classes share a name
@@ -60,7 +62,8 @@ func (t *Tally) add(s *heap.Sample) {
 	t.sampled += s.Size
 }
 
-// ByID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit, each time.
+// ByID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit,
+// each time.
 func ByID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
 	return slices.Values(slices.SortedFunc(samples, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) }))
 }
@@ -86,7 +89,8 @@ func Tallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
 	return out
 }
 
-// Live gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what has none.
+// Live gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what
+// has none.
 func Live(r *heap.Replayer, gc uint64) []Row {
 	return Rows(r, Tallies(r, maps.Values(r.Live)), ByClass(r, r.State.PerType()), Stratify(r, gc, nil).Estimate())
 }
@@ -104,8 +108,8 @@ func ByClass(r *heap.Replayer, perType []heap.Count) map[Class]heap.Count {
 	return have
 }
 
-// Rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a class add up to.
-// Without an estimate sites have what their samples stand for.
+// Rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
+// class add up to. Without an estimate sites have what their samples stand for.
 func Rows(r *heap.Replayer, by map[Key]*Tally, have map[Class]heap.Count, e *Estimate) []Row {
 	rows, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
 	var classes []Class
@@ -114,18 +118,20 @@ func Rows(r *heap.Replayer, by map[Key]*Tally, have map[Class]heap.Count, e *Est
 		classes = append(classes, k.Class)
 	}
 	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(by[b].bytes.Sum, by[a].bytes.Sum), cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader),
-			cmp.Compare(a.Frame, b.Frame))
+		return cmp.Or(cmp.Compare(by[b].bytes.Sum, by[a].bytes.Sum), cmp.Compare(a.Class.Name, b.Class.Name),
+			cmp.Compare(a.Class.Loader, b.Class.Loader), cmp.Compare(a.Frame, b.Frame))
 	})
 	for c := range have {
 		classes = append(classes, c)
 	}
 	shared := Loaders(r, classes)
 	left := maps.Clone(have)
-	reserved := map[Class]heap.Count{} // the lower bounds of the rows to come: an estimate that is too high leaves them so much
+	// the lower bounds of the rows to come: an estimate that is too high leaves them so much
+	reserved := map[Class]heap.Count{}
 	for _, k := range keys {
 		t, n := by[k], have[k.Class]
-		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames), Samples: t.n, ExactBytes: t.sampled}
+		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
+			Samples: t.n, ExactBytes: t.sampled}
 		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.n, n.Objects)
 		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.sampled, n.Bytes)
 		c := reserved[k.Class]
@@ -149,8 +155,8 @@ func Rows(r *heap.Replayer, by map[Key]*Tally, have map[Class]heap.Count, e *Est
 	return append(rows, noSite(left, have, shared, e)...)
 }
 
-// apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others. Where a class has less than the lower
-// bounds of all its sites, low is less too.
+// apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others.
+// Where a class has less than the lower bounds of all its sites, low is less too.
 func apportion(estimate float64, low *uint64, high, rest, reserved uint64) uint64 {
 	v := min(max(uint64(math.Round(min(estimate, 1<<62))), *low), high)
 	v = min(v, max(*low, rest-min(rest, reserved)), rest)
@@ -167,14 +173,16 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 			b = e.before[c]
 			b = heap.Count{Objects: min(b.Objects, l.Objects), Bytes: min(b.Bytes, l.Bytes)}
 		}
-		row := Row{Class: c.Name, Loader: shared[c], Child: SiteUnknown, Site: []StackFrame{}, Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects),
-			Bytes: l.Bytes - b.Bytes, BytesHigh: min(all.Bytes, l.Bytes)}
+		row := Row{Class: c.Name, Loader: shared[c], Child: SiteUnknown, Site: []StackFrame{},
+			Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects), Bytes: l.Bytes - b.Bytes,
+			BytesHigh: min(all.Bytes, l.Bytes)}
 		rows = append(rows, row)
 		row.Child, row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = BeforeTape, b.Objects, b.Objects, b.Bytes, b.Bytes
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Child, a.Child))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader),
+			cmp.Compare(b.Child, a.Child))
 	})
 	return rows
 }
@@ -198,18 +206,23 @@ func GrownSites(r *heap.Replayer, first, last map[Key]*Tally, max int) []GrownRo
 		}
 	}
 	slices.SortFunc(all, func(a, b grown) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name), cmp.Compare(a.k.Frame, b.k.Frame))
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
+			cmp.Compare(a.k.Frame, b.k.Frame))
 	})
 	shared := Loaders(r, classes)
 	out := []GrownRow{}
 	for _, g := range all[:min(len(all), max)] {
-		out = append(out, GrownRow{Class: g.k.Class.Name, Loader: shared[g.k.Class], Site: Stack(r, g.k.Frame, MaxFrames), Samples: int64(g.samples),
-			Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))})
+		out = append(
+			out,
+			GrownRow{Class: g.k.Class.Name, Loader: shared[g.k.Class], Site: Stack(r, g.k.Frame, MaxFrames),
+				Samples: int64(g.samples), Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))},
+		)
 	}
 	return out
 }
 
-// GrownRow is a site that grew between the first and the last known collection, estimated from samples. Samples is how many more live.
+// GrownRow is a site that grew between the first and the last known collection, estimated from samples. Samples is how
+// many more live.
 type GrownRow struct {
 	Class   string       `json:"class"`
 	Loader  string       `json:"loader,omitempty"`

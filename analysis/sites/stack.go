@@ -41,7 +41,8 @@ func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
 			break
 		}
 		m := r.Methods[f.Method]
-		s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File, Native: m.Flags&trace.MethodNative != 0}
+		s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File,
+			Native: m.Flags&trace.MethodNative != 0}
 		if n := m.Line(f.BCI); n > 0 {
 			s.Line = &n
 		}

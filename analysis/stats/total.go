@@ -1,5 +1,6 @@
-// Package stats holds the statistics that readings of a recording share, so that one fact has one figure wherever it is printed: the 95 % interval
-// of what samples stand for (Total), tail probabilities of counts, and trends of series (Mann–Kendall's test, Sen's slope).
+// Package stats holds the statistics that readings of a recording share, so that one fact has one figure wherever it is
+// printed: the 95 % interval of what samples stand for (Total), tail probabilities of counts, and trends of series
+// (Mann–Kendall's test, Sen's slope).
 //
 // It knows numbers only: no heap, no recording, no text. Functions are pure; a Total is not safe for concurrent use.
 package stats
@@ -12,8 +13,8 @@ import (
 // Normal is the 97.5 % quantile of the normal distribution: 95 % lie within ± this many standard deviations.
 const Normal = 1.959964
 
-// Total is a Horvitz–Thompson sum of x over samples of weight w = 1/p, p being the probability that the sample was drawn: Σwx, Σ(wx)², and the
-// estimate of the sum's variance, Σ(wx)²(1−1/w).
+// Total is a Horvitz–Thompson sum of x over samples of weight w = 1/p, p being the probability that the sample was
+// drawn: Σwx, Σ(wx)², and the estimate of the sum's variance, Σ(wx)²(1−1/w).
 type Total struct{ Sum, Square, Variance float64 }
 
 // Add adds a sample.
@@ -32,9 +33,10 @@ func (t *Total) Plus(o Total, f float64) {
 
 // Interval gives the 95 % interval of the sum, for a row that is printed because it has a sample.
 //
-// The number of samples that equal weights would need (Kish's effective size) is taken as a Poisson count. Its bounds are Garwood's, the lower one
-// under the condition that there was a sample at all: sites without one have no row, so that the few that were lucky overstate theirs. Both are
-// narrowed by the share of the population that was not drawn. Where each object was drawn the three are equal.
+// The number of samples that equal weights would need (Kish's effective size) is taken as a Poisson count. Its bounds
+// are Garwood's, the lower one under the condition that there was a sample at all: sites without one have no row, so
+// that the few that were lucky overstate theirs. Both are narrowed by the share of the population that was not drawn.
+// Where each object was drawn the three are equal.
 //
 // TestIntervalCoverage states how often it holds the truth.
 func (t *Total) Interval() (low, high float64) {
@@ -47,8 +49,8 @@ func (t *Total) Interval() (low, high float64) {
 	return t.Sum * (1 - (1-l/k)*f), t.Sum * (1 + (h/k-1)*f)
 }
 
-// Bounds gives the interval as whole numbers between least, which was seen, and most, which is all there is. Where the sum is more than there is
-// the lower bound shrinks with it: the uncertainty stays what it is.
+// Bounds gives the interval as whole numbers between least, which was seen, and most, which is all there is. Where the
+// sum is more than there is the lower bound shrinks with it: the uncertainty stays what it is.
 func (t *Total) Bounds(least, most uint64) (low, high uint64) {
 	l, h := t.Interval()
 	if t.Sum > float64(most) {
@@ -58,7 +60,8 @@ func (t *Total) Bounds(least, most uint64) (low, high uint64) {
 	return fit(l), fit(h)
 }
 
-// exactCounts is the count up to which bounds are exact. Beyond it Wilson and Hilferty's approximation is off by less than one in a thousand.
+// exactCounts is the count up to which bounds are exact. Beyond it Wilson and Hilferty's approximation is off by less
+// than one in a thousand.
 const exactCounts = 30
 
 // steps is how many bounds are kept for each count: effective sizes are not whole.
@@ -100,7 +103,8 @@ func solve(from, to float64, below func(x float64) bool) float64 {
 	return from
 }
 
-// countAtLeast is the probability that a Poisson count of a mean is k or more: the incomplete gamma function, which holds for k that are not whole.
+// countAtLeast is the probability that a Poisson count of a mean is k or more: the incomplete gamma function, which
+// holds for k that are not whole.
 func countAtLeast(k, mean float64) float64 {
 	if mean <= 0 {
 		return 0
@@ -115,8 +119,8 @@ func countAtLeast(k, mean float64) float64 {
 	return min(1, sum*math.Exp(k*math.Log(mean)-mean-g))
 }
 
-// HalfChi2 is half the 2.5 % (tail 0) or 97.5 % (tail 1) quantile of χ² with 2k degrees of freedom, after Wilson and Hilferty: with k and k+1 the
-// bounds of the mean of a Poisson count that was k.
+// HalfChi2 is half the 2.5 % (tail 0) or 97.5 % (tail 1) quantile of χ² with 2k degrees of freedom, after Wilson and
+// Hilferty: with k and k+1 the bounds of the mean of a Poisson count that was k.
 func HalfChi2(tail int, k float64) float64 {
 	z := Normal * float64(2*tail-1)
 	c := max(0, 1-1/(9*k)+z/math.Sqrt(9*k))

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// draws counts, over populations of which so many samples are expected, how often intervals hold the truth; of those with a sample.
+// draws counts, over populations of which so many samples are expected, how often intervals hold the truth; of those
+// with a sample.
 func draws(rng *rand.Rand, expected, p float64, spread int, trials int) (objects, bytes float64) {
 	const size = 64
 	seen := 0.0
@@ -56,11 +57,13 @@ func skip(rng *rand.Rand, p float64) int {
 	return int(math.Log1p(-rng.Float64()) / math.Log1p(-p))
 }
 
-// TestIntervalCoverage draws samples of populations of known size and counts how often the 95 % interval holds the truth, of those that have a
-// sample: at each number of samples that can be expected, for rare and frequent draws, for objects of one size and of sizes that differ.
+// TestIntervalCoverage draws samples of populations of known size and counts how often the 95 % interval holds the
+// truth, of those that have a sample: at each number of samples that can be expected, for rare and frequent draws, for
+// objects of one size and of sizes that differ.
 //
-// What it holds, over these cases: objects of one size, or of sizes within a factor of three, 95 % or more (up to 100 % for one or two samples,
-// whose bounds are wide); bytes 94 % or more; objects of sizes within a factor of 30, which are drawn 30 times as often, 91 % or more.
+// What it holds, over these cases: objects of one size, or of sizes within a factor of three, 95 % or more (up to 100 %
+// for one or two samples, whose bounds are wide); bytes 94 % or more; objects of sizes within a factor of 30, which are
+// drawn 30 times as often, 91 % or more.
 func TestIntervalCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, p := range []float64{0.001, 0.1, 0.3, 0.5, 0.7, 0.9} {
@@ -84,7 +87,8 @@ func TestIntervalCoverage(t *testing.T) {
 	}
 }
 
-// TestIntervalOfAll: where each object is a sample there is nothing to estimate; and bounds keep to what was seen and to what there is.
+// TestIntervalOfAll: where each object is a sample there is nothing to estimate; and bounds keep to what was seen and
+// to what there is.
 func TestIntervalOfAll(t *testing.T) {
 	var all, few Total
 	for range 7 {
@@ -103,7 +107,8 @@ func TestIntervalOfAll(t *testing.T) {
 	}
 }
 
-// TestCountBounds holds the bounds of counts to Garwood's, as tables have them, and to each other where the approximation takes over.
+// TestCountBounds holds the bounds of counts to Garwood's, as tables have them, and to each other where the
+// approximation takes over.
 func TestCountBounds(t *testing.T) {
 	for k, want := range map[float64]float64{1: 5.572, 2: 7.225, 5: 11.668, 10: 18.390, 20: 30.889} {
 		if _, h := countBounds(k); math.Abs(h-want) > 0.002 {

@@ -8,8 +8,9 @@ import (
 
 const blocksOf = 12 // increments of the coarse test of drift
 
-// Drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the increments, single ones and
-// those of a few long blocks, which holds bursts that last for several collections. The larger probability counts.
+// Drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the
+// increments, single ones and those of a few long blocks, which holds bursts that last for several collections. The
+// larger probability counts.
 func Drift(v []float64) float64 {
 	p := 0.0
 	for _, n := range []int{len(v) - 1, blocksOf} {
@@ -32,8 +33,8 @@ func Drift(v []float64) float64 {
 	return p
 }
 
-// Trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series without a trend rises like
-// that: Mann–Kendall's test, its variance corrected for ties and for autocorrelation.
+// Trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series
+// without a trend rises like that: Mann–Kendall's test, its variance corrected for ties and for autocorrelation.
 func Trend(t, v []float64) (slope, low, high, p float64) {
 	var slopes []float64
 	s := 0.0
@@ -59,8 +60,8 @@ func Trend(t, v []float64) (slope, low, high, p float64) {
 	return slope, at((m - c) / 2), at((m+c)/2 + 1), math.Erfc((s-1)/math.Sqrt(2*variance)) / 2
 }
 
-// Sen is the median of the slopes of v over t between all pairs of points, with its 95 % interval by Kendall's variance, corrected for
-// autocorrelation; zeros where no two points differ in time.
+// Sen is the median of the slopes of v over t between all pairs of points, with its 95 % interval by Kendall's
+// variance, corrected for autocorrelation; zeros where no two points differ in time.
 func Sen(t, v []float64) (slope, low, high float64) {
 	var slopes []float64
 	for i := range v {
@@ -84,8 +85,9 @@ func Sen(t, v []float64) (slope, low, high float64) {
 	return slope, at((m - c) / 2), at((m+c)/2 + 1)
 }
 
-// Inflation is Hamed and Rao's factor: by how much the variance of Mann–Kendall's sum is larger than that of independent values, from the
-// autocorrelation of the ranks of what the trend leaves over. Lags whose correlation could be chance count as none.
+// Inflation is Hamed and Rao's factor: by how much the variance of Mann–Kendall's sum is larger than that of
+// independent values, from the autocorrelation of the ranks of what the trend leaves over. Lags whose correlation could
+// be chance count as none.
 func Inflation(t, v []float64, slope float64) float64 {
 	rest := make([]float64, len(v))
 	for i := range v {
@@ -115,7 +117,8 @@ func Inflation(t, v []float64, slope float64) float64 {
 	return max(1, 1+2*sum/(n*(n-1)*(n-2)))
 }
 
-// ranks gives the ranks of v from 1, equal values the middle of theirs, and Σ t(t−1)(2t+5) over groups of t equal values.
+// ranks gives the ranks of v from 1, equal values the middle of theirs, and Σ t(t−1)(2t+5) over groups of t equal
+// values.
 func ranks(v []float64) (r []float64, ties float64) {
 	order := make([]int, len(v))
 	for i := range order {

@@ -1,5 +1,5 @@
-// Package arrowtest reads the Parquet files of package export with Apache Arrow's reader, as other tools do. It is a module of its own, since Arrow
-// brings gRPC and Thrift that nothing else needs; `make test-full` runs it.
+// Package arrowtest reads the Parquet files of package export with Apache Arrow's reader, as other tools do. It is a
+// module of its own, since Arrow brings gRPC and Thrift that nothing else needs; `make test-full` runs it.
 package arrowtest
 
 import (
@@ -23,7 +23,8 @@ import (
 
 func exportTape() []trace.Block { return analysistest.Tape(3, 2, 2, 12) }
 
-// TestTables: what a reader of Apache Arrow finds in the Parquet files is what the CSV and JSON files say, and the state is the replayed one.
+// TestTables: what a reader of Apache Arrow finds in the Parquet files is what the CSV and JSON files say, and the
+// state is the replayed one.
 func TestTables(t *testing.T) {
 	ctx := context.Background()
 	for _, table := range []string{"state", "samples", "histories"} {
@@ -56,7 +57,8 @@ func TestTables(t *testing.T) {
 			Schema string
 			Rows   []map[string]any
 		}
-		if err := json.Unmarshal(write("json").Bytes(), &doc); err != nil || doc.Schema != "heapcam.export."+table+"/1" || len(doc.Rows) != len(rows)-1 {
+		if err := json.Unmarshal(write("json").Bytes(), &doc); err != nil || doc.Schema != "heapcam.export."+table+"/1" ||
+			len(doc.Rows) != len(rows)-1 {
 			t.Fatalf("%s: %s, %d rows of %d, %v", table, doc.Schema, len(doc.Rows), len(rows)-1, err)
 		}
 		pf, err := file.NewParquetReader(bytes.NewReader(write("parquet").Bytes()))
