@@ -77,7 +77,7 @@ func (s *session) governSampling(h shmring.Status) error {
 		s.samp = governor.NewSampling(governor.SamplingConfig{Interval: s.jvm.Interval, Share: s.samplingShare(), Live: s.heeded.LiveSamples})
 	}
 	live := uint64(0)
-	if q, ok := s.live.est.Quality(); ok {
+	if q, ok := s.live.est.Figure(); ok {
 		live = q.Exact.Objects
 	}
 	n, why, ok := s.samp.Look(time.Now(), h.SampleNS, live, s.interval)

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -14,13 +14,13 @@ const maxLiveTypes = 1 << 20
 // live feeds the live estimator of package quality. What it can not read it does not judge: the figure is unknown then.
 type live struct {
 	types *trace.TypeTable
-	est   *quality.Live
+	est   *coverage.Live
 	gc    uint64
 }
 
 func newLive() *live {
 	t := trace.NewTypeTable(8)
-	return &live{types: t, est: quality.NewLive(t)}
+	return &live{types: t, est: coverage.NewLive(t)}
 }
 
 func (l *live) jvm(j *trace.JVM)          { l.types.SetAlign(j.Align); l.est.JVM(j) }
@@ -62,13 +62,13 @@ func (l *live) bytes() int { return l.est.Held() * liveBytes }
 const liveBytes = 64
 
 // total gives what lives, and whether that is known.
-func (l *live) total() (quality.Count, bool) {
-	q, ok := l.est.Quality()
+func (l *live) total() (coverage.Count, bool) {
+	q, ok := l.est.Figure()
 	return q.Live(), ok
 }
 
 func (l *live) quality() *Quality {
-	q, ok := l.est.Quality()
+	q, ok := l.est.Figure()
 	if !ok {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -17,7 +17,7 @@ type overview struct {
 }
 
 // epoch takes in a collection; total and known are those of the state after it.
-func (o *overview) epoch(e *trace.Epoch, total quality.Count, known bool) {
+func (o *overview) epoch(e *trace.Epoch, total coverage.Count, known bool) {
 	p := &e.Pause
 	c := trace.Course{GC: p.GC, Kind: p.Kind, Start: p.Start, Dur: p.Dur, Probe: p.Probe, Cause: p.Cause}
 	c.Before, c.Eden, c.Survivor, c.Humongous, c.Old = trace.InUse(e.Spaces)
@@ -52,7 +52,7 @@ func (o *overview) sync(y *trace.Sync) {
 }
 
 // take gives the summary of what has been gathered, nil if that is nothing, and begins anew. y is the sync point that it is made at, nil: none.
-func (o *overview) take(y *trace.Sync, est *quality.Live) *trace.Summary {
+func (o *overview) take(y *trace.Sync, est *coverage.Live) *trace.Summary {
 	n := len(o.courses)
 	if n == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (o *overview) take(y *trace.Sync, est *quality.Live) *trace.Summary {
 	return out
 }
 
-func (o *overview) types(est *quality.Live) ([]trace.TypeSum, uint64) {
+func (o *overview) types(est *coverage.Live) ([]trace.TypeSum, uint64) {
 	by := map[uint32]*trace.TypeSum{}
 	of := func(typ uint32) *trace.TypeSum {
 		t := by[typ]
@@ -79,7 +79,7 @@ func (o *overview) types(est *quality.Live) ([]trace.TypeSum, uint64) {
 		}
 		return t
 	}
-	if !est.Totals(func(typ uint32, n quality.Count) { t := of(typ); t.Objects, t.Bytes = n.Objects, n.Bytes }) {
+	if !est.Totals(func(typ uint32, n coverage.Count) { t := of(typ); t.Objects, t.Bytes = n.Objects, n.Bytes }) {
 		return nil, 0
 	}
 	for typ, n := range o.born {
@@ -93,7 +93,7 @@ func (o *overview) types(est *quality.Live) ([]trace.TypeSum, uint64) {
 	})
 }
 
-func sites(y *trace.Sync, est *quality.Live) ([]trace.SiteSum, uint64) {
+func sites(y *trace.Sync, est *coverage.Live) ([]trace.SiteSum, uint64) {
 	type site struct{ typ, frame uint64 }
 	type sum struct {
 		trace.SiteSum

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -74,7 +74,7 @@ func (s *session) forget(y *syncBlock) {
 		return
 	}
 	listed := map[uint64]struct{}{}
-	known := s.live.est.Totals(func(typ uint32, _ quality.Count) { listed[uint64(typ)] = struct{}{} })
+	known := s.live.est.Totals(func(typ uint32, _ coverage.Count) { listed[uint64(typ)] = struct{}{} })
 	if !known && (y != nil || s.depth != trace.DepthSamples) {
 		return
 	}

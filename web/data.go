@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
@@ -259,7 +260,7 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 			rep, err = analysis.MakeReport(r)
 			return err
 		}
-		l, err := analysis.Leaks(r)
+		l, err := leak.Find(r)
 		if err == nil {
 			rep.Settle(l.Verdicts)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -47,14 +48,14 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 		}
 		var rep *analysis.DiffReport
 		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to), func(open func() *heap.Replayer) error {
-			a, b, err := analysis.FindTwo(from, to, open, open)
+			a, b, err := collection.FindTwo(from, to, open, open)
 			if err != nil {
 				return err
 			}
 			if a > b {
 				a, b = b, a
 			}
-			if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil && !errors.Is(err, analysis.ErrNotThere) {
+			if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil && !errors.Is(err, collection.ErrNotThere) {
 				err = badRequest{inField{"by", err}}
 			}
 			return err

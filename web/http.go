@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 )
 
@@ -30,10 +30,10 @@ func (e badRequest) Unwrap() error { return e.error }
 func reply(w http.ResponseWriter, v any, err error) {
 	code := http.StatusOK
 	if err != nil {
-		var ref *analysis.RefError
+		var ref *collection.RefError
 		var bad badRequest
 		switch {
-		case errors.Is(err, analysis.ErrNotThere):
+		case errors.Is(err, collection.ErrNotThere):
 			code = http.StatusNotFound
 		case errors.As(err, &ref), errors.As(err, &bad):
 			code = http.StatusUnprocessableEntity

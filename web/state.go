@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -78,7 +80,7 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 	}
 	st := &state{key: key}
 	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replayer) (err error) {
-		st.r, st.c, err = analysis.Open(ref, open, open)
+		st.r, st.c, err = collection.Open(ref, open, open)
 		return err
 	})
 	if err != nil {
@@ -446,9 +448,9 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		attach(w, name+".json", "application/json")
 		return ui.JSONLines(w).Encode(&part)
 	case "pprof": // of the whole state, as `heapcam export` gives it
-		var p *analysis.Profile
+		var p *export.Profile
 		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replayer) (err error) {
-			p, err = analysis.MakeProfile(r, g.GC)
+			p, err = export.NewProfile(r, g.GC)
 			return err
 		}); err != nil {
 			return err

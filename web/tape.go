@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -30,7 +31,7 @@ type tape struct {
 	counts  []*heap.Kept // the same of what counts alone
 	few     int
 	often   int
-	points  []analysis.Point
+	points  []collection.Point
 	read    uint64           // the newest collection
 	all     int              // collections
 	lives   heap.Lives       // samples
@@ -152,7 +153,7 @@ func (t *tape) step() error {
 			t.often *= 2
 		}
 	}
-	t.points = append(t.points, analysis.PointOf(t.r, c))
+	t.points = append(t.points, collection.PointOf(t.r, c))
 	return nil
 }
 
@@ -202,7 +203,7 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 		return nil, err
 	}
 	t.mu.Lock()
-	if gc, err = analysis.FindAmong(ref, t.points); err != nil {
+	if gc, err = collection.FindAmong(ref, t.points); err != nil {
 		t.mu.Unlock()
 		return nil, err
 	}
@@ -226,7 +227,7 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 			k = kept[i]
 		}
 	}
-	known := slices.ContainsFunc(t.points, func(p analysis.Point) bool { return p.GC == gc })
+	known := slices.ContainsFunc(t.points, func(p collection.Point) bool { return p.GC == gc })
 	if k == nil || !known || t.d.s.cfg.OpenFrom == nil {
 		t.mu.Unlock()
 		return nil, nil
@@ -239,7 +240,7 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 	}
 	defer in.Close()
 	st := &state{r: k.Resume(names, &t.lives, &stoppable{ctx, in.Source})}
-	if st.c, err = analysis.At(st.r, gc); err != nil {
+	if st.c, err = collection.At(st.r, gc); err != nil {
 		return nil, ctx.Err() // replayed from the start it may be known
 	}
 	st.world, st.spaces = analysis.World(st.r, st.c)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -75,7 +76,7 @@ func TestTape(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := heap.NewReplayer(&blocks{slices.Clone(bs)})
-			c, err := analysis.At(r, p.GC)
+			c, err := collection.At(r, p.GC)
 			if err != nil {
 				t.Fatal(err)
 			}

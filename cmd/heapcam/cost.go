@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -60,11 +60,11 @@ What is not in it: the agent's own CPU, and what the JVM spends on drawing sampl
 }
 
 // readCost reads the recording that args name. Where the disk hangs it gives what it has read until then, or nil, and an error.
-func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err error) {
+func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error) {
 	where := strings.Join(append(slices.Clone(args), outDirs(out)...), ", ")
 	var (
 		mu   sync.Mutex // of what is read: who is left behind may come back
-		read *analysis.Cost
+		read *cost.Cost
 	)
 	err, answered := untilStuck(costWait, func(tick func()) error {
 		path := ""
@@ -87,7 +87,7 @@ func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err e
 		}
 		defer rec.Close()
 		mu.Lock()
-		read, where = analysis.NewCost(), path
+		read, where = cost.New(), path
 		mu.Unlock()
 		for _, f := range rec.Files {
 			for b, err := range f.Blocks() {
@@ -111,12 +111,12 @@ func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err e
 	return read, bad, err
 }
 
-func printCost(w io.Writer, c *analysis.Cost) error {
+func printCost(w io.Writer, c *cost.Cost) error {
 	clock := func(ns uint64) string {
 		return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)).Format("2006-01-02 15:04:05")
 	}
 	ms := func(ns uint64) string { return fmt.Sprintf("%.1f ms", float64(ns)/1e6) }
-	row := func(t io.Writer, what string, m *analysis.CostMinute) {
+	row := func(t io.Writer, what string, m *cost.Minute) {
 		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses), ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
 			ms(m.Sampling), ms(m.Longest), 100*m.Share())
 	}

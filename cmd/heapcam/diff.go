@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/compare"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -99,13 +101,13 @@ func (p *replays) close() {
 
 // refError gives an error of a reference to a collection its exit code.
 func refError(rec *ringstore.Recording, flag string, err error) error {
-	var bad *analysis.RefError
+	var bad *collection.RefError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &bad):
 		return usage("--%s %v", flag, err)
-	case errors.Is(err, analysis.ErrNotThere):
+	case errors.Is(err, collection.ErrNotThere):
 		return withCode(exitNotFound, "%s: %v", rec.Path, err)
 	}
 	return fmt.Errorf("%s: %w", rec.Path, err)
@@ -125,7 +127,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	defer rec.Close()
 	p := &replays{rec: rec}
 	defer p.close()
-	from, to, err := analysis.FindTwo(o.from, o.to, p.count, p.open)
+	from, to, err := collection.FindTwo(o.from, o.to, p.count, p.open)
 	if err != nil {
 		return refError(rec, "from, --to:", err)
 	}
@@ -188,21 +190,21 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 
 // two compares two recordings.
 func (o *diffOptions) two(w io.Writer, before, after string) error {
-	var courses [2]*analysis.Growth
+	var courses [2]*compare.Growth
 	for i, path := range []string{before, after} {
 		rec, err := openReading(path)
 		if err != nil {
 			return err
 		}
 		p := &replays{rec: rec}
-		courses[i], err = analysis.GrowthOf(p.open())
+		courses[i], err = compare.GrowthOf(p.open())
 		p.close()
 		rec.Close()
 		if err != nil {
 			return refError(rec, "", err)
 		}
 	}
-	d := analysis.DiffTwo(courses[0], courses[1])
+	d := compare.Recordings(courses[0], courses[1])
 	if o.json {
 		return ui.JSON(w, d)
 	}

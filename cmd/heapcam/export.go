@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -60,8 +61,8 @@ func (o *exportOptions) check() error {
 	switch o.format {
 	case "pprof", "collapsed", "hprof":
 	default:
-		if !slices.Contains(analysis.TableFormats, o.format) {
-			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format, strings.Join(analysis.TableFormats, ", "))
+		if !slices.Contains(export.TableFormats, o.format) {
+			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format, strings.Join(export.TableFormats, ", "))
 		}
 	}
 	if !slices.Contains([]string{"state", "samples", "histories"}, o.table) {
@@ -98,11 +99,11 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	return whole(o.file, func(w io.Writer) error {
 		switch {
 		case o.format == "pprof" || o.format == "collapsed":
-			gc, err := analysis.Find(o.at, p.count, p.open)
+			gc, err := collection.Find(o.at, p.count, p.open)
 			if err != nil {
 				return refError(rec, "at", err)
 			}
-			prof, err := analysis.MakeProfile(p.open(), gc)
+			prof, err := export.NewProfile(p.open(), gc)
 			if err != nil {
 				return refError(rec, "at", err)
 			}
@@ -114,23 +115,23 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			}
 			return prof.WriteCollapsed(w, o.value)
 		case o.table == "samples" && o.format != "hprof":
-			return analysis.ExportSamples(ctx, w, o.format, p.open())
+			return export.Samples(ctx, w, o.format, p.open())
 		case o.table == "histories" && o.format != "hprof":
-			return analysis.ExportHistories(ctx, w, o.format, p.open())
+			return export.Histories(ctx, w, o.format, p.open())
 		}
-		r, c, err := analysis.Open(o.at, p.count, p.open)
+		r, c, err := collection.Open(o.at, p.count, p.open)
 		if err != nil {
 			return refError(rec, "at", err)
 		}
 		if o.format == "hprof" {
-			h, err := analysis.NewHprof(r)
+			h, err := export.NewHprof(r)
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects, c.GC, analysis.Bytes(h.Bytes))
+			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects, c.GC, ui.Bytes(h.Bytes))
 			return h.Write(ctx, w)
 		}
-		return analysis.ExportState(ctx, w, o.format, r, c)
+		return export.State(ctx, w, o.format, r, c)
 	})
 }
 

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -51,16 +52,16 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	h := analysis.MakeHistogram(r, c)
+	h := sites.MakeHistogram(r, c)
 	if o.sites {
-		h.Sites = analysis.Sites(r, c.GC)
+		h.Sites = sites.Live(r, c.GC)
 	}
 	if o.json {
 		return ui.JSON(w, h)
 	}
 	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
 	if h.Uncompacted {
-		ui.Fprintf(w, "%s\n", ui.Text(analysis.MayCountDead))
+		ui.Fprintf(w, "%s\n", ui.Text(collection.MayCountDead))
 	}
 	ui.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
 	for i, r := range h.Classes {
@@ -80,11 +81,11 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	return nil
 }
 
-func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
+func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 	ui.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
-	for i, s := range sites {
+	for i, s := range rows {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(sites)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(rows)-o.top)
 			break
 		}
 		name := s.Class
@@ -104,14 +105,14 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 		}
 	}
 	var exact, inferred, unknown, before uint64
-	for _, s := range sites {
+	for _, s := range rows {
 		switch s.Child {
 		case "":
 			exact += s.ExactBytes
 			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
-		case analysis.SiteUnknown:
+		case sites.SiteUnknown:
 			unknown += s.Bytes
-		case analysis.BeforeTape:
+		case sites.BeforeTape:
 			before += s.Bytes
 		}
 	}
@@ -122,16 +123,16 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.Replayer, *heap.Collection, error) {
 	p := &replays{rec: rec}
 	defer p.close()
-	opened := analysis.Open
+	opened := collection.Open
 	if types {
-		opened = analysis.OpenTypes
+		opened = collection.OpenTypes
 	}
 	r, c, err := opened(ref, p.count, p.open)
-	var bad *analysis.RefError
+	var bad *collection.RefError
 	switch {
 	case errors.As(err, &bad):
 		return nil, nil, usage("--at %v", err)
-	case errors.Is(err, analysis.ErrNotThere):
+	case errors.Is(err, collection.ErrNotThere):
 		return nil, nil, withCode(exitNotFound, "%s: %v", rec.Path, err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", rec.Path, err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -47,16 +47,16 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	var h *analysis.Histories
+	var h *history.Histories
 	if o.sync {
 		src := newSummarySource(rec.Files...)
 		defer src.Close()
-		h, err = analysis.AtSyncPoints(heap.NewReplayer(src))
+		h, err = history.AtSyncPoints(heap.NewReplayer(src))
 	} else {
-		h, err = indexed(ownIndex(), keptHistories(o.survived), rec.Path, func() (*analysis.Histories, error) {
+		h, err = indexed(ownIndex(), keptHistories(o.survived), rec.Path, func() (*history.Histories, error) {
 			src := newSource(rec.Files...)
 			defer src.Close()
-			return analysis.MakeHistories(heap.NewReplayer(src), o.survived)
+			return history.Make(heap.NewReplayer(src), o.survived)
 		})
 	}
 	if err != nil {

@@ -26,6 +26,9 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/export"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -282,7 +285,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatalf("%s\n%s\n%v", out, out2, err)
 	}
 	out, _ = talk(t, func() { run([]string{"histogram", "--json", ring}) })
-	var h analysis.Histogram
+	var h sites.Histogram
 	if err := json.Unmarshal(out, &h); err != nil || len(h.Classes) == 0 || !strings.Contains(h.Classes[0].Class, trace.PrettyClass(body)) {
 		t.Fatalf("JSON does not give names as they are: %v %.300s", err, out)
 	}
@@ -357,7 +360,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	every(t, newRoot(), used)
-	for _, f := range append([]string{"pprof", "collapsed", "hprof"}, analysis.TableFormats...) {
+	for _, f := range append([]string{"pprof", "collapsed", "hprof"}, export.TableFormats...) {
 		if !used["format "+f] {
 			t.Errorf("export --format %s is not tested with hostile names", f)
 		}
@@ -427,8 +430,8 @@ func TestHostileText(t *testing.T) {
 		},
 		"leaks": func() {
 			line := 7
-			site := []analysis.StackFrame{{Class: "java." + hostileName(0), Method: hostileName(1), File: hostileName(2), Line: &line}, {Class: hostileName(3), Method: hostileName(4)}}
-			l := analysis.LeakReport{Note: hostileName(5), Verdicts: []analysis.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site, Sentence: ui.Text(hostileName(2))}}}
+			site := []sites.StackFrame{{Class: "java." + hostileName(0), Method: hostileName(1), File: hostileName(2), Line: &line}, {Class: hostileName(3), Method: hostileName(4)}}
+			l := leak.Report{Note: hostileName(5), Verdicts: []leak.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site, Sentence: ui.Text(hostileName(2))}}}
 			l.WriteText(ui.Stdout)
 			r := analysis.Report{JVM: hostileName(0), Collector: hostileName(1), End: hostileName(2), SitesCut: hostileName(3), FirstLook: ui.Text(hostileName(4)), Collections: make([]analysis.CollectionRow, 1), Suspects: l.Verdicts}
 			r.WriteText(ui.Stdout)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/history"
 )
 
 // readIndex keeps what was made of recordings, so that one that was read once opens at once. It lies in a folder of the reader's own: a recording may be
@@ -44,8 +45,8 @@ var (
 		},
 	}
 	// keptHistories are those of what survived so many collections.
-	keptHistories = func(survived int) kept[analysis.Histories] {
-		return kept[analysis.Histories]{fmt.Sprintf("histories%d", survived), (*analysis.Histories).Pack, func(b []byte, h *analysis.Histories) error { return h.Unpack(b) }}
+	keptHistories = func(survived int) kept[history.Histories] {
+		return kept[history.Histories]{fmt.Sprintf("histories%d", survived), (*history.Histories).Pack, func(b []byte, h *history.Histories) error { return h.Unpack(b) }}
 	}
 )
 

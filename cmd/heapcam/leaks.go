@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -39,10 +39,10 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	var l *analysis.LeakReport
+	var l *leak.Report
 	if err := countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
-		l, err = analysis.Leaks(r)
-		return l != nil, ifNot(err, analysis.ErrOpen)
+		l, err = leak.Find(r)
+		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}

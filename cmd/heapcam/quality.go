@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -54,13 +54,13 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 	if o.calibrate > 0 {
 		return o.check(c, rec)
 	}
-	var q *analysis.QualityCourse
+	var q *sites.CoverageReport
 	source, replayer := newSkimSource, heap.NewCounter
 	err = countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
 		if !r.Counts() {
 			source, replayer = newSource, heap.NewReplayer
 		}
-		q, err = analysis.MakeQuality(r)
+		q, err = sites.MakeCoverage(r)
 		return !r.Unsure, err
 	})
 	if err != nil {
@@ -99,10 +99,10 @@ func (o *qualityOptions) check(c *cobra.Command, rec *ringstore.Recording) error
 	}
 	for _, s := range r.Live {
 		if s.Interval != 0 {
-			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of %s", analysis.Bytes(s.Interval))
+			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of %s", ui.Bytes(s.Interval))
 		}
 	}
-	k := analysis.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
+	k := sites.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
 	if o.json {
 		return ui.JSON(c.OutOrStdout(), k)
 	}

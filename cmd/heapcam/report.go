@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -36,7 +37,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too\n")
-				l, err := analysis.Leaks(r)
+				l, err := leak.Find(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -63,7 +64,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 	defer p.close()
 	w := c.OutOrStdout()
 	if o.survival {
-		s, err := analysis.Survival(p.open(), o.top)
+		s, err := history.Survival(p.open(), o.top)
 		if err != nil {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
@@ -122,9 +123,9 @@ func trendCSV(w io.Writer, t *analysis.TrendReport) error {
 	return out.Flush()
 }
 
-func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
+func printSurvival(w io.Writer, s *history.SurvivalReport) {
 	ages := []int{1, 2, 4, 8, 16}
-	table := func(what string, curves []analysis.Curve) {
+	table := func(what string, curves []history.Curve) {
 		ui.Fprintf(w, "%12s", "OBJECTS")
 		for _, k := range ages {
 			ui.Fprintf(w, " %7s", fmt.Sprintf("LIVE %d", k))
@@ -139,7 +140,7 @@ func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
 					ui.Fprintf(w, " %7s", "")
 				}
 			}
-			ui.Fprintf(w, "  %-20s %s\n", analysis.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
+			ui.Fprintf(w, "  %-20s %s\n", ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
 			if len(c.Site) > 0 {
 				ui.Fprintf(w, "%76s at %s\n", "", c.Site[0])
 			}

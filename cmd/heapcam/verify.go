@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/check"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -183,10 +184,10 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	src := newSource(files...)
 	defer src.Close()
 	r := heap.NewReplayer(src)
-	sums := analysis.CheckSummaries(r)
+	sums := check.Summaries(r)
 	counts := newSkimSource(files...)
 	defer counts.Close()
-	counted := analysis.CheckCounts(heap.NewCounter(counts))
+	counted := check.Counts(heap.NewCounter(counts))
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -287,7 +288,7 @@ func printVerify(r *verifyReply) {
 			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
 		}
 		if !v.Alone {
-			analysis.WriteMissed(ui.Stdout, "    ", v.NoEvents)
+			collection.WriteMissed(ui.Stdout, "    ", v.NoEvents)
 		}
 	}
 	if len(r.Explained) > 0 {

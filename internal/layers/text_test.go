@@ -40,7 +40,7 @@ func TestTextGoesThroughUI(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			files[dir+"/"+filepath.Base(path)] = f
+			files[dir+strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(root))] = f
 			for _, d := range f.Decls {
 				if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST {
 					for _, s := range g.Specs {
