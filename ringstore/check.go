@@ -1,18 +1,11 @@
 package ringstore
 
 import (
-	"archive/tar"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -97,7 +90,7 @@ func (f *File) Check() Verdict {
 	}
 	v.Open = f.x == nil && v.State == Sound && f.header.version >= indexVersion
 	if f.x != nil && all && v.State == Sound {
-		if why := f.x.disagrees(x, f); why != "" {
+		if why := f.x.disagrees(x); why != "" {
 			bad(f.x.at, corrupt(f.Name, f.x.at, "the index is not that of this file: "+why))
 		}
 	}
@@ -258,117 +251,4 @@ func Worst(vs []Verdict) State {
 		}
 	}
 	return w
-}
-
-// Salvage writes the sound frames of all that path holds to w as a container, and tells what it left behind: as Check. A file whose header
-// is damaged is read as one of the others' recording. Nothing is changed at path.
-func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdict, error) {
-	r, err := openAny(path)
-	var d *DamageError
-	if err != nil && !errors.As(err, &d) {
-		return nil, nil, err
-	}
-	if r == nil {
-		r = &Recording{Path: path}
-	}
-	if err != nil {
-		r.Problems = append(r.Problems, err)
-	}
-	defer r.Close()
-	vs := r.Check()
-	files := append([]*File(nil), r.Files...)
-	var like fileHeader
-	for _, f := range r.Files {
-		like = f.header
-	}
-	for _, p := range r.Problems {
-		if _, ring := strings.CutSuffix(fileOf(p), fileSuffix); ring && errors.As(p, &d) && d.Offset < headerSize {
-			if f := loose(d.File, like); f != nil {
-				defer f.Close()
-				files = append(files, f)
-			}
-		}
-	}
-	sortFiles(files)
-	m := &Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: strings.TrimSuffix(filepath.Base(path), ".heapcam")}
-	p := &puller{t: tar.NewWriter(w), m: m}
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		name := fmt.Sprintf("%08d%s", f.Index, fileSuffix) // whatever it was renamed to
-		if err := p.rewrite(name, f, nil); err != nil {
-			return nil, nil, err
-		}
-	}
-	if len(m.Files) == 0 {
-		return nil, vs, corrupt(path, 0, "nothing in it is sound")
-	}
-	return m, vs, p.finish()
-}
-
-func fileOf(err error) string { return problem("", err).File }
-
-// loose opens a file whose header is damaged, nil if it can not be.
-func loose(path string, like fileHeader) *File {
-	r, err := OS.OpenRead(path)
-	if err != nil {
-		return nil
-	}
-	st, err := r.Info()
-	if err != nil || st.Size <= headerSize {
-		r.Close()
-		return nil
-	}
-	if like.session == "" {
-		like.session = strings.Repeat("0", 32)
-	}
-	like.index = indexOf(path)
-	return &File{Name: path, header: like, Index: like.index, Session: like.session, Size: st.Size, r: r, c: r}
-}
-
-func sortFiles(fs []*File) {
-	for i := range fs { // few, and nearly sorted
-		for j := i; j > 0 && fs[j].Index < fs[j-1].Index; j-- {
-			fs[j], fs[j-1] = fs[j-1], fs[j]
-		}
-	}
-}
-
-// rewrite writes a file anew as a member, each block as change gives it. Twice: a member's size stands before it.
-func (p *puller) rewrite(name string, f *File, change func(trace.Block) (trace.Block, bool)) error {
-	size, got, err := f.rewrite(io.Discard, change)
-	if err != nil || got.frames == 0 {
-		return err
-	}
-	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
-		return err
-	}
-	sum := sha256.New()
-	if _, got, err = f.rewrite(io.MultiWriter(p.t, sum), change); err != nil {
-		return err
-	}
-	p.at(f.Size)
-	p.m.take(f, got.info)
-	if got.damaged > 0 {
-		p.m.Damaged = append(p.m.Damaged, name)
-	}
-	p.m.Files = append(p.m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil)), got.info.FirstGC, got.info.LastGC})
-	return nil
-}
-
-// finish writes the manifest and closes the container.
-func (p *puller) finish() error {
-	p.missing()
-	b, err := document(p.m)
-	if err != nil {
-		return err
-	}
-	if err := p.t.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(b)), ModTime: p.m.Created}); err != nil {
-		return err
-	}
-	if _, err := p.t.Write(b); err != nil {
-		return err
-	}
-	return p.t.Close()
 }

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// block is what a file system allocates in; occupied sizes are rounded up to it.
-const block = 4096
-
 // overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces it, the folder of pulls and those of
 // two pulls.
 const overhead = 6 * block

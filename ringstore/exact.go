@@ -216,7 +216,7 @@ func (f *File) cutInto(w io.Writer, c *cutting, change func(trace.Block) (trace.
 		}
 	}
 	out.info, out.frames = x.info, len(x.frames)
-	err = put(x.encode(size, [32]byte{}))
+	err = put(x.encode(size))
 	return size, out, holds, err
 }
 

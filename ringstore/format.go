@@ -3,7 +3,6 @@ package ringstore
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -44,82 +43,6 @@ const (
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-var (
-	// ErrTorn says that a file ends inside a frame: the writer was stopped. What came before is sound.
-	ErrTorn = errors.New("torn: the file ends inside a frame")
-	// ErrCorrupt says that a file does not hold what was written.
-	ErrCorrupt = errors.New("corrupt")
-	// ErrNoRoom says that a write would pass the limit and was not made.
-	ErrNoRoom = errors.New("no room below the limit")
-	// ErrNoFile says that Append came before the first Rotate.
-	ErrNoFile = errors.New("no ring file is open")
-	// ErrOtherRecording says that a folder holds the recording of another session.
-	ErrOtherRecording = errors.New("the folder holds the recording of another JVM")
-)
-
-// DamageError says where a file is torn or corrupt (Err: ErrTorn or ErrCorrupt). Reading goes on behind it.
-type DamageError struct {
-	File   string
-	Offset int64
-	Why    string
-	Err    error
-
-	last bool // no whole frame follows
-}
-
-func (e *DamageError) Error() string {
-	return fmt.Sprintf("%s: %v at offset %d: %s", e.File, e.Err, e.Offset, e.Why)
-}
-
-func (e *DamageError) Unwrap() error { return e.Err }
-
-// TooNewError says that a file was written by a later heapcam. It is not damage.
-type TooNewError struct {
-	File    string
-	Version uint32
-	Reads   uint32 // the newest version that this heapcam reads
-}
-
-func (e *TooNewError) Error() string {
-	return fmt.Sprintf("%s: format version %d is newer than this heapcam reads (%d): use a newer heapcam", e.File, e.Version, e.Reads)
-}
-
-// TooSmallError says that a sync point would take more than a quarter of the trace although T is as large as it can be: the ring would
-// hold less than two files. It is an ErrNoRoom.
-type TooSmallError struct {
-	Head   int64 // bytes of the sync point with its definitions, as stored
-	Max    int64 // max_trace_size in force
-	Needed int64 // max_trace_size that would do
-}
-
-func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("max_trace_size %d is too small for a sync point of %d bytes: %d would do", e.Max, e.Head, e.Needed)
-}
-
-// TooSmall gives the max_trace_size that would do, bytes.
-func (e *TooSmallError) TooSmall() int64 { return e.Needed }
-
-func (e *TooSmallError) Unwrap() error { return ErrNoRoom }
-
-func corrupt(file string, at int64, why string) error {
-	return &DamageError{File: file, Offset: at, Why: why, Err: ErrCorrupt}
-}
-
-func torn(file string, at int64, why string) error {
-	return &DamageError{File: file, Offset: at, Why: why, Err: ErrTorn, last: true}
-}
-
-// Identity is whose recording a folder holds. PID is the agent's view, NSPID the JVM's own.
-type Identity struct {
-	Session    string // 32 hex digits
-	Name       string
-	PID        int
-	UID        int // who may see it, beside root
-	NSPID      uint32
-	StartTicks uint64
-	VM, Probe  string
-}
 
 // fileHeader is the head of a ring file; created is Unix ns.
 type fileHeader struct {
@@ -298,3 +221,14 @@ func (f Frame) skim(stored []byte, dec *zstd.Decoder) []byte {
 
 // plausible says whether an S2 frame may become so long: its length is believed before it is unpacked.
 func plausible(raw, stored int) bool { return raw <= 1<<20+256*stored }
+
+func headerOf(fs FS, path string) (fileHeader, error) {
+	f, err := fs.OpenRead(path)
+	if err != nil {
+		return fileHeader{}, err
+	}
+	defer f.Close()
+	var b [headerSize]byte
+	n, _ := f.ReadAt(b[:], 0)
+	return decodeHeader(path, b[:n])
+}

@@ -2,7 +2,6 @@ package ringstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,16 +107,6 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 		err = OS.WriteFile(filepath.Join(dir, RecordingName), b)
 	}
 	return name, err
-}
-
-// describeIdentity is what recording.json holds.
-func describeIdentity(id Identity, counters json.RawMessage) ([]byte, error) {
-	m := map[string]any{"schema": "heapcam.recording/1", "session": id.Session, "name": id.Name, "pid": id.PID, "uid": id.UID,
-		"nspid": id.NSPID, "start_ticks": id.StartTicks, "vm": id.VM, "probe": id.Probe}
-	if counters != nil {
-		m["counters"] = counters
-	}
-	return document(m)
 }
 
 // copyTo makes the new file to of r, synced.

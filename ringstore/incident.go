@@ -226,31 +226,6 @@ func (n *Incidents) Size() int64 {
 	return occupiedBelow(n.FS, n.Dir, map[FileID]bool{})
 }
 
-// Occupied is what the files below dir occupy, bytes: each once, whatever its names.
-func Occupied(fs FS, dir string) int64 { return occupiedBelow(fs, dir, map[FileID]bool{}) }
-
-func occupiedBelow(fs FS, dir string, seen map[FileID]bool) (sum int64) {
-	es, err := fs.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
-	sum = block // the folder
-	for _, e := range es {
-		if e.Dir {
-			sum += occupiedBelow(fs, filepath.Join(dir, e.Name), seen)
-			continue
-		}
-		if e.ID != (FileID{}) {
-			if seen[e.ID] {
-				continue
-			}
-			seen[e.ID] = true
-		}
-		sum += e.occupies()
-	}
-	return sum
-}
-
 // Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a copy of its whole frames.
 // It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors (DiskFull).
 func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
@@ -439,7 +414,7 @@ func (n *Incidents) copy(f *File, to string) error {
 		at += int64(k)
 	}
 	if f.header.version == formatVersion && contiguous(x.frames, end) { // an older file can not be closed
-		t := x.encode(end, [32]byte{})
+		t := x.encode(end)
 		if m, err := out.WriteAt(t, end); err != nil || m < len(t) {
 			return errors.Join(err, errShort)
 		}
@@ -456,13 +431,4 @@ func contiguous(fs []Frame, end int64) bool {
 		at = f.end()
 	}
 	return at == end
-}
-
-func readSmall(fs FS, path string) ([]byte, error) {
-	f, err := fs.OpenRead(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
 }

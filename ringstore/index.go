@@ -1,18 +1,15 @@
 package ringstore
 
 import (
-	"crypto/sha256"
-	"encoding"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"hash/crc32"
 	"io"
 )
 
 // Layout of the index, the payload of the frame that closes a file; part of the format, drawn in docs/format/ring-file.md.
 const (
-	indexHead   = 40 // count u32, zero u32, chaining value of SHA-256
+	indexHead   = 40 // count u32, zero u32, 32 bytes that are zero and are not read
 	indexEntry  = 40 // stored u32, codec u8, flags u8, zero u16, first gc, last gc, t0, t1
 	trailerSize = 32
 	trailMagic  = "HCFE"
@@ -28,8 +25,7 @@ func indexSize(n int) int64 { return frameSize + indexHead + int64(n)*indexEntry
 type index struct {
 	frames []Frame // raw sizes and checksums are not known
 	info   FrameInfo
-	mid    [32]byte // chaining value of SHA-256 after the whole 64-byte pieces of what comes before the index frame; zero: not kept
-	at     int64    // of the index frame
+	at     int64 // of the index frame
 }
 
 // add counts a frame in.
@@ -52,11 +48,10 @@ func (x *index) widen(f FrameInfo) {
 }
 
 // encode gives the index frame that closes a file at offset at.
-func (x *index) encode(at int64, mid [32]byte) []byte {
+func (x *index) encode(at int64) []byte {
 	le := binary.LittleEndian
 	p := make([]byte, indexSize(len(x.frames))-frameSize)
 	le.PutUint32(p, uint32(len(x.frames)))
-	copy(p[8:], mid[:])
 	for i, f := range x.frames {
 		e := p[indexHead+i*indexEntry:]
 		le.PutUint32(e, f.Stored)
@@ -107,7 +102,6 @@ func readIndex(name string, r io.ReaderAt, size int64) (x *index, why string) {
 	}
 	x = &index{info: f.FrameInfo, at: int64(at)}
 	x.info.Flags = 0
-	copy(x.mid[:], p[8:indexHead])
 	off := int64(headerSize)
 	x.frames = make([]Frame, n)
 	for i := range x.frames {
@@ -141,8 +135,8 @@ func (f Frame) same(fr Frame) bool {
 }
 
 // disagrees says in what the index x, read with the file, differs from y, made of the frames that are there; "" if in
-// nothing. What stands before it must have the digest that it says.
-func (x *index) disagrees(y *index, f *File) string {
+// nothing.
+func (x *index) disagrees(y *index) string {
 	if len(x.frames) != len(y.frames) {
 		return fmt.Sprintf("it has %d frames, the file %d", len(x.frames), len(y.frames))
 	}
@@ -154,52 +148,5 @@ func (x *index) disagrees(y *index, f *File) string {
 	if y.info.Flags = 0; x.info != y.info {
 		return "what it says of the whole file is not what the frames say"
 	}
-	if x.mid == [32]byte{} {
-		return ""
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(f.r, 0, x.at&^63)); err != nil {
-		return err.Error()
-	}
-	if mid, ok := midState(h); ok && mid != x.mid {
-		return "the file does not have the digest that it says"
-	}
 	return ""
 }
-
-// The digest of a file is kept while it is written, as the chaining value of SHA-256, so that a pull need not read a file twice nor hash it
-// again: from there on only the rest of the last 64 bytes and the index are hashed.
-
-// midState takes the chaining value after the last whole 64 bytes out of h; ok says whether the library's form is the known one.
-func midState(h hash.Hash) (mid [32]byte, ok bool) {
-	m, is := h.(encoding.BinaryMarshaler)
-	if !is {
-		return mid, false
-	}
-	b, err := m.MarshalBinary()
-	if err != nil || len(b) != shaState || string(b[:4]) != shaMagic {
-		return mid, false
-	}
-	copy(mid[:], b[4:36])
-	return mid, true
-}
-
-// digestFrom gives a hash that has taken n bytes (a multiple of 64) and stands at mid.
-func digestFrom(mid [32]byte, n int64) (hash.Hash, bool) {
-	b := make([]byte, shaState)
-	copy(b, shaMagic)
-	copy(b[4:], mid[:])
-	binary.BigEndian.PutUint64(b[shaState-8:], uint64(n))
-	h := sha256.New()
-	u, is := h.(encoding.BinaryUnmarshaler)
-	if !is || u.UnmarshalBinary(b) != nil {
-		return nil, false
-	}
-	return h, true
-}
-
-// Form in which crypto/sha256 gives its state: magic, chaining value, 64 bytes of input not yet taken, length.
-const (
-	shaMagic = "sha\x03"
-	shaState = 4 + 32 + 64 + 8
-)

@@ -38,8 +38,6 @@ type Stats struct {
 	Foreign   int   // files of other recordings in the folder, when it was opened: not counted, not touched
 }
 
-func occupied(n int64) int64 { return (n + block - 1) / block * block }
-
 // sealed is a file that is no longer written to.
 type sealed struct {
 	path string

@@ -2,11 +2,9 @@ package ringstore
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sort"
-	"strconv"
 	"strings"
 )
 
@@ -51,18 +49,6 @@ func (e *MisplacedError) Error() string {
 		return fmt.Sprintf("%s: this file has number %d, as %s has: it was set aside", e.File, e.Number, filepath.Base(e.Of))
 	}
 	return fmt.Sprintf("%s: this file was renamed: it is number %d of the recording, and is read as that", e.File, e.Number)
-}
-
-// fileNumber gives the number that a ring file's name says, of a path or a member of a container.
-func fileNumber(path string) (n uint64, ok bool) {
-	name := filepath.Base(path)
-	name = name[strings.LastIndexByte(name, ':')+1:]
-	digits, ok := strings.CutSuffix(name, fileSuffix)
-	if !ok || len(digits) < 8 || digits[0] == '+' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, err == nil
 }
 
 // ownSession applies the rule to the headers of the files.
@@ -183,27 +169,6 @@ func lookInto(fs FS, dir string) (folder, error) {
 	return out, nil
 }
 
-// before orders the names of ring files: by number, then as text.
-func before(a, b string) bool {
-	x, _ := fileNumber(a)
-	y, _ := fileNumber(b)
-	if x != y {
-		return x < y
-	}
-	return a < b
-}
-
-func headerOf(fs FS, path string) (fileHeader, error) {
-	f, err := fs.OpenRead(path)
-	if err != nil {
-		return fileHeader{}, err
-	}
-	defer f.Close()
-	var b [headerSize]byte
-	n, _ := f.ReadAt(b[:], 0)
-	return decodeHeader(path, b[:n])
-}
-
 // nothingOwn is the error of a folder that holds files of other recordings only, or none.
 func (d folder) nothingOwn(dir string) error {
 	if len(d.aside) > 0 {
@@ -229,57 +194,16 @@ func LookInto(dir string) (Folder, error) {
 	return out, err
 }
 
-// arrange puts the files of a recording in order and sets aside what is not part of it. said is what its description
-// says.
-func (r *Recording) arrange(said string) {
-	hs := make([]fileHeader, 0, len(r.Files))
-	for _, f := range r.Files {
-		hs = append(hs, f.header)
+func ringFilesIn(fs FS, dir string) ([]Info, error) {
+	es, err := fs.ReadDir(dir)
+	if err != nil {
+		return nil, err
 	}
-	r.Session = ownSession(said, hs)
-	own := make([]*File, 0, len(r.Files))
-	for _, f := range r.Files {
-		if f.Session == r.Session {
-			own = append(own, f)
-			continue
+	var out []Info
+	for _, e := range es {
+		if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
+			out = append(out, e)
 		}
-		r.Problems = append(r.Problems, &ForeignError{File: f.Name, Session: f.Session, Own: r.Session, size: f.Size})
-		f.Close()
 	}
-	sort.SliceStable(own, func(i, j int) bool {
-		a, b := own[i], own[j]
-		switch {
-		case a.Index != b.Index:
-			return a.Index < b.Index
-		case a.placed() != b.placed():
-			return a.placed()
-		case (a.x != nil) != (b.x != nil):
-			return a.x != nil
-		}
-		return before(a.Name, b.Name)
-	})
-	r.Files = own[:0]
-	for i, f := range own {
-		if n := len(r.Files); i > 0 && n > 0 && r.Files[n-1].Index == f.Index {
-			r.Problems = append(r.Problems, &MisplacedError{File: f.Name, Number: f.Index, Copy: true, Of: r.Files[n-1].Name})
-			f.Close()
-			continue
-		}
-		if !f.placed() {
-			r.Problems = append(r.Problems, &MisplacedError{File: f.Name, Number: f.Index})
-		}
-		r.Files = append(r.Files, f)
-	}
-}
-
-// placed says whether the file's name has its number.
-func (f *File) placed() bool {
-	n, ok := fileNumber(f.Name)
-	return ok && n == f.Index
-}
-
-// LeftOut says whether err, one of a recording's problems, means that a file is not read.
-func LeftOut(err error) bool {
-	var m *MisplacedError
-	return !errors.As(err, &m) || m.Copy
+	return out, nil
 }

@@ -4,15 +4,12 @@ import (
 	"archive/tar"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/trace"
@@ -214,7 +211,7 @@ func (p *puller) file(path string) error {
 		if p.opt.Redact {
 			return nil
 		}
-		return p.copy(name, r, st.Size, FrameInfo{}, nil)
+		return p.copy(name, r, st.Size, FrameInfo{})
 	}
 	if p.cut != nil {
 		var change func(trace.Block) (trace.Block, bool)
@@ -231,7 +228,7 @@ func (p *puller) file(path string) error {
 	if f.x != nil {
 		w := f.x.info
 		p.m.take(f, w)
-		return p.copy(name, r, st.Size, w, f.x)
+		return p.copy(name, r, st.Size, w)
 	}
 	x, end := index{}, int64(headerSize)
 	for fr, err := range f.Headers() {
@@ -245,23 +242,7 @@ func (p *puller) file(path string) error {
 		}
 	}
 	p.m.take(f, x.info)
-	return p.copy(name, r, end, x.info, nil)
-}
-
-// digest gives the SHA-256 that was kept while a closed file was written.
-func (f *File) digest() ([]byte, bool) {
-	if f.x == nil || f.x.mid == [32]byte{} {
-		return nil, false
-	}
-	whole := f.x.at &^ 63
-	h, ok := digestFrom(f.x.mid, whole)
-	if !ok {
-		return nil, false
-	}
-	if _, err := io.Copy(h, io.NewSectionReader(f.r, whole, f.Size-whole)); err != nil {
-		return nil, false
-	}
-	return h.Sum(nil), true
+	return p.copy(name, r, end, x.info)
 }
 
 func (p *puller) at(n int64) {
@@ -271,19 +252,16 @@ func (p *puller) at(n int64) {
 	}
 }
 
-// copy writes size bytes of r as a member. With x their digest up to the index is known.
-func (p *puller) copy(name string, r io.ReaderAt, size int64, w FrameInfo, x *index) error {
+// copy writes size bytes of r as a member. What was read is hashed on another CPU while it is written and the next
+// piece is read, so that a pull takes little longer than a copy.
+func (p *puller) copy(name string, r io.ReaderAt, size int64, w FrameInfo) error {
 	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
 		return err
 	}
-	sum, from := hash.Hash(sha256.New()), int64(0)
-	if x != nil && x.mid != [32]byte{} {
-		if h, ok := digestFrom(x.mid, x.at&^63); ok {
-			sum, from = h, x.at&^63
-		}
-	}
-	b := make([]byte, 1<<20)
+	sum := newHasher()
+	defer sum.stop()
 	for at := int64(0); at < size; {
+		b := sum.buffer()
 		n, err := r.ReadAt(b[:min(size-at, int64(len(b)))], at)
 		if n == 0 {
 			if err == nil || err == io.EOF {
@@ -291,16 +269,14 @@ func (p *puller) copy(name string, r io.ReaderAt, size int64, w FrameInfo, x *in
 			}
 			return err
 		}
-		if end := at + int64(n); end > from {
-			sum.Write(b[max(from-at, 0):n])
-		}
+		sum.write(b[:n])
 		if _, err := p.t.Write(b[:n]); err != nil {
 			return err
 		}
 		at += int64(n)
 		p.at(int64(n))
 	}
-	p.m.Files = append(p.m.Files, ManifestFile{name, size, hex.EncodeToString(sum.Sum(nil)), w.FirstGC, w.LastGC})
+	p.m.Files = append(p.m.Files, ManifestFile{name, size, sum.hex(), w.FirstGC, w.LastGC})
 	return nil
 }
 
@@ -311,20 +287,6 @@ func (p *puller) missing() {
 			p.m.Missing = append(p.m.Missing, n)
 		}
 	}
-}
-
-func ringFilesIn(fs FS, dir string) ([]Info, error) {
-	es, err := fs.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []Info
-	for _, e := range es {
-		if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
-			out = append(out, e)
-		}
-	}
-	return out, nil
 }
 
 // pick gives those of the files in dir that are needed, and, where times were asked for, the Unix time of the stream's zero, ns (0: it is not

@@ -83,6 +83,6 @@ func (f *File) rewrite(w io.Writer, change func(trace.Block) (trace.Block, bool)
 		}
 	}
 	out.info, out.frames = x.info, len(x.frames)
-	err = put(x.encode(size, [32]byte{}))
+	err = put(x.encode(size))
 	return size, out, err
 }

@@ -65,8 +65,7 @@ func (p *Part) Trim(dir string, fs FS) int64 {
 	for ; n < len(p.members); n++ {
 		m := p.members[n]
 		if f, err := OpenFileIn(fs, filepath.Join(dir, m.Name)); err == nil {
-			sum, ok := f.digest()
-			same := ok && f.Session == m.file.Session && f.Size == m.Bytes && hex.EncodeToString(sum) == m.SHA256
+			same := f.Session == m.file.Session && f.Size == m.Bytes && digest(f) == m.SHA256
 			f.Close()
 			if !same {
 				break
@@ -78,6 +77,15 @@ func (p *Part) Trim(dir string, fs FS) int64 {
 	}
 	p.members = p.members[:n]
 	return end
+}
+
+// digest gives the SHA-256 of the whole file as lower-case hexadecimal, "" if it can not be read.
+func digest(f *File) string {
+	sum := sha256.New()
+	if n, err := io.Copy(sum, io.NewSectionReader(f.r, 0, f.Size)); err != nil || n != f.Size {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Files is how many members there are.

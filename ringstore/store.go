@@ -1,11 +1,9 @@
 package ringstore
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,9 +27,8 @@ type Store struct {
 	blocks int64  // what the system says that it occupies
 	ahead  int64  // up to where blocks were taken ahead
 	x      index  // of the active file
-	sum    hash.Hash
-	dirty  bool // behind size there may be the rest of a write that failed
-	sick   int  // writes that failed in a row
+	dirty  bool   // behind size there may be the rest of a write that failed
+	sick   int    // writes that failed in a row
 
 	unsynced bool // the last sync failed
 
@@ -107,9 +104,6 @@ func (s *Store) recall() {
 		s.counters = r.Counters
 	}
 }
-
-// RecordingName is the file of a ring folder that says whose it is (heapcam.recording/1), for people and for status.
-const RecordingName = "recording.json"
 
 // Queue tells how full the queue of what is still to be stored is, 0 to 1: Partial and Adaptive go by it.
 func (s *Store) Queue(full float64) { s.packer.queue = full }
@@ -199,9 +193,6 @@ func (s *Store) took(b []byte, at int64) {
 	f, err := decodeFrame(s.path, at, b)
 	if err == nil { // it was encoded just now
 		s.x.add(f)
-	}
-	if s.sum != nil {
-		s.sum.Write(b)
 	}
 	s.size = at + int64(len(b))
 	s.written += int64(len(b))
@@ -400,9 +391,7 @@ func (s *Store) begin(all []byte, info FrameInfo) (err error) {
 	f.TryLock(false) // says that the ring is in use
 	s.active, s.path = f, path
 	s.x = index{frames: frames[:0]}
-	s.sum = sha256.New()
 	s.dirty, s.sick, s.ahead = false, 0, 0
-	s.sum.Write(all[:headerSize])
 	s.took(all[headerSize:], headerSize)
 	s.stat()
 	s.source = max(s.source, info.Source)
@@ -441,11 +430,7 @@ func (s *Store) seal() {
 	f, out := s.active, sealed{path: s.path}
 	size := s.size
 	if s.mend() == nil {
-		var mid [32]byte
-		if s.sum != nil {
-			mid, _ = midState(s.sum)
-		}
-		b := s.x.encode(s.size, mid)
+		b := s.x.encode(s.size)
 		n, err := f.WriteAt(b, s.size)
 		if err == nil && n == len(b) {
 			size += int64(len(b))
@@ -469,7 +454,7 @@ func (s *Store) seal() {
 	out.size = max(occupied(size), s.blocks)
 	s.keep(out)
 	s.active, s.path, s.size, s.blocks, s.ahead, s.dirty, s.sick = nil, "", 0, 0, 0, false, 0
-	s.x, s.sum = index{}, nil
+	s.x = index{}
 	s.syncer.finish(s.fs, f, out.path)
 }
 

@@ -1,0 +1,27 @@
+package ringstore
+
+import "encoding/json"
+
+// Identity is whose recording a folder holds. PID is the agent's view, NSPID the JVM's own.
+type Identity struct {
+	Session    string // 32 hex digits
+	Name       string
+	PID        int
+	UID        int // who may see it, beside root
+	NSPID      uint32
+	StartTicks uint64
+	VM, Probe  string
+}
+
+// describeIdentity is what recording.json holds.
+func describeIdentity(id Identity, counters json.RawMessage) ([]byte, error) {
+	m := map[string]any{"schema": "heapcam.recording/1", "session": id.Session, "name": id.Name, "pid": id.PID, "uid": id.UID,
+		"nspid": id.NSPID, "start_ticks": id.StartTicks, "vm": id.VM, "probe": id.Probe}
+	if counters != nil {
+		m["counters"] = counters
+	}
+	return document(m)
+}
+
+// RecordingName is the file of a ring folder that says whose it is (heapcam.recording/1), for people and for status.
+const RecordingName = "recording.json"

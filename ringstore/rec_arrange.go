@@ -1,0 +1,55 @@
+package ringstore
+
+import (
+	"errors"
+	"sort"
+)
+
+// arrange puts the files of a recording in order and sets aside what is not part of it. said is what its description
+// says.
+func (r *Recording) arrange(said string) {
+	hs := make([]fileHeader, 0, len(r.Files))
+	for _, f := range r.Files {
+		hs = append(hs, f.header)
+	}
+	r.Session = ownSession(said, hs)
+	own := make([]*File, 0, len(r.Files))
+	for _, f := range r.Files {
+		if f.Session == r.Session {
+			own = append(own, f)
+			continue
+		}
+		r.Problems = append(r.Problems, &ForeignError{File: f.Name, Session: f.Session, Own: r.Session, size: f.Size})
+		f.Close()
+	}
+	sort.SliceStable(own, func(i, j int) bool {
+		a, b := own[i], own[j]
+		switch {
+		case a.Index != b.Index:
+			return a.Index < b.Index
+		case a.placed() != b.placed():
+			return a.placed()
+		case (a.x != nil) != (b.x != nil):
+			return a.x != nil
+		}
+		return before(a.Name, b.Name)
+	})
+	r.Files = own[:0]
+	for i, f := range own {
+		if n := len(r.Files); i > 0 && n > 0 && r.Files[n-1].Index == f.Index {
+			r.Problems = append(r.Problems, &MisplacedError{File: f.Name, Number: f.Index, Copy: true, Of: r.Files[n-1].Name})
+			f.Close()
+			continue
+		}
+		if !f.placed() {
+			r.Problems = append(r.Problems, &MisplacedError{File: f.Name, Number: f.Index})
+		}
+		r.Files = append(r.Files, f)
+	}
+}
+
+// LeftOut says whether err, one of a recording's problems, means that a file is not read.
+func LeftOut(err error) bool {
+	var m *MisplacedError
+	return !errors.As(err, &m) || m.Copy
+}

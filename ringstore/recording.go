@@ -1,0 +1,213 @@
+package ringstore
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Recording is a pulled container, a ring folder or a single ring file, opened alike.
+type Recording struct {
+	Path     string
+	Session  string    // whose files these are
+	Files    []*File   // in the order of their numbers
+	Manifest *Manifest // of a container, else nil
+	Problems []error   // files that could not be opened or are not of this recording, documents that are damaged
+	c        io.Closer
+
+	dir     bool     // Path is a folder
+	members []member // of a container, as they lie in it
+	ends    int64    // where the last of them ends
+}
+
+// member is one of a container, whatever it is.
+type member struct {
+	name        string
+	start, size int64
+}
+
+// Watch has f told of each read, in bytes, for those who show how far they are. Before anything is read, and once.
+func (r *Recording) Watch(f func(bytes int)) {
+	for _, file := range r.Files {
+		file.r = watched{file.r, f}
+	}
+}
+
+type watched struct {
+	r io.ReaderAt
+	f func(int)
+}
+
+func (w watched) ReadAt(b []byte, at int64) (int, error) {
+	n, err := w.r.ReadAt(b, at)
+	w.f(n)
+	return n, err
+}
+
+// OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
+// that are damaged stand in Problems, and so does that a container was cut off.
+func OpenRecording(path string) (*Recording, error) {
+	r, err := openAny(path)
+	if err != nil && r != nil {
+		r.Close()
+		r = nil
+	}
+	return r, err
+}
+
+// openAny gives what is known of a recording of which nothing can be read, beside the error.
+func openAny(path string) (*Recording, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{Path: path}
+	if st.IsDir() {
+		es, err := OS.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range es {
+			if !e.Dir && strings.HasSuffix(e.Name, fileSuffix) {
+				r.add(OpenFile(filepath.Join(path, e.Name)))
+			}
+		}
+		if len(r.Files)+len(r.Problems) == 0 {
+			return nil, fmt.Errorf("%s: no ring files (*.hcr) in this folder", path)
+		}
+		r.dir = true
+		said, problems := describedSession(OS, path, es)
+		r.arrange(said)
+		r.Problems = append(r.Problems, problems...)
+		return r.checked()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var magic [8]byte
+	f.ReadAt(magic[:], 0)
+	if string(magic[:]) == fileMagic {
+		f.Close()
+		if r.add(OpenFile(path)); len(r.Files) > 0 {
+			r.Session = r.Files[0].Session
+		}
+		return r.checked()
+	}
+	r.c = f
+	if err := r.openTar(f, st.Size()); err != nil {
+		return r, err
+	}
+	return r.checked()
+}
+
+func (r *Recording) add(f *File, err error) {
+	if err != nil {
+		r.Problems = append(r.Problems, err)
+		return
+	}
+	r.Files = append(r.Files, f)
+}
+
+func (r *Recording) checked() (*Recording, error) {
+	if len(r.Files) == 0 && len(r.Problems) > 0 {
+		return r, r.Problems[0]
+	}
+	return r, nil
+}
+
+// position counts the bytes that the tar reader has consumed, so that members can be read in place later.
+type position struct {
+	f  *os.File
+	at int64
+}
+
+func (p *position) Read(b []byte) (int, error) {
+	n, err := p.f.ReadAt(b, p.at)
+	p.at += int64(n)
+	return n, err
+}
+
+func (p *position) Seek(off int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+		p.at = off
+	case io.SeekCurrent:
+		p.at += off
+	case io.SeekEnd:
+		st, err := p.f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		p.at = st.Size() + off
+	}
+	return p.at, nil
+}
+
+func (r *Recording) openTar(f *os.File, size int64) error {
+	p := &position{f: f}
+	t := tar.NewReader(p)
+	described := false
+	for {
+		h, err := t.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if len(r.members) == 0 {
+				return corrupt(r.Path, 0, "neither a ring file nor a heapcam container")
+			}
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				r.Problems = append(r.Problems, corrupt(r.Path, r.ends, "the container is not what was written here: "+err.Error()))
+				described = true // who knows
+			}
+			break
+		}
+		start := p.at
+		name := filepath.Base(h.Name)
+		r.members = append(r.members, member{name, start, h.Size})
+		r.ends = start + h.Size
+		switch {
+		case name == manifestName && h.Size < 1<<20 && start+h.Size <= size:
+			described = true
+			b, err := io.ReadAll(io.LimitReader(t, 1<<20))
+			if err == nil {
+				r.Manifest, err = decodeManifest(r.Path+":"+name, b)
+			}
+			if err != nil {
+				r.Problems = append(r.Problems, err)
+			}
+		case strings.HasSuffix(name, fileSuffix):
+			n := min(h.Size, max(size-start, 0))
+			r.add(newFile(r.Path+":"+name, io.NewSectionReader(f, start, n), n))
+		}
+	}
+	said := ""
+	if r.Manifest != nil && isSession(r.Manifest.Session) {
+		said = r.Manifest.Session
+	}
+	r.arrange(said)
+	if !described { // it comes last
+		err := torn(r.Path, size, "the container has no manifest: it was cut off")
+		if len(r.Files) == 0 {
+			return err
+		}
+		r.Problems = append(r.Problems, err)
+	}
+	return nil
+}
+
+// Close closes all files.
+func (r *Recording) Close() error {
+	for _, f := range r.Files {
+		f.Close()
+	}
+	if r.c != nil {
+		return r.c.Close()
+	}
+	return nil
+}

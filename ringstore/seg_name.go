@@ -1,0 +1,42 @@
+package ringstore
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const fileSuffix = ".hcr"
+
+// fileNumber gives the number that a ring file's name says, of a path or a member of a container.
+func fileNumber(path string) (n uint64, ok bool) {
+	name := filepath.Base(path)
+	name = name[strings.LastIndexByte(name, ':')+1:]
+	digits, ok := strings.CutSuffix(name, fileSuffix)
+	if !ok || len(digits) < 8 || digits[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, err == nil
+}
+
+func indexOf(path string) uint64 {
+	n, _ := fileNumber(path)
+	return n
+}
+
+// before orders the names of ring files: by number, then as text.
+func before(a, b string) bool {
+	x, _ := fileNumber(a)
+	y, _ := fileNumber(b)
+	if x != y {
+		return x < y
+	}
+	return a < b
+}
+
+// placed says whether the file's name has its number.
+func (f *File) placed() bool {
+	n, ok := fileNumber(f.Name)
+	return ok && n == f.Index
+}

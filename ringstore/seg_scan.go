@@ -1,0 +1,65 @@
+package ringstore
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// tailTime and tailBytes bound what of an unfinished file is checked against its checksums when it is opened again: what may not have
+	// reached the disk before a power loss. An fsync a second was asked for; ten stand for slow ones.
+	tailTime  = uint64(10 * time.Second)
+	tailBytes = 64 << 20
+)
+
+// scan goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail does not, nor do frames
+// at the end whose payload is not what was written, as after a power loss. The error is damage in the middle, which stays where it is.
+func (f *File) scan() (x *index, end int64, err error) {
+	x, end = &index{}, headerSize
+	for fr, e := range f.Headers() {
+		switch {
+		case e == nil:
+			x.add(fr)
+			end = fr.end()
+		default:
+			if d := (*DamageError)(nil); err == nil && !(errors.As(e, &d) && d.last) {
+				err = e
+			}
+		}
+	}
+	if err != nil {
+		return x, end, err
+	}
+	from, n := len(x.frames), int64(0)
+	for from > 1 && n < tailBytes {
+		fr := x.frames[from-1]
+		if n += int64(fr.Stored); fr.T1 > 0 && fr.T1+tailTime < x.info.T1 {
+			break
+		}
+		from--
+	}
+	if len(x.frames) > 0 && from == 1 {
+		from = 0
+	}
+	bad, last := -1, -1
+	for i := from; i < len(x.frames); i++ {
+		if f.sound(x.frames[i]) {
+			last = i
+		} else if bad < 0 {
+			bad = i
+		}
+	}
+	switch {
+	case bad < 0:
+	case last > bad:
+		return x, end, corrupt(f.Name, x.frames[bad].Offset, "checksum of a frame")
+	default: // nothing sound follows
+		y := &index{}
+		for _, fr := range x.frames[:bad] {
+			y.add(fr)
+		}
+		end = x.frames[bad].Offset
+		return y, end, nil
+	}
+	return x, end, nil
+}
