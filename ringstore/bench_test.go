@@ -32,7 +32,7 @@ func fillRing(b *testing.B, dir string, size int64, open bool) *Store {
 	}
 	if open { // as a kill leaves it
 		s.syncer.bg.Wait()
-		s.active.Close()
+		s.abandon()
 		return nil
 	}
 	if err := s.Close(); err != nil {
@@ -58,7 +58,7 @@ func BenchmarkRecovery(b *testing.B) {
 		if s.active == nil {
 			b.Fatal("the open file was not gone on with")
 		}
-		s.drop()
+		s.abandon()
 	}
 }
 

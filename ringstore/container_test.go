@@ -120,10 +120,10 @@ func FuzzDescriptions(f *testing.F) {
 		}
 		n.Find("y")
 		OwnerOf(rec)
-		s := &Store{fs: OS, dir: rec, id: Identity{Session: "00112233445566778899aabbccddeeff"}}
-		s.recall()
-		if len(s.counters) > 2*maxCounters {
-			t.Fatalf("%d bytes of counters", len(s.counters))
+		d := &description{fs: OS, dir: rec, id: Identity{Session: "00112233445566778899aabbccddeeff"}}
+		d.recall()
+		if len(d.counters) > 2*maxCounters {
+			t.Fatalf("%d bytes of counters", len(d.counters))
 		}
 	})
 }

@@ -45,7 +45,7 @@ func small(t *testing.T, open bool) (dir string) {
 		if err := s.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		s.drop()
+		s.abandon()
 	} else if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

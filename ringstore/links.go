@@ -54,3 +54,20 @@ func clearPull(fs FS, dir string) {
 	fs.Remove(filepath.Join(dir, lockName))
 	fs.RemoveDir(dir)
 }
+
+// takeLink removes a pull's link unless it is being read; true if nothing is left of it.
+func takeLink(fs FS, link string) bool {
+	f, err := fs.OpenRead(link)
+	if errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return fs.Remove(link) == nil
+	}
+	defer f.Close()
+	if ok, err := f.TryLock(true); err == nil && !ok {
+		return false
+	}
+	err = fs.Remove(link)
+	return err == nil || errors.Is(err, os.ErrNotExist)
+}

@@ -15,8 +15,9 @@ type Recovery struct {
 	Foreign []*ForeignError // files of other recordings: they are neither counted nor touched
 }
 
-// Open opens or makes the ring folder. It reads the index of each closed file, the frame headers of one that is not, and the checksums of
-// that one's tail. Errors: ErrOtherRecording when the folder holds another session.
+// Open opens or makes the ring folder. It reads the index of each sealed segment, the frame headers of one that is not,
+// and the checksums of that one's tail. The caller must Close the store.
+// Errors: ErrOtherRecording when the folder holds another session; what is wrong with cfg; I/O errors.
 func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 	var rec Recovery
 	if err := cfg.fill(); err != nil {
@@ -26,102 +27,105 @@ func Open(cfg Config, id Identity) (*Store, Recovery, error) {
 	if err != nil {
 		return nil, rec, err
 	}
-	s := &Store{cfg: cfg, fs: cfg.FS, dir: cfg.Dir, id: id, packer: pack}
-	if err := s.fs.Mkdir(s.dir); err != nil {
+	s := &Store{
+		cfg: cfg, packer: pack,
+		desc:  description{fs: cfg.FS, dir: cfg.Dir, id: id},
+		quota: NewQuota(Bounds{Max: cfg.MaxTraceSize, Deviation: cfg.Deviation, KeepFree: cfg.KeepFree}),
+		holds: holds{fs: cfg.FS, dir: cfg.Dir},
+	}
+	if err := cfg.FS.Mkdir(cfg.Dir); err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
-	d, err := lookInto(s.fs, s.dir)
+	d, err := lookInto(cfg.FS, cfg.Dir)
 	if err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
 	if n := len(d.files) + len(d.aside); n > 0 && d.session != "" && d.session != id.Session {
-		return nil, rec, fmt.Errorf("%s: session %s, not %s: %w", s.dir, d.session, id.Session, ErrOtherRecording)
+		return nil, rec, s.otherRecording(d.session)
 	}
-	names, described := d.files, d.described
 	for _, err := range d.problems {
 		rec.Notes = append(rec.Notes, err.Error())
 	}
 	rec.Foreign, s.foreign = d.aside, len(d.aside)
-	s.dropPulls()
-	for i, st := range names {
-		if err := s.recoverFile(st, i == len(names)-1, &rec); err != nil {
-			s.drop()
+	s.holds.recover()
+	for i, st := range d.files {
+		if err := s.recover(st, i == len(d.files)-1, &rec); err != nil {
+			s.abandon()
 			return nil, rec, err
 		}
 	}
-	rec.Files = len(names)
+	rec.Files = len(d.files)
 	s.syncer.later("") // the recorder before may have died before its fsync
-	for _, n := range names {
-		s.syncer.later(filepath.Join(s.dir, n.Name))
+	for _, n := range d.files {
+		s.syncer.later(filepath.Join(cfg.Dir, n.Name))
 	}
-	if described {
-		s.recall()
+	if d.described {
+		s.desc.recall()
 	}
-	if !described || id.Name != "" {
-		s.undescribed = true
+	if !d.described || id.Name != "" {
+		s.desc.stale = true
 		s.heal()
 	}
 	return s, rec, nil
 }
 
-// drop lets go of the open file as a dying process does.
-func (s *Store) drop() {
-	if s.active != nil {
-		s.active.Close()
-		s.active = nil
-	}
+func (s *Store) otherRecording(session string) error {
+	return fmt.Errorf("%s: session %s, not %s: %w", s.cfg.Dir, session, s.desc.id.Session, ErrOtherRecording)
 }
 
-// recoverFile takes a file that is there in. Only the newest goes on being written, if it was not closed and is sound.
-func (s *Store) recoverFile(st Info, newest bool, rec *Recovery) error {
-	path := filepath.Join(s.dir, st.Name)
-	s.index = max(s.index, indexOf(path))
-	out := sealed{path: path, size: st.occupies()}
-	if st.Size < headerSize && s.fs.Remove(path) == nil { // a creation that was cut off: there is nothing in it
+// recover takes a file that is there in. Only the newest goes on being written, if it was not sealed and is sound.
+func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
+	path := filepath.Join(s.cfg.Dir, st.Name)
+	s.number = max(s.number, indexOf(path))
+	out := Sealed{Path: path, Size: st.occupies()}
+	if st.Size < headerSize && s.cfg.FS.Remove(path) == nil { // a creation that was cut off: there is nothing in it
 		return nil
 	}
-	f, err := OpenFileIn(s.fs, path)
+	keep := func(note error) error {
+		if note != nil {
+			rec.Notes = append(rec.Notes, note.Error())
+		}
+		s.sealed = append(s.sealed, out)
+		return nil
+	}
+	f, err := OpenFileIn(s.cfg.FS, path)
 	if err != nil {
 		var damage *DamageError
 		var tooNew *TooNewError
 		if !errors.As(err, &damage) && !errors.As(err, &tooNew) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
-		rec.Notes = append(rec.Notes, err.Error())
-		s.keep(out)
-		return nil
+		return keep(err)
 	}
 	defer f.Close()
-	if f.Session != s.id.Session {
-		return fmt.Errorf("%s: session %s, not %s: %w", s.dir, f.Session, s.id.Session, ErrOtherRecording)
+	if f.Session != s.desc.id.Session {
+		return s.otherRecording(f.Session)
 	}
 	rec.Resumed = true
-	s.index = max(s.index, f.Index)
+	s.number = max(s.number, f.Index)
 	newest = newest && f.placed() // one that was copied or renamed is not written to
 	if f.x != nil {
 		s.source = max(s.source, f.x.info.Source)
-		s.keep(out)
-		return nil
+		return keep(nil)
 	}
 	x, end, err := f.scan()
 	s.source = max(s.source, x.info.Source)
 	if err != nil {
-		rec.Notes = append(rec.Notes, err.Error())
-		s.keep(out)
-		return nil
+		return keep(err)
 	}
-	if !newest || len(x.frames) == 0 || f.header.version < formatVersion { // without a head it can not go on, an older one can not be closed
+	// Without a head it can not go on, and one of an older version can not be sealed.
+	if !newest || len(x.frames) == 0 || f.header.version < formatVersion {
 		if newest {
 			rec.Torn = max(st.Size-end, 0)
 		}
 		if st.Size > end {
-			out.cut = end
+			out.Cut = end
 		}
-		s.keep(out)
+		keep(nil)
 		s.heal()
 		return nil
 	}
-	a, err := s.fs.Open(path)
+	a, err := s.cfg.FS.Open(path)
 	if err == nil && (st.Size > end || st.Blocks > occupied(st.Size)) { // what was taken ahead goes too
 		err = a.Truncate(end)
 	}
@@ -129,16 +133,12 @@ func (s *Store) recoverFile(st Info, newest bool, rec *Recovery) error {
 		if a != nil {
 			a.Close()
 		}
-		rec.Notes = append(rec.Notes, fmt.Errorf("%s: %w", path, err).Error())
 		if st.Size > end {
-			out.cut = end
+			out.Cut = end
 		}
-		s.keep(out)
-		return nil
+		return keep(fmt.Errorf("%s: %w", path, err))
 	}
 	rec.Torn = st.Size - end
-	a.TryLock(false)
-	s.active, s.path, s.size, s.x = a, path, end, *x
-	s.stat()
+	s.active = ResumeWriter(a, path, x, end, s.failed)
 	return nil
 }

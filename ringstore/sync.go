@@ -104,20 +104,30 @@ func syncPath(fs FS, dir, p string) error {
 	return f.Sync()
 }
 
-// Sync makes everything accepted survive a power loss. After an error a new file is wanted: what the system could not write it may forget.
+// Sync makes everything accepted survive a power loss. After an error a new segment is wanted: what the system could not
+// write it may forget. Errors: those of the file system.
 func (s *Store) Sync() error {
 	if s.syncer.running != nil {
 		<-s.syncer.running
 		s.syncer.running = nil
 	}
 	s.syncer.bg.Wait()
-	s.undescribed = s.syncer.undescribed.Swap(false) || s.undescribed
+	s.desc.stale = s.syncer.undescribed.Swap(false) || s.desc.stale
 	s.heal()
-	return s.synced(s.sync(s.active))
+	return s.synced(s.sync(s.file()))
 }
 
+// file is that of the open segment; nil: none.
+func (s *Store) file() RingFile {
+	if s.active == nil {
+		return nil
+	}
+	return s.active.File()
+}
+
+// sync may be called by a goroutine of its own.
 func (s *Store) sync(f RingFile) error {
-	err := s.syncer.again(s.fs, s.dir)
+	err := s.syncer.again(s.cfg.FS, s.cfg.Dir)
 	if f != nil {
 		if e := f.Sync(); !errors.Is(e, os.ErrClosed) { // else it was closed meanwhile, and synced before
 			err = errors.Join(err, e)
@@ -132,16 +142,18 @@ func (s *Store) synced(err error) error {
 		return nil
 	}
 	s.failed(err)
-	if !s.unsynced || s.size >= 4*s.lastRot { // where it fails again and again the ring is not to hold little but heads
-		s.sick = sickAfter
+	// Where it fails again and again the ring is not to hold little but heads.
+	if w := s.active; w != nil && (!s.unsynced || w.Size() >= 4*s.quota.LastHead()) {
+		w.Distrust()
 	}
 	s.unsynced = true
 	return fmt.Errorf("sync ring file: %w", err)
 }
 
-// SyncSoon does what Sync does without waiting for the disk; an error is told by a later call. While one is under way no other begins.
+// SyncSoon does what Sync does without waiting for the disk. An error is returned by a later call. While one is under
+// way no other begins.
 func (s *Store) SyncSoon() (err error) {
-	if s.fs != OS {
+	if s.cfg.FS != OS {
 		return s.Sync()
 	}
 	y := &s.syncer
@@ -154,28 +166,22 @@ func (s *Store) SyncSoon() (err error) {
 		}
 	}
 	s.cutTorn()
-	s.undescribed = y.undescribed.Swap(false) || s.undescribed
+	s.desc.stale = y.undescribed.Swap(false) || s.desc.stale
 	var text []byte
-	if s.undescribed {
-		if text, _ = s.description(); text != nil {
-			s.undescribed = false
+	if s.desc.stale {
+		if text, _ = s.desc.text(); text != nil {
+			s.desc.stale = false
 		}
 	}
-	f, done := s.active, make(chan error, 1)
+	f, done := s.file(), make(chan error, 1)
 	y.running = done
 	y.bg.Add(1)
 	go func() {
 		defer y.bg.Done()
-		if text != nil && s.fs.WriteFile(filepath.Join(s.dir, RecordingName), text) != nil {
+		if text != nil && s.cfg.FS.WriteFile(filepath.Join(s.cfg.Dir, RecordingName), text) != nil {
 			y.undescribed.Store(true) // with the next one
 		}
 		done <- s.sync(f)
 	}()
 	return s.synced(err)
-}
-
-// Close seals the open file, syncs and closes; the recording stays.
-func (s *Store) Close() error {
-	s.seal()
-	return s.Sync()
 }
