@@ -49,9 +49,9 @@ type Verdict struct {
 	err error // that Why is the text of, nil where there is none of its own
 }
 
-// Check reads all of f: checksums, and whether each frame unpacks to blocks.
-func (f *File) Check() Verdict {
-	v := Verdict{File: f.Name, State: Sound, Bytes: f.Size, Closed: f.x != nil}
+// CheckFile reads all of f: checksums, and whether each frame unpacks to blocks.
+func CheckFile(f *File) Verdict {
+	v := Verdict{File: f.Name, State: Sound, Bytes: f.Size, Closed: f.Sealed()}
 	bad := func(at int64, err error) {
 		v.State = Corrupt
 		v.Corrupt++
@@ -88,11 +88,10 @@ func (f *File) Check() Verdict {
 			bad(fr.Offset, err)
 		}
 	}
-	v.Open = f.x == nil && v.State == Sound && f.header.version >= indexVersion
-	if f.x != nil && all && v.State == Sound {
-		if why := f.x.disagrees(x); why != "" {
-			bad(f.x.at, corrupt(f.Name, f.x.at, "the index is not that of this file: "+why))
-		}
+	v.Open = v.State == Sound && f.Unsealed()
+	var d *DamageError
+	if f.Sealed() && all && v.State == Sound && errors.As(f.CheckIndex(x), &d) {
+		bad(d.Offset, d)
 	}
 	return v
 }
@@ -113,7 +112,7 @@ func framing(p []byte) (at int, err error) {
 func (r *Recording) Check() []Verdict {
 	var out []Verdict
 	for i, f := range r.Files {
-		v := f.Check()
+		v := CheckFile(f)
 		if v.Open && i < len(r.Files)-1 {
 			v.Open, v.State, v.TornAt = false, Torn, f.Size
 			v.Why = f.Name + ": it has no index: it was not closed, and frames may be missing at its end"

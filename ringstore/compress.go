@@ -70,6 +70,15 @@ func newPacker(mode string, threshold, budget float64) (*packer, error) {
 	return nil, fmt.Errorf("compression %q is unknown: none, partial, full or adaptive", mode)
 }
 
+// SetQueue sets how full the queue is, 0 to 1.
+func (p *packer) SetQueue(full float64) { p.queue = full }
+
+// SetBudget sets what Adaptive may spend, CPUs on average.
+func (p *packer) SetBudget(cpus float64) { p.budget = cpus }
+
+// Ease sets how much less than configured is done, whatever the mode: 0, 1 (fast) or 2 (little).
+func (p *packer) Ease(n int) { p.most = effortBest - effort(min(max(n, 0), int(effortBest-effortS2))) }
+
 func (p *packer) effort() effort { return min(p.wanted(), p.most) }
 
 func (p *packer) wanted() effort {

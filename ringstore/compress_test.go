@@ -29,8 +29,8 @@ func TestModes(t *testing.T) {
 			return p
 		}
 		var file []byte
-		h := fileHeader{index: 1, session: "00112233445566778899aabbccddeeff"}
-		file = append(file, h.encode()...)
+		h := Header{Number: 1, Session: "00112233445566778899aabbccddeeff"}
+		file = append(file, h.Encode()...)
 		var p *packer
 		codecs := map[uint8]bool{}
 		for i := range 12 {

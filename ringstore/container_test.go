@@ -18,8 +18,8 @@ func anew(p string, b []byte) error {
 func FuzzContainer(f *testing.F) {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
-	h := fileHeader{index: 1, session: "00112233445566778899aabbccddeeff"}
-	file := encodeFrame(h.encode(), Frame{Raw: 16}, make([]byte, 16))
+	h := Header{Number: 1, Session: "00112233445566778899aabbccddeeff"}
+	file := encodeFrame(h.Encode(), Frame{Raw: 16}, make([]byte, 16))
 	m := []byte(`{"schema":"heapcam.manifest/1"}`)
 	for name, c := range map[string][]byte{"00000001.hcr": file, manifestName: m} {
 		t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(c))})
@@ -53,8 +53,8 @@ func FuzzContainer(f *testing.F) {
 func FuzzPart(f *testing.F) {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
-	h := fileHeader{index: 1, session: "00112233445566778899aabbccddeeff"}
-	file := encodeFrame(h.encode(), Frame{Raw: 16}, make([]byte, 16))
+	h := Header{Number: 1, Session: "00112233445566778899aabbccddeeff"}
+	file := encodeFrame(h.Encode(), Frame{Raw: 16}, make([]byte, 16))
 	for _, name := range []string{"00000001.hcr", "00000002.hcr"} {
 		t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(file))})
 		t.Write(file)

@@ -88,7 +88,7 @@ func TestEveryByteIsVerified(t *testing.T) {
 					return problem("x", err), "", 1, false
 				}
 				got, damage = contents(f)
-				return f.Check(), got, damage, f.x != nil
+				return CheckFile(f), got, damage, f.Sealed()
 			}
 			sound, want, _, hadIndex := check(whole)
 			if sound.State != Sound || sound.Closed != hadIndex || sound.Frames != 3 {

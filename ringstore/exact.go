@@ -21,8 +21,8 @@ type cutting struct {
 	ended        bool   // nothing that comes is kept
 }
 
-// start gives the offset of the frame with the last sync point at or before since, 0 where the file is to be kept from its beginning.
-func (f *File) start(since uint64) (at int64) {
+// startOf gives the offset of the frame with the last sync point at or before since, 0 where the file is to be kept from its beginning.
+func startOf(f *File, since uint64) (at int64) {
 	if since == 0 {
 		return 0
 	}
@@ -141,26 +141,19 @@ func (c *cutting) keep(b trace.Block, info *FrameInfo) (bool, error) {
 	return false, nil
 }
 
-// cutInto writes what c keeps of f to w as a closed file, each block as change (nil: none) gives it. holds: it is more than definitions.
-func (f *File) cutInto(w io.Writer, c *cutting, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten, holds bool, err error) {
-	pack, err := newPacker(Full, 0, 0)
+// cutInto writes what c keeps of f to w as a sealed segment, each block as change (nil: none) gives it. holds: it is
+// more than definitions.
+func (c *cutting) cutInto(w io.Writer, f *File, change func(trace.Block) (trace.Block, bool)) (size int64,
+	out rewritten, holds bool, err error) {
+	to, err := NewStream(w, f)
 	if err != nil {
 		return 0, out, false, err
 	}
-	put := func(b []byte) error {
-		size += int64(len(b))
-		_, err := w.Write(b)
-		return err
-	}
-	h := f.header
-	if err := put(h.encode()); err != nil {
-		return 0, out, false, err
-	}
-	start := f.start(c.since)
-	var x index
-	var head, frame []byte // head: definitions before start
+	start := startOf(f, c.since)
+	var head []byte // definitions before start
 	begin := uint64(0)
-	for fr, e := range f.frames(func(fr Frame) bool { return fr.Offset >= start || fr.Flags&(FlagDefs|FlagHead) != 0 }, false) {
+	wanted := func(fr Frame) bool { return fr.Offset >= start || fr.Flags&(FlagDefs|FlagHead) != 0 }
+	for fr, e := range f.FramesOf(wanted) {
 		if e != nil {
 			out.damaged++
 			continue
@@ -169,54 +162,40 @@ func (f *File) cutInto(w io.Writer, c *cutting, change func(trace.Block) (trace.
 			begin = fr.LastGC
 		}
 		t, e := c.trim(fr, fr.Offset < start, begin)
-		if e != nil {
+		switch {
+		case e != nil:
 			out.damaged++
 			continue
-		}
-		if fr.Offset < start {
+		case fr.Offset < start:
 			head = append(head, t.raw...)
 			continue
-		}
-		if c.ended && !t.holds {
+		case c.ended && !t.holds:
 			continue
 		}
 		if fr.Offset == start {
 			if len(head)+len(t.raw) > MaxFrame {
-				return 0, out, false, fmt.Errorf("%s: its definitions and a sync point are too large for one frame: pull it without --exact", f.Name)
+				return 0, out, false, fmt.Errorf("%s: its definitions and a sync point are too large for one frame: "+
+					"pull it without --exact", f.Name)
 			}
 			t.raw = append(head, t.raw...)
 			t.info.Flags |= FlagHead | FlagDefs
 		}
 		if change != nil {
-			var raw []byte
-			for b, e := range trace.Blocks(t.raw) {
-				if e != nil {
-					break
-				}
-				if b, ok := change(b); ok {
-					raw = trace.AppendBlock(raw, b)
-				} else {
-					out.dropped++
-				}
-			}
-			t.raw = raw
+			var dropped int
+			t.raw, dropped, _ = changed(t.raw, change)
+			out.dropped += dropped
 		}
 		if len(t.raw) == 0 {
 			continue
 		}
 		holds = holds || t.holds
-		frame = pack.frame(frame[:0], t.raw, t.info)
-		d, err := decodeFrame(f.Name, size, frame)
-		if err != nil {
-			return 0, out, false, err
-		}
-		x.add(d)
-		if err := put(frame); err != nil {
+		if err := to.Add(t.raw, t.info); err != nil {
 			return 0, out, false, err
 		}
 	}
-	out.info, out.frames = x.info, len(x.frames)
-	err = put(x.encode(size))
+	x := to.Window()
+	out.info, out.frames = x.FrameInfo, x.Frames
+	size, err = to.Close()
 	return size, out, holds, err
 }
 
@@ -226,12 +205,12 @@ func (p *puller) exact(name string, f *File, change func(trace.Block) (trace.Blo
 	if c.ended {
 		return true, nil
 	}
-	if f.start(c.since) == 0 && (c.until == 0 || w.T1 <= c.until) {
+	if startOf(f, c.since) == 0 && (c.until == 0 || w.T1 <= c.until) {
 		c.lastGC, c.since = max(c.lastGC, w.LastGC), 0 // only the first file begins elsewhere
 		return false, nil
 	}
 	first := *c
-	size, got, holds, err := f.cutInto(io.Discard, &first, change)
+	size, got, holds, err := first.cutInto(io.Discard, f, change)
 	if err != nil || !holds {
 		c.ended = first.ended
 		return true, err
@@ -240,7 +219,7 @@ func (p *puller) exact(name string, f *File, change func(trace.Block) (trace.Blo
 	if err := p.t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: p.m.Created}); err != nil {
 		return true, err
 	}
-	if _, _, _, err := f.cutInto(io.MultiWriter(p.t, sum), c, change); err != nil {
+	if _, _, _, err := c.cutInto(io.MultiWriter(p.t, sum), f, change); err != nil {
 		return true, err
 	}
 	c.since = 0

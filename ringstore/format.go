@@ -44,34 +44,35 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// fileHeader is the head of a ring file; created is Unix ns.
-type fileHeader struct {
-	version        uint32 // set by decoding
-	index, created uint64
-	session        string
-	pid, nspid     uint32
-	ticks          uint64
+// Header is the head of a ring file.
+type Header struct {
+	Version    uint32 // set by decoding
+	Number     uint64 // in the ring
+	Created    uint64 // Unix ns
+	Session    string
+	PID, NSPID uint32
+	StartTicks uint64
 }
 
-func (h fileHeader) encode() []byte {
+func (h Header) Encode() []byte {
 	b := make([]byte, headerSize)
 	copy(b, fileMagic)
 	le := binary.LittleEndian
 	le.PutUint32(b[8:], formatVersion)
 	le.PutUint32(b[12:], headerSize)
-	le.PutUint64(b[16:], h.index)
-	le.PutUint64(b[24:], h.created)
-	copy(b[32:64], h.session)
-	le.PutUint32(b[64:], h.pid)
-	le.PutUint32(b[68:], h.nspid)
-	le.PutUint64(b[72:], h.ticks)
+	le.PutUint64(b[16:], h.Number)
+	le.PutUint64(b[24:], h.Created)
+	copy(b[32:64], h.Session)
+	le.PutUint32(b[64:], h.PID)
+	le.PutUint32(b[68:], h.NSPID)
+	le.PutUint64(b[72:], h.StartTicks)
 	le.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
 	return b
 }
 
 // decodeHeader reads field by field: magic, then version, then the rest, so that a later version is told apart from damage.
-func decodeHeader(name string, b []byte) (fileHeader, error) {
-	var h fileHeader
+func decodeHeader(name string, b []byte) (Header, error) {
+	var h Header
 	le := binary.LittleEndian
 	if len(b) < headerSize {
 		return h, torn(name, 0, "not even a file header")
@@ -93,8 +94,10 @@ func decodeHeader(name string, b []byte) (fileHeader, error) {
 			return h, corrupt(name, 32, "session is not hexadecimal")
 		}
 	}
-	return fileHeader{version: le.Uint32(b[8:]), index: le.Uint64(b[16:]), created: le.Uint64(b[24:]), session: string(b[32:64]), pid: le.Uint32(b[64:]),
-		nspid: le.Uint32(b[68:]), ticks: le.Uint64(b[72:])}, nil
+	return Header{
+		Version: le.Uint32(b[8:]), Number: le.Uint64(b[16:]), Created: le.Uint64(b[24:]), Session: string(b[32:64]),
+		PID: le.Uint32(b[64:]), NSPID: le.Uint32(b[68:]), StartTicks: le.Uint64(b[72:]),
+	}, nil
 }
 
 // knownBut says that a header is one of a known version but for the version in it: that is damaged. A later version may
@@ -222,10 +225,10 @@ func (f Frame) skim(stored []byte, dec *zstd.Decoder) []byte {
 // plausible says whether an S2 frame may become so long: its length is believed before it is unpacked.
 func plausible(raw, stored int) bool { return raw <= 1<<20+256*stored }
 
-func headerOf(fs FS, path string) (fileHeader, error) {
+func headerOf(fs FS, path string) (Header, error) {
 	f, err := fs.OpenRead(path)
 	if err != nil {
-		return fileHeader{}, err
+		return Header{}, err
 	}
 	defer f.Close()
 	var b [headerSize]byte

@@ -30,9 +30,9 @@ func FuzzPlace(f *testing.F) {
 		if n, ok := fileNumber(name); ok && !strings.Contains(name, fmt.Sprint(n)) {
 			t.Fatalf("%q is number %d", name, n)
 		}
-		var hs []fileHeader
+		var hs []Origin
 		for i := 0; i+2 <= len(b) && i < 64; i += 2 {
-			hs = append(hs, fileHeader{session: strings.Repeat(string(rune('a'+b[i]%6)), 32), created: uint64(b[i+1])})
+			hs = append(hs, Origin{Session: strings.Repeat(string(rune('a'+b[i]%6)), 32), Created: uint64(b[i+1])})
 		}
 		own := ownSession("", hs)
 		for i, j := 0, len(hs)-1; i < j; i, j = i+1, j-1 {

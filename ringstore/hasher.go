@@ -6,8 +6,8 @@ import (
 	"hash"
 )
 
-// hasher takes the SHA-256 of a file in a goroutine of its own. Two buffers go to and fro: one is hashed while the
-// other is filled. Owned by one goroutine, which calls stop in the end.
+// hasher takes the SHA-256 of a file in a goroutine of its own. Buffers go to and fro: some are hashed while
+// another one is filled. Owned by one goroutine, which calls stop in the end.
 type hasher struct {
 	sum  hash.Hash
 	full chan []byte // closed by stop
@@ -16,12 +16,14 @@ type hasher struct {
 	over bool
 }
 
-const hashBuffer = 1 << 20
+// hashBuffer is the size of a buffer, bytes, and hashBuffers their number: more would not stay in a cache.
+const hashBuffer, hashBuffers = 128 << 10, 8
 
 func newHasher() *hasher {
-	h := &hasher{sum: sha256.New(), full: make(chan []byte, 2), free: make(chan []byte, 2), done: make(chan struct{})}
-	h.free <- make([]byte, hashBuffer)
-	h.free <- make([]byte, hashBuffer)
+	h := &hasher{sum: sha256.New(), full: make(chan []byte, hashBuffers), free: make(chan []byte, hashBuffers), done: make(chan struct{})}
+	for range hashBuffers {
+		h.free <- make([]byte, hashBuffer)
+	}
 	go func() {
 		defer close(h.done)
 		for b := range h.full {

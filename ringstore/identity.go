@@ -25,3 +25,6 @@ func describeIdentity(id Identity, counters json.RawMessage) ([]byte, error) {
 
 // RecordingName is the file of a ring folder that says whose it is (heapcam.recording/1), for people and for status.
 const RecordingName = "recording.json"
+
+// IncidentName is the file of an incident's folder that says what was kept, and why (heapcam.incident/1).
+const incidentName = "incident.json"

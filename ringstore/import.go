@@ -18,56 +18,14 @@ var ErrImportRoom = errors.New("the recording is larger than what is free for it
 // at most most bytes (negative: any). After an error dir is gone. name is what the container says that its recording is called, "" if it does not.
 // Errors: *DamageError (with ErrTorn: a container that was cut off, or is still being written), *TooNewError, ErrImportRoom, those of ctx, I/O errors.
 func Import(ctx context.Context, files []*os.File, dir string, uid int, most int64) (name string, err error) {
-	r := &Recording{Path: files[0].Name()}
-	var size int64
-	for _, f := range files {
-		st, err := f.Stat()
-		if err != nil {
-			return "", err
-		}
-		size += st.Size()
-		var magic [len(fileMagic)]byte
-		f.ReadAt(magic[:], 0)
-		if string(magic[:]) == fileMagic || len(files) > 1 {
-			r.add(newFile(f.Name(), f, st.Size()))
-			continue
-		}
-		r.Path = f.Name()
-		if err := r.openTar(f, st.Size()); err != nil {
-			return "", err
-		}
-	}
-	var all int64
-	for _, m := range r.members {
-		all += min(m.size, max(size-m.start, 0))
-	}
-	if all > size { // sparse members may claim the same bytes again and again
-		return "", corrupt(r.Path, 0, "its members are larger than it is")
-	}
-	if len(r.members) == 0 { // no container: files whose names say nothing
-		r.arrange("")
-	}
-	for _, p := range r.Problems {
-		if LeftOut(p) {
-			return "", p
-		}
-	}
-	if len(r.Files) == 0 {
-		return "", corrupt(r.Path, 0, "no ring files in it")
-	}
-	if len(r.members) > 0 {
-		vs := r.checkContainer(stopping{ctx, files[0]}, size, nil)
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		if len(vs) > 0 {
-			return "", vs[0].err
-		}
+	r, size, err := OpenFiles(ctx, files)
+	if err != nil {
+		return "", err
 	}
 	if most >= 0 && size+block > most {
 		return "", fmt.Errorf("%w: %d bytes, free are %d", ErrImportRoom, size, most)
 	}
-	who := Identity{Session: r.Files[0].Session, NSPID: r.Files[0].header.pid, UID: uid}
+	who := Identity{Session: r.Files[0].Session, NSPID: r.Files[0].PID(), UID: uid}
 	if r.Manifest != nil {
 		name = r.Manifest.Name
 		who.Name, who.PID = name, int(r.Manifest.PID)
@@ -82,7 +40,7 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 	}()
 	for _, f := range r.Files {
 		to := filepath.Join(dir, fmt.Sprintf("%08d%s", f.Index, fileSuffix))
-		if err := copyTo(ctx, to, io.NewSectionReader(f.r, 0, f.Size)); err != nil {
+		if err := copyTo(ctx, to, io.NewSectionReader(f, 0, f.Size)); err != nil {
 			return "", err
 		}
 	}
@@ -122,19 +80,6 @@ func copyTo(ctx context.Context, to string, r io.Reader) error {
 		return r.Read(p)
 	}))
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// stopping reads until ctx is done.
-type stopping struct {
-	ctx context.Context
-	r   io.ReaderAt
-}
-
-func (s stopping) ReadAt(b []byte, at int64) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.r.ReadAt(b, at)
 }
 
 type readerFunc func([]byte) (int, error)

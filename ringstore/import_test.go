@@ -40,8 +40,8 @@ func FuzzImport(f *testing.F) {
 	var whole bytes.Buffer
 	t := tar.NewWriter(&whole)
 	file := func(index uint64) []byte {
-		h := fileHeader{index: index, session: "00112233445566778899aabbccddeeff"}
-		return append(h.encode(), make([]byte, headerSize-len(h.encode()))...)
+		h := Header{Number: index, Session: "00112233445566778899aabbccddeeff"}
+		return append(h.Encode(), make([]byte, headerSize-len(h.Encode()))...)
 	}
 	m := []byte(`{"schema":"heapcam.manifest/1","name":"Shop-1-x"}`)
 	add := func(name string, b []byte) {
@@ -99,8 +99,8 @@ func FuzzImport(f *testing.F) {
 
 // TestImportOverlap demands that members which claim each other's bytes are refused before anything is copied.
 func TestImportOverlap(t *testing.T) {
-	h := fileHeader{index: 1, session: "00112233445566778899aabbccddeeff"}
-	b := append(h.encode(), make([]byte, 4096)...)
+	h := Header{Number: 1, Session: "00112233445566778899aabbccddeeff"}
+	b := append(h.Encode(), make([]byte, 4096)...)
 	p := filepath.Join(t.TempDir(), "x.heapcam")
 	var out bytes.Buffer
 	out.Write(sparse(8, 1<<20, b))

@@ -59,9 +59,8 @@ var (
 )
 
 const (
-	incidentName = "incident.json"
-	idTime       = "20060102T150405Z" // ends an ID; a number may follow
-	cleanAfter   = time.Hour
+	idTime     = "20060102T150405Z" // ends an ID; a number may follow
+	cleanAfter = time.Hour
 )
 
 // DiskFull says that err means: the disk is full, or the user's quota is used up.
@@ -324,7 +323,7 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 			inc.Left = append(inc.Left, names[i].Name)
 			continue
 		}
-		closed := err != nil || f.x != nil || i < len(names)-1 // what can not be read is evidence too
+		closed := err != nil || f.Sealed() || i < len(names)-1 // what can not be read is evidence too
 		size := names[i].occupies()
 		var info FrameInfo
 		if err == nil {
@@ -336,10 +335,10 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 		}
 		var ok bool
 		if old, ok, err = n.room(size+3*block, old); err != nil {
-			f.close()
+			closeFile(f)
 			return err
 		} else if !ok {
-			f.close()
+			closeFile(f)
 			for ; i >= 0; i-- {
 				inc.Left = append(inc.Left, names[i].Name)
 			}
@@ -349,13 +348,13 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 			err = n.FS.Link(from, to)
 			if errors.Is(err, os.ErrNotExist) {
 				inc.Left = append(inc.Left, names[i].Name)
-				f.close()
+				closeFile(f)
 				continue
 			}
 		} else {
-			err = n.copy(f, to)
+			err = CopySealed(n.FS, f, to)
 		}
-		f.close()
+		closeFile(f)
 		if !closed && noSpace(err) { // links of the others take no room
 			if err := n.FS.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
@@ -382,53 +381,8 @@ func (n *Incidents) keep(ring, dir string, names []Info, old []Incident, inc *In
 	return nil
 }
 
-func (f *File) close() {
+func closeFile(f *File) {
 	if f != nil {
 		f.Close()
 	}
-}
-
-// copy writes the whole frames that f has now as a closed file.
-func (n *Incidents) copy(f *File, to string) error {
-	out, err := n.FS.Create(to)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	x, end := index{}, int64(headerSize)
-	for fr, err := range f.Headers() {
-		if err == nil && len(x.frames) < maxIndex {
-			x.add(fr)
-			end = fr.end()
-		}
-	}
-	b := make([]byte, 1<<20)
-	for at := int64(0); at < end; {
-		k, err := f.r.ReadAt(b[:min(end-at, int64(len(b)))], at)
-		if k == 0 {
-			return errors.Join(err, io.ErrUnexpectedEOF)
-		}
-		if m, err := out.WriteAt(b[:k], at); err != nil || m < k {
-			return errors.Join(err, errShort)
-		}
-		at += int64(k)
-	}
-	if f.header.version == formatVersion && contiguous(x.frames, end) { // an older file can not be closed
-		t := x.encode(end)
-		if m, err := out.WriteAt(t, end); err != nil || m < len(t) {
-			return errors.Join(err, errShort)
-		}
-	}
-	return out.Sync()
-}
-
-func contiguous(fs []Frame, end int64) bool {
-	at := int64(headerSize)
-	for _, f := range fs {
-		if f.Offset != at {
-			return false
-		}
-		at = f.end()
-	}
-	return at == end
 }

@@ -39,11 +39,6 @@ type ForeignFile struct {
 	Session string `json:"session"`
 }
 
-// Complete says that nothing between the first and the last file is missing or damaged.
-func (m *Manifest) Complete() bool {
-	return len(m.Dropped) == 0 && len(m.Missing) == 0 && len(m.Damaged) == 0
-}
-
 // ManifestFile is one member.
 type ManifestFile struct {
 	Name    string `json:"name"`
@@ -77,5 +72,5 @@ func (m *Manifest) take(f *File, w FrameInfo) {
 		}
 		m.ToNS = max(m.ToNS, w.T1)
 	}
-	m.Session, m.PID = f.Session, f.header.pid
+	m.Session, m.PID = f.Session, f.PID()
 }

@@ -51,8 +51,14 @@ func (e *MisplacedError) Error() string {
 	return fmt.Sprintf("%s: this file was renamed: it is number %d of the recording, and is read as that", e.File, e.Number)
 }
 
+// Origin is what a ring file says of the recording that it is of.
+type Origin struct {
+	Session string
+	Created uint64 // when the file was made, Unix ns
+}
+
 // ownSession applies the rule to the headers of the files.
-func ownSession(said string, hs []fileHeader) string {
+func ownSession(said string, hs []Origin) string {
 	if said != "" {
 		return said
 	}
@@ -63,8 +69,8 @@ func ownSession(said string, hs []fileHeader) string {
 	of := map[string]votes{}
 	best := ""
 	for _, h := range hs {
-		v := of[h.session]
-		of[h.session] = votes{v.files + 1, max(v.newer, h.created)}
+		v := of[h.Session]
+		of[h.Session] = votes{v.files + 1, max(v.newer, h.Created)}
 	}
 	for s, v := range of {
 		b := of[best]
@@ -140,7 +146,7 @@ func lookInto(fs FS, dir string) (folder, error) {
 	}
 	said, problems := describedSession(fs, dir, es)
 	out.problems = problems
-	var hs []fileHeader
+	var hs []Origin
 	sessions := map[string]string{}
 	for _, e := range es {
 		switch {
@@ -150,8 +156,8 @@ func lookInto(fs FS, dir string) (folder, error) {
 		case strings.HasSuffix(e.Name, fileSuffix):
 			out.files = append(out.files, e)
 			if h, err := headerOf(fs, filepath.Join(dir, e.Name)); err == nil {
-				hs = append(hs, h)
-				sessions[e.Name] = h.session
+				hs = append(hs, Origin{h.Session, h.Created})
+				sessions[e.Name] = h.Session
 			}
 		}
 	}

@@ -225,8 +225,8 @@ func (p *puller) file(path string) error {
 	if p.opt.Redact {
 		return p.rewrite(name, f, redactBlock)
 	}
-	if f.x != nil {
-		w := f.x.info
+	if f.Sealed() {
+		w := f.Window().FrameInfo
 		p.m.take(f, w)
 		return p.copy(name, r, st.Size, w)
 	}
@@ -303,7 +303,7 @@ func pick(fs FS, dir string, names []Info, opt PullOptions) (needed []Info, wall
 		}
 		ws[i] = f.Window().FrameInfo
 		if wall == 0 && (!opt.Since.IsZero() || !opt.Until.IsZero()) {
-			wall = f.wallZero()
+			wall = wallZero(f)
 		}
 		f.Close()
 	}
@@ -331,7 +331,7 @@ func pick(fs FS, dir string, names []Info, opt PullOptions) (needed []Info, wall
 }
 
 // wallZero gives the Unix time, ns, of the stream's zero, 0 if the file does not say.
-func (f *File) wallZero() int64 {
+func wallZero(f *File) int64 {
 	for b, err := range f.Definitions() {
 		if err != nil || b.Kind != trace.KindMeta {
 			continue

@@ -8,9 +8,9 @@ import (
 // arrange puts the files of a recording in order and sets aside what is not part of it. said is what its description
 // says.
 func (r *Recording) arrange(said string) {
-	hs := make([]fileHeader, 0, len(r.Files))
+	hs := make([]Origin, 0, len(r.Files))
 	for _, f := range r.Files {
-		hs = append(hs, f.header)
+		hs = append(hs, Origin{f.Session, f.Created()})
 	}
 	r.Session = ownSession(said, hs)
 	own := make([]*File, 0, len(r.Files))
@@ -27,10 +27,10 @@ func (r *Recording) arrange(said string) {
 		switch {
 		case a.Index != b.Index:
 			return a.Index < b.Index
-		case a.placed() != b.placed():
-			return a.placed()
-		case (a.x != nil) != (b.x != nil):
-			return a.x != nil
+		case a.Placed() != b.Placed():
+			return a.Placed()
+		case a.Sealed() != b.Sealed():
+			return a.Sealed()
 		}
 		return before(a.Name, b.Name)
 	})
@@ -41,7 +41,7 @@ func (r *Recording) arrange(said string) {
 			f.Close()
 			continue
 		}
-		if !f.placed() {
+		if !f.Placed() {
 			r.Problems = append(r.Problems, &MisplacedError{File: f.Name, Number: f.Index})
 		}
 		r.Files = append(r.Files, f)

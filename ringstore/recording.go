@@ -2,6 +2,7 @@ package ringstore
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,19 +34,8 @@ type member struct {
 // Watch has f told of each read, in bytes, for those who show how far they are. Before anything is read, and once.
 func (r *Recording) Watch(f func(bytes int)) {
 	for _, file := range r.Files {
-		file.r = watched{file.r, f}
+		file.Watch(f)
 	}
-}
-
-type watched struct {
-	r io.ReaderAt
-	f func(int)
-}
-
-func (w watched) ReadAt(b []byte, at int64) (int, error) {
-	n, err := w.r.ReadAt(b, at)
-	w.f(n)
-	return n, err
 }
 
 // OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
@@ -210,4 +200,69 @@ func (r *Recording) Close() error {
 		return r.c.Close()
 	}
 	return nil
+}
+
+// OpenFiles opens what files hold, one container or ring files, believing nothing: a recording of which anything would
+// be left out is refused. size is what the files have together, bytes. Close of the recording does not close them.
+// Errors: *DamageError (ErrTorn: the container was cut off), *TooNewError, *ForeignError, those of ctx, I/O errors.
+func OpenFiles(ctx context.Context, files []*os.File) (r *Recording, size int64, err error) {
+	r = &Recording{Path: files[0].Name()}
+	for _, f := range files {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, 0, err
+		}
+		size += st.Size()
+		var magic [len(fileMagic)]byte
+		f.ReadAt(magic[:], 0)
+		if string(magic[:]) == fileMagic || len(files) > 1 {
+			r.add(newFile(f.Name(), f, st.Size()))
+			continue
+		}
+		r.Path = f.Name()
+		if err := r.openTar(f, st.Size()); err != nil {
+			return nil, 0, err
+		}
+	}
+	var all int64
+	for _, m := range r.members {
+		all += min(m.size, max(size-m.start, 0))
+	}
+	if all > size { // sparse members may claim the same bytes again and again
+		return nil, 0, corrupt(r.Path, 0, "its members are larger than it is")
+	}
+	if len(r.members) == 0 { // no container: files whose names say nothing
+		r.arrange("")
+	}
+	for _, p := range r.Problems {
+		if LeftOut(p) {
+			return nil, 0, p
+		}
+	}
+	if len(r.Files) == 0 {
+		return nil, 0, corrupt(r.Path, 0, "no ring files in it")
+	}
+	if len(r.members) > 0 {
+		vs := r.checkContainer(stopping{ctx, files[0]}, size, nil)
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		if len(vs) > 0 {
+			return nil, 0, vs[0].err
+		}
+	}
+	return r, size, nil
+}
+
+// stopping reads until ctx is done.
+type stopping struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (s stopping) ReadAt(b []byte, at int64) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.ReadAt(b, at)
 }

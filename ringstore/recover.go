@@ -103,19 +103,19 @@ func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
 	}
 	rec.Resumed = true
 	s.number = max(s.number, f.Index)
-	newest = newest && f.placed() // one that was copied or renamed is not written to
-	if f.x != nil {
-		s.source = max(s.source, f.x.info.Source)
+	if f.Sealed() {
+		s.source = max(s.source, f.Window().Source)
 		return keep(nil)
 	}
-	x, end, err := f.scan()
+	x, end, err := f.Recover()
 	s.source = max(s.source, x.info.Source)
 	if err != nil {
 		return keep(err)
 	}
-	// Without a head it can not go on, and one of an older version can not be sealed.
-	if !newest || len(x.frames) == 0 || f.header.version < formatVersion {
-		if newest {
+	// One that was copied or renamed is not written to. Without a head it can not go on, and one of an older version
+	// can not be sealed.
+	if !newest || len(x.frames) == 0 || !f.Resumable() {
+		if newest && f.Placed() {
 			rec.Torn = max(st.Size-end, 0)
 		}
 		if st.Size > end {

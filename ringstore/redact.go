@@ -34,55 +34,46 @@ type rewritten struct {
 	dropped int // blocks that change refused
 }
 
-// rewrite writes the sound frames of f to w as a closed file, each block as change (nil: none) gives it, and says how large the file is.
-func (f *File) rewrite(w io.Writer, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten, err error) {
-	pack, err := newPacker(Full, 0, 0)
+// rewrite writes the sound frames of f to w as a sealed segment, each block as change (nil: none) gives it, and says how
+// large that is.
+func rewrite(f *File, w io.Writer, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten, err error) {
+	to, err := NewStream(w, f)
 	if err != nil {
 		return 0, out, err
 	}
-	put := func(b []byte) error {
-		size += int64(len(b))
-		_, err := w.Write(b)
-		return err
-	}
-	h := f.header
-	if err := put(h.encode()); err != nil {
-		return 0, out, err
-	}
-	var x index
-	var raw, frame []byte
 	for fr, e := range f.Frames() {
 		if e != nil {
 			out.damaged++
 			continue
 		}
-		raw = fr.Payload
+		raw := fr.Payload
 		if change != nil {
-			raw = nil
-			for b, e := range trace.Blocks(fr.Payload) {
-				if e != nil {
-					out.damaged++
-					break
-				}
-				c, ok := change(b)
-				if !ok {
-					out.dropped++
-					continue
-				}
-				raw = trace.AppendBlock(raw, c)
-			}
+			var dropped, damaged int
+			raw, dropped, damaged = changed(raw, change)
+			out.dropped, out.damaged = out.dropped+dropped, out.damaged+damaged
 		}
-		frame = pack.frame(frame[:0], raw, fr.FrameInfo)
-		d, err := decodeFrame(f.Name, size, frame)
-		if err != nil {
-			return 0, out, err
-		}
-		x.add(d)
-		if err := put(frame); err != nil {
+		if err := to.Add(raw, fr.FrameInfo); err != nil {
 			return 0, out, err
 		}
 	}
-	out.info, out.frames = x.info, len(x.frames)
-	err = put(x.encode(size))
+	x := to.Window()
+	out.info, out.frames = x.FrameInfo, x.Frames
+	size, err = to.Close()
 	return size, out, err
+}
+
+// changed gives the blocks of a payload as change gives them, how many it refused, and whether (1) the rest could not
+// be read.
+func changed(payload []byte, change func(trace.Block) (trace.Block, bool)) (raw []byte, dropped, damaged int) {
+	for b, err := range trace.Blocks(payload) {
+		if err != nil {
+			return raw, dropped, 1
+		}
+		if b, ok := change(b); ok {
+			raw = trace.AppendBlock(raw, b)
+		} else {
+			dropped++
+		}
+	}
+	return raw, dropped, 0
 }

@@ -82,7 +82,7 @@ func (p *Part) Trim(dir string, fs FS) int64 {
 // digest gives the SHA-256 of the whole file as lower-case hexadecimal, "" if it can not be read.
 func digest(f *File) string {
 	sum := sha256.New()
-	if n, err := io.Copy(sum, io.NewSectionReader(f.r, 0, f.Size)); err != nil || n != f.Size {
+	if n, err := io.Copy(sum, io.NewSectionReader(f, 0, f.Size)); err != nil || n != f.Size {
 		return ""
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -97,11 +97,11 @@ func (s *Store) begin(all []byte, info FrameInfo) error {
 		return fmt.Errorf("new ring file: %w", err)
 	}
 	id := &s.desc.id
-	h := fileHeader{
-		index: s.number, created: uint64(s.cfg.Now().UnixNano()), session: id.Session,
-		pid: uint32(id.PID), nspid: id.NSPID, ticks: id.StartTicks,
+	h := Header{
+		Number: s.number, Created: uint64(s.cfg.Now().UnixNano()), Session: id.Session,
+		PID: uint32(id.PID), NSPID: id.NSPID, StartTicks: id.StartTicks,
 	}
-	copy(all, h.encode())
+	copy(all, h.Encode())
 	if err := writeWhole(f, all, 0); err != nil {
 		s.failed(err)
 		s.discard(f, path, int64(len(all)))

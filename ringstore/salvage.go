@@ -32,13 +32,13 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdic
 	defer r.Close()
 	vs := r.Check()
 	files := append([]*File(nil), r.Files...)
-	var like fileHeader
-	for _, f := range r.Files {
-		like = f.header
+	var like *File
+	if n := len(r.Files); n > 0 {
+		like = r.Files[n-1]
 	}
 	for _, p := range r.Problems {
 		if _, ring := strings.CutSuffix(fileOf(p), fileSuffix); ring && errors.As(p, &d) && d.Offset < headerSize {
-			if f := loose(d.File, like); f != nil {
+			if f := OpenHeadless(d.File, like); f != nil {
 				defer f.Close()
 				files = append(files, f)
 			}
@@ -64,24 +64,6 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*Manifest, []Verdic
 
 func fileOf(err error) string { return problem("", err).File }
 
-// loose opens a file whose header is damaged, nil if it can not be.
-func loose(path string, like fileHeader) *File {
-	r, err := OS.OpenRead(path)
-	if err != nil {
-		return nil
-	}
-	st, err := r.Info()
-	if err != nil || st.Size <= headerSize {
-		r.Close()
-		return nil
-	}
-	if like.session == "" {
-		like.session = strings.Repeat("0", 32)
-	}
-	like.index = indexOf(path)
-	return &File{Name: path, header: like, Index: like.index, Session: like.session, Size: st.Size, r: r, c: r}
-}
-
 func sortFiles(fs []*File) {
 	for i := range fs { // few, and nearly sorted
 		for j := i; j > 0 && fs[j].Index < fs[j-1].Index; j-- {
@@ -92,7 +74,7 @@ func sortFiles(fs []*File) {
 
 // rewrite writes a file anew as a member, each block as change gives it. Twice: a member's size stands before it.
 func (p *puller) rewrite(name string, f *File, change func(trace.Block) (trace.Block, bool)) error {
-	size, got, err := f.rewrite(io.Discard, change)
+	size, got, err := rewrite(f, io.Discard, change)
 	if err != nil || got.frames == 0 {
 		return err
 	}
@@ -100,7 +82,7 @@ func (p *puller) rewrite(name string, f *File, change func(trace.Block) (trace.B
 		return err
 	}
 	sum := sha256.New()
-	if _, got, err = f.rewrite(io.MultiWriter(p.t, sum), change); err != nil {
+	if _, got, err = rewrite(f, io.MultiWriter(p.t, sum), change); err != nil {
 		return err
 	}
 	p.at(f.Size)

@@ -35,8 +35,8 @@ func before(a, b string) bool {
 	return a < b
 }
 
-// placed says whether the file's name has its number.
-func (f *File) placed() bool {
+// Placed says whether the file's name has its number.
+func (f *File) Placed() bool {
 	n, ok := fileNumber(f.Name)
 	return ok && n == f.Index
 }

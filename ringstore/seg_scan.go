@@ -12,9 +12,9 @@ const (
 	tailBytes = 64 << 20
 )
 
-// scan goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail does not, nor do frames
+// Recover goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail does not, nor do frames
 // at the end whose payload is not what was written, as after a power loss. The error is damage in the middle, which stays where it is.
-func (f *File) scan() (x *index, end int64, err error) {
+func (f *File) Recover() (x *index, end int64, err error) {
 	x, end = &index{}, headerSize
 	for fr, e := range f.Headers() {
 		switch {

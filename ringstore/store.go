@@ -57,16 +57,14 @@ func (s *Store) KeepCounters(b []byte) error { return s.desc.keep(b) }
 func (s *Store) Counters() []byte { return s.desc.counters }
 
 // Queue sets how full the queue of what is still to be stored is, 0 to 1: Partial and Adaptive go by it.
-func (s *Store) Queue(full float64) { s.packer.queue = full }
+func (s *Store) Queue(full float64) { s.packer.SetQueue(full) }
 
 // CPU sets what Adaptive may spend, CPUs on average.
-func (s *Store) CPU(cpus float64) { s.packer.budget = cpus }
+func (s *Store) CPU(cpus float64) { s.packer.SetBudget(cpus) }
 
 // Ease sets how much less than configured is done to compress, for the sake of the CPU, whatever the mode: 0, 1 (fast)
 // or 2 (little: a fifth of the time, and larger frames).
-func (s *Store) Ease(n int) {
-	s.packer.most = effortBest - effort(min(max(n, 0), int(effortBest-effortS2)))
-}
+func (s *Store) Ease(n int) { s.packer.Ease(n) }
 
 // pack makes a frame behind so many free bytes. It is good until the next one is made.
 func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {

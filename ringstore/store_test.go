@@ -259,9 +259,9 @@ func TestEveryByte(t *testing.T) {
 }
 
 func FuzzFile(f *testing.F) {
-	h := fileHeader{index: 1, session: session}
-	f.Add(h.encode())
-	f.Add(append(h.encode(), "HCFR"...))
+	h := Header{Number: 1, Session: session}
+	f.Add(h.Encode())
+	f.Add(append(h.Encode(), "HCFR"...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		file, err := newFile("x", bytes.NewReader(b), int64(len(b)))
 		if err != nil {
@@ -270,7 +270,7 @@ func FuzzFile(f *testing.F) {
 		for _, err := range file.Blocks() {
 			_ = err
 		}
-		file.Check()
+		CheckFile(file)
 	})
 }
 

@@ -1,0 +1,52 @@
+package ringstore
+
+import (
+	"errors"
+	"io"
+)
+
+// CopySealed writes the whole frames that f has now to the new file to, as a sealed segment, synced. One of an older
+// version stays without index. Errors: I/O errors; then what was written is left to the caller.
+func CopySealed(fs FS, f *File, to string) error {
+	out, err := fs.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	x, end := index{}, int64(headerSize)
+	for fr, err := range f.Headers() {
+		if err == nil && len(x.frames) < maxIndex {
+			x.add(fr)
+			end = fr.end()
+		}
+	}
+	b := make([]byte, 1<<20)
+	for at := int64(0); at < end; {
+		k, err := f.r.ReadAt(b[:min(end-at, int64(len(b)))], at)
+		if k == 0 {
+			return errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		if err := writeWhole(out, b[:k], at); err != nil {
+			return err
+		}
+		at += int64(k)
+	}
+	if f.header.Version == formatVersion && contiguous(x.frames, end) { // an older file can not be sealed
+		if err := writeWhole(out, x.encode(end), end); err != nil {
+			return err
+		}
+	}
+	return out.Sync()
+}
+
+// contiguous says that frames follow each other from the file header to end.
+func contiguous(fs []Frame, end int64) bool {
+	at := int64(headerSize)
+	for _, f := range fs {
+		if f.Offset != at {
+			return false
+		}
+		at = f.end()
+	}
+	return at == end
+}
