@@ -3,7 +3,6 @@ package ringstore
 import (
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"strconv"
 	"strings"
 )
@@ -28,7 +27,7 @@ func document(v any) ([]byte, error) {
 		return nil, err
 	}
 	b = append(b[:len(b)-len("\n}")], sumBefore...)
-	b = fmt.Appendf(b, "%08x", crc32.Checksum(b, castagnoli))
+	b = fmt.Appendf(b, "%08x", checksum(b))
 	return append(b, sumAfter...), nil
 }
 
@@ -53,7 +52,7 @@ func CheckDocument(path string, b []byte) error {
 	if alike < sumAlike {
 		return nil
 	}
-	if string(b[at:]) != fmt.Sprintf("%s%08x%s", sumBefore, crc32.Checksum(b[:digits], castagnoli), sumAfter) {
+	if string(b[at:]) != fmt.Sprintf("%s%08x%s", sumBefore, checksum(b[:digits]), sumAfter) {
 		return corrupt(path, 0, "checksum of the document")
 	}
 	return nil

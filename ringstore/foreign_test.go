@@ -435,7 +435,7 @@ func TestContainerOfBefore(t *testing.T) {
 		}
 		m, _ := io.ReadAll(r)
 		if h.Name == manifestName {
-			m = append(m[:len(m)-sumLine], "\n}"...)
+			m = append(m[:len(m)-checksumLine], "\n}"...)
 		}
 		w.WriteHeader(&tar.Header{Name: "./" + h.Name, Uid: 7, Mode: 0o644, Size: int64(len(m)), Format: tar.FormatGNU})
 		w.Write(m)

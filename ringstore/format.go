@@ -44,6 +44,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// checksum is CRC-32C, that of all headers, payloads and documents of a recording.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
 // Header is the head of a ring file.
 type Header struct {
 	Version    uint32 // set by decoding
@@ -155,7 +158,7 @@ func putFrame(b []byte, f Frame, stored []byte) {
 	le.PutUint64(b[32:], f.LastGC)
 	le.PutUint64(b[40:], f.T0)
 	le.PutUint64(b[48:], f.T1)
-	le.PutUint32(b[56:], crc32.Checksum(stored, castagnoli))
+	le.PutUint32(b[56:], checksum(stored))
 	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
 }
 
@@ -180,7 +183,7 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 
 // payload checks and unpacks what was stored for f.
 func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, error) {
-	if crc32.Checksum(stored, castagnoli) != f.crc {
+	if checksum(stored) != f.crc {
 		return nil, corrupt(name, f.Offset, "checksum of a frame")
 	}
 	if f.Codec == codecNone {

@@ -222,7 +222,7 @@ func (n *Incidents) Clean() error {
 // Size is what all incidents occupy, each file once.
 func (n *Incidents) Size() int64 {
 	n.fill()
-	return occupiedBelow(n.FS, n.Dir, map[FileID]bool{})
+	return Occupied(n.FS, n.Dir)
 }
 
 // Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a copy of its whole frames.

@@ -168,7 +168,9 @@ func (r *Recording) checkIncident(said map[string]State) (out []Verdict) {
 		return nil
 	}
 	b, err := readSmall(OS, path)
-	var inc Incident
+	var inc struct {
+		Names []string `json:"ring_files"`
+	}
 	if err != nil || json.Unmarshal(b, &inc) != nil || len(inc.Names) == 0 {
 		return nil
 	}

@@ -311,3 +311,6 @@ func TestFilesAreNotSmall(t *testing.T) {
 		s.Close()
 	}
 }
+
+// checksumLine is the length of a document's last line, which holds its checksum.
+const checksumLine = len(",\n  \"crc32c\": \"") + 8 + len("\"\n}")
