@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/incident"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +52,7 @@ func TestTrapsInFolder(t *testing.T) {
 		}
 	}
 	for trap, set := range traps {
-		for _, name := range []string{"00000003.hcr", RecordingName, incidentName, ".pull"} {
+		for _, name := range []string{"00000003.hcr", folder.RecordingName, folder.IncidentName, ".pull"} {
 			t.Run(trap+" "+name, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "rec")
 				ring(t, dir, session, "own", 2, 1000)
@@ -58,7 +62,7 @@ func TestTrapsInFolder(t *testing.T) {
 					t.Skip(err)
 				}
 				within(t, "OpenRecording", func() {
-					r, err := OpenRecording(dir)
+					r, err := recording.Open(dir)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -67,21 +71,21 @@ func TestTrapsInFolder(t *testing.T) {
 						t.Errorf("%d files of session %s, %v", len(r.Files), r.Session, r.Problems)
 					}
 				})
-				within(t, "CheckPath", func() { CheckPath(dir) })
-				within(t, "LookInto", func() { LookInto(dir) })
-				within(t, "OwnerOf", func() { OwnerOf(dir) })
+				within(t, "CheckPath", func() { recording.CheckPath(dir) })
+				within(t, "LookInto", func() { folder.LookInto(dir) })
+				within(t, "OwnerOf", func() { folder.OwnerOf(dir) })
 				within(t, "List", func() {
-					n := &Incidents{Dir: filepath.Dir(dir), Max: 1 << 20}
+					n := &incident.Incidents{Dir: filepath.Dir(dir), Max: 1 << 20}
 					n.List()
 					n.Freeze(dir, "because", false)
 				})
 				within(t, "Open", func() {
-					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session, Name: "own"})
+					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "own"})
 					if err == nil {
 						s.Close()
 					}
 				})
-				within(t, "RemoveRing", func() { RemoveRing(dir) })
+				within(t, "RemoveRing", func() { folder.Remove(dir) })
 				if trap == "link to a file" {
 					if st, err := os.Stat("/etc/passwd"); err != nil || st.Size() == 0 {
 						t.Fatal("what the link names was changed")
@@ -114,7 +118,7 @@ func TestManyFiles(t *testing.T) {
 	fds := func() int { l, _ := os.ReadDir("/proc/self/fd"); return len(l) }
 	was := fds()
 	begun := time.Now()
-	r, err := OpenRecording(dir)
+	r, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,7 @@ func TestManyFiles(t *testing.T) {
 	if now := fds(); now > was+10 {
 		t.Errorf("%d descriptors more", now-was)
 	}
-	s, rec, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session, Name: "own"})
+	s, rec, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "own"})
 	if err != nil || len(rec.Foreign) != n/2 {
 		t.Fatalf("%d foreign files, %v", len(rec.Foreign), err)
 	}
@@ -137,7 +141,7 @@ func TestManyFiles(t *testing.T) {
 
 // TestHostileDocuments: what is no document of ours, however it is made, is damaged or believed, and never taken in part.
 func TestHostileDocuments(t *testing.T) {
-	whole, err := document(map[string]any{"schema": "heapcam.recording/1", "session": session, "uid": 5})
+	whole, err := folder.EncodeDocument(map[string]any{"schema": "heapcam.recording/1", "session": session, "uid": 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,13 +170,13 @@ func TestHostileDocuments(t *testing.T) {
 		"empty":              {``, false},
 		"bytes":              {"\xff\xfe{}", false},
 	} {
-		path := filepath.Join(t.TempDir(), RecordingName)
+		path := filepath.Join(t.TempDir(), folder.RecordingName)
 		if err := os.WriteFile(path, []byte(c.doc), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err1 := OwnerOf(filepath.Dir(path))
-		entries, _ := OS.ReadDir(filepath.Dir(path))
-		_, problems := describedSession(OS, filepath.Dir(path), entries)
+		_, err1 := folder.OwnerOf(filepath.Dir(path))
+		entries, _ := vfs.OS.ReadDir(filepath.Dir(path))
+		_, problems := folder.DescribedSession(vfs.OS, filepath.Dir(path), entries)
 		if ok := err1 == nil && len(problems) == 0; ok != c.ok && !(strings.Contains(name, "number") && err1 != nil) {
 			t.Errorf("%s: %v, %v", name, err1, problems)
 		}

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces it, the folder of pulls and those of
 // two pulls.
-const overhead = 6 * block
+const overhead = 6 * vfs.Block
 
 // minTraceSize is the smallest M, bytes.
 const minTraceSize = 1 << 18
@@ -30,14 +33,14 @@ type Config struct {
 	// CPU is how many CPUs Adaptive may spend, on average of ten seconds; 0: 0.5.
 	CPU float64
 	// FS is where the files are; nil: the system's. With any other one nothing is done in the background.
-	FS FS
+	FS vfs.FS
 	// Now is the clock; nil: the system's.
 	Now func() time.Time
 }
 
 func (c *Config) fill() error {
 	if c.FS == nil {
-		c.FS = OS
+		c.FS = vfs.OS
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -49,7 +52,7 @@ func (c *Config) fill() error {
 		c.Deviation = 0.25
 	}
 	if c.Compression == "" {
-		c.Compression = Adaptive
+		c.Compression = segment.Adaptive
 	}
 	if c.Threshold == 0 {
 		c.Threshold = 0.2

@@ -4,10 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/incident"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // anew3 writes a file that may be there: file systems flush one that is truncated and written again, which takes a hundred times as long.
-func anew3(p string, b []byte) error {
+func anew(p string, b []byte) error {
 	os.Remove(p)
 	return os.WriteFile(p, b, 0o600)
 }
@@ -24,12 +28,12 @@ func FuzzDescriptions(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, p := range []string{filepath.Join(one, incidentName), filepath.Join(rec, RecordingName)} {
-			if err := anew3(p, b); err != nil {
+		for _, p := range []string{filepath.Join(one, folder.IncidentName), filepath.Join(rec, folder.RecordingName)} {
+			if err := anew(p, b); err != nil {
 				t.Fatal(err)
 			}
 		}
-		n := &Incidents{Dir: filepath.Join(dir, "incidents"), Max: 1 << 20}
+		n := &incident.Incidents{Dir: filepath.Join(dir, "incidents"), Max: 1 << 20}
 		all, err := n.List()
 		if err != nil {
 			t.Fatal(err)
@@ -40,8 +44,8 @@ func FuzzDescriptions(f *testing.F) {
 			}
 		}
 		n.Find("y")
-		OwnerOf(rec)
-		d := &description{fs: OS, dir: rec, id: Identity{Session: "00112233445566778899aabbccddeeff"}}
+		folder.OwnerOf(rec)
+		d := &description{fs: vfs.OS, dir: rec, id: folder.Identity{Session: "00112233445566778899aabbccddeeff"}}
 		d.recall()
 		if len(d.counters) > 2*maxCounters {
 			t.Fatalf("%d bytes of counters", len(d.counters))

@@ -4,15 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // description is recording.json: whose recording the folder holds, and what the recorder counts.
 //
 // Owner: a store. Concurrency: one goroutine; text is a copy that another one may write.
 type description struct {
-	fs       FS
+	fs       vfs.FS
 	dir      string
-	id       Identity
+	id       folder.Identity
 	counters json.RawMessage
 	stale    bool // it is still to be written
 }
@@ -32,7 +35,7 @@ func (d *description) keep(b []byte) error {
 
 // recall reads the counters that a recorder before has kept.
 func (d *description) recall() {
-	b, err := readSmall(d.fs, filepath.Join(d.dir, RecordingName))
+	b, err := vfs.ReadSmall(d.fs, filepath.Join(d.dir, folder.RecordingName))
 	if err != nil {
 		return
 	}
@@ -40,14 +43,14 @@ func (d *description) recall() {
 		Session  string          `json:"session"`
 		Counters json.RawMessage `json:"counters"`
 	}
-	if CheckDocument(d.dir, b) == nil && json.Unmarshal(b, &r) == nil && r.Session == d.id.Session &&
+	if folder.CheckDocument(d.dir, b) == nil && json.Unmarshal(b, &r) == nil && r.Session == d.id.Session &&
 		len(r.Counters) <= 2*maxCounters { // indented
 		d.counters = r.Counters
 	}
 }
 
 // text gives what the file is to hold.
-func (d *description) text() ([]byte, error) { return describeIdentity(d.id, d.counters) }
+func (d *description) text() ([]byte, error) { return folder.Describe(d.id, d.counters) }
 
 // write writes it if that is still to be done.
 func (d *description) write() error {
@@ -56,7 +59,7 @@ func (d *description) write() error {
 	}
 	b, err := d.text()
 	if err == nil {
-		err = d.fs.WriteFile(filepath.Join(d.dir, RecordingName), b)
+		err = d.fs.WriteFile(filepath.Join(d.dir, folder.RecordingName), b)
 	}
 	d.stale = err != nil
 	return err

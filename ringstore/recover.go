@@ -4,6 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // Recovery tells what Open found.
@@ -11,58 +16,58 @@ type Recovery struct {
 	Resumed bool  // the folder held this session's recording
 	Torn    int64 // bytes of an unfinished frame that were cut off the newest file
 	Files   int
-	Notes   []string        // what is corrupt or too new, by file; it stays where it is
-	Foreign []*ForeignError // files of other recordings: they are neither counted nor touched
+	Notes   []string               // what is corrupt or too new, by file; it stays where it is
+	Foreign []*folder.ForeignError // files of other recordings: they are neither counted nor touched
 }
 
 // Open opens or makes the ring folder. It reads the index of each sealed segment, the frame headers of one that is not,
 // and the checksums of that one's tail. The caller must Close the store.
 // Errors: ErrOtherRecording when the folder holds another session; what is wrong with cfg; I/O errors.
-func Open(cfg Config, id Identity) (*Store, Recovery, error) {
+func Open(cfg Config, id folder.Identity) (*Store, Recovery, error) {
 	var rec Recovery
 	if err := cfg.fill(); err != nil {
 		return nil, rec, err
 	}
-	pack, err := newPacker(cfg.Compression, cfg.Threshold, cfg.CPU)
+	pack, err := segment.NewPacker(cfg.Compression, cfg.Threshold, cfg.CPU)
 	if err != nil {
 		return nil, rec, err
 	}
 	s := &Store{
 		cfg: cfg, packer: pack,
 		desc:  description{fs: cfg.FS, dir: cfg.Dir, id: id},
-		quota: NewQuota(Bounds{Max: cfg.MaxTraceSize, Deviation: cfg.Deviation, KeepFree: cfg.KeepFree}),
+		quota: quota.New(quota.Bounds{Max: cfg.MaxTraceSize, Deviation: cfg.Deviation, KeepFree: cfg.KeepFree}),
 		holds: holds{fs: cfg.FS, dir: cfg.Dir},
 	}
 	if err := cfg.FS.Mkdir(cfg.Dir); err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
-	d, err := lookInto(cfg.FS, cfg.Dir)
+	d, err := folder.Read(cfg.FS, cfg.Dir)
 	if err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
-	if n := len(d.files) + len(d.aside); n > 0 && d.session != "" && d.session != id.Session {
-		return nil, rec, s.otherRecording(d.session)
+	if n := len(d.Files) + len(d.Foreign); n > 0 && d.Session != "" && d.Session != id.Session {
+		return nil, rec, s.otherRecording(d.Session)
 	}
-	for _, err := range d.problems {
+	for _, err := range d.Problems {
 		rec.Notes = append(rec.Notes, err.Error())
 	}
-	rec.Foreign, s.foreign = d.aside, len(d.aside)
+	rec.Foreign, s.foreign = d.Foreign, len(d.Foreign)
 	s.holds.recover()
-	for i, st := range d.files {
-		if err := s.recover(st, i == len(d.files)-1, &rec); err != nil {
+	for i, st := range d.Files {
+		if err := s.recover(st, i == len(d.Files)-1, &rec); err != nil {
 			s.abandon()
 			return nil, rec, err
 		}
 	}
-	rec.Files = len(d.files)
+	rec.Files = len(d.Files)
 	s.syncer.later("") // the recorder before may have died before its fsync
-	for _, n := range d.files {
+	for _, n := range d.Files {
 		s.syncer.later(filepath.Join(cfg.Dir, n.Name))
 	}
-	if d.described {
+	if d.Described {
 		s.desc.recall()
 	}
-	if !d.described || id.Name != "" {
+	if !d.Described || id.Name != "" {
 		s.desc.stale = true
 		s.heal()
 	}
@@ -74,11 +79,11 @@ func (s *Store) otherRecording(session string) error {
 }
 
 // recover takes a file that is there in. Only the newest goes on being written, if it was not sealed and is sound.
-func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
+func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 	path := filepath.Join(s.cfg.Dir, st.Name)
-	s.number = max(s.number, indexOf(path))
-	out := Sealed{Path: path, Size: st.occupies()}
-	if st.Size < headerSize && s.cfg.FS.Remove(path) == nil { // a creation that was cut off: there is nothing in it
+	s.number = max(s.number, segment.Number(path))
+	out := segment.Sealed{Path: path, Size: st.Occupies()}
+	if st.Size < segment.HeaderSize && s.cfg.FS.Remove(path) == nil { // a creation that was cut off: there is nothing in it
 		return nil
 	}
 	keep := func(note error) error {
@@ -88,10 +93,10 @@ func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
 		s.sealed = append(s.sealed, out)
 		return nil
 	}
-	f, err := OpenFileIn(s.cfg.FS, path)
+	f, err := segment.OpenIn(s.cfg.FS, path)
 	if err != nil {
-		var damage *DamageError
-		var tooNew *TooNewError
+		var damage *segment.DamageError
+		var tooNew *segment.TooNewError
 		if !errors.As(err, &damage) && !errors.As(err, &tooNew) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
@@ -108,13 +113,13 @@ func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
 		return keep(nil)
 	}
 	x, end, err := f.Recover()
-	s.source = max(s.source, x.info.Source)
+	s.source = max(s.source, x.Info.Source)
 	if err != nil {
 		return keep(err)
 	}
 	// One that was copied or renamed is not written to. Without a head it can not go on, and one of an older version
 	// can not be sealed.
-	if !newest || len(x.frames) == 0 || !f.Resumable() {
+	if !newest || len(x.Frames) == 0 || !f.Resumable() {
 		if newest && f.Placed() {
 			rec.Torn = max(st.Size-end, 0)
 		}
@@ -126,7 +131,7 @@ func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
 		return nil
 	}
 	a, err := s.cfg.FS.Open(path)
-	if err == nil && (st.Size > end || st.Blocks > occupied(st.Size)) { // what was taken ahead goes too
+	if err == nil && (st.Size > end || st.Blocks > vfs.Occupied(st.Size)) { // what was taken ahead goes too
 		err = a.Truncate(end)
 	}
 	if err != nil {
@@ -139,6 +144,6 @@ func (s *Store) recover(st Info, newest bool, rec *Recovery) error {
 		return keep(fmt.Errorf("%s: %w", path, err))
 	}
 	rec.Torn = st.Size - end
-	s.active = ResumeWriter(a, path, x, end, s.failed)
+	s.active = segment.ResumeWriter(a, path, x, end, s.failed)
 	return nil
 }

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // maxTaken bounds how many names that are taken a new segment goes past.
@@ -15,13 +19,13 @@ const maxTaken = 100
 // one, unless head fits only without it: then it is the oldest, and is evicted as such.
 // Errors: *TooSmallError when head holds a sync point and two segments of four such do not fit; ErrNoRoom when it is
 // larger than M; I/O errors.
-func (s *Store) Rotate(head []byte, info FrameInfo) (err error) {
-	if len(head) > MaxFrame {
-		return fmt.Errorf("frame of %d bytes: at most %d", len(head), MaxFrame)
+func (s *Store) Rotate(head []byte, info segment.FrameInfo) (err error) {
+	if len(head) > segment.MaxFrame {
+		return fmt.Errorf("frame of %d bytes: at most %d", len(head), segment.MaxFrame)
 	}
 	s.survey()
-	info.Flags = info.Flags&^FlagIndex | FlagHead
-	listing := info.Flags&FlagListing != 0
+	info.Flags = info.Flags&^segment.FlagIndex | segment.FlagHead
+	listing := info.Flags&segment.FlagListing != 0
 	if listing {
 		defer func() {
 			if err != nil {
@@ -29,16 +33,16 @@ func (s *Store) Rotate(head []byte, info FrameInfo) (err error) {
 			}
 		}()
 	}
-	all := s.pack(headerSize, head, info) // the file header is filled in when the file is made
-	stored := int64(len(all)) - headerSize
+	all := s.pack(segment.HeaderSize, head, info) // the file header is filled in when the file is made
+	stored := int64(len(all)) - segment.HeaderSize
 	if listing {
 		if err := s.quota.Listing(stored); err != nil {
 			return err
 		}
 	}
-	need := occupied(headerSize + stored + indexSize(1))
+	need := vfs.Occupied(segment.HeaderSize + stored + segment.IndexSize(1))
 	if m := s.quota.Max(); need+overhead > m {
-		return fmt.Errorf("a head of %d bytes does not fit into max_trace_size %d: %w", stored, m, ErrNoRoom)
+		return fmt.Errorf("a head of %d bytes does not fit into max_trace_size %d: %w", stored, m, quota.ErrNoRoom)
 	}
 	if held := s.holds.size(); need+overhead+held > s.quota.Limit() { // nothing that could be given up would help
 		return heldError(need, held)
@@ -54,7 +58,7 @@ func (s *Store) Rotate(head []byte, info FrameInfo) (err error) {
 }
 
 func heldError(need, held int64) error {
-	return fmt.Errorf("%d bytes needed beside %d that a pull holds: %w", need, held, ErrNoRoom)
+	return fmt.Errorf("%d bytes needed beside %d that a pull holds: %w", need, held, quota.ErrNoRoom)
 }
 
 // makeRoom evicts what a new segment that begins with so many bytes needs.
@@ -90,27 +94,27 @@ func (s *Store) makeRoom(need int64) error {
 }
 
 // begin makes a segment of all: room for its header, and the first frame.
-func (s *Store) begin(all []byte, info FrameInfo) error {
+func (s *Store) begin(all []byte, info segment.FrameInfo) error {
 	f, path, err := s.create()
 	if err != nil {
 		s.failed(err)
 		return fmt.Errorf("new ring file: %w", err)
 	}
 	id := &s.desc.id
-	h := Header{
+	h := segment.Header{
 		Number: s.number, Created: uint64(s.cfg.Now().UnixNano()), Session: id.Session,
 		PID: uint32(id.PID), NSPID: id.NSPID, StartTicks: id.StartTicks,
 	}
 	copy(all, h.Encode())
-	if err := writeWhole(f, all, 0); err != nil {
+	if err := segment.WriteWhole(f, all, 0); err != nil {
 		s.failed(err)
 		s.discard(f, path, int64(len(all)))
 		return fmt.Errorf("new ring file: %w", err)
 	}
 	before := s.active
 	s.seal()
-	s.active = NewWriter(f, path, all, before, s.failed)
-	s.counts.written += int64(len(all)) - headerSize
+	s.active = segment.NewWriter(f, path, all, before, s.failed)
+	s.counts.written += int64(len(all)) - segment.HeaderSize
 	s.source = max(s.source, info.Source)
 	s.quota.Began()
 	if err := s.cfg.FS.SyncDir(s.cfg.Dir); err != nil {
@@ -121,9 +125,9 @@ func (s *Store) begin(all []byte, info FrameInfo) error {
 }
 
 // create makes the file of the next number whose name is free.
-func (s *Store) create() (f RingFile, path string, err error) {
+func (s *Store) create() (f vfs.File, path string, err error) {
 	for range maxTaken {
-		path = filepath.Join(s.cfg.Dir, fmt.Sprintf("%08d%s", s.number+1, fileSuffix))
+		path = filepath.Join(s.cfg.Dir, fmt.Sprintf("%08d%s", s.number+1, segment.Suffix))
 		if f, err = s.cfg.FS.Create(path); !errors.Is(err, os.ErrExist) {
 			break
 		}
@@ -136,13 +140,13 @@ func (s *Store) create() (f RingFile, path string, err error) {
 }
 
 // discard removes a new file that could not be written. One of which nothing is left is no evidence of anything.
-func (s *Store) discard(f RingFile, path string, length int64) {
+func (s *Store) discard(f vfs.File, path string, length int64) {
 	if s.cfg.FS.Remove(path) != nil {
-		cut := int64(headerSize)
-		if f.Truncate(headerSize) == nil {
+		cut := int64(segment.HeaderSize)
+		if f.Truncate(segment.HeaderSize) == nil {
 			cut = 0
 		}
-		s.sealed = append(s.sealed, Sealed{path, occupied(length), cut})
+		s.sealed = append(s.sealed, segment.Sealed{Path: path, Size: vfs.Occupied(length), Cut: cut})
 	}
 	f.Close()
 }

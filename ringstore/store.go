@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // Store is the writing side of one JVM's ring.
@@ -16,15 +20,15 @@ import (
 type Store struct {
 	cfg   Config
 	desc  description
-	quota *Quota
+	quota *quota.Quota
 
-	active *Writer  // the open segment; nil: none
-	sealed []Sealed // oldest first
+	active *segment.Writer  // the open segment; nil: none
+	sealed []segment.Sealed // oldest first
 	holds  holds
 	number uint64 // of the newest segment
 	source uint64 // position in the shared ring
 
-	packer *packer
+	packer *segment.Packer
 	buf    []byte // the frame that was made last
 
 	syncer   syncer
@@ -67,13 +71,13 @@ func (s *Store) CPU(cpus float64) { s.packer.SetBudget(cpus) }
 func (s *Store) Ease(n int) { s.packer.Ease(n) }
 
 // pack makes a frame behind so many free bytes. It is good until the next one is made.
-func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {
+func (s *Store) pack(free int, payload []byte, info segment.FrameInfo) []byte {
 	if cap(s.buf) < free {
 		s.buf = make([]byte, free, 1<<16)
 	}
-	b := s.packer.frame(s.buf[:free], payload, info)
+	b := s.packer.Frame(s.buf[:free], payload, info)
 	s.buf = b
-	if cap(b) > keepBuffer {
+	if cap(b) > segment.KeepBuffer {
 		s.buf = nil
 	}
 	return b
@@ -82,9 +86,9 @@ func (s *Store) pack(free int, payload []byte, info FrameInfo) []byte {
 // Append adds a frame of whole blocks to the open segment. After an error nothing of payload is in it, whatever part
 // the system had taken. The store does not keep payload. Makes no garbage while frames are not compressed.
 // Errors: ErrNoFile, ErrNoRoom, *TooSmallError for a sync point as Rotate, I/O errors.
-func (s *Store) Append(payload []byte, info FrameInfo) error {
-	if len(payload) > MaxFrame {
-		return fmt.Errorf("frame of %d bytes: at most %d", len(payload), MaxFrame)
+func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
+	if len(payload) > segment.MaxFrame {
+		return fmt.Errorf("frame of %d bytes: at most %d", len(payload), segment.MaxFrame)
 	}
 	if s.active == nil {
 		return ErrNoFile
@@ -93,28 +97,28 @@ func (s *Store) Append(payload []byte, info FrameInfo) error {
 		return err
 	}
 	s.survey()
-	info.Flags &^= FlagHead | FlagIndex
+	info.Flags &^= segment.FlagHead | segment.FlagIndex
 	b := s.pack(0, payload, info)
 	n := int64(len(b))
 	s.quota.Frame(n)
-	if info.Flags&FlagListing != 0 {
+	if info.Flags&segment.FlagListing != 0 {
 		if err := s.quota.Listing(n); err != nil {
 			s.counts.cut++
 			return err
 		}
 	}
-	if s.active.Frames() >= maxIndex {
+	if s.active.Frames() >= segment.MaxFrames {
 		s.quota.Refuse(1)
-		return fmt.Errorf("a file of %d frames is full: %w", maxIndex, ErrNoRoom)
+		return fmt.Errorf("a file of %d frames is full: %w", segment.MaxFrames, quota.ErrNoRoom)
 	}
 	u := s.usage()
-	if err := s.quota.Fits(max(occupied(s.active.Needs(n)), u.Open)-u.Open, u); err != nil {
+	if err := s.quota.Fits(max(vfs.Occupied(s.active.Needs(n)), u.Open)-u.Open, u); err != nil {
 		return err
 	}
 	s.allocate(n)
 	if err := s.active.Append(b); err != nil {
-		if noSpace(err) {
-			s.quota.Refuse(occupied(n) + 2*block)
+		if vfs.NoSpace(err) {
+			s.quota.Refuse(vfs.Occupied(n) + 2*vfs.Block)
 		}
 		return fmt.Errorf("write to ring file: %w", err)
 	}
@@ -129,13 +133,13 @@ func (s *Store) allocate(n int64) {
 		return
 	}
 	if to := s.quota.Ahead(s.active.Needs(n), s.active.Ahead(), s.usage()); to > 0 {
-		s.noAlloc = errors.Is(s.active.Allocate(to), ErrUnsupported)
+		s.noAlloc = errors.Is(s.active.Allocate(to), vfs.ErrUnsupported)
 	}
 }
 
 // usage is what the ring occupies now.
-func (s *Store) usage() Usage {
-	u := Usage{Overhead: overhead, Held: s.holds.size()}
+func (s *Store) usage() quota.Usage {
+	u := quota.Usage{Overhead: overhead, Held: s.holds.size()}
 	if s.active != nil {
 		u.Open = s.active.Occupies()
 	}
@@ -149,7 +153,7 @@ func (s *Store) usage() Usage {
 // failed counts a fault of the file system, and heeds what it says.
 func (s *Store) failed(err error) {
 	s.counts.faults++
-	if noSpace(err) {
+	if vfs.NoSpace(err) {
 		s.quota.DiskFull(s.cfg.Now(), s.usage().Total)
 	}
 }
@@ -208,7 +212,7 @@ func (s *Store) cutTorn() {
 			continue
 		}
 		if f.Truncate(s.sealed[i].Cut) == nil {
-			s.sealed[i].Size, s.sealed[i].Cut = occupied(s.sealed[i].Cut), 0
+			s.sealed[i].Size, s.sealed[i].Cut = vfs.Occupied(s.sealed[i].Cut), 0
 		}
 		f.Close()
 	}

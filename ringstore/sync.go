@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // syncer brings to the disk what was written: beside the store if that is on the system's disk, at once otherwise.
@@ -34,7 +37,7 @@ func (y *syncer) later(path string) {
 }
 
 // finish syncs and closes a file that is no longer written to.
-func (y *syncer) finish(fs FS, f RingFile, path string) {
+func (y *syncer) finish(fs vfs.FS, f vfs.File, path string) {
 	do := func() {
 		err := f.Sync()
 		f.Close()
@@ -42,7 +45,7 @@ func (y *syncer) finish(fs FS, f RingFile, path string) {
 			y.later(path)
 		}
 	}
-	if fs != OS {
+	if fs != vfs.OS {
 		do()
 		return
 	}
@@ -73,7 +76,7 @@ func (y *syncer) wait(path string) {
 }
 
 // again syncs what could not be synced when it was its turn.
-func (y *syncer) again(fs FS, dir string) error {
+func (y *syncer) again(fs vfs.FS, dir string) error {
 	y.mu.Lock()
 	paths := y.left
 	y.left = nil
@@ -89,7 +92,7 @@ func (y *syncer) again(fs FS, dir string) error {
 	return errs
 }
 
-func syncPath(fs FS, dir, p string) error {
+func syncPath(fs vfs.FS, dir, p string) error {
 	if p == "" {
 		return fs.SyncDir(dir)
 	}
@@ -118,7 +121,7 @@ func (s *Store) Sync() error {
 }
 
 // file is that of the open segment; nil: none.
-func (s *Store) file() RingFile {
+func (s *Store) file() vfs.File {
 	if s.active == nil {
 		return nil
 	}
@@ -126,7 +129,7 @@ func (s *Store) file() RingFile {
 }
 
 // sync may be called by a goroutine of its own.
-func (s *Store) sync(f RingFile) error {
+func (s *Store) sync(f vfs.File) error {
 	err := s.syncer.again(s.cfg.FS, s.cfg.Dir)
 	if f != nil {
 		if e := f.Sync(); !errors.Is(e, os.ErrClosed) { // else it was closed meanwhile, and synced before
@@ -153,7 +156,7 @@ func (s *Store) synced(err error) error {
 // SyncSoon does what Sync does without waiting for the disk. An error is returned by a later call. While one is under
 // way no other begins.
 func (s *Store) SyncSoon() (err error) {
-	if s.cfg.FS != OS {
+	if s.cfg.FS != vfs.OS {
 		return s.Sync()
 	}
 	y := &s.syncer
@@ -178,7 +181,7 @@ func (s *Store) SyncSoon() (err error) {
 	y.bg.Add(1)
 	go func() {
 		defer y.bg.Done()
-		if text != nil && s.cfg.FS.WriteFile(filepath.Join(s.cfg.Dir, RecordingName), text) != nil {
+		if text != nil && s.cfg.FS.WriteFile(filepath.Join(s.cfg.Dir, folder.RecordingName), text) != nil {
 			y.undescribed.Store(true) // with the next one
 		}
 		done <- s.sync(f)
