@@ -30,7 +30,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestTrapsInFolder puts what is no file where ring files and documents are: everybody who looks into the folder goes on, with the recording's own files.
+// TestTrapsInFolder puts what is no file where ring files and documents are: everybody who looks into the folder goes
+// on, with the recording's own files.
 func TestTrapsInFolder(t *testing.T) {
 	traps := map[string]func(path string) error{
 		"fifo":         func(p string) error { return unix.Mkfifo(p, 0o666) },
@@ -39,15 +40,19 @@ func TestTrapsInFolder(t *testing.T) {
 		"link to the folder": func(p string) error {
 			return os.Symlink(".", p)
 		},
-		"link to zeros":     func(p string) error { return os.Symlink("/dev/zero", p) },
-		"link to a file":    func(p string) error { return os.Symlink("/etc/passwd", p) },
-		"link to a fifo":    func(p string) error { return errors.Join(unix.Mkfifo(p+".f", 0o666), os.Symlink(p+".f", p)) },
+		"link to zeros":  func(p string) error { return os.Symlink("/dev/zero", p) },
+		"link to a file": func(p string) error { return os.Symlink("/etc/passwd", p) },
+		"link to a fifo": func(p string) error {
+			return errors.Join(unix.Mkfifo(p+".f", 0o666),
+				os.Symlink(p+".f", p))
+		},
 		"socket":            func(p string) error { return unix.Mknod(p, unix.S_IFSOCK|0o600, 0) },
 		"link to nothing":   func(p string) error { return os.Symlink("/nowhere", p) },
 		"file without read": func(p string) error { return os.WriteFile(p, nil, 0) },
 	}
 	if os.Getenv("HEAPCAM_FULL") == "" {
-		for _, trap := range []string{"link to the folder", "link to nothing", "link to self", "socket", "file without read"} {
+		for _, trap := range []string{"link to the folder", "link to nothing", "link to self", "socket",
+			"file without read"} {
 			delete(traps, trap)
 		}
 	}
@@ -80,7 +85,8 @@ func TestTrapsInFolder(t *testing.T) {
 					n.Freeze(dir, "because", false)
 				})
 				within(t, "Open", func() {
-					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "own"})
+					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20},
+						folder.Identity{Session: session, Name: "own"})
 					if err == nil {
 						s.Close()
 					}
@@ -96,7 +102,8 @@ func TestTrapsInFolder(t *testing.T) {
 	}
 }
 
-// TestManyFiles: thousands of foreign files, and thousands that have one number, neither take a descriptor each for good, nor hide the recording.
+// TestManyFiles: thousands of foreign files, and thousands that have one number, neither take a descriptor each for
+// good, nor hide the recording.
 func TestManyFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	ring(t, dir, session, "own", 3, 1000)
@@ -139,7 +146,8 @@ func TestManyFiles(t *testing.T) {
 	t.Logf("%d files in %v", n, time.Since(begun).Round(time.Millisecond))
 }
 
-// TestHostileDocuments: what is no document of ours, however it is made, is damaged or believed, and never taken in part.
+// TestHostileDocuments: what is no document of ours, however it is made, is damaged or believed, and never taken in
+// part.
 func TestHostileDocuments(t *testing.T) {
 	whole, err := folder.EncodeDocument(map[string]any{"schema": "heapcam.recording/1", "session": session, "uid": 5})
 	if err != nil {
@@ -151,15 +159,17 @@ func TestHostileDocuments(t *testing.T) {
 		doc string
 		ok  bool
 	}{
-		"whole":              {string(whole), true},
-		"none":               {plain + "}", true},
-		"two checksums":      {strings.TrimSuffix(string(whole), "\n}") + line, false},
-		"before the last":    {strings.Replace(string(whole), "\n  \"session\"", "\n  \"crc32c\": \"00000000\",\n  \"session\"", 1), false},
-		"behind the end":     {string(whole) + "{}", false},
-		"cut":                {string(whole[:len(whole)-3]), false},
-		"upper case digits":  {strings.ToUpper(string(whole)), false},
-		"deep":               {strings.Repeat(`{"a":`, 200000) + "1" + strings.Repeat("}", 200000), false},
-		"deep arrays":        {plain + `,"x":` + strings.Repeat("[", 200000) + strings.Repeat("]", 200000) + "}", false},
+		"whole":         {string(whole), true},
+		"none":          {plain + "}", true},
+		"two checksums": {strings.TrimSuffix(string(whole), "\n}") + line, false},
+		"before the last": {strings.Replace(string(whole), "\n  \"session\"",
+			"\n  \"crc32c\": \"00000000\",\n  \"session\"", 1), false},
+		"behind the end":    {string(whole) + "{}", false},
+		"cut":               {string(whole[:len(whole)-3]), false},
+		"upper case digits": {strings.ToUpper(string(whole)), false},
+		"deep":              {strings.Repeat(`{"a":`, 200000) + "1" + strings.Repeat("}", 200000), false},
+		"deep arrays": {plain + `,"x":` + strings.Repeat("[", 200000) + strings.Repeat("]", 200000) + "}",
+			false},
 		"huge number":        {plain + `,"uid":1e999999}`, false},
 		"number of a user":   {plain + `,"uid":18446744073709551616}`, false},
 		"version":            {`{"schema":"heapcam.recording/99999999999999999999"}`, false},

@@ -17,7 +17,8 @@ import (
 
 // fill writes a ring of about so many bytes without compression, closed but for the last file if open.
 func fillRing(b *testing.B, dir string, size int64, open bool) *Store {
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: size, Deviation: 0.25, Compression: "none"}, folder.Identity{Session: session})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: size, Deviation: 0.25, Compression: "none"},
+		folder.Identity{Session: session})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -115,7 +116,8 @@ func BenchmarkCopy(b *testing.B) {
 
 // BenchmarkAppend appends frames without compression to a real disk.
 func BenchmarkAppend(b *testing.B) {
-	s, _, err := Open(Config{Dir: filepath.Join(b.TempDir(), "rec"), MaxTraceSize: 256 << 20, Compression: "none"}, folder.Identity{Session: session})
+	s, _, err := Open(Config{Dir: filepath.Join(b.TempDir(), "rec"), MaxTraceSize: 256 << 20, Compression: "none"},
+		folder.Identity{Session: session})
 	if err != nil {
 		b.Fatal(err)
 	}

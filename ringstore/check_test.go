@@ -22,7 +22,8 @@ import (
 // damaged makes a recording of three files of three frames each and lets change work on the second.
 func damaged(t *testing.T, change func(b []byte) []byte) (dir string) {
 	dir = filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: segment.None}, folder.Identity{Session: session})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: segment.None},
+		folder.Identity{Session: session})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,17 +71,26 @@ func TestCheck(t *testing.T) {
 		frames int
 		left   string // first letters of what salvage gives
 	}{
-		"sound":           {func(b []byte) []byte { return b }, recording.Sound, nil, 0, 3, "abcdefghi"},
-		"no index":        {func(b []byte) []byte { return b[:segment.HeaderSize+3*frameLen] }, recording.Torn, nil, segment.HeaderSize + 3*frameLen, 3, "abcdefghi"},
-		"an index byte":   {func(b []byte) []byte { b[len(b)-40] ^= 1; return b }, recording.Corrupt, []int64{segment.HeaderSize + 3*frameLen}, 0, 3, "abcdefghi"},
-		"a version byte":  {func(b []byte) []byte { b[8] ^= 1; return b }, recording.Corrupt, []int64{8}, 0, 0, "abcdefghi"},
-		"torn":            {func(b []byte) []byte { return b[:segment.HeaderSize+2*frameLen+70] }, recording.Torn, nil, int64(segment.HeaderSize + 2*frameLen), 2, "abcdeghi"},
-		"torn index":      {func(b []byte) []byte { return b[:len(b)-1] }, recording.Torn, nil, int64(segment.HeaderSize + 3*frameLen), 3, "abcdefghi"},
-		"a payload byte":  {func(b []byte) []byte { b[second+100] ^= 1; return b }, recording.Corrupt, []int64{second}, 0, 2, "abcdfghi"},
-		"a header byte":   {func(b []byte) []byte { b[second+10] ^= 1; return b }, recording.Corrupt, []int64{second}, 0, 2, "abcdfghi"},
-		"the file header": {func(b []byte) []byte { b[20] ^= 1; return b }, recording.Corrupt, []int64{0}, 0, 0, "abcdefghi"},
-		"too new":         {func(b []byte) []byte { return future(b) }, recording.TooNew, nil, 0, 0, "abcghi"},
-		"rubbish":         {func(b []byte) []byte { return bytes.Repeat([]byte("x"), len(b)) }, recording.Corrupt, []int64{0}, 0, 0, "abcghi"},
+		"sound": {func(b []byte) []byte { return b }, recording.Sound, nil, 0, 3, "abcdefghi"},
+		"no index": {func(b []byte) []byte { return b[:segment.HeaderSize+3*frameLen] }, recording.Torn, nil,
+			segment.HeaderSize + 3*frameLen, 3, "abcdefghi"},
+		"an index byte": {func(b []byte) []byte { b[len(b)-40] ^= 1; return b }, recording.Corrupt,
+			[]int64{segment.HeaderSize + 3*frameLen}, 0, 3, "abcdefghi"},
+		"a version byte": {func(b []byte) []byte { b[8] ^= 1; return b }, recording.Corrupt, []int64{8}, 0, 0,
+			"abcdefghi"},
+		"torn": {func(b []byte) []byte { return b[:segment.HeaderSize+2*frameLen+70] }, recording.Torn, nil,
+			int64(segment.HeaderSize + 2*frameLen), 2, "abcdeghi"},
+		"torn index": {func(b []byte) []byte { return b[:len(b)-1] }, recording.Torn, nil,
+			int64(segment.HeaderSize + 3*frameLen), 3, "abcdefghi"},
+		"a payload byte": {func(b []byte) []byte { b[second+100] ^= 1; return b }, recording.Corrupt, []int64{second},
+			0, 2, "abcdfghi"},
+		"a header byte": {func(b []byte) []byte { b[second+10] ^= 1; return b }, recording.Corrupt, []int64{second},
+			0, 2, "abcdfghi"},
+		"the file header": {func(b []byte) []byte { b[20] ^= 1; return b }, recording.Corrupt, []int64{0}, 0, 0,
+			"abcdefghi"},
+		"too new": {func(b []byte) []byte { return future(b) }, recording.TooNew, nil, 0, 0, "abcghi"},
+		"rubbish": {func(b []byte) []byte { return bytes.Repeat([]byte("x"), len(b)) }, recording.Corrupt,
+			[]int64{0}, 0, 0, "abcghi"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := damaged(t, c.change)
@@ -90,7 +100,8 @@ func TestCheck(t *testing.T) {
 			}
 			slices.SortFunc(vs, func(a, b recording.Verdict) int { return strings.Compare(a.File, b.File) })
 			v := vs[1]
-			if v.State != c.state || !slices.Equal(v.At, c.at) || v.TornAt != c.torn || v.Frames != c.frames || vs[0].State != recording.Sound || vs[2].State != recording.Sound || recording.Worst(vs) != c.state {
+			if v.State != c.state || !slices.Equal(v.At, c.at) || v.TornAt != c.torn || v.Frames != c.frames ||
+				vs[0].State != recording.Sound || vs[2].State != recording.Sound || recording.Worst(vs) != c.state {
 				t.Errorf("%+v", vs)
 			}
 			var out bytes.Buffer
@@ -117,7 +128,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSalvageContainer cuts a container at every place: whole members come out, or an error that says that nothing is there.
+// TestSalvageContainer cuts a container at every place: whole members come out, or an error that says that nothing is
+// there.
 func TestSalvageContainer(t *testing.T) {
 	dir := damaged(t, func(b []byte) []byte { return b })
 	var whole bytes.Buffer
@@ -149,7 +161,8 @@ func TestRedact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Rotate(append(note("plain"), threads("main", "customer-4711")...), segment.FrameInfo{Source: 1, FirstGC: 3, LastGC: 4})
+	s.Rotate(append(note("plain"), threads("main", "customer-4711")...),
+		segment.FrameInfo{Source: 1, FirstGC: 3, LastGC: 4})
 	s.Append(threads("customer-4712"), segment.FrameInfo{Source: 2})
 	s.Close()
 	var out bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces it, the folder of pulls and those of
-// two pulls.
+// overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces
+// it, the folder of pulls and those of two pulls.
 const overhead = 6 * vfs.Block
 
 // minTraceSize is the smallest M, bytes.
@@ -23,8 +23,8 @@ type Config struct {
 	// MaxTraceSize is M, bytes; 0: 1 GiB, at least 256 KiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
-	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it holds. 0: no care is
-	// taken before the disk is full.
+	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it
+	// holds. 0: no care is taken before the disk is full.
 	KeepFree int64
 	// Compression is None, Partial, Full or Adaptive; "": adaptive.
 	Compression string

@@ -10,7 +10,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// anew3 writes a file that may be there: file systems flush one that is truncated and written again, which takes a hundred times as long.
+// anew3 writes a file that may be there: file systems flush one that is truncated and written again, which takes a
+// hundred times as long.
 func anew(p string, b []byte) error {
 	os.Remove(p)
 	return os.WriteFile(p, b, 0o600)
@@ -18,8 +19,10 @@ func anew(p string, b []byte) error {
 
 // FuzzDescriptions reads what stands beside ring files: incident.json and recording.json.
 func FuzzDescriptions(f *testing.F) {
-	f.Add([]byte(`{"schema":"heapcam.incident/1","id":"x","jvm":"y","created":"2026-01-02T03:04:05Z","auto":true,"files":1,"bytes":2}`))
-	f.Add([]byte(`{"schema":"heapcam.recording/1","session":"00112233445566778899aabbccddeeff","counters":{"a":1},"uid":-1}`))
+	f.Add([]byte(`{"schema":"heapcam.incident/1","id":"x","jvm":"y","created":"2026-01-02T03:04:05Z",` +
+		`"auto":true,"files":1,"bytes":2}`))
+	f.Add([]byte(`{"schema":"heapcam.recording/1","session":"00112233445566778899aabbccddeeff",` +
+		`"counters":{"a":1},"uid":-1}`))
 	dir := f.TempDir()
 	one, rec := filepath.Join(dir, "incidents", "y-20260102T030405Z"), filepath.Join(dir, "rec")
 	for _, d := range []string{one, rec} {

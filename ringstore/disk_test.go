@@ -18,7 +18,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
-// TestDisk writes more than five times M to a real disk, while another goroutine asks all the time what the folder occupies.
+// TestDisk writes more than five times M to a real disk, while another goroutine asks all the time what the folder
+// occupies.
 func TestDisk(t *testing.T) {
 	m := int64(4 << 20)
 	if os.Getenv("HEAPCAM_FULL") != "" {
@@ -28,7 +29,8 @@ func TestDisk(t *testing.T) {
 		for _, head := range []float64{0.02, 0.5, 1.5} { // of T
 			t.Run(fmt.Sprintf("d=%v,head=%vT", d, head), func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "rec")
-				s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"}, folder.Identity{Session: session})
+				s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"},
+					folder.Identity{Session: session})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +77,8 @@ func TestDisk(t *testing.T) {
 				if g := s.Stats().Guarantee; g && low < m-int64(d*float64(m)) {
 					t.Errorf("only %d bytes were left, M(1−d) is %d", low, m-int64(d*float64(m)))
 				}
-				t.Logf("occupied %.3f M at most, %.3f M at least; guarantee %v", float64(most.Load())/float64(m), float64(low)/float64(m), s.Stats().Guarantee)
+				t.Logf("occupied %.3f M at most, %.3f M at least; guarantee %v", float64(most.Load())/float64(m),
+					float64(low)/float64(m), s.Stats().Guarantee)
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -84,8 +87,8 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// occupiedNow looks from outside. Files may come and go meanwhile, so it looks again until the list stays what it was: no sum of two
-// instants.
+// occupiedNow looks from outside. Files may come and go meanwhile, so it looks again until the list stays what it
+// was: no sum of two instants.
 func occupiedNow(dir string) int64 {
 	for {
 		var n int64

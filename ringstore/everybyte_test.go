@@ -34,7 +34,8 @@ func flips(few ...byte) []byte {
 // does.
 func small(t *testing.T, open bool) (dir string) {
 	dir = filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(1e9, 0) }}, folder.Identity{Session: session, Name: "small"})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(1e9, 0) }},
+		folder.Identity{Session: session, Name: "small"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func small(t *testing.T, open bool) (dir string) {
 		if i%3 == 0 {
 			put = s.Rotate
 		}
-		if err := put(note(fmt.Sprint("frame ", i)), segment.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1, T0: 10*i + 1, T1: 10*i + 9}); err != nil {
+		if err := put(note(fmt.Sprint("frame ", i)),
+			segment.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1, T0: 10*i + 1, T1: 10*i + 9}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,15 +119,18 @@ func TestEveryByteIsVerified(t *testing.T) {
 					}
 				}
 				v, got, _, _ := check(whole[:at])
-				if v.State == recording.Corrupt || v.State == recording.TooNew || v.State == recording.Sound && v.Closed {
+				if v.State == recording.Corrupt || v.State == recording.TooNew ||
+					v.State == recording.Sound && v.Closed {
 					t.Fatalf("cut at %d: %+v", at, v)
 				}
-				if v.State == recording.Sound && int64(at) != v.Bytes || len(got) > len(want) || got != want[:len(got)] {
+				if v.State == recording.Sound && int64(at) != v.Bytes || len(got) > len(want) ||
+					got != want[:len(got)] {
 					t.Fatalf("cut at %d: readers get other frames", at)
 				}
 			}
 			// What a machine that lost its power had not written yet reads as zeros.
-			if v, _, _, _ := check(append(bytes.Clone(whole[:indexAt]), make([]byte, 5000)...)); v.State != recording.Torn || v.TornAt != int64(indexAt) {
+			if v, _, _, _ := check(append(bytes.Clone(whole[:indexAt]),
+				make([]byte, 5000)...)); v.State != recording.Torn || v.TornAt != int64(indexAt) {
 				t.Errorf("zeros behind the last frame: %+v", v)
 			}
 			garbage := append(bytes.Clone(whole[:indexAt]), make([]byte, 5000)...)
@@ -146,7 +151,8 @@ func TestEveryByteBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{filepath.Join(ring, folder.RecordingName), filepath.Join(inc.Path(i.ID), folder.IncidentName)} {
+	for _, p := range []string{filepath.Join(ring, folder.RecordingName),
+		filepath.Join(inc.Path(i.ID), folder.IncidentName)} {
 		dir := filepath.Dir(p)
 		if vs, err := recording.CheckPath(dir); err != nil || recording.Worst(vs) != recording.Sound {
 			t.Fatal(vs, err)

@@ -29,12 +29,14 @@ var other = strings.Repeat("cd", 16)
 // ring makes a recording of session s of n files that hold one note each, NAME1, NAME2 …, begun at so many seconds.
 func ring(t *testing.T, dir, s, name string, n int, at int64) {
 	t.Helper()
-	st, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(at, 0) }}, folder.Identity{Session: s, Name: name})
+	st, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(at, 0) }},
+		folder.Identity{Session: s, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range uint64(n) {
-		if err := st.Rotate(note(fmt.Sprint(name, i+1)), segment.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1}); err != nil {
+		if err := st.Rotate(note(fmt.Sprint(name, i+1)),
+			segment.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,10 +139,12 @@ func TestForeignFiles(t *testing.T) {
 	}
 
 	before, _ := os.ReadFile(alien)
-	if _, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: other, Name: "b"}); !errors.Is(err, ErrOtherRecording) {
+	if _, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20},
+		folder.Identity{Session: other, Name: "b"}); !errors.Is(err, ErrOtherRecording) {
 		t.Errorf("a recorder of the other one goes on here: %v", err)
 	}
-	s, got, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 18, Deviation: 0.5}, folder.Identity{Session: session, Name: "a"})
+	s, got, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 18, Deviation: 0.5},
+		folder.Identity{Session: session, Name: "a"})
 	if err != nil || len(got.Foreign) != 1 || got.Files != 3 {
 		t.Fatalf("%+v %v", got, err)
 	}
@@ -262,14 +266,17 @@ func TestPlaces(t *testing.T) {
 		want  string
 		worst recording.State
 	}{
-		"a copy under another number": {func(d string) { copyFile(t, d+"/00000002.hcr", d+"/00000009.hcr") }, "00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
-		"renamed":                     {func(d string) { os.Rename(d+"/00000002.hcr", d+"/00000009.hcr") }, "00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"a copy under another number": {func(d string) { copyFile(t, d+"/00000002.hcr", d+"/00000009.hcr") },
+			"00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"renamed": {func(d string) { os.Rename(d+"/00000002.hcr", d+"/00000009.hcr") },
+			"00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
 		"two that changed places": {func(d string) {
 			os.Rename(d+"/00000002.hcr", d+"/x")
 			os.Rename(d+"/00000003.hcr", d+"/00000002.hcr")
 			os.Rename(d+"/x", d+"/00000003.hcr")
 		}, "00000003.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
-		"one is not there": {func(d string) { os.Remove(d + "/00000002.hcr") }, "00000002.hcr", "missing", "a1,a3,a4", recording.Sound},
+		"one is not there": {func(d string) { os.Remove(d + "/00000002.hcr") }, "00000002.hcr", "missing", "a1,a3,a4",
+			recording.Sound},
 		"the index of another one": {func(d string) {
 			from, _ := os.ReadFile(d + "/00000003.hcr")
 			to, _ := os.ReadFile(d + "/00000002.hcr")
@@ -375,7 +382,8 @@ func TestForeignMember(t *testing.T) {
 		if got := texts(t, p); got != "a1,a2" {
 			t.Errorf("readers get %s", got)
 		}
-		if v := verdictOf(t, p, "00000003.hcr"); v.State != "foreign" || !strings.Contains(v.Why, session) || !strings.Contains(v.Why, other) {
+		if v := verdictOf(t, p, "00000003.hcr"); v.State != "foreign" || !strings.Contains(v.Why, session) ||
+			!strings.Contains(v.Why, other) {
 			t.Errorf("%+v", v)
 		}
 		in, err := os.Open(p)

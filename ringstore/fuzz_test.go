@@ -10,10 +10,12 @@ import (
 	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
-// FuzzPlace: a document is whole, damaged or too new, whatever it holds, and one that we make of its fields is whole and no longer so when a byte of it
-// changes; a file's name gives a number only as we write it; the session of files that vote is one of theirs, in whatever order they come.
+// FuzzPlace: a document is whole, damaged or too new, whatever it holds, and one that we make of its fields is whole
+// and no longer so when a byte of it changes; a file's name gives a number only as we write it; the session of files
+// that vote is one of theirs, in whatever order they come.
 func FuzzPlace(f *testing.F) {
-	f.Add([]byte(`{"schema":"heapcam.recording/1","session":"00112233445566778899aabbccddeeff"}`), "00000001.hcr", uint16(3))
+	f.Add([]byte(`{"schema":"heapcam.recording/1","session":"00112233445566778899aabbccddeeff"}`), "00000001.hcr",
+		uint16(3))
 	f.Add([]byte("{\n  \"a\": 1,\n  \"crc32c\": \"00000000\"\n}"), "x.tar:00000001.hcr", uint16(0))
 	f.Add([]byte(`{"crc32c":"","CRC32C":[[[[]]]],"schema":1e99}`), "+0000001.hcr", uint16(9))
 	f.Fuzz(func(t *testing.T, b []byte, name string, at uint16) {
@@ -35,7 +37,8 @@ func FuzzPlace(f *testing.F) {
 		}
 		var hs []folder.Origin
 		for i := 0; i+2 <= len(b) && i < 64; i += 2 {
-			hs = append(hs, folder.Origin{Session: strings.Repeat(string(rune('a'+b[i]%6)), 32), Created: uint64(b[i+1])})
+			hs = append(hs, folder.Origin{Session: strings.Repeat(string(rune('a'+b[i]%6)), 32),
+				Created: uint64(b[i+1])})
 		}
 		own := folder.OwnSession("", hs)
 		for i, j := 0, len(hs)-1; i < j; i, j = i+1, j-1 {

@@ -13,7 +13,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
-// TestGolden opens a recording of each released format, whole and file by file: it opens for ever. HEAPCAM_GOLDEN=vN writes a new one.
+// TestGolden opens a recording of each released format, whole and file by file: it opens for ever. HEAPCAM_GOLDEN=vN
+// writes a new one.
 func TestGolden(t *testing.T) {
 	if v := os.Getenv("HEAPCAM_GOLDEN"); v != "" {
 		writeGolden(t, filepath.Join("testdata", v))
@@ -31,7 +32,8 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s/%s: %s", v, name, got)
 			}
 		}
-		if vs, err := recording.CheckPath(dir); err != nil || len(vs) != 2 || recording.Worst(vs) != recording.Sound { // its recording.json has no checksum
+		// its recording.json has no checksum
+		if vs, err := recording.CheckPath(dir); err != nil || len(vs) != 2 || recording.Worst(vs) != recording.Sound {
 			t.Errorf("%s: %+v %v", v, vs, err)
 		}
 		// A recorder goes on behind it, and leaves it as it is.
@@ -63,7 +65,8 @@ func TestGolden(t *testing.T) {
 func writeGolden(t *testing.T, to string) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	for i, comp := range []string{"none", "full"} {
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: comp, Now: func() time.Time { return time.Unix(1700000000, 0) }},
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: comp,
+			Now: func() time.Time { return time.Unix(1700000000, 0) }},
 			folder.Identity{Session: session, Name: "golden", PID: 7, NSPID: 3, StartTicks: 99, VM: "17", Probe: "0"})
 		if err != nil {
 			t.Fatal(err)

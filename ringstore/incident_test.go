@@ -12,8 +12,9 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestIncidentModel freezes while a ring goes on, files go and operations fail: an incident is what was accepted, whole and without a hole,
-// from some frame to the newest; it stays what it was; all of them stay below their limit; what was not finished is cleared.
+// TestIncidentModel freezes while a ring goes on, files go and operations fail: an incident is what was accepted,
+// whole and without a hole, from some frame to the newest; it stays what it was; all of them stay below their limit;
+// what was not finished is cleared.
 func TestIncidentModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
@@ -22,7 +23,8 @@ func TestIncidentModel(t *testing.T) {
 		p := newPlay(m, rapid.Float64Range(0.05, 0.5).Draw(rt, "d"), rapid.Uint64().Draw(rt, "seed"))
 		p.limit = 1 << 40 // the ring's own limit is TestModel's
 		ring := m + int64(float64(m)*p.cfg.Deviation)
-		n := &ringstore.Incidents{Dir: "/rings/incidents", Max: rapid.Int64Range(1<<16, 4*m).Draw(rt, "max"), Every: time.Minute, FS: p.fs, Now: func() time.Time { return p.now }}
+		n := &ringstore.Incidents{Dir: "/rings/incidents", Max: rapid.Int64Range(1<<16, 4*m).Draw(rt, "max"),
+			Every: time.Minute, FS: p.fs, Now: func() time.Time { return p.now }}
 		if err := p.open(); err != nil {
 			rt.Fatal(err)
 		}
@@ -157,8 +159,9 @@ func TestIncidentModel(t *testing.T) {
 	})
 }
 
-// TestIncidentOnFullDisk freezes where nothing more can be written: the closed files are kept, as links, and the open one is named as left out;
-// where there are only open ones, or not even a small file can be written, nothing is kept and the error says that the disk is full.
+// TestIncidentOnFullDisk freezes where nothing more can be written: the closed files are kept, as links, and the open
+// one is named as left out; where there are only open ones, or not even a small file can be written, nothing is kept
+// and the error says that the disk is full.
 func TestIncidentOnFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -83,7 +83,8 @@ func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 	path := filepath.Join(s.cfg.Dir, st.Name)
 	s.number = max(s.number, segment.Number(path))
 	out := segment.Sealed{Path: path, Size: st.Occupies()}
-	if st.Size < segment.HeaderSize && s.cfg.FS.Remove(path) == nil { // a creation that was cut off: there is nothing in it
+	// a creation that was cut off: there is nothing in it
+	if st.Size < segment.HeaderSize && s.cfg.FS.Remove(path) == nil {
 		return nil
 	}
 	keep := func(note error) error {

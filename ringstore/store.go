@@ -15,8 +15,8 @@ import (
 // Owner: the recorder. One store at a time writes to a folder; the recorder must see to that.
 // Lifetime: from Open to Close. After Close only Stats, Dir, Counters and LastSource may be called.
 // Concurrency: one goroutine. Readers, pulls and incidents may work on the folder at the same time, in any process.
-// Errors: those of the file system, with context, and ErrNoRoom, ErrNoFile and *TooSmallError. After any error the store
-// is as it was before the call, and works again when the file system does.
+// Errors: those of the file system, with context, and ErrNoRoom, ErrNoFile and *TooSmallError. After any error the
+// store is as it was before the call, and works again when the file system does.
 type Store struct {
 	cfg   Config
 	desc  description

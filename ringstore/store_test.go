@@ -50,7 +50,8 @@ func onDisk(t testing.TB, dir string) int64 {
 	return n
 }
 
-// TestLimit: whatever is written, the disk never holds more than M(1+d), and after the first fill M(1−d) stays while heads are small.
+// TestLimit: whatever is written, the disk never holds more than M(1+d), and after the first fill M(1−d) stays while
+// heads are small.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
@@ -64,7 +65,8 @@ func TestLimit(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		dir = filepath.Join(dir, "rec")
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"}, folder.Identity{Session: session})
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"},
+			folder.Identity{Session: session})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -92,7 +94,8 @@ func TestLimit(t *testing.T) {
 				rt.Fatalf("step %d: %d bytes on disk, the store counts %d", i, got, s.Stats().Bytes)
 			}
 			filled = filled || s.Stats().Bytes >= m
-			if filled && float64(4*headMax+2*frameMax+8192) <= d*float64(m) && s.Stats().Bytes < int64(float64(m)*(1-d)) {
+			if filled && float64(4*headMax+2*frameMax+8192) <= d*float64(m) &&
+				s.Stats().Bytes < int64(float64(m)*(1-d)) {
 				rt.Fatalf("step %d: %d bytes are left of %d", i, s.Stats().Bytes, m)
 			}
 		}
@@ -125,7 +128,8 @@ func TestReadBackResumeAndPull(t *testing.T) {
 			t.Fatalf("resume: %+v %v, source %d", rec, err, s.LastSource())
 		}
 		s.Append(note("c"), segment.FrameInfo{Source: 50, FirstGC: 4, LastGC: 4})
-		if _, _, err := Open(cfg, folder.Identity{Session: strings.Repeat("cd", 16)}); !errors.Is(err, ErrOtherRecording) {
+		if _, _, err := Open(cfg, folder.Identity{Session: strings.Repeat("cd", 16)}); !errors.Is(err,
+			ErrOtherRecording) {
 			t.Errorf("another session: %v", err)
 		}
 		var out bytes.Buffer
@@ -154,7 +158,8 @@ func TestReadBackResumeAndPull(t *testing.T) {
 				continue
 			}
 			var d *segment.DamageError
-			if len(r.Problems) == 0 || !errors.As(r.Problems[len(r.Problems)-1], &d) || !errors.Is(d.Err, segment.ErrTorn) {
+			if len(r.Problems) == 0 || !errors.As(r.Problems[len(r.Problems)-1], &d) ||
+				!errors.Is(d.Err, segment.ErrTorn) {
 				t.Fatalf("cut at %d of %d: %v", cut, out.Len(), r.Problems)
 			}
 			for _, v := range r.Check() {
@@ -190,7 +195,8 @@ func texts(t *testing.T, path string) string {
 	return strings.Join(out, ",")
 }
 
-// TestEveryByte cuts a file at every byte and flips every byte: never a panic, never a wrong frame, later frames are found again.
+// TestEveryByte cuts a file at every byte and flips every byte: never a panic, never a wrong frame, later frames are
+// found again.
 func TestEveryByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	s, _, err := Open(Config{Dir: dir}, folder.Identity{Session: session})
@@ -198,7 +204,8 @@ func TestEveryByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Rotate(note("one"), segment.FrameInfo{Source: 1})
-	s.Append(note("two, which is a little longer than the others, and repeats, and repeats, and repeats"), segment.FrameInfo{Source: 2})
+	s.Append(note("two, which is a little longer than the others, and repeats, and repeats, and repeats"),
+		segment.FrameInfo{Source: 2})
 	s.Append(note("three"), segment.FrameInfo{Source: 3})
 	s.Close()
 	whole, err := os.ReadFile(filepath.Join(dir, "00000001.hcr"))
@@ -232,7 +239,8 @@ func TestEveryByte(t *testing.T) {
 	for n := range whole {
 		got, damage, err := read(whole[:n])
 		// A cut between two frames is not seen; frames stay sound when the index is gone.
-		if err == nil && (damage == 0 && n != segment.HeaderSize && len(got) == 0 || len(got) == 3 && n < data || n > data && (len(got) != 3 || damage != 1)) {
+		if err == nil && (damage == 0 && n != segment.HeaderSize && len(got) == 0 || len(got) == 3 && n < data ||
+			n > data && (len(got) != 3 || damage != 1)) {
 			t.Fatalf("cut at %d: %d frames, %d damages", n, len(got), damage)
 		}
 		for i := range got {
@@ -286,12 +294,14 @@ func threads(names ...string) []byte {
 	return trace.AppendBlock(nil, trace.EncodeDefs(d))
 }
 
-// TestFilesAreNotSmall demands that files are not begun one after the other because the total stands at M: each costs a listing.
+// TestFilesAreNotSmall demands that files are not begun one after the other because the total stands at M: each costs
+// a listing.
 func TestFilesAreNotSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, frame := range []int{3000, 17000, 29000} {
 		dir := filepath.Join(t.TempDir(), "rec")
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 4 << 20, Deviation: 0.25, Compression: "none"}, folder.Identity{Session: session})
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 4 << 20, Deviation: 0.25, Compression: "none"},
+			folder.Identity{Session: session})
 		if err != nil {
 			t.Fatal(err)
 		}

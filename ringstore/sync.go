@@ -107,8 +107,8 @@ func syncPath(fs vfs.FS, dir, p string) error {
 	return f.Sync()
 }
 
-// Sync makes everything accepted survive a power loss. After an error a new segment is wanted: what the system could not
-// write it may forget. Errors: those of the file system.
+// Sync makes everything accepted survive a power loss. After an error a new segment is wanted: what the system could
+// not write it may forget. Errors: those of the file system.
 func (s *Store) Sync() error {
 	if s.syncer.running != nil {
 		<-s.syncer.running

@@ -13,14 +13,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// maxHeadTries bounds the wait for two reads of head that agree. The probe moves head at most once per collection or flush, thus a
-// head that never stands still is somebody's play.
+// maxHeadTries bounds the wait for two reads of head that agree. The probe moves head at most once per collection or
+// flush, thus a head that never stands still is somebody's play.
 const maxHeadTries = 1000
 
 // Options say what a ring must be like. The zero value demands nothing.
 type Options struct {
-	// CheckOwner demands that the file belongs to UID: the JVM's user, as the agent's namespace counts. An agent with more rights
-	// than the JVM should set it: it is what keeps it from writing into files of others.
+	// CheckOwner demands that the file belongs to UID: the JVM's user, as the agent's namespace counts. An agent with
+	// more rights than the JVM should set it: it is what keeps it from writing into files of others.
 	CheckOwner bool
 	UID        int
 	// HostPID is the JVM's pid in the agent's namespace; 0: found by the header's pid, namespace and start time.
@@ -28,8 +28,8 @@ type Options struct {
 	// PID and StartTicks, if not 0, must stand in the header.
 	PID        uint32
 	StartTicks uint64
-	// Away says that the JVM may be of another container or host: no process is looked for, the producer lives as long as it holds its lock of the
-	// file (docs/format/shared-ring.md, rule 7). The file may have one name only.
+	// Away says that the JVM may be of another container or host: no process is looked for, the producer lives as
+	// long as it holds its lock of the file (docs/format/shared-ring.md, rule 7). The file may have one name only.
 	Away bool
 	// MaxCapacity bounds the capacity in bytes, and with it the memory that Read may take; 0: the format's 1 GiB.
 	MaxCapacity uint64
@@ -44,8 +44,8 @@ type file interface {
 	Lock() (bool, error) // exclusive, against other agents; false: taken
 }
 
-// Ring is one opened ring. Read, Commit and Wait belong to one goroutine; Status, Alive and the control setters may be called by others
-// at the same time. Close ends it.
+// Ring is one opened ring. Read, Commit and Wait belong to one goroutine; Status, Alive and the control setters may
+// be called by others at the same time. Close ends it.
 type Ring struct {
 	path string
 	f    file
@@ -73,8 +73,8 @@ type Ring struct {
 	buf      []byte
 }
 
-// Batch is what a Read gave. Data aliases the Ring's buffer: valid until the next Read. It holds whole blocks whose framing was checked
-// (trace.Blocks over it gives no error); kinds, versions and payloads were not looked at.
+// Batch is what a Read gave. Data aliases the Ring's buffer: valid until the next Read. It holds whole blocks whose
+// framing was checked (trace.Blocks over it gives no error); kinds, versions and payloads were not looked at.
 type Batch struct {
 	Data  []byte
 	Start uint64 // position of Data[0]
@@ -159,8 +159,8 @@ func (r *Ring) Session() string {
 	return string(r.fixed[OffSession : OffSession+LenSession])
 }
 
-// Close closes the file and gives the ring free for another agent. It changes no word: a probe takes the silence of the heartbeat for
-// what it is.
+// Close closes the file and gives the ring free for another agent. It changes no word: a probe takes the silence of
+// the heartbeat for what it is.
 func (r *Ring) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,8 +168,9 @@ func (r *Ring) Close() error {
 	return r.f.Close()
 }
 
-// follow goes over to the larger ring that the probe has made where this one ends. All of this one has been committed. Control words and generation
-// are carried over, so that nothing that was asked for is lost. must: that there is none is a violation. Errors as Read.
+// follow goes over to the larger ring that the probe has made where this one ends. All of this one has been
+// committed. Control words and generation are carried over, so that nothing that was asked for is lost. must: that
+// there is none is a violation. Errors as Read.
 func (r *Ring) follow(must bool) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,10 +226,12 @@ func (r *Ring) takeOver(next *Ring) error {
 		return err
 	}
 	if ok, err := r.rename(next.id); err != nil || !ok {
-		return r.quarantine(r.tail, "the ring that takes over was replaced while it was read", errors.Join(err, errShort))
+		return r.quarantine(r.tail, "the ring that takes over was replaced while it was read",
+			errors.Join(err, errShort))
 	}
 	old := r.f
-	r.f, r.fixed, r.header, r.capacity, r.beatAt, r.buf = next.f, next.fixed, next.header, next.capacity, next.beatAt, nil
+	r.f, r.fixed, r.header, r.capacity, r.beatAt, r.buf = next.f, next.fixed, next.header, next.capacity, next.beatAt,
+		nil
 	r.id.become(next.id)
 	r.tail, r.cursor, r.lastHead = s.Base, s.Base, s.Base
 	old.Close()
@@ -256,8 +259,9 @@ func (r *Ring) status(h []byte) (Status, error) {
 	return parseHeader(h), nil
 }
 
-// Acquire makes this Ring the ring's agent: it takes the lock, writes a new generation and the heartbeat, and continues from tail. When
-// an agent was there before, it asks for the definitions anew (redefine: this agent has not seen them); fresh says that none was.
+// Acquire makes this Ring the ring's agent: it takes the lock, writes a new generation and the heartbeat, and
+// continues from tail. When an agent was there before, it asks for the definitions anew (redefine: this agent has not
+// seen them); fresh says that none was.
 // Errors: ErrBusy, *ViolationError, I/O errors.
 func (r *Ring) Acquire() (fresh bool, err error) {
 	r.mu.Lock()
@@ -299,9 +303,9 @@ func (r *Ring) Acquire() (fresh bool, err error) {
 	return false, r.put64(OffRedefine, s.Redefine+1)
 }
 
-// Read gives committed blocks from the cursor on and moves the cursor behind them: as many whole blocks as fit into limit bytes, and at
-// least one if any is committed, however large (at most the capacity). An empty batch says that nothing is there. What was read and
-// never committed is given again to the next agent, or after Rewind.
+// Read gives committed blocks from the cursor on and moves the cursor behind them: as many whole blocks as fit into
+// limit bytes, and at least one if any is committed, however large (at most the capacity). An empty batch says that
+// nothing is there. What was read and never committed is given again to the next agent, or after Rewind.
 // Errors: ErrNotAcquired, ErrSuperseded, *ViolationError, I/O errors.
 func (r *Ring) Read(limit int) (Batch, error) {
 	r.mu.Lock()
@@ -348,7 +352,8 @@ func (r *Ring) Read(limit int) (Batch, error) {
 	if uint64(n) < want && want == avail {
 		return Batch{}, r.quarantine(start+uint64(n), "a block is longer than what was committed", nil)
 	}
-	// The copy counts only if nobody could write over it meanwhile: head may have moved, but not beyond what tail allows.
+	// The copy counts only if nobody could write over it meanwhile: head may have moved, but not beyond what tail
+	// allows.
 	if _, err := r.stableHead(); err != nil {
 		return Batch{}, err
 	}
@@ -356,16 +361,17 @@ func (r *Ring) Read(limit int) (Batch, error) {
 	return Batch{Data: data[:n], Start: start, End: r.cursor}, nil
 }
 
-// Rewind sets the cursor back to what was committed last: what was read since is given again. For a caller whose store refused a batch
-// that it wants to try again.
+// Rewind sets the cursor back to what was committed last: what was read since is given again. For a caller whose
+// store refused a batch that it wants to try again.
 func (r *Ring) Rewind() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cursor = r.tail
 }
 
-// Commit gives everything before pos (a Batch's End) back to the probe. Call it after the data is where it survives the agent. A position
-// that was not read or was committed before is a mistake of the caller and an error that changes nothing.
+// Commit gives everything before pos (a Batch's End) back to the probe. Call it after the data is where it survives
+// the agent. A position that was not read or was committed before is a mistake of the caller and an error that
+// changes nothing.
 // Errors: ErrNotAcquired, ErrSuperseded, *ViolationError, I/O errors.
 func (r *Ring) Commit(pos uint64) error {
 	r.mu.Lock()
@@ -417,8 +423,8 @@ func (r *Ring) owned() error {
 	return nil
 }
 
-// stableHead reads head until two reads agree and checks it. Pairs with the probe's release store of head after the last byte of a
-// commit: data before it is complete.
+// stableHead reads head until two reads agree and checks it. Pairs with the probe's release store of head after the
+// last byte of a commit: data before it is complete.
 func (r *Ring) stableHead() (uint64, error) {
 	var b [8]byte
 	var last uint64
@@ -448,7 +454,8 @@ func (r *Ring) stableHead() (uint64, error) {
 
 // copyOut copies n ≤ capacity bytes from position pos into the Ring's buffer.
 func (r *Ring) copyOut(pos, n uint64) ([]byte, error) {
-	if uint64(cap(r.buf)) < n || uint64(cap(r.buf)) > 4*n+1<<20 { // a rare large block must not hold its memory for ever
+	// a rare large block must not hold its memory for ever
+	if uint64(cap(r.buf)) < n || uint64(cap(r.buf)) > 4*n+1<<20 {
 		r.buf = make([]byte, n)
 	}
 	b := r.buf[:n]
@@ -481,7 +488,8 @@ func (r *Ring) framed(data []byte, start uint64) (int, error) {
 	return n, nil
 }
 
-// quarantine makes err final. I/O errors other than a short read are the machine's, not the producer's: they are given as they are.
+// quarantine makes err final. I/O errors other than a short read are the machine's, not the producer's: they are
+// given as they are.
 func (r *Ring) quarantine(pos uint64, why string, err error) error {
 	if err != nil && !errors.Is(err, errShort) {
 		var c *trace.CorruptError

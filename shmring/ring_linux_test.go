@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// produce commits numbered blocks as fast as they fit; after each it says so on stdout. In between it leaves halves of records.
+// produce commits numbered blocks as fast as they fit; after each it says so on stdout. In between it leaves halves
+// of records.
 func produce(dir string) {
 	p, err := ringtest.Create(dir, ringtest.Config{})
 	if err != nil {
@@ -159,7 +160,8 @@ func TestKilledProducer(t *testing.T) {
 	}
 }
 
-// TestKilledAgent kills agents again and again: each number arrives, in order, repeated at most from an agent's last commit on.
+// TestKilledAgent kills agents again and again: each number arrives, in order, repeated at most from an agent's last
+// commit on.
 func TestKilledAgent(t *testing.T) {
 	_, out := start(t, "RINGTEST_PRODUCE="+t.TempDir())
 	out.Scan()
@@ -226,7 +228,8 @@ func TestTwoRingsOnePID(t *testing.T) {
 	}
 }
 
-// TestSilence: an old heartbeat is silence while the ring is mapped, and the end of it when the process has it mapped no more (exec).
+// TestSilence: an old heartbeat is silence while the ring is mapped, and the end of it when the process has it mapped
+// no more (exec).
 func TestSilence(t *testing.T) {
 	p := create(t, ringtest.Config{})
 	r := open(t, p)
@@ -279,7 +282,8 @@ func TestOpenTraps(t *testing.T) {
 	if _, err := shmring.Open(fifo, shmring.Options{}); !errors.As(err, &not) {
 		t.Errorf("fifo: %v", err)
 	}
-	if _, err := shmring.Open(p.Path, shmring.Options{CheckOwner: true, UID: os.Geteuid() + 1}); !errors.As(err, &owner) {
+	if _, err := shmring.Open(p.Path, shmring.Options{CheckOwner: true, UID: os.Geteuid() + 1}); !errors.As(err,
+		&owner) {
 		t.Errorf("owner: %v", err)
 	}
 	// As a process sees it: a link within its root is followed there, and dots do not leave it.
@@ -371,15 +375,18 @@ func TestTruncationRace(t *testing.T) {
 	<-done
 }
 
-// TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other inodes in maps than stat tells.
+// TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other
+// inodes in maps than stat tells.
 func TestMappedBy(t *testing.T) {
 	dir := t.TempDir()
-	if layers := t.TempDir(); unix.Mount("tmpfs", layers, "tmpfs", 0, "") == nil { // an upper layer does not lie on an overlay
+	// an upper layer does not lie on an overlay
+	if layers := t.TempDir(); unix.Mount("tmpfs", layers, "tmpfs", 0, "") == nil {
 		t.Cleanup(func() { unix.Unmount(layers, 0) })
 		for _, d := range []string{"u", "w"} {
 			os.Mkdir(filepath.Join(layers, d), 0o700)
 		}
-		if unix.Mount("overlay", dir, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/u,workdir=%[2]s/w", t.TempDir(), layers)) == nil {
+		if unix.Mount("overlay", dir, "overlay", 0,
+			fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/u,workdir=%[2]s/w", t.TempDir(), layers)) == nil {
 			t.Cleanup(func() { unix.Unmount(dir, 0) })
 		}
 	}

@@ -47,7 +47,8 @@ func CheckDocument(path string, b []byte) error {
 	alike := 0
 	for i := range sumLine {
 		switch {
-		case i < len(sumBefore) && b[at+i] == sumBefore[i], i >= len(sumBefore)+8 && b[at+i] == sumAfter[i-len(sumBefore)-8]:
+		case i < len(sumBefore) && b[at+i] == sumBefore[i], i >= len(sumBefore)+8 &&
+			b[at+i] == sumAfter[i-len(sumBefore)-8]:
 			alike++
 		}
 	}

@@ -8,13 +8,15 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// A pull makes hard links of the files that it wants below DIR/.pull/ID/ and reads one at a time under a shared lock. So what it holds
-// has a name and counts, the ring can take a link back that is not being read yet, and a link that is read counts until its lock is gone:
+// A pull makes hard links of the files that it wants below DIR/.pull/ID/ and reads one at a time under a shared lock.
+// So what it holds has a name and counts, the ring can take a link back that is not being read yet, and a link that
+// is read counts until its lock is gone:
 //
 //	pull:  link all - lock one - is it still there? - read - unlock - unlink - next
 //	ring:  unlink own name - lock the pull's exclusively? yes: unlink it. no: count it as held, try again
 //
-// A lock goes with its process, so a pull that was killed holds nothing: its folder is cleared by whoever finds its lock file free.
+// A lock goes with its process, so a pull that was killed holds nothing: its folder is cleared by whoever finds its
+// lock file free.
 const (
 	PullsName = ".pull"
 	LockName  = "lock"

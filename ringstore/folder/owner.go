@@ -8,7 +8,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// OwnerOf gives the user whose recording the folder dir, a ring or an incident, holds. Recordings that are older than this are root's (0).
+// OwnerOf gives the user whose recording the folder dir, a ring or an incident, holds. Recordings that are older than
+// this are root's (0).
 func OwnerOf(dir string) (int, error) {
 	b, err := vfs.ReadSmall(vfs.OS, filepath.Join(dir, RecordingName))
 	if err != nil {

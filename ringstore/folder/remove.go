@@ -12,9 +12,9 @@ import (
 // ErrInUse says that a ring is being written to or pulled.
 var ErrInUse = errors.New("the ring is in use")
 
-// RemoveRing removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording still. Only what a
-// recorder makes is removed, and of ring files this recording's: others stay, and the folder with them (*ForeignError,
-// when all else is gone). Errors: ErrInUse, I/O errors.
+// RemoveRing removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording
+// still. Only what a recorder makes is removed, and of ring files this recording's: others stay, and the folder with
+// them (*ForeignError, when all else is gone). Errors: ErrInUse, I/O errors.
 func Remove(dir string) error {
 	fs := vfs.OS
 	ClearPulls(fs, filepath.Join(dir, PullsName))
@@ -37,7 +37,8 @@ func Remove(dir string) error {
 			return ErrInUse
 		}
 	}
-	if len(d.Foreign) > 0 && (!d.Described || len(d.Problems) > 0) { // else what stays would be taken for the folder's own
+	// else what stays would be taken for the folder's own
+	if len(d.Foreign) > 0 && (!d.Described || len(d.Problems) > 0) {
 		b, err := Describe(Identity{Session: d.Session}, nil)
 		if err == nil {
 			err = fs.WriteFile(filepath.Join(dir, RecordingName), b)

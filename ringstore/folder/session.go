@@ -13,8 +13,9 @@ import (
 
 // Whose recording a folder or container holds is told by, in this order:
 //
-//  1. its description, if that is whole: recording.json of a folder, else its incident.json; the manifest of a container. The recorder wrote it
-//     for this recording. It is believed even where most files, or all of them, are of another session: then these are foreign.
+//  1. its description, if that is whole: recording.json of a folder, else its incident.json; the manifest of a
+//     container. The recorder wrote it for this recording. It is believed even where most files, or all of them, are
+//     of another session: then these are foreign.
 //  2. most of its ring files, by their headers;
 //  3. of as many the newest file (creation in the header), then the greater session: whoever looks finds the same.
 //
@@ -35,8 +36,8 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s: this file is of another recording: its session is %s, that of the recording here is %s; it was set aside",
-		e.File, e.Session, e.Own)
+	return fmt.Sprintf("%s: this file is of another recording: its session is %s, that of the recording here is %s; "+
+		"it was set aside", e.File, e.Session, e.Own)
 }
 
 // MisplacedError says that a ring file of the recording has the name of another one, or is there twice.
@@ -49,9 +50,11 @@ type MisplacedError struct {
 
 func (e *MisplacedError) Error() string {
 	if e.Copy {
-		return fmt.Sprintf("%s: this file has number %d, as %s has: it was set aside", e.File, e.Number, filepath.Base(e.Of))
+		return fmt.Sprintf("%s: this file has number %d, as %s has: it was set aside", e.File, e.Number,
+			filepath.Base(e.Of))
 	}
-	return fmt.Sprintf("%s: this file was renamed: it is number %d of the recording, and is read as that", e.File, e.Number)
+	return fmt.Sprintf("%s: this file was renamed: it is number %d of the recording, and is read as that", e.File,
+		e.Number)
 }
 
 // Origin is what a ring file says of the recording that it is of.
@@ -77,7 +80,8 @@ func OwnSession(said string, hs []Origin) string {
 	}
 	for s, v := range of {
 		b := of[best]
-		if best == "" || v.files > b.files || v.files == b.files && (v.newer > b.newer || v.newer == b.newer && s > best) {
+		if best == "" || v.files > b.files || v.files == b.files &&
+			(v.newer > b.newer || v.newer == b.newer && s > best) {
 			best = s
 		}
 	}
@@ -104,7 +108,8 @@ func DescribedSession(fs vfs.FS, dir string, entries []vfs.Info) (session string
 			case session == "":
 				session = s
 			case s != "" && s != session:
-				problems = append(problems, segment.Corrupt(filepath.Join(dir, name), 0, "it is of session "+s+", "+RecordingName+" of "+session))
+				problems = append(problems, segment.Corrupt(filepath.Join(dir, name), 0,
+					"it is of session "+s+", "+RecordingName+" of "+session))
 			}
 		}
 	}
@@ -169,7 +174,8 @@ func Read(fs vfs.FS, dir string) (Contents, error) {
 	own := out.Files[:0]
 	for _, f := range out.Files {
 		if s, ok := sessions[f.Name]; ok && s != out.Session {
-			out.Foreign = append(out.Foreign, &ForeignError{File: filepath.Join(dir, f.Name), Session: s, Own: out.Session, Size: f.Occupies()})
+			out.Foreign = append(out.Foreign, &ForeignError{File: filepath.Join(dir, f.Name), Session: s,
+				Own: out.Session, Size: f.Occupies()})
 			continue
 		}
 		own = append(own, f)

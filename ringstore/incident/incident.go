@@ -17,11 +17,12 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// Incidents is a folder of frozen windows: INCIDENTS/ID/ holds the ring files (hard links, so that they cost nothing while the ring has
-// them too), recording.json and incident.json, which is written last: a folder without it was not finished, and is removed.
+// Incidents is a folder of frozen windows: INCIDENTS/ID/ holds the ring files (hard links, so that they cost nothing
+// while the ring has them too), recording.json and incident.json, which is written last: a folder without it was not
+// finished, and is removed.
 //
-// What they occupy, each file once whatever its names, never exceeds Max. Older automatic ones go for a newer one; if it still does not fit
-// its own oldest files are left out, and named.
+// What they occupy, each file once whatever its names, never exceeds Max. Older automatic ones go for a newer one; if
+// it still does not fit its own oldest files are left out, and named.
 type Incidents struct {
 	Dir string
 	// Max bounds what they occupy, bytes.
@@ -229,8 +230,9 @@ func (n *Incidents) Size() int64 {
 	return vfs.Below(n.FS, n.Dir)
 }
 
-// Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a copy of its whole frames.
-// It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom, I/O errors (DiskFull).
+// Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a
+// copy of its whole frames. It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom,
+// I/O errors (DiskFull).
 func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
 	n.fill()
 	now := n.Now().UTC()
@@ -302,7 +304,8 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	return inc, n.FS.SyncDir(n.Dir)
 }
 
-// room deletes the oldest of old that were frozen by themselves until there is room for size bytes more, and gives those that are left.
+// room deletes the oldest of old that were frozen by themselves until there is room for size bytes more, and gives
+// those that are left.
 func (n *Incidents) room(size int64, old []Incident) (left []Incident, ok bool, err error) {
 	for n.Size()+size > n.Max {
 		k := slices.IndexFunc(old, func(i Incident) bool { return i.Auto })

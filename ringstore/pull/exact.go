@@ -13,22 +13,25 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// cutting is where a recording is cut, in times of the stream, ns; 0: not at all. It may begin at a sync point only, since the state before is
-// needed to understand what follows: the last one at or before since. It ends behind the last collection whose pause was over at until, with what
-// was written for that collection (its sync point, its summary).
+// cutting is where a recording is cut, in times of the stream, ns; 0: not at all. It may begin at a sync point only,
+// since the state before is needed to understand what follows: the last one at or before since. It ends behind the
+// last collection whose pause was over at until, with what was written for that collection (its sync point, its
+// summary).
 type cutting struct {
 	since, until uint64
 	lastGC       uint64 // that was kept
 	ended        bool   // nothing that comes is kept
 }
 
-// startOf gives the offset of the frame with the last sync point at or before since, 0 where the file is to be kept from its beginning.
+// startOf gives the offset of the frame with the last sync point at or before since, 0 where the file is to be kept
+// from its beginning.
 func startOf(f *segment.File, since uint64) (at int64) {
 	if since == 0 {
 		return 0
 	}
+	const asked, want = segment.FlagMarked | segment.FlagListing | segment.FlagHead, segment.FlagMarked | segment.FlagListing
 	for fr, err := range f.Headers() {
-		if err == nil && fr.Flags&(segment.FlagMarked|segment.FlagListing|segment.FlagHead) == segment.FlagMarked|segment.FlagListing && fr.T0 <= since {
+		if err == nil && fr.Flags&asked == want && fr.T0 <= since {
 			at = fr.Offset
 		}
 	}
@@ -42,8 +45,8 @@ type trimmed struct {
 	holds bool // more than definitions
 }
 
-// trim gives what is to be kept of a frame. before: it lies before the sync point that the file is to begin with, whose collection is begin
-// otherwise (0: as it was).
+// trim gives what is to be kept of a frame. before: it lies before the sync point that the file is to begin with,
+// whose collection is begin otherwise (0: as it was).
 func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out trimmed, err error) {
 	out.info = fr.FrameInfo
 	late := c.until > 0 && fr.T1 > c.until
@@ -203,7 +206,8 @@ func (c *cutting) cutInto(w io.Writer, f *segment.File, change func(trace.Block)
 }
 
 // exact writes what is to be kept of a file, as it is if that is all of it.
-func (p *puller) exact(name string, f *segment.File, change func(trace.Block) (trace.Block, bool)) (done bool, err error) {
+func (p *puller) exact(name string, f *segment.File, change func(trace.Block) (trace.Block, bool)) (done bool,
+	err error) {
 	c, w := p.cut, f.Window()
 	if c.ended {
 		return true, nil
@@ -238,7 +242,8 @@ func (p *puller) exact(name string, f *segment.File, change func(trace.Block) (t
 // ErrNoTime says that a recording does not say when it was made, so that instants mean nothing in it.
 var ErrNoTime = errors.New("the recording does not say when it began: use --last")
 
-// cutAt gives where a pull with opt.Exact cuts. wall is the Unix time of the stream's zero, newest the time of the newest data, ns.
+// cutAt gives where a pull with opt.Exact cuts. wall is the Unix time of the stream's zero, newest the time of the
+// newest data, ns.
 func cutAt(opt Options, wall int64, newest uint64) (*cutting, error) {
 	c := &cutting{}
 	at := func(ns int64) uint64 { return uint64(max(ns-wall, 1)) }

@@ -18,10 +18,12 @@ import (
 // ErrImportRoom says that a recording is larger than what it may take.
 var ErrImportRoom = errors.New("the recording is larger than what is free for it")
 
-// Import copies a recording into the new ring folder dir, as one of the user uid: files holds one container, or ring files. What they hold is
-// not believed: all copies have to be whole (the newest ring file of a recorder that was killed may end inside a frame), of one recording, and take
-// at most most bytes (negative: any). After an error dir is gone. name is what the container says that its recording is called, "" if it does not.
-// Errors: *DamageError (with ErrTorn: a container that was cut off, or is still being written), *TooNewError, ErrImportRoom, those of ctx, I/O errors.
+// Import copies a recording into the new ring folder dir, as one of the user uid: files holds one container, or ring
+// files. What they hold is not believed: all copies have to be whole (the newest ring file of a recorder that was
+// killed may end inside a frame), of one recording, and take at most most bytes (negative: any). After an error dir
+// is gone. name is what the container says that its recording is called, "" if it does not.
+// Errors: *DamageError (with ErrTorn: a container that was cut off, or is still being written), *TooNewError,
+// ErrImportRoom, those of ctx, I/O errors.
 func Import(ctx context.Context, files []*os.File, dir string, uid int, most int64) (name string, err error) {
 	r, size, err := recording.OpenFiles(ctx, files)
 	if err != nil {
@@ -61,7 +63,8 @@ func Import(ctx context.Context, files []*os.File, dir string, uid int, most int
 		if v.State == recording.Missing || cut {
 			continue
 		}
-		if v.State != recording.Sound && !(v.State == recording.Torn && i == len(r.Files)-1 && r.Manifest == nil && v.Frames > 0) {
+		if v.State != recording.Sound && !(v.State == recording.Torn && i == len(r.Files)-1 && r.Manifest == nil &&
+			v.Frames > 0) {
 			return "", errors.New(strings.ReplaceAll(v.Why, dir+string(filepath.Separator), ""))
 		}
 	}

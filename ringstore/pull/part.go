@@ -27,7 +27,8 @@ type partMember struct {
 	end  int64 // of the member in the container
 }
 
-// ReadPart reads the whole members of a container that was cut off. They are hashed, so a part of many GiB takes its time.
+// ReadPart reads the whole members of a container that was cut off. They are hashed, so a part of many GiB takes its
+// time.
 func ReadPart(f *os.File) (*Part, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -53,7 +54,8 @@ func ReadPart(f *os.File) (*Part, error) {
 		if _, err := io.Copy(sum, io.NewSectionReader(f, start, h.Size)); err != nil {
 			return nil, err
 		}
-		m := partMember{ManifestFile: recording.ManifestFile{Name: filepath.Base(h.Name), Bytes: h.Size, SHA256: hex.EncodeToString(sum.Sum(nil))}, end: start + padded}
+		m := partMember{ManifestFile: recording.ManifestFile{Name: filepath.Base(h.Name), Bytes: h.Size,
+			SHA256: hex.EncodeToString(sum.Sum(nil))}, end: start + padded}
 		if m.file, err = segment.NewFile(m.Name, io.NewSectionReader(f, start, h.Size), h.Size); err != nil {
 			return out, nil
 		}
@@ -63,7 +65,8 @@ func ReadPart(f *os.File) (*Part, error) {
 	}
 }
 
-// Trim leaves the members that a new pull of dir would not write otherwise, and gives the length to which the container is to be cut.
+// Trim leaves the members that a new pull of dir would not write otherwise, and gives the length to which the
+// container is to be cut.
 func (p *Part) Trim(dir string, fs vfs.FS) int64 {
 	var end int64
 	n := 0

@@ -19,8 +19,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// PullOptions bound what is taken; zero values take all. Whole files are taken: at least as much as asked. With Exact the first and the last
-// file are written anew, cut at collections, where times were asked for.
+// PullOptions bound what is taken; zero values take all. Whole files are taken: at least as much as asked. With Exact
+// the first and the last file are written anew, cut at collections, where times were asked for.
 type Options struct {
 	// LastBytes and LastDuration count back from the newest data.
 	LastBytes    int64
@@ -40,10 +40,10 @@ type Options struct {
 	FS vfs.FS
 }
 
-// Pull writes the newest part of the ring folder dir to w as one container (tar). It works while a recorder writes: it links the files that
-// it wants, so that they stay whole, and reads each up to its last whole frame. When the ring needs the space it takes back a file that is
-// not being read yet; that one is named in the manifest. Where links can not be made (a folder that is not ours, another file system) it
-// reads the files in place.
+// Pull writes the newest part of the ring folder dir to w as one container (tar). It works while a recorder writes:
+// it links the files that it wants, so that they stay whole, and reads each up to its last whole frame. When the ring
+// needs the space it takes back a file that is not being read yet; that one is named in the manifest. Where links can
+// not be made (a folder that is not ours, another file system) it reads the files in place.
 func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording.Manifest, error) {
 	if opt.FS == nil {
 		opt.FS = vfs.OS
@@ -60,7 +60,8 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 		return nil, nothingIn(dir)
 	}
 	p := &puller{fs: opt.FS, opt: opt, t: tar.NewWriter(w)}
-	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: filepath.Base(dir), Redacted: opt.Redact, Reason: opt.Reason}
+	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second),
+		Name: filepath.Base(dir), Redacted: opt.Redact, Reason: opt.Reason}
 	p.m.ZeroUnixNS = wall
 	if opt.Exact {
 		if p.cut, err = cutAt(opt, wall, newest); err != nil {
@@ -292,14 +293,15 @@ func fileOf(name string, size int64, digest string, w segment.FrameInfo) recordi
 // missing names the files between the first and the last that the ring no longer had.
 func (p *puller) missing() {
 	for i := 1; i < len(p.m.Files); i++ {
-		for n := segment.Number(p.m.Files[i-1].Name) + 1; n < segment.Number(p.m.Files[i].Name) && len(p.m.Missing) < 1024; n++ {
+		for n := segment.Number(p.m.Files[i-1].Name) + 1; n < segment.Number(p.m.Files[i].Name) &&
+			len(p.m.Missing) < 1024; n++ {
 			p.m.Missing = append(p.m.Missing, n)
 		}
 	}
 }
 
-// pick gives those of the files in dir that are needed, and, where times were asked for, the Unix time of the stream's zero, ns (0: it is not
-// known), and the time of the newest data in the stream.
+// pick gives those of the files in dir that are needed, and, where times were asked for, the Unix time of the
+// stream's zero, ns (0: it is not known), and the time of the newest data in the stream.
 func pick(fs vfs.FS, dir string, names []vfs.Info, opt Options) (needed []vfs.Info, wall int64, newest uint64) {
 	if opt.LastBytes <= 0 && opt.LastDuration <= 0 && opt.Since.IsZero() && opt.Until.IsZero() {
 		return names, 0, 0
@@ -332,7 +334,8 @@ func pick(fs vfs.FS, dir string, names []vfs.Info, opt Options) (needed []vfs.In
 		}
 		from--
 		bytes += names[from].Size
-		if opt.LastBytes > 0 && bytes >= opt.LastBytes || opt.LastDuration > 0 && w.T1 > 0 && newest-w.T0 >= uint64(opt.LastDuration) {
+		if opt.LastBytes > 0 && bytes >= opt.LastBytes ||
+			opt.LastDuration > 0 && w.T1 > 0 && newest-w.T0 >= uint64(opt.LastDuration) {
 			break
 		}
 	}

@@ -22,7 +22,8 @@ func redactBlock(b trace.Block) (trace.Block, bool) {
 			d.Threads[i].Name = ""
 		}
 		return trace.EncodeDefs(d), true
-	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd, trace.KindSummary:
+	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd,
+		trace.KindSummary:
 		return b, true
 	}
 	return b, false
@@ -35,9 +36,10 @@ type rewritten struct {
 	dropped int // blocks that change refused
 }
 
-// rewrite writes the sound frames of f to w as a sealed segment, each block as change (nil: none) gives it, and says how
-// large that is.
-func rewrite(f *segment.File, w io.Writer, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten, err error) {
+// rewrite writes the sound frames of f to w as a sealed segment, each block as change (nil: none) gives it, and says
+// how large that is.
+func rewrite(f *segment.File, w io.Writer, change func(trace.Block) (trace.Block, bool)) (size int64, out rewritten,
+	err error) {
 	to, err := segment.NewStream(w, f)
 	if err != nil {
 		return 0, out, err

@@ -18,8 +18,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Salvage writes the sound frames of all that path holds to w as a container, and tells what it left behind: as Check. A file whose header
-// is damaged is read as one of the others' recording. Nothing is changed at path.
+// Salvage writes the sound frames of all that path holds to w as a container, and tells what it left behind: as
+// Check. A file whose header is damaged is read as one of the others' recording. Nothing is changed at path.
 func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest, []recording.Verdict, error) {
 	r, err := recording.OpenAny(path)
 	var d *segment.DamageError
@@ -40,7 +40,8 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest
 		like = r.Files[n-1]
 	}
 	for _, p := range r.Problems {
-		if _, ring := strings.CutSuffix(damagedFile(p), segment.Suffix); ring && errors.As(p, &d) && d.Offset < segment.HeaderSize {
+		if _, ring := strings.CutSuffix(damagedFile(p), segment.Suffix); ring && errors.As(p, &d) &&
+			d.Offset < segment.HeaderSize {
 			if f := segment.OpenHeadless(d.File, like); f != nil {
 				defer f.Close()
 				files = append(files, f)
@@ -48,7 +49,8 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest
 		}
 	}
 	sortFiles(files)
-	m := &recording.Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second), Name: strings.TrimSuffix(filepath.Base(path), ".heapcam")}
+	m := &recording.Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second),
+		Name: strings.TrimSuffix(filepath.Base(path), ".heapcam")}
 	p := &puller{t: tar.NewWriter(w), m: m}
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
@@ -104,7 +106,8 @@ func (p *puller) finish() error {
 	if err != nil {
 		return err
 	}
-	if err := p.t.WriteHeader(&tar.Header{Name: recording.ManifestName, Mode: 0o600, Size: int64(len(b)), ModTime: p.m.Created}); err != nil {
+	if err := p.t.WriteHeader(&tar.Header{Name: recording.ManifestName, Mode: 0o600, Size: int64(len(b)),
+		ModTime: p.m.Created}); err != nil {
 		return err
 	}
 	if _, err := p.t.Write(b); err != nil {

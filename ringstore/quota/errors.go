@@ -10,8 +10,8 @@ var (
 	ErrNoRoom = errors.New("no room below the limit")
 )
 
-// TooSmallError says that a sync point would take more than a quarter of the trace although T is as large as it can be: the ring would
-// hold less than two files. It is an ErrNoRoom.
+// TooSmallError says that a sync point would take more than a quarter of the trace although T is as large as it can
+// be: the ring would hold less than two files. It is an ErrNoRoom.
 type TooSmallError struct {
 	Head   int64 // bytes of the sync point with its definitions, as stored
 	Max    int64 // max_trace_size in force
@@ -19,7 +19,8 @@ type TooSmallError struct {
 }
 
 func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("max_trace_size %d is too small for a sync point of %d bytes: %d would do", e.Max, e.Head, e.Needed)
+	return fmt.Sprintf("max_trace_size %d is too small for a sync point of %d bytes: %d would do", e.Max, e.Head,
+		e.Needed)
 }
 
 // TooSmall gives the max_trace_size that would do, bytes.

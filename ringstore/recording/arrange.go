@@ -22,7 +22,8 @@ func (r *Recording) arrange(said string) {
 			own = append(own, f)
 			continue
 		}
-		r.Problems = append(r.Problems, &folder.ForeignError{File: f.Name, Session: f.Session, Own: r.Session, Size: f.Size})
+		r.Problems = append(r.Problems, &folder.ForeignError{File: f.Name, Session: f.Session, Own: r.Session,
+			Size: f.Size})
 		f.Close()
 	}
 	sort.SliceStable(own, func(i, j int) bool {
@@ -40,7 +41,8 @@ func (r *Recording) arrange(said string) {
 	r.Files = own[:0]
 	for i, f := range own {
 		if n := len(r.Files); i > 0 && n > 0 && r.Files[n-1].Index == f.Index {
-			r.Problems = append(r.Problems, &folder.MisplacedError{File: f.Name, Number: f.Index, Copy: true, Of: r.Files[n-1].Name})
+			r.Problems = append(r.Problems, &folder.MisplacedError{File: f.Name, Number: f.Index, Copy: true,
+				Of: r.Files[n-1].Name})
 			f.Close()
 			continue
 		}

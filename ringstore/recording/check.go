@@ -17,8 +17,9 @@ type State string
 
 // States. Of each but Missing there is a file.
 const (
-	Sound   State = "sound"
-	Torn    State = "torn"    // the file ends inside a frame or its index, or was not closed though others follow: a recorder was stopped
+	Sound State = "sound"
+	// the file ends inside a frame or its index, or was not closed though others follow: a recorder was stopped
+	Torn    State = "torn"
 	Corrupt State = "corrupt" // it is not what was written
 	TooNew  State = "too new"
 	// Foreign files are of another recording, Misplaced ones stand under a number that is not theirs, or twice. None
@@ -75,7 +76,8 @@ func CheckFile(f *segment.File) Verdict {
 		switch {
 		case err == nil:
 			if at, err := framing(fr.Payload); err != nil {
-				bad(fr.Offset, segment.Corrupt(f.Name, fr.Offset, "blocks inside the frame, at "+strconv.Itoa(at)+": "+err.Error()))
+				bad(fr.Offset, segment.Corrupt(f.Name, fr.Offset,
+					"blocks inside the frame, at "+strconv.Itoa(at)+": "+err.Error()))
 				continue
 			}
 			v.Frames++

@@ -10,7 +10,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
-// anew writes a file that may be there: file systems flush one that is truncated and written again, which takes a hundred times as long.
+// anew writes a file that may be there: file systems flush one that is truncated and written again, which takes a
+// hundred times as long.
 func anew(p string, b []byte) error {
 	os.Remove(p)
 	return os.WriteFile(p, b, 0o600)

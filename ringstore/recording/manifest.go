@@ -22,16 +22,19 @@ type Manifest struct {
 	LastGC  uint64    `json:"last_gc"`
 	FromNS  uint64    `json:"from_ns"` // times of the stream
 	ToNS    uint64    `json:"to_ns"`
-	// ZeroUnixNS is the Unix time of the stream's zero, ns, where instants were asked for. Exact: it was cut at collections.
+	// ZeroUnixNS is the Unix time of the stream's zero, ns, where instants were asked for. Exact: it was cut at
+	// collections.
 	ZeroUnixNS int64 `json:"zero_unix_ns,omitempty"`
 	Exact      bool  `json:"exact,omitempty"`
 
-	Files    []ManifestFile `json:"files"`
-	Dropped  []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
-	Missing  []uint64       `json:"missing,omitempty"` // numbers between the first and the last file that are in no file
-	Damaged  []string       `json:"damaged,omitempty"` // files that were copied as they are since they can not be read whole
-	Redacted bool           `json:"redacted,omitempty"`
-	Reason   string         `json:"reason,omitempty"` // of the incident
+	Files   []ManifestFile `json:"files"`
+	Dropped []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
+	// numbers between the first and the last file that are in no file
+	Missing []uint64 `json:"missing,omitempty"`
+	// files that were copied as they are since they can not be read whole
+	Damaged  []string `json:"damaged,omitempty"`
+	Redacted bool     `json:"redacted,omitempty"`
+	Reason   string   `json:"reason,omitempty"` // of the incident
 	// Foreign are files of other recordings that lay in the folder. They were not pulled.
 	Foreign []ForeignFile `json:"foreign,omitempty"`
 }

@@ -77,13 +77,15 @@ func (r *Recording) checkManifest(f io.ReaderAt, said map[string]State) (out []V
 		}
 		m, ok := of[want.Name]
 		if !ok {
-			out = append(out, VerdictOf("", segment.Corrupt(path, 0, "the manifest names it, and the container does not have it")))
+			out = append(out, VerdictOf("", segment.Corrupt(path, 0,
+				"the manifest names it, and the container does not have it")))
 			continue
 		}
 		sum := sha256.New()
 		n, err := io.Copy(sum, io.NewSectionReader(f, m.start, m.size))
 		if err != nil || n != m.size || m.size != want.Bytes || hex.EncodeToString(sum.Sum(nil)) != want.SHA256 {
-			out = append(out, VerdictOf("", segment.Corrupt(path, 0, "it is not what was pulled: the manifest has another size or digest")))
+			out = append(out, VerdictOf("", segment.Corrupt(path, 0,
+				"it is not what was pulled: the manifest has another size or digest")))
 		}
 	}
 	for _, m := range r.members {
@@ -194,7 +196,8 @@ func (r *Recording) checkIncident(said map[string]State) (out []Verdict) {
 	}
 	for _, name := range inc.Names {
 		if !there[name] {
-			out = append(out, VerdictOf("", segment.Corrupt(filepath.Join(r.Path, name), 0, folder.IncidentName+" names it, and it is not there")))
+			out = append(out, VerdictOf("", segment.Corrupt(filepath.Join(r.Path, name), 0,
+				folder.IncidentName+" names it, and it is not there")))
 		}
 	}
 	return out

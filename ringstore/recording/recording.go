@@ -42,8 +42,8 @@ func (r *Recording) Watch(f func(bytes int)) {
 	}
 }
 
-// OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an error; files of it
-// that are damaged stand in Problems, and so does that a container was cut off.
+// OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an
+// error; files of it that are damaged stand in Problems, and so does that a container was cut off.
 func Open(path string) (*Recording, error) {
 	r, err := OpenAny(path)
 	if err != nil && r != nil {
@@ -156,7 +156,8 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 				return segment.Corrupt(r.Path, 0, "neither a ring file nor a heapcam container")
 			}
 			if !errors.Is(err, io.ErrUnexpectedEOF) {
-				r.Problems = append(r.Problems, segment.Corrupt(r.Path, r.ends, "the container is not what was written here: "+err.Error()))
+				r.Problems = append(r.Problems, segment.Corrupt(r.Path, r.ends,
+					"the container is not what was written here: "+err.Error()))
 				described = true // who knows
 			}
 			break

@@ -19,8 +19,8 @@ const (
 	Partial = "partial"
 	// Full compresses every frame as well as is reasonable.
 	Full = "full"
-	// Adaptive compresses as Full does, and less the fuller the queue is and the more of its CPU budget is spent: the newest data is never
-	// lost for a better ratio.
+	// Adaptive compresses as Full does, and less the fuller the queue is and the more of its CPU budget is spent: the
+	// newest data is never lost for a better ratio.
 	Adaptive = "adaptive"
 )
 
@@ -113,7 +113,8 @@ func (p *Packer) wanted() effort {
 	return e
 }
 
-// charge takes note of what packing took. Time stands for CPU: it is one goroutine that does nothing else but wait for an encoder at times.
+// charge takes note of what packing took. Time stands for CPU: it is one goroutine that does nothing else but wait
+// for an encoder at times.
 func (p *Packer) charge(from, to time.Time) {
 	if idle := from.Sub(p.last); !p.last.IsZero() && idle > 0 {
 		p.spent *= max(0, 1-float64(idle)/float64(budgetSpan))
@@ -123,15 +124,16 @@ func (p *Packer) charge(from, to time.Time) {
 	p.last = to
 }
 
-// fast and best are the zstd encoders of the two efforts, which all stores of a process share: each holds some 10 MB for every CPU that compresses at a time,
-// and nothing of what it encoded. A store waits while all are busy.
+// fast and best are the zstd encoders of the two efforts, which all stores of a process share: each holds some 10 MB
+// for every CPU that compresses at a time, and nothing of what it encoded. A store waits while all are busy.
 var (
 	fast = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder(zstd.SpeedFastest) })
 	best = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder(zstd.SpeedBetterCompression) })
 )
 
 func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(zstdWindow))
 }
 
 func (e effort) encoder() (*zstd.Encoder, error) {

@@ -15,10 +15,12 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestModes stores what a session would, the mode and the queue changing all the time: everything reads back, frame by frame.
+// TestModes stores what a session would, the mode and the queue changing all the time: everything reads back, frame
+// by frame.
 func TestModes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), trace.DepthFull))
+		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			trace.DepthFull))
 		var want [][]byte
 		payload := func(bs []trace.Block) []byte {
 			var p []byte
@@ -75,7 +77,9 @@ func TestModes(t *testing.T) {
 		}
 		i = 0
 		for b := range f.Blocks() {
-			if i == len(skimmed) || !b.Equal(skimmed[i]) && (b.Kind != trace.KindEpoch || skimmed[i].Kind != b.Kind || skimmed[i].Seq != b.Seq || len(skimmed[i].Payload) >= len(b.Payload)) {
+			if i == len(skimmed) || !b.Equal(skimmed[i]) &&
+				(b.Kind != trace.KindEpoch || skimmed[i].Kind != b.Kind || skimmed[i].Seq != b.Seq ||
+					len(skimmed[i].Payload) >= len(b.Payload)) {
 				t.Fatalf("block %d of %d is skimmed otherwise", i, len(skimmed))
 			}
 			i++
@@ -93,9 +97,12 @@ func TestEffort(t *testing.T) {
 		queue, spent float64 // spent: share of the budget
 		want         effort
 	}{
-		{None, 1, 0, effortNone}, {Partial, 0.1, 0, effortNone}, {Partial, 0.2, 9, effortFast}, {Full, 1, 9, effortBest},
-		{Adaptive, 0, 0, effortBest}, {Adaptive, 0.3, 0, effortFast}, {Adaptive, 0.6, 0, effortS2}, {Adaptive, 0.9, 0, effortNone},
-		{Adaptive, 0, 1.1, effortFast}, {Adaptive, 0, 1.6, effortS2}, {Adaptive, 0, 2.1, effortNone}, {Adaptive, 0.6, 1.1, effortS2},
+		{None, 1, 0, effortNone}, {Partial, 0.1, 0, effortNone}, {Partial, 0.2, 9, effortFast},
+		{Full, 1, 9, effortBest},
+		{Adaptive, 0, 0, effortBest}, {Adaptive, 0.3, 0, effortFast}, {Adaptive, 0.6, 0, effortS2},
+		{Adaptive, 0.9, 0, effortNone},
+		{Adaptive, 0, 1.1, effortFast}, {Adaptive, 0, 1.6, effortS2}, {Adaptive, 0, 2.1, effortNone},
+		{Adaptive, 0.6, 1.1, effortS2},
 	} {
 		p, err := NewPacker(c.mode, 0.2, 0.5)
 		if err != nil {

@@ -36,7 +36,8 @@ type TooNewError struct {
 }
 
 func (e *TooNewError) Error() string {
-	return fmt.Sprintf("%s: format version %d is newer than this heapcam reads (%d): use a newer heapcam", e.File, e.Version, e.Reads)
+	return fmt.Sprintf("%s: format version %d is newer than this heapcam reads (%d): use a newer heapcam", e.File,
+		e.Version, e.Reads)
 }
 
 func Corrupt(file string, at int64, why string) error {

@@ -32,7 +32,8 @@ const (
 	FlagIndex = 2
 	// FlagListing marks a frame that holds a sync point.
 	FlagListing = 4
-	// FlagDefs marks a frame that holds definitions. FlagMarked says that FlagListing and FlagDefs were set where they apply.
+	// FlagDefs marks a frame that holds definitions. FlagMarked says that FlagListing and FlagDefs were set where
+	// they apply.
 	FlagDefs   = 8
 	FlagMarked = 16
 	// FlagSummary marks a frame that holds a SUMMARY block alone.
@@ -73,7 +74,8 @@ func (h Header) Encode() []byte {
 	return b
 }
 
-// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is told apart from damage.
+// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is told apart from
+// damage.
 func decodeHeader(name string, b []byte) (Header, error) {
 	var h Header
 	le := binary.LittleEndian
@@ -116,8 +118,8 @@ func knownBut(b []byte) bool {
 	return false
 }
 
-// FrameInfo describes a frame: the position in the shared ring behind its last block (so that a new recorder knows where to go on),
-// collections (0: none) and times in ns since the probe's start.
+// FrameInfo describes a frame: the position in the shared ring behind its last block (so that a new recorder knows
+// where to go on), collections (0: none) and times in ns since the probe's start.
 type FrameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64
@@ -174,7 +176,8 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 		return Frame{}, Corrupt(name, at, "checksum of a frame header")
 	}
 	f := Frame{Offset: at, Codec: b[4], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
-	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:]), b[5]}
+	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]),
+		le.Uint64(b[48:]), b[5]}
 	if f.Stored > MaxFrame || f.Raw > MaxFrame || f.Codec > codecS2 || f.Codec == codecNone && f.Stored != f.Raw {
 		return Frame{}, Corrupt(name, at, "lengths or codec of a frame make no sense")
 	}
@@ -213,7 +216,8 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, e
 	return out, nil
 }
 
-// skim gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for this alone: it may stop inside the frame.
+// skim gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for this alone: it
+// may stop inside the frame.
 func (f Frame) skim(stored []byte, dec *zstd.Decoder) []byte {
 	if dec.Reset(bytes.NewReader(stored)) != nil {
 		return nil

@@ -9,12 +9,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Definitions iterates over the blocks of the frames that hold definitions; of files that do not say which, over all. Errors as Frames.
+// Definitions iterates over the blocks of the frames that hold definitions; of files that do not say which, over all.
+// Errors as Frames.
 func (f *File) Definitions() iter.Seq2[trace.Block, error] {
 	return f.blocks(func(fr Frame) bool { return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead) != 0 })
 }
 
-// Summaries iterates over the summaries of the file and what they need to be read: META and definitions. Errors as Frames.
+// Summaries iterates over the summaries of the file and what they need to be read: META and definitions. Errors as
+// Frames.
 func (f *File) Summaries() iter.Seq2[trace.Block, error] {
 	frames := f.blocks(func(fr Frame) bool {
 		return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead|FlagSummary) != 0
@@ -31,12 +33,13 @@ func (f *File) Summaries() iter.Seq2[trace.Block, error] {
 	}
 }
 
-// Skim iterates over all blocks as Blocks does, but of EPOCH blocks it may leave out the tokens: then their blobs are empty. Where frames hold
-// columns these are most of what there is to unpack. The checksums of all frames are looked at. Errors as Blocks.
+// Skim iterates over all blocks as Blocks does, but of EPOCH blocks it may leave out the tokens: then their blobs are
+// empty. Where frames hold columns these are most of what there is to unpack. The checksums of all frames are looked
+// at. Errors as Blocks.
 func (f *File) Skim() iter.Seq2[trace.Block, error] { return f.blocksOf(f.frames(nil, true)) }
 
-// Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose payload is damaged is
-// yielded with the error and a nil payload.
+// Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose
+// payload is damaged is yielded with the error and a nil payload.
 func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil, false) }
 
 // FramesOf is Frames of those that want wants. The others are not read.
@@ -56,7 +59,8 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 		var stored []byte
 		var part *zstd.Decoder
 		if skim {
-			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
+			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+				zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
 				yield(FrameData{}, err)
 				return
 			}
@@ -73,7 +77,8 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 				}
 				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
-					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked && crc32.Checksum(stored, castagnoli) == fr.crc {
+					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked &&
+						crc32.Checksum(stored, castagnoli) == fr.crc {
 						d.Payload = fr.skim(stored, part)
 					}
 					if d.Payload == nil {
@@ -119,7 +124,8 @@ func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Bloc
 	}
 }
 
-// From is Blocks from the frame on that holds collection gc: for who knows already what was defined before. Frames that are left out are not read.
+// From is Blocks from the frame on that holds collection gc: for who knows already what was defined before. Frames
+// that are left out are not read.
 func (f *File) From(gc uint64) iter.Seq2[trace.Block, error] {
 	return func(yield func(trace.Block, error) bool) {
 		past := false

@@ -6,7 +6,8 @@ import (
 	"iter"
 )
 
-// Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error (*DamageError) and reading goes on at the next frame header that is sound.
+// Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error
+// (*DamageError) and reading goes on at the next frame header that is sound.
 func (f *File) Headers() iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		at := int64(HeaderSize)
@@ -40,7 +41,8 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 			case next >= 0 && d.Err == ErrTorn:
 				d = &DamageError{File: f.Name, Offset: at, Why: "length of a frame", Err: ErrCorrupt}
 			case next < 0:
-				d = &DamageError{File: f.Name, Offset: at, Why: "no whole frame follows (" + d.Why + ")", Err: d.Err, last: true}
+				d = &DamageError{File: f.Name, Offset: at, Why: "no whole frame follows (" + d.Why + ")", Err: d.Err,
+					last: true}
 				if f.unwritten(at) {
 					d.Err = ErrTorn
 				}
@@ -111,7 +113,8 @@ func (f *File) resync(at int64) int64 {
 		}
 		for i := 0; i+FrameSize <= n; i++ {
 			if b[i] == frameMagic[0] && string(b[i:i+4]) == frameMagic {
-				if fr, err := decodeFrame(f.Name, at+int64(i), b[i:i+FrameSize]); err == nil && at+int64(i)+FrameSize+int64(fr.Stored) <= f.Size {
+				if fr, err := decodeFrame(f.Name, at+int64(i), b[i:i+FrameSize]); err == nil &&
+					at+int64(i)+FrameSize+int64(fr.Stored) <= f.Size {
 					return at + int64(i)
 				}
 			}

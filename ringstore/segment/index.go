@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// Layout of the index, the payload of the frame that closes a file; part of the format, drawn in docs/format/ring-file.md.
+// Layout of the index, the payload of the frame that closes a file; part of the format, drawn in
+// docs/format/ring-file.md.
 const (
 	indexHead   = 40 // count u32, zero u32, 32 bytes that are zero and are not read
 	indexEntry  = 40 // stored u32, codec u8, flags u8, zero u16, first gc, last gc, t0, t1
@@ -83,7 +84,8 @@ func readIndex(name string, r io.ReaderAt, size int64) (x *Index, why string) {
 	}
 	le := binary.LittleEndian
 	at := le.Uint64(t[8:])
-	if string(t[:4]) != trailMagic || le.Uint32(t[28:]) != crc32.Checksum(t[:28], castagnoli) || le.Uint64(t[16:]) != uint64(size) ||
+	if string(t[:4]) != trailMagic || le.Uint32(t[28:]) != crc32.Checksum(t[:28], castagnoli) ||
+		le.Uint64(t[16:]) != uint64(size) ||
 		at < HeaderSize || at > uint64(size-IndexSize(0)) || size-int64(at) > FrameSize+MaxFrame {
 		return nil, ""
 	}
@@ -92,7 +94,8 @@ func readIndex(name string, r io.ReaderAt, size int64) (x *Index, why string) {
 		return nil, ""
 	}
 	f, err := decodeFrame(name, int64(at), b)
-	if err != nil || f.Flags&FlagIndex == 0 || f.Codec != codecNone || f.End() != size || crc32.Checksum(b[FrameSize:], castagnoli) != f.crc {
+	if err != nil || f.Flags&FlagIndex == 0 || f.Codec != codecNone || f.End() != size ||
+		crc32.Checksum(b[FrameSize:], castagnoli) != f.crc {
 		return nil, ""
 	}
 	p := b[FrameSize:]

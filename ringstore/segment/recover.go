@@ -6,14 +6,16 @@ import (
 )
 
 const (
-	// tailTime and tailBytes bound what of an unfinished file is checked against its checksums when it is opened again: what may not have
-	// reached the disk before a power loss. An fsync a second was asked for; ten stand for slow ones.
+	// tailTime and tailBytes bound what of an unfinished file is checked against its checksums when it is opened
+	// again: what may not have reached the disk before a power loss. An fsync a second was asked for; ten stand for
+	// slow ones.
 	tailTime  = uint64(10 * time.Second)
 	tailBytes = 64 << 20
 )
 
-// Recover goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail does not, nor do frames
-// at the end whose payload is not what was written, as after a power loss. The error is damage in the middle, which stays where it is.
+// Recover goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail
+// does not, nor do frames at the end whose payload is not what was written, as after a power loss. The error is
+// damage in the middle, which stays where it is.
 func (f *File) Recover() (x *Index, end int64, err error) {
 	x, end = &Index{}, HeaderSize
 	for fr, e := range f.Headers() {

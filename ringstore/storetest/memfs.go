@@ -1,5 +1,6 @@
-// Package storetest is a file system in memory for tests of stores: it counts what occupies blocks as a disk does (by file, whatever its
-// names, open ones without a name too), lets operations fail, and forgets at a power loss what was not synced.
+// Package storetest is a file system in memory for tests of stores: it counts what occupies blocks as a disk does (by
+// file, whatever its names, open ones without a name too), lets operations fail, and forgets at a power loss what was
+// not synced.
 package storetest
 
 import (
@@ -47,7 +48,8 @@ type MemFS struct {
 	durable map[string]*inode // names that a power loss leaves
 	all     map[*inode]bool   // that occupy blocks
 
-	// Fail, if set, is asked before each operation; an error makes it fail. A write that fails takes half of its bytes before.
+	// Fail, if set, is asked before each operation; an error makes it fail. A write that fails takes half of its
+	// bytes before.
 	Fail func(op, path string) error
 	// After, if set, is told what is occupied after each operation that takes blocks.
 	After func(op string, occupied int64)
@@ -278,7 +280,8 @@ func (m *MemFS) ReadDir(p string) ([]ringstore.Info, error) {
 }
 
 func (m *MemFS) info(p string, i *inode) ringstore.Info {
-	return ringstore.Info{Name: path.Base(p), Dir: i.dir, Size: int64(len(i.data)), Blocks: i.blocks(), ID: ringstore.FileID{Dev: 1, Ino: i.id}, Links: i.links}
+	return ringstore.Info{Name: path.Base(p), Dir: i.dir, Size: int64(len(i.data)), Blocks: i.blocks(),
+		ID: ringstore.FileID{Dev: 1, Ino: i.id}, Links: i.links}
 }
 
 // SyncDir implements ringstore.FS.
@@ -316,7 +319,8 @@ func (m *MemFS) Kill() {
 	}
 }
 
-// PowerLoss is Kill, and of what was not synced a part is gone: tails are cut or not what was written, names may be missing.
+// PowerLoss is Kill, and of what was not synced a part is gone: tails are cut or not what was written, names may be
+// missing.
 func (m *MemFS) PowerLoss(r *rand.Rand) {
 	m.Kill()
 	m.mu.Lock()
@@ -419,7 +423,8 @@ func (f *file) WriteAt(b []byte, at int64) (int, error) {
 		return 0, fmt.Errorf("%s: a hole is written at %d behind %d", f.p, at, len(f.i.data))
 	}
 	if grow := at + int64(len(b)) - max(int64(len(f.i.data)), f.i.ahead); grow > 0 && f.m.Capacity > 0 {
-		if left := f.m.Capacity - f.m.Foreign - f.m.occupied(); (at+int64(len(b))+Block-1)/Block*Block-f.i.blocks() > left {
+		left := f.m.Capacity - f.m.Foreign - f.m.occupied()
+		if (at+int64(len(b))+Block-1)/Block*Block-f.i.blocks() > left {
 			b = b[:max(int64(len(b))-grow, 0)]
 			if err == nil {
 				err = &os.PathError{Op: "write", Path: f.p, Err: syscall.ENOSPC}

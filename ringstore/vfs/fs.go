@@ -19,7 +19,8 @@ type Info struct {
 	Links  int // names of the file; 1 where the system does not tell
 }
 
-// occupies is what counts: the length in whole blocks, or what the system says if that is more (preallocation, extents).
+// occupies is what counts: the length in whole blocks, or what the system says if that is more (preallocation,
+// extents).
 func (i Info) Occupies() int64 { return max(Occupied(i.Size), i.Blocks) }
 
 // File is an open file.
@@ -30,20 +31,22 @@ type File interface {
 	Truncate(size int64) error
 	// Allocate takes blocks for [at, at+n) without changing the length. ErrUnsupported where there is no such thing.
 	Allocate(at, n int64) error
-	// TryLock takes an advisory lock, shared or exclusive, without waiting; it is kept until Close. false: somebody else has it.
+	// TryLock takes an advisory lock, shared or exclusive, without waiting; it is kept until Close. false: somebody
+	// else has it.
 	TryLock(exclusive bool) (bool, error)
 	Sync() error
 	Close() error
 	Info() (Info, error)
 }
 
-// FS is the seam at which tests count what is occupied and let operations fail. Ring files are created, appended to, cut, linked and removed;
-// nothing else happens to them. Errors of the system are passed on.
+// FS is the seam at which tests count what is occupied and let operations fail. Ring files are created, appended to,
+// cut, linked and removed; nothing else happens to them. Errors of the system are passed on.
 type FS interface {
 	Create(path string) (File, error) // must not exist; readable and writable
 	Open(path string) (File, error)   // readable and writable
 	OpenRead(path string) (File, error)
-	// WriteFile replaces a small file as a whole: whoever opens path sees the old or the new one, after a power loss too.
+	// WriteFile replaces a small file as a whole: whoever opens path sees the old or the new one, after a power loss
+	// too.
 	WriteFile(path string, b []byte) error
 	Remove(path string) error
 	Link(from, to string) error

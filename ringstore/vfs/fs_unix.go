@@ -49,8 +49,9 @@ func (f osFile) Info() (Info, error) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return Info{}, &os.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
-	return Info{Name: filepath.Base(f.Name()), Dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, Size: st.Size, Blocks: int64(st.Blocks) * 512,
-		ID: FileID{uint64(st.Dev), uint64(st.Ino)}, Links: int(st.Nlink)}, nil
+	return Info{Name: filepath.Base(f.Name()), Dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, Size: st.Size,
+		Blocks: int64(st.Blocks) * 512,
+		ID:     FileID{uint64(st.Dev), uint64(st.Ino)}, Links: int(st.Nlink)}, nil
 }
 
 // TryLock uses flock: it belongs to the open file, so it goes with the process that holds it, whatever becomes of it.

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// shareAll lets others read, write, delete and rename a file that is open here.
+const shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+
 // openFile opens with leave to delete and rename for others: a ring gives up its oldest file while somebody reads it.
 func openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
@@ -21,7 +24,7 @@ func openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	if flag&os.O_CREATE != 0 { // with O_EXCL: the store never overwrites
 		how = windows.CREATE_NEW
 	}
-	h, err := windows.CreateFile(name, access, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, how,
+	h, err := windows.CreateFile(name, access, shareAll, nil, how,
 		windows.FILE_ATTRIBUTE_NORMAL, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -39,7 +42,8 @@ func describe(path string, st os.FileInfo) Info {
 	if err != nil {
 		return i
 	}
-	h, err := windows.CreateFile(name, 0, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING, 0, 0)
+	h, err := windows.CreateFile(name, 0, shareAll,
+		nil, windows.OPEN_EXISTING, 0, 0)
 	if err != nil {
 		return i
 	}
@@ -68,7 +72,8 @@ func (f osFile) Info() (Info, error) {
 	return i, nil
 }
 
-// lockHigh places the one byte that is locked far behind every end: locks of Windows bind readers and writers of what they cover.
+// lockHigh places the one byte that is locked far behind every end: locks of Windows bind readers and writers of what
+// they cover.
 const lockHigh = 1 << 30
 
 // TryLock locks for the handle, so it goes with the process that holds it.
@@ -104,5 +109,6 @@ func (osFS) Free(path string) (int64, error) {
 
 // NoSpace says that an error means a full disk or quota.
 func NoSpace(err error) bool {
-	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) || errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
+		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
