@@ -8,10 +8,6 @@ import "encoding/binary"
 // RequestSync asks for a sync point in the next natural collection. It is answered when Status.SyncDone ≥ ticket.
 func (r *Ring) RequestSync() (ticket uint64, err error) { return r.raise(OffSyncWanted) }
 
-// RequestRedefine asks for META and all definitions again and a sync point in the next collection
-// (Status.RedefineDone ≥ ticket).
-func (r *Ring) RequestRedefine() (ticket uint64, err error) { return r.raise(OffRedefine) }
-
 // RequestEmergency asks for a sync point now (Status.EmergencyDone ≥ ticket).
 func (r *Ring) RequestEmergency(m Method) (ticket uint64, err error) {
 	if err := r.set32(OffEmergencyMethod, uint32(m)); err != nil { // before the counter that makes it count

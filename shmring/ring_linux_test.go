@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -341,38 +340,83 @@ func TestMemfd(t *testing.T) {
 	}
 }
 
-// TestTruncationRace truncates and restores the file while it is read: violations, never a signal.
+// TestTruncationRace truncates the file and makes it whole again while it is opened and read. What then fails is a
+// violation, never a signal, and it is not all that happens: rings are opened, read, and found violated.
 func TestTruncationRace(t *testing.T) {
-	deadline := time.Now().Add(300 * time.Millisecond)
 	p := create(t, ringtest.Config{})
 	for i := range 50 {
 		commit(t, p, 100+i)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for time.Now().Before(deadline) {
-			syscall.Truncate(p.Path, 4096+64)
-			syscall.Truncate(p.Path, 4096+1<<20)
-		}
-	}()
-	for time.Now().Before(deadline) {
+	whole, err := os.ReadFile(p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opened, refused, read, violated int
+	enough := func() bool { return min(opened, refused, read, violated) >= 20 }
+	deadline := time.Now().Add(20 * time.Second) // it takes a tenth of a second
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- truncateAndRestore(p.Path, whole, stop) }()
+	for !enough() && time.Now().Before(deadline) {
 		r, err := shmring.Open(p.Path, shmring.Options{})
 		if err != nil {
+			refused++
 			continue
 		}
+		opened++
 		if _, err = r.Acquire(); err == nil {
-			for range 20 {
-				if _, err = r.Read(1 << 20); err != nil {
+			for range 50 { // each block on its own
+				b, err := r.Read(1)
+				if errors.Is(err, shmring.ErrSuperseded) { // the header that was restored names another agent
+					break
+				}
+				if err != nil {
+					violated++
 					quarantined(t, err)
 					break
 				}
-				r.Rewind()
+				if len(b.Data) > 0 {
+					read++
+				}
 			}
 		}
 		r.Close()
 	}
-	<-done
+	close(stop)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	t.Logf("rings: %d opened, %d refused; blocks read: %d; violations: %d",
+		opened, refused, read, violated)
+	if !enough() {
+		t.Error("of opened, refused, read and violated each has to happen 20 times")
+	}
+}
+
+// truncateAndRestore cuts the file inside its data and inside its header, and writes again what it held, until stop.
+func truncateAndRestore(path string, whole []byte, stop <-chan struct{}) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for round := 0; ; round++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		cut := int64(shmring.HeaderSize + 64)
+		if round%2 == 1 {
+			cut = 100
+		}
+		if err := f.Truncate(cut); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(whole, 0); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(round%5) * 100 * time.Microsecond)
+	}
 }
 
 // TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other

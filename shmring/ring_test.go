@@ -62,7 +62,7 @@ func quarantined(t testing.TB, err error) {
 }
 
 // TestModel runs producer and agent against a model: what was committed comes out once, in order, whole, across
-// wraps, overflows, rewinds and restarts of the agent.
+// wraps, overflows and restarts of the agent.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "ring")
@@ -156,7 +156,6 @@ func TestModel(t *testing.T) {
 				}
 				kept = k + 1
 			},
-			"rewind": func(rt *rapid.T) { r.Rewind(); read = kept },
 			"agent dies": func(rt *rapid.T) {
 				r.Close()
 				r = openRing()

@@ -22,7 +22,7 @@ const (
 	sumAlike = len(sumBefore) + len(sumAfter) - 2
 )
 
-// document makes v, an object with members, a document.
+// EncodeDocument makes v, an object with members, a document.
 func EncodeDocument(v any) ([]byte, error) {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -47,8 +47,9 @@ func CheckDocument(path string, b []byte) error {
 	alike := 0
 	for i := range sumLine {
 		switch {
-		case i < len(sumBefore) && b[at+i] == sumBefore[i], i >= len(sumBefore)+8 &&
-			b[at+i] == sumAfter[i-len(sumBefore)-8]:
+		case i < len(sumBefore) && b[at+i] == sumBefore[i]:
+			alike++
+		case i >= len(sumBefore)+8 && b[at+i] == sumAfter[i-len(sumBefore)-8]:
 			alike++
 		}
 	}
@@ -64,7 +65,7 @@ func CheckDocument(path string, b []byte) error {
 // documentVersion is the newest version of each kind of document.
 const documentVersion = 1
 
-// checkDocument is CheckDocument, and the schema must be that of kind. Errors: *DamageError, *TooNewError.
+// CheckKind is CheckDocument, and the schema must be that of kind. Errors: *DamageError, *TooNewError.
 func CheckKind(path string, b []byte, kind string) error {
 	if err := CheckDocument(path, b); err != nil {
 		return err

@@ -13,11 +13,12 @@ type Identity struct {
 	VM, Probe  string
 }
 
-// describeIdentity is what recording.json holds.
+// Describe is what recording.json holds.
 func Describe(id Identity, counters json.RawMessage) ([]byte, error) {
-	m := map[string]any{"schema": "heapcam.recording/1", "session": id.Session, "name": id.Name, "pid": id.PID,
-		"uid":   id.UID,
-		"nspid": id.NSPID, "start_ticks": id.StartTicks, "vm": id.VM, "probe": id.Probe}
+	m := map[string]any{
+		"schema": "heapcam.recording/1", "session": id.Session, "name": id.Name, "uid": id.UID,
+		"pid": id.PID, "nspid": id.NSPID, "start_ticks": id.StartTicks, "vm": id.VM, "probe": id.Probe,
+	}
 	if counters != nil {
 		m["counters"] = counters
 	}

@@ -22,7 +22,7 @@ const (
 	LockName  = "lock"
 )
 
-// clearPulls removes the folders of pulls that are no longer there.
+// ClearPulls removes the folders of pulls that are no longer there.
 func ClearPulls(fs vfs.FS, dir string) {
 	pulls, err := fs.ReadDir(dir)
 	if err != nil {
@@ -59,7 +59,7 @@ func clearPull(fs vfs.FS, dir string) {
 	fs.RemoveDir(dir)
 }
 
-// takeLink removes a pull's link unless it is being read; true if nothing is left of it.
+// TakeLink removes a pull's link unless it is being read; true if nothing is left of it.
 func TakeLink(fs vfs.FS, link string) bool {
 	f, err := fs.OpenRead(link)
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 // ErrInUse says that a ring is being written to or pulled.
 var ErrInUse = errors.New("the ring is in use")
 
-// RemoveRing removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording
+// Remove removes the ring of a recorder that has ended, newest file last: what a kill leaves of it is a recording
 // still. Only what a recorder makes is removed, and of ring files this recording's: others stay, and the folder with
 // them (*ForeignError, when all else is gone). Errors: ErrInUse, I/O errors.
 func Remove(dir string) error {

@@ -63,7 +63,7 @@ type Origin struct {
 	Created uint64 // when the file was made, Unix ns
 }
 
-// ownSession applies the rule to the headers of the files.
+// OwnSession applies the rule to the headers of the files.
 func OwnSession(said string, hs []Origin) string {
 	if said != "" {
 		return said
@@ -88,12 +88,12 @@ func OwnSession(said string, hs []Origin) string {
 	return best
 }
 
-// isSession says whether s is what a session looks like.
+// IsSession says whether s is what a session looks like.
 func IsSession(s string) bool {
 	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// describedSession gives the session that the documents of the folder dir say, "" if they do not, and what is wrong
+// DescribedSession gives the session that the documents of the folder dir say, "" if they do not, and what is wrong
 // with them.
 func DescribedSession(fs vfs.FS, dir string, entries []vfs.Info) (session string, problems []error) {
 	for _, name := range []string{RecordingName, IncidentName} {
@@ -136,7 +136,7 @@ func documentSession(fs vfs.FS, path, kind string) (string, error) {
 	return d.Session, nil
 }
 
-// folder is what the headers of a ring folder's files say.
+// Contents is what the headers of a ring folder's files say.
 type Contents struct {
 	Files     []vfs.Info // of the recording, by name, and those that can not be read
 	Foreign   []*ForeignError
@@ -145,7 +145,7 @@ type Contents struct {
 	Problems  []error // of the documents
 }
 
-// lookInto sorts the ring files of dir into the recording's own and others.
+// Read sorts the ring files of dir into the recording's own and others.
 func Read(fs vfs.FS, dir string) (Contents, error) {
 	var out Contents
 	es, err := fs.ReadDir(dir)
@@ -184,7 +184,7 @@ func Read(fs vfs.FS, dir string) (Contents, error) {
 	return out, nil
 }
 
-// nothingOwn is the error of a folder that holds files of other recordings only, or none.
+// NothingOwn is the error of a folder that holds files of other recordings only, or none.
 func (d Contents) NothingOwn(dir string) error {
 	if len(d.Foreign) > 0 {
 		return d.Foreign[0]

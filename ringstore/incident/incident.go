@@ -57,7 +57,7 @@ type Incident struct {
 var (
 	// ErrTooOften says that an automatic incident of this recording was made not long ago.
 	ErrTooOften = errors.New("an incident of this recording was frozen not long ago")
-	// ErrIncidentRoom says that not even the newest file of the window fits below max_incidents_size.
+	// ErrRoom says that not even the newest file of the window fits below max_incidents_size.
 	ErrRoom = errors.New("no room below max_incidents_size")
 
 	errDiskFull = errors.New("no space left on the disk")

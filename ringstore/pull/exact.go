@@ -29,7 +29,8 @@ func startOf(f *segment.File, since uint64) (at int64) {
 	if since == 0 {
 		return 0
 	}
-	const asked, want = segment.FlagMarked | segment.FlagListing | segment.FlagHead, segment.FlagMarked | segment.FlagListing
+	const want = segment.FlagMarked | segment.FlagListing
+	const asked = want | segment.FlagHead
 	for fr, err := range f.Headers() {
 		if err == nil && fr.Flags&asked == want && fr.T0 <= since {
 			at = fr.Offset

@@ -20,8 +20,10 @@ type hasher struct {
 const hashBuffer, hashBuffers = 128 << 10, 8
 
 func newHasher() *hasher {
-	h := &hasher{sum: sha256.New(), full: make(chan []byte, hashBuffers), free: make(chan []byte, hashBuffers),
-		done: make(chan struct{})}
+	h := &hasher{
+		sum: sha256.New(), done: make(chan struct{}),
+		full: make(chan []byte, hashBuffers), free: make(chan []byte, hashBuffers),
+	}
 	for range hashBuffers {
 		h.free <- make([]byte, hashBuffer)
 	}

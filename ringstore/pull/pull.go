@@ -19,7 +19,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// PullOptions bound what is taken; zero values take all. Whole files are taken: at least as much as asked. With Exact
+// Options bound what is taken; zero values take all. Whole files are taken: at least as much as asked. With Exact
 // the first and the last file are written anew, cut at collections, where times were asked for.
 type Options struct {
 	// LastBytes and LastDuration count back from the newest data.

@@ -56,7 +56,7 @@ type Quota struct {
 	refused  int64 // what the last refused frame needed; 0 since a new segment has begun, which must have room for it
 }
 
-// NewQuota makes a quota.
+// New makes a quota.
 func New(b Bounds) *Quota { return &Quota{bounds: b} }
 
 // Bounds gives the limits in force.

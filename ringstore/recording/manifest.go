@@ -66,7 +66,7 @@ func decodeManifest(path string, b []byte) (*Manifest, error) {
 	return &m, nil
 }
 
-// take counts a file in.
+// Add counts a file in.
 func (m *Manifest) Add(f *segment.File, w segment.FrameInfo) {
 	if w.FirstGC > 0 && (m.FirstGC == 0 || w.FirstGC < m.FirstGC) {
 		m.FirstGC = w.FirstGC

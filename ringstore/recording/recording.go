@@ -42,7 +42,7 @@ func (r *Recording) Watch(f func(bytes int)) {
 	}
 }
 
-// OpenRecording opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an
+// Open opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an
 // error; files of it that are damaged stand in Problems, and so does that a container was cut off.
 func Open(path string) (*Recording, error) {
 	r, err := OpenAny(path)
@@ -53,7 +53,7 @@ func Open(path string) (*Recording, error) {
 	return r, err
 }
 
-// openAny gives what is known of a recording of which nothing can be read, beside the error.
+// OpenAny gives what is known of a recording of which nothing can be read, beside the error.
 func OpenAny(path string) (*Recording, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Recording) checked() (*Recording, error) {
 	return r, nil
 }
 
-// position counts the bytes that the tar reader has consumed, so that members can be read in place later.
+// Position counts the bytes that the tar reader has consumed, so that members can be read in place later.
 type Position struct {
 	F  *os.File
 	At int64

@@ -44,10 +44,10 @@ const (
 // budgetSpan is over what time the CPU budget is averaged.
 const budgetSpan = 10 * time.Second
 
-// keepBuffer bounds the buffers that are kept: a rare large sync point must not hold its memory for ever.
+// KeepBuffer bounds the buffers that are kept: a rare large sync point must not hold its memory for ever.
 const KeepBuffer = 16 << 20
 
-// packer makes frames.
+// Packer makes frames.
 type Packer struct {
 	mode      string
 	threshold float64
@@ -146,7 +146,7 @@ func (e effort) encoder() (*zstd.Encoder, error) {
 // zstdWindow is as far as matches reach: about a frame.
 const zstdWindow = 4 << 20
 
-// frame appends payload as a frame to dst.
+// Frame appends payload as a frame to dst.
 func (p *Packer) Frame(dst, payload []byte, info FrameInfo) []byte {
 	f := Frame{FrameInfo: info, Raw: uint32(len(payload))}
 	stored := payload

@@ -21,10 +21,10 @@ type File struct {
 	noIndex string // why an index that is whole is not taken
 }
 
-// OpenFile opens a single ring file. Errors: *DamageError, *TooNewError, I/O errors.
+// Open opens a single ring file. Errors: *DamageError, *TooNewError, I/O errors.
 func Open(path string) (*File, error) { return OpenIn(vfs.OS, path) }
 
-// OpenFileIn is OpenFile in any file system.
+// OpenIn is OpenFile in any file system.
 func OpenIn(fs vfs.FS, path string) (*File, error) {
 	f, err := fs.OpenRead(path)
 	if err != nil {

@@ -45,7 +45,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is CRC-32C, that of all headers, payloads and documents of a recording.
+// Checksum is CRC-32C, that of all headers, payloads and documents of a recording.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // Header is the head of a ring file.
@@ -136,7 +136,7 @@ type Frame struct {
 	crc         uint32
 }
 
-// end is the offset behind the frame.
+// End is the offset behind the frame.
 func (f Frame) End() int64 { return f.Offset + FrameSize + int64(f.Stored) }
 
 // encodeFrame appends f with its payload to dst.

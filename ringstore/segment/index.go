@@ -15,27 +15,27 @@ const (
 	trailerSize = 32
 	trailMagic  = "HCFE"
 
-	// maxIndex bounds the frames of one file, so that its index is a frame like others.
+	// MaxFrames bounds the frames of one file, so that its index is a frame like others.
 	MaxFrames = (MaxFrame - indexHead - trailerSize) / indexEntry
 )
 
-// indexSize is what a file of n frames takes to be closed.
+// IndexSize is what a file of n frames takes to be closed.
 func IndexSize(n int) int64 { return FrameSize + indexHead + int64(n)*indexEntry + trailerSize }
 
-// index is what is known of the frames of a file without reading them.
+// Index is what is known of the frames of a file without reading them.
 type Index struct {
 	Frames []Frame // raw sizes and checksums are not known
 	Info   FrameInfo
 	at     int64 // of the index frame
 }
 
-// add counts a frame in.
+// Add counts a frame in.
 func (x *Index) Add(f Frame) {
 	x.Frames = append(x.Frames, f)
 	x.Widen(f.FrameInfo)
 }
 
-// widen makes info hold what f holds too.
+// Widen makes info hold what f holds too.
 func (x *Index) Widen(f FrameInfo) {
 	x.Info.Source = max(x.Info.Source, f.Source)
 	if f.FirstGC > 0 && (x.Info.FirstGC == 0 || f.FirstGC < x.Info.FirstGC) {

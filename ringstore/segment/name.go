@@ -8,7 +8,7 @@ import (
 
 const Suffix = ".hcr"
 
-// fileNumber gives the number that a ring file's name says, of a path or a member of a container.
+// ParseName gives the number that a ring file's name says, of a path or a member of a container.
 func ParseName(path string) (n uint64, ok bool) {
 	name := filepath.Base(path)
 	name = name[strings.LastIndexByte(name, ':')+1:]
@@ -25,7 +25,7 @@ func Number(path string) uint64 {
 	return n
 }
 
-// before orders the names of ring files: by number, then as text.
+// Before orders the names of ring files: by number, then as text.
 func Before(a, b string) bool {
 	x, _ := ParseName(a)
 	y, _ := ParseName(b)

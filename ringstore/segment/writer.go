@@ -39,7 +39,7 @@ type Writer struct {
 
 var errShort = errors.New("short write")
 
-// writeWhole writes all of b at offset at.
+// WriteWhole writes all of b at offset at.
 func WriteWhole(f vfs.File, b []byte, at int64) error {
 	n, err := f.WriteAt(b, at)
 	if err == nil && n < len(b) {

@@ -19,7 +19,7 @@ type Info struct {
 	Links  int // names of the file; 1 where the system does not tell
 }
 
-// occupies is what counts: the length in whole blocks, or what the system says if that is more (preallocation,
+// Occupies is what counts: the length in whole blocks, or what the system says if that is more (preallocation,
 // extents).
 func (i Info) Occupies() int64 { return max(Occupied(i.Size), i.Blocks) }
 

@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 )
 
-// block is what a file system allocates in; occupied sizes are rounded up to it.
+// Block is what a file system allocates in; occupied sizes are rounded up to it.
 const Block = 4096
 
 func Occupied(n int64) int64 { return (n + Block - 1) / Block * Block }
 
-// Occupied is what the files below dir occupy, bytes: each once, whatever its names.
+// Below is what the files below dir occupy, bytes: each once, whatever its names.
 func Below(fs FS, dir string) int64 { return occupiedBelow(fs, dir, map[FileID]bool{}) }
 
 func occupiedBelow(fs FS, dir string, seen map[FileID]bool) (sum int64) {
