@@ -13,6 +13,11 @@ import (
 )
 
 // syncer brings to the disk what was written: beside the store if that is on the system's disk, at once otherwise.
+//
+// Owner: a store, which alone calls its methods. Lifetime: that of the store; Store.Sync waits for all that is under
+// way. Concurrency: it starts goroutines of its own; what they share with the store is under mu or atomic. running is
+// the store's alone.
+// Errors: of finish: the file is synced again by the next Sync; of a sync: returned by Sync or a later SyncSoon.
 type syncer struct {
 	bg      sync.WaitGroup
 	running chan error // of the sync under way, nil: none

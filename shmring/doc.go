@@ -15,14 +15,14 @@
 // makes of them:
 //
 //	          creation complete (probe: magic stored last)
-//	starting ---------------------------------------------> recording <--> paused   (agent: pause word)
-//	   | Open: ErrNotReady until then                           |   |  \
-//	   | does not understand the JVM (probe)                    |   |   +--> goodbye   VM death (probe): END, then state
-//	   v                                                        |   +------> detached  (agent: detach word): likewise
-//	refused                                                     +----------> gave up   repeated violations: likewise
-//	                                                            |
-//	                                                            +- - - - - > gone      no state says so: the pid is free
-//	                                                                         or another's (start ticks), or exec (not mapped)
+//	starting ---------------------------------------> recording <--> paused   (agent: pause word)
+//	   | Open: ErrNotReady until then                     |   |  \
+//	   | does not understand the JVM (probe)              |   |   +--> goodbye   VM death (probe): END, then state
+//	   v                                                  |   +------> detached  (agent: detach word): likewise
+//	refused                                               +----------> gave up   repeated violations: likewise
+//	                                                      |
+//	                                                      +- - - - - > gone      no state says so: the pid is free or
+//	                                                                   another's (start ticks), or exec (not mapped)
 //
 // A Ring's own states:
 //

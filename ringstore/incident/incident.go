@@ -17,12 +17,12 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// Incidents is a folder of frozen windows: INCIDENTS/ID/ holds the ring files (hard links, so that they cost nothing
-// while the ring has them too), recording.json and incident.json, which is written last: a folder without it was not
-// finished, and is removed.
+// Incidents is the folder that holds incidents.
 //
-// What they occupy, each file once whatever its names, never exceeds Max. Older automatic ones go for a newer one; if
-// it still does not fit its own oldest files are left out, and named.
+// Owner: the recorder, or a command. Lifetime: there is nothing to open or close; set the fields before the first call.
+// Concurrency: one goroutine for Freeze, Delete and Clean; List, Find and Size at any time. Another process may work on
+// the folder: a Freeze that is under way there is not disturbed, but the two may exceed Max together.
+// Errors: ErrTooOften, ErrRoom, os.ErrNotExist, and those of the system (DiskFull).
 type Incidents struct {
 	Dir string
 	// Max bounds what they occupy, bytes.

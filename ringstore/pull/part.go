@@ -16,6 +16,9 @@ import (
 )
 
 // Part is what an interrupted Pull has left: whole members of a container.
+//
+// Owner: who read it, until it is given to Pull. Lifetime: the file that it was read from must stay as it is, but for
+// being cut to the length that Trim gives. Concurrency: one goroutine.
 type Part struct {
 	members []partMember
 }

@@ -115,6 +115,11 @@ func (p *puller) resume(names []vfs.Info) []vfs.Info {
 // errGone says that the ring has given the file up.
 var errGone = errors.New("given up by the ring")
 
+// puller writes one container.
+//
+// Owner: Pull or Salvage. Lifetime: that call; end gives up the links, also after an error. Concurrency: one goroutine;
+// the ring meanwhile takes back links that are not being read.
+// Errors: errGone for a segment that the ring has evicted; those of the system and of the writer end the pull.
 type puller struct {
 	fs   vfs.FS
 	opt  Options

@@ -69,7 +69,8 @@ func TestListing(t *testing.T) {
 		t.Errorf("T is %d, want four sync points", got)
 	}
 	var small *TooSmallError
-	if err := q.Listing(2 * mib); !errors.As(err, &small) || !errors.Is(err, ErrNoRoom) || q.TooSmall() != small.Needed {
+	if err := q.Listing(2 * mib); !errors.As(err, &small) || !errors.Is(err, ErrNoRoom) ||
+		q.TooSmall() != small.Needed {
 		t.Fatalf("%v, needed %d", err, q.TooSmall())
 	}
 	if again := New(Bounds{Max: small.Needed, Deviation: 0.25}); again.Listing(2*mib) != nil {

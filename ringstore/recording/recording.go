@@ -15,7 +15,12 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// Recording is a pulled container, a ring folder or a single ring file, opened alike.
+// Recording is a container, a ring folder or a single segment, opened alike.
+//
+// Owner: who opened it, who must Close it; the files are closed with it. Lifetime: from Open to Close.
+// Concurrency: as File; Close and Watch alone. It may be opened while a recorder writes: it is then what the files held
+// when they were opened, and files that the ring evicts meanwhile are read to their end.
+// Errors: what is wrong with single files is in Problems; Open fails only where nothing can be read.
 type Recording struct {
 	Path     string
 	Session  string          // whose files these are

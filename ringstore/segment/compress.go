@@ -47,7 +47,11 @@ const budgetSpan = 10 * time.Second
 // KeepBuffer bounds the buffers that are kept: a rare large sync point must not hold its memory for ever.
 const KeepBuffer = 16 << 20
 
-// Packer makes frames.
+// Packer makes frames of payloads and decides how much is done to compress them.
+//
+// Owner: a store or a stream. Lifetime: that of its owner; there is nothing to close. Concurrency: one goroutine; the
+// encoders behind it are shared by all packers of the process.
+// Errors: none; what can not be compressed is stored as it is.
 type Packer struct {
 	mode      string
 	threshold float64

@@ -8,7 +8,13 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// File is one ring file opened for reading, on its own or inside a container.
+// File is a segment opened for reading, on its own or inside a container.
+//
+// Owner: who opened it, who must Close it. Lifetime: from Open, OpenIn, OpenHeadless or NewFile to Close.
+// Concurrency: methods that read may be called by several goroutines at once, also while a recorder appends to the
+// file: a File sees the length that the file had when it was opened. Watch comes before them.
+// Errors: *DamageError and *TooNewError say what is wrong with the file; others are the system's. Iterators yield
+// damage as an error and go on behind it.
 type File struct {
 	Name    string
 	header  Header

@@ -22,7 +22,11 @@ const (
 // IndexSize is what a file of n frames takes to be closed.
 func IndexSize(n int) int64 { return FrameSize + indexHead + int64(n)*indexEntry + trailerSize }
 
-// Index is what is known of the frames of a file without reading them.
+// Index is what is known of the frames of a segment without reading them.
+//
+// Owner: the Writer, Stream or File that it is of. Lifetime: theirs; the zero value is an index of no frames.
+// Concurrency: one goroutine while frames are added, any number after that.
+// Errors: none. An index that does not fit its file is not used, and the file says why (File.CheckIndex).
 type Index struct {
 	Frames []Frame // raw sizes and checksums are not known
 	Info   FrameInfo

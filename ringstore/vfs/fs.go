@@ -24,36 +24,75 @@ type Info struct {
 func (i Info) Occupies() int64 { return max(Occupied(i.Size), i.Blocks) }
 
 // File is an open file.
+//
+// Owner: who opened it, who must Close it. Lifetime: until Close; then every method fails with os.ErrClosed.
+// Concurrency: any method may be called by several goroutines at once; WriteAt and Truncate of the same bytes may not.
+// Errors: those of the system, with the path.
 type File interface {
+	// ReadAt is that of io.ReaderAt.
 	ReadAt(b []byte, at int64) (int, error)
+
+	// WriteAt writes b at offset at and returns how many bytes were taken. With an error, and even with fewer bytes
+	// than asked and none, what stands behind at is unknown up to at+len(b). It does not keep b.
 	WriteAt(b []byte, at int64) (int, error)
-	// Truncate cuts the file to size and gives back what was allocated beyond it.
+
+	// Truncate cuts the file to size and gives back what was allocated beyond it. It never makes the file longer.
 	Truncate(size int64) error
-	// Allocate takes blocks for [at, at+n) without changing the length. ErrUnsupported where there is no such thing.
+
+	// Allocate takes blocks for [at, at+n) without changing the length. ErrUnsupported where there is no such thing;
+	// the caller does without.
 	Allocate(at, n int64) error
-	// TryLock takes an advisory lock, shared or exclusive, without waiting; it is kept until Close. false: somebody
-	// else has it.
+
+	// TryLock takes an advisory lock, shared or exclusive, without waiting. The lock is kept until Close or the end of
+	// the process. false: somebody else has it.
 	TryLock(exclusive bool) (bool, error)
+
+	// Sync returns when all that was written survives a power loss. After an error the system may have forgotten it:
+	// a second Sync without error proves nothing.
 	Sync() error
+
 	Close() error
+
+	// Info is asked for after each frame: it makes no garbage.
 	Info() (Info, error)
 }
 
 // FS is the seam at which tests count what is occupied and let operations fail. Ring files are created, appended to,
-// cut, linked and removed; nothing else happens to them. Errors of the system are passed on.
+// cut, linked and removed; nothing else happens to them.
+//
+// Owner: none; there is one for the process (OS), or one for a test. Concurrency: any method at any time.
+// Errors: those of the system, unchanged: os.ErrNotExist, os.ErrExist, and a full disk (NoSpace) can be told.
 type FS interface {
-	Create(path string) (File, error) // must not exist; readable and writable
-	Open(path string) (File, error)   // readable and writable
+	// Create makes a file that must not exist (os.ErrExist), readable and writable. The name is not on the disk before
+	// SyncDir.
+	Create(path string) (File, error)
+
+	// Open opens a regular file to be read and written, OpenRead one to be read.
+	Open(path string) (File, error)
 	OpenRead(path string) (File, error)
+
 	// WriteFile replaces a small file as a whole: whoever opens path sees the old or the new one, after a power loss
 	// too.
 	WriteFile(path string, b []byte) error
+
+	// Remove removes a name. The blocks stay as long as the file has another name or is open.
 	Remove(path string) error
+
+	// Link gives a file a second name. Errors: os.ErrExist; what the system says where there are no links.
 	Link(from, to string) error
-	Mkdir(path string) error // with parents; no error if it is there
+
+	// Mkdir makes a folder with its parents, of this user alone. It is no error if it is there.
+	Mkdir(path string) error
+
+	// RemoveDir removes an empty folder.
 	RemoveDir(path string) error
-	ReadDir(path string) ([]Info, error) // sorted by name
+
+	// ReadDir lists folders and regular files, sorted by name. What is gone when it is looked at is left out.
+	ReadDir(path string) ([]Info, error)
+
+	// SyncDir returns when the names in a folder survive a power loss.
 	SyncDir(path string) error
+
 	// Free is what may still be taken on the file system of path, bytes; negative where the system does not tell.
 	Free(path string) (int64, error)
 }
