@@ -192,6 +192,28 @@ func (p *play) whole() error {
 
 var kinds = []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, errors.New("injected")}
 
+// forget takes what a power loss has left for all that was accepted since the last sync.
+func (p *play) forget() error {
+	got, err := p.read(p.synced, p.synced)
+	if err != nil {
+		return err
+	}
+	p.newest = 0
+	left := map[uint64]int{}
+	for _, n := range got {
+		if size, ok := p.accepted[n]; ok {
+			left[n], p.newest = size, n
+		}
+	}
+	for n := range p.accepted {
+		if n <= p.synced { // given up, or there
+			left[n] = p.accepted[n]
+		}
+	}
+	p.accepted = left
+	return nil
+}
+
 // TestModel drives a store through every sequence of writes, syncs, rotations, kills, power losses, full disks and
 // failing operations. What the folder holds is always a list of accepted frames, in order; a kill loses nothing that
 // was not given up, a power loss nothing that was synced; the limit holds at each operation; once nothing fails any
@@ -249,23 +271,9 @@ func TestModel(t *testing.T) {
 			case 1:
 				p.fs.PowerLoss(p.r)
 				reopen()
-				got, err := p.read(p.synced, p.synced)
-				if err != nil {
+				if err := p.forget(); err != nil {
 					rt.Fatalf("after a power loss: %v", err)
 				}
-				p.newest = 0
-				left := map[uint64]int{}
-				for _, n := range got {
-					if size, ok := p.accepted[n]; ok {
-						left[n], p.newest = size, n
-					}
-				}
-				for n := range p.accepted {
-					if n <= p.synced { // given up, or there
-						left[n] = p.accepted[n]
-					}
-				}
-				p.accepted = left
 			case 2, 3, 4:
 				newest := p.newest
 				if p.s.Sync() == nil {
