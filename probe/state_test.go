@@ -11,7 +11,7 @@ import (
 // outlive are the variables of the probe that are not of one recording, each with its reason. What is not here must be PER_RECORDING: attaching after a
 // detach would begin with what the last recording left.
 var outlive = map[string]string{
-	"ti": "the JVMTI environment, one for all recordings", "javavm": "the JVM", "naps": "a monitor of that environment", "opt": "made anew from the options", "version_mark": "a constant",
+	"jvmti": "the JVMTI environment, one for all recordings", "javavm": "the JVM", "naps": "a monitor of that environment", "opt": "made anew from the options", "version_mark": "a constant",
 	"recording": "recording.c", "is_open": "recording.c", "inside": "recording.c", "pauses": "recording.c", "recording_no": "recording.c",
 	"pristine": "recording.c", "memory_lock": "recording.c", "pieces": "recording.c",
 	"guard_env": "the guard's, within one pause", "armed": "likewise", "armed_thread": "likewise", "guards": "handlers: others may have built on them", "said": "recording.c",

@@ -10,15 +10,15 @@
 #include <string.h>
 
 struct options opt;
-jvmtiEnv *ti;
-PER_RECORDING uint64_t t0;
-static PER_RECORDING uint64_t t0_wall_ms;
+jvmtiEnv *jvmti;
+PER_RECORDING uint64_t probe_epoch_ns;
+static PER_RECORDING uint64_t probe_epoch_wall_ms;
 static JavaVM *javavm;
 static PER_RECORDING bool at_start, exhaustion;
 static PER_RECORDING _Atomic bool stopping;
 
 // One line on stderr, never more: it is the application's stderr.
-void say(const char *fmt, ...) {
+void log_line(const char *fmt, ...) {
     char b[900];
     int n = snprintf(b, sizeof b, "heapcam: ");
     va_list ap;
@@ -30,7 +30,8 @@ void say(const char *fmt, ...) {
     os_stderr(b, (size_t)n);
 }
 
-// ---- guard (os.h) --------------------------------------------------------------------------------------------------------------------
+// ---- guard (os.h)
+// --------------------------------------------------------------------------------------------------------------------
 const char *violated;
 uint64_t violated_at;
 
@@ -51,22 +52,29 @@ bool guarded(void (*f)(void *), void *arg) {
     return done;
 }
 
-// ---- options -------------------------------------------------------------------------------------------------------------------------
+// ---- options
+// -------------------------------------------------------------------------------------------------------------------------
 static bool parse(const char *s) {
-    opt = (struct options){.depth = HC_DEPTH_SURVIVORS, .stack = 64, .frames = HC_MAX_FRAMES, .interval = 512 << 10, .max_sync = 250000000};
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS,
+                           .stack = 64,
+                           .frames = HC_MAX_FRAMES,
+                           .interval = 512 << 10,
+                           .max_sync = 250000000};
     os_host_switch(opt.disabled, sizeof opt.disabled);
     char *copy = strdup(s ? s : ""), *save = NULL;
     if (!copy) {
-        say("not recording this JVM: no memory for its options");
+        log_line("not recording this JVM: no memory for its options");
         return false;
     }
     bool ok = true;
     for (char *t = strtok_r(copy, OPTION_SEPARATORS, &save); t; t = strtok_r(NULL, OPTION_SEPARATORS, &save)) {
         char *v = strchr(t, '=');
-        if (!v && !strcmp(t, "spool")) v = strtok_r(NULL, OPTION_SEPARATORS, &save); // spool:DIR
-        else if (v) *v++ = 0;
+        if (!v && !strcmp(t, "spool"))
+            v = strtok_r(NULL, OPTION_SEPARATORS, &save); // spool:DIR
+        else if (v)
+            *v++ = 0;
         if (!v) {
-            say("option \"%s\" has no value (write %s=…); not recording", t, t);
+            log_line("option \"%s\" has no value (write %s=…); not recording", t, t);
             ok = false;
             break;
         }
@@ -75,13 +83,16 @@ static bool parse(const char *s) {
             snprintf(opt.dir, sizeof opt.dir, "%s", v);
         else if (!strcmp(t, "spool")) {
             if (v[0] != '/' || strlen(v) >= sizeof opt.spool) {
-                say("option spool:%s: it must be an absolute path of less than %d bytes; not recording", v, (int)sizeof opt.spool);
+                log_line("option spool:%s: it must be an absolute path of less than %d bytes; not recording", v,
+                         (int)sizeof opt.spool);
                 ok = false;
                 break;
             }
             snprintf(opt.spool, sizeof opt.spool, "%s", v);
         } else if (!strcmp(t, "depth"))
-            opt.depth = !strcmp(v, "full") ? HC_DEPTH_FULL : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES : HC_DEPTH_SURVIVORS;
+            opt.depth = !strcmp(v, "full")      ? HC_DEPTH_FULL
+                        : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES
+                                                : HC_DEPTH_SURVIVORS;
         else if (!strcmp(t, "interval"))
             opt.interval = n > 1u << 30 ? 1u << 30 : n;
         else if (!strcmp(t, "ring"))
@@ -111,7 +122,7 @@ static bool parse(const char *s) {
         else if (!strcmp(t, "disabled"))
             snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
         else {
-            say("option \"%s\" is unknown; not recording", t);
+            log_line("option \"%s\" is unknown; not recording", t);
             ok = false;
             break;
         }
@@ -121,16 +132,19 @@ static bool parse(const char *s) {
     return ok;
 }
 
-// ---- the host's switch -------------------------------------------------------------------------------------------------------------------
+// ---- the host's switch
+// -------------------------------------------------------------------------------------------------------------------
 static PER_RECORDING _Atomic bool switched_off;
 
 bool is_off(void) {
-    return atomic_load_explicit(&switched_off, memory_order_relaxed) || atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed);
+    return atomic_load_explicit(&switched_off, memory_order_relaxed) ||
+           atomic_load_explicit(ring32(HC_RING_OFF_PAUSE), memory_order_relaxed);
 }
 
 static void look_at_switch(void) { atomic_store(&switched_off, os_exists(opt.disabled)); }
 
-// ---- blocks that are not epochs ----------------------------------------------------------------------------------------------------------
+// ---- blocks that are not epochs
+// ----------------------------------------------------------------------------------------------------------
 static PER_RECORDING char vm_name[300];
 static PER_RECORDING _Atomic bool sampling_denied; // another agent has it, as of the last time that this probe asked
 static PER_RECORDING _Atomic bool sampling_news;   // sampling_note and the JVM's flags are to be recorded
@@ -139,11 +153,23 @@ static PER_RECORDING char sampling_note[120];
 static void put_jvm_event(struct enc *e) {
     uint8_t *at = block_begin(e, HC_KIND_META);
     put8(e, HC_EV_JVM);
-    uint64_t v[] = {HC_ABI_VERSION, (uint64_t)vm.major, (uint64_t)vm.collector, os_pid(), t0_wall_ms, t0_wall_ms, (uint64_t)vm.heap_base,
-                    vm.heap_bytes >> 3, vm.align, vm.collector == HC_COLLECTOR_G1 ? vm.region_bytes >> 3 : 0,
-                    (vm.compressed_oops ? HC_JF_COMPRESSED_OOPS : 0) | (vm.compressed_class ? HC_JF_COMPRESSED_CLASS : 0) |
-                        (vm.compact_headers ? HC_JF_COMPACT_HEADERS : 0) | (at_start ? HC_JF_AT_START : 0) | (sampling_denied ? HC_JF_NO_SAMPLING : 0),
-                    (uint64_t)opt.depth, opt.interval, vm.max_heap};
+    uint64_t v[] = {HC_ABI_VERSION,
+                    (uint64_t)vm.major,
+                    (uint64_t)vm.collector,
+                    os_pid(),
+                    probe_epoch_wall_ms,
+                    probe_epoch_wall_ms,
+                    (uint64_t)vm.heap_base,
+                    vm.heap_bytes >> 3,
+                    vm.align,
+                    vm.collector == HC_COLLECTOR_G1 ? vm.region_bytes >> 3 : 0,
+                    (vm.compressed_oops ? HC_JF_COMPRESSED_OOPS : 0) |
+                        (vm.compressed_class ? HC_JF_COMPRESSED_CLASS : 0) |
+                        (vm.compact_headers ? HC_JF_COMPACT_HEADERS : 0) | (at_start ? HC_JF_AT_START : 0) |
+                        (sampling_denied ? HC_JF_NO_SAMPLING : 0),
+                    (uint64_t)opt.depth,
+                    opt.interval,
+                    vm.max_heap};
     for (size_t i = 0; i < sizeof v / sizeof *v; i++) put_u(e, v[i]);
     put_str(e, (char *)ring + HC_RING_OFF_SESSION, HC_RING_LEN_SESSION);
     put_str(e, vm_name, strlen(vm_name));
@@ -181,7 +207,7 @@ static void fill_sampling(struct enc *e) {
     put_jvm_event(e);
     uint8_t *at = block_begin(e, HC_KIND_META);
     put8(e, HC_EV_NOTE);
-    put_u(e, now_ns() - t0);
+    put_u(e, now_ns() - probe_epoch_ns);
     put_str(e, sampling_note, strlen(sampling_note));
     block_end(e, at);
 }
@@ -201,13 +227,14 @@ static void fill_end(struct enc *e) {
     fill_samples(e);
     uint8_t *at = block_begin(e, HC_KIND_END);
     put8(e, HC_EV_END);
-    put_u(e, now_ns() - t0);
+    put_u(e, now_ns() - probe_epoch_ns);
     put_u(e, end_reason);
     put_str(e, "", 0);
     block_end(e, at);
 }
 
-// ---- events ----------------------------------------------------------------------------------------------------------------------------
+// ---- events
+// ----------------------------------------------------------------------------------------------------------------------------
 static void JNICALL on_gc_start(jvmtiEnv *env) {
     (void)env;
     if (!enter_pause()) return;
@@ -221,8 +248,9 @@ static void JNICALL on_gc_finish(jvmtiEnv *env) {
     leave_pause();
 }
 
-// An allocation failed for want of heap, and the thread will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time it
-// tells us, so after a mark we do not listen for a minute: a program that catches its errors repeats them.
+// An allocation failed for want of heap, and the thread will get an OutOfMemoryError: a mark, in whatever thread. The
+// JVM logs a line each time it tells us, so after a mark we do not listen for a minute: a program that catches its
+// errors repeats them.
 enum { DEAF_S = 60 };
 static void JNICALL on_exhausted(jvmtiEnv *env, JNIEnv *jni, jint flags, const void *reserved, const char *what) {
     (void)env, (void)jni, (void)reserved, (void)what;
@@ -232,23 +260,24 @@ static void JNICALL on_exhausted(jvmtiEnv *env, JNIEnv *jni, jint flags, const v
 }
 
 static void refuse(const char *why) {
-    say("not recording this JVM: %s", why);
+    log_line("not recording this JVM: %s", why);
     ring_state(HC_STATE_REFUSED, why);
 }
 
 static bool event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
-    jvmtiError r = (*ti)->SetEventNotificationMode(ti, m, ev, NULL);
-    if (r) say("SetEventNotificationMode(%s) failed: %d", name, (int)r);
+    jvmtiError r = (*jvmti)->SetEventNotificationMode(jvmti, m, ev, NULL);
+    if (r) log_line("SetEventNotificationMode(%s) failed: %d", name, (int)r);
     return r == 0;
 }
 
-// ---- allocation sampling ---------------------------------------------------------------------------------------------------------------
-// The JVM gives allocation sampling to one agent at a time, and an agent that does not get it may end the JVM. The
+// ---- allocation sampling
+// --------------------------------------------------------------------------------------------------------------- The
+// JVM gives allocation sampling to one agent at a time, and an agent that does not get it may end the JVM. The
 // application's agents go first: the probe asks after all of them have had VMInit, records without sites if one of
 // them has it, and gives it back while recording is paused.
-static PER_RECORDING _Atomic bool sampling;        // this probe has it
-static PER_RECORDING _Atomic bool sampling_asked;  // from here on the control thread follows the switch
-static PER_RECORDING bool sampling_off;            // what the switch was when sampling followed it last
+static PER_RECORDING _Atomic bool sampling;       // this probe has it
+static PER_RECORDING _Atomic bool sampling_asked; // from here on the control thread follows the switch
+static PER_RECORDING bool sampling_off;           // what the switch was when sampling followed it last
 static PER_RECORDING uint64_t sampling_due;
 enum { SAMPLING_LATE_NS = 10000000 }; // a later begin is recorded
 
@@ -256,18 +285,19 @@ static void sampling_take(void) {
     jvmtiCapabilities c;
     memset(&c, 0, sizeof c);
     c.can_generate_sampled_object_alloc_events = 1;
-    bool denied = (*ti)->AddCapabilities(ti, &c) != JVMTI_ERROR_NONE;
+    bool denied = (*jvmti)->AddCapabilities(jvmti, &c) != JVMTI_ERROR_NONE;
     bool news = denied != atomic_exchange(&sampling_denied, denied);
     if (denied) {
-        if (news) say("another agent holds allocation sampling: recording without sites");
+        if (news) log_line("another agent holds allocation sampling: recording without sites");
     } else {
-        (*ti)->SetHeapSamplingInterval(ti, (jint)interval_now);
+        (*jvmti)->SetHeapSamplingInterval(jvmti, (jint)interval_now);
         event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
         sampling = true;
     }
     if (!news) return;
     snprintf(sampling_note, sizeof sampling_note, "allocation sampling: %s",
-             denied ? "another agent holds it, no allocation sites from here on" : "begins, no other agent holds it any more");
+             denied ? "another agent holds it, no allocation sites from here on"
+                    : "begins, no other agent holds it any more");
     sampling_news = true;
 }
 
@@ -277,7 +307,7 @@ static void sampling_give_back(void) {
     c.can_generate_sampled_object_alloc_events = 1;
     if (!atomic_exchange(&sampling, false)) return;
     event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
-    (*ti)->RelinquishCapabilities(ti, &c);
+    (*jvmti)->RelinquishCapabilities(jvmti, &c);
 }
 
 static void sampling_begin(void) {
@@ -305,7 +335,8 @@ static void JNICALL on_last_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
         uint64_t late = now_ns() - sampling_due;
         sampling_begin();
         if (sampling && late > SAMPLING_LATE_NS) {
-            snprintf(sampling_note, sizeof sampling_note, "allocation sampling: begins %llu ms after the recording, when the other agents have started",
+            snprintf(sampling_note, sizeof sampling_note,
+                     "allocation sampling: begins %llu ms after the recording, when the other agents have started",
                      (unsigned long long)late / 1000000);
             sampling_news = true;
         }
@@ -322,22 +353,24 @@ static void sampling_begin_last(void) {
     memset(&cb, 0, sizeof cb);
     cb.VMInit = on_last_vm_init;
     sampling_due = now_ns();
-    if ((*javavm)->GetEnv(javavm, (void **)&last, JVMTI_VERSION_11) == JNI_OK && !(*last)->SetEventCallbacks(last, &cb, sizeof cb) &&
+    if ((*javavm)->GetEnv(javavm, (void **)&last, JVMTI_VERSION_11) == JNI_OK &&
+        !(*last)->SetEventCallbacks(last, &cb, sizeof cb) &&
         !(*last)->SetEventNotificationMode(last, JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, NULL))
         return;
     if (last) (*last)->DisposeEnvironment(last);
     sampling_begin();
 }
 
-// ---- emergencies -------------------------------------------------------------------------------------------------------------------------
+// ---- emergencies
+// -------------------------------------------------------------------------------------------------------------------------
 struct stop {
     void (*f)(void *);
     void *arg;
     bool done;
 };
 
-static jint JNICALL stopped(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size, jlong *tag, jlong *rtag,
-                            jint len, void *user) {
+static jint JNICALL stopped(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size,
+                            jlong *tag, jlong *rtag, jint len, void *user) {
     (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len;
     struct stop *s = user;
     if (!s->done) s->done = true, s->f(s->arg);
@@ -352,7 +385,7 @@ static void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg) {
     struct stop s = {f, arg, false};
     jclass k = (*jni)->FindClass(jni, "java/lang/Object");
     jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
-    if (o) (*ti)->FollowReferences(ti, 0, NULL, o, &cb, &s);
+    if (o) (*jvmti)->FollowReferences(jvmti, 0, NULL, o, &cb, &s);
     (*jni)->ExceptionClear(jni);
     (*jni)->DeleteLocalRef(jni, o);
     (*jni)->DeleteLocalRef(jni, k);
@@ -363,7 +396,8 @@ static void walk_now(void *arg) {
     epoch_walk(HC_SYNC_WALK);
 }
 
-// ---- control thread ----------------------------------------------------------------------------------------------------------------------
+// ---- control thread
+// ----------------------------------------------------------------------------------------------------------------------
 static void relinquish(void);
 static void know_thread(JNIEnv *jni) {
     jclass k = (*jni)->FindClass(jni, "java/lang/Thread");
@@ -390,14 +424,17 @@ static void end_recording(JNIEnv *jni, bool asked) {
     listen_to_pauses(JVMTI_DISABLE);
     if (asked && !atomic_exchange(&gave_up, true)) {
         end_reason = HC_END_DETACHED;
-        // An agent that reads makes room; where none does the recording ends all the same, and only its last block is missing.
+        // An agent that reads makes room; where none does the recording ends all the same, and only its last block is
+        // missing.
         for (int i = 0; !commit_now(fill_end) && i < END_TRIES && ring_there(); i++) os_sleep_us(10000);
         ring_state(HC_STATE_DETACHED, "detached on request");
     }
     samples_forget(jni);
     relinquish();
     if (!asked) ring_state(HC_STATE_GAVE_UP, NULL); // this thread may have said since that it records
-    if (!asked) say("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON, (unsigned long long)violated_at);
+    if (!asked)
+        log_line("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON,
+                 (unsigned long long)violated_at);
     (void)ring_publish();
     recording_end();
 }
@@ -405,19 +442,20 @@ static void end_recording(JNIEnv *jni, bool asked) {
 // At its exit the JVM waits up to 300 ms for threads in native code, and for none in a monitor.
 static jrawMonitorID naps;
 static void nap(uint32_t ms) {
-    if (!naps || (*ti)->RawMonitorEnter(ti, naps)) {
+    if (!naps || (*jvmti)->RawMonitorEnter(jvmti, naps)) {
         os_sleep_us(ms * 1000);
         return;
     }
-    jvmtiError r = (*ti)->RawMonitorWait(ti, naps, ms);
-    (*ti)->RawMonitorExit(ti, naps);
+    jvmtiError r = (*jvmti)->RawMonitorWait(jvmti, naps, ms);
+    (*jvmti)->RawMonitorExit(jvmti, naps);
     if (r) os_sleep_us(ms * 1000); // interrupted
 }
 
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     know_thread(jni);
-    uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY), redefine = *ring64(HC_RING_OFF_REDEFINE);
+    uint64_t flushed = 0, looked = 0, emergency = *ring64(HC_RING_OFF_EMERGENCY),
+             redefine = *ring64(HC_RING_OFF_REDEFINE);
     uint64_t marks = 0, deaf_since = 0, lost = 0;
     bool cut_told = false, again = false, deaf = false;
     while (!atomic_load(&stopping)) {
@@ -434,7 +472,8 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         bool off = is_off();
         ring_state(off ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
         sampling_turn(off);
-        if (exhaustion && (deaf ? now - deaf_since > DEAF_S * 1000000000ull : *ring64(HC_RING_OFF_EXHAUSTED) != marks)) {
+        if (exhaustion &&
+            (deaf ? now - deaf_since > DEAF_S * 1000000000ull : *ring64(HC_RING_OFF_EXHAUSTED) != marks)) {
             deaf = !deaf;
             deaf_since = now;
             event(deaf ? JVMTI_DISABLE : JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
@@ -443,7 +482,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         uint64_t iw = *ring64(HC_RING_OFF_INTERVAL_WANTED);
         if (sampling && iw && iw - 1 != interval_now && iw - 1 <= 1u << 30) {
             interval_now = iw - 1;
-            (*ti)->SetHeapSamplingInterval(ti, (jint)interval_now);
+            (*jvmti)->SetHeapSamplingInterval(jvmti, (jint)interval_now);
         }
         if (*ring64(HC_RING_OFF_REDEFINE) != redefine) {
             redefine = *ring64(HC_RING_OFF_REDEFINE);
@@ -469,7 +508,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
                 in_a_stop(jni, walk_now, NULL);
             } else if (m == HC_EMERGENCY_GC) {
                 epoch_want_sync(HC_SYNC_GC);
-                (*ti)->ForceGarbageCollection(ti);
+                (*jvmti)->ForceGarbageCollection(jvmti);
             } else if (m == HC_EMERGENCY_ORACLE && opt.oracle) {
                 oracle(jni);
             }
@@ -485,10 +524,12 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
         if (!cut_told && sites_cut) {
             cut_told = true;
-            say("the table of allocation sites is full: the least used ones make room, and new ones are told by the callers that are known until then");
+            log_line("the table of allocation sites is full: the least used ones make room, and new ones are told by "
+                     "the callers that are known until then");
         }
         uint64_t beat = *ring64(HC_RING_OFF_AGENT_HEARTBEAT), dropped = *ring64(HC_RING_OFF_EPOCHS_DROPPED);
-        ring_grow(now, beat && now < beat + HC_RING_AGENT_STALE_NS, dropped != lost || atomic_exchange(&listing_did_not_fit, false));
+        ring_grow(now, beat && now < beat + HC_RING_AGENT_STALE_NS,
+                  dropped != lost || atomic_exchange(&listing_did_not_fit, false));
         lost = dropped;
         if (*ring32(HC_RING_OFF_DETACH)) {
             end_recording(jni, true);
@@ -500,7 +541,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
 // Gives back what a probe that is loaded later needs: sampling belongs to one agent at a time.
 static void relinquish(void) {
     jvmtiCapabilities c;
-    if ((*ti)->GetCapabilities(ti, &c) == JVMTI_ERROR_NONE) (*ti)->RelinquishCapabilities(ti, &c);
+    if ((*jvmti)->GetCapabilities(jvmti, &c) == JVMTI_ERROR_NONE) (*jvmti)->RelinquishCapabilities(jvmti, &c);
 }
 
 static bool start_control(JNIEnv *jni) {
@@ -512,7 +553,7 @@ static bool start_control(JNIEnv *jni) {
         (*jni)->ExceptionClear(jni);
         return false;
     }
-    jvmtiError r = (*ti)->RunAgentThread(ti, t, control, NULL, JVMTI_THREAD_NORM_PRIORITY);
+    jvmtiError r = (*jvmti)->RunAgentThread(jvmti, t, control, NULL, JVMTI_THREAD_NORM_PRIORITY);
     (*jni)->DeleteLocalRef(jni, t);
     (*jni)->DeleteLocalRef(jni, name);
     (*jni)->DeleteLocalRef(jni, k);
@@ -545,18 +586,21 @@ static uint64_t heap_in_use(JNIEnv *jni) {
 static void property(const char *name, char *to, size_t n) {
     char *v = NULL;
     to[0] = 0;
-    if ((*ti)->GetSystemProperty(ti, name, &v) || !v) return;
+    if ((*jvmti)->GetSystemProperty(jvmti, name, &v) || !v) return;
     snprintf(to, n, "%s", v);
-    (*ti)->Deallocate(ti, (unsigned char *)v);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)v);
 }
 
 // The VM's tables do not tell the fields of a StackChunk; the JDK's own Java code does. 0: there is no such class (17).
 static uint32_t chunk_size_offset(JNIEnv *jni) {
     jlong at = 0;
-    jclass k = (*jni)->FindClass(jni, "jdk/internal/vm/StackChunk"), u = k ? (*jni)->FindClass(jni, "jdk/internal/misc/Unsafe") : NULL;
+    jclass k = (*jni)->FindClass(jni, "jdk/internal/vm/StackChunk"),
+           u = k ? (*jni)->FindClass(jni, "jdk/internal/misc/Unsafe") : NULL;
     jmethodID get = u ? (*jni)->GetStaticMethodID(jni, u, "getUnsafe", "()Ljdk/internal/misc/Unsafe;") : NULL;
     jobject o = get ? (*jni)->CallStaticObjectMethod(jni, u, get) : NULL;
-    jmethodID offset = o && !(*jni)->ExceptionCheck(jni) ? (*jni)->GetMethodID(jni, u, "objectFieldOffset", "(Ljava/lang/Class;Ljava/lang/String;)J") : NULL;
+    jmethodID offset = o && !(*jni)->ExceptionCheck(jni)
+                           ? (*jni)->GetMethodID(jni, u, "objectFieldOffset", "(Ljava/lang/Class;Ljava/lang/String;)J")
+                           : NULL;
     jstring name = offset ? (*jni)->NewStringUTF(jni, "size") : NULL;
     if (name) at = (*jni)->CallLongMethod(jni, o, offset, k, name);
     if ((*jni)->ExceptionCheck(jni)) {
@@ -578,13 +622,14 @@ static void check_now(void *arg) {
     if (unknown == UINT64_MAX)
         snprintf(why, HC_MAX_REASON, "a self-check walk failed: %s", violated);
     else if (unknown || objects < 1000)
-        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes", (unsigned long long)objects,
-                 (unsigned long long)unknown);
+        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes",
+                 (unsigned long long)objects, (unsigned long long)unknown);
     else
         why[0] = 0;
 }
 
-// Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before it begins.
+// Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before
+// it begins.
 static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
     snprintf(why, HC_MAX_REASON, "the JVM did not let the self-check walk run");
     in_a_stop(jni, check_now, why);
@@ -661,7 +706,8 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
         ring_state(HC_STATE_GOODBYE, NULL);
         lock_writer(); // or the control thread may close this ring for a larger one meanwhile
         reserve_drop();
-        if (told ? !ring_publish() : !ring_there()) say("stopped recording: its shared ring is no longer what it was");
+        if (told ? !ring_publish() : !ring_there())
+            log_line("stopped recording: its shared ring is no longer what it was");
         ring_unlock();
     }
     leave();
@@ -670,15 +716,15 @@ static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
 static jint setup(JavaVM *v, char *options) {
     javavm = v;
     if (!os_init()) {
-        say("not recording this JVM: the handler for faults can not be set");
+        log_line("not recording this JVM: the handler for faults can not be set");
         return HC_LOAD_REFUSED;
     }
-    t0 = now_ns();
-    t0_wall_ms = os_wall_ms();
+    probe_epoch_ns = now_ns();
+    probe_epoch_wall_ms = os_wall_ms();
     if (!parse(options)) return HC_LOAD_OPTIONS;
-    if (!ti && (*v)->GetEnv(v, (void **)&ti, JVMTI_VERSION_11) != JNI_OK) {
-        ti = NULL;
-        if (at_start) say("not recording this JVM: it has no JVMTI 11");
+    if (!jvmti && (*v)->GetEnv(v, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
+        jvmti = NULL;
+        if (at_start) log_line("not recording this JVM: it has no JVMTI 11");
         return HC_LOAD_JVMTI; // a JVM that is still starting is asked again
     }
     jvmtiCapabilities c;
@@ -687,14 +733,14 @@ static jint setup(JavaVM *v, char *options) {
     c.can_get_line_numbers = 1;
     c.can_get_source_file_name = 1;
     c.can_tag_objects = 1;
-    jvmtiError r = (*ti)->AddCapabilities(ti, &c);
+    jvmtiError r = (*jvmti)->AddCapabilities(jvmti, &c);
     if (r) {
-        say("not recording this JVM: AddCapabilities failed: %d", (int)r);
+        log_line("not recording this JVM: AddCapabilities failed: %d", (int)r);
         return HC_LOAD_JVMTI;
     }
     memset(&c, 0, sizeof c);
     c.can_generate_resource_exhaustion_heap_events = 1; // a hint; gone without
-    exhaustion = (*ti)->AddCapabilities(ti, &c) == JVMTI_ERROR_NONE;
+    exhaustion = (*jvmti)->AddCapabilities(jvmti, &c) == JVMTI_ERROR_NONE;
     jvmtiEventCallbacks cb;
     memset(&cb, 0, sizeof cb);
     cb.VMInit = on_vm_init;
@@ -703,9 +749,9 @@ static jint setup(JavaVM *v, char *options) {
     cb.GarbageCollectionFinish = on_gc_finish;
     cb.SampledObjectAlloc = on_sample;
     cb.ResourceExhausted = on_exhausted;
-    (*ti)->SetEventCallbacks(ti, &cb, sizeof cb);
+    (*jvmti)->SetEventCallbacks(jvmti, &cb, sizeof cb);
     event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
-    if (!naps && (*ti)->CreateRawMonitor(ti, "heapcam", &naps)) naps = NULL;
+    if (!naps && (*jvmti)->CreateRawMonitor(jvmti, "heapcam", &naps)) naps = NULL;
     return 0;
 }
 
@@ -727,8 +773,9 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) 
     JNIEnv *jni;
     if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;
     for (int i = 0; !recording_begin(); i++, os_sleep_us(10000))
-        if (i == ENDS_WITHIN / 10) { // detached from a moment ago, the last recording may still be giving back what it had
-            say("the probe is already in this JVM");
+        if (i ==
+            ENDS_WITHIN / 10) { // detached from a moment ago, the last recording may still be giving back what it had
+            log_line("the probe is already in this JVM");
             return HC_LOAD_TWICE;
         }
     jint r = setup(v, options);

@@ -1,7 +1,8 @@
 //go:build ignore
 
-// classes.c: class words and their types. The table is filled by walking ClassLoaderDataGraph inside pauses; entries are never removed. A class
-// that died keeps its type as long as objects of it stand somewhere, so that they can still be measured; then the type has gone, and the agent is told.
+// classes.c: class words and their types. The table is filled by walking ClassLoaderDataGraph inside pauses; entries
+// are never removed. A class that died keeps its type as long as objects of it stand somewhere, so that they can still
+// be measured; then the type has gone, and the agent is told.
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -21,17 +22,17 @@ static PER_RECORDING uint32_t scan_no, nloaders;
 static PER_RECORDING struct cld_seen {
     uint64_t cld, head;
     uint32_t loader;
-} *clds, *clds_before; // open addressing; made anew whenever classes may have died
+} * clds, *clds_before; // open addressing; made anew whenever classes may have died
 enum { CLDS = 1 << 16, CTAB = 1 << 18 };
 static PER_RECORDING struct side {
     uint64_t addr;
     uint32_t type, met;
-} *side, *side_other;
+} * side, *side_other;
 enum { SIDE = 1 << 20, FIRST_SIDE = 1 << 12 };
 static PER_RECORDING uint32_t nside, side_size = FIRST_SIDE; // entries, of which some were dropped; places in use
 static PER_RECORDING uint32_t nwords;                        // in ctab
-static PER_RECORDING uint32_t died_since; // types that died since rows of the census were given back
-static PER_RECORDING uint32_t nused;      // places of tinfo
+static PER_RECORDING uint32_t died_since;                    // types that died since rows of the census were given back
+static PER_RECORDING uint32_t nused;                         // places of tinfo
 // Types of classes that died and that have not gone, with what is not known yet of the objects that they have left.
 enum { DYING_UNMEASURED = 1 << 31, DYING_UNSEEN = 1 << 30, DYING_EDEN = 1 << 29 };
 static PER_RECORDING uint32_t *dying, ndying;
@@ -53,7 +54,8 @@ bool classes_init(void) {
     return ctab && tinfo && dying && crows && ctouched && clds && clds_before && side && side_other;
 }
 
-static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name, size_t n) {
+static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name,
+                      size_t n) {
     uint8_t buf[2200];
     struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
     put8(&e, HC_EV_TYPE);
@@ -69,16 +71,19 @@ static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, ui
     put_u(&e, loader);
     put_u(&e, word);
     put_str(&e, name, n);
-    if (e.over || !deflog_append(&type_log, buf, (size_t)(e.p - buf))) violation("the table of type definitions is full", id);
+    if (e.over || !deflog_append(&type_log, buf, (size_t)(e.p - buf)))
+        violation("the table of type definitions is full", id);
 }
 
 static uint64_t word_of(char *klass) {
-    if (vm.compressed_class || vm.compact_headers) return (uint64_t)(klass - rdp(vm.narrow_klass_base)) >> rd32(vm.narrow_klass_shift);
+    if (vm.compressed_class || vm.compact_headers)
+        return (uint64_t)(klass - rdp(vm.narrow_klass_base)) >> rd32(vm.narrow_klass_shift);
     return (uint64_t)klass;
 }
 
 static char *klass_of(uint64_t word) {
-    if (vm.compressed_class || vm.compact_headers) return rdp(vm.narrow_klass_base) + (word << rd32(vm.narrow_klass_shift));
+    if (vm.compressed_class || vm.compact_headers)
+        return rdp(vm.narrow_klass_base) + (word << rd32(vm.narrow_klass_shift));
     return (char *)word;
 }
 
@@ -103,12 +108,15 @@ static struct centry *insert(char *klass, uint64_t word, uint32_t loader) {
     if (lh < 0) flags |= HC_TF_ARRAY | ((uint32_t)lh >> 30 == 2 ? HC_TF_OBJARRAY : 0);
     bool chunk = n == 26 && vm.chunk_size_offset && !memcmp(name, "jdk/internal/vm/StackChunk", 26);
     if (chunk || (n == 15 && !memcmp(name, "java/lang/Class", 15))) flags |= HC_TF_VARIABLE;
-    if (n > 23 && (!memcmp(name, "jdk/internal/vm/Filler", 22) || !memcmp(name, "[Ljdk/internal/vm/Filler", 24))) flags |= HC_TF_FILLER;
+    if (n > 23 && (!memcmp(name, "jdk/internal/vm/Filler", 22) || !memcmp(name, "[Ljdk/internal/vm/Filler", 24)))
+        flags |= HC_TF_FILLER;
     for (size_t i = 1; i + 1 < n; i++)
-        if (name[i] == '+' || (name[i] == '/' && name[i + 1] == '0' && i + 2 < n && name[i + 2] == 'x')) flags |= HC_TF_HIDDEN;
+        if (name[i] == '+' || (name[i] == '/' && name[i + 1] == '0' && i + 2 < n && name[i + 2] == 'x'))
+            flags |= HC_TF_HIDDEN;
     emit_type(id, word, lh, flags, loader, name, n);
     nused++;
-    tinfo[TSLOT(id)] = (struct tinfo){.id = id, .lh = lh, .scan = scan_no, .flags = (uint8_t)(flags | (chunk ? TI_CHUNK : 0))};
+    tinfo[TSLOT(id)] =
+        (struct tinfo){.id = id, .lh = lh, .scan = scan_no, .flags = (uint8_t)(flags | (chunk ? TI_CHUNK : 0))};
     ntypes = id;
     if (c) { // the address of a dead class was used again
         walk_forget_classes();
@@ -132,8 +140,8 @@ static struct cld_seen *cld_slot(struct cld_seen *t, uint64_t cld) {
     return NULL;
 }
 
-// The loader that was seen before at this address, if it is the same one: the class that headed its list then is still in it. Without this
-// each full collection of a long life would define all loaders anew.
+// The loader that was seen before at this address, if it is the same one: the class that headed its list then is still
+// in it. Without this each full collection of a long life would define all loaders anew.
 static uint32_t loader_before(char *cld, char *head) {
     struct cld_seen *s = cld_slot(clds_before, (uint64_t)cld);
     if (!s || !s->cld) return 0;
@@ -148,8 +156,9 @@ static uint32_t loader_before(char *cld, char *head) {
     return 0;
 }
 
-// Whether a class stands in the list of some loader: that of a loader which came since the last scan may stand in one that this scan has not come
-// to yet. A program may make many loaders of one class, so the last answer is kept, and few are looked for in a pause.
+// Whether a class stands in the list of some loader: that of a loader which came since the last scan may stand in one
+// that this scan has not come to yet. A program may make many loaders of one class, so the last answer is kept, and few
+// are looked for in a pause.
 static PER_RECORDING char *listed_last;
 static PER_RECORDING uint32_t listed_looks;
 
@@ -181,7 +190,9 @@ static uint32_t define_loader(char *cld) {
     uint64_t m = 0, word = 0;
     if (oop >= (uint64_t)vm.heap_base && oop < (uint64_t)vm.heap_base + vm.heap_bytes) {
         m = rd64((void *)oop);
-        word = vm.compact_headers ? m >> vm.klass_shift : vm.compressed_class ? rd32((char *)oop + 8) : rd64((char *)oop + 8);
+        word = vm.compact_headers    ? m >> vm.klass_shift
+               : vm.compressed_class ? rd32((char *)oop + 8)
+                                     : rd64((char *)oop + 8);
     }
     if (word && (obj_at(oop, m, &o) || listed(klass_of(word)))) {
         char *sym = rdp(klass_of(word) + vm.k_name);
@@ -257,7 +268,8 @@ bool classes_scan_all(void) {
         }
     }
     if (died) walk_forget_classes();
-    if (died_since >= ROWS_GIVEN_BACK) { // each type that was ever counted has rows of its own; those in use come back as they are touched
+    if (died_since >= ROWS_GIVEN_BACK) { // each type that was ever counted has rows of its own; those in use come back
+                                         // as they are touched
         size_t n = ntypes < MAX_TYPES ? ntypes + 1 : MAX_TYPES;
         os_give_back(crows, n * BUCKETS * sizeof *crows);
         died_since = 0;
@@ -276,8 +288,8 @@ void classes_unseen(void) {
         if (dying[i] & DYING_EDEN) dying[i] |= DYING_UNSEEN;
 }
 
-// eden_emptied: by this pause, and what was left of it is in the heap no more. all: no dead object is left in the heap. Samples name types, too, so none may
-// wait.
+// eden_emptied: by this pause, and what was left of it is in the heap no more. all: no dead object is left in the heap.
+// Samples name types, too, so none may wait.
 void classes_forget(bool eden_emptied, bool all) {
     uint32_t n = 0;
     bool told = samples_told();
@@ -300,7 +312,8 @@ struct centry *classes_learn(uint64_t word) {
     // Archived heap objects may have a class of the CDS archive that nobody loaded: mapped, sane, and without a loader.
     char k[512];
     char *kl = klass_of(word);
-    if (vm.k_cld + 8 > (int64_t)sizeof k || vm.k_name + 8 > (int64_t)sizeof k || !safe_read(k, (uint64_t)kl, sizeof k)) return NULL;
+    if (vm.k_cld + 8 > (int64_t)sizeof k || vm.k_name + 8 > (int64_t)sizeof k || !safe_read(k, (uint64_t)kl, sizeof k))
+        return NULL;
     if (rdp(k + vm.k_cld) != NULL) return NULL;
     char sym[16];
     char *s = rdp(k + vm.k_name);
@@ -312,8 +325,9 @@ struct centry *classes_learn(uint64_t word) {
     return c;
 }
 
-// ---- side table: objects of dead classes, by address --------------------------------------------------------------------------------
-// As small as it can be, since it is gone through whenever regions are freed.
+// ---- side table: objects of dead classes, by address
+// -------------------------------------------------------------------------------- As small as it can be, since it is
+// gone through whenever regions are freed.
 void side_clear(void) {
     for (uint32_t i = 0; nside && i < side_size; i++)
         if (side[i].type) tinfo[TSLOT(side[i].type)].held--;
@@ -375,7 +389,8 @@ void side_end(bool (*walked)(uint64_t addr)) {
         }
 }
 
-// ---- census ----------------------------------------------------------------------------------------------------------------------------
+// ---- census
+// ----------------------------------------------------------------------------------------------------------------------------
 void census_reset(void) {
     cstamp++;
     nctouched = 0;

@@ -1,6 +1,7 @@
 //go:build ignore
 
-// epoch.c: what happens at the start and the finish of a pause. All of it runs on the VM thread while the world stands still.
+// epoch.c: what happens at the start and the finish of a pause. All of it runs on the VM thread while the world stands
+// still.
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -10,29 +11,32 @@ struct area {
     uint64_t bottom, top, end;
     uint32_t kind; // HC_SPACE_*
 };
-// Last finish, start of this pause, finish of this pause. Serial and Parallel: eden, two survivors, old. G1: the region table by index.
+// Last finish, start of this pause, finish of this pause. Serial and Parallel: eden, two survivors, old. G1: the region
+// table by index.
 static PER_RECORDING struct area *L, *S, *F;
 static PER_RECORDING uint32_t nL, nS, nF, max_areas;
 static PER_RECORDING bool have_last, started;
-static PER_RECORDING uint64_t eden_known; // eden below this address is part of the state (a full collection left it filled)
-// A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it, which has no header
-// yet and cannot be told from what stood there before. The next young collection therefore ends with a listing instead of fates.
+static PER_RECORDING uint64_t
+    eden_known; // eden below this address is part of the state (a full collection left it filled)
+// A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it,
+// which has no header yet and cannot be told from what stood there before. The next young collection therefore ends
+// with a listing instead of fates.
 static PER_RECORDING bool eden_dirty;
 static PER_RECORDING uint64_t last_finish, start_time, start_cost;
 static PER_RECORDING int64_t inv[3];
 // Young and full collections that events have announced, or that ended before the probe began.
 static PER_RECORDING int64_t counted[2];
 static PER_RECORDING unsigned last_total;
-static PER_RECORDING uint32_t missed; // collections without events that no epoch has told of yet
+static PER_RECORDING uint32_t missed;               // collections without events that no epoch has told of yet
 static PER_RECORDING bool stale, conc_next_cleanup; // stale: the heap has counted a collection since the last finish
-static PER_RECORDING uint64_t remarked; // number of the last concurrent cycle that ended its marking
-static PER_RECORDING uint64_t jvm_gc; // of the collection that ends, in the JVM's log
+static PER_RECORDING uint64_t remarked;             // number of the last concurrent cycle that ended its marking
+static PER_RECORDING uint64_t jvm_gc;               // of the collection that ends, in the JVM's log
 
 PER_RECORDING uint64_t epoch_no;
 PER_RECORDING _Atomic uint64_t gc_counter;
 PER_RECORDING _Atomic bool gave_up;
 static PER_RECORDING _Atomic int need_sync = HC_SYNC_FIRST; // VM thread; the control thread asks by epoch_want_sync
-PER_RECORDING _Atomic bool listing_did_not_fit; // the control thread makes the ring larger
+PER_RECORDING _Atomic bool listing_did_not_fit;             // the control thread makes the ring larger
 static PER_RECORDING uint64_t answered_sync;
 static PER_RECORDING int faults_in_a_row;
 static PER_RECORDING uint32_t last_depth;
@@ -44,8 +48,9 @@ static void count_collections(void) {
     for (int i = 0; i < 2; i++) counted[i] = (int64_t)rd64(vm.perf_inv[i]);
 }
 
-// On 17 and 21, jcmd GC.class_histogram and GC.heap_dump make Serial and Parallel collect without events: a full collection each time, with Parallel a young
-// one before it in the same pause. The JVM's counters show them. CollectedHeap::_total_collections does not: one that escalates counts once there.
+// On 17 and 21, jcmd GC.class_histogram and GC.heap_dump make Serial and Parallel collect without events: a full
+// collection each time, with Parallel a young one before it in the same pause. The JVM's counters show them.
+// CollectedHeap::_total_collections does not: one that escalates counts once there.
 static void count_missed(void) {
     int64_t young = (int64_t)rd64(vm.perf_inv[0]) - counted[0], full = (int64_t)rd64(vm.perf_inv[1]) - counted[1];
     int64_t n = missed + (young > full ? young : full);
@@ -72,7 +77,8 @@ static uint32_t snapshot(struct area *a) {
         char *sp[] = {vm.eden, vm.from, vm.to, vm.old};
         static const uint32_t kinds[] = {HC_SPACE_EDEN, HC_SPACE_SURVIVOR, HC_SPACE_SURVIVOR, HC_SPACE_OLD};
         for (int i = 0; i < 4; i++) {
-            a[i] = (struct area){rd64(sp[i] + vm.space_bottom), rd64(sp[i] + vm.space_top), rd64(sp[i] + vm.space_end), kinds[i]};
+            a[i] = (struct area){rd64(sp[i] + vm.space_bottom), rd64(sp[i] + vm.space_top), rd64(sp[i] + vm.space_end),
+                                 kinds[i]};
             if (a[i].bottom > a[i].top || a[i].top > a[i].end || a[i].bottom < (uint64_t)vm.heap_base ||
                 a[i].end > (uint64_t)vm.heap_base + vm.heap_bytes)
                 violation("the bounds of a space make no sense", a[i].bottom);
@@ -89,21 +95,24 @@ static uint32_t snapshot(struct area *a) {
             continue;
         }
         int tag = (int)rd32(r + vm.hr_tag);
-        uint32_t k = tag == vm.g1_free       ? HC_SPACE_FREE
-                     : tag == vm.g1_eden     ? HC_SPACE_EDEN
-                     : tag == vm.g1_surv     ? HC_SPACE_SURVIVOR
-                     : tag == vm.g1_hum_start ? HC_SPACE_HUMONGOUS
-                     : tag == vm.g1_hum_cont ? HC_SPACE_HUMONGOUS_CONT
+        uint32_t k = tag == vm.g1_free                                ? HC_SPACE_FREE
+                     : tag == vm.g1_eden                              ? HC_SPACE_EDEN
+                     : tag == vm.g1_surv                              ? HC_SPACE_SURVIVOR
+                     : tag == vm.g1_hum_start                         ? HC_SPACE_HUMONGOUS
+                     : tag == vm.g1_hum_cont                          ? HC_SPACE_HUMONGOUS_CONT
                      : vm.g1_archive_mask && tag & vm.g1_archive_mask ? HC_SPACE_ARCHIVE
                                                                       : HC_SPACE_OLD;
         a[i] = (struct area){rd64(r + vm.hr_bottom), rd64(r + vm.hr_top), rd64(r + vm.hr_end), k};
-        if (a[i].bottom != (uint64_t)vm.heap_base + i * vm.region_bytes || a[i].top < a[i].bottom || a[i].top > a[i].end)
+        if (a[i].bottom != (uint64_t)vm.heap_base + i * vm.region_bytes || a[i].top < a[i].bottom ||
+            a[i].top > a[i].end)
             violation("the bounds of a region make no sense", a[i].bottom);
     }
     return (uint32_t)n;
 }
 
-static uint32_t region_of(uint64_t a) { return (uint32_t)((a - (uint64_t)vm.heap_base) >> __builtin_ctzll(vm.region_bytes)); }
+static uint32_t region_of(uint64_t a) {
+    return (uint32_t)((a - (uint64_t)vm.heap_base) >> __builtin_ctzll(vm.region_bytes));
+}
 
 bool is_old(uint64_t a) {
     if (is_g1()) {
@@ -133,8 +142,8 @@ static bool no_reader(void) {
     return hb && !opt.spool[0] && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
 }
 
-// Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish without a start of
-// its own is the outer one and ends nothing.
+// Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish
+// without a start of its own is the outer one and ends nothing.
 static PER_RECORDING int nesting;
 static PER_RECORDING bool pending, skipped; // skipped: nothing was recorded when this pause began
 static PER_RECORDING bool unseen;           // a pause was not recorded, or not understood
@@ -150,7 +159,8 @@ static void look_at_start(void *unused) {
     stale = last_total != *vm.total_collections && have_last;
     // Down at once, up at the finish: an epoch is recorded at one depth.
     uint32_t dw = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
-    if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW)) atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
+    if (dw >= HC_DEPTH_SAMPLES && dw < *ring32(HC_RING_OFF_DEPTH_NOW))
+        atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), dw, memory_order_relaxed);
     classes_scan_new();
     nS = snapshot(S);
     nholes = 0;
@@ -192,7 +202,8 @@ static int pause_kind(void) {
     return HC_PAUSE_UNKNOWN;
 }
 
-static void put_space(struct enc *e, uint32_t kind, const struct area *b, const struct area *a, uint64_t before, uint64_t after) {
+static void put_space(struct enc *e, uint32_t kind, const struct area *b, const struct area *a, uint64_t before,
+                      uint64_t after) {
     put8(e, HC_EV_SPACE);
     put_u(e, kind);
     uint64_t base = (uint64_t)vm.heap_base;
@@ -251,7 +262,8 @@ static uint64_t hum_end(uint64_t bottom) {
 
 static struct walker walker_on(struct enc *e) { return (struct walker){.e = e}; }
 
-// What the walks of a pause take is guessed from what the last ones took. The first guesses stand for objects of 40 bytes.
+// What the walks of a pause take is guessed from what the last ones took. The first guesses stand for objects of 40
+// bytes.
 static PER_RECORDING uint64_t eden_rate = 150, rest_rate = 400; // ns of CPU time per KiB
 // Where others want the CPU too a pause takes longer than that: what pauses took of late by the clock, and of CPU time.
 static PER_RECORDING uint64_t wall_sum = 1000000, cpu_sum = 1000000;
@@ -270,7 +282,9 @@ static struct work to_walk(int kind) {
     bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED;
     struct work n = {0, 0};
     if (!is_g1()) {
-        if (evac) n.eden = S[0].top - S[0].bottom, n.rest = S[1].top - S[1].bottom + (S[2].top - S[2].bottom) + (F[1].top - F[1].bottom);
+        if (evac)
+            n.eden = S[0].top - S[0].bottom,
+            n.rest = S[1].top - S[1].bottom + (S[2].top - S[2].bottom) + (F[1].top - F[1].bottom);
         if (F[3].top > L[3].top) n.rest += F[3].top - L[3].top;
         return n;
     }
@@ -281,7 +295,8 @@ static struct work to_walk(int kind) {
         else if (known && evacuated(i, evac))
             n.rest += S[i].top - S[i].bottom;
         uint64_t from = known && S[i].kind == HC_SPACE_OLD ? S[i].top : F[i].bottom;
-        if ((F[i].kind == HC_SPACE_OLD || (evac && F[i].kind == HC_SPACE_SURVIVOR)) && F[i].top > from) n.rest += F[i].top - from;
+        if ((F[i].kind == HC_SPACE_OLD || (evac && F[i].kind == HC_SPACE_SURVIVOR)) && F[i].top > from)
+            n.rest += F[i].top - from;
     }
     return n;
 }
@@ -297,7 +312,8 @@ static bool fates(struct enc *e, int kind, int depth) {
     if (evac && !is_g1() && S[0].top > S[0].bottom && F[0].top == S[0].top && F[0].bottom == S[0].bottom) return false;
     if (evac && is_g1())
         for (uint32_t i = 0; i < nS && i < nF; i++)
-            if ((S[i].kind == HC_SPACE_EDEN || S[i].kind == HC_SPACE_SURVIVOR) && F[i].kind == HC_SPACE_OLD) return false;
+            if ((S[i].kind == HC_SPACE_EDEN || S[i].kind == HC_SPACE_SURVIVOR) && F[i].kind == HC_SPACE_OLD)
+                return false;
 
     if (!is_g1()) old_lo = F[3].bottom, old_hi = F[3].end;
     // 1. known ranges that were emptied
@@ -321,7 +337,8 @@ static bool fates(struct enc *e, int kind, int depth) {
             if (S[0].top > S[0].bottom) ok &= walk_moves(&w, S[0].bottom, S[0].top, SRC_EDEN);
         } else {
             for (uint32_t i = 0; i < nS && i < nF; i++)
-                if (S[i].kind == HC_SPACE_EDEN && S[i].top > S[i].bottom) ok &= walk_moves(&w, S[i].bottom, S[i].top, SRC_EDEN);
+                if (S[i].kind == HC_SPACE_EDEN && S[i].top > S[i].bottom)
+                    ok &= walk_moves(&w, S[i].bottom, S[i].top, SRC_EDEN);
         }
         blob_end(e, at);
         eden_ns = cpu_ns() - from;
@@ -332,8 +349,10 @@ static bool fates(struct enc *e, int kind, int depth) {
     w = walker_on(e);
     at = blob_begin(e, HC_EV_BIRTHS);
     if (!is_g1()) {
-        if (S[3].bottom != L[3].bottom || S[3].top < L[3].top || F[3].top < S[3].top) violation("old space shrank", S[3].top);
-        if (walk_births(&w, L[3].top, S[3].top, false, true) != S[3].top) violation("a class word in old space is unknown", L[3].top);
+        if (S[3].bottom != L[3].bottom || S[3].top < L[3].top || F[3].top < S[3].top)
+            violation("old space shrank", S[3].top);
+        if (walk_births(&w, L[3].top, S[3].top, false, true) != S[3].top)
+            violation("a class word in old space is unknown", L[3].top);
         if (evac) {
             uint64_t at_stop = walk_births(&w, F[1].bottom, F[1].top, true, false);
             if (at_stop != F[1].top) violation("a class word in survivor space is unknown", at_stop);
@@ -345,10 +364,12 @@ static bool fates(struct enc *e, int kind, int depth) {
             struct area *f = &F[i], *s = &S[i];
             bool was = i < nS && s->kind == HC_SPACE_OLD;
             if (f->kind == HC_SPACE_SURVIVOR && evac) {
-                if (walk_births(&w, f->bottom, f->top, true, false) != f->top) violation("a class word in a survivor region is unknown", f->bottom);
+                if (walk_births(&w, f->bottom, f->top, true, false) != f->top)
+                    violation("a class word in a survivor region is unknown", f->bottom);
             } else if (f->kind == HC_SPACE_OLD) {
                 uint64_t from = was ? s->top : f->bottom;
-                if (walk_births(&w, from, f->top, false, false) != f->top) violation("a class word in an old region is unknown", from);
+                if (walk_births(&w, from, f->top, false, false) != f->top)
+                    violation("a class word in an old region is unknown", from);
             } else if (f->kind == HC_SPACE_HUMONGOUS && !hum_known(i)) {
                 if (hum_new(i))
                     f->kind = HC_SPACE_FREE; // for the next pause; see hum_new
@@ -377,11 +398,13 @@ static bool fates(struct enc *e, int kind, int depth) {
         }
         blob_end(e, at);
     }
-    if (evac) learn(&rest_rate, cpu_ns() - begun - eden_ns, to_walk(kind).rest); // others walk old space for what was freed
+    if (evac)
+        learn(&rest_rate, cpu_ns() - begun - eden_ns, to_walk(kind).rest); // others walk old space for what was freed
     return ok;
 }
 
-// What a listing takes is guessed from what the last one took. The first guess, 0.05 ns a byte, stands for objects of 150 bytes.
+// What a listing takes is guessed from what the last one took. The first guess, 0.05 ns a byte, stands for objects of
+// 150 bytes.
 enum { FIRST_RATE = 50 };
 static PER_RECORDING uint64_t list_rate = FIRST_RATE; // ns per KiB
 static PER_RECORDING bool too_long;
@@ -392,12 +415,14 @@ static uint64_t list_bytes(void) {
     uint64_t n = 0;
     if (!is_g1()) return F[1].top - F[1].bottom + (F[3].top - F[3].bottom);
     for (uint32_t i = 0; i < nF; i++)
-        if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR || F[i].kind == HC_SPACE_ARCHIVE) n += F[i].top - F[i].bottom;
+        if (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_SURVIVOR || F[i].kind == HC_SPACE_ARCHIVE)
+            n += F[i].top - F[i].bottom;
     return n;
 }
 
-// Whether a listing that is due would take longer than it may; then nothing is walked until it would take a quarter less. It is dared again
-// after a while if the first guess allows it: soon if the last one took long for a cause of its own (the thread was preempted), each time later.
+// Whether a listing that is due would take longer than it may; then nothing is walked until it would take a quarter
+// less. It is dared again after a while if the first guess allows it: soon if the last one took long for a cause of its
+// own (the thread was preempted), each time later.
 static bool list_too_long(bool due) {
     uint64_t now = now_ns();
     if (too_long && now > retry_at && list_rate > FIRST_RATE) {
@@ -417,17 +442,20 @@ static bool list_too_long(bool due) {
     return too_long;
 }
 
-// The depth, at most that one, of which an epoch is not expected to take more than may ns. To go up, the listing that it costs and one more epoch like this
-// must fit, else it would be for nothing: both together where the next one comes within the stretch for which the budget is, else each.
+// The depth, at most that one, of which an epoch is not expected to take more than may ns. To go up, the listing that
+// it costs and one more epoch like this must fit, else it would be for nothing: both together where the next one comes
+// within the stretch for which the budget is, else each.
 enum { BUDGET_SPAN = 10 }; // s
 
 static uint32_t affordable(uint32_t depth, int kind, uint64_t may) {
     struct work n = to_walk(kind);
-    uint64_t eden = (n.eden >> 10) * eden_rate, rest = (n.rest >> 10) * rest_rate, list = (list_bytes() >> 10) * list_rate;
+    uint64_t eden = (n.eden >> 10) * eden_rate, rest = (n.rest >> 10) * rest_rate,
+             list = (list_bytes() >> 10) * list_rate;
     uint32_t was = depth;
     may = may / (wall_sum / 1000 + 1) * (cpu_sum / 1000 + 1);
     for (; depth > HC_DEPTH_SAMPLES; depth--) {
-        uint64_t walk = rest + (depth == HC_DEPTH_FULL ? eden : 0), need = have_last ? walk : 0; // without, only a listing tells
+        uint64_t walk = rest + (depth == HC_DEPTH_FULL ? eden : 0),
+                 need = have_last ? walk : 0; // without, only a listing tells
         if (depth > last_depth) {
             need += list;
             if (start_time - last_finish < BUDGET_SPAN * 1000000000ull) need += walk;
@@ -459,7 +487,8 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
         uint64_t stop = walk_list(&w, F[1].bottom, F[1].top, &n, &b);
         if (stop != F[1].top && !e->over) {
             // Serial on 17 gives out survivor space, unformatted, when a full collection has left no other room.
-            if (!with_eden || vm.collector != HC_COLLECTOR_SERIAL) violation("a class word in survivor space is unknown", stop);
+            if (!with_eden || vm.collector != HC_COLLECTOR_SERIAL)
+                violation("a class word in survivor space is unknown", stop);
             F[1].top = stop;
         }
         stop = walk_list(&w, F[3].bottom, F[3].top, &n, &b);
@@ -480,7 +509,8 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
         }
     }
     if (!e->over && marks_there()) graves_known = true;
-    // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
+    // One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very
+    // next pause.
     uint64_t broken = now_ns(), rate = (cpu_ns() - from) / ((b >> 10) + 1);
     if (list_until && e->over && broken > list_until && !sooner) {
         list_rate = (broken - began) / ((b >> 10) + 1);
@@ -496,7 +526,8 @@ static void list_all(struct enc *e, bool with_eden, uint64_t until) {
 }
 
 static const char *cause(int kind, size_t *n) {
-    // The finish comes inside the scope of the current cause (G1, and all of 25) or after it, when the current one is "No GC" again.
+    // The finish comes inside the scope of the current cause (G1, and all of 25) or after it, when the current one is
+    // "No GC" again.
     const char *c = vm.perf_cause;
     if (!c || !*c || !strncmp(c, "No GC", 5)) c = vm.perf_last_cause;
     if (kind == HC_PAUSE_WALK) c = "heapcam walk";
@@ -516,11 +547,11 @@ static void put_pause(struct enc *e, int kind, uint32_t flags, uint32_t depth, u
     put_u(e, (uint64_t)kind);
     put_u(e, flags);
     put_u(e, depth);
-    put_u(e, start_time - t0);
+    put_u(e, start_time - probe_epoch_ns);
     put_u(e, now - start_time);
     put_u(e, start_cost + (now - cost0));
     put_u(e, jvm_gc);
-    put_u(e, last_finish - t0);
+    put_u(e, last_finish - probe_epoch_ns);
     put_str(e, c, n);
     put_u(e, atomic_load_explicit(&interval_now, memory_order_relaxed));
 }
@@ -552,8 +583,8 @@ static void unload(int kind) {
     side_end(was_walked);
 }
 
-// Classes that died and of whose objects none is left. In eden are objects that no list has: they wait for a collection that empties it, and if that went
-// wrong for the next time that all is looked at.
+// Classes that died and of whose objects none is left. In eden are objects that no list has: they wait for a collection
+// that empties it, and if that went wrong for the next time that all is looked at.
 static void forget_classes(int kind, bool unseen) {
     bool evac = kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED;
     for (uint32_t i = 0; is_g1() && evac && !unseen && i < nS && i < nF; i++)
@@ -568,7 +599,8 @@ static PER_RECORDING bool emptied; // eden, by this pause: what is eden again is
 static bool was_freed(uint64_t addr) {
     uint32_t i = region_of(addr);
     if (emptied && i < nS && i < nF && S[i].kind == HC_SPACE_EDEN && F[i].kind == HC_SPACE_EDEN) return true;
-    return i < nS && i < nF && S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE && (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN);
+    return i < nS && i < nF && S[i].kind != F[i].kind && S[i].kind != HC_SPACE_FREE &&
+           (F[i].kind == HC_SPACE_FREE || F[i].kind == HC_SPACE_EDEN);
 }
 
 static void forget_freed(int kind) {
@@ -586,7 +618,7 @@ static void give_up(struct enc *e, const char *what) {
     text[n] = 0;
     uint8_t *at = block_begin(e, HC_KIND_END);
     put8(e, HC_EV_END);
-    put_u(e, now_ns() - t0);
+    put_u(e, now_ns() - probe_epoch_ns);
     put_u(e, HC_END_GAVE_UP);
     put_str(e, text, n);
     block_end(e, at);
@@ -611,19 +643,22 @@ static void sync_block(struct enc *e, int reason, bool with_eden, uint32_t depth
     put_u(e, epoch_no);
     put_u(e, (uint64_t)reason);
     put_u(e, (with_eden ? HC_SF_EDEN : 0) | (reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0) |
-              (is_g1() && vm.major >= 17 && vm.major < 20 && !marks_there() ? HC_SF_UNCOMPACTED : 0));
-    put_u(e, begin - t0);
+                 (is_g1() && vm.major >= 17 && vm.major < 20 && !marks_there() ? HC_SF_UNCOMPACTED : 0));
+    put_u(e, begin - probe_epoch_ns);
     put_u(e, now_ns() - begin);
     block_end(e, at);
-    if (!e->over) atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
+    if (!e->over)
+        atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
 }
 
 // What this epoch may take, ns; 0: any. What sampling took since the agent looked counts, as long as there is one.
 static uint64_t may_take(void) {
     uint64_t may = atomic_load_explicit(ring64(HC_RING_OFF_EPOCH_MAX), memory_order_relaxed);
-    uint64_t most = atomic_load_explicit(ring64(HC_RING_OFF_COST_MAX), memory_order_relaxed), beat = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
+    uint64_t most = atomic_load_explicit(ring64(HC_RING_OFF_COST_MAX), memory_order_relaxed),
+             beat = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
     if (!most || now_ns() > beat + (uint64_t)HC_RING_AGENT_STALE_NS) return may;
-    uint64_t spent = atomic_load_explicit(ring64(HC_RING_OFF_PROBE_NS), memory_order_relaxed) + atomic_load_explicit(ring64(HC_RING_OFF_SAMPLE_NS), memory_order_relaxed) + start_cost;
+    uint64_t spent = atomic_load_explicit(ring64(HC_RING_OFF_PROBE_NS), memory_order_relaxed) +
+                     atomic_load_explicit(ring64(HC_RING_OFF_SAMPLE_NS), memory_order_relaxed) + start_cost;
     uint64_t left = most > spent ? most - spent : 1;
     return may && may < left ? may : left;
 }
@@ -639,7 +674,7 @@ struct finish {
     bool locked, to_ring; // else the reserve is written
     bool fits, cut, seen; // seen: F is of this pause
     bool committed;
-    const char *what;    // why the walk was left, and where
+    const char *what; // why the walk was left, and where
     uint64_t where;
 };
 
@@ -648,8 +683,8 @@ static uint64_t epoch_bytes(struct work n, uint32_t depth) {
     return depth == HC_DEPTH_SAMPLES ? 0 : (n.rest + (depth == HC_DEPTH_FULL ? n.eden : 0)) / 32 * 3;
 }
 
-// Where the epoch is written: the ring, or the reserve if somebody else writes the ring or there is no room in it. The control thread moves what is in
-// the reserve as soon as the agent has made room, or a larger ring has.
+// Where the epoch is written: the ring, or the reserve if somebody else writes the ring or there is no room in it. The
+// control thread moves what is in the reserve as soon as the agent has made room, or a larger ring has.
 static void begin(struct finish *f, uint64_t bytes) {
     f->fits = true;
     f->to_ring = f->locked && (atomic_load(&reserve_len) || ring_room_in_pause() >= bytes);
@@ -727,7 +762,8 @@ static void record(void *arg) {
         exact = evac_ok;
     }
     if (exact) flags |= HC_PF_EXACT;
-    if (kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP || kind == HC_PAUSE_UNKNOWN || kind == HC_PAUSE_WALK) flags |= HC_PF_EDEN_KEPT;
+    if (kind == HC_PAUSE_REMARK || kind == HC_PAUSE_CLEANUP || kind == HC_PAUSE_UNKNOWN || kind == HC_PAUSE_WALK)
+        flags |= HC_PF_EDEN_KEPT;
     bool eden = kind == HC_PAUSE_FULL || (flags & HC_PF_EVAC_FAILED && !is_g1());
     if (!is_g1() && kind != HC_PAUSE_WALK && (kind == HC_PAUSE_YOUNG)) eden_known = F[0].bottom;
     if (eden && !is_g1()) eden_known = F[0].top, eden_dirty = F[0].top > F[0].bottom;
@@ -794,7 +830,8 @@ static void publish(void *unused) {
 }
 
 static void finish(int pause, int forced) {
-    struct finish f = {.kind = pause, .forced = forced, .begin = now_ns(), .cpu = cpu_ns(), .depth = *ring32(HC_RING_OFF_DEPTH_NOW)};
+    struct finish f = {
+        .kind = pause, .forced = forced, .begin = now_ns(), .cpu = cpu_ns(), .depth = *ring32(HC_RING_OFF_DEPTH_NOW)};
     epoch_no++;
     atomic_store_explicit(ring64(HC_RING_OFF_EPOCHS), epoch_no, memory_order_relaxed);
     census_reset();
@@ -802,7 +839,9 @@ static void finish(int pause, int forced) {
     bool fault = !guarded(record, &f), lost = fault && ring_faulted();
     if (fault) graves_known = false;
     if (fault && !lost) {
-        if (opt.oracle) say("epoch %llu: %s at %#llx", (unsigned long long)epoch_no, violated ? violated : "?", (unsigned long long)violated_at);
+        if (opt.oracle)
+            log_line("epoch %llu: %s at %#llx", (unsigned long long)epoch_no, violated ? violated : "?",
+                     (unsigned long long)violated_at);
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
         faults_in_a_row++;
         dest_reset();
@@ -851,7 +890,9 @@ static void finish(int pause, int forced) {
         cap = HC_DEPTH_FULL; // the agent has taken note
     if (dw > cap) dw = cap;
     atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), too_long ? HC_DEPTH_SAMPLES : dw, memory_order_relaxed);
-    if (f.cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release); // after the depth that it tells of
+    if (f.cut)
+        atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1,
+                                  memory_order_release); // after the depth that it tells of
     if (!gave_up && !guarded(publish, NULL)) ring_broken();
 }
 
@@ -895,7 +936,8 @@ static void look_at_stop(void *unused) {
     started = true;
 }
 
-// A stop without a collection. Nothing moves; what old space gained since the last pause is told, and everything is listed.
+// A stop without a collection. Nothing moves; what old space gained since the last pause is told, and everything is
+// listed.
 void epoch_walk(int reason) {
     char why[HC_MAX_REASON];
     if (atomic_load(&gave_up) || is_off() || !vm_late(why)) return;
@@ -925,7 +967,9 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
             uint64_t top = F[i].kind == HC_SPACE_HUMONGOUS ? hum_end(F[i].bottom) : F[i].top;
             uint32_t h = 0;
             uint64_t seen = 0; // below it, what G1 has not marked is dead, and JVMTI does not count it
-            const uint64_t *bits = marks_there() && (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_ARCHIVE) ? marks_of(F[i].bottom, top, &seen) : NULL;
+            const uint64_t *bits = marks_there() && (F[i].kind == HC_SPACE_OLD || F[i].kind == HC_SPACE_ARCHIVE)
+                                       ? marks_of(F[i].bottom, top, &seen)
+                                       : NULL;
             for (uint64_t a = F[i].bottom; a < top;) {
                 if (a < seen) {
                     uint64_t living = marked_from(bits, a, seen);
@@ -941,9 +985,14 @@ uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes) {
                 }
                 struct obj o;
                 if (!obj_at(a, rd64((void *)a), &o)) {
-                    say("oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx", (unsigned long long)a, i, (unsigned)F[i].kind,
-                        (unsigned long long)F[i].bottom, (unsigned long long)top, (unsigned long long)rd64((void *)a), (unsigned long long)rd64((char *)a + 8), (unsigned long long)rd64((char *)a + 16), (unsigned long long)rd64((char *)a + 24));
-                    for (uint32_t x = 0; x < nholes; x++) say("oracle: hole %#llx to %#llx", (unsigned long long)holes[x].lo, (unsigned long long)holes[x].hi);
+                    log_line("oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx",
+                             (unsigned long long)a, i, (unsigned)F[i].kind, (unsigned long long)F[i].bottom,
+                             (unsigned long long)top, (unsigned long long)rd64((void *)a),
+                             (unsigned long long)rd64((char *)a + 8), (unsigned long long)rd64((char *)a + 16),
+                             (unsigned long long)rd64((char *)a + 24));
+                    for (uint32_t x = 0; x < nholes; x++)
+                        log_line("oracle: hole %#llx to %#llx", (unsigned long long)holes[x].lo,
+                                 (unsigned long long)holes[x].hi);
                     unknown++;
                     break;
                 }

@@ -28,7 +28,9 @@ struct named {
     char *sig;
     uint64_t n, b, rn, rb;
 };
-static int by_sig(const void *a, const void *b) { return strcmp(((const struct named *)a)->sig, ((const struct named *)b)->sig); }
+static int by_sig(const void *a, const void *b) {
+    return strcmp(((const struct named *)a)->sig, ((const struct named *)b)->sig);
+}
 
 // Types by signature from the definition log, so that both sides are compared by name, summed over loaders.
 static void raw_by_name(struct named *t, uint64_t n) {
@@ -55,7 +57,7 @@ static void raw_by_name(struct named *t, uint64_t n) {
             if (r)
                 r->rn += cn, r->rb += cb;
             else if (cn)
-                say("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
+                log_line("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
         }
     }
 }
@@ -65,14 +67,14 @@ void oracle(JNIEnv *jni) {
     jclass *ks = NULL;
     char why[HC_MAX_REASON];
     if (!vm_late(why)) return; // no collection may have come yet: the walk needs the reserve behind a TLAB
-    if ((*ti)->GetLoadedClasses(ti, &n, &ks)) return;
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &ks)) return;
     o_n = (uint64_t)n;
     o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);
     struct named *t = calloc((size_t)n + 1, sizeof *t);
     if (!o_count || !o_bytes || !t) return;
     for (jint i = 0; i < n; i++) {
-        (*ti)->SetTag(ti, ks[i], i + 1);
-        (*ti)->GetClassSignature(ti, ks[i], &t[i].sig, NULL);
+        (*jvmti)->SetTag(jvmti, ks[i], i + 1);
+        (*jvmti)->GetClassSignature(jvmti, ks[i], &t[i].sig, NULL);
         for (char *c = t[i].sig; c && *c; c++)
             if (*c == '.' || *c == '+') *c = '/';
     }
@@ -82,7 +84,7 @@ void oracle(JNIEnv *jni) {
     o_walked = false;
     types_keep();
     lock_writer(); // keeps ordinary epochs out of the counters
-    (*ti)->IterateThroughHeap(ti, 0, NULL, &cb, NULL);
+    (*jvmti)->IterateThroughHeap(jvmti, 0, NULL, &cb, NULL);
     ring_unlock();
     uint64_t jn = 0, jb = 0;
     for (jint i = 0; i < n; i++) t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1], jn += t[i].n, jb += t[i].b;
@@ -100,13 +102,15 @@ void oracle(JNIEnv *jni) {
     for (uint64_t i = 0; i < m; i++)
         if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
             bad++;
-            say("oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", t[i].sig, (unsigned long long)t[i].n, (unsigned long long)t[i].b,
-                (unsigned long long)t[i].rn, (unsigned long long)t[i].rb);
+            log_line("oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", t[i].sig, (unsigned long long)t[i].n,
+                     (unsigned long long)t[i].b, (unsigned long long)t[i].rn, (unsigned long long)t[i].rb);
         }
-    say("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu unknown=%llu untagged=%llu holes=%u",
-        (unsigned long long)raw_objects, (unsigned long long)raw_bytes, (unsigned long long)jn, (unsigned long long)jb, (unsigned long long)m,
-        (unsigned long long)bad, (unsigned long long)raw_unknown, (unsigned long long)o_count[0], o_holes);
-    for (jint i = 0; i < n; i++) (*ti)->SetTag(ti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
-    (*ti)->Deallocate(ti, (unsigned char *)ks);
+    log_line("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu "
+             "unknown=%llu untagged=%llu holes=%u",
+             (unsigned long long)raw_objects, (unsigned long long)raw_bytes, (unsigned long long)jn,
+             (unsigned long long)jb, (unsigned long long)m, (unsigned long long)bad, (unsigned long long)raw_unknown,
+             (unsigned long long)o_count[0], o_holes);
+    for (jint i = 0; i < n; i++) (*jvmti)->SetTag(jvmti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)ks);
     free(o_count), free(o_bytes), free(t);
 }

@@ -21,8 +21,8 @@
 
 #include "probe.h"
 
-// The probe is built where glibc is new and loaded where it is old: these moved from libdl and libpthread to libc with 2.34, under a new version. The old
-// one is there in both (glibc_test.go holds the rest).
+// The probe is built where glibc is new and loaded where it is old: these moved from libdl and libpthread to libc
+// with 2.34, under a new version. The old one is there in both (glibc_test.go holds the rest).
 #if defined(__x86_64__) && defined(__GLIBC__)
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
 __asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
@@ -38,7 +38,8 @@ void *os_state(size_t *n) {
     return __start_hc_recording;
 }
 
-// ---- time ----------------------------------------------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------------------------------------------
 static uint64_t clock_ns(clockid_t c) {
     struct timespec t;
     clock_gettime(c, &t);
@@ -50,7 +51,8 @@ uint64_t cpu_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 uint64_t os_wall_ms(void) { return clock_ns(CLOCK_REALTIME) / 1000000; }
 void os_sleep_us(unsigned us) { usleep(us); }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------------------------
 void *os_memory(size_t n) {
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
@@ -59,7 +61,8 @@ void *os_sparse(size_t n) { return os_memory(n); }
 void os_give_back(void *p, size_t n) { madvise(p, n, MADV_DONTNEED); }
 void os_release(void *p, size_t n) { munmap(p, n); }
 
-// ---- the process -------------------------------------------------------------------------------------------------------------------------
+// ---- the process
+// -------------------------------------------------------------------------------------------------------------------------
 uint32_t os_pid(void) { return (uint32_t)getpid(); }
 
 static ssize_t content(const char *path, char *b, size_t n) { // NUL-terminated, cut
@@ -102,8 +105,10 @@ uint64_t os_memory_left(void) {
         if (!path || strlen(path) > 400 || (!v2 && !strstr(line, ":memory:"))) continue;
         // Inside a container the path is the host's or "/"; what is mounted is the container's own group.
         for (int own = 0; own < 2; own++) {
-            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "max" : "limit_in_bytes");
-            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "current" : "usage_in_bytes");
+            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
+                     v2 ? "max" : "limit_in_bytes");
+            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
+                     v2 ? "current" : "usage_in_bytes");
             uint64_t m = number_in(max), c = number_in(now);
             if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
         }
@@ -133,12 +138,14 @@ void *os_thread_value(unsigned key) { return pthread_getspecific((pthread_key_t)
 void os_lock(os_mutex *m) { pthread_mutex_lock(m); }
 void os_unlock(os_mutex *m) { pthread_mutex_unlock(m); }
 
-// ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
+// ---- the shared ring's file
+// ------------------------------------------------------------------------------------------------------------------
 // The kernel's own call: glibc has fstat as a symbol since 2.33 only.
 static bool stat_of(int fd, struct stat *st) { return syscall(SYS_fstat, fd, st) == 0; }
 
-// Only the header's first page is used: the rest is there so that the data can be mapped whatever the size of a page is.
-// In small parts: on tmpfs a signal of the application, of a profiler's timer for example, undoes a part and no more.
+// Only the header's first page is used: the rest is there so that the data can be mapped whatever the size of a page
+// is. In small parts: on tmpfs a signal of the application, of a profiler's timer for example, undoes a part and no
+// more.
 static int allocate(int fd, size_t capacity) {
     enum { PART = 256 << 10, TRIES = 1000 };
     int err = 0, tries = 0;
@@ -161,7 +168,8 @@ static bool create_file(struct os_ring *r, const char *path, char *why) { // fal
     }
     err = allocate(fd, r->capacity); // a full tmpfs must fail here and not inside a pause
     if (!err) return r->fd = fd, true;
-    snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes at %s: %s", (unsigned long long)r->capacity, path, strerror(err));
+    snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes at %s: %s", (unsigned long long)r->capacity,
+             path, strerror(err));
     unlink(path);
     close(fd);
     errno = err; // not what stood there before: there may be room elsewhere
@@ -202,7 +210,8 @@ static bool map_ring(struct os_ring *r) {
     if (r->map == MAP_FAILED) return false;
     // The data a second time right behind itself: one contiguous view of a ring that wraps.
     size_t head = HC_RING_HEADER_USED < page ? page : HC_RING_HEADER_USED;
-    r->mirrored = !opt.unmirrored && map_at(r->map, head, r->fd, 0) && map_at(r->map + HC_RING_HEADER_SIZE, r->capacity, r->fd, HC_RING_HEADER_SIZE) &&
+    r->mirrored = !opt.unmirrored && map_at(r->map, head, r->fd, 0) &&
+                  map_at(r->map + HC_RING_HEADER_SIZE, r->capacity, r->fd, HC_RING_HEADER_SIZE) &&
                   map_at(r->map + once, r->capacity, r->fd, HC_RING_HEADER_SIZE);
     if (!r->mirrored && !map_at(r->map, once, r->fd, 0)) {
         munmap(r->map, r->mapped);
@@ -212,7 +221,8 @@ static bool map_ring(struct os_ring *r) {
     return true;
 }
 
-bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why) {
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity,
+                  char *why) {
     *r = (struct os_ring){.capacity = capacity, .fd = -1};
     struct stat st;
     if (after) {
@@ -235,13 +245,15 @@ bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *di
 
 static bool same_file(const struct os_ring *r, uint64_t least) {
     struct stat st;
-    return stat_of(r->fd, &st) && (uint64_t)st.st_dev == r->dev && (uint64_t)st.st_ino == r->ino && (uint64_t)st.st_size >= least;
+    return stat_of(r->fd, &st) && (uint64_t)st.st_dev == r->dev && (uint64_t)st.st_ino == r->ino &&
+           (uint64_t)st.st_size >= least;
 }
 
 static bool whole(const struct os_ring *r) { return same_file(r, HC_RING_HEADER_SIZE + r->capacity); }
 
-// Between a look at the descriptor and a write to it the application may close it and open a file of its own, which gets the number. So the bytes go
-// through the mapping, which is ours, by a call that fails where a page is missing. The descriptor is for processes that are refused this call.
+// Between a look at the descriptor and a write to it the application may close it and open a file of its own, which
+// gets the number. So the bytes go through the mapping, which is ours, by a call that fails where a page is missing.
+// The descriptor is for processes that are refused this call.
 static bool refused(void) { return errno == EPERM || errno == ENOSYS || errno == EACCES; }
 
 bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
@@ -289,12 +301,14 @@ void os_ring_drop(struct os_ring *r, const struct os_ring *after) {
     os_ring_close(r);
 }
 
-// ---- the guard ---------------------------------------------------------------------------------------------------------------------------
+// ---- the guard
+// ---------------------------------------------------------------------------------------------------------------------------
 sigjmp_buf guard_env;
 static volatile sig_atomic_t armed;
 static pthread_t armed_thread;
-// The application may set handlers of its own while ours are there, and then passes on to ours what is not its own, for good. So ours are several: one
-// that somebody has built on is not armed again, and always passes on to what was there before it.
+// The application may set handlers of its own while ours are there, and then passes on to ours what is not its own, for
+// good. So ours are several: one that somebody has built on is not armed again, and always passes on to what was there
+// before it.
 enum { GUARDS = 4 };
 static struct guard_of {
     int sig;
@@ -324,7 +338,9 @@ static void on_fault2(int sig, siginfo_t *si, void *uc) { on_fault(2, sig, si, u
 static void on_fault3(int sig, siginfo_t *si, void *uc) { on_fault(3, sig, si, uc); }
 static void (*const handlers[GUARDS])(int, siginfo_t *, void *) = {on_fault0, on_fault1, on_fault2, on_fault3};
 
-static bool is_ours(const struct sigaction *a, int no) { return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handlers[no]; }
+static bool is_ours(const struct sigaction *a, int no) {
+    return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handlers[no];
+}
 
 static void guard_set(struct guard_of *g) {
     if (g->no == GUARDS) violation("other agents keep setting handlers for faults in collections", (uint64_t)g->sig);
@@ -376,8 +392,8 @@ bool safe_write(uint64_t addr, const void *src, size_t n) {
     return process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
-// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none (-Xcheck:jni) each page is
-// asked for before it is walked.
+// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none
+// (-Xcheck:jni) each page is asked for before it is walked.
 void need_memory(uint64_t lo, uint64_t hi) {
     if (!vm.check_jni) return;
     enum { PAGE = 4096, AT_ONCE = 256 };
@@ -387,7 +403,8 @@ void need_memory(uint64_t lo, uint64_t hi) {
         size_t n = 0;
         for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
         struct iovec to = {byte, n};
-        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n) violation("memory that was emptied has been given back", lo);
+        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n)
+            violation("memory that was emptied has been given back", lo);
         lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
     }
 }

@@ -12,7 +12,8 @@
 
 #include "probe.h"
 
-// ---- time ----------------------------------------------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------------------------------------------
 static uint64_t frequency = 1; // of the performance counter; os_init asks
 
 uint64_t now_ns(void) { // as shmring.Monotonic counts
@@ -22,7 +23,8 @@ uint64_t now_ns(void) { // as shmring.Monotonic counts
     return c / frequency * 1000000000u + c % frequency * 1000000000u / frequency;
 }
 
-// The times of threads are told in ticks of 15 ms, which is more than any pause: what passed stands in for what was used.
+// The times of threads are told in ticks of 15 ms, which is more than any pause: what passed stands in for what was
+// used.
 uint64_t cpu_ns(void) { return now_ns(); }
 
 static uint64_t ticks100(FILETIME t) { return (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime; } // 100 ns since 1601
@@ -35,13 +37,12 @@ uint64_t os_wall_ms(void) {
 
 void os_sleep_us(unsigned us) { Sleep((us + 999) / 1000); }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------------------------
-// Windows promises what it hands out: a table of 800 MB that stays empty would count in full. Such ones are reserved alone, and committed by
-// the handler below where they are touched, as Linux does by itself: in a pause, too.
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------------------------
+// Windows promises what it hands out: a table of 800 MB that stays empty would count in full. Such ones are reserved
+// alone, and committed by the handler below where they are touched, as Linux does by itself: in a pause, too.
 enum { CHUNK = 1 << 16, MAX_SPARSE = 8 };
-static struct {
-    uintptr_t lo, hi;
-} sparse[MAX_SPARSE];
+static struct { uintptr_t lo, hi; } sparse[MAX_SPARSE];
 static _Atomic int nsparse;
 
 void *os_memory(size_t n) { return VirtualAlloc(NULL, n, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
@@ -75,7 +76,8 @@ static bool commit(uintptr_t at) {
     return false;
 }
 
-// ---- the process -------------------------------------------------------------------------------------------------------------------------
+// ---- the process
+// -------------------------------------------------------------------------------------------------------------------------
 uint32_t os_pid(void) { return GetCurrentProcessId(); }
 
 uint64_t os_start_ticks(void) {
@@ -87,7 +89,8 @@ uint64_t os_pid_namespace(void) { return 0; }
 
 uint64_t os_memory_left(void) {
     MEMORYSTATUSEX m = {.dwLength = sizeof m};
-    return GlobalMemoryStatusEx(&m) ? m.ullAvailPageFile : UINT64_MAX; // what may still be promised, to this process too
+    return GlobalMemoryStatusEx(&m) ? m.ullAvailPageFile
+                                    : UINT64_MAX; // what may still be promised, to this process too
 }
 
 void os_random(uint8_t b[16]) {
@@ -112,7 +115,8 @@ void os_stderr(const char *s, size_t n) {
 
 void *os_library_of(void *address) {
     HMODULE m = NULL;
-    GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, address, &m);
+    GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, address,
+                       &m);
     return m;
 }
 
@@ -123,8 +127,10 @@ void *os_thread_value(unsigned key) { return TlsGetValue(key); }
 void os_lock(os_mutex *m) { AcquireSRWLockExclusive((SRWLOCK *)m); }
 void os_unlock(os_mutex *m) { ReleaseSRWLockExclusive((SRWLOCK *)m); }
 
-// ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
-// Windows shortens no file that is mapped, and punches no holes into one that is not sparse: reading and writing are done in the mapping.
+// ---- the shared ring's file
+// ------------------------------------------------------------------------------------------------------------------
+// Windows shortens no file that is mapped, and punches no holes into one that is not sparse: reading and writing are
+// done in the mapping.
 static bool failed(char *why, const char *what, const char *path) {
     snprintf(why, HC_MAX_REASON, "cannot %s %s: error %lu", what, path, GetLastError());
     return false;
@@ -142,8 +148,10 @@ static bool map_ring(struct os_ring *r, HANDLE f, char *why) {
     return ok;
 }
 
-// Others may read, write and delete the file: the agent. A file and no named memory, since what a killed JVM left must outlive it.
-bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why) {
+// Others may read, write and delete the file: the agent. A file and no named memory, since what a killed JVM left must
+// outlive it.
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity,
+                  char *why) {
     *r = (struct os_ring){.capacity = capacity, .flags = HC_RING_DISK, .fd = -1};
     if (opt.spool[0] || after) {
         snprintf(why, HC_MAX_REASON, "a spool folder is for Linux: leave the option spool out");
@@ -155,11 +163,14 @@ bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *di
         if (!n || n > MAX_PATH) return failed(why, "find", "the folder for temporary files");
         snprintf(r->path, sizeof r->path, "%sheapcam-rings", temp);
         CreateDirectoryA(r->path, NULL);
-        snprintf(r->path, sizeof r->path, "%sheapcam-rings\\heapcam-%lu-%llu.ring", temp, GetCurrentProcessId(), (unsigned long long)ticks);
+        snprintf(r->path, sizeof r->path, "%sheapcam-rings\\heapcam-%lu-%llu.ring", temp, GetCurrentProcessId(),
+                 (unsigned long long)ticks);
     } else {
-        snprintf(r->path, sizeof r->path, "%s\\heapcam-%lu-%llu.ring", dir, GetCurrentProcessId(), (unsigned long long)ticks);
+        snprintf(r->path, sizeof r->path, "%s\\heapcam-%lu-%llu.ring", dir, GetCurrentProcessId(),
+                 (unsigned long long)ticks);
     }
-    HANDLE f = CreateFileA(r->path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_NEW,
+    HANDLE f = CreateFileA(r->path, GENERIC_READ | GENERIC_WRITE | DELETE,
+                           FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_NEW,
                            FILE_ATTRIBUTE_TEMPORARY, NULL);
     if (f == INVALID_HANDLE_VALUE) return failed(why, "create", r->path);
     bool ok = map_ring(r, f, why);
@@ -204,18 +215,21 @@ void spool_name(const char *command) { (void)command; }
 bool spool_turn(uint64_t now) { return (void)now, false; }
 void spool_mark(uint64_t at) { (void)at; }
 
-// ---- the guard ---------------------------------------------------------------------------------------------------------------------------
+// ---- the guard
+// ---------------------------------------------------------------------------------------------------------------------------
 void *guard_env[5];
 static volatile DWORD armed_thread; // 0: none
 
-// Where a guarded thread goes on after a fault, on its own stack and outside of the handler. It has nowhere to return to.
+// Where a guarded thread goes on after a fault, on its own stack and outside of the handler. It has nowhere to return
+// to.
 static void after_fault(void) { guard_leave(); }
 
-// The first of the process' handlers, asked in whatever thread. All that is not ours goes on as if we were not there: the JVM lives on such
-// faults (safepoints, null checks, stack banging).
+// The first of the process' handlers, asked in whatever thread. All that is not ours goes on as if we were not there:
+// the JVM lives on such faults (safepoints, null checks, stack banging).
 static LONG CALLBACK on_fault(EXCEPTION_POINTERS *x) {
     const EXCEPTION_RECORD *r = x->ExceptionRecord;
-    if ((r->ExceptionCode != EXCEPTION_ACCESS_VIOLATION && r->ExceptionCode != EXCEPTION_IN_PAGE_ERROR) || r->NumberParameters < 2)
+    if ((r->ExceptionCode != EXCEPTION_ACCESS_VIOLATION && r->ExceptionCode != EXCEPTION_IN_PAGE_ERROR) ||
+        r->NumberParameters < 2)
         return EXCEPTION_CONTINUE_SEARCH;
     if (commit(r->ExceptionInformation[1])) return EXCEPTION_CONTINUE_EXECUTION;
     if (armed_thread != GetCurrentThreadId()) return EXCEPTION_CONTINUE_SEARCH;
@@ -242,7 +256,8 @@ bool os_init(void) {
     if (QueryPerformanceFrequency(&f) && f.QuadPart > 0) frequency = (uint64_t)f.QuadPart;
     if (done) return true;
     // The handler stays as long as the process, and so must the library.
-    done = GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, (void *)(uintptr_t)on_fault, &m) &&
+    done = GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                              (void *)(uintptr_t)on_fault, &m) &&
            AddVectoredExceptionHandler(1, on_fault);
     return done;
 }

@@ -6,17 +6,17 @@
 //   walk.c     linear walks and their tokens                         VM thread, world stopped
 //   marks.c    dead objects that G1 leaves in place                  VM thread, world stopped
 //   classes.c  class word -> type, census counters                   VM thread writes, control thread looks up
-//   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM thread
-//   ring.c     the shared ring and the definition logs               the holder of the writer lock
-//   recording.c  memory and variables of one recording                whoever begins it, control thread
-//   spool.c    a ring where no agent reaches this process            control thread
-//   vm.c       what is known of the JVM; vmtable.c reads and checks  the thread that begins, and then read only
-//   os.h       what differs between operating systems                os_posix.c, os_windows.c
+//   samples.c  sampled allocations, stacks, weak references          application threads, lock-free towards the VM
+//   thread ring.c     the shared ring and the definition logs               the holder of the writer lock recording.c
+//   memory and variables of one recording                whoever begins it, control thread spool.c    a ring where no
+//   agent reaches this process            control thread vm.c       what is known of the JVM; vmtable.c reads and
+//   checks  the thread that begins, and then read only os.h       what differs between operating systems os_posix.c,
+//   os_windows.c
 //
-// Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction (and, with -Xcheck:jni,
-// process_vm_readv); (2) every raw read
-// of heap, metadata or the shared ring happens between guard_arm and guard_disarm or through a system call that fails instead of faulting;
-// (3) nothing is visible to the agent before ring_commit stores head.
+// Invariants: (1) the VM thread never waits, allocates, or makes a system call but clock_gettime and sigaction (and,
+// with -Xcheck:jni, process_vm_readv); (2) every raw read of heap, metadata or the shared ring happens between
+// guard_arm and guard_disarm or through a system call that fails instead of faulting; (3) nothing is visible to the
+// agent before ring_commit stores head.
 #ifndef HEAPCAM_PROBE_H
 #define HEAPCAM_PROBE_H
 
@@ -37,24 +37,25 @@ struct options {
     uint64_t interval, ring;
     uint32_t slots, frames;
     bool allow_untested, oracle;
-    bool unmirrored; // a test's: as where the data cannot be mapped twice
-    int untested; // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
+    bool unmirrored;             // a test's: as where the data cannot be mapped twice
+    int untested;                // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
     uint64_t fault_at, max_sync; // ns that a listing may take; 0: any
-    uint32_t first_type; // a test's: ids of types begin behind it
+    uint32_t first_type;         // a test's: ids of types begin behind it
     enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads
-    char disabled[256]; // while a file of this name is there nothing is recorded
+    char disabled[256];                                 // while a file of this name is there nothing is recorded
 };
 extern struct options opt;
-extern jvmtiEnv *ti; // one for all recordings
-extern uint64_t t0; // CLOCK_MONOTONIC at start
+extern jvmtiEnv *jvmti;         // one for all recordings
+extern uint64_t probe_epoch_ns; // CLOCK_MONOTONIC at start
 
 void lock_writer(void); // only for threads that may wait
 void oracle(JNIEnv *jni);
 bool guarded(void (*f)(void *), void *arg); // false: f was left by a fault or by violation
-bool is_off(void); // paused, by the agent's word or by the host's switch: only a flag is read
-void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool is_off(void);                          // paused, by the agent's word or by the host's switch: only a flag is read
+void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-// ---- encoder: never writes past end; over tells that something did not fit -------------------------------------------------------
+// ---- encoder: never writes past end; over tells that something did not fit
+// -------------------------------------------------------
 struct enc {
     uint8_t *p, *base, *end;
     bool over;
@@ -77,8 +78,10 @@ void put_str(struct enc *e, const char *s, size_t n);
 uint8_t *blob_begin(struct enc *e, int tag);
 void blob_end(struct enc *e, uint8_t *at);
 
-// ---- recording.c -----------------------------------------------------------------------------------------------------------------------
-// PER_RECORDING (os.h) variables begin each recording with the value that stands in the code. Memory is given back when it ends.
+// ---- recording.c
+// -----------------------------------------------------------------------------------------------------------------------
+// PER_RECORDING (os.h) variables begin each recording with the value that stands in the code. Memory is given back when
+// it ends.
 void *memory(size_t n); // zero; NULL: none. Not for the VM thread
 void *memory_sparse(size_t n);
 void memory_give_back(void *p);
@@ -87,14 +90,15 @@ bool enter(void);
 void leave(void);
 bool enter_pause(void); // the same for those of the VM thread
 void leave_pause(void);
-void wait_for_pause(void); // until no callback of the VM thread runs
-bool recording_begin(void); // false: there is one
-void recording_open(void);  // callbacks may come
-void recording_close(void); // none comes any more, and none runs
-void recording_end(void);   // closed, and all that it had is given back
+void wait_for_pause(void);            // until no callback of the VM thread runs
+bool recording_begin(void);           // false: there is one
+void recording_open(void);            // callbacks may come
+void recording_close(void);           // none comes any more, and none runs
+void recording_end(void);             // closed, and all that it had is given back
 extern _Atomic uint32_t recording_no; // 1, 2, …
 
-// ---- ring.c ------------------------------------------------------------------------------------------------------------------------
+// ---- ring.c
+// ------------------------------------------------------------------------------------------------------------------------
 enum { HC_RING_WORDS = HC_RING_OFF_NAME + HC_RING_LEN_NAME };
 #define RETRY_GROWTH_NS 10000000000ull
 extern uint8_t ring[]; // the header's words: our own copy
@@ -120,7 +124,7 @@ void ring_close(void);
 bool ring_try(void);
 void ring_unlock(void);
 // In a pause these four run inside the guard.
-uint64_t ring_room_in_pause(void); // bytes
+uint64_t ring_room_in_pause(void);             // bytes
 void ring_begin(struct enc *e, bool in_pause); // caller holds the lock; e writes behind head
 bool ring_commit(struct enc *e, bool in_pause);
 bool reserve_flush(bool in_pause); // caller holds the lock
@@ -131,15 +135,17 @@ bool reserve_commit(struct enc *e);
 void reserve_drop(void); // caller holds the lock
 extern _Atomic uint64_t reserve_len;
 
-// ---- spool.c -----------------------------------------------------------------------------------------------------------------------
-int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why); // the ring's file, size bytes of it allocated; -1: why
-void spool_name(const char *command);                                      // tells what runs here, from sun.java.command
-bool spool_turn(uint64_t now);   // control thread; true: a new segment is to begin, with META and all definitions
-void spool_mark(uint64_t at);    // and it begins here
-extern _Atomic bool spool_waits; // nothing is recorded until then
+// ---- spool.c
+// -----------------------------------------------------------------------------------------------------------------------
+int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags,
+               char *why);            // the ring's file, size bytes of it allocated; -1: why
+void spool_name(const char *command); // tells what runs here, from sun.java.command
+bool spool_turn(uint64_t now);        // control thread; true: a new segment is to begin, with META and all definitions
+void spool_mark(uint64_t at);         // and it begins here
+extern _Atomic bool spool_waits;      // nothing is recorded until then
 
-// Definition logs: append-only, readers take [sent, len) without a lock. What has gone leaves the type log by a second one that takes its place
-// (ring.c).
+// Definition logs: append-only, readers take [sent, len) without a lock. What has gone leaves the type log by a second
+// one that takes its place (ring.c).
 struct deflog {
     uint8_t *mem;
     size_t cap;
@@ -159,13 +165,23 @@ void defs_committed(bool ok); // caller holds the lock
 void types_tidy(void);        // these two: control thread
 void types_keep(void);        // the type log stays as it is until types_tidy
 void types_swap(void);        // VM thread in a pause, with the lock
-bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len); // of the type log; f[0] is the tag, f[5] a type's loader
+bool next_def(const uint8_t **p, uint64_t f[6], const char **name,
+              uint64_t *len); // of the type log; f[0] is the tag, f[5] a type's loader
 
-// ---- classes.c -----------------------------------------------------------------------------------------------------------------------
+// ---- classes.c
+// -----------------------------------------------------------------------------------------------------------------------
 // TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
-// Ids of types are never given twice, up to MAX_TYPE_IDS (heap.denseTypes; in a walk token they have 25 bits). At a time there are less than MAX_TYPES, each in the
-// place TSLOT(id) of the tables.
-enum { MAX_TYPES = 1 << 20, MAX_TYPE_IDS = 1 << 22, TF_DEAD = 1 << 31, TF_REUSED = 1 << 30, TF_VARIABLE = 1 << 29, TYPE_MASK = (1 << 28) - 1, BUCKETS = 6 };
+// Ids of types are never given twice, up to MAX_TYPE_IDS (heap.denseTypes; in a walk token they have 25 bits). At a
+// time there are less than MAX_TYPES, each in the place TSLOT(id) of the tables.
+enum {
+    MAX_TYPES = 1 << 20,
+    MAX_TYPE_IDS = 1 << 22,
+    TF_DEAD = 1 << 31,
+    TF_REUSED = 1 << 30,
+    TF_VARIABLE = 1 << 29,
+    TYPE_MASK = (1 << 28) - 1,
+    BUCKETS = 6
+};
 #define TSLOT(id) ((uint32_t)(id) & (MAX_TYPES - 1))
 #define TF_SLOW ((uint32_t)TF_DEAD | TF_REUSED | TF_VARIABLE)
 struct centry {
@@ -187,13 +203,13 @@ extern int ctab_shift;
 extern struct tinfo *tinfo;
 extern uint32_t ntypes;
 bool classes_init(void);
-void classes_scan_new(void);           // classes loaded since the last scan
-bool classes_scan_all(void);           // all; true: some died
-bool classes_dying(void);              // some died and have not gone
-void classes_measured(void);           // of what died then every object that is left is in the side table, but for eden
-void classes_unseen(void);             // what survived the last collection is not known: classes that died may have objects
+void classes_scan_new(void); // classes loaded since the last scan
+bool classes_scan_all(void); // all; true: some died
+bool classes_dying(void);    // some died and have not gone
+void classes_measured(void); // of what died then every object that is left is in the side table, but for eden
+void classes_unseen(void);   // what survived the last collection is not known: classes that died may have objects
 void classes_forget(bool eden_emptied, bool all); // those that are not named any more
-struct centry *classes_learn(uint64_t word); // a class of the CDS archive that nobody loaded yet
+struct centry *classes_learn(uint64_t word);      // a class of the CDS archive that nobody loaded yet
 void side_clear(void);
 void side_add(uint64_t addr, uint32_t type);
 uint32_t side_get(uint64_t addr);
@@ -234,13 +250,15 @@ static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t byt
 void census_put(struct enc *e);
 void census_reset(void);
 
-// ---- guard (os.h) --------------------------------------------------------------------------------------------------------------------
+// ---- guard (os.h)
+// --------------------------------------------------------------------------------------------------------------------
 // A self-check failed: leaves the walk like a fault does. Only between guard_arm and guard_disarm.
 _Noreturn void violation(const char *what, uint64_t where);
 extern const char *violated;
 extern uint64_t violated_at;
 
-// ---- walk.c --------------------------------------------------------------------------------------------------------------------------
+// ---- walk.c
+// --------------------------------------------------------------------------------------------------------------------------
 struct obj {
     uint32_t type, len; // len: elements, or words for types of variable size; only with has_len
     uint64_t bytes;
@@ -260,25 +278,28 @@ extern struct hole *holes;
 extern uint32_t nholes;
 void tlab_holes(void);
 enum { SRC_FROM, SRC_OLD, SRC_EDEN };
-// fates of an evacuated range; source says what a death counts as; eden lists dead objects too and skips holes. Returns false on self-forwarding.
+// fates of an evacuated range; source says what a death counts as; eden lists dead objects too and skips holes. Returns
+// false on self-forwarding.
 bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
 // objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
 extern uint64_t list_until; // now_ns() at which a listing is broken off (over); 0: never
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
-uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes); // a region of G1, without what is known to be dead
-void walk_forget_classes(void); // a class word may mean another class from now on
-void walk_dead(uint64_t lo, uint64_t hi);       // counts deaths of a freed range
-bool walk_stale(uint64_t lo, uint64_t hi);      // notes objects of classes that died; false: not all
+uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects,
+                          uint64_t *bytes); // a region of G1, without what is known to be dead
+void walk_forget_classes(void);             // a class word may mean another class from now on
+void walk_dead(uint64_t lo, uint64_t hi);   // counts deaths of a freed range
+bool walk_stale(uint64_t lo, uint64_t hi);  // notes objects of classes that died; false: not all
 void dest_reset(void);
 uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
 bool dest_init(void);
-bool is_old(uint64_t a);         // epoch.c: is this address in old space after the pause
+bool is_old(uint64_t a);        // epoch.c: is this address in old space after the pause
 extern uint64_t old_lo, old_hi; // the same for collectors with one old space
 
-// ---- marks.c -------------------------------------------------------------------------------------------------------------------------
+// ---- marks.c
+// -------------------------------------------------------------------------------------------------------------------------
 bool marks_init(uint32_t regions);
-bool marks_there(void);     // false: this JVM shows none, or has shown that they are not what they seem
+bool marks_there(void); // false: this JVM shows none, or has shown that they are not what they seem
 void marks_distrust(void);
 const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen); // of a region; or violation
 extern uint32_t mark_shift;
@@ -301,10 +322,12 @@ static inline uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi
     }
     return i < end ? (uint64_t)vm.heap_base + (i << mark_shift) : hi;
 }
-extern bool marks_clean;    // a full collection has just made them: there is none inside of an object, as there is after an evacuation failure
-extern uint64_t *graves;    // one bit a word of heap: of an object that no listing counts
-extern uint8_t *grave_in;   // regions that have any
-extern bool graves_known;   // no dead object is listed, but those that died since the newest marking of which a listing was made
+extern bool marks_clean;  // a full collection has just made them: there is none inside of an object, as there is after
+                          // an evacuation failure
+extern uint64_t *graves;  // one bit a word of heap: of an object that no listing counts
+extern uint8_t *grave_in; // regions that have any
+extern bool
+    graves_known; // no dead object is listed, but those that died since the newest marking of which a listing was made
 void grave_dig(uint64_t lo, uint64_t hi);
 uint64_t grave_words(uint64_t a, uint64_t hi); // from a on, which is one
 void graves_drop(uint32_t region);
@@ -314,22 +337,25 @@ static inline bool is_grave(uint64_t a) {
     return graves[w >> 6] >> (w & 63) & 1;
 }
 
-// ---- epoch.c -------------------------------------------------------------------------------------------------------------------------
+// ---- epoch.c
+// -------------------------------------------------------------------------------------------------------------------------
 bool epoch_init(void);
 void epoch_start(void);
 void epoch_finish(void);
 void epoch_walk(int reason); // inside a stop without collection
-uint64_t oracle_tally(uint64_t *objects, uint64_t *bytes); // inside a stop: raw walk of everything, into the census counters
-extern _Atomic uint64_t gc_counter; // odd while a collection runs
+uint64_t oracle_tally(uint64_t *objects,
+                      uint64_t *bytes); // inside a stop: raw walk of everything, into the census counters
+extern _Atomic uint64_t gc_counter;     // odd while a collection runs
 extern uint64_t epoch_no;
 extern _Atomic bool gave_up, listing_did_not_fit;
 void epoch_want_sync(int reason); // any thread
 
-// ---- samples.c -----------------------------------------------------------------------------------------------------------------------
+// ---- samples.c
+// -----------------------------------------------------------------------------------------------------------------------
 extern _Atomic uint64_t interval_now;
 extern _Atomic uint64_t sites_cut, sites_folded;
 void sites_make_room(uint64_t now); // control thread
-enum { HC_MAX_FRAMES = 1 << 18 }; // of all stacks together
+enum { HC_MAX_FRAMES = 1 << 18 };   // of all stacks together
 bool samples_init(void);
 void JNICALL on_sample(jvmtiEnv *, JNIEnv *, jthread, jobject, jclass, jlong);
 void samples_put(struct enc *e, bool at_pause);

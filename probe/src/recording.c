@@ -1,7 +1,7 @@
 //go:build ignore
 
-// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays there, so attaching and detaching
-// must neither leave memory behind nor carry anything over.
+// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays
+// there, so attaching and detaching must neither leave memory behind nor carry anything over.
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -83,7 +83,7 @@ bool recording_begin(void) {
     else if ((pristine = os_memory(n)))
         memcpy(pristine, state, n);
     static bool said;
-    if (!pristine && !said) said = true, say("not recording this JVM: no memory for what the probe begins with");
+    if (!pristine && !said) said = true, log_line("not recording this JVM: no memory for what the probe begins with");
     if (!pristine) return atomic_store(&recording, false), false;
     atomic_fetch_add(&recording_no, 1);
     return true;

@@ -11,14 +11,14 @@
 // For who looks into the file: the version that stands in every ring of this probe.
 __attribute__((used)) static const char version_mark[] = "heapcam-probe-version=" HC_PROBE_VERSION;
 
-// The header's words as this process has them, and as every thread of it reads and writes them. The file's own belong to others as well: the VM
-// thread and the control thread carry the agent's words in and the probe's out.
+// The header's words as this process has them, and as every thread of it reads and writes them. The file's own belong
+// to others as well: the VM thread and the control thread carry the agent's words in and the probe's out.
 PER_RECORDING _Alignas(8) uint8_t ring[HC_RING_WORDS];
 PER_RECORDING bool ring_made;
 static PER_RECORDING struct os_ring files[2];
 static PER_RECORDING struct os_ring *_Atomic now; // the one that is written
-// Private: what is in the making and is copied when it is committed. The control thread's always; the VM thread's where it cannot write to the
-// mapping as to memory (not mirrored; -Xcheck:jni, which has no guard).
+// Private: what is in the making and is copied when it is committed. The control thread's always; the VM thread's where
+// it cannot write to the mapping as to memory (not mirrored; -Xcheck:jni, which has no guard).
 static PER_RECORDING uint8_t *staging;
 static PER_RECORDING uint64_t capacity, seq;
 PER_RECORDING _Atomic uint64_t largest_epoch; // bytes, without a listing
@@ -82,8 +82,10 @@ static bool log_init(struct deflog *l, size_t cap) {
     return l->mem && l->marks;
 }
 
-// ---- size ------------------------------------------------------------------------------------------------------------------------------
-// The ring must hold a listing of the heap, of about two bytes for each object of 48, and the largest epoch beside what the agent has not read.
+// ---- size
+// ------------------------------------------------------------------------------------------------------------------------------
+// The ring must hold a listing of the heap, of about two bytes for each object of 48, and the largest epoch beside what
+// the agent has not read.
 static uint64_t capacity_for(uint64_t heap, uint64_t epoch) {
     uint64_t want = heap / 24 + 2 * epoch, n = FIRST_CAPACITY;
     while (n < want && n < MOST_CAPACITY) n *= 2;
@@ -100,12 +102,14 @@ static uint64_t affordable(uint64_t n) {
 // used: bytes of the heap that are in use now. A ring that cannot grow is made for the largest heap.
 static uint64_t first_capacity(uint64_t used) {
     uint64_t n = capacity_for(OS_RING_GROWS && !opt.spool[0] ? used : vm.max_heap, 0);
-    uint64_t eden = vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch tells of a whole eden
+    uint64_t eden =
+        vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch tells of a whole eden
     while (opt.depth == HC_DEPTH_FULL && n < eden) n *= 2;
     return affordable(n);
 }
 
-// ---- the file --------------------------------------------------------------------------------------------------------------------------
+// ---- the file
+// --------------------------------------------------------------------------------------------------------------------------
 // What is not to be read again: a ring that takes over gets the other words by ring_publish.
 static void describe(const struct os_ring *r, uint64_t ticks) {
     memset(ring, 0, HC_RING_OFF_SESSION);
@@ -132,7 +136,8 @@ bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
     fixed_size |= !r->path[0];
     staging = memory_sparse(capacity);
     reserve = memory(RESERVE);
-    if (!log_init(&type_log, 64 << 20) || !log_init(&spare, 64 << 20) || !log_init(&site_log, 64 << 20) || !reserve || !staging) {
+    if (!log_init(&type_log, 64 << 20) || !log_init(&spare, 64 << 20) || !log_init(&site_log, 64 << 20) || !reserve ||
+        !staging) {
         snprintf(why, HC_MAX_REASON, "no memory for the shared ring's logs");
         os_ring_drop(r, NULL);
         return false;
@@ -154,7 +159,8 @@ bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
 // Lets agents see the ring: the magic comes last.
 void ring_show(void) {
     struct os_ring *r = atomic_load(&now);
-    bool ok = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI, HC_RING_WORDS - HC_RING_OFF_ABI) && os_ring_write(r, 0, HC_RING_MAGIC, 8);
+    bool ok = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI, HC_RING_WORDS - HC_RING_OFF_ABI) &&
+              os_ring_write(r, 0, HC_RING_MAGIC, 8);
     if (!ok) ring_lost();
 }
 
@@ -164,14 +170,17 @@ void ring_state(uint32_t state, const char *reason) {
     atomic_store_explicit(ring32(HC_RING_OFF_STATE), state, memory_order_release);
 }
 
-// The file was truncated, or a hole of it could not be filled. Nothing is written any more; the control thread ends the recording.
+// The file was truncated, or a hole of it could not be filled. Nothing is written any more; the control thread ends the
+// recording.
 static void ring_end(const char *why) {
     if (atomic_load(&gave_up)) return;
     ring_state(HC_STATE_GAVE_UP, why);
     atomic_store(&gave_up, true);
 }
 
-void ring_lost(void) { ring_end("its shared ring was truncated, or a hole was punched into it where there is no room"); }
+void ring_lost(void) {
+    ring_end("its shared ring was truncated, or a hole was punched into it where there is no room");
+}
 
 // The VM thread's: after a write to the ring that the guard broke off, or that it did not let begin.
 void ring_broken(void) {
@@ -185,7 +194,8 @@ void ring_broken(void) {
 static const struct stretch {
     int from, to;
 } agents[] = {{HC_RING_OFF_AGENT_HEARTBEAT, HC_RING_OFF_EXHAUSTED}},
-  probes[] = {{HC_RING_OFF_EXHAUSTED, HC_RING_WORDS}, {HC_RING_OFF_STATE, HC_RING_OFF_TAIL}}; // texts before the state that they explain
+  probes[] = {{HC_RING_OFF_EXHAUSTED, HC_RING_WORDS},
+              {HC_RING_OFF_STATE, HC_RING_OFF_TAIL}}; // texts before the state that they explain
 
 // Not for the VM thread.
 void ring_exchange(void) {
@@ -202,7 +212,8 @@ void ring_exchange(void) {
 bool ring_publish(void) {
     struct os_ring *r = atomic_load(&now);
     for (size_t i = 0; i < 2; i++)
-        if (!os_ring_write(r, (size_t)probes[i].from, ring + probes[i].from, (size_t)(probes[i].to - probes[i].from))) return false;
+        if (!os_ring_write(r, (size_t)probes[i].from, ring + probes[i].from, (size_t)(probes[i].to - probes[i].from)))
+            return false;
     return true;
 }
 
@@ -223,7 +234,8 @@ static void map_put(struct os_ring *r, size_t off, const void *from, size_t n) {
 static uint64_t map_word(struct os_ring *r, int off) {
     uint64_t v;
     if (!vm.check_jni) return atomic_load_explicit((_Atomic uint64_t *)(r->map + off), memory_order_acquire);
-    if (!safe_read(&v, (uint64_t)(r->map + off), sizeof v)) violation("the shared ring cannot be read", (uint64_t)(r->map + off));
+    if (!safe_read(&v, (uint64_t)(r->map + off), sizeof v))
+        violation("the shared ring cannot be read", (uint64_t)(r->map + off));
     return v;
 }
 
@@ -236,13 +248,15 @@ static void map_set_word(struct os_ring *r, int off, uint64_t v) {
 
 void ring_refresh_in_pause(void) {
     struct os_ring *r = atomic_load(&now);
-    for (int off = agents[0].from; off < agents[0].to; off += 8) atomic_store_explicit(ring64(off), map_word(r, off), memory_order_relaxed);
+    for (int off = agents[0].from; off < agents[0].to; off += 8)
+        atomic_store_explicit(ring64(off), map_word(r, off), memory_order_relaxed);
 }
 
 void ring_publish_in_pause(void) {
     struct os_ring *r = atomic_load(&now);
     for (size_t i = 0; i < 2; i++)
-        for (int off = probes[i].from; off < (probes[i].to < HC_RING_OFF_JVM ? probes[i].to : HC_RING_OFF_JVM); off += 8)
+        for (int off = probes[i].from; off < (probes[i].to < HC_RING_OFF_JVM ? probes[i].to : HC_RING_OFF_JVM);
+             off += 8)
             map_set_word(r, off, atomic_load_explicit(ring64(off), memory_order_relaxed));
 }
 
@@ -252,7 +266,8 @@ bool ring_faulted(void) {
     return violated_at >= (uint64_t)r->map && violated_at < (uint64_t)(r->map + r->mapped);
 }
 
-// ---- commits ---------------------------------------------------------------------------------------------------------------------------
+// ---- commits
+// ---------------------------------------------------------------------------------------------------------------------------
 bool ring_try(void) { return !atomic_flag_test_and_set_explicit(&writer, memory_order_acquire); }
 void ring_unlock(void) { atomic_flag_clear_explicit(&writer, memory_order_release); }
 
@@ -266,7 +281,8 @@ uint64_t ring_room_in_pause(void) {
 void ring_begin(struct enc *e, bool in_pause) {
     struct os_ring *r = atomic_load(&now);
     uint64_t head = *ring64(HC_RING_OFF_HEAD), tail;
-    // Pairs with the agent's store of tail after it has persisted what it read. The word is the agent's: do not trust it.
+    // Pairs with the agent's store of tail after it has persisted what it read. The word is the agent's: do not trust
+    // it.
     if (in_pause)
         *ring64(HC_RING_OFF_TAIL) = tail = map_word(r, HC_RING_OFF_TAIL);
     else if (os_ring_read(r, HC_RING_OFF_TAIL, &tail, sizeof tail))
@@ -287,7 +303,8 @@ static bool copy_out(struct os_ring *r, uint64_t head, uint64_t n, bool in_pause
         map_put(r, HC_RING_HEADER_SIZE, staging + first, n - first);
         return true;
     }
-    return os_ring_write(r, HC_RING_HEADER_SIZE + at, staging, first) && os_ring_write(r, HC_RING_HEADER_SIZE, staging + first, n - first);
+    return os_ring_write(r, HC_RING_HEADER_SIZE + at, staging, first) &&
+           os_ring_write(r, HC_RING_HEADER_SIZE, staging + first, n - first);
 }
 
 bool ring_commit(struct enc *e, bool in_pause) {
@@ -308,9 +325,10 @@ bool ring_commit(struct enc *e, bool in_pause) {
     return true;
 }
 
-// ---- a larger ring that takes over -------------------------------------------------------------------------------------------------------
-// Control thread. The ring is too small when the next listing may not fit, or when an epoch did not. While nobody reads, a larger one would only hold
-// more of what nobody reads.
+// ---- a larger ring that takes over
+// ------------------------------------------------------------------------------------------------------- Control
+// thread. The ring is too small when the next listing may not fit, or when an epoch did not. While nobody reads, a
+// larger one would only hold more of what nobody reads.
 void ring_grow(uint64_t t, bool read, bool overflowed) {
     uint64_t want = capacity_for(*ring64(HC_RING_OFF_LIVE_BYTES), atomic_load(&largest_epoch));
     if (overflowed && want <= capacity && capacity < MOST_CAPACITY) want = 2 * capacity;
@@ -329,8 +347,10 @@ void ring_grow(uint64_t t, bool read, bool overflowed) {
     uint64_t head = *ring64(HC_RING_OFF_HEAD), base = *ring64(HC_RING_OFF_BASE), none = 0;
     *ring64(HC_RING_OFF_BASE) = head;
     describe(r, *(uint64_t *)(ring + HC_RING_OFF_START_TICKS));
-    bool made = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI, HC_RING_WORDS - HC_RING_OFF_ABI) && // the agent's words as they were
-                os_ring_write(r, HC_RING_OFF_TAIL, &head, sizeof head) && os_ring_write(r, HC_RING_OFF_AGENT_GENERATION, &none, sizeof none) &&
+    bool made = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI,
+                              HC_RING_WORDS - HC_RING_OFF_ABI) && // the agent's words as they were
+                os_ring_write(r, HC_RING_OFF_TAIL, &head, sizeof head) &&
+                os_ring_write(r, HC_RING_OFF_AGENT_GENERATION, &none, sizeof none) &&
                 os_ring_write(r, 0, HC_RING_MAGIC, 8);
     if (!made) {
         describe(old, *(uint64_t *)(ring + HC_RING_OFF_START_TICKS));
@@ -381,8 +401,8 @@ void ring_close(void) {
 
 void reserve_begin(struct enc *e) {
     e->base = e->p = reserve;
-    // An epoch that waits for the writer stays whole: who does not fit beside it must not write at all, since what is over still writes while there
-    // is room.
+    // An epoch that waits for the writer stays whole: who does not fit beside it must not write at all, since what is
+    // over still writes while there is room.
     e->over = atomic_load_explicit(&reserve_len, memory_order_acquire) != 0;
     e->end = reserve + (e->over ? 0 : RESERVE);
 }
@@ -435,7 +455,8 @@ static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to)
 
 static struct deflog *const logs[] = {&type_log, &site_log};
 
-// A pause that finds the writer busy tells what the writer may be telling just now, and it is told once more afterwards.
+// A pause that finds the writer busy tells what the writer may be telling just now, and it is told once more
+// afterwards.
 void put_defs(struct enc *e, bool locked) {
     for (int i = 0; i < 2; i++) {
         size_t len = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
@@ -469,15 +490,17 @@ void defs_committed(bool ok) {
     }
 }
 
-// ---- the type log without what has gone ---------------------------------------------------------------------------------------------------
-// The control thread copies what was sent and has not gone to a second log. In the next pause that has the writer lock the VM thread, which alone
-// appends, adds the rest and lets it take the first one's place: thus nobody waits, and who reads the log holds the lock. Then the first one is the
-// second.
-static PER_RECORDING size_t told;                    // of the type log, stands in spare
-static PER_RECORDING size_t tidied;                  // length of the log when it was tidy last
+// ---- the type log without what has gone
+// --------------------------------------------------------------------------------------------------- The control
+// thread copies what was sent and has not gone to a second log. In the next pause that has the writer lock the VM
+// thread, which alone appends, adds the rest and lets it take the first one's place: thus nobody waits, and who reads
+// the log holds the lock. Then the first one is the second.
+static PER_RECORDING size_t told;   // of the type log, stands in spare
+static PER_RECORDING size_t tidied; // length of the log when it was tidy last
 enum { NOTHING, READY, SWAPPING, SWAPPED };
 static PER_RECORDING _Atomic int tidy;
-static PER_RECORDING uint64_t *id_marks;             // bits by id: types that have gone, loaders that have, loaders of types that have not
+static PER_RECORDING uint64_t
+    *id_marks; // bits by id: types that have gone, loaders that have, loaders of types that have not
 enum { ID_WORDS = MAX_TYPE_IDS / 64, TIDY_FROM = 256 << 10 };
 
 bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len) {
@@ -502,7 +525,9 @@ bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len
     return true;
 }
 
-static bool marked(int which, uint64_t id) { return id < MAX_TYPE_IDS && id_marks[which * ID_WORDS + id / 64] >> id % 64 & 1; }
+static bool marked(int which, uint64_t id) {
+    return id < MAX_TYPE_IDS && id_marks[which * ID_WORDS + id / 64] >> id % 64 & 1;
+}
 static void mark(int which, uint64_t id) {
     if (id < MAX_TYPE_IDS) id_marks[which * ID_WORDS + id / 64] |= 1ull << id % 64;
 }
@@ -544,7 +569,8 @@ void types_tidy(void) {
         if (f[0] == HC_EV_TYPE && !marked(TYPES, f[1])) mark(USED, f[5]);
     for (const uint8_t *p = type_log.mem, *from = p; p < end && next_def(&p, f, &name, &len); from = p) {
         bool type = f[0] == HC_EV_TYPE || f[0] == HC_EV_TYPEGONE;
-        if (type ? !marked(TYPES, f[1]) : !marked(LOADERS, f[1]) || marked(USED, f[1])) (void)deflog_append(&spare, from, (size_t)(p - from));
+        if (type ? !marked(TYPES, f[1]) : !marked(LOADERS, f[1]) || marked(USED, f[1]))
+            (void)deflog_append(&spare, from, (size_t)(p - from));
     }
     os_give_back(id_marks, bytes);
     told = n;
@@ -557,7 +583,8 @@ void types_swap(void) {
     if (!atomic_compare_exchange_strong(&tidy, &ready, SWAPPING)) return;
     size_t from = told, len = type_log.len, sent = spare.len + (type_log.sent - told);
     for (uint32_t m = 0; m < type_log.nmarks; m++) // in the parts that it has
-        if (type_log.marks[m] > from) (void)deflog_append(&spare, type_log.mem + from, type_log.marks[m] - from), from = type_log.marks[m];
+        if (type_log.marks[m] > from)
+            (void)deflog_append(&spare, type_log.mem + from, type_log.marks[m] - from), from = type_log.marks[m];
     (void)deflog_append(&spare, type_log.mem + from, len - from);
     spare.sent = spare.pending = sent;
     struct deflog t;

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// samples.c: sampled allocations. Application threads come here through SampledObjectAlloc; they take a lock only when a method or a
-// stack is seen for the first time, and never one that the VM thread wants.
+// samples.c: sampled allocations. Application threads come here through SampledObjectAlloc; they take a lock only when
+// a method or a stack is seen for the first time, and never one that the VM thread wants.
 #define _GNU_SOURCE
 #include "probe.h"
 
@@ -10,8 +10,8 @@
 
 PER_RECORDING _Atomic uint64_t interval_now;
 
-// A sampled object that lives, found through a weak global. Written by the sampling thread until NEW, then by the writer-lock holder
-// (SENT) and the VM thread (RESOLVED, DEAD); freed by the control thread.
+// A sampled object that lives, found through a weak global. Written by the sampling thread until NEW, then by the
+// writer-lock holder (SENT) and the VM thread (RESOLVED, DEAD); freed by the control thread.
 enum { FREE, CLAIMED, NEW, SENT, RESOLVED, DEAD };
 struct slot {
     _Atomic uint32_t state;
@@ -46,19 +46,21 @@ struct meth {
     _Atomic uintptr_t key;
     uint32_t id;
 };
-// Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them, opt.frames what is in the table.
+// Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them,
+// opt.frames what is in the table.
 enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20 };
 static PER_RECORDING struct node *_Atomic nodes;
 static PER_RECORDING struct node *other_nodes; // the table before, which who looks up may still be reading
 static PER_RECORDING struct meth *meths;
 static PER_RECORDING uint32_t nnodes, nframes, nmeths, nthreads = 1; // nnodes in the table, nframes ids given
 static PER_RECORDING uint32_t *caller;                               // of a frame, by id
-static PER_RECORDING _Atomic uint8_t *uses;                          // samples at a frame, by id; saturating, halved when room is made
+static PER_RECORDING _Atomic uint8_t *uses; // samples at a frame, by id; saturating, halved when room is made
 static PER_RECORDING _Atomic bool sites_full;
 static PER_RECORDING uint64_t next_room; // when sites_make_room may work again
 static PER_RECORDING uint8_t *keep;      // its frames that stay, by id
 static PER_RECORDING _Atomic int virtual_told;
-PER_RECORDING _Atomic uint64_t sites_cut;    // samples whose stack was cut where the table of frames or of methods was full
+PER_RECORDING _Atomic uint64_t
+    sites_cut; // samples whose stack was cut where the table of frames or of methods was full
 PER_RECORDING _Atomic uint64_t sites_folded; // frames that left the table
 static __thread struct {
     uint64_t prev; // interval at the last draw, + 1
@@ -66,12 +68,10 @@ static __thread struct {
     uint32_t recording; // for which this stands
 } me;
 
-// Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into the first, so that a
-// torn pair is a miss.
+// Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into
+// the first, so that a torn pair is a miss.
 enum { KNOWN = 1 << 14 };
-static PER_RECORDING struct {
-    _Atomic uint64_t a, b;
-} *known;
+static PER_RECORDING struct { _Atomic uint64_t a, b; } * known;
 
 bool samples_init(void) {
     slots = memory(opt.slots * sizeof *slots);
@@ -95,7 +95,8 @@ static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? str
 
 static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     uint8_t buf[8192], few[4096], *big = NULL; // on the stack: most methods fit, and fresh memory costs page faults
-    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf}, l = {.p = few, .base = few, .end = few + sizeof few};
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf},
+               l = {.p = few, .base = few, .end = few + sizeof few};
     char *name = NULL, *sig = NULL, *cls = NULL, *file = NULL;
     jclass k = NULL;
     jint n = 0;
@@ -109,7 +110,8 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     }
     (*env)->IsMethodNative(env, m, &native);
     if (!native && (*env)->GetLineNumberTable(env, m, &n, &lines) != JVMTI_ERROR_NONE) n = 0, lines = NULL;
-    size_t names = 64 + (name ? strlen(name) : 0) + (sig ? strlen(sig) : 0) + (cls ? strlen(cls) : 0) + (file ? strlen(file) : 0);
+    size_t names =
+        64 + (name ? strlen(name) : 0) + (sig ? strlen(sig) : 0) + (cls ? strlen(cls) : 0) + (file ? strlen(file) : 0);
     size_t nl = n > 0 ? (size_t)n * 20 : 0;
     if (nl > sizeof few || names + sizeof few > sizeof buf) {
         if ((big = malloc(2 * nl + names))) {
@@ -129,7 +131,8 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     uint32_t id = 0;
     if (nmeths < METHS / 2) {
         uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
-        while (atomic_load_explicit(&meths[i].key, memory_order_relaxed) && meths[i].key != (uintptr_t)m) i = (i + 1) & (METHS - 1);
+        while (atomic_load_explicit(&meths[i].key, memory_order_relaxed) && meths[i].key != (uintptr_t)m)
+            i = (i + 1) & (METHS - 1);
         if (meths[i].key) {
             id = meths[i].id;
         } else {
@@ -165,7 +168,8 @@ static uint32_t method_id(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
 }
 
 static uint64_t node_hash(uint32_t parent, uint32_t method, int32_t bci) {
-    uint64_t h = ((uint64_t)parent << 32 | method) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint32_t)bci * 0xc2b2ae3d27d4eb4full;
+    uint64_t h =
+        ((uint64_t)parent << 32 | method) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint32_t)bci * 0xc2b2ae3d27d4eb4full;
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
     return h >> 45;
 }
@@ -190,7 +194,8 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
                 return id;
             }
             if (id) continue;
-            if (!locked && atomic_load_explicit(&sites_full, memory_order_relaxed)) return 0; // and nobody waits while room is being made
+            if (!locked && atomic_load_explicit(&sites_full, memory_order_relaxed))
+                return 0; // and nobody waits while room is being made
             if (!locked) break;
             if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
                 uint8_t buf[64];
@@ -214,9 +219,9 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
     }
 }
 
-// Makes room in a full table: the least used frames leave it that no kept one was called from, until a quarter is free. What they told stays
-// told; a stack that comes again gets new ids, which readers know for the same stack. Control thread; the others wait only if they are to define
-// something. Seldom, since it goes through the whole table.
+// Makes room in a full table: the least used frames leave it that no kept one was called from, until a quarter is free.
+// What they told stays told; a stack that comes again gets new ids, which readers know for the same stack. Control
+// thread; the others wait only if they are to define something. Seldom, since it goes through the whole table.
 void sites_make_room(uint64_t now) {
     if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next_room) return;
     uint64_t begin = cpu_ns();
@@ -314,7 +319,8 @@ static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     return me.id;
 }
 
-// The class word of an object that may move at any moment: read between two looks at the collection counter, never dereferenced directly.
+// The class word of an object that may move at any moment: read between two looks at the collection counter, never
+// dereferenced directly.
 static uint64_t class_word(jvmtiEnv *env, jobject o) {
     for (int i = 0; i < 8; i++) {
         uint64_t c = atomic_load_explicit(&gc_counter, memory_order_acquire), h[2];
@@ -333,7 +339,8 @@ static uint32_t claim(void) {
     uint32_t h = atomic_load_explicit(&hint, memory_order_relaxed);
     for (uint32_t n = 0; n < 4096 && n < opt.slots; n++) {
         uint32_t i = (h + n) % opt.slots, f = FREE;
-        if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) == FREE && atomic_compare_exchange_strong(&slots[i].state, &f, CLAIMED)) {
+        if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) == FREE &&
+            atomic_compare_exchange_strong(&slots[i].state, &f, CLAIMED)) {
             atomic_store_explicit(&hint, (i + 1) % opt.slots, memory_order_relaxed);
             uint32_t hi = atomic_load(&high);
             while (hi <= i && !atomic_compare_exchange_weak(&high, &hi, i + 1)) {
@@ -351,7 +358,9 @@ static bool push(const struct rec *r) {
         struct rec *c = &side[at & (SIDE - 1)];
         uint64_t turn = atomic_load_explicit(&c->turn, memory_order_acquire);
         if (turn == at) {
-            if (!atomic_compare_exchange_weak_explicit(&put_at, &at, at + 1, memory_order_relaxed, memory_order_relaxed)) continue;
+            if (!atomic_compare_exchange_weak_explicit(&put_at, &at, at + 1, memory_order_relaxed,
+                                                       memory_order_relaxed))
+                continue;
             c->id = r->id, c->time = r->time, c->word = r->word, c->size = r->size, c->interval = r->interval;
             c->thread = r->thread, c->frame = r->frame, c->slot = r->slot;
             atomic_store_explicit(&c->turn, at + 1, memory_order_release); // pairs with pop
@@ -405,7 +414,8 @@ static uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, j
             break;
         }
         f = next;
-        if (j < LAST) last.method[j] = fr[i].method, last.bci[j] = (int32_t)fr[i].location, last.node[j] = f, last.n = j + 1;
+        if (j < LAST)
+            last.method[j] = fr[i].method, last.bci[j] = (int32_t)fr[i].location, last.node[j] = f, last.n = j + 1;
     }
     b = (h2 & ~0xffffffffull) | f;
     atomic_store_explicit(&known[k].b, b, memory_order_relaxed);
@@ -413,7 +423,9 @@ static uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, j
     return f;
 }
 
-static void drop(uint64_t n) { atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), n, memory_order_relaxed); }
+static void drop(uint64_t n) {
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), n, memory_order_relaxed);
+}
 
 static void sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jlong size);
 
@@ -426,9 +438,10 @@ void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, 
 
 static void sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jlong size) {
     uint32_t no = atomic_load_explicit(&recording_no, memory_order_relaxed);
-    if (me.recording != no) me.recording = no, me.prev = me.id = 0, last.n = 0; // what this thread kept is of a recording that has ended
+    if (me.recording != no)
+        me.recording = no, me.prev = me.id = 0, last.n = 0; // what this thread kept is of a recording that has ended
     uint64_t begin = cpu_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
-    struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = now_ns() - t0};
+    struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)size, .time = now_ns() - probe_epoch_ns};
     me.prev = iv + 1;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
     jvmtiFrameInfo fr[512];
@@ -445,8 +458,8 @@ static void sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jlon
         drop(1);
     } else {
         struct slot *s = &slots[r.slot];
-        // A weak global would keep G1 from freeing a humongous object in young collections: it takes every referent outside the
-        // collection set for live. Such objects do not move, so their address is enough.
+        // A weak global would keep G1 from freeing a humongous object in young collections: it takes every referent
+        // outside the collection set for live. Such objects do not move, so their address is enough.
         bool humongous = vm.collector == HC_COLLECTOR_G1 && r.size > vm.region_bytes / 2;
         s->addr = humongous ? rd64((void *)((uintptr_t)obj & ~7ull)) : 0;
         s->w = humongous ? NULL : (*jni)->NewWeakGlobalRef(jni, obj);
@@ -479,7 +492,8 @@ static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64
     if (r->slot != UINT32_MAX) atomic_compare_exchange_strong(&slots[r->slot].state, &st, SENT);
 }
 
-// Everything taken since the last time. A class that was loaded after the last scan has no type yet: such samples wait for the pause.
+// Everything taken since the last time. A class that was loaded after the last scan has no type yet: such samples wait
+// for the pause.
 void samples_put(struct enc *e, bool at_pause) {
     struct rec r;
     uint8_t *at = NULL;

@@ -10,8 +10,9 @@ PER_RECORDING struct hole *holes;
 PER_RECORDING uint32_t nholes;
 enum { MAX_HOLES = 1 << 16 };
 
-// One bit a word of heap: belongs to an object that the walk of evacuated memory has seen arrive there. A walk of the place where it
-// arrived steps over a run of such bits without touching the memory, which another core has just written.
+// One bit a word of heap: belongs to an object that the walk of evacuated memory has seen arrive there. A walk of the
+// place where it arrived steps over a run of such bits without touching the memory, which another core has just
+// written.
 static PER_RECORDING uint64_t *dest;
 static PER_RECORDING size_t dest_bytes;
 static PER_RECORDING uint64_t ndest; // bits set
@@ -47,8 +48,8 @@ HOT void dest_set(uint64_t dw, uint64_t n) {
 
 HOT bool dest_has(uint64_t dw) { return dest[dw >> 6] >> (dw & 63) & 1; }
 
-// The length of the run of bits that begins at dw, which is cleared: at most most. Where one region is full to its end the run goes on in the
-// next one.
+// The length of the run of bits that begins at dw, which is cleared: at most most. Where one region is full to its end
+// the run goes on in the next one.
 HOT uint64_t dest_take(uint64_t dw, uint64_t most) {
     uint64_t i = dw >> 6, sh = dw & 63, n = 0;
     for (;; i++, sh = 0) {
@@ -81,7 +82,8 @@ HOT uint64_t word_at(int lay, uint64_t a, uint64_t mark) {
     return lay == NARROW ? rd32((char *)a + 8) : rd64((char *)a + 8);
 }
 
-// What few objects need: mirrors, stacks of virtual threads, classes whose word has been used twice, classes that nobody has loaded yet.
+// What few objects need: mirrors, stacks of virtual threads, classes whose word has been used twice, classes that
+// nobody has loaded yet.
 static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_t word, struct obj *o) {
     struct centry *c = class_lookup(word);
     if (!word || (!c && !(c = classes_learn(word)))) return false;
@@ -90,7 +92,8 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     o->reused = c->type & ((uint32_t)TF_DEAD | TF_REUSED);
     uint32_t t = o->reused ? side_get(a) : 0;
     if (t) type = t, lh = tinfo[TSLOT(t)].lh;
-    if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type) violation("an object of a class that was told to have gone", a);
+    if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type)
+        violation("an object of a class that was told to have gone", a);
     o->type = type;
     if (lh > 0 && tinfo[TSLOT(type)].flags & TI_CHUNK) {
         // Behind the fields stands the stack, and behind that a bit for each place in it that may hold a reference.
@@ -108,15 +111,18 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     }
     o->has_len = lh < 0;
     o->len = lh < 0 ? rd32((char *)a + (lay == COMPACT ? 8 : lay == NARROW ? 12 : 16)) : 0;
-    o->bytes = lh < 0 ? align_up(((uint32_t)lh >> 16 & 0xff) + ((uint64_t)o->len << ((uint32_t)lh & 63))) : align_up((uint32_t)lh & ~1u);
+    o->bytes = lh < 0 ? align_up(((uint32_t)lh >> 16 & 0xff) + ((uint64_t)o->len << ((uint32_t)lh & 63)))
+                      : align_up((uint32_t)lh & ~1u);
     return o->len <= 0x7fffffff && o->bytes >= 8;
 }
 
-bool obj_at(uint64_t a, uint64_t mark, struct obj *o) { return object_slowly(layout(), a, word_at(layout(), a, mark), o); }
+bool obj_at(uint64_t a, uint64_t mark, struct obj *o) {
+    return object_slowly(layout(), a, word_at(layout(), a, mark), o);
+}
 
-// What the walks need of the classes they meet most: a direct-mapped table that stays in the first-level cache. The address of the next
-// object hangs on class word -> entry -> size, so that chain is kept short and free of branches; kinds of objects alternate too fast to
-// be predicted. Objects whose size needs more than this never enter it.
+// What the walks need of the classes they meet most: a direct-mapped table that stays in the first-level cache. The
+// address of the next object hangs on class word -> entry -> size, so that chain is kept short and free of branches;
+// kinds of objects alternate too fast to be predicted. Objects whose size needs more than this never enter it.
 struct hot {
     uint32_t word, type, lenmask; // lenmask: all ones for arrays
     uint16_t base;                // size, or header of an array, and what rounding up adds
@@ -135,13 +141,17 @@ static inline uint32_t leb_bytes(uint32_t v, uint32_t n) { // v < 2^28
 }
 
 static void hot_fill(struct hot *h, uint32_t type, bool len) {
-    *h = (struct hot){.type = type, .lenmask = len ? ~0u : 0, .ntok = (uint8_t)leb_size(type << 3), .nlist = (uint8_t)leb_size(type - 1 + HC_LIST_TYPE)};
+    *h = (struct hot){.type = type,
+                      .lenmask = len ? ~0u : 0,
+                      .ntok = (uint8_t)leb_size(type << 3),
+                      .nlist = (uint8_t)leb_size(type - 1 + HC_LIST_TYPE)};
     h->tok = leb_bytes(type << 3, h->ntok);
     h->list = leb_bytes(type - 1 + HC_LIST_TYPE, h->nlist);
 }
 
 // h: used when the object's class is not in the table. NULL: not an object that the probe knows.
-static __attribute__((noinline)) const struct hot *learn(int lay, uint64_t a, uint64_t word, struct hot *h, uint32_t *len, uint64_t *bytes) {
+static __attribute__((noinline)) const struct hot *learn(int lay, uint64_t a, uint64_t word, struct hot *h,
+                                                         uint32_t *len, uint64_t *bytes) {
     struct obj o;
     if (!object_slowly(lay, a, word, &o)) return NULL;
     *len = o.len;
@@ -159,7 +169,8 @@ static __attribute__((noinline)) const struct hot *learn(int lay, uint64_t a, ui
     return h;
 }
 
-HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len, uint64_t *bytes) {
+HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len,
+                             uint64_t *bytes) {
     uint64_t word = word_at(lay, a, mark);
     const struct hot *h = &hots[(word >> 3) & (HOTS - 1)];
     if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word)) return learn(lay, a, word, spare, len, bytes);
@@ -263,11 +274,12 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
             if (!LIKELY(d != a && !(mark & 4))) {
                 ok = false;
             } else {
-                if (!LIKELY(d - base < heap && bytes <= heap - (d - base) && !(d & ~round))) violation("a destination is not aligned or outside the heap", a);
+                if (!LIKELY(d - base < heap && bytes <= heap - (d - base) && !(d & ~round)))
+                    violation("a destination is not aligned or outside the heap", a);
                 if (skip) p = leb_long(p, skip << 3 | HC_TOK_SKIP), skip = 0;
                 uint64_t dw = (d - base) >> 3, n = bytes >> 3;
-                uint32_t m = (uint32_t)(w->lane[0] == dw) | (uint32_t)(w->lane[1] == dw) << 1 | (uint32_t)(w->lane[2] == dw) << 2 |
-                             (uint32_t)(w->lane[3] == dw) << 3;
+                uint32_t m = (uint32_t)(w->lane[0] == dw) | (uint32_t)(w->lane[1] == dw) << 1 |
+                             (uint32_t)(w->lane[2] == dw) << 2 | (uint32_t)(w->lane[3] == dw) << 3;
                 if (LIKELY(m)) {
                     int f = __builtin_ctz(m);
                     p = put4(p, o->tok | (uint32_t)(HC_TOK_LANE0 + f), o->ntok);
@@ -309,8 +321,10 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
 
 bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source) {
     need_memory(lo, hi);
-#define CALL(lay) \
-    (source == SRC_EDEN ? moves(lay, SRC_EDEN, w, lo, hi) : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi) : moves(lay, SRC_OLD, w, lo, hi))
+#define CALL(lay)                                                                                                      \
+    (source == SRC_EDEN   ? moves(lay, SRC_EDEN, w, lo, hi)                                                            \
+     : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi)                                                            \
+                          : moves(lay, SRC_OLD, w, lo, hi))
     return FOR_LAYOUT(CALL);
 #undef CALL
 }
@@ -382,7 +396,8 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
         e->over = true;
         return a;
     }
-    // The clock is looked at for each range, and within it each time that so many bytes have been written, some 100,000 objects.
+    // The clock is looked at for each range, and within it each time that so many bytes have been written, some 100,000
+    // objects.
     enum { PACE = 128 << 10 };
     uint8_t *p = e->p, *const end = e->end - TOKEN, *limit = end - p > PACE ? p + PACE : end;
     while (a < hi) {
