@@ -13,10 +13,13 @@
 //
 // What a listing left out for dead is a grave: a bit for each of its words. Later walks step over graves, so that
 // nothing in them dies a second time.
-#define _GNU_SOURCE
-#include "probe.h"
+#include "marks.h"
 
 #include <string.h>
+
+#include "guard.h"
+#include "os.h"
+#include "recording.h"
 
 PER_RECORDING uint64_t *graves;
 PER_RECORDING uint8_t *grave_in;
@@ -55,7 +58,7 @@ static bool marking_at(uint64_t p) {
 }
 
 bool marks_init(uint32_t regions) {
-    if (vm.collector != HC_COLLECTOR_G1) return true;
+    if (!vm_has_regions()) return true;
     mark_shift = (uint32_t)__builtin_ctzll(vm.align);
     uint64_t h[HEAP_WORDS];
     bool found = false;
@@ -118,8 +121,6 @@ uint64_t marks_in(const uint64_t *bits, uint64_t lo, uint64_t hi) {
     }
     return n;
 }
-
-#define WORD(a) (((a) - (uint64_t)vm.heap_base) >> 3)
 
 void grave_dig(uint64_t lo, uint64_t hi) {
     grave_in[(lo - (uint64_t)vm.heap_base) / vm.region_bytes] = 1;

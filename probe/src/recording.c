@@ -1,12 +1,17 @@
 //go:build ignore
 
-// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays
-// there, so attaching and detaching must neither leave memory behind nor carry anything over.
-#define _GNU_SOURCE
-#include "probe.h"
+// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays there,
+// so attaching and detaching must neither leave memory behind nor carry anything over.
+#include "recording.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "log.h"
+#include "os.h"
+
+PER_RECORDING _Atomic bool gave_up;
+PER_RECORDING _Atomic uint64_t gc_counter;
+PER_RECORDING uint64_t probe_epoch_ns;
 
 // These outlive recordings.
 static _Atomic bool recording; // from recording_begin to recording_end
@@ -97,8 +102,6 @@ void recording_close(void) {
 }
 
 void recording_end(void) {
-    recording_close();
-    ring_close();
     for (int i = 0; i < MOST_PIECES; i++) {
         if (pieces[i].p) os_release(pieces[i].p, pieces[i].n);
         pieces[i].p = NULL;

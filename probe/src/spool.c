@@ -1,11 +1,11 @@
 //go:build ignore
 
 // spool.c: a ring in a folder that an agent reads which can not reach this process, or reads later (option spool:DIR;
-// docs/format/shared-ring.md). The ring is a file of a disk, most likely. While no agent reads it the oldest part is
-// given up for the newest, as whole segments: each begins with META and all definitions, and a listing follows.
-#ifndef _WIN32 // where os_windows.c refuses the option
-#define _GNU_SOURCE
-#include "probe.h"
+// docs/format/shared-ring.md). The ring is a file of a disk, most likely. While no agent reads it the oldest part is given
+// up for the newest, as whole segments: each begins with META and all definitions, and a listing follows.
+#include "spool.h"
+
+#ifndef _WIN32
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +16,12 @@
 #include <sys/file.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "heapcam_abi.h"
+#include "log.h"
+#include "options.h"
+#include "os.h"
+#include "ring.h"
 
 enum { MOST_RINGS = 64 }; // in one folder: JVMs that die and come again must not fill a disk that nobody empties
 #define TURN_NS                                                                                                        \
@@ -146,4 +152,16 @@ bool spool_turn(uint64_t now) {
     flock(ring_fd, LOCK_UN);
     return begin;
 }
+
+#else // ring_file_windows.c refuses the option: there is never anything to do
+#include "os.h"
+
+PER_RECORDING _Atomic bool spool_waits;
+int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
+    return (void)size, (void)ticks, (void)flags, (void)why, -1;
+}
+void spool_name(const char *command) { (void)command; }
+bool spool_turn(uint64_t now) { return (void)now, false; }
+void spool_mark(uint64_t at) { (void)at; }
+
 #endif

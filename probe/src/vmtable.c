@@ -1,15 +1,15 @@
 //go:build ignore
 
 // vmtable.c: vmtable.h.
-#define _GNU_SOURCE
 #include "vmtable.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "guard.h"
 #include "os.h"
 
-// ---- reading ----------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 // The loader reads some 10,000 names and values, which lie in some 100 pages.
 enum { PAGE = 4096, PAGES = 32 };
 static struct {
@@ -85,7 +85,7 @@ bool vm_peek_pointer(char **to, uint64_t from) {
     return true;
 }
 
-// ---- tables -----------------------------------------------------------------------------------------------------
+// ---- tables -------------------------------------------------------------------------------------
 // 17 has 2,000 rows in all four tables, and its longest name 60 bytes.
 enum { MAX_ROWS = 1 << 14, MAX_NAME = 512, MAX_STRIDE = 256, MAX_COLUMNS = 6 };
 
@@ -252,7 +252,7 @@ bool vm_read_constants(void *library, const char *kind, struct vm_constant *c, s
     return more == 0;
 }
 
-// ---- checks -----------------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 static bool one_of(const char *s, const char *const names[]) {
     for (; *names; names++)
         if (!strcmp(s, *names)) return true;

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vm.h"
+#include "log.h"
 
-// ---- reading ----------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 // One thread at a time. Begins anew: what was read before may have changed. false: this process refuses safe_read
 // (seccomp); then the guard
 // is used, which swaps the handlers of SIGSEGV and SIGBUS for each page.
@@ -25,7 +25,7 @@ bool vm_peek_string(char *to, size_t n, uint64_t from); // false: it cannot be r
 // false: not readable, or what is there does not point to readable, aligned memory
 bool vm_peek_pointer(char **to, uint64_t from);
 
-// ---- fields -----------------------------------------------------------------------------------------------------
+// ---- fields -------------------------------------------------------------------------------------
 // What a field must be declared as. The name of a pointed-at type does not matter, its width and kind do.
 enum vm_shape { VM_POINTER, VM_SIZE, VM_INT, VM_SHORT, VM_STRUCT, VM_UNTYPED_POINTER, VM_UNTYPED_BYTES };
 

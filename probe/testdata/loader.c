@@ -1,4 +1,4 @@
-// loader.c: feeds the probe's loader (vm.c, vmtable.c) with the tables of a real libjvm, damaged in many ways. No
+// loader.c: feeds the probe's loader (vmstructs.c, vmtable.c) with the tables of a real libjvm, damaged in many ways. No
 // JVM is started: the library is
 // opened, its tables are copied, and around them stands what a JVM has at VMInit (heap, flags, counters), as far as
 // the loader reads it.
@@ -9,7 +9,6 @@
 // copy: safe_read works; guard: it is refused, as seccomp does. Each case runs in a process of its own and prints
 // one line:
 // NUMBER TAB WHAT WAS DAMAGED TAB loaded | refused: REASON | signal N | REASON IS NO LINE
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -21,20 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probe.h"
+#include "guard.h"
+#include "heapcam_abi.h"
+#include "os.h"
+#include "vmstructs.h"
 
-// ---- what os_posix.c and vm.c need of the rest of the probe -----------------------------------------------------
+// ---- what os_posix.c and vmstructs.c need of the rest of the probe -------------------------------------
 PER_RECORDING int none_here; // the section must not be empty
-struct options opt;
-const char *violated;
-uint64_t violated_at;
-int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
-    return (void)size, (void)ticks, (void)flags, (void)why, -1;
-}
-_Noreturn void violation(const char *what, uint64_t where) {
-    violated = what, violated_at = where;
-    guard_leave();
-}
 bool real_safe_read(void *dst, uint64_t addr, size_t n);
 static bool refuse_copies;
 bool safe_read(void *dst, uint64_t addr, size_t n) { return !refuse_copies && real_safe_read(dst, addr, n); }
@@ -42,7 +34,7 @@ bool safe_read(void *dst, uint64_t addr, size_t n) { return !refuse_copies && re
 static void *libjvm;
 void *os_library_of(void *address) { return (void)address, libjvm; }
 
-// ---- memory: blocks that end where none follows -----------------------------------------------------------------
+// ---- memory: blocks that end where none follows -------------------------------------------------
 enum { PAGE = 4096 };
 // n bytes in front of a page that cannot be read, `before` readable ones ahead of them
 static char *block(size_t n, size_t before) {
@@ -53,7 +45,7 @@ static char *block(size_t n, size_t before) {
 }
 static char *closed; // a page that cannot be read; the one in front of it is full of the letter A
 
-// ---- symbols ----------------------------------------------------------------------------------------------------
+// ---- symbols ------------------------------------------------------------------------------------
 enum { MAX_SYMBOLS = 64 };
 static struct symbol {
     char name[80];
@@ -78,7 +70,7 @@ void *os_symbol(void *library, const char *name) {
     return s ? s->at : NULL;
 }
 
-// ---- tables -----------------------------------------------------------------------------------------------------
+// ---- tables -------------------------------------------------------------------------------------
 struct fieldrow {
     const char *type, *field, *declared;
     int32_t is_static;
@@ -148,7 +140,7 @@ static struct fieldrow *row_of(const char *type, const char *field) {
     return NULL;
 }
 
-// ---- the JVM around them ----------------------------------------------------------------------------------------
+// ---- the JVM around them ------------------------------------------------------------------------
 static char *heap;
 static char *perf;
 // gives a static field memory of its own
@@ -266,7 +258,7 @@ static void build(const char *collector) {
     if (mprotect(closed, PAGE, PROT_NONE)) abort();
 }
 
-// ---- damage -----------------------------------------------------------------------------------------------------
+// ---- damage -------------------------------------------------------------------------------------
 static uint64_t state;
 static uint64_t any(void) { // xorshift64*
     state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
@@ -546,7 +538,7 @@ static bool directed(char *line) {
     return false;
 }
 
-// ---- one case ---------------------------------------------------------------------------------------------------
+// ---- one case -----------------------------------------------------------------------------------
 static char *answer; // shared with the process of the case
 
 // What the probe does with a loaded vm: outside the guard only what the loader vouches for.

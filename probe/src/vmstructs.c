@@ -1,20 +1,21 @@
 //go:build ignore
 
-// vm.c: reads the tables of libjvm into struct vm.
-#define _GNU_SOURCE
-#include "vm.h"
+// vmstructs.c: reads the tables of libjvm into struct vm.
+#include "vmstructs.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "heapcam_abi.h"
+#include "guard.h"
+#include "log.h"
 #include "os.h"
 #include "vmtable.h"
 
 struct vm vm;
 
-// ---- what is read from the tables -------------------------------------------------------------------------------
+// ---- what is read from the tables ---------------------------------------------------------------
 static char *static_heap, *static_flags, *static_flag_count;
 static char *static_parallel_young, *static_parallel_old, *static_g1_grain;
 static char *static_lab_reserve, *static_prefetch_reserve, *static_mirror_size, *static_klass_base, *static_klass_shift;
@@ -173,7 +174,7 @@ static bool fail(char *why, const char *what) {
     return false;
 }
 
-// ---- flags ------------------------------------------------------------------------------------------------------
+// ---- flags --------------------------------------------------------------------------------------
 enum flag_name {
     SERIAL_GC,
     PARALLEL_GC,
@@ -263,7 +264,7 @@ static bool know_collector(char *why) {
     return vm.collector || fail(why, "the collector is none of Serial, Parallel and G1");
 }
 
-// ---- the heap ---------------------------------------------------------------------------------------------------
+// ---- the heap -----------------------------------------------------------------------------------
 static uint64_t inside(const char *object, int64_t offset) { return (uint64_t)object + (uint64_t)offset; }
 
 // Follows a pointer, and the three of a space that it leads to: a wrong one is found here and not in the first pause.
@@ -348,7 +349,7 @@ void vm_spaces_now(void) {
     }
 }
 
-// ---- loading ----------------------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 static bool take_fields(int first, int end, int collectors, char *why) {
     for (int i = first; i < end; i++)
         if (fields[i].collectors & (unsigned)collectors && !vm_take_field(&fields[i], why)) return false;
@@ -379,6 +380,7 @@ static bool unknown_layout(char *why) {
 }
 
 bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
+    guard_without_handler = false;
     vm = (struct vm){.major = vm.major}; // a JVM that was refused may be asked again
     void *jvm = os_library_of(addr);
     if (!jvm) return fail(why, "libjvm was not found in this process");
@@ -428,14 +430,14 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.perf_top = (char **)static_perf_top;
     if (!find_counters(why)) return false;
     // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
-    vm.check_jni = on(CHECK_JNI);
+    guard_without_handler = vm.check_jni = on(CHECK_JNI);
     if (vm.check_jni && !copies)
         return fail(why, "-Xcheck:jni allows no signal handler of the probe's, and this process may not call "
                          "process_vm_readv instead (seccomp)");
     return true;
 }
 
-// ---- counters ---------------------------------------------------------------------------------------------------
+// ---- counters -----------------------------------------------------------------------------------
 // The layout is that of hsperfdata files, stable since JDK 5: a header, then entries {length, name at, elements,
 // type, …, data at}.
 enum {

@@ -1,0 +1,26 @@
+// pause.h: which collection a pause belongs to: kind, cause, number in the JVM's log, and collections that came without
+// events. From the JVM's own counters; VM thread in pauses, inside the guard where a function says so.
+#ifndef HEAPCAM_PAUSE_H
+#define HEAPCAM_PAUSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heapmap.h"
+
+bool pause_counters_there(void);    // false: the first pause, the counters have not been found
+void pause_counters_at_start(void); // guard
+void pause_count_collections(void); // all that the counters show are known from here on
+void pause_count_missed(void);      // what they show more than was known has come without events
+// The heap has counted a collection since pause_note_finish, though nothing was announced.
+void pause_look_stale(bool have_last);
+void pause_note_finish(void);
+void pause_told_missed(void); // an epoch that tells of them has been committed
+bool pause_missed(void);      // collections without events came before, which no epoch has told of yet
+uint32_t pause_missed_flags(void);
+int pause_kind(const struct heapmaps *m); // guard; by what the counters show since pause_counters_at_start
+uint64_t pause_jvm_gc(int kind);          // guard; n of GC(n) in the JVM's log
+const char *pause_cause(int kind, size_t *n); // guard
+
+#endif
