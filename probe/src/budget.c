@@ -36,8 +36,8 @@ void budget_learn_finish(uint64_t wall, uint64_t cpu) {
 
 bool budget_too_long(void) { return too_long; }
 
-// It is dared again after a while if the first guess allows it: soon if the last one took long for a cause of its own (the
-// thread was preempted), each time later.
+// It is dared again after a while if the first guess allows it: soon if the last one took long for a cause of its own
+// (the thread was preempted), each time later.
 bool budget_listing_too_long(bool due, uint64_t bytes) {
     uint64_t now = now_ns();
     if (too_long && now > retry_at && list_rate > FIRST_RATE) {
@@ -57,7 +57,8 @@ bool budget_listing_too_long(bool due, uint64_t bytes) {
     return too_long;
 }
 
-// One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next pause.
+// One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next
+// pause.
 void budget_listed(const struct listing_cost *c) {
     uint64_t rate = c->cpu / ((c->bytes >> 10) + 1);
     if (c->until && c->over && c->ended > c->until && !c->sooner) {
@@ -70,8 +71,8 @@ void budget_listed(const struct listing_cost *c) {
     }
 }
 
-// To go up, the listing that it costs and one more epoch like this must fit, else it would be for nothing: both together
-// where the next one comes within the stretch for which the budget is, else each.
+// To go up, the listing that it costs and one more epoch like this must fit, else it would be for nothing: both
+// together where the next one comes within the stretch for which the budget is, else each.
 uint32_t budget_depth(const struct prospect *p) {
     uint64_t eden = (p->walk.eden >> 10) * eden_rate, rest = (p->walk.rest >> 10) * rest_rate;
     uint64_t list = (p->list_bytes >> 10) * list_rate;

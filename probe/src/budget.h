@@ -12,14 +12,14 @@ void budget_learn_eden(uint64_t ns, uint64_t bytes); // CPU time that a walk of 
 void budget_learn_rest(uint64_t ns, uint64_t bytes);
 void budget_learn_finish(uint64_t wall_ns, uint64_t cpu_ns); // of a whole finish
 
-// Whether a listing that is due, of so many bytes, would take longer than it may (max_sync); then nothing is walked until
-// it would take a quarter less.
+// Whether a listing that is due, of so many bytes, would take longer than it may (max_sync); then nothing is walked
+// until it would take a quarter less.
 bool budget_listing_too_long(bool due, uint64_t bytes);
 bool budget_too_long(void); // what that said last
 struct listing_cost {
-    uint64_t bytes, total;            // listed; that a listing walks
+    uint64_t bytes, total;             // listed; that a listing walks
     uint64_t began, ended, cpu, until; // until: when it was to be broken off, 0: never
-    bool over, sooner;                // over: it was broken off; sooner: by a budget and not by max_sync
+    bool over, sooner;                 // over: it was broken off; sooner: by a budget and not by max_sync
 };
 void budget_listed(const struct listing_cost *c);
 

@@ -17,7 +17,7 @@ static PER_RECORDING uint32_t nloaders;
 static PER_RECORDING struct cld_seen {
     uint64_t cld, head;
     uint32_t loader;
-} *clds, *clds_before; // open addressing; made anew whenever classes may have died
+} * clds, *clds_before; // open addressing; made anew whenever classes may have died
 enum { CLDS = 1 << 16 };
 // Types of classes that died and that have not gone, with what is not known yet of the objects that they have left.
 enum { DYING_UNMEASURED = 1 << 31, DYING_UNSEEN = 1 << 30, DYING_EDEN = 1 << 29 };
@@ -129,7 +129,6 @@ static void scan(bool only_new) {
         if (s) *s = (struct cld_seen){(uint64_t)cld, (uint64_t)head, loader};
     }
 }
-
 
 void classes_scan_new(void) { scan(true); }
 

@@ -27,8 +27,9 @@ static PER_RECORDING _Atomic bool stopping;
 static PER_RECORDING control_end *end; // written before the thread is there
 
 // ---- exhaustion ----------------------------------------------------------------------------------
-// The thread that wanted memory will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time it
-// posts the event, so after a mark the probe does not listen for a minute: a program that catches its errors repeats them.
+// The thread that wanted memory will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time
+// it posts the event, so after a mark the probe does not listen for a minute: a program that catches its errors repeats
+// them.
 enum { DEAF_S = 60 };
 void JNICALL on_exhausted(jvmtiEnv *env, JNIEnv *jni, jint flags, const void *reserved, const char *what) {
     (void)env, (void)jni, (void)reserved, (void)what;
@@ -132,8 +133,9 @@ static void look_after_samples(struct turn *t) {
     *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
     if (t->cut_told || !sites_cut) return;
     t->cut_told = true;
-    log_line("site table full: least-used frames are evicted, and until then new stacks are cut at the callers that are "
-             "known");
+    log_line(
+        "site table full: least-used frames are evicted, and until then new stacks are cut at the callers that are "
+        "known");
 }
 
 static void log_retry(struct turn *t) {
@@ -153,9 +155,8 @@ static void look_after_ring(struct turn *t) {
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     know_thread(jni);
-    struct turn t = {.jni = jni,
-                     .emergency = *ring64(HC_RING_OFF_EMERGENCY),
-                     .redefine = *ring64(HC_RING_OFF_REDEFINE)};
+    struct turn t = {
+        .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY), .redefine = *ring64(HC_RING_OFF_REDEFINE)};
     while (!atomic_load(&stopping)) {
         nap(50);
         t.now = now_ns();

@@ -1,5 +1,5 @@
-// control.h: the probe's own thread: it carries words between the shared ring and the probe, does what the agent asks for,
-// and ends the recording.
+// control.h: the probe's own thread: it carries words between the shared ring and the probe, does what the agent asks
+// for, and ends the recording.
 #ifndef HEAPCAM_CONTROL_H
 #define HEAPCAM_CONTROL_H
 

@@ -97,8 +97,8 @@ static PER_RECORDING size_t told;   // of the type log, stands in spare
 static PER_RECORDING size_t tidied; // length of the log when it was tidy last
 enum { NOTHING, READY, SWAPPING, SWAPPED };
 static PER_RECORDING _Atomic int tidy;
-static PER_RECORDING uint64_t
-    *id_marks; // bits by id: types that have gone, loaders that have, loaders of types that have not
+// bits by id: types that have gone, loaders that have, loaders of types that have not
+static PER_RECORDING uint64_t *id_marks;
 enum { ID_WORDS = MAX_TYPE_IDS / 64, TIDY_FROM = 256 << 10 };
 
 bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len) {

@@ -10,7 +10,9 @@
 
 #include "encode.h"
 
-enum { MAX_TYPE_IDS = 1 << 22 }; // ids of types are never given twice (heap.denseTypes; in a walk token they have 25 bits)
+enum {
+    MAX_TYPE_IDS = 1 << 22
+}; // ids of types are never given twice (heap.denseTypes; in a walk token they have 25 bits)
 
 // Definition logs: append-only, readers take [sent, len) without a lock. What has gone leaves the type log by a second
 // one that takes its place (ring.c).

@@ -9,6 +9,7 @@
 #include "census.h"
 #include "classes.h"
 #include "deflog.h"
+#include "depth.h"
 #include "guard.h"
 #include "heapmap.h"
 #include "listing.h"
@@ -31,14 +32,13 @@
 static PER_RECORDING struct heapmaps maps;
 static PER_RECORDING bool have_last, started; // the map of the last finish, of this start is of use
 // A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it,
-// which has no header yet and cannot be told from what was there before. The next young collection therefore ends with a
-// listing, and nothing is said of its moves.
+// which has no header yet and cannot be told from what was there before. The next young collection therefore ends with
+// a listing, and nothing is said of its moves.
 static PER_RECORDING bool eden_dirty;
 static PER_RECORDING uint64_t last_finish, start_time, start_cost;
 static PER_RECORDING uint64_t jvm_gc; // of the collection that ends, in the JVM's log
 static PER_RECORDING uint64_t answered_sync;
 static PER_RECORDING uint32_t last_depth;
-static PER_RECORDING uint32_t depth_cap = HC_DEPTH_FULL; // where an epoch was cut, until the agent wants no more than that
 // Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish
 // without a start of its own is the outer one and ends nothing.
 static PER_RECORDING int nesting;
@@ -48,8 +48,9 @@ static PER_RECORDING bool unseen;           // a pause was not recorded, or not 
 // Written by the VM thread alone, and read by others.
 static PER_RECORDING _Atomic uint64_t epoch_no;
 PER_RECORDING _Atomic bool listing_did_not_fit;
-// Why the next pause ends with a listing; 0: for no reason. Both threads write it. The control thread changes 0 alone, by
-// epoch_want_sync. The VM thread sets 0 only after it has committed a listing: that answers every request up to then.
+// Why the next pause ends with a listing; 0: for no reason. Both threads write it. The control thread changes 0 alone,
+// by epoch_want_sync. The VM thread sets 0 only after it has committed a listing: that answers every request up to
+// then.
 static PER_RECORDING _Atomic int need_sync = HC_SYNC_FIRST;
 
 bool epoch_init(void) {
@@ -75,13 +76,6 @@ static uint64_t next_epoch(void) {
     return n;
 }
 
-static uint32_t depth_now(void) { return *ring32(HC_RING_OFF_DEPTH_NOW); }
-
-static bool no_reader(void) {
-    uint64_t hb = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
-    return hb && !opt.spool[0] && now_ns() > hb + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
-}
-
 // ---- the start of a pause ------------------------------------------------------------------------
 static void look_at_start(void *unused) {
     (void)unused;
@@ -92,10 +86,7 @@ static void look_at_start(void *unused) {
     if (skipped) return;
     pause_count_missed();
     pause_look_stale(have_last);
-    // Down at once, up at the finish: an epoch is recorded at one depth.
-    uint32_t wanted = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
-    if (wanted >= HC_DEPTH_SAMPLES && wanted < depth_now())
-        atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), wanted, memory_order_relaxed);
+    depth_lower();
     classes_scan_new();
     heapmap()->read(&maps.start);
     nholes = 0;
@@ -128,9 +119,9 @@ struct finish {
     uint64_t may;             // ns that it may take; 0: any
     int kind, forced, reason; // forced: why this pause is walked; reason: why it ends with a listing
     uint32_t depth, flags, cut_to;
-    bool locked, to_ring;                // else the reserve is written
-    bool fits, cut, seen;                // seen: maps.finish is of this pause
-    bool with_eden;                      // a listing of this pause holds eden, too
+    bool locked, to_ring; // else the reserve is written
+    bool fits, cut, seen; // seen: maps.finish is of this pause
+    bool with_eden;       // a listing of this pause holds eden, too
     bool committed;
     const char *what; // why the walk was left, and where
     uint64_t where;
@@ -138,21 +129,17 @@ struct finish {
 
 static void put_pause(struct finish *f, uint32_t flags) {
     uint64_t now = now_ns();
-    struct enc *e = &f->e;
-    size_t n;
-    const char *c = pause_cause(f->kind, &n);
-    put8(e, HC_EV_PAUSE);
-    put_u(e, f->epoch);
-    put_u(e, (uint64_t)f->kind);
-    put_u(e, flags);
-    put_u(e, f->depth);
-    put_u(e, start_time - probe_epoch_ns);
-    put_u(e, now - start_time);
-    put_u(e, start_cost + (now - f->begin));
-    put_u(e, jvm_gc);
-    put_u(e, last_finish - probe_epoch_ns);
-    put_str(e, c, n);
-    put_u(e, atomic_load_explicit(&interval_now, memory_order_relaxed));
+    struct pause_event p = {.epoch = f->epoch,
+                            .kind = f->kind,
+                            .flags = flags,
+                            .depth = f->depth,
+                            .start = start_time - probe_epoch_ns,
+                            .duration = now - start_time,
+                            .cost = start_cost + (now - f->begin),
+                            .jvm_gc = jvm_gc,
+                            .last_finish = last_finish - probe_epoch_ns,
+                            .interval = atomic_load_explicit(&interval_now, memory_order_relaxed)};
+    pause_put(&f->e, &p);
 }
 
 // What was encoded behind `to` is dropped. walked: so is what the walks of it have counted.
@@ -206,8 +193,13 @@ static void identify(struct finish *f) {
 static void decide_depth(struct finish *f) {
     f->may = budget_may_take(start_cost);
     if (f->may && last_depth && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL) {
-        struct prospect p = {heapmap()->to_walk(&maps, kind_evacuates(f->kind)), heapmap()->list_bytes(&maps.finish),
-                             start_time - last_finish, f->may, f->depth, last_depth, have_last};
+        struct prospect p = {heapmap()->to_walk(&maps, kind_evacuates(f->kind)),
+                             heapmap()->list_bytes(&maps.finish),
+                             start_time - last_finish,
+                             f->may,
+                             f->depth,
+                             last_depth,
+                             have_last};
         uint32_t d = budget_depth(&p);
         f->cut = d < f->depth;
         f->cut_to = f->depth = d;
@@ -435,20 +427,6 @@ static void note_cost(const struct finish *f) {
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);
 }
 
-static void set_next_depth(const struct finish *f) {
-    uint32_t wanted = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
-    if (wanted < HC_DEPTH_SAMPLES || wanted > HC_DEPTH_FULL) wanted = (uint32_t)opt.depth;
-    if (f->cut)
-        depth_cap = f->cut_to;
-    else if (wanted <= depth_cap)
-        depth_cap = HC_DEPTH_FULL; // the agent has taken note
-    if (wanted > depth_cap) wanted = depth_cap;
-    if (budget_too_long() || retry_waits()) wanted = HC_DEPTH_SAMPLES;
-    atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), wanted, memory_order_relaxed);
-    // after the depth that it tells of
-    if (f->cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release);
-}
-
 static void finish(int pause, int forced) {
     struct finish f = {.kind = pause, .forced = forced, .begin = now_ns(), .cpu = cpu_ns(), .depth = depth_now()};
     f.epoch = next_epoch();
@@ -456,7 +434,7 @@ static void finish(int pause, int forced) {
     bool fault = record_guarded(&f);
     note_outcome(&f, fault);
     note_cost(&f);
-    set_next_depth(&f);
+    depth_set_next(f.cut, f.cut_to);
     if (!gave_up && !guarded(publish, NULL)) ring_broken();
 }
 
@@ -482,7 +460,7 @@ void epoch_finish(void) {
     if (nesting == 0) return; // loaded in the middle of a pause
     if (pending && !atomic_load(&gave_up)) {
         bool waits = atomic_load_explicit(&spool_waits, memory_order_relaxed);
-        if (pause_counters_there() && !skipped && !is_off() && !no_reader() && !waits)
+        if (pause_counters_there() && !skipped && !is_off() && !ring_abandoned() && !waits)
             finish(0, 0);
         else
             finish_unrecorded(waits);

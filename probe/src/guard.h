@@ -1,6 +1,6 @@
 // guard.h: raw reads of heap and metadata that may fault.
 //
-// if (GUARD_ENTER()) { guard_arm(); …reads… } else { …a read faulted, or violation was called… } guard_disarm();
+// if (GUARD_ENTER()) { guard_arm(); reads } else { a read faulted, or violation was called } guard_disarm();
 // One thread at a time: the VM thread while the world stands still, or the loader before anything is recorded, where
 // safe_read is refused. Nothing may be called in between that must run to its end. What is changed in between and read
 // afterwards lives in a struct behind a pointer (guarded's arg), never in a local variable.
@@ -23,7 +23,7 @@ extern sigjmp_buf guard_env;
 #endif
 void guard_arm(void);
 void guard_disarm(void);
-_Noreturn void guard_leave(void); // to the else of GUARD_ENTER
+_Noreturn void guard_leave(void);           // to the else of GUARD_ENTER
 bool guarded(void (*f)(void *), void *arg); // false: f was left by a fault or by violation
 
 // A self-check failed: leaves the walk like a fault does. Only between guard_arm and guard_disarm.

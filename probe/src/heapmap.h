@@ -1,6 +1,6 @@
-// heapmap.h: which parts the heap has, and what each is used for, at one moment. heapmap_linear.c (Serial, Parallel) and
-// heapmap_g1.c know how to read it and what a pause did; the rest of the probe asks here. VM thread in pauses; what reads
-// the JVM's memory runs inside the guard.
+// heapmap.h: which parts the heap has, and what each is used for, at one moment. heapmap_linear.c (Serial, Parallel)
+// and heapmap_g1.c know how to read it and what a pause did; the rest of the probe asks here. VM thread in pauses; what
+// reads the JVM's memory runs inside the guard.
 #ifndef HEAPCAM_HEAPMAP_H
 #define HEAPCAM_HEAPMAP_H
 
@@ -35,10 +35,10 @@ struct work {
 struct heapmap_reader {
     uint32_t (*areas)(void); // how many there may be
     void (*read)(struct heapmap *m);
-    bool (*in_state)(const struct heapmap *m, uint64_t a);                // is an object at a part of the recorded state
-    struct work (*to_walk)(const struct heapmaps *m, bool evac);          // evac: young space was evacuated
-    uint64_t (*list_bytes)(const struct heapmap *m);                      // that a listing walks
-    uint64_t (*put_spaces)(struct enc *e, const struct heapmaps *m);      // returns bytes in use
+    bool (*in_state)(const struct heapmap *m, uint64_t a);           // is an object at a part of the recorded state
+    struct work (*to_walk)(const struct heapmaps *m, bool evac);     // evac: young space was evacuated
+    uint64_t (*list_bytes)(const struct heapmap *m);                 // that a listing walks
+    uint64_t (*put_spaces)(struct enc *e, const struct heapmaps *m); // returns bytes in use
 };
 extern const struct heapmap_reader heapmap_linear, heapmap_g1;
 static inline const struct heapmap_reader *heapmap(void) { return vm_has_regions() ? &heapmap_g1 : &heapmap_linear; }
@@ -53,7 +53,7 @@ void put_space(struct enc *e, uint32_t kind, const struct area *a, uint64_t befo
 static inline uint64_t used(const struct area *a) { return a->top - a->bottom; }
 
 // Of maps with regions.
-bool humongous_at(const struct heapmap *m, uint64_t a); // a humongous object begins here
+bool humongous_at(const struct heapmap *m, uint64_t a);          // a humongous object begins here
 bool evacuated(const struct heapmaps *m, uint32_t i, bool evac); // did this pause empty region i
 // A humongous object that the pause itself granted has no header yet: it is born in the next one.
 static inline bool humongous_new(const struct heapmaps *m, uint32_t i) {

@@ -1,6 +1,7 @@
 //go:build ignore
 
-// heapmap_g1.c: the heap of G1: regions by their index. Slots of the table may be empty, and it may grow during a pause.
+// heapmap_g1.c: the heap of G1: regions by their index. Slots of the table may be empty, and it may grow during a
+// pause.
 #include "heapmap.h"
 
 #include "guard.h"

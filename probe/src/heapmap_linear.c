@@ -13,8 +13,8 @@ static void read(struct heapmap *m) {
     static const uint32_t kinds[SPACES] = {HC_SPACE_EDEN, HC_SPACE_SURVIVOR, HC_SPACE_SURVIVOR, HC_SPACE_OLD};
     for (int i = 0; i < SPACES; i++) {
         struct area *a = &m->area[i];
-        *a = (struct area){rd64(space[i] + vm.space_bottom), rd64(space[i] + vm.space_top), rd64(space[i] + vm.space_end),
-                           kinds[i]};
+        *a = (struct area){rd64(space[i] + vm.space_bottom), rd64(space[i] + vm.space_top),
+                           rd64(space[i] + vm.space_end), kinds[i]};
         if (a->bottom > a->top || a->top > a->end || a->bottom < (uint64_t)vm.heap_base ||
             a->end > (uint64_t)vm.heap_base + vm.heap_bytes)
             violation("the bounds of a space make no sense", a->bottom);

@@ -18,7 +18,8 @@ struct heapwalk {
     bool (*emptied)(const struct heapmaps *m); // false: the pause left objects where it should have evacuated them
     bool (*moves)(struct walker *w, const struct heapmaps *m, bool evac); // of known ranges that were emptied
     bool (*eden)(struct walker *w, const struct heapmaps *m);             // the same for eden, which nothing knew
-    // What is new in places that were not emptied. What was granted in this pause and has no header yet leaves m->finish.
+    // What is new in places that were not emptied. What was granted in this pause and has no header yet leaves
+    // m->finish.
     void (*births)(struct walker *w, struct heapmaps *m, bool evac);
     void (*freed)(struct enc *e, const struct heapmaps *m, bool evac); // regions that were simply freed
     void (*list)(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum);

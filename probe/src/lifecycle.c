@@ -97,8 +97,7 @@ void lifecycle_jvm_ends(void) {
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile
     reserve_drop();
-    if (told ? !ring_publish() : !ring_there())
-        log_line("stopped recording: its shared ring is no longer what it was");
+    if (told ? !ring_publish() : !ring_there()) log_line("stopped recording: its shared ring is no longer what it was");
     ring_unlock();
 }
 
@@ -113,15 +112,14 @@ static void check_now(void *arg) {
     if (t.unknown == UINT64_MAX)
         snprintf(why, HC_MAX_REASON, "a self-check walk failed: %s", violated);
     else if (t.unknown || t.objects < 1000)
-        snprintf(why, HC_MAX_REASON,
-                 "a self-check walk understood %llu objects and then met %llu unknown classes",
+        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes",
                  (unsigned long long)t.objects, (unsigned long long)t.unknown);
     else
         why[0] = 0;
 }
 
-// Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before it
-// begins.
+// Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before
+// it begins.
 static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
     snprintf(why, HC_MAX_REASON, "the JVM did not let the self-check walk run");
     in_a_stop(jni, check_now, why);

@@ -24,8 +24,8 @@
 PER_RECORDING uint64_t *graves;
 PER_RECORDING uint8_t *grave_in;
 PER_RECORDING bool graves_known, marks_clean;
-static PER_RECORDING uint64_t
-    newest; // address of the pointer to the bitmap of the newest complete marking; 0: not found
+// Address of the pointer to the bitmap of the newest complete marking; 0: not found
+static PER_RECORDING uint64_t newest;
 static PER_RECORDING uint64_t covers; // where its covered range stands in it, bytes
 static PER_RECORDING int64_t hr_marked;
 

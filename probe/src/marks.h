@@ -1,4 +1,5 @@
-// marks.h: dead objects that G1 leaves in place (marks.c says how they are found). VM thread in a pause, but for marks_init.
+// marks.h: dead objects that G1 leaves in place (marks.c says how they are found). VM thread in a pause, but for
+// marks_init.
 #ifndef HEAPCAM_MARKS_H
 #define HEAPCAM_MARKS_H
 
@@ -33,10 +34,10 @@ static inline uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi
     }
     return i < end ? (uint64_t)vm.heap_base + (i << mark_shift) : hi;
 }
-extern bool marks_clean;  // a full collection has just made them: there is none inside of an object, as there is after
-                          // an evacuation failure
-extern HIDDEN uint64_t *graves;  // one bit a word of heap: of an object that no listing counts
-extern uint8_t *grave_in; // regions that have any
+extern bool marks_clean; // a full collection has just made them: there is none inside of an object, as there is after
+                         // an evacuation failure
+extern HIDDEN uint64_t *graves; // one bit a word of heap: of an object that no listing counts
+extern uint8_t *grave_in;       // regions that have any
 extern bool
     graves_known; // no dead object is listed, but those that died since the newest marking of which a listing was made
 void grave_dig(uint64_t lo, uint64_t hi);

@@ -48,8 +48,6 @@ bool obj_at(uint64_t a, uint64_t mark, struct obj *o) {
 
 uint64_t word_of_object(uint64_t a, uint64_t mark) { return word_at(layout(), a, mark); }
 
-
-
 static void hot_fill(struct hot *h, uint32_t type, bool len) {
     *h = (struct hot){.type = type,
                       .lenmask = len ? ~0u : 0,

@@ -110,8 +110,8 @@ static void compare(struct named *t, uint64_t n) {
     log_line("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu "
              "unknown=%llu untagged=%llu holes=%u",
              (unsigned long long)raw.objects, (unsigned long long)raw.bytes, (unsigned long long)objects,
-             (unsigned long long)bytes, (unsigned long long)m, (unsigned long long)bad,
-             (unsigned long long)raw.unknown, (unsigned long long)o_count[0], o_holes);
+             (unsigned long long)bytes, (unsigned long long)m, (unsigned long long)bad, (unsigned long long)raw.unknown,
+             (unsigned long long)o_count[0], o_holes);
 }
 
 static void iterate(void) {

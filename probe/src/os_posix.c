@@ -200,7 +200,8 @@ void guard_arm(void) {
     violated = NULL;
     armed_thread = pthread_self();
     armed = 1;
-    if (guard_without_handler) return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
+    if (guard_without_handler)
+        return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
     for (int i = 0; i < 2; i++) guard_set(&guards[i]);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "os.h"
+#include "perfmemory.h"
 
 static PER_RECORDING int64_t inv[3]; // the counters at the start of this pause
 // Young and full collections that events have announced, or that ended before the probe began.
@@ -67,13 +68,30 @@ uint64_t pause_jvm_gc(int kind) {
     return n == UINT64_MAX ? vm_gc_number(false) : n;
 }
 
-const char *pause_cause(int kind, size_t *n) {
-    // The finish comes inside the scope of the current cause (G1, and all of 25) or after it, when the current one is "No
-    // GC" again.
+static const char *cause(int kind, size_t *n) {
+    // The finish comes inside the scope of the current cause (G1, and all of 25) or after it, when the current one is
+    // "No GC" again.
     const char *c = vm.perf_cause;
     if (!c || !*c || !strncmp(c, "No GC", 5)) c = vm.perf_last_cause;
     if (kind == HC_PAUSE_WALK) c = "heapcam walk";
     if (!c) c = "";
-    *n = strnlen(c, 80);
+    *n = strnlen(c, PERF_TEXT);
     return c;
+}
+
+void pause_put(struct enc *e, const struct pause_event *p) {
+    size_t n;
+    const char *c = cause(p->kind, &n);
+    put8(e, HC_EV_PAUSE);
+    put_u(e, p->epoch);
+    put_u(e, (uint64_t)p->kind);
+    put_u(e, p->flags);
+    put_u(e, p->depth);
+    put_u(e, p->start);
+    put_u(e, p->duration);
+    put_u(e, p->cost);
+    put_u(e, p->jvm_gc);
+    put_u(e, p->last_finish);
+    put_str(e, c, n);
+    put_u(e, p->interval);
 }

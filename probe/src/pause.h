@@ -21,6 +21,15 @@ bool pause_missed(void);      // collections without events came before, which n
 uint32_t pause_missed_flags(void);
 int pause_kind(const struct heapmaps *m); // guard; by what the counters show since pause_counters_at_start
 uint64_t pause_jvm_gc(int kind);          // guard; n of GC(n) in the JVM's log
-const char *pause_cause(int kind, size_t *n); // guard
+
+// The event; times in ns since probe_epoch_ns, durations in ns.
+struct pause_event {
+    uint64_t epoch, start, duration, cost, jvm_gc, last_finish;
+    uint64_t interval; // of sampling, bytes
+    int kind;          // HC_PAUSE_*
+    uint32_t flags;    // HC_PF_*
+    uint32_t depth;    // HC_DEPTH_*
+};
+void pause_put(struct enc *e, const struct pause_event *p); // guard: the cause is the JVM's memory
 
 #endif

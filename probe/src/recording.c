@@ -1,7 +1,7 @@
 //go:build ignore
 
-// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays there,
-// so attaching and detaching must neither leave memory behind nor carry anything over.
+// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays
+// there, so attaching and detaching must neither leave memory behind nor carry anything over.
 #include "recording.h"
 
 #include <string.h>

@@ -8,8 +8,8 @@
 #include "os.h"
 
 static PER_RECORDING uint32_t faults_in_a_row;
-static PER_RECORDING uint32_t structural; // of them: for which there is no hope
-static PER_RECORDING uint32_t left; // epochs to go without walking objects
+static PER_RECORDING uint32_t structural;   // of them: for which there is no hope
+static PER_RECORDING uint32_t left;         // epochs to go without walking objects
 static PER_RECORDING _Atomic uint32_t wait; // of how many; the VM thread writes, the control thread reads
 
 void retry_faulted(bool by_contents) {

@@ -167,6 +167,11 @@ bool ring_publish(void) {
     return true;
 }
 
+bool ring_abandoned(void) {
+    uint64_t beat = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
+    return beat && !opt.spool[0] && now_ns() > beat + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
+}
+
 // Not for the VM thread. Whether the file can be read still.
 bool ring_there(void) {
     uint64_t w;

@@ -1,5 +1,5 @@
-// ring.h: the shared ring (docs/format/shared-ring.md): words of its header, commits, the reserve, a larger ring that takes
-// over. Nothing is visible to the agent before ring_commit stores head.
+// ring.h: the shared ring (docs/format/shared-ring.md): words of its header, commits, the reserve, a larger ring that
+// takes over. Nothing is visible to the agent before ring_commit stores head.
 #ifndef HEAPCAM_RING_H
 #define HEAPCAM_RING_H
 
@@ -26,6 +26,7 @@ void ring_lost(void);
 void ring_exchange(void);
 bool ring_publish(void);
 bool ring_there(void);
+bool ring_abandoned(void); // any thread: an agent has read it, and none has for a minute
 void ring_broken(void);
 void ring_refresh_in_pause(void); // these two inside the guard
 void ring_publish_in_pause(void);

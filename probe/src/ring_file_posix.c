@@ -100,8 +100,8 @@ static bool map_ring(struct os_ring *r) {
     return true;
 }
 
-bool os_ring_make(struct os_ring *r, const struct os_ring *after, ring_opener *open_file, const char *dir, uint64_t ticks, size_t capacity,
-                  char *why) {
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, ring_opener *open_file, const char *dir,
+                  uint64_t ticks, size_t capacity, char *why) {
     *r = (struct os_ring){.capacity = capacity, .fd = -1};
     struct stat st;
     if (after) {

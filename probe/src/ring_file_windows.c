@@ -33,8 +33,8 @@ static bool map_ring(struct os_ring *r, HANDLE f, char *why) {
 
 // Others may read, write and delete the file: the agent. A file and no named memory, since what a killed JVM left must
 // outlive it.
-bool os_ring_make(struct os_ring *r, const struct os_ring *after, ring_opener *open_file, const char *dir, uint64_t ticks, size_t capacity,
-                  char *why) {
+bool os_ring_make(struct os_ring *r, const struct os_ring *after, ring_opener *open_file, const char *dir,
+                  uint64_t ticks, size_t capacity, char *why) {
     *r = (struct os_ring){.capacity = capacity, .flags = HC_RING_DISK, .fd = -1};
     if (open_file || after) {
         snprintf(why, HC_MAX_REASON, "a spool folder is for Linux: leave the option spool out");

@@ -184,9 +184,11 @@ static void drop(uint64_t n) {
 void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     uint32_t no = atomic_load_explicit(&recording_no, memory_order_relaxed);
     if (me.recording != no)
-        me.recording = no, me.prev = me.id = 0, stack_forget(); // what this thread kept is of a recording that has ended
+        me.recording = no, me.prev = me.id = 0,
+        stack_forget(); // what this thread kept is of a recording that has ended
     uint64_t begin = cpu_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
-    struct rec r = {.interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)s->size, .time = now_ns() - probe_epoch_ns};
+    struct rec r = {
+        .interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)s->size, .time = now_ns() - probe_epoch_ns};
     me.prev = iv + 1;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
     jvmtiFrameInfo fr[512];

@@ -1,5 +1,5 @@
-// samples.h: sampled allocations: taken on application threads, lock-free towards the VM thread, which follows the objects
-// through pauses.
+// samples.h: sampled allocations: taken on application threads, lock-free towards the VM thread, which follows the
+// objects through pauses.
 #ifndef HEAPCAM_SAMPLES_H
 #define HEAPCAM_SAMPLES_H
 
@@ -19,7 +19,8 @@ struct sampled {
     jlong size;
     uint64_t epoch; // that it is born in
 };
-void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s); // an application thread, between enter and leave
+void samples_take(jvmtiEnv *env, JNIEnv *jni,
+                  const struct sampled *s); // an application thread, between enter and leave
 // Everything taken since the last time. With the writer lock.
 void samples_put(struct enc *e, bool at_pause);
 bool samples_told(void); // none waits; with the writer lock
@@ -32,4 +33,3 @@ bool samples_waiting(void);
 void samples_forget(JNIEnv *jni);
 
 #endif
-

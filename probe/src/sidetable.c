@@ -13,7 +13,7 @@
 static PER_RECORDING struct side {
     uint64_t addr;
     uint32_t type, met;
-} *side, *side_other;
+} * side, *side_other;
 enum { SIDE = 1 << 20, FIRST_SIDE = 1 << 12 };
 static PER_RECORDING uint32_t nside, side_size = FIRST_SIDE; // entries, of which some were dropped; places in use
 

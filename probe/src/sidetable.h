@@ -16,4 +16,3 @@ void side_met(uint64_t addr);
 void side_end(bool (*walked)(const void *arg, uint64_t addr), const void *arg);
 
 #endif
-

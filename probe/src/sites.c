@@ -28,7 +28,7 @@ static PER_RECORDING struct node *_Atomic nodes;
 static PER_RECORDING struct node *other_nodes; // the table before, which who looks up may still be reading
 static PER_RECORDING struct meth *meths;
 static PER_RECORDING uint32_t nnodes, nframes, nmeths; // nnodes in the table, nframes ids given
-static PER_RECORDING uint32_t *caller;                               // of a frame, by id
+static PER_RECORDING uint32_t *caller;                 // of a frame, by id
 static PER_RECORDING _Atomic uint8_t *uses; // samples at a frame, by id; saturating, halved when room is made
 static PER_RECORDING _Atomic bool sites_full;
 static PER_RECORDING uint64_t next_room; // when sites_make_room may work again

@@ -19,8 +19,7 @@ static void log_unknown(uint64_t a, uint32_t i, const struct area *f, uint64_t t
     log_line("oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx", (ull)a, i,
              (unsigned)f->kind, (ull)f->bottom, (ull)top, (ull)rd64(p), (ull)rd64(p + 8), (ull)rd64(p + 16),
              (ull)rd64(p + 24));
-    for (uint32_t x = 0; x < nholes; x++)
-        log_line("oracle: hole %#llx to %#llx", (ull)holes[x].lo, (ull)holes[x].hi);
+    for (uint32_t x = 0; x < nholes; x++) log_line("oracle: hole %#llx to %#llx", (ull)holes[x].lo, (ull)holes[x].hi);
 }
 
 static void tally_area(struct tally *t, uint32_t i, const struct area *f) {

@@ -16,4 +16,3 @@ bool tlabs_init(void);
 void tlab_holes(void); // inside the guard
 
 #endif
-

@@ -11,6 +11,7 @@
 #include "guard.h"
 #include "log.h"
 #include "os.h"
+#include "perfmemory.h"
 #include "vmtable.h"
 
 struct vm vm;
@@ -437,62 +438,16 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     return true;
 }
 
-// ---- counters -----------------------------------------------------------------------------------
-// The layout is that of hsperfdata files, stable since JDK 5: a header, then entries {length, name at, elements,
-// type, …, data at}.
-enum {
-    PERF_MAGIC = 0xc0c0feca,
-    PERF_HEADER = 32,
-    PERF_ENTRY = 20,
-    PERF_MAX = 64 << 20,
-    PERF_MAX_ENTRIES = 1 << 16,
-    CAUSE = 80
-};
-struct counter {
-    const char *name;
-    char type; // J: one number, B: text
-    char *at;
-};
-
-static bool find_in_perf_memory(struct counter *c, size_t n) {
-    uint64_t start, top;
-    uint32_t header[PERF_HEADER / 4], entry[PERF_ENTRY / 4];
-    if (!vm_peek(&start, (uint64_t)vm.perf_start, 8) || !vm_peek(&top, (uint64_t)vm.perf_top, 8)) return false;
-    if (!start || start % 8 || top < start || top - start > PERF_MAX || top - start < PERF_HEADER) return false;
-    if (!vm_peek(header, start, sizeof header) || header[0] != PERF_MAGIC || header[6] > top - start ||
-        header[7] > PERF_MAX_ENTRIES)
-        return false;
-    uint64_t at = start + header[6];
-    for (uint32_t i = 0; i < header[7] && top - at >= PERF_ENTRY; i++) {
-        if (!vm_peek(entry, at, sizeof entry)) return false;
-        const uint32_t length = entry[0], name_at = entry[1], elements = entry[2], data_at = entry[4];
-        const char type = (char)(entry[3] & 0xff);
-        if (length < PERF_ENTRY || length > top - at) break;
-        char name[64];
-        const size_t room = name_at >= length ? 0 : length - name_at < sizeof name ? length - name_at : sizeof name;
-        if (vm_peek_string(name, room, at + name_at)) {
-            for (size_t k = 0; k < n; k++) {
-                uint8_t text[CAUSE]; // as much as epoch.c looks at
-                if (c[k].at || strcmp(name, c[k].name) || type != c[k].type || data_at >= length) continue;
-                if (type == 'J' ? elements == 0 && length - data_at >= 8 && (at + data_at) % 8 == 0
-                                : elements > 0 && vm_peek(text, at + data_at, CAUSE))
-                    c[k].at = (char *)(at + data_at);
-            }
-        }
-        at += length;
-    }
-    return true;
-}
-
+// ---- counters ----------------------------------------------------------------------------------
 static bool find_counters(char *why) {
-    struct counter c[] = {
+    struct perf_counter c[] = {
         {"sun.gc.collector.0.invocations", 'J', NULL},
         {"sun.gc.collector.1.invocations", 'J', NULL},
         {"sun.gc.collector.2.invocations", 'J', NULL},
         {"sun.gc.cause", 'B', NULL},
         {"sun.gc.lastCause", 'B', NULL},
     };
-    if (!find_in_perf_memory(c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
+    if (!perf_find((uint64_t)vm.perf_start, (uint64_t)vm.perf_top, c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
         return fail(why, "the collection counters (sun.gc.collector.*) were not found");
     // _end of a TLAB lies before its hard end by the reserve: 2 words on 17, a variable on 25, or the prefetch
     // reserve if that is larger.

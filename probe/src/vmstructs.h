@@ -1,5 +1,5 @@
-// vmstructs.h: what the probe knows of the JVM it sits in. Everything comes from the tables that libjvm exports (gHotSpotVM*),
-// never from a version number; what is missing is refused by name.
+// vmstructs.h: what the probe knows of the JVM it sits in. Everything comes from the tables that libjvm exports
+// (gHotSpotVM*), never from a version number; what is missing is refused by name.
 #ifndef HEAPCAM_VMSTRUCTS_H
 #define HEAPCAM_VMSTRUCTS_H
 
@@ -64,8 +64,8 @@ struct vm {
     char *perf_cause, *perf_last_cause;
 };
 
-extern HIDDEN struct vm vm; // written by vm_load (spaces: by vm_spaces_now on the VM thread) and constant while something
-                            // is recorded
+extern HIDDEN struct vm vm; // written by vm_load (spaces: by vm_spaces_now on the VM thread) and constant while
+                            // something is recorded
 
 // What this JVM can do. Whoever asks for the collector itself asks the wrong question.
 static inline bool vm_has_regions(void) { return vm.collector == HC_COLLECTOR_G1; }

@@ -1,4 +1,5 @@
-// walk.h: linear walks over memory that stands still, and the tokens of docs/format/stream.md. VM thread, inside the guard.
+// walk.h: linear walks over memory that stands still, and the tokens of docs/format/stream.md. VM thread, inside the
+// guard.
 #ifndef HEAPCAM_WALK_H
 #define HEAPCAM_WALK_H
 
@@ -37,4 +38,3 @@ void dest_reset(void);
 uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
 
 #endif
-
