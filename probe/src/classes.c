@@ -20,7 +20,7 @@ static PER_RECORDING struct cld_seen {
 } * clds, *clds_before; // open addressing; made anew whenever classes may have died
 enum { CLDS = 1 << 16 };
 // Types of classes that died and that have not gone, with what is not known yet of the objects that they have left.
-enum { DYING_UNMEASURED = 1 << 31, DYING_UNSEEN = 1 << 30, DYING_EDEN = 1 << 29 };
+enum { DYING_UNMEASURED = INT32_MIN, DYING_UNSEEN = 1 << 30, DYING_EDEN = 1 << 29 };
 static PER_RECORDING uint32_t *dying, ndying;
 static PER_RECORDING uint32_t nclds, nclds_kept; // loaders in clds; of those before, how many stay
 

@@ -16,7 +16,7 @@
 // TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
 enum {
     MAX_TYPES = 1 << 20,
-    TF_DEAD = 1 << 31,
+    TF_DEAD = INT32_MIN,
     TF_REUSED = 1 << 30,
     TF_VARIABLE = 1 << 29,
     TYPE_MASK = (1 << 28) - 1,

@@ -139,7 +139,7 @@ static void look_after_samples(struct turn *t) {
 }
 
 static void log_retry(struct turn *t) {
-    if (t->retry || !(t->retry = epoch_retries_after())) return; // once
+    if (t->retry || !(t->retry = retry_after_epochs())) return; // once
     log_line("%d collections in a row could not be understood, most likely for objects of classes that were unloaded "
              "earlier: recording samples alone, and trying again after %u collections, later after up to %d",
              FAULTS_IN_A_ROW, (unsigned)t->retry, RETRY_MOST);

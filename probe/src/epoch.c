@@ -62,7 +62,6 @@ bool epoch_init(void) {
 }
 
 uint64_t epoch_number(void) { return atomic_load_explicit(&epoch_no, memory_order_relaxed); }
-uint32_t epoch_retries_after(void) { return retry_after_epochs(); }
 
 void epoch_tally(struct tally *t) {
     t->maps = &maps;
@@ -236,9 +235,9 @@ static void put_moves(struct finish *f) {
         return;
     }
     // The state cannot be followed through this pause. Start the block again without moves.
-    struct enc to = f->at_epoch;
-    to.over = f->e.over;
-    roll_back(f, &to, true);
+    bool over = f->e.over;
+    roll_back(f, &f->at_epoch, true);
+    f->e.over = over; // what did not fit once is not tried again
     begin_block(f);
     f->flags |= HC_PF_EVAC_FAILED;
     graves_known = false;
@@ -279,12 +278,11 @@ static void end_without_listing(struct finish *f) {
 }
 
 static void put_listing(struct finish *f) {
-    bool walked = f->depth != HC_DEPTH_SAMPLES;
     uint64_t bytes = heapmap()->list_bytes(&maps.finish);
     // one that only going up asks for is broken off where the budget ends
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, budgeted ? f->begin + f->may : 0};
-    if (walked && budget_listing_too_long(true, bytes))
+    if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
         listing_put(&f->e, &l);
@@ -337,7 +335,7 @@ static void give_up(struct finish *f) {
     char text[300];
     size_t n = 0;
     const char *p = f->what ? f->what : fault_text;
-    while (p[n] && n < sizeof text - 1) text[n] = p[n], n++;
+    while (n < sizeof text - 1 && p[n]) text[n] = p[n], n++;
     text[n] = 0;
     uint8_t *at = block_begin(&f->e, HC_KIND_END);
     put8(&f->e, HC_EV_END);
@@ -353,10 +351,9 @@ static void give_up(struct finish *f) {
 // Inside a guard of its own: what was encoded of the moves is dropped, the pause is recorded still.
 static void record_fault(void *arg) {
     struct finish *f = arg;
-    if (!f->e.base) begin(f, 0); // it faulted before there was a place to write
-    struct enc to = f->at_epoch;
-    to.over = false;
-    roll_back(f, &to, false); // finish has reset what the walks counted, outside of the guard
+    if (!f->e.base) begin(f, 0);       // it faulted before there was a place to write
+    roll_back(f, &f->at_epoch, false); // finish has reset what the walks counted, outside of the guard
+    f->e.over = false;
     f->block = block_begin(&f->e, HC_KIND_EPOCH);
     if (f->seen && started) heapmap()->put_spaces(&f->e, &maps);
     if (!f->kind) f->kind = HC_PAUSE_UNKNOWN;

@@ -13,11 +13,10 @@
 bool epoch_init(void); // the thread that begins
 void epoch_start(void);
 void epoch_finish(void);
-void epoch_walk(int reason);        // inside a stop without collection
-void epoch_tally(struct tally *t);  // inside a stop: heap_tally
-void epoch_want_sync(int reason);   // any thread: the next pause ends with a listing
-uint64_t epoch_number(void);        // any thread; of the newest pause
-uint32_t epoch_retries_after(void); // any thread; 0, or so many epochs do without object data after faults in a row
+void epoch_walk(int reason);             // inside a stop without collection
+void epoch_tally(struct tally *t);       // inside a stop: heap_tally
+void epoch_want_sync(int reason);        // any thread: the next pause ends with a listing
+uint64_t epoch_number(void);             // any thread; of the newest pause
 extern _Atomic bool listing_did_not_fit; // the control thread makes the ring larger
 
 #endif

@@ -16,6 +16,7 @@ static inline uint8_t *leb_long(uint8_t *p, uint64_t v) {
     return p;
 }
 
+// cppcheck-suppress shiftTooManyBitsSigned ; gcc shifts the sign in, here and on Windows
 static inline uint8_t *zig_long(uint8_t *p, int64_t v) { return leb_long(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63)); }
 
 #endif

@@ -33,7 +33,7 @@ bool os_init(void) { return true; }
 
 extern uint8_t __start_hc_recording[], __stop_hc_recording[]; // the linker's
 void *os_state(size_t *n) {
-    *n = (size_t)(__stop_hc_recording - __start_hc_recording);
+    *n = (uintptr_t)__stop_hc_recording - (uintptr_t)__start_hc_recording;
     return __start_hc_recording;
 }
 
@@ -235,6 +235,7 @@ void need_memory(uint64_t lo, uint64_t hi) {
     while (lo < hi) {
         size_t n = 0;
         for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
+        // cppcheck-suppress legacyUninitvar ; the call fills it
         struct iovec to = {byte, n};
         if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n)
             violation("memory that was emptied has been given back", lo);
