@@ -1,20 +1,22 @@
 //go:build ignore
 
-// vm.c: reads the tables of libjvm into struct vm.
-#define _GNU_SOURCE
-#include "vm.h"
+// vmstructs.c: reads the tables of libjvm into struct vm.
+#include "vmstructs.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "heapcam_abi.h"
+#include "guard.h"
+#include "log.h"
 #include "os.h"
+#include "perfmemory.h"
 #include "vmtable.h"
 
 struct vm vm;
 
-// ---- what is read from the tables -----------------------------------------------------------------------------------
+// ---- what is read from the tables ---------------------------------------------------------------
 static char *static_heap, *static_flags, *static_flag_count;
 static char *static_parallel_young, *static_parallel_old, *static_g1_grain;
 static char *static_lab_reserve, *static_prefetch_reserve, *static_mirror_size, *static_klass_base, *static_klass_shift;
@@ -38,9 +40,18 @@ enum {
     // the first rows: without them it is not known which collector runs, and so which of the others are needed
     FLAG_FIELDS = 4,
 };
-#define FIELD(needed_by, shape_, to, ...) {.collectors = needed_by, .shape = shape_, .offset = &to, .name = {__VA_ARGS__}}
-#define EMBEDDED(needed_by, type, to, ...) {.collectors = needed_by, .shape = VM_STRUCT, .inner = type, .offset = &to, .name = {__VA_ARGS__}}
-#define STATIC(needed_by, shape_, to, ...) {.collectors = needed_by, .shape = shape_, .address = &to, .name = {__VA_ARGS__}}
+#define FIELD(needed_by, shape_, to, ...)                                                                              \
+    {                                                                                                                  \
+        .collectors = needed_by, .shape = shape_, .offset = &to, .name = { __VA_ARGS__ }                               \
+    }
+#define EMBEDDED(needed_by, type, to, ...)                                                                             \
+    {                                                                                                                  \
+        .collectors = needed_by, .shape = VM_STRUCT, .inner = type, .offset = &to, .name = { __VA_ARGS__ }             \
+    }
+#define STATIC(needed_by, shape_, to, ...)                                                                             \
+    {                                                                                                                  \
+        .collectors = needed_by, .shape = shape_, .address = &to, .name = { __VA_ARGS__ }                              \
+    }
 #define OPTIONAL .optional = true
 
 // Where a row has two names the second is the newer one: 25 renamed most. A field whose kind or type changes is
@@ -100,29 +111,38 @@ static struct vm_field fields[] = {
     FIELD(ALL, VM_SHORT, vm.sym_len, {"Symbol", "_length"}),
     FIELD(ALL, VM_UNTYPED_BYTES, vm.sym_body, {"Symbol", "_body"}, {"Symbol", "_body[0]"}),
     STATIC(ALL, VM_POINTER, static_klass_base, {"CompressedKlassPointers", "_narrow_klass._base"},
-        {"CompressedKlassPointers", "_base"}),
+           {"CompressedKlassPointers", "_base"}),
     STATIC(ALL, VM_INT, static_klass_shift, {"CompressedKlassPointers", "_narrow_klass._shift"},
-        {"CompressedKlassPointers", "_shift"}),
+           {"CompressedKlassPointers", "_shift"}),
     STATIC(ALL, VM_INT, static_mirror_size, {"java_lang_Class", "_oop_size_offset"}),
 
     STATIC(ALL, VM_POINTER, static_threads, {"ThreadsSMRSupport", "_java_thread_list"}),
     FIELD(ALL, VM_INT, vm.tl_length, {"ThreadsList", "_length"}),
     FIELD(ALL, VM_POINTER, vm.tl_threads, {"ThreadsList", "_threads"}),
     EMBEDDED(ALL, "ThreadLocalAllocBuffer", vm.thread_tlab, {"Thread", "_tlab"}),
-    {.collectors = ALL, OPTIONAL, .shape = VM_POINTER, .offset = &off_processed_thread,
+    {.collectors = ALL,
+     OPTIONAL,
+     .shape = VM_POINTER,
+     .offset = &off_processed_thread,
      .name = {{"NamedThread", "_processed_thread"}}},
     FIELD(ALL, VM_POINTER, vm.tlab_top, {"ThreadLocalAllocBuffer", "_top"}),
     FIELD(ALL, VM_POINTER, vm.tlab_end, {"ThreadLocalAllocBuffer", "_end"}),
     FIELD(ALL, VM_SIZE, off_tlab_desired, {"ThreadLocalAllocBuffer", "_desired_size"}),
     STATIC(ALL, VM_INT, static_prefetch_reserve, {"ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch"}),
-    {.collectors = ALL, OPTIONAL, .shape = VM_SIZE, .address = &static_lab_reserve,
+    {.collectors = ALL,
+     OPTIONAL,
+     .shape = VM_SIZE,
+     .address = &static_lab_reserve,
      .name = {{"CollectedHeap", "_lab_alignment_reserve"}}},
 
     STATIC(ALL, VM_POINTER, static_perf_start, {"PerfMemory", "_start"}),
     STATIC(ALL, VM_POINTER, static_perf_top, {"PerfMemory", "_top"}),
 };
 
-#define CONSTANT(needed_by, to_, lo, hi, ...) {.collectors = needed_by, .to = to_, .least = lo, .most = hi, .name = {__VA_ARGS__}}
+#define CONSTANT(needed_by, to_, lo, hi, ...)                                                                          \
+    {                                                                                                                  \
+        .collectors = needed_by, .to = to_, .least = lo, .most = hi, .name = { __VA_ARGS__ }                           \
+    }
 static struct vm_constant long_constants[] = {
     // What walk.c holds for true of a mark word: 3 in its two low bits is a forwarding pointer, the age is in bits 3
     // to 6.
@@ -137,12 +157,16 @@ static struct vm_constant int_constants[] = {
     CONSTANT(G1, &vm.g1_old_mask, 1, 255, "HeapRegionType::OldMask", "G1HeapRegionType::OldMask"),
     CONSTANT(G1, &vm.g1_free, 0, 255, "HeapRegionType::FreeTag", "G1HeapRegionType::FreeTag"),
     CONSTANT(G1, &vm.g1_hum_start, 1, 255, "HeapRegionType::StartsHumongousTag",
-        "G1HeapRegionType::StartsHumongousTag"),
+             "G1HeapRegionType::StartsHumongousTag"),
     CONSTANT(G1, &vm.g1_hum_cont, 1, 255, "HeapRegionType::ContinuesHumongousTag",
-        "G1HeapRegionType::ContinuesHumongousTag"),
+             "G1HeapRegionType::ContinuesHumongousTag"),
     // until 20
-    {.collectors = G1, OPTIONAL, .to = &vm.g1_archive_mask, .least = 1, .most = 255,
-        .name = {"HeapRegionType::ArchiveMask"}},
+    {.collectors = G1,
+     OPTIONAL,
+     .to = &vm.g1_archive_mask,
+     .least = 1,
+     .most = 255,
+     .name = {"HeapRegionType::ArchiveMask"}},
 };
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -151,11 +175,23 @@ static bool fail(char *why, const char *what) {
     return false;
 }
 
-// ---- flags ----------------------------------------------------------------------------------------------------------
+// ---- flags --------------------------------------------------------------------------------------
 enum flag_name {
-    SERIAL_GC, PARALLEL_GC, G1_GC, ZGC, SHENANDOAH_GC, EPSILON_GC, NUMA, PERF_DATA, COMPRESSED_OOPS,
-        COMPRESSED_CLASSES, COMPACT_HEADERS,
-    CHECK_JNI, ALIGNMENT, MAX_HEAP, FLAGS
+    SERIAL_GC,
+    PARALLEL_GC,
+    G1_GC,
+    ZGC,
+    SHENANDOAH_GC,
+    EPSILON_GC,
+    NUMA,
+    PERF_DATA,
+    COMPRESSED_OOPS,
+    COMPRESSED_CLASSES,
+    COMPACT_HEADERS,
+    CHECK_JNI,
+    ALIGNMENT,
+    MAX_HEAP,
+    FLAGS
 };
 static struct flag {
     const char *name;
@@ -197,7 +233,7 @@ static bool read_flags(uint64_t stride, char *why) {
         if (!vm_peek(&at, row + (uint64_t)off_flag_name, 8) || !vm_peek(&value, row + (uint64_t)off_flag_value, 8) ||
             (at && !vm_peek_string(name, sizeof name, at))) {
             snprintf(why, HC_MAX_REASON, "flag %llu of this JVM cannot be read (JVMFlag::_name, JVMFlag::_addr)",
-                (unsigned long long)i);
+                     (unsigned long long)i);
             return false;
         }
         for (int f = 0; at && f < FLAGS; f++) {
@@ -214,7 +250,8 @@ static bool read_flags(uint64_t stride, char *why) {
 
 static bool know_collector(char *why) {
     if (on(ZGC))
-        return fail(why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
+        return fail(
+            why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
     // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by
     // node, which nobody has tested.
     if (on(PARALLEL_GC) && on(NUMA))
@@ -228,7 +265,7 @@ static bool know_collector(char *why) {
     return vm.collector || fail(why, "the collector is none of Serial, Parallel and G1");
 }
 
-// ---- the heap -------------------------------------------------------------------------------------------------------
+// ---- the heap -----------------------------------------------------------------------------------
 static uint64_t inside(const char *object, int64_t offset) { return (uint64_t)object + (uint64_t)offset; }
 
 // Follows a pointer, and the three of a space that it leads to: a wrong one is found here and not in the first pause.
@@ -251,8 +288,7 @@ static bool find_generations(char *why) {
     const uint64_t old = parallel ? (uint64_t)static_parallel_old : inside(vm.heap, off_serial_old);
     if (!vm_peek_pointer(&young_generation, young))
         return fail(why, "the _young_gen of this JVM's heap cannot be read");
-    if (!vm_peek_pointer(&old_generation, old))
-        return fail(why, "the _old_gen of this JVM's heap cannot be read");
+    if (!vm_peek_pointer(&old_generation, old)) return fail(why, "the _old_gen of this JVM's heap cannot be read");
     if (parallel)
         return space_at(young_generation, off_parallel_eden, "PSYoungGen::_eden_space", why) &&
                space_at(young_generation, off_parallel_from, "PSYoungGen::_from_space", why) &&
@@ -271,8 +307,7 @@ static bool find_regions(char *why) {
     vm.g1_table = (char **)inside(vm.heap, off_g1_manager + off_g1_regions + off_g1_base);
     vm.g1_len = (uint64_t *)inside(vm.heap, off_g1_manager + off_g1_regions + off_g1_length);
     if (!vm_peek(&vm.region_bytes, (uint64_t)static_g1_grain, 8) || vm.region_bytes < 65536 ||
-        vm.region_bytes > vm.heap_bytes ||
-        vm.region_bytes & (vm.region_bytes - 1))
+        vm.region_bytes > vm.heap_bytes || vm.region_bytes & (vm.region_bytes - 1))
         return fail(why, "G1's region size makes no sense");
     if (!vm_peek_pointer(&table, (uint64_t)vm.g1_table) || !vm_peek(&length, (uint64_t)vm.g1_len, 8) || !length ||
         length > vm.heap_bytes / 65536)
@@ -315,7 +350,7 @@ void vm_spaces_now(void) {
     }
 }
 
-// ---- loading --------------------------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 static bool take_fields(int first, int end, int collectors, char *why) {
     for (int i = first; i < end; i++)
         if (fields[i].collectors & (unsigned)collectors && !vm_take_field(&fields[i], why)) return false;
@@ -340,12 +375,13 @@ static bool find_counters(char *why);
 // Says what to do about a layout that was refused: it is the JDK that differs, and not this JVM's options.
 static bool unknown_layout(char *why) {
     size_t n = strlen(why);
-    snprintf(why + n, HC_MAX_REASON - n,
-        "; this heapcam does not know this build of JDK %d (it records JDK 17 and 25)", vm.major);
+    snprintf(why + n, HC_MAX_REASON - n, "; this heapcam does not know this build of JDK %d (it records JDK 17 and 25)",
+             vm.major);
     return false;
 }
 
 bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
+    guard_without_handler = false;
     vm = (struct vm){.major = vm.major}; // a JVM that was refused may be asked again
     void *jvm = os_library_of(addr);
     if (!jvm) return fail(why, "libjvm was not found in this process");
@@ -388,67 +424,30 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.mirror_size_offset = (int *)static_mirror_size;
     vm.thread_list = (char **)static_threads;
     // _gc_id is the next field on 17 to 25; vm_gc_number looks at what it finds there.
-    vm.thread_gc = off_processed_thread > 0 &&
-        (uint64_t)off_processed_thread + 12 <= size_of("NamedThread") ? off_processed_thread + 8 : 0;
+    vm.thread_gc = off_processed_thread > 0 && (uint64_t)off_processed_thread + 12 <= size_of("NamedThread")
+                       ? off_processed_thread + 8
+                       : 0;
     vm.perf_start = (char **)static_perf_start;
     vm.perf_top = (char **)static_perf_top;
     if (!find_counters(why)) return false;
     // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
-    vm.check_jni = on(CHECK_JNI);
+    guard_without_handler = vm.check_jni = on(CHECK_JNI);
     if (vm.check_jni && !copies)
         return fail(why, "-Xcheck:jni allows no signal handler of the probe's, and this process may not call "
                          "process_vm_readv instead (seccomp)");
     return true;
 }
 
-// ---- counters -------------------------------------------------------------------------------------------------------
-// The layout is that of hsperfdata files, stable since JDK 5: a header, then entries {length, name at, elements,
-// type, …, data at}.
-enum { PERF_MAGIC = 0xc0c0feca, PERF_HEADER = 32, PERF_ENTRY = 20, PERF_MAX = 64 << 20, PERF_MAX_ENTRIES = 1 << 16,
-    CAUSE = 80 };
-struct counter {
-    const char *name;
-    char type; // J: one number, B: text
-    char *at;
-};
-
-static bool find_in_perf_memory(struct counter *c, size_t n) {
-    uint64_t start, top;
-    uint32_t header[PERF_HEADER / 4], entry[PERF_ENTRY / 4];
-    if (!vm_peek(&start, (uint64_t)vm.perf_start, 8) || !vm_peek(&top, (uint64_t)vm.perf_top, 8)) return false;
-    if (!start || start % 8 || top < start || top - start > PERF_MAX || top - start < PERF_HEADER) return false;
-    if (!vm_peek(header, start, sizeof header) || header[0] != PERF_MAGIC || header[6] > top - start ||
-        header[7] > PERF_MAX_ENTRIES)
-        return false;
-    uint64_t at = start + header[6];
-    for (uint32_t i = 0; i < header[7] && top - at >= PERF_ENTRY; i++) {
-        if (!vm_peek(entry, at, sizeof entry)) return false;
-        const uint32_t length = entry[0], name_at = entry[1], elements = entry[2], data_at = entry[4];
-        const char type = (char)(entry[3] & 0xff);
-        if (length < PERF_ENTRY || length > top - at) break;
-        char name[64];
-        const size_t room = name_at >= length ? 0 : length - name_at < sizeof name ? length - name_at : sizeof name;
-        if (vm_peek_string(name, room, at + name_at)) {
-            for (size_t k = 0; k < n; k++) {
-                uint8_t text[CAUSE]; // as much as epoch.c looks at
-                if (c[k].at || strcmp(name, c[k].name) || type != c[k].type || data_at >= length) continue;
-                if (type == 'J' ? elements == 0 && length - data_at >= 8 && (at + data_at) % 8 == 0
-                                : elements > 0 && vm_peek(text, at + data_at, CAUSE))
-                    c[k].at = (char *)(at + data_at);
-            }
-        }
-        at += length;
-    }
-    return true;
-}
-
+// ---- counters ----------------------------------------------------------------------------------
 static bool find_counters(char *why) {
-    struct counter c[] = {
-        {"sun.gc.collector.0.invocations", 'J', NULL}, {"sun.gc.collector.1.invocations", 'J', NULL},
-            {"sun.gc.collector.2.invocations", 'J', NULL},
-        {"sun.gc.cause", 'B', NULL},                   {"sun.gc.lastCause", 'B', NULL},
+    struct perf_counter c[] = {
+        {"sun.gc.collector.0.invocations", 'J', NULL},
+        {"sun.gc.collector.1.invocations", 'J', NULL},
+        {"sun.gc.collector.2.invocations", 'J', NULL},
+        {"sun.gc.cause", 'B', NULL},
+        {"sun.gc.lastCause", 'B', NULL},
     };
-    if (!find_in_perf_memory(c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
+    if (!perf_find((uint64_t)vm.perf_start, (uint64_t)vm.perf_top, c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
         return fail(why, "the collection counters (sun.gc.collector.*) were not found");
     // _end of a TLAB lies before its hard end by the reserve: 2 words on 17, a variable on 25, or the prefetch
     // reserve if that is larger.

@@ -1,13 +1,15 @@
-// vm.h: what the probe knows of the JVM it sits in. Everything comes from the tables that libjvm exports (gHotSpotVM*),
-// never from a version number; what is missing is refused by name.
-#ifndef HEAPCAM_VM_H
-#define HEAPCAM_VM_H
+// vmstructs.h: what the probe knows of the JVM it sits in. Everything comes from the tables that libjvm exports
+// (gHotSpotVM*), never from a version number; what is missing is refused by name.
+#ifndef HEAPCAM_VMSTRUCTS_H
+#define HEAPCAM_VMSTRUCTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HC_MAX_REASON = 512 };
+#include "heapcam_abi.h"
+#include "log.h"
+#include "os.h"
 
 // Offsets are bytes inside the VM's structures; addresses point at static fields.
 struct vm {
@@ -62,7 +64,17 @@ struct vm {
     char *perf_cause, *perf_last_cause;
 };
 
-extern struct vm vm;
+extern HIDDEN struct vm vm; // written by vm_load (spaces: by vm_spaces_now on the VM thread) and constant while
+                            // something is recorded
+
+// What this JVM can do. Whoever asks for the collector itself asks the wrong question.
+static inline bool vm_has_regions(void) { return vm.collector == HC_COLLECTOR_G1; }
+// Serial on 17 gives out survivor space, unformatted, when a full collection has left no other room.
+static inline bool vm_has_unformatted_survivors(void) { return vm.collector == HC_COLLECTOR_SERIAL; }
+// A full collection leaves dead objects in regions that it does not compact, and no filler over them.
+static inline bool vm_has_uncompacted_regions(void) { return vm_has_regions() && vm.major >= 17 && vm.major < 20; }
+// Concurrent cycles take numbers of collections that no counter shows.
+static inline bool vm_has_concurrent_cycles(void) { return vm.collector == HC_COLLECTOR_G1; }
 void vm_spaces_now(void);
 
 // vm_load fills vm from the tables, which vmtable.c reads and checks; vm.major is the caller's. false: `why` names
