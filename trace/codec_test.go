@@ -40,8 +40,10 @@ func genMeta(t *rapid.T) Meta {
 			PID: genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
 			HeapBase: rapid.Uint64().Draw(t, "base"), HeapWords: genAddr.Draw(t, "words"),
 			Align: rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"), RegionWords: genAddr.Draw(t, "region"),
-			Flags: genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Interval: genSize.Draw(t, "interval"),
-			MaxHeap: genSize.Draw(t, "max"), Session: genStr.Draw(t, "session"), VM: genStr.Draw(t, "vm"), Probe: genStr.Draw(t, "probe"),
+			Flags: genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"),
+			Interval: genSize.Draw(t, "interval"),
+			MaxHeap:  genSize.Draw(t, "max"), Session: genStr.Draw(t, "session"), VM: genStr.Draw(t, "vm"),
+			Probe: genStr.Draw(t, "probe"),
 		}
 	}
 	m.Notes = list(t, "notes", func() Note { return Note{genTime.Draw(t, "time"), genStr.Draw(t, "text")} })
@@ -53,7 +55,8 @@ func genDefs(t *rapid.T) Defs {
 		Types: list(t, "types", func() Type {
 			return Type{
 				ID: genType.Draw(t, "id"), Flags: genFlag.Draw(t, "flags"), Size: rapid.Uint64Range(1, MaxInstance).Draw(t, "size"),
-				Log2: rapid.Uint64Range(0, MaxLog2).Draw(t, "log2"), Loader: genZID.Draw(t, "loader"), Word: rapid.Uint64().Draw(t, "word"),
+				Log2: rapid.Uint64Range(0, MaxLog2).Draw(t, "log2"), Loader: genZID.Draw(t, "loader"),
+				Word: rapid.Uint64().Draw(t, "word"),
 				Name: genStr.Draw(t, "name"),
 			}
 		}),
@@ -70,7 +73,8 @@ func genDefs(t *rapid.T) Defs {
 			}
 		}),
 		Frames: list(t, "frames", func() Frame {
-			f := Frame{genID.Draw(t, "id"), genZID.Draw(t, "parent"), genZID.Draw(t, "method"), rapid.Int64Range(-1, MaxBCI).Draw(t, "bci")}
+			f := Frame{genID.Draw(t, "id"), genZID.Draw(t, "parent"), genZID.Draw(t, "method"),
+				rapid.Int64Range(-1, MaxBCI).Draw(t, "bci")}
 			if f.ID == f.Parent {
 				f.Parent = 0
 			}
@@ -87,7 +91,8 @@ func genDefs(t *rapid.T) Defs {
 func genSamples(t *rapid.T) []Sample {
 	return list(t, "samples", func() Sample {
 		return Sample{
-			ID: genSamp.Draw(t, "id"), Time: genTime.Draw(t, "time"), Thread: genZID.Draw(t, "thread"), Type: genType.Draw(t, "type"),
+			ID: genSamp.Draw(t, "id"), Time: genTime.Draw(t, "time"), Thread: genZID.Draw(t, "thread"),
+			Type: genType.Draw(t, "type"),
 			Size: genSize.Draw(t, "size"), Interval: genSize.Draw(t, "interval"), Frame: genZID.Draw(t, "frame"),
 		}
 	})
@@ -98,12 +103,15 @@ func genSpaces(t *rapid.T) []Space {
 		bottom := genAddr.Draw(t, "bottom")
 		top := rapid.Uint64Range(bottom, MaxAddr).Draw(t, "top")
 		end := rapid.Uint64Range(top, MaxAddr).Draw(t, "end")
-		return Space{rapid.Uint64Range(0, 6).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"), genSize.Draw(t, "after")}
+		return Space{rapid.Uint64Range(0, 6).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"),
+			genSize.Draw(t, "after")}
 	})
 }
 
 func genRegions(t *rapid.T) []RegionRun {
-	return list(t, "regions", func() RegionRun { return RegionRun{rapid.Uint64Range(0, 6).Draw(t, "kind"), genAddr.Draw(t, "run")} })
+	return list(t, "regions", func() RegionRun {
+		return RegionRun{rapid.Uint64Range(0, 6).Draw(t, "kind"), genAddr.Draw(t, "run")}
+	})
 }
 
 func genBlobs(t *rapid.T, name string) [][]byte {
@@ -118,13 +126,16 @@ func genEpoch(t *rapid.T) *Epoch {
 			Probe: genTime.Draw(t, "probe"), JVMGC: genNum.Draw(t, "jvmgc"), PhaseStart: genTime.Draw(t, "phase"),
 			Cause: genStr.Draw(t, "cause"), Interval: genSize.Draw(t, "interval"),
 		},
-		Spaces: genSpaces(t), Regions: genRegions(t), Allocs: genBlobs(t, "allocs"), Moves: genBlobs(t, "moves"), Births: genBlobs(t, "births"),
+		Spaces: genSpaces(t), Regions: genRegions(t), Allocs: genBlobs(t, "allocs"), Moves: genBlobs(t, "moves"),
+		Births: genBlobs(t, "births"),
 		Freed: list(t, "freed", func() Range {
 			r := Range{Start: genAddr.Draw(t, "start")}
 			r.Words = rapid.Uint64Range(0, MaxAddr-r.Start).Draw(t, "words")
 			return r
 		}),
-		Resolved:   list(t, "resolved", func() SampleAddr { return SampleAddr{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr")} }),
+		Resolved: list(t, "resolved", func() SampleAddr {
+			return SampleAddr{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr")}
+		}),
 		SampleDead: list(t, "dead", func() uint64 { return genSamp.Draw(t, "id") }),
 		Census: list(t, "census", func() CensusRow {
 			r := CensusRow{Type: genType.Draw(t, "type"), Bucket: rapid.Uint64Range(0, BucketOld).Draw(t, "bucket")}
@@ -141,9 +152,11 @@ func genEpoch(t *rapid.T) *Epoch {
 func genSync(t *rapid.T) *Sync {
 	return &Sync{
 		GC: genNum.Draw(t, "gc"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"), Flags: genFlag.Draw(t, "flags"),
-		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
+		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t),
+		Lists: genBlobs(t, "lists"),
 		Samples: list(t, "samples", func() LiveSample {
-			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"), genNum.Draw(t, "birth"),
+			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"),
+				genNum.Draw(t, "birth"),
 				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
 		}),
 		Objects: genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
@@ -164,7 +177,8 @@ func genAnyBlock(t *rapid.T) Block {
 	case 5:
 		b = EncodeSync(genSync(t))
 	case 6:
-		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"), genNum.Draw(t, "samples"), genTime.Draw(t, "time")})
+		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"), genNum.Draw(t, "samples"),
+			genTime.Draw(t, "time")})
 	default:
 		b = EncodeEnd(End{genTime.Draw(t, "time"), rapid.Uint64Range(1, 3).Draw(t, "reason"), genStr.Draw(t, "text")})
 	}
@@ -291,18 +305,19 @@ func TestErrorsAreThree(t *testing.T) {
 		"kind of pause":      "block EPOCH\n  pause kind=9 depth=1",
 		"spaces upside down": "block EPOCH\n  pause kind=1 depth=1\n  space kind=eden bottom=2 top=1 end=3",
 		"freed beyond":       "block EPOCH\n  pause kind=1 depth=1\n  freed\n    range start=35184372088832 words=1",
-		"sample id below 0":  "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at id=0xffffffffffffffff addr=1",
-		"census mask":        "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
-		"string too long":    "block END\n  hex 3100018180808001",
-		"integer too long":   "block END\n  hex 31ffffffffffffffffffff7f",
-		"cut in an event":    "block END\n  hex 3100",
-		"no total":           "block SYNC\n  syncpoint reason=first",
-		"no base":            "block SAMPLES\n  sample did=1",
-		"sample id 0":        "block SAMPLES\n  samplebase\n  sample did=0",
-		"type 0":             "block DEFS\n  type size=16",
-		"size 0":             "block DEFS\n  type id=1",
-		"own parent":         "block DEFS\n  frame id=1 parent=1",
-		"lines backwards":    "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
+		"sample id below 0": "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at " +
+			"id=0xffffffffffffffff addr=1",
+		"census mask":      "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
+		"string too long":  "block END\n  hex 3100018180808001",
+		"integer too long": "block END\n  hex 31ffffffffffffffffffff7f",
+		"cut in an event":  "block END\n  hex 3100",
+		"no total":         "block SYNC\n  syncpoint reason=first",
+		"no base":          "block SAMPLES\n  sample did=1",
+		"sample id 0":      "block SAMPLES\n  samplebase\n  sample did=0",
+		"type 0":           "block DEFS\n  type size=16",
+		"size 0":           "block DEFS\n  type id=1",
+		"own parent":       "block DEFS\n  frame id=1 parent=1",
+		"lines backwards":  "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
 	} {
 		blocks, err := ParseText(strings.NewReader(text))
 		if err != nil || len(blocks) != 1 {
@@ -362,7 +377,8 @@ func TestPrettyClass(t *testing.T) {
 			t.Errorf("PrettyClass(%q) = %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]", "LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
+	for in, want := range map[string]string{
+		"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]", "LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
 		if got := PrettySignature(in); got != want {
 			t.Errorf("PrettySignature(%q) = %q, want %q", in, got, want)
 		}
@@ -371,7 +387,8 @@ func TestPrettyClass(t *testing.T) {
 
 func TestCleanString(t *testing.T) {
 	for in, want := range map[string]string{
-		"plain": "plain", "ä": "ä", "a\xc0\x80b": "a\x00b", "\xed\xa0\xbd\xed\xb8\x80": "😀", "\xff": "\uFFFD", "\xed\xa0\xbdx": "\uFFFD\uFFFD\uFFFDx",
+		"plain": "plain", "ä": "ä", "a\xc0\x80b": "a\x00b", "\xed\xa0\xbd\xed\xb8\x80": "😀", "\xff": "\uFFFD",
+		"\xed\xa0\xbdx": "\uFFFD\uFFFD\uFFFDx",
 	} {
 		if got := CleanString([]byte(in)); got != want {
 			t.Errorf("CleanString(%q) = %q, want %q", in, got, want)

@@ -9,7 +9,8 @@ type Meta struct {
 	Notes  []Note
 }
 
-// Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all definitions of the block.
+// Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all
+// definitions of the block.
 type Defs struct {
 	Types   []Type
 	Loaders []Loader
@@ -20,9 +21,9 @@ type Defs struct {
 	GoneTypes, GoneLoaders []uint64 // ids; a probe's, no agent writes them
 }
 
-// The decoders below share their errors: *KindError for a block of another kind, *TooNewError for one of a newer version,
-// *CorruptError for anything else, with the offset in the block's payload. Texts are copied and made valid UTF-8 (see CleanString);
-// token blobs alias the block's payload and are checked only when they are read.
+// The decoders below share their errors: *KindError for a block of another kind, *TooNewError for one of a newer
+// version, *CorruptError for anything else, with the offset in the block's payload. Texts are copied and made valid
+// UTF-8 (see CleanString); token blobs alias the block's payload and are checked only when they are read.
 
 // rows reads every event of a block and hands it to each, which returns "" or what is wrong with it.
 func rows(b Block, kind Kind, each func(r *row) (why string, err error)) error {
@@ -229,8 +230,8 @@ func DecodeSync(b Block) (*Sync, error) {
 	return s, err
 }
 
-// TokenBlobs gives each blob of walk or list tokens of an EPOCH or SYNC block with its offset in the payload. Other events are checked as the
-// decoders do; the blobs are not.
+// TokenBlobs gives each blob of walk or list tokens of an EPOCH or SYNC block with its offset in the payload. Other
+// events are checked as the decoders do; the blobs are not.
 func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
 	if err := b.check(b.Kind); err != nil {
 		return err
@@ -334,5 +335,6 @@ func appendLines(b []byte, lines []LineEntry) []byte {
 
 // Equal says whether two blocks are the same, payload included.
 func (b Block) Equal(o Block) bool {
-	return b.Kind == o.Kind && b.Version == o.Version && b.Flags == o.Flags && b.Seq == o.Seq && bytes.Equal(b.Payload, o.Payload)
+	return b.Kind == o.Kind && b.Version == o.Version && b.Flags == o.Flags && b.Seq == o.Seq &&
+		bytes.Equal(b.Payload, o.Payload)
 }

@@ -19,8 +19,8 @@ const (
 type WalkKind uint8
 
 const (
-	// WalkSegment begins a range: [Addr, Addr+Words). All that the state knows in it either is moved by a token that follows or
-	// is dead.
+	// WalkSegment begins a range: [Addr, Addr+Words). All that the state knows in it either is moved by a token that
+	// follows or is dead.
 	WalkSegment WalkKind = iota
 	// WalkDead is an object at Addr that did not survive.
 	WalkDead
@@ -67,7 +67,8 @@ type WalkTokens struct {
 	why      string
 }
 
-// NewWalkTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled meanwhile.
+// NewWalkTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled
+// meanwhile.
 func NewWalkTokens(blob []byte, types *TypeTable) WalkTokens {
 	return WalkTokens{buf: blob, types: types, dense: types.dense, mask: types.mask}
 }
@@ -195,8 +196,8 @@ func (w *WalkTokens) Next() bool {
 	}
 }
 
-// skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is Next's. Nearly all of what
-// depth full records dies in eden: this loop is what its replay costs.
+// skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is
+// Next's. Nearly all of what depth full records dies in eden: this loop is what its replay costs.
 func (w *WalkTokens) skipDead() {
 	pos, cur, buf, dense, mask := w.pos, w.cur, w.buf, w.dense, w.mask
 	for pos+4 <= len(buf) {
@@ -263,8 +264,8 @@ func (w *WalkTokens) fail(why string) bool {
 	return false
 }
 
-// WalkEncoder writes a blob of walk tokens. Between Begin and End, tokens lie side by side from the segment's start on. Its errors
-// are sticky: see Err.
+// WalkEncoder writes a blob of walk tokens. Between Begin and End, tokens lie side by side from the segment's start on.
+// Its errors are sticky: see Err.
 type WalkEncoder struct {
 	types    *TypeTable
 	buf      []byte

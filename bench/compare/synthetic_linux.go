@@ -10,8 +10,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// synthesise writes a recording of a heap of n objects like that of a service (two hundred types, three objects in ten are arrays, five words on
-// average, ten thousand samples): a listing, a hundred collections that bear a thousand objects each, and the listing after them.
+// synthesise writes a recording of a heap of n objects like that of a service (two hundred types, three objects in ten
+// are arrays, five words on average, ten thousand samples): a listing, a hundred collections that bear a thousand
+// objects each, and the listing after them.
 func synthesise(dir string, n int) error {
 	const sites, collections, births = 1000, 100, 1000
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -25,7 +26,8 @@ func synthesise(dir string, n int) error {
 		defs.Types = append(defs.Types, t)
 	}
 	for i := range uint64(sites) {
-		defs.Methods = append(defs.Methods, trace.Method{ID: i + 1, Class: "Lcom/shop/Shop;", Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java"})
+		defs.Methods = append(defs.Methods,
+			trace.Method{ID: i + 1, Class: "Lcom/shop/Shop;", Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java"})
 		defs.Frames = append(defs.Frames, trace.Frame{ID: i + 1, Method: i + 1})
 	}
 	defs.Threads = []trace.Thread{{ID: 1, Name: "main"}}
@@ -50,7 +52,8 @@ func synthesise(dir string, n int) error {
 		_, w := draw()
 		if i%(n/(10*sites)+1) == 0 {
 			id := uint64(len(samples)) + 1
-			samples = append(samples, trace.LiveSample{ID: id, Addr: base + words, Frame: id%sites + 1, Thread: 1, Birth: 1, Interval: 512 << 10, Size: w * 8})
+			samples = append(samples, trace.LiveSample{ID: id, Addr: base + words, Frame: id%sites + 1, Thread: 1, Birth: 1,
+				Interval: 512 << 10, Size: w * 8})
 		}
 		words += w
 	}
@@ -66,10 +69,13 @@ func synthesise(dir string, n int) error {
 		return trace.EncodeSync(s)
 	}
 	session := strings.Repeat("ab", 16)
-	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors, Interval: 512 << 10,
-		T0WallMS: 1_790_000_000_000, Session: session, VM: "none: synthetic"}}), trace.EncodeDefs(defs)}
+	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
+		JVM: trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
+			Interval: 512 << 10,
+			T0WallMS: 1_790_000_000_000, Session: session, VM: "none: synthetic"}}), trace.EncodeDefs(defs)}
 	epoch := func(gc uint64) trace.Block {
-		e := &trace.Epoch{Pause: trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact, Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Cause: "Allocation Failure", Interval: 512 << 10}}
+		e := &trace.Epoch{Pause: trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
+			Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Cause: "Allocation Failure", Interval: 512 << 10}}
 		if gc > 1 {
 			l, born := trace.NewListEncoder(types), make([]trace.CensusCell, 201)
 			for range births {
@@ -88,10 +94,12 @@ func synthesise(dir string, n int) error {
 				}
 			}
 		}
-		e.Spaces = []trace.Space{{Kind: trace.SpaceOld, Bottom: base, Top: base + words, End: trace.MaxAddr - 1, UsedAfter: words * 8}}
+		e.Spaces = []trace.Space{{Kind: trace.SpaceOld, Bottom: base, Top: base + words, End: trace.MaxAddr - 1,
+			UsedAfter: words * 8}}
 		return trace.EncodeEpoch(e)
 	}
-	store, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 16 << 30, Compression: ringstore.Full}, ringstore.Identity{Session: session, Name: "synthetic"})
+	store, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 16 << 30, Compression: ringstore.Full},
+		ringstore.Identity{Session: session, Name: "synthetic"})
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,8 @@ func TestSamplingBegins(t *testing.T) {
 	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		for _, opts := range [][]string{nil, {"-agentpath:" + demanding(t, major) + "=slow"}} {
-			p := program{major: major, gc: gc, opts: opts, main: "Collect", args: []string{"3"}, flags: []string{"--sampling", "64k"}}
+			p := program{major: major, gc: gc, opts: opts, main: "Collect", args: []string{"3"},
+				flags: []string{"--sampling", "64k"}}
 			r := p.start(t)
 			r.finish(t)
 			if l := r.probeLines(); len(l) != 0 {

@@ -12,8 +12,8 @@ import (
 // heapLibrary is Debian's place of VisualVM's reader of heap dumps.
 const heapLibrary = "/usr/share/visualvm/visualvm/modules/org-graalvm-visualvm-lib-jfluid-heap.jar"
 
-// TestHprof: VisualVM's heap library finds in the exported heap dump of a real JVM's state as many instances and bytes of each class as
-// `heapcam histogram` has, in both layouts of objects.
+// TestHprof: VisualVM's heap library finds in the exported heap dump of a real JVM's state as many instances and bytes
+// of each class as `heapcam histogram` has, in both layouts of objects.
 func TestHprof(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(heapLibrary); err != nil {

@@ -92,7 +92,8 @@ func monotonic() uint64 {
 	return uint64(ts.Nano())
 }
 
-// reader is what an agent does to a ring, and no more: it says that it lives, takes a larger ring over, reads, detaches.
+// reader is what an agent does to a ring, and no more: it says that it lives, takes a larger ring over, reads,
+// detaches.
 func (a *assault) reader(end *ending, stop <-chan struct{}, detach <-chan struct{}) {
 	var f *os.File
 	defer func() {
@@ -173,7 +174,8 @@ func (a assault) run(t *testing.T) *ending {
 		opt = "spool:" + a.dir
 	}
 	args := append([]string{}, a.wrap...)
-	args = append(args, filepath.Join(home, "bin", "java"), "-Xmx64m", "-Xmn2m", "-XX:+Use"+a.gc+"GC", "-XX:-CreateCoredumpOnCrash",
+	args = append(args, filepath.Join(home, "bin", "java"), "-Xmx64m", "-Xmn2m", "-XX:+Use"+a.gc+"GC",
+		"-XX:-CreateCoredumpOnCrash",
 		"-XX:ErrorFile="+filepath.Join(a.dir, "hs_err"), "-agentpath:"+a.lib+"="+opt+a.probe)
 	args = append(append(args, a.opts...), "-cp", classPath(t))
 	if a.main == nil {
@@ -275,12 +277,13 @@ func (e *ending) lines() (n int) {
 	return n
 }
 
-// well demands what must hold whatever happens: the JVM comes to its end with the right result, and either the recording has its end or one line says
-// that there is none.
+// well demands what must hold whatever happens: the JVM comes to its end with the right result, and either the
+// recording has its end or one line says that there is none.
 func (e *ending) well(t *testing.T, what string) {
 	t.Helper()
 	if e.killed || e.code != 0 || !strings.HasSuffix(e.out, "\ndone\n") {
-		t.Errorf("%s: the JVM: status %d, killed %v after %v, rings %v\n%s\n%s", what, e.code, e.killed, e.took, e.states, tail(e.out), tail(e.errs))
+		t.Errorf("%s: the JVM: status %d, killed %v after %v, rings %v\n%s\n%s", what, e.code, e.killed, e.took, e.states,
+			tail(e.out), tail(e.errs))
 		return
 	}
 	told := e.last() == 4 || e.last() == 5 || e.elsewhere
@@ -294,14 +297,21 @@ var failing = []struct {
 	name   string
 	errnos []unix.Errno // 0: short
 }{
-	{"open", []unix.Errno{unix.EMFILE, unix.ENOSPC, unix.EINTR, unix.EACCES}}, {"openat", []unix.Errno{unix.EPERM}}, {"read", []unix.Errno{unix.EIO, 0}},
+	{"open", []unix.Errno{unix.EMFILE, unix.ENOSPC, unix.EINTR, unix.EACCES}}, {"openat", []unix.Errno{unix.EPERM}},
+	{"read", []unix.Errno{unix.EIO, 0}},
 	{"pread", []unix.Errno{unix.EIO, unix.EINTR, 0}}, {"pwrite", []unix.Errno{unix.ENOSPC, unix.EIO, unix.EINTR, 0}},
-	{"process_vm_readv", []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EFAULT, 0}}, {"process_vm_writev", []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EFAULT, 0}},
-	{"mmap", []unix.Errno{unix.ENOMEM, unix.EPERM}}, {"munmap", []unix.Errno{unix.EINVAL}}, {"madvise", []unix.Errno{unix.EINVAL}},
-	{"posix_fallocate", []unix.Errno{unix.ENOSPC, unix.EINTR, unix.EEXIST}}, {"flock", []unix.Errno{unix.EINTR}}, {"unlink", []unix.Errno{unix.EPERM}},
-	{"access", []unix.Errno{unix.EIO}}, {"sysconf", []unix.Errno{unix.EINVAL}}, {"strdup", []unix.Errno{unix.ENOMEM}}, {"usleep", []unix.Errno{unix.EINTR}},
-	{"close", []unix.Errno{unix.EIO}}, {"fcntl", []unix.Errno{unix.EINVAL}}, {"syscall", []unix.Errno{unix.ENOSYS, unix.EPERM}},
-	{"malloc", []unix.Errno{unix.ENOMEM}}, {"calloc", []unix.Errno{unix.ENOMEM}}, {"pthread_getspecific", []unix.Errno{0}}, {"sigaction", []unix.Errno{unix.EINVAL}},
+	{"process_vm_readv", []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EFAULT, 0}},
+	{"process_vm_writev", []unix.Errno{unix.EPERM, unix.ENOSYS, unix.EFAULT, 0}},
+	{"mmap", []unix.Errno{unix.ENOMEM, unix.EPERM}}, {"munmap", []unix.Errno{unix.EINVAL}},
+	{"madvise", []unix.Errno{unix.EINVAL}},
+	{"posix_fallocate", []unix.Errno{unix.ENOSPC, unix.EINTR, unix.EEXIST}}, {"flock", []unix.Errno{unix.EINTR}},
+	{"unlink", []unix.Errno{unix.EPERM}},
+	{"access", []unix.Errno{unix.EIO}}, {"sysconf", []unix.Errno{unix.EINVAL}}, {"strdup", []unix.Errno{unix.ENOMEM}},
+	{"usleep", []unix.Errno{unix.EINTR}},
+	{"close", []unix.Errno{unix.EIO}}, {"fcntl", []unix.Errno{unix.EINVAL}},
+	{"syscall", []unix.Errno{unix.ENOSYS, unix.EPERM}},
+	{"malloc", []unix.Errno{unix.ENOMEM}}, {"calloc", []unix.Errno{unix.ENOMEM}}, {"pthread_getspecific", []unix.Errno{0}},
+	{"sigaction", []unix.Errno{unix.EINVAL}},
 }
 
 // TestProbeFaults makes calls of the probe fail, one after the other, from its start over a growing ring to its end.
@@ -347,8 +357,10 @@ func TestProbeFaults(t *testing.T) {
 				}
 			}
 			if most > 0 && (full || only == f.name) {
-				todo = append(todo, fmt.Sprintf("%s:1:1000000000:%d", f.name, e), fmt.Sprintf("%s:%d:1000000000:%d", f.name, most/2+1, e),
-					fmt.Sprintf("%s:%d:1:%d", f.name, called[f.name]*3/4, e), fmt.Sprintf("%s:%d:1000000000:%d", f.name, called[f.name]/2, e))
+				todo = append(todo, fmt.Sprintf("%s:1:1000000000:%d", f.name, e),
+					fmt.Sprintf("%s:%d:1000000000:%d", f.name, most/2+1, e),
+					fmt.Sprintf("%s:%d:1:%d", f.name, called[f.name]*3/4, e),
+					fmt.Sprintf("%s:%d:1000000000:%d", f.name, called[f.name]/2, e))
 			}
 		}
 	}
@@ -374,13 +386,14 @@ func TestProbeFaults(t *testing.T) {
 	t.Logf("%d faults", len(todo))
 }
 
-// TestOwnHandlers has an agent of the application set handlers for SIGSEGV while the probe has set its own, in a pause. It passes on to the probe's what is
-// not its own, and keeps getting what is.
+// TestOwnHandlers has an agent of the application set handlers for SIGSEGV while the probe has set its own, in a pause.
+// It passes on to the probe's what is not its own, and keeps getting what is.
 func TestOwnHandlers(t *testing.T) {
 	t.Parallel()
 	lib, fail := probeLibrary(t), compiled(t, "libfaults.so", faultsSource, "-O1", "-ldl")
 	for i, n := range []int{1, 3, 8} {
-		a := assault{major: []int{17, 25}[i%2], gc: collectors[i], lib: lib, probe: ",interval=65536", env: []string{"LD_PRELOAD=" + fail, fmt.Sprint("FAULT_HANDLERS=", n)},
+		a := assault{major: []int{17, 25}[i%2], gc: collectors[i], lib: lib, probe: ",interval=65536",
+			env:    []string{"LD_PRELOAD=" + fail, fmt.Sprint("FAULT_HANDLERS=", n)},
 			during: func(int) { time.Sleep(300 * time.Millisecond) }}
 		e := a.run(t)
 		e.well(t, fmt.Sprintf("%d handlers (%s/%d)", n, a.gc, a.major))
@@ -390,12 +403,14 @@ func TestOwnHandlers(t *testing.T) {
 	}
 }
 
-// TestSignalChaining has libjsig keep handlers from being set: the JVM's comes first then, and passes on to the probe's.
+// TestSignalChaining has libjsig keep handlers from being set: the JVM's comes first then, and passes on to the
+// probe's.
 func TestSignalChaining(t *testing.T) {
 	t.Parallel()
 	lib := probeLibrary(t)
 	for i, major := range []int{17, 25} {
-		a := assault{major: major, gc: collectors[i], lib: lib, probe: ",interval=0,fault_at=3", env: []string{"LD_PRELOAD=" + filepath.Join(jdk(t, major), "lib", "libjsig.so")}}
+		a := assault{major: major, gc: collectors[i], lib: lib, probe: ",interval=0,fault_at=3",
+			env: []string{"LD_PRELOAD=" + filepath.Join(jdk(t, major), "lib", "libjsig.so")}}
 		a.during = func(pid int) {
 			m, _ := filepath.Glob(filepath.Join("/dev/shm/heapcam-test-*", fmt.Sprintf("heapcam-%d-*.ring", pid)))
 			for _, r := range m {
@@ -460,7 +475,8 @@ func TestDeniedCalls(t *testing.T) {
 				if opt == "-Xcomp" {
 					opts = nil
 				}
-				a := assault{major: major, gc: collectors[n%3], lib: lib, probe: ",interval=0", wrap: []string{deny, strconv.Itoa(int(e))}, opts: opts}
+				a := assault{major: major, gc: collectors[n%3], lib: lib, probe: ",interval=0",
+					wrap: []string{deny, strconv.Itoa(int(e))}, opts: opts}
 				n++
 				r := a.run(t)
 				r.well(t, fmt.Sprintf("denied with %d, %v (%s/%d)", e, opts, a.gc, major))
@@ -481,12 +497,14 @@ func TestLimits(t *testing.T) {
 		limit    string
 		recorded bool
 	}{
-		{"ulimit -f 1000", false}, {"ulimit -n 30", true}, {"ulimit -n 20", true}, {"ulimit -l 0", true}, {"ulimit -v 3500000", true}, {"ulimit -s 512", true},
+		{"ulimit -f 1000", false}, {"ulimit -n 30", true}, {"ulimit -n 20", true}, {"ulimit -l 0", true},
+		{"ulimit -v 3500000", true}, {"ulimit -s 512", true},
 	} {
 		if !full && i%2 == 1 {
 			continue
 		}
-		a := assault{major: 17, gc: collectors[i%3], lib: lib, probe: ",interval=0", wrap: []string{"sh", "-c", c.limit + `; exec "$@"`, "sh"}}
+		a := assault{major: 17, gc: collectors[i%3], lib: lib, probe: ",interval=0",
+			wrap: []string{"sh", "-c", c.limit + `; exec "$@"`, "sh"}}
 		e := a.run(t)
 		e.well(t, c.limit)
 		t.Logf("%s: rings %v, %s", c.limit, e.states, strings.TrimSpace(e.errs))
@@ -498,7 +516,8 @@ func TestForksOfRecorded(t *testing.T) {
 	t.Parallel()
 	lib, fail := probeLibrary(t), compiled(t, "libfaults.so", faultsSource, "-O1", "-ldl")
 	for i, major := range []int{17, 25} {
-		a := assault{major: major, gc: collectors[2-i], lib: lib, grow: full, probe: ",interval=0", env: []string{"LD_PRELOAD=" + fail, "FAULT_FORKS=1"}}
+		a := assault{major: major, gc: collectors[2-i], lib: lib, grow: full, probe: ",interval=0",
+			env: []string{"LD_PRELOAD=" + fail, "FAULT_FORKS=1"}}
 		e := a.run(t)
 		e.well(t, "forks")
 		if e.last() != 4 {
@@ -525,7 +544,8 @@ func TestTwoProbes(t *testing.T) {
 	if err := os.Symlink(lib, link); err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range []struct{ name, lib, dir string }{{"link", link, ""}, {"copy", copied, ""}, {"copy elsewhere", copied, t.TempDir()}} {
+	for i, c := range []struct{ name, lib, dir string }{
+		{"link", link, ""}, {"copy", copied, ""}, {"copy elsewhere", copied, t.TempDir()}} {
 		dir, err := os.MkdirTemp("/dev/shm", "heapcam-test-")
 		if err != nil {
 			t.Fatal(err)
@@ -534,7 +554,8 @@ func TestTwoProbes(t *testing.T) {
 		if c.dir == "" {
 			c.dir = dir
 		}
-		a := assault{major: []int{17, 25}[i%2], gc: collectors[i%3], lib: lib, dir: dir, probe: ",interval=0", opts: []string{"-agentpath:" + c.lib + "=interval=0,dir=" + c.dir}}
+		a := assault{major: []int{17, 25}[i%2], gc: collectors[i%3], lib: lib, dir: dir, probe: ",interval=0",
+			opts: []string{"-agentpath:" + c.lib + "=interval=0,dir=" + c.dir}}
 		e := a.run(t)
 		t.Logf("%s: rings %v: %s", c.name, e.states, strings.TrimSpace(e.errs))
 		if e.killed || e.code != 0 || !strings.HasSuffix(e.out, "\ndone\n") || e.last() != 4 {
@@ -543,8 +564,8 @@ func TestTwoProbes(t *testing.T) {
 	}
 }
 
-// TestDescriptorTaken closes the descriptor of the ring and gives its number to a file of the application, at the worst moment: when the probe has just
-// looked whether it still is its own. No byte of that file changes.
+// TestDescriptorTaken closes the descriptor of the ring and gives its number to a file of the application, at the worst
+// moment: when the probe has just looked whether it still is its own. No byte of that file changes.
 func TestDescriptorTaken(t *testing.T) {
 	t.Parallel()
 	lib, fail := probeLibrary(t), compiled(t, "libfaults.so", faultsSource, "-O1", "-ldl")
@@ -555,7 +576,8 @@ func TestDescriptorTaken(t *testing.T) {
 		if err := os.WriteFile(victim, was, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		a := assault{major: major, gc: gc, lib: lib, probe: ",interval=0", env: []string{"LD_PRELOAD=" + fail, "FAULT_VICTIM=" + victim, fmt.Sprint("FAULT_VICTIM_AT=", 20+i)}}
+		a := assault{major: major, gc: gc, lib: lib, probe: ",interval=0",
+			env: []string{"LD_PRELOAD=" + fail, "FAULT_VICTIM=" + victim, fmt.Sprint("FAULT_VICTIM_AT=", 20+i)}}
 		e := a.run(t)
 		e.well(t, gc)
 		if is, err := os.ReadFile(victim); err != nil || !bytes.Equal(is, was) {
@@ -573,14 +595,16 @@ func TestCrowdSampled(t *testing.T) {
 		threads = "10000"
 	}
 	for i, major := range []int{17, 25} {
-		a := assault{major: major, gc: collectors[i], lib: lib, probe: ",interval=1024", keep: true, main: []string{"Crowd", threads, "400"}, opts: []string{"-Xss180k"}}
+		a := assault{major: major, gc: collectors[i], lib: lib, probe: ",interval=1024", keep: true,
+			main: []string{"Crowd", threads, "400"}, opts: []string{"-Xss180k"}}
 		e := a.run(t)
 		e.well(t, "crowd")
 		if e.took > 30*time.Second {
 			t.Errorf("%s threads took %v", threads, e.took)
 		}
 		t.Logf("%s: %v %s", threads, e.took, strings.TrimSpace(e.out))
-		a = assault{major: major, gc: collectors[2-i], lib: lib, probe: ",interval=0,stack=512", keep: true, main: []string{"Deep", "2"}, opts: []string{"-Xss512k"}}
+		a = assault{major: major, gc: collectors[2-i], lib: lib, probe: ",interval=0,stack=512", keep: true,
+			main: []string{"Deep", "2"}, opts: []string{"-Xss512k"}}
 		e = a.run(t)
 		e.well(t, "deep")
 	}
@@ -619,20 +643,23 @@ func TestSuddenEnds(t *testing.T) {
 		for i := range rounds {
 			at := time.Duration(n*37%600) * time.Millisecond
 			n++
-			a := assault{major: []int{17, 25}[i%2], gc: collectors[n%3], lib: lib, probe: ",interval=0", opts: c.opts, keep: i%2 == 0,
+			a := assault{major: []int{17, 25}[i%2], gc: collectors[n%3], lib: lib, probe: ",interval=0", opts: c.opts,
+				keep:   i%2 == 0,
 				signal: func(p *exec.Cmd) error { time.Sleep(at); return c.signal(p) }}
 			if i%2 == 0 {
 				a.grow = full
 			}
 			e := a.run(t)
 			if e.killed || e.code != c.code || strings.Contains(e.errs, "Problematic frame") || e.lines() > 0 {
-				t.Errorf("%s after %v (%s/%d): status %d, killed %v\n%s\n%s", c.name, at, a.gc, a.major, e.code, e.killed, tail(e.out), tail(e.errs))
+				t.Errorf("%s after %v (%s/%d): status %d, killed %v\n%s\n%s", c.name, at, a.gc, a.major, e.code, e.killed,
+					tail(e.out), tail(e.errs))
 			}
 		}
 	}
 }
 
-// TestAttachStorm loads the probe into a JVM from two processes at once, and detaches it, again and again, while all threads sample each allocation.
+// TestAttachStorm loads the probe into a JVM from two processes at once, and detaches it, again and again, while all
+// threads sample each allocation.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	lib := probeLibrary(t)
@@ -647,7 +674,8 @@ func TestAttachStorm(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		file := filepath.Join(dir, "end")
-		p := program{major: major, gc: collectors[1+i], heap: "64m", main: "Assault", args: []string{file, "8"}, opts: []string{"-Xmn2m"}}
+		p := program{major: major, gc: collectors[1+i], heap: "64m", main: "Assault", args: []string{file, "8"},
+			opts: []string{"-Xmn2m"}}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		refused, recorded := 0, 0
@@ -658,7 +686,8 @@ func TestAttachStorm(t *testing.T) {
 				wg.Add(1)
 				go func() {
 					defer wg.Done()
-					out, _ := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "JVMTI.agent_load", lib, `"dir=`+dir+`,interval=0,ring=4194304"`).CombinedOutput()
+					out, _ := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "JVMTI.agent_load", lib,
+						`"dir=`+dir+`,interval=0,ring=4194304"`).CombinedOutput()
 					mu.Lock()
 					defer mu.Unlock()
 					if bytes.Contains(out, []byte("return code: 0")) {
@@ -676,7 +705,8 @@ func TestAttachStorm(t *testing.T) {
 			limit := time.Now().Add(30 * time.Second)
 			await(t, "the ring", func() bool {
 				if time.Now().After(limit) {
-					t.Fatalf("round %d: the recording does not end: ring %q, state %d, heartbeat %d, now %d", n, ring, state, beat, monotonic())
+					t.Fatalf("round %d: the recording does not end: ring %q, state %d, heartbeat %d, now %d", n, ring, state,
+						beat, monotonic())
 				}
 				m, _ := filepath.Glob(filepath.Join(dir, "heapcam-*.ring"))
 				if len(m) == 0 {
@@ -721,11 +751,13 @@ func TestAttachStorm(t *testing.T) {
 	}
 }
 
-// TestDetachFull detaches from a JVM whose ring is full since nobody reads it: the recording ends still, without its last block.
+// TestDetachFull detaches from a JVM whose ring is full since nobody reads it: the recording ends still, without its
+// last block.
 func TestDetachFull(t *testing.T) {
 	t.Parallel()
 	somePair(t, t.Name(), []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
-		a := assault{major: major, gc: gc, lib: probeLibrary(t), unread: true, probe: ",interval=0,ring=1048576", during: func(int) { time.Sleep(time.Second) }}
+		a := assault{major: major, gc: gc, lib: probeLibrary(t), unread: true, probe: ",interval=0,ring=1048576",
+			during: func(int) { time.Sleep(time.Second) }}
 		if e := a.run(t); e.last() != 4 || e.code != 0 || e.killed || !strings.HasSuffix(e.out, "\ndone\n") {
 			t.Errorf("status %d, rings %v\n%s\n%s", e.code, e.states, tail(e.out), tail(e.errs))
 		}

@@ -86,7 +86,8 @@ func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) agent.
 	return s
 }
 
-// TestOtherUser records JVMs of another user, who owns the library and the ring and nothing else; without rights the answer is one line.
+// TestOtherUser records JVMs of another user, who owns the library and the ring and nothing else; without rights the
+// answer is one line.
 func TestOtherUser(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")
@@ -139,7 +140,8 @@ func TestOtherUser(t *testing.T) {
 		p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "2000", "1"}}
 		r := p.plain(t)
 		pid := child(t, r)
-		c := exec.Command(wrap[0], append(wrap[1:], tool, "record", strconv.Itoa(pid), "--out", filepath.Join(filepath.Dir(r.gclog), "rec"))...)
+		c := exec.Command(wrap[0], append(wrap[1:], tool, "record", strconv.Itoa(pid), "--out",
+			filepath.Join(filepath.Dir(r.gclog), "rec"))...)
 		c.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
 		out, err := c.CombinedOutput()
 		if c.ProcessState.ExitCode() != 4 || strings.Count(string(out), "\n") != 1 {
@@ -165,7 +167,8 @@ func TestOtherUser(t *testing.T) {
 			cmd := exec.Command(wrap[0], append(append(wrap[1:], tool), c.args...)...)
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != c.code || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), locked) {
+			if cmd.ProcessState.ExitCode() != c.code || strings.Count(string(out), "\n") != 1 ||
+				!strings.Contains(string(out), locked) {
 				t.Errorf("%v: %v, want status %d: %s", c.args, err, c.code, out)
 			}
 		}
@@ -195,11 +198,13 @@ func TestOtherUser(t *testing.T) {
 	d.stop(t)
 }
 
-// TestNamespaces records JVMs that have a file system and pids of their own: the library and the ring are put where the JVM sees them.
+// TestNamespaces records JVMs that have a file system and pids of their own: the library and the ring are put where the
+// JVM sees them.
 func TestNamespaces(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs in namespaces of their own", "unshare", "mount", "setpriv")
-	if out, err := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "none", "/tmp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "none",
+		"/tmp").CombinedOutput(); err != nil {
 		t.Skipf("not run: JVMs in namespaces of their own (%v: %s)", err, out)
 	}
 	if _, err := os.Stat("/var/tmp/heapcam-0"); err != nil { // the agent puts its own library there
@@ -216,11 +221,14 @@ func TestNamespaces(t *testing.T) {
 	}{
 		{"tmp", "mount -t tmpfs none /tmp", false, false, ""},
 		{"tmp and shm", "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm", false, false, ""},
-		{"another user", "mount -t tmpfs -o mode=1777 none /tmp && mount -t tmpfs -o mode=1777 none /dev/shm", true, false, ""},
+		{"another user", "mount -t tmpfs -o mode=1777 none /tmp && mount -t tmpfs -o mode=1777 none /dev/shm",
+			true, false, ""},
 		{"user namespace", "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm", true, true, ""},
-		{"no room for a ring", "mount -t tmpfs none /tmp && mount -t tmpfs -o size=1m none /dev/shm", false, false, ""}, // it is memory without a name
+		// it is memory without a name
+		{"no room for a ring", "mount -t tmpfs none /tmp && mount -t tmpfs -o size=1m none /dev/shm", false, false, ""},
 		{"noexec tmp", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs none /run", false, false, ""},
-		{"noexec all", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
+		{"noexec all", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o " +
+			"noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
 		{"read-only tmp", "mount -t tmpfs -o ro none /tmp", false, false, "/tmp is mounted read-only"},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
@@ -254,7 +262,8 @@ func TestNamespaces(t *testing.T) {
 				recordedBy(t, d, r, pid, end)
 				return
 			}
-			if errs, code := d.attach(t, strconv.Itoa(pid)); code != 5 || !strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
+			if errs, code := d.attach(t, strconv.Itoa(pid)); code != 5 || !strings.Contains(errs, c.reason) ||
+				strings.Count(errs, "\n") != 1 {
 				t.Errorf("attach: status %d: %s", code, errs)
 			}
 			n := r.stops()

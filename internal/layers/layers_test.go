@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/heapcam/heapcam/"
 
-// level of each package; an import must go to a lower one. Why: the recording path must stay small enough to be trusted on a production
-// host, so it never pulls in the reading path, and trace is the vocabulary that all share.
+// level of each package; an import must go to a lower one. Why: the recording path must stay small enough to be trusted
+// on a production host, so it never pulls in the reading path, and trace is the vocabulary that all share.
 var level = map[string]int{
 	"trace": 0, "config": 0, "trace/tracetest": 1, "trace/columns": 1, "probe": 0, "packaging": 0,
 	"quality": 1, "ringstore": 2, "ringstore/storetest": 3,
@@ -62,7 +62,8 @@ func TestLayers(t *testing.T) {
 			}
 			i = strings.TrimPrefix(i, module)
 			if il, ok := level[i]; ok && il >= l {
-				t.Errorf("%s imports %s: imports point down only, so that each layer can be tested and trusted without those above", name, i)
+				t.Errorf("%s imports %s: imports point down only, so that each layer can be tested and trusted without those above",
+					name, i)
 			}
 			for _, r := range recording {
 				if name == r && reading[i] {
@@ -73,8 +74,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code, whoever laid it there. (The
-// library goes to the JVM; the agent never opens it.)
+// TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code,
+// whoever laid it there. (The library goes to the JVM; the agent never opens it.)
 func TestNothingIsExecuted(t *testing.T) {
 	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/metrics"}, recording...) {
 		out, err := exec.Command("go", "list", "-deps", module+p).Output()

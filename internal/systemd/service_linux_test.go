@@ -131,7 +131,8 @@ func (h *host) goOn(what string, pids []int, before map[int]session, within time
 	return now
 }
 
-// recorded waits until pid is recorded, and holds that it took no more than two seconds from begun, when it was started.
+// recorded waits until pid is recorded, and holds that it took no more than two seconds from begun, when it was
+// started.
 func (h *host) recorded(pid int, begun time.Time) {
 	h.t.Helper()
 	h.eventually("the new JVM is recorded", 20*time.Second, func() error {
@@ -148,7 +149,8 @@ func (h *host) recorded(pid int, begun time.Time) {
 	}
 }
 
-// pulls holds who may copy the recording of pid, whose user is 64201: root, the group heapcam, that user; not a stranger.
+// pulls holds who may copy the recording of pid, whose user is 64201: root, the group heapcam, that user; not a
+// stranger.
 func (h *host) pulls(pid int) {
 	h.t.Helper()
 	now, err := h.sessions()
@@ -180,7 +182,8 @@ func (h *host) pulls(pid int) {
 // frozenAfterOOM has a JVM run out of memory, which must leave an incident.
 func (h *host) frozenAfterOOM() {
 	h.t.Helper()
-	h.do("systemd-run", "-q", "--unit=fill", "--uid=64201", "java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-cp", "/opt/heapcam-test", "Fill")
+	h.do("systemd-run", "-q", "--unit=fill", "--uid=64201", "java", "-Xmx64m", "-XX:+UseSerialGC",
+		"-XX:+ExitOnOutOfMemoryError", "-cp", "/opt/heapcam-test", "Fill")
 	h.eventually("an OutOfMemoryError leaves an incident", 60*time.Second, func() error {
 		out, err := h.try("heapcam", "incidents", "--json")
 		if err == nil && !strings.Contains(out, "Fill-") {
@@ -283,9 +286,11 @@ func TestService(t *testing.T) {
 	jvm(64202, "-p", "PrivateTmp=yes", "-p", "PrivateUsers=yes", "-p", "PrivateMounts=yes")
 	h.recorded(pids[len(pids)-1], begun)
 	begun = time.Now()
-	h.do("systemd-run", "-q", "--unit=contained", "-p", "PrivateTmp=yes", "unshare", "--pid", "--fork", "--mount-proc", "java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")
+	h.do("systemd-run", "-q", "--unit=contained", "-p", "PrivateTmp=yes", "unshare", "--pid", "--fork", "--mount-proc",
+		"java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")
 	h.eventually("the JVM in a pid namespace has started", 10*time.Second, func() error {
-		out, err := h.try("pgrep", "-P", strings.TrimSpace(h.do("systemctl", "show", "contained", "-P", "MainPID")), "-x", "java")
+		out, err := h.try("pgrep", "-P", strings.TrimSpace(h.do("systemctl", "show", "contained", "-P", "MainPID")),
+			"-x", "java")
 		if err != nil {
 			return err
 		}
@@ -302,7 +307,8 @@ func TestService(t *testing.T) {
 	h.refuses(2, "package", "heapcam", "service", "install")
 	h.refuses(2, "package", "heapcam", "service", "uninstall", "--purge")
 	h.do("getent", "group", "heapcam")
-	if out := h.do("heapcam", "service", "status"); !strings.HasPrefix(out, "active (running), pid ") || !strings.Contains(out, "from a package") {
+	if out := h.do("heapcam", "service", "status"); !strings.HasPrefix(out, "active (running), pid ") ||
+		!strings.Contains(out, "from a package") {
 		t.Errorf("service status: %s", out)
 	}
 	before := h.goOn("all are found and recorded", pids, nil, 20*time.Second)
@@ -416,7 +422,8 @@ func TestService(t *testing.T) {
 	}
 	h.do("dpkg", "--force-unsafe-io", "-P", "heapcam")
 	h.logf("purged")
-	for _, p := range []string{"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service", "etc/systemd/system/multi-user.target.wants/heapcam.service"} {
+	for _, p := range []string{"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service",
+		"etc/systemd/system/multi-user.target.wants/heapcam.service"} {
 		if h.exists(p) {
 			t.Errorf("dpkg -P left /%s", p)
 		}

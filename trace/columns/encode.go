@@ -99,8 +99,8 @@ func (e *Encoder) forget(key uint32) {
 	}
 }
 
-// tokens appends a blob's tokens to the columns. It is false, and the columns hold rubbish behind where they ended, for what is not a sequence
-// of tokens in its shortest form, ended as it should be.
+// tokens appends a blob's tokens to the columns. It is false, and the columns hold rubbish behind where they ended, for
+// what is not a sequence of tokens in its shortest form, ended as it should be.
 func (e *Encoder) tokens(b []byte, list bool) bool {
 	heads := 2 // integers at the start of a segment: where it begins and, for walks, its words
 	known := &e.walk
@@ -192,7 +192,8 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 	return in == 0
 }
 
-// operand gives the bytes of the LEB128 at the start of b, 0 if it is none. Its form need not be the shortest: it is copied.
+// operand gives the bytes of the LEB128 at the start of b, 0 if it is none. Its form need not be the shortest: it is
+// copied.
 func operand(b []byte) int {
 	for i := 0; i < len(b) && i < binary.MaxVarintLen64; i++ {
 		if b[i] < 0x80 {
@@ -202,7 +203,8 @@ func operand(b []byte) int {
 	return 0
 }
 
-// rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the table least.
+// rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the
+// table least.
 func (e *Encoder) rank() {
 	if len(e.syms) < 1<<12 && len(e.common[e.kind]) > 0 {
 		return // too few to tell

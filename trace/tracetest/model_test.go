@@ -8,8 +8,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestReaderFollowsModel replays random streams of every collector and depth with the plainest reader and holds the state after each
-// epoch against the truth: objects, samples, identity, census.
+// TestReaderFollowsModel replays random streams of every collector and depth with the plainest reader and holds the
+// state after each epoch against the truth: objects, samples, identity, census.
 func TestReaderFollowsModel(t *testing.T) {
 	seeds := uint64(12)
 	if os.Getenv("HEAPCAM_FULL") == "1" {

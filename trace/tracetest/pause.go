@@ -13,8 +13,8 @@ type segment struct {
 	eden         bool
 }
 
-// plan is what a collection does: filled by the memory, written down by pause. When pause gets it, survivors have moved (addr, Space)
-// and from holds where each was.
+// plan is what a collection does: filled by the memory, written down by pause. When pause gets it, survivors have moved
+// (addr, Space) and from holds where each was.
 type plan struct {
 	segs    []segment
 	from    map[*obj]uint64
@@ -33,7 +33,8 @@ func (m *Model) pause(kind uint64, sure bool) *Epoch {
 		m.jvmGC++
 	}
 	p := trace.Pause{
-		GC: gc, Kind: kind, Flags: trace.PauseExact, Depth: m.cfg.Depth, Start: m.now, Dur: 1000 + m.r.Uint64N(1e6), JVMGC: m.jvmGC,
+		GC: gc, Kind: kind, Flags: trace.PauseExact, Depth: m.cfg.Depth, Start: m.now, Dur: 1000 + m.r.Uint64N(1e6),
+		JVMGC:      m.jvmGC,
 		PhaseStart: m.lastFinish, Cause: "Allocation Failure", Interval: m.jvm.Interval,
 	}
 	p.Probe = p.Dur / 4
