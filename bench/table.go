@@ -93,9 +93,10 @@ func render(w io.Writer, rows []row) {
 	}
 	fmt.Fprintln(w, strings.TrimSpace(`
 Each figure is a median over rounds of the ratio to the mean of both plain runs of the same round. "Probe" and
-"sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of it does; the
-clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per object are compressed, sync points apart, per object born
-within the walk's sight (at survivors depth those that outlived a collection); sync bytes are per object listed. The interval is Student's.`))
+"sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of
+it does; the clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per
+object are compressed, sync points apart, per object born within the walk's sight (at survivors depth those that
+outlived a collection); sync bytes are per object listed. The interval is Student's.`))
 }
 
 func ratio(a, b float64) string {

@@ -14,11 +14,11 @@
 //
 // Invariants:
 //
-//  1. No function panics or allocates by a number it has not checked against limits.go, whatever the bytes; otherwise a hostile JVM
-//     could end the agent. What is decoded is at most a small multiple of the block's own size.
+//  1. No function panics or allocates by a number it has not checked against limits.go, whatever the bytes; otherwise a
+//     hostile JVM could end the agent. What is decoded is at most a small multiple of the block's own size.
 //  2. What an encoder wrote, its decoder gives back equal; otherwise agent and tests would speak a dialect.
-//  3. The text form of any payload, readable or not, parses back to bytes that mean the same, and to the same bytes where the
-//     payload was written canonically (shortest LEB128); otherwise golden files would prove nothing.
+//  3. The text form of any payload, readable or not, parses back to bytes that mean the same, and to the same bytes
+//     where the payload was written canonically (shortest LEB128); otherwise golden files would prove nothing.
 //  4. Token iterators do not allocate; they are the inner loop of replay.
 //
 // What it does not do: it keeps no state between blocks (heap does), knows no files (ringstore) and no ring (shmring),

@@ -23,8 +23,16 @@ func (p *page) interact(hash string) (took, cpu time.Duration) {
 	p.t.Helper()
 	before := processorTime(viewer)
 	ms := js[float64](p,
-		fmt.Sprintf(`new Promise((ok, no) => { const t = performance.now(); location.hash = %q; const end = t + 1800000;
-		const look = () => document.getElementById('main').dataset.shown === location.hash ? requestAnimationFrame(() => ok(performance.now() - t)) : performance.now() > end ? no('in vain') : setTimeout(look, 4); look(); })`, hash))
+		fmt.Sprintf(`new Promise((ok, no) => { 
+			const t = performance.now(), end = t + 1800000, main = document.getElementById('main');
+			location.hash = %q;
+			const look = () => {
+				if (main.dataset.shown === location.hash) requestAnimationFrame(() => ok(performance.now() - t));
+				else if (performance.now() > end) no('in vain');
+				else setTimeout(look, 4);
+			};
+			look();
+		})`, hash))
 	return time.Duration(ms * 1e6), processorTime(viewer) - before
 }
 

@@ -293,8 +293,10 @@ func TestAccessible(t *testing.T) {
 				"a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
 			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #diff, #trend')")
 			for _, f := range js[[]string](p,
-				`axe.run({ resultTypes: ['violations'] }).then(r => r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
-				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
+				`axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+				.filter(v => v.impact === 'serious' || v.impact === 'critical')
+				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)
+					.map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
 				t.Errorf("%s, %s: %s", v, th, f)
 			}
 		}

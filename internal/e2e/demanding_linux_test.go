@@ -34,7 +34,9 @@ static int ask(void) {
     return 1;
 }
 static void JNICALL on_sample(jvmtiEnv *e, JNIEnv *jni, jthread t, jobject o, jclass k, jlong size) { samples++; }
-static void JNICALL on_death(jvmtiEnv *e, JNIEnv *jni) { fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples"); }
+static void JNICALL on_death(jvmtiEnv *e, JNIEnv *jni) {
+    fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples");
+}
 static void JNICALL later(jvmtiEnv *e, JNIEnv *jni, void *arg) {
     while (access(getenv("DEMAND"), F_OK)) usleep(50000);
     for (int i = 0; !ask(); i++) {
@@ -146,7 +148,8 @@ func TestSamplingBegins(t *testing.T) {
 				t.Errorf("the probe says %q", l)
 			}
 			text, _, _ := heapcam(t, "dump", checkCount(t, r).dir)
-			if m := regexp.MustCompile(`allocation sampling: begins (\d+) ms after`).FindStringSubmatch(text); (m != nil) != (opts != nil) || m != nil && len(m[1]) < 3 {
+			m := regexp.MustCompile(`allocation sampling: begins (\d+) ms after`).FindStringSubmatch(text)
+			if (m != nil) != (opts != nil) || m != nil && len(m[1]) < 3 {
 				t.Errorf("with %q the recording says %q of a late begin", opts, m)
 			}
 			if !regexp.MustCompile(`(?m)^\s*sample `).MatchString(text) || strings.Contains(text, "no_sampling") {
@@ -165,7 +168,8 @@ func TestSamplingHandedOver(t *testing.T) {
 		d := newDaemon(t)
 		d.start(t)
 		demand, end := filepath.Join(t.TempDir(), "demand"), filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni", "-agentpath:" + demanding(t, major) + "=later"}, main: "Until", args: []string{end, "2000", "20"}}
+		opts := []string{"-Xcheck:jni", "-agentpath:" + demanding(t, major) + "=later"}
+		p := program{major: major, gc: gc, heap: "64m", opts: opts, main: "Until", args: []string{end, "2000", "20"}}
 		r := p.plain(t, "env", "DEMAND="+demand)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		if errs, code := d.attach(t, r.pidText()); code != 0 {
@@ -200,11 +204,14 @@ func TestSamplingHandedOver(t *testing.T) {
 		s := look()
 		r.end(t, end)
 		d.stop(t)
-		if e := r.stderr.String(); !strings.Contains(e, "other agent: sampled") || strings.Count(e, "another agent holds allocation sampling") != 1 {
-			t.Errorf("stderr: %s", e)
+		stderr := r.stderr.String()
+		if !strings.Contains(stderr, "other agent: sampled") ||
+			strings.Count(stderr, "another agent holds allocation sampling") != 1 {
+			t.Errorf("stderr: %s", stderr)
 		}
 		verify(t, s.Dir, 1)
-		if text, _, _ := heapcam(t, "dump", s.Dir); !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from here on") {
+		text, _, _ := heapcam(t, "dump", s.Dir)
+		if !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from here on") {
 			t.Error("the recording does not say from when on there are no sites")
 		}
 	})

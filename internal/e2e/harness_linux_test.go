@@ -46,8 +46,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// ---- JDKs
-// ------------------------------------------------------------------------------------------------------------------------------
+// ---- JDKs ----
 
 var collectors = []string{"Serial", "Parallel", "G1"}
 
@@ -133,8 +132,7 @@ func somePair(t *testing.T, name string, majors []int, gcs []string, f func(t *t
 	eachPair(t, majors, gcs, f)
 }
 
-// ---- running a program under heapcam
-// -----------------------------------------------------------------------------------------------------
+// ---- running a program under heapcam ----
 
 // program is one Java program under `heapcam run`.
 type program struct {
@@ -353,7 +351,8 @@ func (r *running) stops() int {
 var pauseLine = regexp.MustCompile(` Pause .*ms\n`)
 
 var recordedLine = regexp.MustCompile(
-	`(?m)^heapcam: recorded (.+) \(pid (\d+)\).*? ([\d,]+) collections?, .*? in (\d+) files?: (\S+)( \((\d+) collections? lost\))?$`)
+	`(?m)^heapcam: recorded (.+) \(pid (\d+)\).*? ([\d,]+) collections?, .*? in (\d+) files?: (\S+)` +
+		`( \((\d+) collections? lost\))?$`)
 
 // recorded is what `run` says at its end of one JVM.
 type recorded struct {
@@ -402,8 +401,7 @@ func needReader(t *testing.T) {
 	}
 }
 
-// ---- verbs that read
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- verbs that read ----
 
 // heapcam runs a verb to its end.
 func heapcam(t *testing.T, args ...string) (stdout, stderr string, code int) {

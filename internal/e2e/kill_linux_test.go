@@ -117,7 +117,8 @@ func TestKillAgent(t *testing.T) {
 		majors, gcs, kills = []int{17, 25}, collectors, 20
 	}
 	row := told(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
-		"collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | mismatches")
+		"collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | "+
+		"mismatches")
 	eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 		depth := "survivors"
 		if gc == "Parallel" { // overflows within a second

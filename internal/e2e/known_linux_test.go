@@ -218,7 +218,8 @@ func TestOracleInside(t *testing.T) {
 			t.Fatalf("the JVM: %v\n%s", err, tail(stderr.String()))
 		}
 		sums := regexp.MustCompile(
-			`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)`).
+			`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) `+
+				`differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)`).
 			FindAllStringSubmatch(stderr.String(), -1)
 		if len(sums) != 2 {
 			t.Fatalf("%d answers of the oracle, want 2\n%s", len(sums), tail(stderr.String()))

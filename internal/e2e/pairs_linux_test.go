@@ -159,8 +159,8 @@ func TestSituations(t *testing.T) {
 		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"25000", "20000"},
 			opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
 		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"30000", "20000"},
-			opts: []string{
-				"-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true,jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=/dev/null"}, heap: "96m"},
+			opts: []string{"-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true," +
+				"jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=/dev/null"}, heap: "96m"},
 		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"},
 			flags: []string{"--sampling", "0"}, inexact: true},
 		{name: "samples only", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"},
@@ -315,7 +315,9 @@ const otherAgent = `
 #include <string.h>
 static volatile long samples;
 static void JNICALL on_sample(jvmtiEnv *ti, JNIEnv *jni, jthread t, jobject o, jclass k, jlong size) { samples++; }
-static void JNICALL on_death(jvmtiEnv *ti, JNIEnv *jni) { fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples"); }
+static void JNICALL on_death(jvmtiEnv *ti, JNIEnv *jni) {
+    fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples");
+}
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     jvmtiEnv *ti;
     jvmtiCapabilities c;

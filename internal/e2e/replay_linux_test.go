@@ -54,11 +54,12 @@ func TestReplayWorkloads(t *testing.T) {
 	out := results(t, "replay.md", "Replay against sync points",
 		`Each recording is of one program of bench/workloads under `+"`heapcam run`"+
 			` with the default emergency method, in a ring so small that it
-rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is verified, and not its window alone.
-*Compared* are the sync points that met a known state and were compared with it object by object; *explained* the differences that the facts
-explain, by name; *alone* the files that were opened alone, and the collections at which their state was held, object by object (address,
-type, size, length), against the state that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store;
-*window* what was in the ring at the end.`, "",
+rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is
+verified, and not its window alone. *Compared* are the sync points that met a known state and were compared with it
+object by object; *explained* the differences that the facts explain, by name; *alone* the files that were opened alone,
+and the collections at which their state was held, object by object (address, type, size, length), against the state
+that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store; *window* what was in the
+ring at the end.`, "",
 		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | "+
 			"dropped | alone: files, states | differing | window: collections, compared, mismatches")
 	only := regexp.MustCompile(os.Getenv("HEAPCAM_ONLY"))

@@ -24,7 +24,11 @@ unsigned long *numa_all_nodes = &two;
 int numa_available(void) { return 0; }
 int numa_max_node(void) { return 1; }
 int numa_num_configured_nodes(void) { return 2; }
-int numa_node_to_cpus(int node, struct bitmask *m) { memset(m->maskp, 0, m->size / 8); m->maskp[0] = 1ul << node; return 0; }
+int numa_node_to_cpus(int node, struct bitmask *m) {
+    memset(m->maskp, 0, m->size / 8);
+    m->maskp[0] = 1ul << node;
+    return 0;
+}
 void numa_tonode_memory(void *p, size_t n, int node) { (void)p, (void)n, (void)node; }
 void numa_interleave_memory(void *p, size_t n, struct bitmask *m) { (void)p, (void)n, (void)m; }
 void numa_set_bind_policy(int s) { (void)s; }
