@@ -57,7 +57,8 @@ type row struct {
 }
 
 func (r row) key() string {
-	return fmt.Sprint(r.Build, " ", r.Program, " ", r.N, " ", r.JDK, " ", r.GC, " ", r.Heap, " ", r.Config, " ", r.Round)
+	return fmt.Sprint(r.Build, " ", r.Program, " ", r.N, " ", r.JDK, " ", r.GC, " ", r.Heap, " ",
+		r.Config, " ", r.Round)
 }
 
 // workload is a program of bench/workloads with the work and the heap that it is measured with.

@@ -80,7 +80,8 @@ func (m *measurer) measure(w workload, major int, home, gc string, rounds int) e
 			if !prepared {
 				c := exec.Command(script, "prepare")
 				if out, err := c.CombinedOutput(); err != nil {
-					return fmt.Errorf("%s: %w (bench/workloads/install.sh installs what the programs need)\n%s", w.name, err, out)
+					return fmt.Errorf("%s: %w (bench/workloads/install.sh installs what the programs need)\n%s",
+						w.name, err, out)
 				}
 				prepared = true
 			}
@@ -91,9 +92,11 @@ func (m *measurer) measure(w workload, major int, home, gc string, rounds int) e
 				return err
 			}
 			m.done[r.key()] = true
-			fmt.Fprintf(os.Stderr, "%s %d %s %s/%d: %.2f s, CPU %.2f + %.2f s, probe %.1f ms, %d collections, %.1f MB\n",
+			fmt.Fprintf(os.Stderr,
+				"%s %d %s %s/%d: %.2f s, CPU %.2f + %.2f s, probe %.1f ms, %d collections, %.1f MB\n",
 				r.Program, r.JDK, r.GC, r.Config, r.Round,
-				float64(r.Wall)/1e9, float64(r.AppCPU)/1e9, float64(r.RecCPU)/1e9, float64(r.Probe+r.Sample)/1e6, r.Pauses,
+				float64(r.Wall)/1e9, float64(r.AppCPU)/1e9, float64(r.RecCPU)/1e9,
+				float64(r.Probe+r.Sample)/1e6, r.Pauses,
 				float64(r.Trace)/1e6)
 		}
 	}
@@ -113,7 +116,8 @@ func (m *measurer) one(r *row, script, home string) error {
 	result, gclog, out := filepath.Join(dir, "child"), filepath.Join(dir, "gc.log"), filepath.Join(dir, "rec")
 	args := []string{self, "-child", result, script}
 	if r.Config == "survivors" || r.Config == "full" {
-		args = append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--depth", r.Config, "--"},
+		args = append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--depth",
+			r.Config, "--"},
 			args...)
 	}
 	c := exec.Command(args[0], args[1:]...)
@@ -163,7 +167,8 @@ func (m *measurer) one(r *row, script, home string) error {
 		return err
 	}
 	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(h[off:]) }
-	r.Probe, r.Sample, r.Collections, r.Lost = u64(shmring.OffProbeNS), u64(shmring.OffSampleNS), u64(shmring.OffEpochs),
+	r.Probe, r.Sample, r.Collections, r.Lost = u64(shmring.OffProbeNS), u64(shmring.OffSampleNS),
+		u64(shmring.OffEpochs),
 		u64(shmring.OffEpochsDropped)
 	return sizes(out, r)
 }
@@ -185,7 +190,8 @@ func findRing(pid int, stop <-chan struct{}, found chan<- *os.File) {
 				continue
 			}
 			var p [4]byte
-			if _, err := f.ReadAt(p[:], int64(shmring.OffPID)); err == nil && below(int(binary.LittleEndian.Uint32(p[:])), pid) {
+			if _, err := f.ReadAt(p[:], int64(shmring.OffPID)); err == nil &&
+				below(int(binary.LittleEndian.Uint32(p[:])), pid) {
 				found <- f
 				return
 			}

@@ -43,8 +43,10 @@ func render(w io.Writer, rows []row) {
 	fmt.Fprintf(w, "Measured %s to %s.\n", first, last)
 	for _, depth := range []string{"survivors", "full"} {
 		fmt.Fprintf(w, "\n### Depth `%s`\n\n", depth)
-		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe in pauses, % of run time | sampling, % | CPU, all | "+
-			"of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync bytes/object | lost |")
+		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe in pauses, % of run time | sampling, % "+
+			"| CPU, all | "+
+			"of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync "+
+			"bytes/object | lost |")
 		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		var shares, cpus []float64
 		for _, g := range keys {
@@ -81,13 +83,15 @@ func render(w io.Writer, rows []row) {
 				continue
 			}
 			shares, cpus = append(shares, median(share)), append(cpus, median(cpu))
-			fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n", g.program,
+			fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n",
+				g.program,
 				g.vm, g.gc, n, median(share), median(sampling), median(cpu), median(rec),
 				interval(wall), interval(aa), median(gc), ratio(float64(trace), float64(objects)),
 				ratio(float64(syncBytes), float64(syncObjects)), lost)
 		}
 		if len(shares) > 0 {
-			fmt.Fprintf(w, "\nMean of the probe's share in pauses: %.2f %% (worst %.2f %%). Mean CPU: %.3f.\n", mean(shares),
+			fmt.Fprintf(w, "\nMean of the probe's share in pauses: %.2f %% (worst %.2f %%). Mean CPU: %.3f.\n",
+				mean(shares),
 				slices.Max(shares), mean(cpus))
 		}
 	}

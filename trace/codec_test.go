@@ -36,11 +36,13 @@ func genMeta(t *rapid.T) Meta {
 	m := Meta{HasJVM: rapid.Bool().Draw(t, "jvm")}
 	if m.HasJVM {
 		m.JVM = JVM{
-			ABI: genNum.Draw(t, "abi"), Major: genNum.Draw(t, "major"), Collector: rapid.Uint64Range(1, 3).Draw(t, "col"),
-			PID: genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
+			ABI: genNum.Draw(t, "abi"), Major: genNum.Draw(t, "major"),
+			Collector: rapid.Uint64Range(1, 3).Draw(t, "col"),
+			PID:       genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
 			HeapBase: rapid.Uint64().Draw(t, "base"), HeapWords: genAddr.Draw(t, "words"),
-			Align: rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"), RegionWords: genAddr.Draw(t, "region"),
-			Flags: genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"),
+			Align:       rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"),
+			RegionWords: genAddr.Draw(t, "region"),
+			Flags:       genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"),
 			Interval: genSize.Draw(t, "interval"),
 			MaxHeap:  genSize.Draw(t, "max"), Session: genStr.Draw(t, "session"), VM: genStr.Draw(t, "vm"),
 			Probe: genStr.Draw(t, "probe"),
@@ -54,7 +56,8 @@ func genDefs(t *rapid.T) Defs {
 	return Defs{
 		Types: list(t, "types", func() Type {
 			return Type{
-				ID: genType.Draw(t, "id"), Flags: genFlag.Draw(t, "flags"), Size: rapid.Uint64Range(1, MaxInstance).Draw(t, "size"),
+				ID: genType.Draw(t, "id"), Flags: genFlag.Draw(t, "flags"),
+				Size: rapid.Uint64Range(1, MaxInstance).Draw(t, "size"),
 				Log2: rapid.Uint64Range(0, MaxLog2).Draw(t, "log2"), Loader: genZID.Draw(t, "loader"),
 				Word: rapid.Uint64().Draw(t, "word"),
 				Name: genStr.Draw(t, "name"),
@@ -64,7 +67,8 @@ func genDefs(t *rapid.T) Defs {
 		Methods: list(t, "methods", func() Method {
 			bci := 0
 			return Method{
-				ID: genID.Draw(t, "id"), Class: genStr.Draw(t, "class"), Name: genStr.Draw(t, "name"), Sig: genStr.Draw(t, "sig"),
+				ID: genID.Draw(t, "id"), Class: genStr.Draw(t, "class"), Name: genStr.Draw(t, "name"),
+				Sig:  genStr.Draw(t, "sig"),
 				File: genStr.Draw(t, "file"), Flags: genFlag.Draw(t, "flags"),
 				Lines: list(t, "lines", func() LineEntry {
 					bci = rapid.IntRange(bci, MaxBCI).Draw(t, "bci")
@@ -122,7 +126,8 @@ func genEpoch(t *rapid.T) *Epoch {
 	return &Epoch{
 		Pause: Pause{
 			GC: genNum.Draw(t, "gc"), Kind: rapid.Uint64Range(1, 7).Draw(t, "kind"), Flags: genFlag.Draw(t, "flags"),
-			Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Start: genTime.Draw(t, "start"), Dur: genTime.Draw(t, "dur"),
+			Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Start: genTime.Draw(t, "start"),
+			Dur:   genTime.Draw(t, "dur"),
 			Probe: genTime.Draw(t, "probe"), JVMGC: genNum.Draw(t, "jvmgc"), PhaseStart: genTime.Draw(t, "phase"),
 			Cause: genStr.Draw(t, "cause"), Interval: genSize.Draw(t, "interval"),
 		},
@@ -155,7 +160,8 @@ func genSync(t *rapid.T) *Sync {
 		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t),
 		Lists: genBlobs(t, "lists"),
 		Samples: list(t, "samples", func() LiveSample {
-			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"),
+			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"),
+				genZID.Draw(t, "thread"),
 				genNum.Draw(t, "birth"),
 				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
 		}),
@@ -177,7 +183,8 @@ func genAnyBlock(t *rapid.T) Block {
 	case 5:
 		b = EncodeSync(genSync(t))
 	case 6:
-		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"), genNum.Draw(t, "samples"),
+		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"),
+			genNum.Draw(t, "samples"),
 			genTime.Draw(t, "time")})
 	default:
 		b = EncodeEnd(End{genTime.Draw(t, "time"), rapid.Uint64Range(1, 3).Draw(t, "reason"), genStr.Draw(t, "text")})
@@ -198,9 +205,13 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(t *rapid.T){
-		"meta":    func(t *rapid.T) { w := genMeta(t); g, err := DecodeMeta(EncodeMeta(w)); same(t, w, g, err) },
-		"defs":    func(t *rapid.T) { w := genDefs(t); g, err := DecodeDefs(EncodeDefs(w)); same(t, w, g, err) },
-		"samples": func(t *rapid.T) { w := genSamples(t); g, err := DecodeSamples(EncodeSamples(w)); same(t, w, g, err) },
+		"meta": func(t *rapid.T) { w := genMeta(t); g, err := DecodeMeta(EncodeMeta(w)); same(t, w, g, err) },
+		"defs": func(t *rapid.T) { w := genDefs(t); g, err := DecodeDefs(EncodeDefs(w)); same(t, w, g, err) },
+		"samples": func(t *rapid.T) {
+			w := genSamples(t)
+			g, err := DecodeSamples(EncodeSamples(w))
+			same(t, w, g, err)
+		},
 		"epoch": func(t *rapid.T) {
 			w := genEpoch(t)
 			g, err := DecodeEpoch(EncodeEpoch(w))
@@ -325,7 +336,8 @@ func TestErrorsAreThree(t *testing.T) {
 		}
 		if err := decodeAny(blocks[0]); !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v", name, err)
-		} else if corrupt.Kind != blocks[0].Kind || corrupt.Offset < 0 || corrupt.Offset > int64(len(blocks[0].Payload)) {
+		} else if corrupt.Kind != blocks[0].Kind || corrupt.Offset < 0 ||
+			corrupt.Offset > int64(len(blocks[0].Payload)) {
 			t.Errorf("%s: error without a good place: %+v", name, corrupt)
 		}
 	}
@@ -378,7 +390,8 @@ func TestPrettyClass(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]", "LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
+		"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]",
+		"LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
 		if got := PrettySignature(in); got != want {
 			t.Errorf("PrettySignature(%q) = %q, want %q", in, got, want)
 		}

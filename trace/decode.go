@@ -69,8 +69,9 @@ func DecodeMeta(b Block) (Meta, error) {
 		}
 		m.HasJVM = true
 		m.JVM = JVM{
-			ABI: n[0], Major: n[1], Collector: n[2], PID: n[3], StartMS: n[4], T0WallMS: n[5], HeapBase: n[6], HeapWords: n[7],
-			Align: n[8], RegionWords: n[9], Flags: n[10], Depth: n[11], Interval: n[12], MaxHeap: n[13],
+			ABI: n[0], Major: n[1], Collector: n[2], PID: n[3], StartMS: n[4], T0WallMS: n[5], HeapBase: n[6],
+			HeapWords: n[7],
+			Align:     n[8], RegionWords: n[9], Flags: n[10], Depth: n[11], Interval: n[12], MaxHeap: n[13],
 			Session: r.str(0), VM: r.str(1), Probe: r.str(2),
 		}
 		if !(&TypeTable{}).SetAlign(m.JVM.Align) {
@@ -157,8 +158,9 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 		switch r.ev.Tag {
 		case TagPause:
 			e.Pause = Pause{
-				GC: n[0], Kind: n[1], Flags: n[2], Depth: n[3], Start: n[4], Dur: n[5], Probe: n[6], JVMGC: n[7], PhaseStart: n[8],
-				Cause: r.str(0), Interval: n[9],
+				GC: n[0], Kind: n[1], Flags: n[2], Depth: n[3], Start: n[4], Dur: n[5], Probe: n[6], JVMGC: n[7],
+				PhaseStart: n[8],
+				Cause:      r.str(0), Interval: n[9],
 			}
 			if pauses++; pauses > 1 {
 				return "second pause", nil

@@ -9,7 +9,8 @@ func EncodeMeta(m Meta) Block {
 	if m.HasJVM {
 		j := &m.JVM
 		b = put(b, TagJVM, []uint64{
-			j.ABI, j.Major, j.Collector, j.PID, j.StartMS, j.T0WallMS, j.HeapBase, j.HeapWords, j.Align, j.RegionWords, j.Flags,
+			j.ABI, j.Major, j.Collector, j.PID, j.StartMS, j.T0WallMS, j.HeapBase, j.HeapWords, j.Align,
+			j.RegionWords, j.Flags,
 			j.Depth, j.Interval, j.MaxHeap,
 		}, j.Session, j.VM, j.Probe)
 	}
@@ -79,7 +80,8 @@ func EncodeSamples(samples []Sample) Block {
 			prev = Sample{ID: s.ID, Time: s.Time}
 			b = put(b, TagSampleBase, []uint64{s.Time, s.ID})
 		}
-		b = put(b, TagSample, []uint64{s.ID - prev.ID, s.Time - prev.Time, s.Thread, s.Type, s.Size, s.Interval, s.Frame})
+		b = put(b, TagSample, []uint64{s.ID - prev.ID, s.Time - prev.Time, s.Thread, s.Type, s.Size,
+			s.Interval, s.Frame})
 		prev = s
 	}
 	return Block{Kind: KindSamples, Version: FormatVersion, Payload: b}
@@ -152,7 +154,9 @@ func putPlace(b []byte, spaces []Space, regions []RegionRun) []byte {
 	for _, s := range spaces {
 		b = put(b, TagSpace, []uint64{s.Kind, s.Bottom, s.Top, s.End, s.UsedBefore, s.UsedAfter})
 	}
-	return putRecords(b, TagRegions, len(regions), func(i int) record { return record{regions[i].Kind, regions[i].Run} })
+	return putRecords(b, TagRegions, len(regions), func(i int) record {
+		return record{regions[i].Kind, regions[i].Run}
+	})
 }
 
 // putRecords appends a blob of n records, or nothing if there are none.

@@ -129,7 +129,8 @@ func stripCounter(name string) string {
 		if base == c {
 			pkg := name[:simple]
 			if sep := strings.TrimPrefix(pkg, "jdk"); c == "$Proxy" && sep != pkg && len(sep) > 1 {
-				if n := strings.TrimPrefix(sep[1:], "proxy"); n != sep[1:] && len(n) > 1 && allIn(n[:len(n)-1], digits) {
+				if n := strings.TrimPrefix(sep[1:], "proxy"); n != sep[1:] && len(n) > 1 &&
+					allIn(n[:len(n)-1], digits) {
 					pkg = pkg[:len(pkg)-len(n)] + n[len(n)-1:]
 				}
 			}

@@ -220,7 +220,8 @@ var events = []Event{
 		u("interval", MaxBytes),
 	}},
 	{Tag: TagSpace, Name: "space", Fields: []Field{
-		en("kind", 0, 6, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr), u("used_before", MaxBytes),
+		en("kind", 0, 6, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr),
+		u("used_before", MaxBytes),
 		u("used_after", MaxBytes),
 	}},
 	{Tag: TagRegions, Name: "regions", Fields: blob, Form: BlobRecords, Record: "region", Records: []Field{
@@ -241,7 +242,8 @@ var events = []Event{
 	}},
 	{Tag: TagCensus, Name: "census", Fields: blob, Form: BlobCensus},
 	{Tag: TagSyncPoint, Name: "syncpoint", Fields: []Field{
-		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames), u("time", MaxTime),
+		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames),
+		u("time", MaxTime),
 		u("probe", MaxTime),
 	}},
 	{Tag: TagList, Name: "list", Fields: blob, Form: BlobList},
@@ -255,10 +257,12 @@ var events = []Event{
 		en("reason", 1, 255, GapReasonNames), u("epochs", MaxCount), u("samples", MaxCount), u("time", MaxTime),
 	}},
 	{Tag: TagCovered, Name: "covered", Fields: []Field{
-		u("first", MaxCount), u("last", MaxCount), u("at", MaxCount), u("other_types", MaxCount), u("other_sites", MaxCount),
+		u("first", MaxCount), u("last", MaxCount), u("at", MaxCount), u("other_types", MaxCount),
+		u("other_sites", MaxCount),
 	}},
 	{Tag: TagCourse, Name: "course", Fields: []Field{
-		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CourseFlagNames), u("start", MaxTime),
+		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CourseFlagNames),
+		u("start", MaxTime),
 		u("dur", MaxTime), u("probe", MaxTime),
 		u("sync", MaxTime), u("before", MaxBytes), u("eden", MaxBytes), u("survivor", MaxBytes), u("old", MaxBytes),
 		u("humongous", MaxBytes),

@@ -59,7 +59,8 @@ func EncodeSummary(s *Summary) Block {
 	b := put(nil, TagCovered, []uint64{s.First, s.Last, s.At, s.OtherTypes, s.OtherSites})
 	for i := range s.Courses {
 		c := &s.Courses[i]
-		b = put(b, TagCourse, []uint64{c.GC, c.Kind, c.Flags, c.Start, c.Dur, c.Probe, c.Sync, c.Before, c.Eden, c.Survivor,
+		b = put(b, TagCourse, []uint64{c.GC, c.Kind, c.Flags, c.Start, c.Dur, c.Probe, c.Sync, c.Before,
+			c.Eden, c.Survivor,
 			c.Old, c.Humongous, c.Objects, c.Bytes}, c.Cause)
 	}
 	for _, t := range s.Types {
@@ -94,8 +95,9 @@ func DecodeSummary(b Block) (*Summary, error) {
 			if n[0] <= last || n[0] < s.First || n[0] > s.Last || len(s.Courses) == MaxCourses {
 				return "collection out of order", nil
 			}
-			s.Courses = append(s.Courses, Course{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
-				n[13], r.str(0)})
+			s.Courses = append(s.Courses,
+				Course{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
+					n[13], r.str(0)})
 		case TagTypeSum:
 			if len(s.Types) == MaxSums {
 				return "too many types", nil

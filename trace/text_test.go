@@ -58,7 +58,8 @@ var golden = map[string]struct {
 	"serial-survivors": {tracetest.Config{Seed: 1, Eden: 512, SampleEvery: 10}, 3},
 	"parallel-full": {tracetest.Config{Seed: 2, Collector: trace.CollectorParallel, Depth: trace.DepthFull, Eden: 512,
 		SampleEvery: 10}, 3},
-	"g1-survivors": {tracetest.Config{Seed: 3, Collector: trace.CollectorG1, Eden: 512, SampleEvery: 10, Remark: 0.3}, 4},
+	"g1-survivors": {tracetest.Config{Seed: 3, Collector: trace.CollectorG1, Eden: 512, SampleEvery: 10,
+		Remark: 0.3}, 4},
 }
 
 // TestGolden reads the texts under testdata: text → blocks → text is the same text, every block decodes, and the
@@ -74,7 +75,8 @@ func TestGolden(t *testing.T) {
 			blocks = append(blocks, m.Walk().Blocks...)
 			blocks = append(blocks, m.FullGC().Blocks...)
 			blocks = append(blocks, m.End())
-			if err := os.WriteFile(filepath.Join("testdata", name+".txt"), []byte(write(t, blocks)), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("testdata", name+".txt"), []byte(write(t, blocks)),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -146,7 +148,8 @@ func TestTextOfUnreadable(t *testing.T) {
 		{Kind: trace.KindEpoch, Version: 1, Flags: 3, Payload: []byte{27, 3, 0, 0, 0, 1, 2, 3, 99}},
 		{Kind: trace.KindMeta, Version: 1, Payload: []byte("\x02\x05\x06a\"# \xff\n")},
 		{Kind: trace.KindLayout, Version: 1},
-		{Kind: trace.KindEpoch, Version: 1, Payload: append([]byte{33, 200, 0, 0, 0}, bytes.Repeat([]byte{255}, 200)...)},
+		{Kind: trace.KindEpoch, Version: 1,
+			Payload: append([]byte{33, 200, 0, 0, 0}, bytes.Repeat([]byte{255}, 200)...)},
 	}
 	sameBlocks(t, blocks, parse(t, write(t, blocks)))
 }
@@ -169,7 +172,8 @@ func TestBrief(t *testing.T) {
 
 func TestSyntaxErrors(t *testing.T) {
 	for _, text := range []string{
-		"pause gc=1", "block", "block NOPE", "block 300", "block END x=1", "block END\n  nope", "block END\n  end time=x",
+		"pause gc=1", "block", "block NOPE", "block 300", "block END x=1", "block END\n  nope",
+		"block END\n  end time=x",
 		"block END\n  end time=1 time=2", "block END\n  end foo=1", "block END\n  end text=\"abc",
 		"block END\n  end reason=nope",
 		"block END\n   end", "block END\n    end", "block EPOCH\n  moves x=1", "block EPOCH\n  moves\n    nope",

@@ -96,34 +96,15 @@ func (w *WalkTokens) Next() bool {
 		if pos < len(buf) && buf[pos] < 0x80 {
 			tok = uint64(buf[pos])
 			pos++
-		} else {
-			v, n := binary.Uvarint(buf[pos:])
-			if n <= 0 {
-				return w.fail(varintWhy(n))
-			}
-			tok, pos = v, pos+n
+		} else if tok, pos = w.long(pos); pos < 0 {
+			return false
 		}
 		form, v := uint8(tok&(1<<walkBits-1)), tok>>walkBits
 		if form >= walkSkip {
-			if form == walkSkip {
-				if v > w.end-w.cur {
-					return w.fail("skip runs past the range")
-				}
-				w.pos = pos
-				w.Addr, w.Words = w.cur, v
-				w.cur += v
-				if w.All {
-					w.Kind, w.Form = WalkSkip, form
-					return true
-				}
-				continue
+			if !w.control(form, v) {
+				return false
 			}
-			if v != 0 {
-				return w.fail("end of segment with a value")
-			}
-			w.pos, w.in = pos, false
-			if w.All {
-				w.Kind, w.Form, w.Addr, w.Words = WalkEnd, form, w.cur, 0
+			if w.pos = pos; w.All {
 				return true
 			}
 			continue
@@ -145,12 +126,8 @@ func (w *WalkTokens) Next() bool {
 			if pos < len(buf) && buf[pos] < 0x80 {
 				length = uint64(buf[pos])
 				pos++
-			} else {
-				u, n := binary.Uvarint(buf[pos:])
-				if n <= 0 {
-					return w.fail(varintWhy(n))
-				}
-				length, pos = u, pos+n
+			} else if length, pos = w.long(pos); pos < 0 {
+				return false
 			}
 			var ok bool
 			if words, ok = e.words(length, w.mask); !ok {
@@ -173,11 +150,10 @@ func (w *WalkTokens) Next() bool {
 		}
 		var dest uint64
 		if form == walkMove {
-			u, n := binary.Uvarint(buf[pos:])
-			if n <= 0 {
-				return w.fail(varintWhy(n))
+			var u uint64
+			if u, pos = w.long(pos); pos < 0 {
+				return false
 			}
-			pos += n
 			dest = w.dest + uint64(unzigzag(u))
 			w.dest = dest
 			w.lanes[w.k&(Lanes-1)] = dest + words
@@ -194,6 +170,33 @@ func (w *WalkTokens) Next() bool {
 		w.pos = pos
 		return true
 	}
+}
+
+// long reads an integer at pos and gives the position behind it, negative if there is none.
+func (w *WalkTokens) long(pos int) (v uint64, next int) {
+	v, n := binary.Uvarint(w.buf[pos:])
+	if n <= 0 {
+		w.fail(varintWhy(n))
+		return 0, -1
+	}
+	return v, pos + n
+}
+
+// control applies a token that is no object: a skip or the end of the segment. It is false for a faulty one.
+func (w *WalkTokens) control(form uint8, v uint64) bool {
+	w.Form, w.Addr, w.Words = form, w.cur, 0
+	switch {
+	case form == walkEnd && v != 0:
+		return w.fail("end of segment with a value")
+	case form == walkEnd:
+		w.Kind, w.in = WalkEnd, false
+	case v > w.end-w.cur:
+		return w.fail("skip runs past the range")
+	default:
+		w.Kind, w.Words = WalkSkip, v
+		w.cur += v
+	}
+	return true
 }
 
 // skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is

@@ -204,7 +204,8 @@ func (p *page) until(expr string) {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("waited in vain for %s (%v); the page says: %.1500s", expr, err, js[string](p, "document.body.innerText"))
+			p.t.Fatalf("waited in vain for %s (%v); the page says: %.1500s", expr, err,
+				js[string](p, "document.body.innerText"))
 		}
 	}
 }

@@ -133,7 +133,8 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 		default:
 		}
 		c.mu.Unlock()
-		if errors.Is(err, context.Canceled) && ctx.Err() == nil && c.ctx.Err() == nil { // those who waited before had left
+		// those who waited before had left
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil && c.ctx.Err() == nil {
 			return c.get(ctx, key, make)
 		}
 	}

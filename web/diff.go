@@ -33,7 +33,8 @@ func or(s, def string) string {
 }
 
 func (s *Server) diffOf(r *http.Request) (*analysis.DiffReport, error) {
-	return s.diffBy(r.Context(), questionOf(r, changeBy), or(r.FormValue("from"), "first"), or(r.FormValue("to"), "last"))
+	return s.diffBy(r.Context(), questionOf(r, changeBy), or(r.FormValue("from"), "first"),
+		or(r.FormValue("to"), "last"))
 }
 
 func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*analysis.DiffReport, error) {
@@ -55,7 +56,8 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 				if a > b {
 					a, b = b, a
 				}
-				if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil && !errors.Is(err, analysis.ErrNotThere) {
+				if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil &&
+					!errors.Is(err, analysis.ErrNotThere) {
 					err = badRequest{inField{"by", err}}
 				}
 				return err

@@ -58,8 +58,9 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, Headline{"gap", fmt.Sprintf("%d collections were not recorded.", r.LostEpochs), "quality"})
 	}
 	if r.UnknownGCs > 0 {
-		out = append(out, Headline{"gap", fmt.Sprintf("The state is not known after %d of %d collections.", r.UnknownGCs, n),
-			"quality"})
+		out = append(out,
+			Headline{"gap", fmt.Sprintf("The state is not known after %d of %d collections.", r.UnknownGCs, n),
+				"quality"})
 	}
 	if len(r.Damage) > 0 {
 		out = append(out, Headline{"damage", fmt.Sprintf("%d parts of the recording can not be read.", len(r.Damage)),

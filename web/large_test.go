@@ -46,7 +46,8 @@ func (l recordingOf) make(t testing.TB, dir string) {
 	for i := range uint64(300) {
 		ty := trace.Type{ID: i + 1, Size: 16 + 8*(i%6), Name: fmt.Sprintf("com/shop/part%d/Class%d", i%17, i)}
 		if i%10 == 9 {
-			ty = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4, Name: "[" + string("BIJC"[i/10%4])}
+			ty = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4,
+				Name: "[" + string("BIJC"[i/10%4])}
 		}
 		defs.Types = append(defs.Types, ty)
 	}
@@ -116,11 +117,15 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		return trace.EncodeSync(s)
 	}
 	epoch := func(gc uint64, e *trace.Epoch, used uint64) trace.Block {
-		e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact, Depth: trace.DepthSurvivors,
-			Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7, Cause: "Allocation Failure", Interval: interval}
+		e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
+			Depth: trace.DepthSurvivors,
+			Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7, Cause: "Allocation Failure",
+			Interval: interval}
 		e.Spaces = []trace.Space{{Kind: trace.SpaceEden, Bottom: 0, Top: 0, End: largeYoung, UsedBefore: 30 << 20},
-			{Kind: trace.SpaceSurvivor, Bottom: to, Top: to + largeHalf, End: to + largeHalf, UsedBefore: used, UsedAfter: used},
-			{Kind: trace.SpaceOld, Bottom: largeOld, Top: top, End: largeEnd, UsedBefore: oldBytes, UsedAfter: oldBytes}}
+			{Kind: trace.SpaceSurvivor, Bottom: to, Top: to + largeHalf, End: to + largeHalf, UsedBefore: used,
+				UsedAfter: used},
+			{Kind: trace.SpaceOld, Bottom: largeOld, Top: top, End: largeEnd, UsedBefore: oldBytes,
+				UsedAfter: oldBytes}}
 		return trace.EncodeEpoch(e)
 	}
 	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
@@ -144,7 +149,8 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		o := draw()
 		if at := promote(o); i%every == 0 {
 			next++
-			live[next] = trace.LiveSample{ID: next, Addr: at, Frame: 501 + next%uint64(l.sites), Thread: mainThread, Birth: 1,
+			live[next] = trace.LiveSample{ID: next, Addr: at, Frame: 501 + next%uint64(l.sites),
+				Thread: mainThread, Birth: 1,
 				Interval: interval, Size: o.words * 8}
 		}
 	}
@@ -201,8 +207,9 @@ func (l recordingOf) make(t testing.TB, dir string) {
 				next++
 				o.sample = next
 				frame := 501 + next%uint64(l.sites)
-				samples = append(samples, trace.Sample{ID: next, Time: gc*1e8 - 1e6, Thread: mainThread, Type: uint64(o.typ),
-					Size: o.words * 8, Interval: interval, Frame: frame})
+				samples = append(samples,
+					trace.Sample{ID: next, Time: gc*1e8 - 1e6, Thread: mainThread, Type: uint64(o.typ),
+						Size: o.words * 8, Interval: interval, Frame: frame})
 				e.Resolved = append(e.Resolved, trace.SampleAddr{ID: next, Addr: o.addr})
 				live[next] = trace.LiveSample{ID: next, Addr: o.addr, Frame: frame, Thread: mainThread, Birth: gc,
 					Interval: interval, Size: o.words * 8}

@@ -126,7 +126,8 @@ func TestFigures(t *testing.T) {
 
 	first, cpu := p.interact("state?at=2000")
 	t.Logf("the first state, asked for at once: %v (processor %v), while all states are read; the viewer then takes %d "+
-		"MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10, status(viewer, "VmHWM")>>10)
+		"MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10,
+		status(viewer, "VmHWM")>>10)
 
 	e := url.QueryEscape
 	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
@@ -163,7 +164,8 @@ func TestFigures(t *testing.T) {
 		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"},
 		{"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
 		{"quality", "quality?at=2000"}, {"quality", "quality?at=1000"}, {"leaks", "leaks"},
-		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)}, {"trends by site", "trends?by=" + e("site(1)")},
+		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)},
+		{"trends by site", "trends?by=" + e("site(1)")},
 	}...)
 	took := map[string][]time.Duration{}
 	var kinds []string

@@ -119,7 +119,8 @@ func TestSelfContained(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		text := strings.ReplaceAll(string(b), "http://www.w3.org/", "")
 		if r.StatusCode != 200 || strings.Contains(text, "http://") || strings.Contains(text, "https://") &&
-			!strings.HasPrefix(f, "vendor/") || strings.Contains(text, "innerHTML =") && !strings.HasPrefix(f, "vendor/") {
+			!strings.HasPrefix(f, "vendor/") || strings.Contains(text, "innerHTML =") &&
+			!strings.HasPrefix(f, "vendor/") {
 			t.Errorf("%s: %s, or something in it comes from elsewhere or is made as markup", f, r.Status)
 		}
 		if f == "" && (strings.Contains(text, "<style") || strings.Contains(text, "<script>") ||

@@ -87,8 +87,10 @@ func TestTape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Objects != want.Objects || got.Bytes != want.Bytes || !reflect.DeepEqual(rows(all), rows(want.Tree)) {
-				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups", p.GC,
+			if got.Objects != want.Objects || got.Bytes != want.Bytes ||
+				!reflect.DeepEqual(rows(all), rows(want.Tree)) {
+				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups",
+					p.GC,
 					got.Objects, got.Bytes, want.Objects, want.Bytes)
 			}
 		}

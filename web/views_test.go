@@ -125,7 +125,8 @@ func TestState(t *testing.T) {
 	p.see("#tree", "byte[]")
 
 	// an expression that is wrong, and one that is right
-	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
+	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")),
+		cdp.KeyEvent(kb.Enter))
 	p.see("#where-error", "nosuch")
 	p.see("#where-error", strings.Repeat(" ", 17)+"^")
 	p.quiet("422")
@@ -150,7 +151,8 @@ func TestExport(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		b, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 || !strings.Contains(resp.Header.Get("Content-Disposition"), "window-gc63.") {
+		if err != nil || resp.StatusCode != 200 ||
+			!strings.Contains(resp.Header.Get("Content-Disposition"), "window-gc63.") {
 			t.Fatalf("%s: %v, %s, %v: %.200s", q, err, resp.Status, resp.Header, b)
 		}
 		return b

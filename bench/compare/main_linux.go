@@ -162,12 +162,14 @@ func others(dir, tool, java string, thousands int) error {
 	jcmd := filepath.Join(bin, "jcmd")
 	// ask has the JVM count, and dump its heap.
 	ask := func() (map[string]string, error) {
-		said, err := measure("`jcmd GC.class_histogram` (the JVM stands still; its own CPU and memory are not counted)", 0,
+		said, err := measure("`jcmd GC.class_histogram` (the JVM stands still; its own CPU and memory are not counted)",
+			0,
 			exec.Command(jcmd, pid, "GC.class_histogram"))
 		if err != nil {
 			return nil, err
 		}
-		if _, err := measure("`jcmd GC.heap_dump` (the same)", 0, exec.Command(jcmd, pid, "GC.heap_dump", dump)); err != nil {
+		if _, err := measure("`jcmd GC.heap_dump` (the same)", 0,
+			exec.Command(jcmd, pid, "GC.heap_dump", dump)); err != nil {
 			return nil, err
 		}
 		return rows(said), nil

@@ -21,13 +21,15 @@ func synthesise(dir string, n int) error {
 	for i := range uint64(200) {
 		t := trace.Type{ID: i + 1, Size: 16 + 8*(i%6), Name: fmt.Sprintf("com/shop/Class%d", i)}
 		if i%10 >= 7 {
-			t = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4, Name: fmt.Sprintf("[Lcom/shop/Class%d;", i)}
+			t = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4,
+				Name: fmt.Sprintf("[Lcom/shop/Class%d;", i)}
 		}
 		defs.Types = append(defs.Types, t)
 	}
 	for i := range uint64(sites) {
 		defs.Methods = append(defs.Methods,
-			trace.Method{ID: i + 1, Class: "Lcom/shop/Shop;", Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java"})
+			trace.Method{ID: i + 1, Class: "Lcom/shop/Shop;", Name: fmt.Sprintf("method%d", i), Sig: "()V",
+				File: "Shop.java"})
 		defs.Frames = append(defs.Frames, trace.Frame{ID: i + 1, Method: i + 1})
 	}
 	defs.Threads = []trace.Thread{{ID: 1, Name: "main"}}
@@ -52,13 +54,15 @@ func synthesise(dir string, n int) error {
 		_, w := draw()
 		if i%(n/(10*sites)+1) == 0 {
 			id := uint64(len(samples)) + 1
-			samples = append(samples, trace.LiveSample{ID: id, Addr: base + words, Frame: id%sites + 1, Thread: 1, Birth: 1,
-				Interval: 512 << 10, Size: w * 8})
+			samples = append(samples,
+				trace.LiveSample{ID: id, Addr: base + words, Frame: id%sites + 1, Thread: 1, Birth: 1,
+					Interval: 512 << 10, Size: w * 8})
 		}
 		words += w
 	}
 	listing := func(gc uint64) trace.Block {
-		s := &trace.Sync{GC: gc, Reason: trace.SyncRotation, Samples: samples, Objects: uint64(len(heap)), Bytes: words * 8}
+		s := &trace.Sync{GC: gc, Reason: trace.SyncRotation, Samples: samples, Objects: uint64(len(heap)),
+			Bytes: words * 8}
 		l, at := trace.NewListEncoder(types), uint64(base)
 		for _, o := range heap {
 			l.Object(at, o.typ, uint64(o.length))

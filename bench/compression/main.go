@@ -70,9 +70,11 @@ func main() {
 		n++
 		for _, m := range modes {
 			r := median(all[m])
-			fmt.Printf("| %s | %s | %.3f | %.3f | %.3f | %.1f |\n", t.name, m, r.perBorn, r.perListed, r.ratio, r.nsPerObject)
+			fmt.Printf("| %s | %s | %.3f | %.3f | %.3f | %.1f |\n", t.name, m, r.perBorn, r.perListed, r.ratio,
+				r.nsPerObject)
 			s := sums[m]
-			sums[m] = result{s.perBorn + r.perBorn, s.perListed + r.perListed, s.ratio + r.ratio, s.nsPerObject + r.nsPerObject}
+			sums[m] = result{s.perBorn + r.perBorn, s.perListed + r.perListed, s.ratio + r.ratio,
+				s.nsPerObject + r.nsPerObject}
 		}
 	}
 	for _, m := range modes {

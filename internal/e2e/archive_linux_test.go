@@ -73,7 +73,8 @@ func TestArchive(t *testing.T) {
 			run(unrecorded+"-XX:ArchiveClassesAtExit, in JAVA_TOOL_OPTIONS)", 0,
 				[]string{"JAVA_TOOL_OPTIONS=-XX:ArchiveClassesAtExit=ARCHIVE"}, append([]string{java}, until...)...)
 			// its own status
-			run(unrecorded+"-XX:ArchiveClassesAtExit, in the command line)", 1, nil, java, "-XX:ArchiveClassesAtExit=ARCHIVE",
+			run(unrecorded+"-XX:ArchiveClassesAtExit, in the command line)", 1, nil, java,
+				"-XX:ArchiveClassesAtExit=ARCHIVE",
 				"-cp", jar, "Until")
 			run("heapcam: recorded ", 0, nil, append([]string{java, "-XX:SharedArchiveFile=" + a}, until...)...)
 			// Nobody sees it in a script: the JVM refuses, and heapcam says what it may be.
@@ -85,24 +86,28 @@ func TestArchive(t *testing.T) {
 			run("clear JAVA_TOOL_OPTIONS for it", 1, []string{"A=ARCHIVE"}, script, java)
 			if major >= 19 {
 				run(unrecorded+"-XX:+AutoCreateSharedArchive", 0, nil,
-					append([]string{java, "-XX:+AutoCreateSharedArchive", "-XX:SharedArchiveFile=ARCHIVE"}, until...)...)
+					append([]string{java, "-XX:+AutoCreateSharedArchive", "-XX:SharedArchiveFile=ARCHIVE"},
+						until...)...)
 			}
 			if major >= 25 { // caches of classes ahead of time are written with the probe
-				c := run("heapcam: recorded ", 0, nil, append([]string{java, "-XX:AOTCacheOutput=ARCHIVE"}, until...)...)
+				c := run("heapcam: recorded ", 0, nil,
+					append([]string{java, "-XX:AOTCacheOutput=ARCHIVE"}, until...)...)
 				if sharedClasses(t, java, jar, "-XX:AOTCache="+c) != 1 {
 					t.Error("the cache is not used")
 				}
 			}
 			if full {
 				run(unrecorded+"-Xshare:dump", 0, nil, java, "-Xshare:dump", "-XX:SharedArchiveFile=ARCHIVE")
-				run(unrecorded+"--generate-cds-archive", 0, nil, filepath.Join(filepath.Dir(java), "jlink"), "--add-modules",
+				run(unrecorded+"--generate-cds-archive", 0, nil, filepath.Join(filepath.Dir(java), "jlink"),
+					"--add-modules",
 					"java.base", "--generate-cds-archive", "--output", filepath.Join(dir, "image"))
 			}
 
 			d := newDaemon(t)
 			d.start(t)
 			end2, late := filepath.Join(dir, "end2"), filepath.Join(dir, "late.jsa")
-			p := program{major: major, gc: "", heap: "64m", opts: []string{"-XX:ArchiveClassesAtExit=" + late, "-Xlog:cds=off"},
+			p := program{major: major, gc: "", heap: "64m",
+				opts:    []string{"-XX:ArchiveClassesAtExit=" + late, "-Xlog:cds=off"},
 				classes: jar, main: "Until", args: []string{end2, "2000", "12"}}
 			r := p.plain(t)
 			pid := child(t, r)

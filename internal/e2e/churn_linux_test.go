@@ -55,7 +55,8 @@ func TestChurn(t *testing.T) {
 		"2MiB", "--emergency", "off")
 	d.start(t)
 	launch := func(file string) *running {
-		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides", args: []string{file, "100000", "5000", "500000"},
+		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides",
+			args:    []string{file, "100000", "5000", "500000"},
 			timeout: span + 10*time.Minute,
 			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m",
 				"-XX:CICompilerCount=1"}}

@@ -32,7 +32,8 @@ func TestCrowd(t *testing.T) {
 	for i := range n {
 		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides",
 			args: []string{file, "100000", "5000", "500000", "0"}, timeout: 15 * time.Minute,
-			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m", "-XX:CICompilerCount=1"}}
+			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m",
+				"-XX:CICompilerCount=1"}}
 		all = append(all, p.plain(t))
 		if left := time.Until(begun.Add(time.Duration(i) * 55 * time.Second / n)); left > 0 {
 			time.Sleep(left)

@@ -91,9 +91,11 @@ func TestDemandingAgent(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", mode, place, major), func(t *testing.T) {
 					t.Parallel()
-					java, option := filepath.Join(jdk(t, major), "bin", "java"), "-agentpath:"+demanding(t, major)+"="+mode
+					java, option := filepath.Join(jdk(t, major), "bin", "java"),
+						"-agentpath:"+demanding(t, major)+"="+mode
 					dir := t.TempDir()
-					args := []string{"run", "--out", dir, "--", java, "-Xmx64m", "-Xcheck:jni", "-cp", classPath(t), "Collect", "3"}
+					args := []string{"run", "--out", dir, "--", java, "-Xmx64m", "-Xcheck:jni", "-cp", classPath(t),
+						"Collect", "3"}
 					env := os.Environ()
 					switch place {
 					case "command line":
@@ -110,10 +112,12 @@ func TestDemandingAgent(t *testing.T) {
 					c.Env = env
 					b, err := c.CombinedOutput()
 					out := string(b)
-					if err != nil || !strings.Contains(out, "\ndone\n") || !strings.Contains(out, "other agent: sampled") {
+					if err != nil || !strings.Contains(out, "\ndone\n") ||
+						!strings.Contains(out, "other agent: sampled") {
 						t.Fatalf("the application does not run as it does without heapcam: %v\n%s", err, out)
 					}
-					if strings.Count(out, "heapcam: ") != 2 || !strings.Contains(out, "another agent holds allocation sampling") {
+					if strings.Count(out, "heapcam: ") != 2 ||
+						!strings.Contains(out, "another agent holds allocation sampling") {
 						t.Errorf("heapcam must say in one line that there are no sites:\n%s", out)
 					}
 					if strings.Contains(out, "WARNING") || strings.Contains(out, "FATAL") {

@@ -18,8 +18,9 @@ func discoverer(t *testing.T, flags ...string) (d *daemon, mark string) {
 	dir := t.TempDir()
 	mark = "-Dheapcam.test=" + filepath.Base(filepath.Dir(dir))
 	conf := filepath.Join(dir, "heapcam.yaml")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: \"%s\"}\n  - match: {}\n   "+
-		"record: false\n", mark), 0o600); err != nil {
+	if err := os.WriteFile(conf,
+		fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: \"%s\"}\n  - match: {}\n   "+
+			"record: false\n", mark), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return newDaemon(t, append(flags, "--config", conf)...), mark
@@ -108,11 +109,13 @@ func TestDiscoverPrivate(t *testing.T) {
 	for _, c := range []struct{ mounts, reason string }{
 		{"mount -t tmpfs none /tmp", ""},
 		{"mount -t tmpfs -o ro none /tmp", "/tmp is mounted read-only"},
-		{"mount -t tmpfs -o noexec none /tmp && mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec /var/tmp && " +
+		{"mount -t tmpfs -o noexec none /tmp && mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec " +
+			"/var/tmp && " +
 			"mount -t tmpfs -o noexec none /run && mount -t tmpfs -o noexec none /dev/shm", "noexec"},
 	} {
-		p := program{major: 17, gc: "Serial", heap: "32m", main: "Until", args: []string{end, "2000", "5"}, classes: classes,
-			opts: []string{mark}}
+		p := program{major: 17, gc: "Serial", heap: "32m", main: "Until", args: []string{end, "2000", "5"},
+			classes: classes,
+			opts:    []string{mark}}
 		begun := time.Now()
 		r := p.plain(t, "unshare", "-m", "sh", "-c", c.mounts+` && exec "$@"`, "sh")
 		all = append(all, r)

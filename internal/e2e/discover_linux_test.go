@@ -47,7 +47,8 @@ depth: survivors
 	d := newDaemon(t, "--config", conf)
 	d.start(t)
 	begun := time.Now()
-	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"), launch("z", "Z")
+	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"),
+		launch("z", "Z")
 	state := func(r *running) (s agent.Status, o agent.Other) {
 		st := d.status(t)
 		for _, s = range st.JVMs {

@@ -31,7 +31,8 @@ func TestFreeze(t *testing.T) {
 			[]string{"heap"}, gone},
 		{"killed by itself", []string{"-XX:OnOutOfMemoryError=kill -9 %p"}, []string{"heap"}, gone},
 		// thrown by the library: the JVM ends as with any exception
-		{"direct memory", []string{"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=8m"}, []string{"direct"}, ""},
+		{"direct memory", []string{"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=8m"},
+			[]string{"direct"}, ""},
 		{"caught", []string{"-XX:OnOutOfMemoryError=true"}, []string{"heap", "caught"}, exhausted},
 		{"uncaught", nil, []string{"heap"}, exhausted},
 	} {
@@ -40,7 +41,8 @@ func TestFreeze(t *testing.T) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
-				p := program{major: major, gc: collectors[(i+len(c.name))%len(collectors)], heap: "48m", main: "Oom", opts: c.opts,
+				p := program{major: major, gc: collectors[(i+len(c.name))%len(collectors)], heap: "48m",
+					main: "Oom", opts: c.opts,
 					args: c.args, limit: "4MiB"}
 				r := p.start(t)
 				r.wait(t)
@@ -72,7 +74,8 @@ func TestFreeze(t *testing.T) {
 				verify(t, file, 1)
 				i, err := n.Find(found)
 				if err != nil || c.why == gone && int(i.LastGC) < r.recorded(t).collections {
-					t.Errorf("the incident ends at %d, %d collections were recorded", i.LastGC, r.recorded(t).collections)
+					t.Errorf("the incident ends at %d, %d collections were recorded", i.LastGC,
+						r.recorded(t).collections)
 				}
 			})
 		}

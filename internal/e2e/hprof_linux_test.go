@@ -44,7 +44,8 @@ func TestHprof(t *testing.T) {
 			if code != 0 || !strings.Contains(said, fmt.Sprintf("%d objects", h.Objects)) {
 				t.Fatalf("status %d, %d objects: %s", code, h.Objects, said)
 			}
-			out, err := exec.Command(java, "-cp", heapLibrary, "../../bench/compare/HeapLibrary.java", dump).CombinedOutput()
+			out, err := exec.Command(java, "-cp", heapLibrary, "../../bench/compare/HeapLibrary.java",
+				dump).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

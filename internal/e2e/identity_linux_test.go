@@ -19,7 +19,8 @@ func TestProvenIdentity(t *testing.T) {
 	t.Parallel()
 	somePair(t, "proven", []int{17, 25}, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "12m", main: "Steady", args: []string{"12000", "20000"}, limit: "64MiB",
+		p := program{major: major, gc: gc, heap: "12m", main: "Steady", args: []string{"12000", "20000"},
+			limit: "64MiB",
 			flags: []string{"--emergency", "off", "--sampling", "4k"}}
 		r := p.start(t)
 		r.finish(t)
@@ -56,7 +57,8 @@ func TestProvenIdentity(t *testing.T) {
 						late[[4]uint64{birth, uint64(o.Birth), uint64(o.Type), o.Length}] = true
 					}
 				case birth < uint64(o.Birth):
-					t.Fatalf("collection %d: the object at word %d is proven to be born before collection %d, its sample is of %d",
+					t.Fatalf("collection %d: the object at word %d is proven to be born before collection %d, its "+
+						"sample is of %d",
 						c.GC, o.Addr, o.Birth, birth)
 				case birth > uint64(o.Birth):
 					late[[4]uint64{birth, uint64(o.Birth), uint64(o.Type), o.Length}] = true

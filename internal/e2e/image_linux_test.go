@@ -64,9 +64,10 @@ func TestImage(t *testing.T) {
 	conf := write("containers.conf", "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=1000:1000\"]\n")
 	run := func(args ...string) (stdout, stderr string, err error) {
 		var o, e strings.Builder
-		c := exec.Command(node[0], append(append(slices.Clone(node[1:]), "podman", "--root", filepath.Join(dir, "store"),
-			"--runroot", filepath.Join(dir, "run"), "--storage-driver", "vfs",
-			"--events-backend", "file", "--cgroup-manager", "cgroupfs", "--runtime", "runc"), args...)...)
+		c := exec.Command(node[0],
+			append(append(slices.Clone(node[1:]), "podman", "--root", filepath.Join(dir, "store"),
+				"--runroot", filepath.Join(dir, "run"), "--storage-driver", "vfs",
+				"--events-backend", "file", "--cgroup-manager", "cgroupfs", "--runtime", "runc"), args...)...)
 		c.Env = append(os.Environ(), "CONTAINERS_CONF="+conf)
 		c.Stdout, c.Stderr = &o, &e
 		err = c.Run()
@@ -83,7 +84,8 @@ func TestImage(t *testing.T) {
 	t.Cleanup(func() { run("rm", "-f", "-t", "2", "-a") })
 
 	// The image, of what `CGO_ENABLED=0 make build` makes.
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "context/bin/heapcam"), "../../cmd/heapcam")
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "context/bin/heapcam"),
+		"../../cmd/heapcam")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "XDG_CACHE_HOME=") // with go's own cache
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -160,7 +162,8 @@ func TestImage(t *testing.T) {
 	await(t, "the JVM in a container is recorded", func() bool {
 		out, _, err := run("exec", agent, "heapcam", "status", "--json")
 		of = status{}
-		return err == nil && json.Unmarshal([]byte(out), &of) == nil && len(of.JVMs) > 0 && of.JVMs[0].Phase == "recording" &&
+		return err == nil && json.Unmarshal([]byte(out), &of) == nil && len(of.JVMs) > 0 &&
+			of.JVMs[0].Phase == "recording" &&
 			of.JVMs[0].Collections >= 5
 	})
 	pid := strings.TrimSpace(podman("inspect", "-f", "{{.State.Pid}}", box))

@@ -229,7 +229,8 @@ func (a assault) run(t *testing.T) *ending {
 			close(detach)
 			if a.signal == nil {
 				wait(5*time.Second, func() bool {
-					return end.detached.Load() || strings.Contains(errs.String(), "heapcam:") || elsewhere(c.Process.Pid) != nil
+					return end.detached.Load() || strings.Contains(errs.String(), "heapcam:") ||
+						elsewhere(c.Process.Pid) != nil
 				})
 			}
 		}
@@ -282,7 +283,8 @@ func (e *ending) lines() (n int) {
 func (e *ending) well(t *testing.T, what string) {
 	t.Helper()
 	if e.killed || e.code != 0 || !strings.HasSuffix(e.out, "\ndone\n") {
-		t.Errorf("%s: the JVM: status %d, killed %v after %v, rings %v\n%s\n%s", what, e.code, e.killed, e.took, e.states,
+		t.Errorf("%s: the JVM: status %d, killed %v after %v, rings %v\n%s\n%s", what, e.code, e.killed,
+			e.took, e.states,
 			tail(e.out), tail(e.errs))
 		return
 	}
@@ -310,7 +312,8 @@ var failing = []struct {
 	{"usleep", []unix.Errno{unix.EINTR}},
 	{"close", []unix.Errno{unix.EIO}}, {"fcntl", []unix.Errno{unix.EINVAL}},
 	{"syscall", []unix.Errno{unix.ENOSYS, unix.EPERM}},
-	{"malloc", []unix.Errno{unix.ENOMEM}}, {"calloc", []unix.Errno{unix.ENOMEM}}, {"pthread_getspecific", []unix.Errno{0}},
+	{"malloc", []unix.Errno{unix.ENOMEM}}, {"calloc", []unix.Errno{unix.ENOMEM}},
+	{"pthread_getspecific", []unix.Errno{0}},
 	{"sigaction", []unix.Errno{unix.EINVAL}},
 }
 
@@ -653,7 +656,8 @@ func TestSuddenEnds(t *testing.T) {
 			}
 			e := a.run(t)
 			if e.killed || e.code != c.code || strings.Contains(e.errs, "Problematic frame") || e.lines() > 0 {
-				t.Errorf("%s after %v (%s/%d): status %d, killed %v\n%s\n%s", c.name, at, a.gc, a.major, e.code, e.killed,
+				t.Errorf("%s after %v (%s/%d): status %d, killed %v\n%s\n%s", c.name, at, a.gc, a.major,
+					e.code, e.killed,
 					tail(e.out), tail(e.errs))
 			}
 		}
@@ -688,7 +692,8 @@ func TestAttachStorm(t *testing.T) {
 				wg.Add(1)
 				go func() {
 					defer wg.Done()
-					out, _ := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "JVMTI.agent_load", lib,
+					out, _ := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(),
+						"JVMTI.agent_load", lib,
 						`"dir=`+dir+`,interval=0,ring=4194304"`).CombinedOutput()
 					mu.Lock()
 					defer mu.Unlock()
@@ -707,7 +712,8 @@ func TestAttachStorm(t *testing.T) {
 			limit := time.Now().Add(30 * time.Second)
 			await(t, "the ring", func() bool {
 				if time.Now().After(limit) {
-					t.Fatalf("round %d: the recording does not end: ring %q, state %d, heartbeat %d, now %d", n, ring, state,
+					t.Fatalf("round %d: the recording does not end: ring %q, state %d, heartbeat %d, now %d",
+						n, ring, state,
 						beat, monotonic())
 				}
 				m, _ := filepath.Glob(filepath.Join(dir, "heapcam-*.ring"))
@@ -732,7 +738,8 @@ func TestAttachStorm(t *testing.T) {
 			})
 			os.Remove(ring)
 			wg.Wait()
-			if m, _ := filepath.Glob(filepath.Join(dir, "heapcam-*.ring")); len(m) > 0 { // the second one came after the end
+			// the second one came after the end
+			if m, _ := filepath.Glob(filepath.Join(dir, "heapcam-*.ring")); len(m) > 0 {
 				await(t, "the second ring's end", func() bool {
 					f, err := os.OpenFile(m[0], os.O_RDWR, 0)
 					if err != nil {

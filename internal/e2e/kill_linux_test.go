@@ -69,7 +69,8 @@ func TestKillJVM(t *testing.T) {
 			if n == 0 || int(rep.Collections[n-1].GC) < logged-1 {
 				t.Fatalf("the report ends at %v, the JVM logged %d pauses", rep.Collections[max(0, n-1):], logged)
 			}
-			row(i+1, fmt.Sprintf("%s/%d", gc, major), after, logged, rec.collections, rep.Collections[n-1].GC, v.Mismatches)
+			row(i+1, fmt.Sprintf("%s/%d", gc, major), after, logged, rec.collections,
+				rep.Collections[n-1].GC, v.Mismatches)
 		})
 	}
 }
@@ -200,10 +201,12 @@ func TestKillAgent(t *testing.T) {
 		}
 		// One that waited for room in the ring when the JVM ended is not counted.
 		if int(h.last) < stops-1 || h.recorded+h.missing < stops-1 {
-			t.Errorf("%d collections recorded and %d missing up to %d; the JVM logged %d", h.recorded, h.missing, h.last, stops)
+			t.Errorf("%d collections recorded and %d missing up to %d; the JVM logged %d", h.recorded, h.missing,
+				h.last, stops)
 		}
 		v := verify(t, dirs[0], 2)
-		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops, h.recorded, h.missing,
+		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops,
+			h.recorded, h.missing,
 			h.told, running, h.gaps, v.SyncPoints, v.Mismatches)
 	})
 }
@@ -333,7 +336,8 @@ func TestLimitOnDisk(t *testing.T) {
 						time.Sleep(200 * time.Microsecond)
 					}
 				}()
-				for end := time.Now().Add(90 * time.Second); written.Load() < 5*limit; time.Sleep(10 * time.Millisecond) {
+				for end := time.Now().Add(90 * time.Second); written.Load() < 5*limit; time.Sleep(
+					10 * time.Millisecond) {
 					if time.Now().After(end) {
 						t.Fatalf("only %d bytes were written", written.Load())
 					}

@@ -89,7 +89,8 @@ func typeName(s string) string {
 		case 'L':
 			s = strings.TrimSuffix(s[1:], ";")
 		default:
-			s = map[byte]string{'Z': "boolean", 'B': "byte", 'C': "char", 'S': "short", 'I': "int", 'J': "long", 'F': "float",
+			s = map[byte]string{'Z': "boolean", 'B': "byte", 'C': "char", 'S': "short", 'I': "int",
+				'J': "long", 'F': "float",
 				'D': "double"}[s[0]]
 		}
 	}
@@ -208,7 +209,8 @@ func TestOracleInside(t *testing.T) {
 			ring.WriteAt([]byte{oracle}, offMethod)
 			ring.WriteAt([]byte{i}, offEmergency)
 			await(t, "the oracle", func() bool {
-				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) || syscall.Kill(c.Process.Pid, 0) != nil
+				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) ||
+					syscall.Kill(c.Process.Pid, 0) != nil
 			})
 		}
 		if err := os.WriteFile(end, nil, 0o600); err != nil {
@@ -335,7 +337,8 @@ func TestKnownSites(t *testing.T) {
 					missing += k.objects - s.Samples // as many as the recording says that were lost
 				case interval == "0" && (s.Samples != k.objects || s.Objects != k.objects || s.Low != k.objects ||
 					s.High != k.objects):
-					t.Errorf("%s: %d live samples, %d objects (%d to %d) of %s, want %d", what, s.Samples, s.Objects, s.Low, s.High,
+					t.Errorf("%s: %d live samples, %d objects (%d to %d) of %s, want %d", what, s.Samples, s.Objects,
+						s.Low, s.High,
 						k.class, k.objects)
 				case k.objects < s.Low || k.objects > s.High:
 					outside++
@@ -360,7 +363,8 @@ func TestKnownSites(t *testing.T) {
 			t.Errorf("the interval changed within a budget of %s: %v", overhead, overhead == "0")
 		}
 		if outside+none > 4 || interval == "0" && none > 0 {
-			t.Errorf("interval %s: of 20 sites %d are outside of their intervals, %d have no sample", interval, outside, none)
+			t.Errorf("interval %s: of 20 sites %d are outside of their intervals, %d have no sample", interval,
+				outside, none)
 		}
 	}
 	somePair(t, "known", []int{17, 25}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {

@@ -13,7 +13,8 @@ import (
 var (
 	leaking = []string{"SlowList", "SessionMap", "Listeners", "ThreadLocals", "Loaders", "Interning", "Timers",
 		"OwnNodes", "BrokenKey", "Backlog"}
-	innocent = []string{"CacheFills", "Sawtooth", "Released", "Warm", "Churn", "Stable", "Sessions", "Reports", "StepUp",
+	innocent = []string{"CacheFills", "Sawtooth", "Released", "Warm", "Churn", "Stable", "Sessions",
+		"Reports", "StepUp",
 		"Catalog", "Bounded", "Softly",
 		"Batches"}
 )
@@ -70,10 +71,12 @@ func TestLeaks(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					heap := c.heap
-					if name == "OwnNodes" { // a chain that no array holds is told from garbage by a collection of old space alone
+					// a chain that no array holds is told from garbage by a collection of old space alone
+					if name == "OwnNodes" {
 						heap = "64m"
 					}
-					p := program{major: c.major, gc: c.gc, heap: heap, main: name, args: []string{c.sec}, flags: c.flags,
+					p := program{major: c.major, gc: c.gc, heap: heap, main: name, args: []string{c.sec},
+						flags: c.flags,
 						limit: "64MiB"}
 					r := p.start(t)
 					r.finish(t)

@@ -20,7 +20,8 @@ func TestMaxSyncPause(t *testing.T) {
 		large, again := -1, -1
 		// a listing during which its thread is preempted takes long whatever it lists
 		for try := 0; try < 3 && again < 0; try++ {
-			p := program{major: major, gc: gc, heap: "256m", main: "Swell", args: []string{"1000", "30"}, limit: "64MiB",
+			p := program{major: major, gc: gc, heap: "256m", main: "Swell", args: []string{"1000", "30"},
+				limit: "64MiB",
 				flags: []string{"--max-sync-pause", "1ms"}}
 			r := p.start(t)
 			r.finish(t)

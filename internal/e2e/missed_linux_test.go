@@ -18,7 +18,8 @@ func TestMissed(t *testing.T) {
 			t.Skip("a long round (HEAPCAM_FULL=1)")
 		}
 		t.Parallel()
-		p := program{major: major, gc: gc, main: "Hold", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off"}}
+		p := program{major: major, gc: gc, main: "Hold", heap: "128m", limit: "64MiB",
+			flags: []string{"--emergency", "off"}}
 		r := p.start(t)
 		jcmd := func(args ...string) string {
 			out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"),

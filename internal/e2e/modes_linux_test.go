@@ -76,7 +76,8 @@ func TestCompressionNone(t *testing.T) {
 	somePair(t, "none", []int{17}, []string{"Serial", "G1"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "16MiB",
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"},
+			limit: "16MiB",
 			flags: []string{"--compression", "none", "--emergency", "off"}}
 		r := p.start(t)
 		var dirs []string
@@ -112,18 +113,23 @@ func TestEmergency(t *testing.T) {
 				majors, gcs = []int{17, 25}, collectors
 			}
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
-				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet", args: []string{"10"},
+				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet",
+					args:  []string{"10"},
 					limit: "1MiB",
 					flags: []string{"--emergency", method, "--sampling", "32", "--ring", "64MiB"}}
 				r := p.start(t)
 				await(t, "start", func() bool { return r.pid() > 0 })
-				kept, stop := keepFiles(t, r.out) // the ring goes on without listings: what was forced is soon rotated away
+				// the ring goes on without listings: what was forced is soon rotated away
+				kept, stop := keepFiles(t, r.out)
 				var last uint64
 				seen := map[string]bool{}
 				rounds := 0
-				for ; rounds < 6 && last == 0; rounds++ { // a busy recorder may come too late, and begin a file without listing
+				// a busy recorder may come too late, and begin a file without listing
+				for ; rounds < 6 && last == 0; rounds++ {
 					r.stdinW.WriteString("\n")
-					await(t, "a collection", func() bool { return strings.Count(r.stdout.String(), "collected\n") > rounds })
+					await(t, "a collection", func() bool {
+						return strings.Count(r.stdout.String(), "collected\n") > rounds
+					})
 					for end := time.Now().Add(20 * time.Second); last == 0 &&
 						time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 						last = lastForced(kept, method, seen)
@@ -133,7 +139,9 @@ func TestEmergency(t *testing.T) {
 					t.Error("the last resort never came")
 				}
 				r.stdinW.WriteString("\n")
-				await(t, "a collection", func() bool { return strings.Count(r.stdout.String(), "collected\n") > rounds })
+				await(t, "a collection", func() bool {
+					return strings.Count(r.stdout.String(), "collected\n") > rounds
+				})
 				r.stdinW.Close()
 				r.finish(t)
 				stop()

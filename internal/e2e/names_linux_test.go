@@ -25,7 +25,8 @@ func TestStableNames(t *testing.T) {
 	for _, major := range majors {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			var runs []map[string]uint64
-			// Below which native frame the loop allocates what, from the JVM and from one of the JDK's libraries through JNI.
+			// Below which native frame the loop allocates what, from the JVM and from one of the JDK's libraries
+			// through JNI.
 			lists := map[int]string{17: "list", 25: "list0"}[major]
 			natives := map[string]string{
 				"java.lang.Object.clone":               "float[]",
@@ -71,7 +72,8 @@ func TestStableNames(t *testing.T) {
 						}
 						key += fmt.Sprintf(" %s.%s:%d:%v", f.Class, f.Method, line, f.Native)
 						own = own || f.Class == "Names" && f.Method == "main"
-						if name := f.Class + "." + f.Method; f.Native && line == 0 && s.Samples >= 450 && natives[name] == s.Class {
+						if name := f.Class + "." + f.Method; f.Native && line == 0 && s.Samples >= 450 &&
+							natives[name] == s.Class {
 							seen[name] = true
 						}
 						if odd.MatchString(f.Class) {

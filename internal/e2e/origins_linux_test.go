@@ -45,7 +45,8 @@ type siteReply struct {
 // at sums the rows of a class whose innermost frame is in class and line.
 func (h *siteReply) at(class, in string, line int) (samples, objects uint64, rows int) {
 	for _, s := range h.Sites {
-		if s.Class == class && len(s.Site) > 0 && s.Site[0].Class == in && s.Site[0].Line != nil && *s.Site[0].Line == line {
+		if s.Class == class && len(s.Site) > 0 && s.Site[0].Class == in && s.Site[0].Line != nil &&
+			*s.Site[0].Line == line {
 			samples, objects, rows = samples+s.Samples, objects+s.Objects, rows+1
 		}
 	}
@@ -72,7 +73,8 @@ func TestUnloadedSite(t *testing.T) {
 	t.Parallel()
 	lines := siteLines(t, "Unloads.java")
 	eachMajor(t, func(t *testing.T, major int) {
-		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"10000", "4000"}, heap: "48m", limit: "1MiB",
+		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"10000", "4000"}, heap: "48m",
+			limit: "1MiB",
 			flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"}}
 		r := p.start(t)
 		r.finish(t)
@@ -209,10 +211,12 @@ func TestOrigins(t *testing.T) {
 				}
 				switch {
 				case known && (rows != 1 || n < 35 || n > 40 || before > 40-n):
-					t.Errorf("%s: %s: %d samples in %d rows, %d before the tape; want 40 in one", filepath.Base(dir), name,
+					t.Errorf("%s: %s: %d samples in %d rows, %d before the tape; want 40 in one",
+						filepath.Base(dir), name,
 						n, rows, before)
 				case !known && (before != 40 || wrong != 0):
-					t.Errorf("%s: %s: %d before the tape, %d with a site; want 40 and none", filepath.Base(dir), name, before, wrong)
+					t.Errorf("%s: %s: %d before the tape, %d with a site; want 40 and none", filepath.Base(dir), name,
+						before, wrong)
 				}
 			}
 		}

@@ -162,7 +162,8 @@ func TestOtherUser(t *testing.T) {
 		}{
 			{4, []string{"record", strconv.Itoa(pid), "--out", filepath.Join(locked, "rec")}},
 			{125, []string{"run", "--out", filepath.Join(locked, "rec"), "--", "true"}},
-			{4, []string{"agent", "--out", filepath.Join(locked, "rec"), "--socket", filepath.Join(filepath.Dir(r.gclog), "s")}},
+			{4, []string{"agent", "--out", filepath.Join(locked, "rec"), "--socket",
+				filepath.Join(filepath.Dir(r.gclog), "s")}},
 		} {
 			cmd := exec.Command(wrap[0], append(append(wrap[1:], tool), c.args...)...)
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
@@ -227,8 +228,9 @@ func TestNamespaces(t *testing.T) {
 		// it is memory without a name
 		{"no room for a ring", "mount -t tmpfs none /tmp && mount -t tmpfs -o size=1m none /dev/shm", false, false, ""},
 		{"noexec tmp", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs none /run", false, false, ""},
-		{"noexec all", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o " +
-			"noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
+		{"noexec all",
+			"mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o " +
+				"noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
 		{"read-only tmp", "mount -t tmpfs -o ro none /tmp", false, false, "/tmp is mounted read-only"},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
@@ -240,7 +242,8 @@ func TestNamespaces(t *testing.T) {
 			}
 			end := filepath.Join(dir, "end")
 			// /var/tmp stays as it is for the program's sake, but nothing can be loaded from it.
-			script := "mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec /var/tmp && " + c.mounts + ` && exec "$@"`
+			script := "mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec /var/tmp && " + c.mounts +
+				` && exec "$@"`
 			wrap := []string{"unshare", "-m", "-p", "--fork", "--mount-proc", "sh", "-c", script, "sh"}
 			user := []string{"setpriv", "--reuid", "64123", "--regid", "64123", "--clear-groups"}
 			switch {
@@ -255,7 +258,8 @@ func TestNamespaces(t *testing.T) {
 			case c.user:
 				wrap = append(wrap, user...)
 			}
-			p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "12"}, classes: classes}
+			p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "12"},
+				classes: classes}
 			r := p.plain(t, wrap...)
 			pid := child(t, r)
 			if c.reason == "" {

@@ -18,7 +18,8 @@ func checkCount(t *testing.T, r *running) recorded {
 	t.Helper()
 	rec, p := r.recorded(t), r.pauses(t)
 	if rec.collections+rec.lost < p.stops || rec.collections > len(p.lines)+p.idle || rec.lost > p.stops/4 {
-		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without", rec.collections,
+		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without",
+			rec.collections,
 			rec.lost, len(p.lines), p.stops, p.idle)
 	}
 	checkNumbers(t, r, rec.dir, p)
@@ -57,15 +58,18 @@ func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 		}
 		if strings.Contains(logged[c.JVMGC], w) {
 			u := used[c.JVMGC]
-			// A full one may be the second of its stop. What the pause grants to the thread that asked for room counts after it.
+			// A full one may be the second of its stop. What the pause grants to the thread that asked for room counts
+			// after it.
 			after := w != "Young" && w != "Full" || c.Used>>20 == u[1] || r.main == "Humongous" && c.Used>>20 > u[1]
 			if w == "Young" && c.Before>>20 != u[0] || !after {
-				t.Errorf("collection %d (%s, GC(%d)): %d -> %d bytes, the JVM's log has %d -> %d MiB", c.GC, c.Kind, c.JVMGC,
+				t.Errorf("collection %d (%s, GC(%d)): %d -> %d bytes, the JVM's log has %d -> %d MiB", c.GC,
+					c.Kind, c.JVMGC,
 					c.Before, c.Used, u[0], u[1])
 			}
 			continue
 		}
-		if p.idle > 0 && (w == "Remark" || w == "Cleanup") { // a stop of G1 that collected nothing looks like one of these
+		// a stop of G1 that collected nothing looks like one of these
+		if p.idle > 0 && (w == "Remark" || w == "Cleanup") {
 			continue
 		}
 		t.Errorf("collection %d (%s) is said to be GC(%d), which is %q in the JVM's log", c.GC, c.Kind, c.JVMGC,
@@ -89,7 +93,8 @@ func TestPairs(t *testing.T) {
 				if full {
 					rounds = "400000"
 				}
-				p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{rounds, "20000"}, limit: limit,
+				p := program{major: major, gc: gc, heap: "64m", main: "Steady",
+					args: []string{rounds, "20000"}, limit: limit,
 					flags: []string{"--depth", depth, "--emergency", "off"}}
 				r := p.start(t)
 				r.finish(t)
@@ -131,7 +136,8 @@ func TestSituations(t *testing.T) {
 		{name: "large arrays", gcs: []string{"Serial", "Parallel"}, main: "Humongous",
 			args: []string{big("300", "5000")}, heap: "64m"},
 		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "350"},
-			opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30", "-XX:G1HeapWastePercent=1",
+			opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30",
+				"-XX:G1HeapWastePercent=1",
 				"-XX:+UnlockExperimentalVMOptions", "-XX:G1MixedGCLiveThresholdPercent=99"}, log: `Young \(Mixed\)`},
 		{name: "evacuation failure", gcs: []string{"G1"}, majors: []int{25}, main: "Evac",
 			args: []string{big("700", "10000"), "40", "40"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m",
@@ -139,7 +145,8 @@ func TestSituations(t *testing.T) {
 		{name: "tight", main: "Tight", args: []string{big("700", "10000"), "75"}, heap: "48m", log: "Pause"},
 		{name: "a heap that fills up", gcs: []string{"Serial"}, main: "Fill", opts: []string{"-Xmn2m"}, heap: "8m"},
 		{name: "System.gc", main: "Collect", args: []string{big("15", "300")}, log: `System.gc\(\)`},
-		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm", args: []string{big("15", "200")}, heap: "64m"},
+		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm",
+			args: []string{big("15", "200")}, heap: "64m"},
 		{name: "virtual threads", majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m",
 			flags: []string{"--sampling", "16k"}},
 		{name: "wide virtual threads", gcs: []string{"G1"}, majors: []int{25}, main: "Virtual",
@@ -186,7 +193,8 @@ func TestSituations(t *testing.T) {
 								limit: "64MiB", flags: flags}
 							r = p.start(t)
 							r.finish(t)
-							if c.log == "" || regexp.MustCompile(c.log).MatchString("Pause "+strings.Join(r.pauses(t).lines, "\n")) {
+							if c.log == "" ||
+								regexp.MustCompile(c.log).MatchString("Pause "+strings.Join(r.pauses(t).lines, "\n")) {
 								break
 							}
 							if try == 3 {
@@ -205,12 +213,14 @@ func TestSituations(t *testing.T) {
 							t.Errorf("the probe complains: %s", l)
 						}
 						least := 1
-						if depth == "samples" || rec.collections < 3 { // a listing may be the last thing that is asked for
+						// a listing may be the last thing that is asked for
+						if depth == "samples" || rec.collections < 3 {
 							least = 0
 						}
 						verify(t, rec.dir, least)
 						most := 0
-						if c.main == "Classes" || c.main == "Meta" { // seen once in 169: a class that came and went between two looks
+						// seen once in 169: a class that came and went between two looks
+						if c.main == "Classes" || c.main == "Meta" {
 							most = 1 + rec.collections/100
 						}
 						if gc == "Parallel" { // it gives memory back before it tells of the collection's end
@@ -247,14 +257,16 @@ func TestHumongousReclaim(t *testing.T) {
 		freed := func(flags ...string) (n int) {
 			log := filepath.Join(t.TempDir(), "heap.log")
 			p := program{major: major, gc: gc, heap: "256m", main: "Humongous", args: []string{"400"}, flags: flags,
-				opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=100", "-Xlog:gc,gc+heap:file=" + log}}
+				opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=100",
+					"-Xlog:gc,gc+heap:file=" + log}}
 			r := p.start(t)
 			r.finish(t)
 			b, err := os.ReadFile(log)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range regexp.MustCompile(`Humongous regions: (\d+)->(\d+)\n.* Pause Young`).FindAllStringSubmatch(
+			for _, m := range regexp.MustCompile(
+				`Humongous regions: (\d+)->(\d+)\n.* Pause Young`).FindAllStringSubmatch(
 				string(b), -1) {
 				from, _ := strconv.Atoi(m[1])
 				to, _ := strconv.Atoi(m[2])
@@ -265,7 +277,8 @@ func TestHumongousReclaim(t *testing.T) {
 		plain, sampled := freed("--depth", "samples", "--sampling", "1GiB"), freed()
 		t.Logf("freed: %d, %d", plain, sampled)
 		if plain < 100 || sampled < plain/2 {
-			t.Errorf("%d humongous regions freed in young collections while allocations are sampled, %d while hardly any are",
+			t.Errorf("%d humongous regions freed in young collections while allocations are sampled, %d while "+
+				"hardly any are",
 				sampled, plain)
 		}
 	})
@@ -288,7 +301,8 @@ func TestRefused(t *testing.T) {
 				t.Parallel()
 				p := program{major: major, heap: "512m", opts: c.opts, main: "Collect", args: []string{"2"}}
 				r := p.start(t)
-				if code := r.wait(t); code != 0 && strings.Contains(r.stdout.String()+r.stderr.String(), "Unrecognized VM option") {
+				if code := r.wait(t); code != 0 &&
+					strings.Contains(r.stdout.String()+r.stderr.String(), "Unrecognized VM option") {
 					t.Skipf("not run: %s (JDK %d is built without it)", c.name, major)
 				} else if code != 0 || !strings.HasSuffix(r.stdout.String(), "done\n") {
 					t.Fatalf("status %d: the JVM must run on", code)
@@ -344,7 +358,8 @@ func TestSecondAgent(t *testing.T) {
 		t.Parallel()
 		inc := filepath.Join(jdk(t, major), "include")
 		lib := compiled(t, "libother.so", otherAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"}, limit: "64MiB",
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"},
+			limit: "64MiB",
 			flags: []string{"--emergency", "off"},
 			env:   []string{"JAVA_TOOL_OPTIONS=-agentpath:" + lib}}
 		r := p.start(t)
@@ -364,7 +379,8 @@ func TestCheckJNI(t *testing.T) {
 	t.Parallel()
 	somePair(t, "check", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Collect", args: []string{"8"},
+		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Collect",
+			args:  []string{"8"},
 			flags: []string{"--sampling", "64k"}}
 		r := p.start(t)
 		r.finish(t)
@@ -399,7 +415,8 @@ func TestGuard(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"}, limit: "64MiB",
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"},
+			limit: "64MiB",
 			flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
 		r := p.start(t)
 		r.finish(t)
@@ -417,7 +434,8 @@ func TestUntested(t *testing.T) {
 	t.Parallel()
 	somePair(t, "untested", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10000", "20000"}, limit: "64MiB",
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10000", "20000"},
+			limit: "64MiB",
 			flags: []string{"--emergency", "off", "--allow-untested-jdk"}, probe: "untested=1"}
 		r := p.start(t)
 		r.finish(t)

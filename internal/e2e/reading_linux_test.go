@@ -145,15 +145,18 @@ func TestGroupAndDiff(t *testing.T) {
 					sums[n] = [2]int64{sums[n][0] + int64(x.Objects.After.Value) - int64(x.Objects.Before.Value),
 						sums[n][1] + int64(x.Bytes.After.Value) - int64(x.Bytes.Before.Value)}
 					for _, c := range []changes{x.Objects, x.Bytes} {
-						if c.Died.Low > c.Before.Value || c.Permanent.High < c.Permanent.Low || c.Born.Low > c.After.Value {
+						if c.Died.Low > c.Before.Value || c.Permanent.High < c.Permanent.Low ||
+							c.Born.Low > c.After.Value {
 							t.Errorf("%s: %+v", x.Key, c)
 						}
 					}
 				}
 				for n, w := range want {
-					if diff := [2]int64{int64(w[0]) - int64(before[n][0]), int64(w[1]) - int64(before[n][1])}; !padded(n) &&
+					if diff := [2]int64{
+						int64(w[0]) - int64(before[n][0]), int64(w[1]) - int64(before[n][1])}; !padded(n) &&
 						sums[n] != diff {
-						t.Errorf("from %s to %s, %s: the histograms differ by %v, diff says %v", asked[k-1], at, n, diff, sums[n])
+						t.Errorf("from %s to %s, %s: the histograms differ by %v, diff says %v", asked[k-1], at, n,
+							diff, sums[n])
 					}
 				}
 				t.Logf("%s: identity lost for %d objects", at, d.Lost)

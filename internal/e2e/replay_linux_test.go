@@ -134,7 +134,8 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 			explained = []string{"-"}
 		}
 		f, in := v.Files[0], window.Files[0]
-		out(w.name, fmt.Sprintf("%s/%d", gc, major), depth, fmt.Sprintf("%.1f MiB", float64(limit)/(1<<20)), rec.collections,
+		out(w.name, fmt.Sprintf("%s/%d", gc, major), depth, fmt.Sprintf("%.1f MiB", float64(limit)/(1<<20)),
+			rec.collections,
 			rotations, f.SyncPoints, f.Compared, v.Mismatches,
 			strings.Join(explained, ", "), rec.lost, fmt.Sprintf("%d, %d", files, states), differing,
 			fmt.Sprintf("%d, %d, %d", in.Collections, in.Compared, window.Mismatches))
@@ -292,7 +293,8 @@ func replayed(t *testing.T, seed maphash.Seed, files ...*ringstore.File) iter.Se
 			}
 			h := uint64(0)
 			r.State.Each(func(o heap.Object) bool {
-				h = h*0x9e3779b97f4a7c15 + maphash.Comparable(seed, [4]uint64{o.Addr, o.Words, o.Length, uint64(o.Type)})
+				h = h*0x9e3779b97f4a7c15 + maphash.Comparable(seed,
+					[4]uint64{o.Addr, o.Words, o.Length, uint64(o.Type)})
 				return true
 			})
 			if !yield(c.GC, state{h, c.Synced}) {
@@ -364,7 +366,8 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 	return func(cells ...any) {
 		if !begun {
 			begun = true
-			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about, time.Now().UTC().Format(time.DateOnly), v, columns,
+			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about,
+				time.Now().UTC().Format(time.DateOnly), v, columns,
 				strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string

@@ -137,7 +137,8 @@ func TestRingAttacks(t *testing.T) {
 				if !strings.HasSuffix(strings.TrimSpace(r.stdout.String()), "done") {
 					t.Fatalf("the JVM did not come to its end: status %d", code)
 				}
-				said := strings.Contains(r.stderr.String(), "stopped recording") || strings.Contains(r.stderr.String(), "contract")
+				said := strings.Contains(r.stderr.String(), "stopped recording") ||
+					strings.Contains(r.stderr.String(), "contract")
 				if a.ends == "yes" && !said || a.ends == "no" && said {
 					t.Errorf("the recording ends: %s; somebody says so: %v", a.ends, said)
 				}
@@ -194,7 +195,10 @@ func TestRingUnmounted(t *testing.T) {
 			unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
 			return nil
 		},
-		"smaller":               func(dir string) error { unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4096"); return nil },
+		"smaller": func(dir string) error {
+			unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4096")
+			return nil
+		},
 		"another mount over it": func(dir string) error { return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +289,8 @@ func TestDetachLeavesNothing(t *testing.T) {
 				maps1, first, fds1 = maps, rss, fds
 			}
 		}
-		t.Logf("after %d cycles: %d mappings of ours, %d KiB resident, %d descriptors; after %d: %d, %d, %d", warm, maps1,
+		t.Logf("after %d cycles: %d mappings of ours, %d KiB resident, %d descriptors; after %d: %d, %d, %d",
+			warm, maps1,
 			first, fds1, cycles, maps, rss, fds)
 		if maps != maps1 || fds > fds1+1 {
 			t.Errorf("mappings %d, then %d; descriptors %d, then %d", maps1, maps, fds1, fds)

@@ -35,7 +35,8 @@ func TestRingGrows(t *testing.T) {
 		}
 		somePair(t, "TestRingGrows "+c.name, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 			t.Run(c.name, func(t *testing.T) {
-				p := program{major: major, gc: gc, heap: "768m", main: "Swell", args: []string{"6000", "60"}, limit: "256MiB",
+				p := program{major: major, gc: gc, heap: "768m", main: "Swell", args: []string{"6000", "60"},
+					limit: "256MiB",
 					probe: c.probe,
 					flags: []string{"--depth", c.depth, "--max-sync-pause", "0"}, opts: []string{"-Xmn64m"}}
 				r := p.start(t)
@@ -63,7 +64,8 @@ func TestRingGrows(t *testing.T) {
 					t.Errorf("the ring had %d bytes first and %d at most", first, most)
 				}
 				rec := r.recorded(t)
-				// a heap that fills within a second, on a busy machine: what came while the ring was too small is counted
+				// a heap that fills within a second, on a busy machine: what came while the ring was too small is
+				// counted
 				if rec.lost > 2 {
 					t.Errorf("%d collections lost", rec.lost)
 				}

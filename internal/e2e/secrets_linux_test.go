@@ -28,7 +28,8 @@ func TestSecrets(t *testing.T) {
 			d := newDaemon(t, "--depth", "full", "--sampling", "0", "--thread-names", names, "-v")
 			d.start(t)
 			file := filepath.Join(t.TempDir(), "end")
-			p := program{major: 17, gc: "Serial", heap: "48m", main: "Secrets", args: []string{file, "secret-argument-7f3a"},
+			p := program{major: 17, gc: "Serial", heap: "48m", main: "Secrets",
+				args: []string{file, "secret-argument-7f3a"},
 				opts: []string{"-Dhc.secret=secret-property-7f3a", "-Dsecret-name-7f3a=x"}}
 			t.Setenv("HC_SECRET", "secret-environment-7f3a")
 			r := p.plain(t)
@@ -55,7 +56,8 @@ func TestSecrets(t *testing.T) {
 				told = append(told, b)
 			}
 			for _, verb := range [][]string{
-				{"status", "--json", "--socket", d.sock}, {"status", "--socket", d.sock}, {"doctor", "--json"}, {"doctor"}} {
+				{"status", "--json", "--socket", d.sock}, {"status", "--socket", d.sock},
+				{"doctor", "--json"}, {"doctor"}} {
 				out, errs, _ := heapcam(t, verb...)
 				told = append(told, []byte(out), []byte(errs))
 			}
@@ -103,7 +105,8 @@ func TestSecrets(t *testing.T) {
 			if !bytes.Contains(decoded, []byte(thread)) {
 				t.Errorf("the recording has no thread %q", thread)
 			}
-			secrets := []string{"secret-literal-", "secret-chars-", "secret-bytes-", "secret-argument-", "secret-property-",
+			secrets := []string{"secret-literal-", "secret-chars-", "secret-bytes-", "secret-argument-",
+				"secret-property-",
 				"secret-name-", "secret-environment-"}
 			if names != "full" {
 				secrets = append(secrets, "4929123456781234", "55512345")

@@ -165,7 +165,8 @@ func TestAgentMemory(t *testing.T) {
 	for _, s := range st.JVMs {
 		t.Logf("%s: %s, %d collections, %+v", s.ID, s.Phase, s.Collections, s.Dropped)
 	}
-	t.Logf("not begun for want of memory: %v, let go of: %v; %d MiB of the agent's own at most, %d MiB with its program "+
+	t.Logf("not begun for want of memory: %v, let go of: %v; %d MiB of the agent's own at most, %d MiB with "+
+		"its program "+
 		"and the shared rings; now %+v", refused, left, most>>20, rss>>20, *st.Self)
 	if most > bound {
 		t.Errorf("the agent held %d MiB, may hold %d", most>>20, bound>>20)

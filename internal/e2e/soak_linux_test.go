@@ -80,7 +80,8 @@ func TestAttachSoak(t *testing.T) {
 		p := program{major: major, gc: "G1", heap: "64m", main: "ClassChurn", args: []string{file, "40", "20"},
 			timeout: span + 20*time.Minute,
 			env:     []string{"MALLOC_ARENA_MAX=1"},
-			opts: []string{"-Xms64m", "-XX:+AlwaysPreTouch", "-XX:MaxMetaspaceSize=48m", "-XX:ReservedCodeCacheSize=16m",
+			opts: []string{"-Xms64m", "-XX:+AlwaysPreTouch", "-XX:MaxMetaspaceSize=48m",
+				"-XX:ReservedCodeCacheSize=16m",
 				"-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xlog:all=error"}}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
@@ -110,7 +111,9 @@ func TestAttachSoak(t *testing.T) {
 			} else if code != 0 {
 				t.Fatalf("detach %d of %s: status %d: %s", cycles, names[i], code, errs)
 			}
-			await(t, "the end of the recording", func() bool { return !strings.Contains(ringsMapped(r.pid()), ".ring") })
+			await(t, "the end of the recording", func() bool {
+				return !strings.Contains(ringsMapped(r.pid()), ".ring")
+			})
 		}
 		for i, r := range jvms {
 			series[i] = append(series[i], holding(t, r.pid(), begun))
@@ -138,7 +141,8 @@ func TestAttachSoak(t *testing.T) {
 		l.maps, l.mapsPM = slope(s, func(h held) float64 { return h.maps })
 		t.Logf("%s: %d cycles in %v: RSS %.0f, then %.0f KiB: %+.0f ± %.0f KiB/h; descriptors %.0f, then %.0f: "+
 			"%+.2f ± %.2f/h; "+
-			"mappings %.0f, then %.0f: %+.2f ± %.2f/h", name, cycles, span, first.rss, last.rss, l.rss, l.rssPM, first.fds,
+			"mappings %.0f, then %.0f: %+.2f ± %.2f/h", name, cycles, span, first.rss, last.rss, l.rss,
+			l.rssPM, first.fds,
 			last.fds, l.fds, l.fdsPM,
 			first.maps, last.maps, l.maps, l.mapsPM)
 	}
@@ -151,7 +155,8 @@ func TestAttachSoak(t *testing.T) {
 			continue // says nothing
 		}
 		// 5 MiB for 200 cycles is what is allowed; a tenth of that is a leak all the same.
-		if perCycle := (l.rss - l.rssPM - control.rss - control.rssPM) * span.Hours() / float64(cycles); perCycle > 2.5 {
+		if perCycle := (l.rss - l.rssPM - control.rss - control.rssPM) * span.Hours() / float64(
+			cycles); perCycle > 2.5 {
 			t.Errorf("%s: at least %.1f KiB a cycle more", append(names, "agent")[i], perCycle)
 		}
 		if l.fds-l.fdsPM > 1 || l.maps-l.mapsPM > 10+control.maps+control.mapsPM {

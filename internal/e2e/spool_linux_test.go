@@ -33,7 +33,8 @@ func TestSpool(t *testing.T) {
 	needRoot(t, "JVMs and an agent in pid namespaces of their own", "unshare")
 	// The counters that a JVM which is killed leaves behind would be those of this host's process of its number.
 	own := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--ipc",
-		"sh", "-c", `mkdir -p -m 755 /tmp/hsperfdata_root && mount -t tmpfs none /tmp/hsperfdata_root && exec "$@"`, "sh"}
+		"sh", "-c", `mkdir -p -m 755 /tmp/hsperfdata_root && mount -t tmpfs none /tmp/hsperfdata_root && exec "$@"`,
+		"sh"}
 	spool := filepath.Join(t.TempDir(), "spool")
 	if err := os.Mkdir(spool, 0o777); err != nil {
 		t.Fatal(err)
@@ -176,7 +177,8 @@ func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
 	}
 	inside := filepath.Join(spool, "with a link inside")
 	for _, err := range []error{os.Symlink(secret, filepath.Join(spool, "link.heapcam")),
-		os.Symlink(secret, filepath.Join(spool, "heapcam-7-7.ring")), os.Link(secret, filepath.Join(spool, "twice.heapcam")),
+		os.Symlink(secret, filepath.Join(spool, "heapcam-7-7.ring")),
+		os.Link(secret, filepath.Join(spool, "twice.heapcam")),
 		syscall.Mkfifo(filepath.Join(spool, "fifo.heapcam"), 0o666), os.Mkdir(inside, 0o777),
 		os.Symlink(secret, filepath.Join(inside, "00000001.hcr"))} {
 		if err != nil {
@@ -232,7 +234,8 @@ func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
 		}
 	}
 	out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out)
-	if !strings.Contains(out, "left in the spool folder "+spool) || !strings.Contains(out, fmt.Sprintf("%s-2", rec.ID)) {
+	if !strings.Contains(out, "left in the spool folder "+spool) ||
+		!strings.Contains(out, fmt.Sprintf("%s-2", rec.ID)) {
 		t.Errorf("status:\n%s", out)
 	}
 	for name := range bad {
@@ -329,7 +332,8 @@ func TestSpoolRefused(t *testing.T) {
 		"spool:/proc":                        "not on tmpfs",
 		"spool:" + full:                      "64 rings that no agent has taken",
 	} {
-		out, err := exec.Command(filepath.Join(jdk(t, 17), "bin", "java"), lib+"="+option, "-Xmx32m", "-XX:+UseSerialGC",
+		out, err := exec.Command(filepath.Join(jdk(t, 17), "bin", "java"), lib+"="+option, "-Xmx32m",
+			"-XX:+UseSerialGC",
 			"-XX:TieredStopAtLevel=1", "-version").CombinedOutput()
 		if n := strings.Count(string(out), "heapcam: "); err != nil || n != 1 || !strings.Contains(string(out), want) ||
 			!strings.Contains(string(out), "openjdk version") {

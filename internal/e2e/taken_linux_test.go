@@ -62,7 +62,8 @@ func compiled(t *testing.T, name, source string, flags ...string) string {
 	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", append(flags, "-shared", "-fPIC", "-o", lib, src)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc",
+		append(flags, "-shared", "-fPIC", "-o", lib, src)...).CombinedOutput(); err != nil {
 		t.Skipf("not run: %s (gcc: %v: %s)", name, err, out)
 	}
 	return lib
@@ -77,9 +78,11 @@ func TestNUMA(t *testing.T) {
 	}
 	lib := compiled(t, "libnuma.so.1", libnuma, "-Wl,-soname,libnuma.so.1", "-Wl,--version-script="+versions)
 	eachPair(t, []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"}, limit: "64MiB",
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"},
+			limit: "64MiB",
 			flags: []string{"--emergency", "off", "--depth", "full"},
-			opts:  []string{"-XX:+UseNUMA", "-Xlog:os=info:file=%s"}, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(lib)}}
+			opts:  []string{"-XX:+UseNUMA", "-Xlog:os=info:file=%s"},
+			env:   []string{"LD_LIBRARY_PATH=" + filepath.Dir(lib)}}
 		if gc == "Parallel" {
 			p.args = []string{"10", "20000"}
 		}

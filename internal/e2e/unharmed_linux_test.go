@@ -73,7 +73,8 @@ func TestExitInTime(t *testing.T) {
 		took := func(opts ...string) time.Duration {
 			begin := time.Now()
 			if out, err := exec.Command(java,
-				append(opts, "-Xmx64m", "-XX:+UseSerialGC", "-cp", classPath(t), "Collect", "0")...).CombinedOutput(); err != nil {
+				append(opts, "-Xmx64m", "-XX:+UseSerialGC", "-cp", classPath(t), "Collect",
+					"0")...).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			return time.Since(begin)

@@ -36,7 +36,8 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	for i, f := range rec.Files {
 		types, loaders, frames, threads := trace.NewTypeTable(8), map[uint64]bool{0: true}, map[uint64]bool{0: true},
 			map[uint64]bool{0: true}
-		used := map[uint64]bool{} // loaders: one that an agent before was told may come behind its type, with all definitions
+		// loaders: one that an agent before was told may come behind its type, with all definitions
+		used := map[uint64]bool{}
 		heads, bytes, listed := 0, 0, false
 		var wrong []string
 		need := func(ok bool, what string, id uint64) {
@@ -158,7 +159,8 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 			need(loaders[id], "loader", id)
 		}
 		if len(wrong) > 0 && !fresh {
-			t.Errorf("%s: not defined: %s", filepath.Join(filepath.Base(filepath.Dir(dir)), f.Name), strings.Join(wrong, ", "))
+			t.Errorf("%s: not defined: %s", filepath.Join(filepath.Base(filepath.Dir(dir)), f.Name),
+				strings.Join(wrong, ", "))
 		}
 	}
 	return u
@@ -174,7 +176,8 @@ func TestUnload(t *testing.T) {
 	if full {
 		gcs, depths, span = collectors, []string{"survivors", "full"}, 8*time.Second
 	}
-	if d, err := time.ParseDuration(os.Getenv("HEAPCAM_UNLOAD_FOR")); err == nil { // a longer look at what the agent holds
+	// a longer look at what the agent holds
+	if d, err := time.ParseDuration(os.Getenv("HEAPCAM_UNLOAD_FOR")); err == nil {
 		span = d
 	}
 	somePair(t, "TestUnload", majors, gcs, func(t *testing.T, major int, gc string) {
@@ -189,7 +192,8 @@ func TestUnload(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "end")
 				p := program{major: major, gc: gc, heap: "64m", main: "ClassChurn", args: []string{file, "5000", "20"},
 					timeout: 10 * time.Minute,
-					opts: []string{d.option(t) + ",oracle=1,first_type=1048000", "-XX:MetaspaceSize=8m", "-XX:MaxMetaspaceSize=24m",
+					opts: []string{d.option(t) + ",oracle=1,first_type=1048000", "-XX:MetaspaceSize=8m",
+						"-XX:MaxMetaspaceSize=24m",
 						"-XX:TieredStopAtLevel=1"}}
 				r := p.plain(t)
 				await(t, "its pid", func() bool { return r.pid() > 0 })
@@ -215,12 +219,14 @@ func TestUnload(t *testing.T) {
 				r.end(t, file)
 				d.stop(t)
 				// Parallel may give memory back
-				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" && strings.Contains(s, "heapcam: ") {
+				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" &&
+					strings.Contains(s, "heapcam: ") {
 					t.Errorf("the probe says: %s", tail(s))
 				}
 				a, b := resolves(t, old, false), resolves(t, d.recordings()[0], true)
 				loaded := int(b.last) - 1048000
-				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d told again to a new agent, agent %d "+
+				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d told again to a new "+
+					"agent, agent %d "+
 					"KiB: %+v %+v", loaded, b.head, b.headBytes, b.first, rss, a, b)
 				if loaded < 5000 || a.files < 2 || a.head == 0 {
 					t.Fatalf("%d classes, %d files: the test says nothing", loaded, a.files)

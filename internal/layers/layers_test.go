@@ -48,7 +48,8 @@ func TestLayers(t *testing.T) {
 		if len(p.GoFiles) > 0 && !strings.HasPrefix(p.Doc, "Package ") && !strings.HasPrefix(p.Doc, "Command ") {
 			t.Errorf("%s has no package comment: each package opens with its job, terms and invariants", name)
 		}
-		if strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "bench") || strings.HasPrefix(name, "tools/") {
+		if strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "bench") ||
+			strings.HasPrefix(name, "tools/") {
 			continue
 		}
 		l, ok := level[name]
@@ -62,7 +63,8 @@ func TestLayers(t *testing.T) {
 			}
 			i = strings.TrimPrefix(i, module)
 			if il, ok := level[i]; ok && il >= l {
-				t.Errorf("%s imports %s: imports point down only, so that each layer can be tested and trusted without those above",
+				t.Errorf("%s imports %s: imports point down only, so that each layer can be tested and trusted "+
+					"without those above",
 					name, i)
 			}
 			for _, r := range recording {

@@ -91,8 +91,9 @@ var alertCases = map[string]alertCase{
 			counter("heapcam_probe_pause_seconds_total"):    "0+1.2x40",
 			counter("heapcam_probe_sampling_seconds_total"): "0+1.2x40", counter("heapcam_up_seconds_total"): "0+60x40",
 		}, { // a JVM that has ended stands still for nobody
-			counter("heapcam_probe_pause_seconds_total"): "100x40", counter("heapcam_probe_sampling_seconds_total"): "100x40",
-			counter("heapcam_up_seconds_total"): "600x40",
+			counter("heapcam_probe_pause_seconds_total"):    "100x40",
+			counter("heapcam_probe_sampling_seconds_total"): "100x40",
+			counter("heapcam_up_seconds_total"):             "600x40",
 		}},
 	},
 	"HeapcamSyncPauseLong": {

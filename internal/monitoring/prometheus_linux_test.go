@@ -45,10 +45,14 @@ func TestRulesAndDashboard(t *testing.T) {
 	}
 	dir := t.TempDir()
 	agentAddr, promAddr := freeAddr(t), freeAddr(t)
-	run(t, tool, "agent", "--metrics", agentAddr, "--socket", filepath.Join(dir, "s"), "--out", filepath.Join(dir, "out"),
+	run(t, tool, "agent", "--metrics", agentAddr, "--socket", filepath.Join(dir, "s"), "--out",
+		filepath.Join(dir, "out"),
 		"--rings", dir)
 	rings := filepath.Join(dir, fmt.Sprintf("heapcam-%d", os.Getuid()))
-	await(t, "the agent's metrics", func() bool { _, err := get("http://" + agentAddr + "/healthz"); return err == nil })
+	await(t, "the agent's metrics", func() bool {
+		_, err := get("http://" + agentAddr + "/healthz")
+		return err == nil
+	})
 	record(t, rings)
 
 	m, err := get("http://" + agentAddr + "/metrics")

@@ -61,7 +61,8 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%s lacks files", path)
 		}
 		// The mark stands in the library, and as two halves in whatever looks for it.
-		if has, want := bytes.Contains(exe, append([]byte{0}, mark...)), strings.Contains(path, "linux-amd64"); has != want {
+		if has, want := bytes.Contains(exe, append([]byte{0}, mark...)),
+			strings.Contains(path, "linux-amd64"); has != want {
 			t.Errorf("%s: holds a probe: %v", filepath.Base(path), has)
 		}
 		if !strings.Contains(path, "linux-amd64") && !bytes.Contains(exe, []byte("no probe is proven")) {

@@ -65,7 +65,8 @@ func boot(t *testing.T, what string) *host {
 		}
 	}
 	// Opaque folders hide what this machine would start.
-	hide := []string{"etc/systemd/system", "etc/init.d", "var/lib/systemd/deb-systemd-helper-enabled", "var/lib/heapcam"}
+	hide := []string{"etc/systemd/system", "etc/init.d", "var/lib/systemd/deb-systemd-helper-enabled",
+		"var/lib/heapcam"}
 	for _, l := range "0123456S" {
 		hide = append(hide, "etc/rc"+string(l)+".d")
 	}

@@ -422,7 +422,8 @@ func TestService(t *testing.T) {
 	}
 	h.do("dpkg", "--force-unsafe-io", "-P", "heapcam")
 	h.logf("purged")
-	for _, p := range []string{"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service",
+	for _, p := range []string{
+		"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service",
 		"etc/systemd/system/multi-user.target.wants/heapcam.service"} {
 		if h.exists(p) {
 			t.Errorf("dpkg -P left /%s", p)

@@ -74,7 +74,8 @@ func run(args []string) error {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "GOOS", "GOARCH", "CGO_ENABLED", "-trimpath":
-			b.Metadata.Component.Properties = append(b.Metadata.Component.Properties, property{"go:build:" + s.Key, s.Value})
+			b.Metadata.Component.Properties = append(b.Metadata.Component.Properties,
+				property{"go:build:" + s.Key, s.Value})
 		}
 	}
 	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {

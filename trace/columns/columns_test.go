@@ -190,7 +190,8 @@ func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
 			want.Seq, want.Flags = seq, flags
 		}
 		if !b.Equal(want) {
-			t.Fatalf("a block of kind %d and %d bytes is skimmed to kind %d and %d bytes", want.Kind, len(want.Payload), b.Kind,
+			t.Fatalf("a block of kind %d and %d bytes is skimmed to kind %d and %d bytes", want.Kind,
+				len(want.Payload), b.Kind,
 				len(b.Payload))
 		}
 	}

@@ -113,12 +113,9 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 	pos, in := 0, 0
 	for pos < len(b) {
 		if in < heads {
-			w := operand(b[pos:])
-			if w == 0 {
+			if dests, pos = take(dests, b, pos); pos < 0 {
 				return false
 			}
-			dests = append(dests, b[pos:pos+w]...)
-			pos += w
 			in++
 			continue
 		}
@@ -162,27 +159,18 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 		if x&entrySkip != 0 {
 			ops = append(ops, b[at:pos]...) // the whole token
 		} else if x&entryOperand != 0 {
-			w := operand(b[pos:])
-			if w == 0 {
+			to := &ops
+			if list {
+				to = e.column(x)
+			}
+			if *to, pos = take(*to, b, pos); pos < 0 {
 				return false
 			}
-			if list {
-				for int(x&entryCode) > len(e.lists) {
-					e.lists = append(e.lists, nil)
-				}
-				e.lists[x&entryCode-1] = append(e.lists[x&entryCode-1], b[pos:pos+w]...)
-			} else {
-				ops = append(ops, b[pos:pos+w]...)
-			}
-			pos += w
 		}
 		if x&entryDest != 0 {
-			w := operand(b[pos:])
-			if w == 0 {
+			if dests, pos = take(dests, b, pos); pos < 0 {
 				return false
 			}
-			dests = append(dests, b[pos:pos+w]...)
-			pos += w
 		}
 		if x&entryEnd != 0 {
 			in = 0
@@ -190,6 +178,23 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 	}
 	e.syms, e.ops, e.dests = out[:n], ops, dests
 	return in == 0
+}
+
+// column gives the operands of a symbol of lists.
+func (e *Encoder) column(x entry) *[]byte {
+	for int(x&entryCode) > len(e.lists) {
+		e.lists = append(e.lists, nil)
+	}
+	return &e.lists[x&entryCode-1]
+}
+
+// take appends the operand at b[pos:] to a column and gives the position behind it, negative if there is none.
+func take(column, b []byte, pos int) ([]byte, int) {
+	w := operand(b[pos:])
+	if w == 0 {
+		return column, -1
+	}
+	return append(column, b[pos:pos+w]...), pos + w
 }
 
 // operand gives the bytes of the LEB128 at the start of b, 0 if it is none. Its form need not be the shortest: it is

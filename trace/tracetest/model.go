@@ -63,7 +63,8 @@ type Epoch struct {
 	Dropped bool              // Blocks is one GAP
 	State   map[uint64]Object // by address in words; the truth even when not Known
 	Died    []Object          // left the state dead at this finish, in no order
-	// Allocated and AllocatedBytes count all allocations of the phase that ended, short-lived ones included, fillers not.
+	// Allocated and AllocatedBytes count all allocations of the phase that ended, short-lived ones included, fillers
+	// not.
 	Allocated, AllocatedBytes uint64
 	Samples                   []trace.Sample // of the phase
 }
@@ -119,8 +120,9 @@ func New(cfg Config) *Model {
 	}
 	m := &Model{
 		cfg: cfg, r: rand.New(rand.NewPCG(cfg.Seed, cfg.Collector<<8|cfg.Depth)), types: trace.NewTypeTable(cfg.Align),
-		have: map[string]bool{}, known: map[uint64]*obj{}, unresolved: map[uint64]*obj{}, given: map[uint64]trace.Sample{},
-		owe: trace.SyncFirst, lost: true,
+		have: map[string]bool{}, known: map[uint64]*obj{}, unresolved: map[uint64]*obj{},
+		given: map[uint64]trace.Sample{},
+		owe:   trace.SyncFirst, lost: true,
 	}
 	m.mem = newMemory(m)
 	m.jvm = trace.JVM{
@@ -266,8 +268,9 @@ func (m *Model) sample(o *obj) {
 	o.Sample = m.nextSamp
 	m.unresolved[o.Sample] = o
 	m.samples = append(m.samples, trace.Sample{
-		ID: o.Sample, Time: m.now, Thread: m.thread(), Type: uint64(o.Type), Size: o.Words * 8, Interval: m.jvm.Interval,
-		Frame: m.stack(),
+		ID: o.Sample, Time: m.now, Thread: m.thread(), Type: uint64(o.Type), Size: o.Words * 8,
+		Interval: m.jvm.Interval,
+		Frame:    m.stack(),
 	})
 }
 

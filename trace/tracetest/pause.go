@@ -363,7 +363,8 @@ func (m *Model) sync(kind uint64) trace.Block {
 	live := func(o *obj) {
 		if x, ok := m.given[o.Sample]; ok {
 			s.Samples = append(s.Samples, trace.LiveSample{
-				ID: x.ID, Addr: o.addr, Frame: x.Frame, Thread: x.Thread, Birth: o.Born, Interval: x.Interval, Size: x.Size,
+				ID: x.ID, Addr: o.addr, Frame: x.Frame, Thread: x.Thread, Birth: o.Born,
+				Interval: x.Interval, Size: x.Size,
 			})
 		}
 	}

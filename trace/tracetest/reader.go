@@ -226,7 +226,8 @@ func (r *Reader) Compare(ep *Epoch, ids map[uint64]uint64) string {
 	live := map[uint64]int64{}
 	for a, want := range ep.State {
 		got, ok := r.State[a]
-		if !ok || got.Type != want.Type || got.Length != want.Length || got.Words != want.Words || got.Sample != want.Sample {
+		if !ok || got.Type != want.Type || got.Length != want.Length || got.Words != want.Words ||
+			got.Sample != want.Sample {
 			return fmt.Sprintf("at %d: reader %+v, model %+v", a, got, want)
 		}
 		if id, ok := ids[got.Serial]; ok && id != want.ID {
