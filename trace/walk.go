@@ -101,11 +101,8 @@ func (w *WalkTokens) Next() bool {
 		}
 		form, v := uint8(tok&(1<<walkBits-1)), tok>>walkBits
 		if form >= walkSkip {
-			if !w.control(form, v) {
-				return false
-			}
-			if w.pos = pos; w.All {
-				return true
+			if !w.control(form, v, pos) || w.All {
+				return w.why == ""
 			}
 			continue
 		}
@@ -141,8 +138,7 @@ func (w *WalkTokens) Next() bool {
 		w.Form, w.Type, w.Addr, w.Words, w.Length = form, uint32(v), w.cur, words, length
 		w.cur += words
 		if form == walkDead {
-			w.pos = pos
-			if w.Alive {
+			if w.pos = pos; w.Alive {
 				continue
 			}
 			w.Kind = WalkDead
@@ -150,14 +146,9 @@ func (w *WalkTokens) Next() bool {
 		}
 		var dest uint64
 		if form == walkMove {
-			var u uint64
-			if u, pos = w.long(pos); pos < 0 {
+			if dest, pos = w.explicit(pos, words); pos < 0 {
 				return false
 			}
-			dest = w.dest + uint64(unzigzag(u))
-			w.dest = dest
-			w.lanes[w.k&(Lanes-1)] = dest + words
-			w.k++
 		} else {
 			i := (form - walkLane0) & (Lanes - 1)
 			dest = w.lanes[i]
@@ -166,8 +157,7 @@ func (w *WalkTokens) Next() bool {
 		if dest > MaxAddr-words {
 			return w.fail("destination out of range")
 		}
-		w.Kind, w.Dest = WalkMove, dest
-		w.pos = pos
+		w.Kind, w.Dest, w.pos = WalkMove, dest, pos
 		return true
 	}
 }
@@ -182,8 +172,9 @@ func (w *WalkTokens) long(pos int) (v uint64, next int) {
 	return v, pos + n
 }
 
-// control applies a token that is no object: a skip or the end of the segment. It is false for a faulty one.
-func (w *WalkTokens) control(form uint8, v uint64) bool {
+// control applies a token that is no object and ends before next: a skip or the end of the segment. It is false for a
+// faulty one.
+func (w *WalkTokens) control(form uint8, v uint64, next int) bool {
 	w.Form, w.Addr, w.Words = form, w.cur, 0
 	switch {
 	case form == walkEnd && v != 0:
@@ -196,7 +187,19 @@ func (w *WalkTokens) control(form uint8, v uint64) bool {
 		w.Kind, w.Words = WalkSkip, v
 		w.cur += v
 	}
+	w.pos = next
 	return true
+}
+
+// explicit reads a destination at pos and gives it with the position behind it, negative if there is none.
+func (w *WalkTokens) explicit(pos int, words uint64) (dest uint64, next int) {
+	v, next := w.long(pos)
+	if next >= 0 {
+		w.dest += uint64(unzigzag(v))
+		w.lanes[w.k&(Lanes-1)] = w.dest + words
+		w.k++
+	}
+	return w.dest, next
 }
 
 // skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is

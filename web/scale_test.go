@@ -125,8 +125,8 @@ func TestFigures(t *testing.T) {
 	t.Logf("the page takes %.0f KiB, the overview's answer %.0f KiB", wire/1024, answer/1024)
 
 	first, cpu := p.interact("state?at=2000")
-	t.Logf("the first state, asked for at once: %v (processor %v), while all states are read; the viewer then takes %d "+
-		"MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10,
+	t.Logf("the first state, asked for at once: %v (processor %v), while all states are read; the viewer then "+
+		"takes %d MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10,
 		status(viewer, "VmHWM")>>10)
 
 	e := url.QueryEscape

@@ -131,55 +131,8 @@ func others(dir, tool, java string, thousands int) error {
 	if err != nil {
 		return err
 	}
-	bin := filepath.Dir(home)
-	if out, err := exec.Command(filepath.Join(bin, "javac"), "-d", dir,
-		"bench/compare/Big.java").CombinedOutput(); err != nil {
-		return fmt.Errorf("javac: %w\n%s", err, out)
-	}
-	rec := filepath.Join(dir, "rec")
-	c := exec.Command(tool, "run", "--out", rec, "--max-trace-size", "2GiB", "--max-sync-pause", "60s", "--", home,
-		"-XX:+UseParallelGC", "-Xmx"+strconv.Itoa(thousands/10+512)+"m", "-cp", dir, "Big", strconv.Itoa(thousands))
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	pid := ""
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && lines.Text() != "ready" {
-		if p, ok := strings.CutPrefix(lines.Text(), "pid "); ok {
-			pid = p
-		}
-	}
-	dump := filepath.Join(dir, "heap.hprof")
-	jcmd := filepath.Join(bin, "jcmd")
-	// ask has the JVM count, and dump its heap.
-	ask := func() (map[string]string, error) {
-		said, err := measure("`jcmd GC.class_histogram` (the JVM stands still; its own CPU and memory are not counted)",
-			0,
-			exec.Command(jcmd, pid, "GC.class_histogram"))
-		if err != nil {
-			return nil, err
-		}
-		if _, err := measure("`jcmd GC.heap_dump` (the same)", 0,
-			exec.Command(jcmd, pid, "GC.heap_dump", dump)); err != nil {
-			return nil, err
-		}
-		return rows(said), nil
-	}
-	own, err := ask()
-	in.Close()
-	io.Copy(io.Discard, out)
-	if werr := c.Wait(); err == nil {
-		err = werr
-	}
+	dump, rec := filepath.Join(dir, "heap.hprof"), filepath.Join(dir, "rec")
+	own, err := recordBig(dir, tool, home, rec, dump, thousands)
 	if err != nil {
 		return err
 	}
@@ -208,6 +161,58 @@ func others(dir, tool, java string, thousands int) error {
 	}
 	same(own, rows(said), "heapcam")
 	return read(tool, folders[0], "the recording", 0)
+}
+
+// recordBig records a JVM with a heap of so many thousand objects. It gives the JVM's own histogram, and writes a heap
+// dump.
+func recordBig(dir, tool, home, rec, dump string, thousands int) (own map[string]string, err error) {
+	bin := filepath.Dir(home)
+	javac := exec.Command(filepath.Join(bin, "javac"), "-d", dir, "bench/compare/Big.java")
+	if out, err := javac.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("javac: %w\n%s", err, out)
+	}
+	c := exec.Command(tool, "run", "--out", rec, "--max-trace-size", "2GiB", "--max-sync-pause", "60s", "--", home,
+		"-XX:+UseParallelGC", "-Xmx"+strconv.Itoa(thousands/10+512)+"m", "-cp", dir, "Big", strconv.Itoa(thousands))
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	pid := ""
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+		if p, ok := strings.CutPrefix(lines.Text(), "pid "); ok {
+			pid = p
+		}
+	}
+	own, err = askJVM(filepath.Join(bin, "jcmd"), pid, dump)
+	in.Close()
+	io.Copy(io.Discard, out)
+	if werr := c.Wait(); err == nil {
+		err = werr
+	}
+	return own, err
+}
+
+// askJVM has the JVM count, and dump its heap.
+func askJVM(jcmd, pid, dump string) (map[string]string, error) {
+	said, err := measure("`jcmd GC.class_histogram` (the JVM stands still; its own CPU and memory are not counted)", 0,
+		exec.Command(jcmd, pid, "GC.class_histogram"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := measure("`jcmd GC.heap_dump` (the same)", 0,
+		exec.Command(jcmd, pid, "GC.heap_dump", dump)); err != nil {
+		return nil, err
+	}
+	return rows(said), nil
 }
 
 var histogramRow = regexp.MustCompile(`(?m)^ *(?:\d+: +)?(\d+) +(\d+) +(\S+)`)
