@@ -302,8 +302,6 @@ var (
 	}()
 )
 
-// BlockSpecs gives the rows of the block table. The caller must not change it.
-func BlockSpecs() []BlockSpec { return blockSpecs }
 
 // Events gives the rows of the event table. The caller must not change it.
 func Events() []Event { return events }

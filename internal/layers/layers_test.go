@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,7 +29,7 @@ var level = map[string]int{
 }
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
-var reading = map[string]bool{"heap": true, "classify": true, "analysis": true}
+var reading = []string{"heap", "classify", "analysis"}
 
 func TestLayers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Doc,GoFiles", module+"...").Output()
@@ -67,13 +68,54 @@ func TestLayers(t *testing.T) {
 					"without those above",
 					name, i)
 			}
-			for _, r := range recording {
-				if name == r && reading[i] {
-					t.Errorf("%s imports %s: the recording path never imports the reading path", name, i)
+		}
+	}
+}
+
+// TestRecordingStaysSmall: the recording path never imports the reading path, be it by way of other packages. What all
+// depend on is one call of go list.
+func TestRecordingStaysSmall(t *testing.T) {
+	deps := dependencies(t)
+	for name, l := range level {
+		for _, d := range deps[name] {
+			if dl, ok := level[d]; ok && dl >= l {
+				t.Errorf("%s depends on %s: dependencies point down only, however long the way", name, d)
+			}
+			if under(name, recording) && under(d, reading) {
+				t.Errorf("%s depends on %s: the recording path never imports the reading path", name, d)
+			}
+		}
+	}
+	if !slices.Contains(deps["agent"], "trace") {
+		t.Error("the test finds no dependencies at all")
+	}
+}
+
+// under says whether a package is one of those folders or below one.
+func under(name string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return name == f || strings.HasPrefix(name, f+"/") })
+}
+
+// dependencies gives what each package of ours depends on of ours, on the way through any number of packages.
+func dependencies(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.ImportPath}} {{join .Deps \" \"}}{{end}}",
+		module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := map[string][]string{}
+	for l := range strings.Lines(string(out)) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(l), " ")
+		if name, ok := strings.CutPrefix(name, module); ok {
+			for _, d := range strings.Fields(rest) {
+				if d, ok := strings.CutPrefix(d, module); ok {
+					deps[name] = append(deps[name], d)
 				}
 			}
 		}
 	}
+	return deps
 }
 
 // TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code,
