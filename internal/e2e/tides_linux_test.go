@@ -91,12 +91,9 @@ func TestTides(t *testing.T) {
 				if !back {
 					t.Logf("the depth did not come back:\n%s", d.stderr.String())
 				}
-				if load := loadAverage(t); worst > 1.2*float64(budget)/100 && load > 4*float64(runtime.NumCPU()) {
-					t.Skipf("not judged: with a load average of %.0f on %d processors a pause waits for one longer "+
-						"than the budget is",
-						load, runtime.NumCPU())
-				} else if worst > 1.2*float64(budget)/100 {
-					t.Errorf("10 s cost %.2f %%, the budget is %d %%", 100*worst, budget)
+				if worst > 1.2*float64(budget)/100 {
+					t.Errorf("10 s cost %.2f %%, the budget is %d %% (load average %.0f on %d processors: on a busy "+
+						"machine a pause also waits for one)", 100*worst, budget, loadAverage(t), runtime.NumCPU())
 				}
 				if !back {
 					t.Error("the depth did not come back to full")
