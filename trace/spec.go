@@ -302,7 +302,6 @@ var (
 	}()
 )
 
-
 // Events gives the rows of the event table. The caller must not change it.
 func Events() []Event { return events }
 
