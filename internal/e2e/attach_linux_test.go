@@ -27,8 +27,9 @@ func (d *daemon) attach(t *testing.T, pid string, flags ...string) (errs string,
 	return errs, code
 }
 
-// TestAttach has the agent record a running JVM: when attach ends with 0 it is recorded; what is told of our share counts from when the probe
-// began, also after another agent has come; what can not be recorded is told with its reason, and the JVM runs on.
+// TestAttach has the agent record a running JVM: when attach ends with 0 it is recorded; what is told of our share
+// counts from when the probe began, also after another agent has come; what can not be recorded is told with its
+// reason, and the JVM runs on.
 func TestAttach(t *testing.T) {
 	needReader(t)
 	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
@@ -109,10 +110,12 @@ func TestAttach(t *testing.T) {
 			p := program{major: 17, heap: "256m", opts: c.opts, main: "Until", args: []string{file, "2000", "1"}}
 			r := p.plain(t)
 			await(t, "pid", func() bool { return r.pid() > 0 })
-			if errs, code := d.attach(t, r.pidText()); code != 5 || !strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
+			if errs, code := d.attach(t, r.pidText()); code != 5 || !strings.Contains(errs, c.reason) ||
+				strings.Count(errs, "\n") != 1 {
 				t.Errorf("attach: status %d: %s", code, errs)
 			}
-			if _, errs, code := heapcam(t, "record", r.pidText(), "--out", d.out); code != 5 || !strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
+			if _, errs, code := heapcam(t, "record", r.pidText(), "--out", d.out); code != 5 ||
+				!strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
 				t.Errorf("record: status %d: %s", code, errs)
 			}
 			r.end(t, file)

@@ -128,7 +128,8 @@ func (p *program) plain(t *testing.T, wrap ...string) *running {
 		heap = "96m"
 	}
 	r := &running{program: p, gclog: filepath.Join(dir, "gc.log"), stdout: &buffer{}, stderr: &buffer{}}
-	args := append(wrap, filepath.Join(jdk(t, p.major), "bin", "java"), "-Xmx"+heap, "-Xlog:gc,safepoint:file="+r.gclog+":uptime")
+	args := append(wrap, filepath.Join(jdk(t, p.major), "bin", "java"), "-Xmx"+heap,
+		"-Xlog:gc,safepoint:file="+r.gclog+":uptime")
 	if p.gc != "" {
 		args = append(args, "-XX:+Use"+p.gc+"GC")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-// TestGovernor records at depth full a program whose allocation and survival swing by fifty times, and holds what that cost over any ten
-// seconds against the budget and a fifth more. In the calm the depth comes back.
+// TestGovernor records at depth full a program whose allocation and survival swing by fifty times, and holds what that
+// cost over any ten seconds against the budget and a fifth more. In the calm the depth comes back.
 func TestGovernor(t *testing.T) {
 	if !full {
 		t.Skip("not run: the governor at its budgets, a minute and a half each (make test-full)")
@@ -59,7 +59,8 @@ func TestGovernor(t *testing.T) {
 				}
 			}
 			total := float64(looks[len(looks)-1].cost-looks[0].cost) / float64(looks[len(looks)-1].at.Sub(looks[0].at))
-			t.Logf("budget %v %%: %.2f %% on the whole, %.2f %% over the worst ten seconds; longest sync point %v; %d switches; depths seen %v; last: %s",
+			t.Logf("budget %v %%: %.2f %% on the whole, %.2f %% over the worst ten seconds; longest sync point %v; %d "+
+				"switches; depths seen %v; last: %s",
 				budget, 100*total, 100*worst, time.Duration(longest), s.Switches, depths, s.LastSwitch)
 			if 100*worst > 1.2*budget {
 				t.Errorf("over ten seconds the probe cost %.2f %%, the budget is %v %%", 100*worst, budget)

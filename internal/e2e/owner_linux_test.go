@@ -12,8 +12,8 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-// TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to it, nor after a restart, and
-// says who wanted that; another user can not, and an operator attaches to it again.
+// TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to
+// it, nor after a restart, and says who wanted that; another user can not, and an operator attaches to it again.
 func TestDetachedByUser(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")
@@ -39,7 +39,10 @@ func TestDetachedByUser(t *testing.T) {
 		}
 		mine, conf := filepath.Join(dir, "heapcam"), filepath.Join(dir, "heapcam.yaml")
 		mark := "-Dheapcam.owner=" + filepath.Base(dir)
-		for name, text := range map[string][]byte{mine: b, conf: fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: %q}\n  - match: {}\n    record: false\n", mark)} {
+		for name, text := range map[string][]byte{
+			mine: b, conf: fmt.Appendf(nil,
+				"discover: true\nrules:\n  - match: {flag: %q}\n  - match: {}\n    record: false\n",
+				mark)} {
 			if err := os.WriteFile(name, text, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +52,8 @@ func TestDetachedByUser(t *testing.T) {
 		d.sock = filepath.Join(dir, "s")
 		d.start(t)
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", opts: []string{mark}, main: "Until", args: []string{end, "2000", "5"}}
+		p := program{major: major, gc: gc, heap: "64m", opts: []string{mark}, main: "Until",
+			args: []string{end, "2000", "5"}}
 		r := p.plain(t, as(uid)...)
 		pid := child(t, r)
 		find := func() (s agent.Status, o agent.Other) { // the recording that goes on, else the last one
@@ -123,7 +127,9 @@ func TestToolName(t *testing.T) {
 			t.Fatal(err)
 		}
 		javac := filepath.Join(jdks()[major], "bin", "javac")
-		_, errs, code := heapcam(t, "run", "--out", filepath.Join(dir, "rec"), "--", javac, "--release", "17", "-d", dir, filepath.Join(dir, "X.java"))
+		_, errs, code := heapcam(t, "run", "--out", filepath.Join(dir, "rec"), "--", javac, "--release",
+			"17", "-d", dir,
+			filepath.Join(dir, "X.java"))
 		if code != 0 || !strings.Contains(errs, "heapcam: recorded javac (pid ") {
 			t.Errorf("%d %s", code, errs)
 		}

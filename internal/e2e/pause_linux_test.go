@@ -11,8 +11,9 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-// TestPause stops recording by verb and by the host's switch and lets it go on: the probe counts no collection meanwhile, trace and status tell
-// of it, an agent that comes later knows it, and what is recorded before and behind agrees with its sync points.
+// TestPause stops recording by verb and by the host's switch and lets it go on: the probe counts no collection
+// meanwhile, trace and status tell of it, an agent that comes later knows it, and what is recorded before and behind
+// agrees with its sync points.
 func TestPause(t *testing.T) {
 	needReader(t)
 	gcs := []string{"G1"}
@@ -48,7 +49,8 @@ func TestPause(t *testing.T) {
 			had, n, samples := d.ring(t).Epochs, r.stops(), d.ring(t).Samples
 			await(t, "collections", func() bool { return r.stops() > n+2 })
 			if h := d.ring(t); h.Epochs != had || h.Samples != samples {
-				t.Errorf("%s: %d collections and %d samples were recorded meanwhile", what, h.Epochs-had, h.Samples-samples)
+				t.Errorf("%s: %d collections and %d samples were recorded meanwhile", what, h.Epochs-had,
+					h.Samples-samples)
 			}
 		}
 		records("a recording")
@@ -121,8 +123,11 @@ func TestPause(t *testing.T) {
 		}
 		heapcamJSON(t, &cost, "cost", dir)
 		texts := fmt.Sprint(cost.Events)
-		if cost.Schema != "heapcam.cost/1" || cost.Total.Collections == 0 || cost.Total.Probe == 0 || cost.Total.Sync == 0 || cost.Total.Sampling == 0 ||
-			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 || !strings.Contains(texts, "sync point (lost)") {
+		if cost.Schema != "heapcam.cost/1" || cost.Total.Collections == 0 || cost.Total.Probe == 0 ||
+			cost.Total.Sync == 0 ||
+			cost.Total.Sampling == 0 ||
+			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 ||
+			!strings.Contains(texts, "sync point (lost)") {
 			t.Errorf("cost: %+v", cost)
 		}
 	})

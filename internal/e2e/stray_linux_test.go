@@ -23,7 +23,9 @@ func TestStrayRing(t *testing.T) {
 	}
 	t.Run("run", func(t *testing.T) {
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: 25, gc: "Serial", heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "16MiB", wrap: smallShm}
+		p := program{major: 25, gc: "Serial", heap: "64m", main: "Until", args: []string{end, "20000", "12"},
+			limit: "16MiB",
+			wrap:  smallShm}
 		r := p.start(t)
 		await(t, "collections", func() bool { return r.stops() >= 10 })
 		r.end(t, end)

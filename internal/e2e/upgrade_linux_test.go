@@ -12,8 +12,8 @@ import (
 	"github.com/heapcam/heapcam/agent"
 )
 
-// TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused and told to be renewed, an agent that
-// comes later goes on, and what is recorded agrees with its sync points.
+// TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused
+// and told to be renewed, an agent that comes later goes on, and what is recorded agrees with its sync points.
 func TestKeptProbes(t *testing.T) {
 	needReader(t)
 	jdk(t, 17)
@@ -47,7 +47,8 @@ func TestKeptProbes(t *testing.T) {
 			d.start(t)
 			dir := regexp.MustCompile(`dir=([^,]+)`).FindStringSubmatch(d.option(t))
 			file := filepath.Join(t.TempDir(), "end")
-			p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"}, opts: []string{"-agentpath:" + lib + "=dir=" + dir[1]}}
+			p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"},
+				opts: []string{"-agentpath:" + lib + "=dir=" + dir[1]}}
 			r := p.plain(t)
 			var s agent.Status
 			records := func(what string) {
@@ -64,7 +65,8 @@ func TestKeptProbes(t *testing.T) {
 			if s.Probe != "kept-"+commit || !s.Renew {
 				t.Errorf("status: probe %q, to be renewed: %v", s.Probe, s.Renew)
 			}
-			if out, _, _ := heapcam(t, "status", "--socket", d.sock); !strings.Contains(out, "kept-"+commit+": restart this JVM to renew it") {
+			if out, _, _ := heapcam(t, "status", "--socket", d.sock); !strings.Contains(out,
+				"kept-"+commit+": restart this JVM to renew it") {
 				t.Errorf("status: %s", out)
 			}
 			d.kill()

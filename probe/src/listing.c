@@ -44,7 +44,7 @@ void listing_put(struct enc *e, const struct listing *l) {
         put_u(e, 0);
     }
     heapmap()->put_spaces(e, l->maps);
-    samples_live(e);
+    samples_live(e, &l->maps->finish);
     put8(e, HC_EV_SYNCPOINT);
     put_u(e, l->epoch);
     put_u(e, (uint64_t)l->reason);

@@ -312,14 +312,14 @@ void samples_resolve(struct enc *e, const struct heapmap *at_finish) {
     if (at) blob_end(e, at);
 }
 
-void samples_live(struct enc *e) {
+void samples_live(struct enc *e, const struct heapmap *at_finish) {
     uint32_t hi = atomic_load(&high);
     uint64_t id = 0, addr = 0;
     uint8_t *at = NULL;
     for (uint32_t i = 0; i < hi; i++) {
         struct slot *s = &slots[i];
         if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
-        uint64_t a = where(s); // not s->addr: an epoch that goes into the reserve has not resolved the samples
+        uint64_t a = where(s, at_finish); // not s->addr: an epoch that goes into the reserve has not resolved the samples
         if (!a) continue;
         if (!at) at = blob_begin(e, HC_EV_LIVESAMPLES);
         uint64_t w = (a - (uint64_t)vm.heap_base) >> 3;
