@@ -319,7 +319,8 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
     for (uint32_t i = 0; i < hi; i++) {
         struct slot *s = &slots[i];
         if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
-        uint64_t a = where(s, at_finish); // not s->addr: an epoch that goes into the reserve has not resolved the samples
+        // Not s->addr: an epoch that goes into the reserve has not resolved the samples.
+        uint64_t a = where(s, at_finish);
         if (!a) continue;
         if (!at) at = blob_begin(e, HC_EV_LIVESAMPLES);
         uint64_t w = (a - (uint64_t)vm.heap_base) >> 3;
