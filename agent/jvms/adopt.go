@@ -1,30 +1,27 @@
-package main
+package jvms
 
 import (
 	"bytes"
 	"context"
 	"time"
-
-	"github.com/heapcam/heapcam/agent"
-	"github.com/heapcam/heapcam/agent/jvms"
 )
 
-// adoptFor bounds how long the ring of a JVM that started is looked for.
-const adoptFor = 5 * time.Second
+// AdoptFor bounds how long the ring of a JVM that started is looked for.
+const AdoptFor = 5 * time.Second
 
-// adoptBelow has a record those JVMs whose environment names our folder for rings and whose ring is not in it: without room there it is memory that
-// has no name.
-func adoptBelow(ctx context.Context, a *agent.Agent, rings string) {
-	jvms.Watch(ctx, func(added, _ []jvms.JVM) {
+// AdoptBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no room
+// there is memory without a name, and has to be looked for. It returns when ctx is done.
+func AdoptBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
+	_ = Watch(ctx, func(added, _ []JVM) {
 		for _, j := range added {
-			env, err := jvms.ReadProc(j.PID, "environ")
+			env, err := ReadProc(j.PID, "environ")
 			if err != nil || !bytes.Contains(env, []byte("dir="+rings)) {
 				continue
 			}
 			go func() {
-				within, stop := context.WithTimeout(ctx, adoptFor)
+				within, stop := context.WithTimeout(ctx, AdoptFor)
 				defer stop()
-				a.Await(within, j.PID, j.StartTicks) // what is wrong the agent has logged
+				await(within, j)
 			}()
 		}
 	})

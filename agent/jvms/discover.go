@@ -1,9 +1,10 @@
-package main
+package jvms
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os/user"
 	"path"
@@ -14,197 +15,246 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/heapcam/heapcam/agent"
-	attaching "github.com/heapcam/heapcam/agent/attach"
-	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/config"
 )
-
-// discovery attaches to each JVM that comes, as the rules say, and remembers why others are not recorded.
-type discovery struct {
-	attach agent.Attacher
-	log    zerolog.Logger
-	decide func(config.JVM) (options, why string, record bool)
-	wait   func() (agent.Other, bool) // why nothing is attached to for now
-	adopt  func(context.Context, jvms.JVM)
-	// detached says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends or is attached to by hand.
-	detached func(jvms.JVM) string
-
-	mu     sync.Mutex
-	ctx    context.Context
-	others map[string]agent.Other // by id
-	failed map[string]uint64      // attempts to attach, by reason
-	slots  chan struct{}
-}
 
 const (
 	attachAtOnce = 4 // JVMs that are attached to at a time: each costs it a stop
 	lookAgain    = 100 * time.Millisecond
 	lookFor      = 3 * time.Second // a JVM tells its collector some ten milliseconds after its start; one without PerfData never
 	attachLimit  = 30 * time.Second
+	ownLooks     = 5   // how often a JVM with a probe by its own options is looked at, lookFor apart
+	linesAMinute = 100 // of log, for the JVMs of one user: starting JVMs must not fill it
 )
 
-func newDiscovery(attach agent.Attacher, log zerolog.Logger, decide func(config.JVM) (string, string, bool)) *discovery {
-	return &discovery{attach: attach, log: log, decide: decide, others: map[string]agent.Other{}, slots: make(chan struct{}, attachAtOnce),
-		failed: map[string]uint64{"denied": 0, "refused": 0, "timeout": 0, "other": 0}}
+// tryAgain are the times after which a JVM that did not answer is asked again.
+var tryAgain = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute}
+
+// Unrecorded is a JVM that is not recorded, and why.
+type Unrecorded struct {
+	ID      string
+	PID     int
+	UID     int
+	Name    string
+	Ignored bool   // a rule says so
+	Why     string // one word of a small set, for programs
+	Reason  string
+	Remedy  string
 }
 
-// run watches until ctx is done. recorded says whether a JVM's recording goes on.
-func (d *discovery) run(ctx context.Context, recorded func(jvms.JVM) bool) error {
+// DiscoveryConfig is what a Discovery asks and what it lets do. All functions may be called at once.
+type DiscoveryConfig struct {
+	Log zerolog.Logger
+	// Attach has a JVM recorded, with options of the probe. Errors: *RecordError, package attach's.
+	Attach func(ctx context.Context, j JVM, options string) error
+	// Decide says by the rules whether and how a JVM is recorded.
+	Decide func(config.JVM) (options, why string, record bool)
+	// Wait says why nothing is attached to for now.
+	Wait func() (Unrecorded, bool)
+	// Adopt waits for the ring of a JVM that has a probe by its own options.
+	Adopt func(context.Context, JVM)
+	// Recorded says whether a JVM is being recorded.
+	Recorded func(JVM) bool
+	// DetachedBy says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends or
+	// is attached to by hand.
+	DetachedBy func(JVM) string
+}
+
+// Discovery attaches to each JVM that starts, as the rules say, and remembers why others are not recorded.
+type Discovery struct {
+	DiscoveryConfig
+	slots chan struct{}
+
+	mu     sync.Mutex
+	ctx    context.Context       // Run's; nil: nothing is discovered
+	others map[string]Unrecorded // by id
+	failed map[string]uint64     // attempts to attach, by reason
+	minute time.Time             // since when lines counts
+	lines  map[int]int           // of log, by user
+}
+
+// NewDiscovery gives a Discovery; Run starts it.
+func NewDiscovery(c DiscoveryConfig) *Discovery {
+	return &Discovery{
+		DiscoveryConfig: c, slots: make(chan struct{}, attachAtOnce), others: map[string]Unrecorded{},
+		failed: map[string]uint64{"denied": 0, "refused": 0, "timeout": 0, "other": 0},
+	}
+}
+
+// Run watches until ctx is done.
+func (d *Discovery) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	return jvms.Watch(ctx, func(added, gone []jvms.JVM) {
-		d.mu.Lock()
+	return Watch(ctx, func(added, gone []JVM) {
 		for _, j := range gone {
-			delete(d.others, j.ID)
+			d.forget(j)
 		}
-		d.mu.Unlock()
 		for _, j := range added {
-			wg.Go(func() { d.one(ctx, j, recorded) })
+			wg.Go(func() { d.Consider(ctx, j) })
 		}
 	})
 }
 
-// again decides anew on the JVMs that are not recorded.
-func (d *discovery) again(recorded func(jvms.JVM) bool) {
+// Reconsider decides anew on the JVMs that are not recorded: the rules are others now.
+func (d *Discovery) Reconsider() {
 	d.mu.Lock()
 	ctx, others := d.ctx, d.others
-	if ctx == nil { // nothing is discovered
+	if ctx == nil {
 		d.mu.Unlock()
 		return
 	}
-	d.others = map[string]agent.Other{}
+	d.others = map[string]Unrecorded{}
 	d.mu.Unlock()
 	for _, o := range others {
-		if j, err := jvms.Look(o.PID); err == nil && j.ID == o.ID {
-			go d.one(ctx, j, recorded)
+		if j, err := Look(o.PID); err == nil && j.ID == o.ID {
+			go d.Consider(ctx, j)
 		}
 	}
 }
 
-func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
-	v := jvms.Doctor(j)
-	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two probes are one too many. (What
-	// its command line tells of the collector comes too early.)
-	unready := func() bool {
-		return (!j.PerfData || j.Collector == "" || j.Name == "") && v.Problem != jvms.NoRights || j.Probe && !j.Recorded
+// Consider decides on one JVM, and has it recorded or notes why it is not.
+func (d *Discovery) Consider(ctx context.Context, j JVM) {
+	j, v, ok := ready(ctx, j)
+	if !ok {
+		return
 	}
-	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lookAgain):
-		}
-		now, err := jvms.Look(j.PID)
-		if err != nil || now.ID != j.ID {
-			return
-		}
-		j, v = now, jvms.Doctor(now)
-	}
-	options, why, record := d.decide(ruleJVM(j))
+	options, why, record := d.Decide(ruleJVM(j))
 	switch {
 	case !record:
-		d.note(j, agent.Other{Ignored: true, Why: "ignored", Reason: why})
+		d.note(j, Unrecorded{Ignored: true, Why: "ignored", Reason: why})
 		return
-	case recorded(j):
-		return
-	case d.detachedBy(j) != "":
-		d.note(j, agent.Other{Why: "detached", Reason: "detached by " + d.detachedBy(j), Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID)})
-		return
-	case j.Recorded: // it has a probe by its own options, or by an agent before us
-		d.awaitOwn(ctx, j, recorded)
-		return
-	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
-		d.note(j, agent.Other{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
-		d.awaitOwn(ctx, j, recorded)
+	case d.Recorded(j):
 		return
 	}
+	if by := d.DetachedBy(j); by != "" {
+		d.note(j, Unrecorded{
+			Why: "detached", Reason: "detached by " + by, Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID),
+		})
+		return
+	}
+	untested := v.Problem == UntestedMajor && strings.Contains(options, "allow_untested=1")
+	switch {
+	case j.Recorded: // it has a probe by its own options, or by an agent before us
+		d.awaitOwn(ctx, j)
+	case !v.Recordable && !untested:
+		d.note(j, Unrecorded{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
+		d.awaitOwn(ctx, j)
+	default:
+		if d.awaitTurn(ctx, j) {
+			d.attachAgain(ctx, j, options)
+		}
+	}
+}
+
+// ready waits until a JVM that has just started can be decided on; ok is false where it ended.
+func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
+	v = Doctor(j)
+	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two probes
+	// are one too many. (What its command line tells of the collector comes too early.)
+	unready := func() bool {
+		unnamed := !j.PerfData || j.Collector == "" || j.Name == ""
+		return unnamed && v.Problem != NoRights || j.Probe && !j.Recorded
+	}
+	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
+		if !sleep(ctx, lookAgain) {
+			return j, v, false
+		}
+		now, still := same(j)
+		if !still {
+			return j, v, false
+		}
+		j, v = now, Doctor(now)
+	}
+	return j, v, true
+}
+
+// same looks at a JVM again; false: it has ended.
+func same(j JVM) (JVM, bool) {
+	now, err := Look(j.PID)
+	return now, err == nil && now.ID == j.ID
+}
+
+// sleep says whether ctx was not done meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// awaitTurn waits as long as nothing is attached to; false: the JVM has ended.
+func (d *Discovery) awaitTurn(ctx context.Context, j JVM) bool {
 	for noted := ""; ; {
-		why, wait := d.wait()
+		why, wait := d.Wait()
 		if !wait {
-			break
+			if noted != "" {
+				d.forget(j)
+			}
+			return true
 		}
 		if noted != why.Why {
 			d.note(j, why)
 			noted = why.Why
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lookFor / 3):
+		if !sleep(ctx, lookFor/3) {
+			return false
 		}
-		if now, err := jvms.Look(j.PID); err != nil || now.ID != j.ID {
-			return
+		if _, still := same(j); !still {
+			return false
 		}
-		d.mu.Lock()
-		if _, wait := d.wait(); !wait {
-			delete(d.others, j.ID)
-		}
-		d.mu.Unlock()
 	}
-	for try := 0; d.try(ctx, j, options, recorded) && try < len(tryAgain); try++ { // a JVM on a busy host, or a stopped one, may just not have answered
-		select {
-		case <-ctx.Done():
+}
+
+// attachAgain attaches to a JVM, several times if it does not answer: one on a busy host, or a stopped one, may just not
+// have answered.
+func (d *Discovery) attachAgain(ctx context.Context, j JVM, options string) {
+	for try := 0; d.try(ctx, j, options) && try < len(tryAgain); try++ {
+		if !sleep(ctx, tryAgain[try]) {
 			return
-		case <-time.After(tryAgain[try]):
 		}
-		now, err := jvms.Look(j.PID)
-		if err != nil || now.ID != j.ID {
-			return
-		}
-		if now.Recorded && !recorded(now) { // it has answered meanwhile
-			d.adopt(ctx, now)
-		}
-		if recorded(now) {
-			d.mu.Lock()
-			delete(d.others, j.ID)
-			d.mu.Unlock()
+		if ended, recorded := d.own(ctx, j); ended || recorded { // it may have answered meanwhile
 			return
 		}
 	}
 }
 
-// awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was detached from never will.
-func (d *discovery) awaitOwn(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM) bool) {
+// awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was detached
+// from never will.
+func (d *Discovery) awaitOwn(ctx context.Context, j JVM) {
 	for range ownLooks {
-		now, err := jvms.Look(j.PID)
-		if err != nil || now.ID != j.ID {
+		if ended, recorded := d.own(ctx, j); ended || recorded {
 			return
 		}
-		if now.Recorded && !recorded(now) {
-			d.adopt(ctx, now)
-		}
-		if recorded(now) {
-			d.mu.Lock()
-			delete(d.others, j.ID)
-			d.mu.Unlock()
+		if !sleep(ctx, lookFor) {
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(lookFor):
 		}
 	}
 }
 
-const ownLooks = 5
-
-func (d *discovery) detachedBy(j jvms.JVM) string {
-	if d.detached == nil {
-		return ""
+// own adopts the ring that a JVM has by now, if any.
+func (d *Discovery) own(ctx context.Context, j JVM) (ended, recorded bool) {
+	now, still := same(j)
+	if !still {
+		return true, false
 	}
-	return d.detached(j)
+	if now.Recorded && !d.Recorded(now) {
+		d.Adopt(ctx, now)
+	}
+	if d.Recorded(now) {
+		d.forget(j)
+		return false, true
+	}
+	return false, false
 }
-
-// tryAgain are the times after which a JVM that did not answer is asked again.
-var tryAgain = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute}
 
 // try attaches to j, or notes why it could not; again says that it may be worth while later.
-func (d *discovery) try(ctx context.Context, j jvms.JVM, options string, recorded func(jvms.JVM) bool) (again bool) {
+func (d *Discovery) try(ctx context.Context, j JVM, options string) (again bool) {
 	select {
 	case <-ctx.Done():
 		return false
@@ -213,64 +263,91 @@ func (d *discovery) try(ctx context.Context, j jvms.JVM, options string, recorde
 	}
 	within, stop := context.WithTimeout(ctx, attachLimit)
 	defer stop()
-	_, err := d.attach(within, agent.AttachRequest{JVM: strconv.Itoa(j.PID), Options: options})
+	err := d.Attach(within, j, options)
 	if err == nil {
-		d.mu.Lock()
-		delete(d.others, j.ID)
-		d.mu.Unlock()
+		d.forget(j)
 		return false
 	}
 	if ctx.Err() == nil {
-		var e *codeError
-		if errors.As(err, &e) && e.code == exitUsage && recorded(j) { // it came by itself meanwhile
+		if ObstacleOf(err) == Already && d.Recorded(j) { // it came by itself meanwhile
 			return false
 		}
-		if _, gone := jvms.Look(j.PID); gone != nil {
+		if _, still := same(j); !still {
 			return false
 		}
-		why := attachFailure(err)
 		d.mu.Lock()
-		d.failed[why]++
+		d.failed[attachFailure(err)]++
 		d.mu.Unlock()
-		d.note(j, agent.Other{Why: "failed", Reason: err.Error(), Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints"})
+		d.note(j, Unrecorded{
+			Why: "failed", Reason: err.Error(),
+			Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints",
+		})
 	}
-	return errors.Is(err, attaching.ErrTimeout) || errors.Is(err, agent.ErrNoRing) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, attach.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || ObstacleOf(err) == NoRing
 }
 
-func (d *discovery) note(j jvms.JVM, o agent.Other) {
+func (d *Discovery) forget(j JVM) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.others, j.ID)
+}
+
+func (d *Discovery) note(j JVM, o Unrecorded) {
 	o.ID, o.PID, o.UID, o.Name = j.ID, j.PID, j.UID, j.Name
 	d.mu.Lock()
 	d.others[j.ID] = o
+	lines := d.line(j.UID, time.Now())
 	d.mu.Unlock()
-	if o.Ignored {
-		d.log.Debug().Int("pid", j.PID).Str("name", j.Name).Msg("ignored: " + o.Reason)
-		return
+	switch {
+	case o.Ignored:
+		d.Log.Debug().Int("pid", j.PID).Str("name", j.Name).Msg("ignored: " + o.Reason)
+	case lines < linesAMinute:
+		d.Log.Warn().Int("pid", j.PID).Str("name", j.Name).Str("remedy", o.Remedy).Msg("not recorded: " + o.Reason)
+	case lines == linesAMinute:
+		d.Log.Warn().Int("uid", j.UID).Msg("more JVMs of this user are not recorded: status lists them")
 	}
-	d.log.Warn().Int("pid", j.PID).Str("name", j.Name).Str("remedy", o.Remedy).Msg("not recorded: " + o.Reason)
+}
+
+// line counts a line of log for a user and gives how many it had in this minute before. d.mu is held.
+func (d *Discovery) line(uid int, now time.Time) int {
+	if now.Sub(d.minute) >= time.Minute {
+		d.minute, d.lines = now, map[int]int{}
+	}
+	d.lines[uid]++
+	return d.lines[uid] - 1
 }
 
 // attachFailure names why attaching failed, by one word of a closed set: those that failed begins with.
 func attachFailure(err error) string {
+	is := func(all ...error) bool {
+		for _, e := range all {
+			if errors.Is(err, e) {
+				return true
+			}
+		}
+		return false
+	}
+	o := ObstacleOf(err)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, attaching.ErrTimeout):
+	case is(context.DeadlineExceeded, attach.ErrTimeout):
 		return "timeout"
-	case exitCode(err) == exitDenied:
+	case o == Denied || o == 0 && is(attach.ErrPermission, fs.ErrPermission):
 		return "denied"
-	case exitCode(err) == exitNoRecord:
+	case o == Unrecordable, o == NoRing, is(attach.ErrNotJVM, attach.ErrDisabled, attach.ErrReadOnly):
 		return "refused"
 	}
 	return "other"
 }
 
-// failures counts attempts to attach that failed, by reason.
-func (d *discovery) failures() map[string]uint64 {
+// Failures counts attempts to attach that failed, by reason.
+func (d *Discovery) Failures() map[string]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.failed)
 }
 
-// list gives the JVMs that are not recorded.
-func (d *discovery) list() (out []agent.Other) {
+// Unrecorded gives the JVMs that are not recorded.
+func (d *Discovery) Unrecorded() (out []Unrecorded) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, o := range d.others {
@@ -280,8 +357,8 @@ func (d *discovery) list() (out []agent.Other) {
 }
 
 // ruleJVM gives what rules decide on.
-func ruleJVM(j jvms.JVM) config.JVM {
-	c := config.JVM{User: strconv.Itoa(j.UID), Main: j.Name, Container: j.Apart, Flags: j.Args, Cgroup: jvms.Cgroup(j.PID)}
+func ruleJVM(j JVM) config.JVM {
+	c := config.JVM{User: strconv.Itoa(j.UID), Main: j.Name, Container: j.Apart, Flags: j.Args, Cgroup: Cgroup(j.PID)}
 	if u, err := user.LookupId(c.User); err == nil {
 		c.User = u.Username
 	}

@@ -15,6 +15,9 @@ import (
 // fakeOf names the environment variable by which this test program plays a JVM: it maps the files that are named there.
 const fakeOf = "HEAPCAM_TEST_MAPS"
 
+// chrootOf names the root folder that it then changes to, if any.
+const chrootOf = "HEAPCAM_TEST_CHROOT"
+
 func TestMain(m *testing.M) {
 	if files := os.Getenv(fakeOf); files != "" {
 		for _, name := range strings.Split(files, ":") {
@@ -23,6 +26,12 @@ func TestMain(m *testing.M) {
 				_, err = unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE)
 			}
 			if err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+		}
+		if dir := os.Getenv(chrootOf); dir != "" {
+			if err := unix.Chroot(dir); err != nil {
 				fmt.Println(err)
 				os.Exit(1)
 			}

@@ -16,7 +16,6 @@
 package jvms
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -57,38 +56,6 @@ type JVM struct {
 // ID gives the short form of pid and start time that names a JVM everywhere: "4711-k3f9". The second part is base 36.
 func ID(pid int, startTicks uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(startTicks, 36)
-}
-
-// NotFoundError says that no JVM matches a reference. Process says that there is a process of that pid, but no JVM.
-type NotFoundError struct {
-	Ref     string
-	Process bool
-}
-
-func (e *NotFoundError) Error() string {
-	if e.Process {
-		return fmt.Sprintf("process %s is not a JVM", e.Ref)
-	}
-	return fmt.Sprintf("no JVM %q here", e.Ref)
-}
-
-// AmbiguousError says that several JVMs match a reference.
-type AmbiguousError struct {
-	Ref     string
-	Matches []JVM
-}
-
-func (e *AmbiguousError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q is %d JVMs:", e.Ref, len(e.Matches))
-	for i, j := range e.Matches {
-		if i == 8 {
-			b.WriteString(" …")
-			break
-		}
-		fmt.Fprintf(&b, " %s (%s)", j.ID, j.Name)
-	}
-	return b.String()
 }
 
 // Resolve gives the JVM of this host that ref means: see Find. Errors: *NotFoundError, *AmbiguousError, List's.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
 const sleeper = `package org.example; public class Sleeper { public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); } }`
@@ -107,7 +109,10 @@ func TestList(t *testing.T) {
 
 func lastNS(pid int) int {
 	j := JVM{PID: pid, NSPID: pid}
-	j.status()
+	if p, err := procfs.Open(pid); err == nil {
+		j.status(p)
+		p.Close()
+	}
 	return j.NSPID
 }
 

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
 // claimed is how much of its memory the process below says to be its command line and its environment.
@@ -73,7 +75,7 @@ func TestHugeCommandLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, name := range []string{"cmdline", "environ"} {
-		if b, err := ReadProc(c.Process.Pid, name); err != nil || len(b) != maxProc {
+		if b, err := ReadProc(c.Process.Pid, name); err != nil || len(b) != procfs.MaxText {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}

@@ -1,10 +1,12 @@
 //go:build !linux
 
-package main
+package jvms
 
-// recorderSet is empty: only Linux tells who holds a lock.
-type recorderSet struct{}
+// RecorderSet is empty: only Linux tells who holds a lock.
+type RecorderSet struct{}
 
-func recorders() recorderSet { return recorderSet{} }
+// Recorders gives none.
+func Recorders() RecorderSet { return RecorderSet{} }
 
-func (recorderSet) of(string) string { return "" }
+// Of gives "".
+func (RecorderSet) Of(string) string { return "" }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package place
 
 import (
 	"errors"
@@ -8,10 +8,20 @@ import (
 	"github.com/heapcam/heapcam/agent/jvms"
 )
 
-func libraryFor(jvms.JVM, []byte) (string, error) { return "", errors.ErrUnsupported }
-
-func ringDirIn(jvms.JVM, string, string) (string, string, error) {
-	return "", "", errors.ErrUnsupported
+// RingDir is a folder for a shared ring.
+type RingDir struct {
+	AsJVM string // its path as the JVM sees it
+	Ours  string // as we see it
 }
 
-func ownDirOf(j jvms.JVM, dir string) error { return ownDir(dir, j.UID) }
+// Remove does nothing: there is none.
+func (RingDir) Remove() {}
+
+// MakeRingDir is for Linux.
+func MakeRingDir(string, int) (RingDir, error) { return RingDir{}, errNoRecording }
+
+func libraryFor(jvms.JVM, []byte) (string, error) { return "", errors.ErrUnsupported }
+
+func installLibrary([]byte) (string, error) { return "", errNoRecording }
+
+func ringDirIn(jvms.JVM, string, string) (RingDir, error) { return RingDir{}, errors.ErrUnsupported }

@@ -1,15 +1,25 @@
-//go:build !unix && !windows
+//go:build !linux && !windows
 
-package main
+package place
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/heapcam/heapcam/probe"
+)
+
+// PackagedProbe is where the packages of Linux put the library.
+const PackagedProbe = "/usr/lib/heapcam/libheapcam.so"
 
 var errNoRecording = errors.New("this platform can read recordings but not record")
 
-func installProbe() (string, error)               { return "", errNoRecording }
-func probeForOptions() (string, error)            { return "", errNoRecording }
-func (*agentOptions) toolOption() (string, error) { return "", errNoRecording }
-func installLibrary([]byte) (string, error)       { return "", errNoRecording }
-func makeRingDir(string, int) (string, error)     { return "", errNoRecording }
-func privateDir() (string, error)                 { return "", errNoRecording }
-func ownDir(string, int) error                    { return errNoRecording }
+// InstallProbe is for Linux. Errors: probe.ErrNone.
+func InstallProbe() (string, error) {
+	if _, err := probe.Library(); err != nil {
+		return "", err
+	}
+	return "", errNoRecording
+}
+
+// ProbeForOptions is for Linux and Windows. Errors: InstallProbe's.
+func ProbeForOptions() (string, error) { return InstallProbe() }

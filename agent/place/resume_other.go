@@ -1,11 +1,8 @@
-//go:build !unix
+//go:build !linux
 
-package main
+package place
 
-import (
-	"context"
+import "context"
 
-	"github.com/heapcam/heapcam/agent"
-)
-
-func resume(context.Context, *agent.Agent, string) {}
+// Resume is for Linux.
+func Resume(context.Context, Recorder, string) {}

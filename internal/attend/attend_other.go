@@ -1,9 +1,9 @@
 //go:build !linux
 
-package main
+package attend
 
-// attend does nothing here.
-func attend([]string) (code int, attended bool) { return 0, false }
+// Run does nothing here.
+func Run() (code int, attended bool) { return 0, false }
 
-// answering gives what does nothing.
-func answering() func(code int) { return func(int) {} }
+// Answering gives what does nothing.
+func Answering() func(code int) { return func(int) {} }

@@ -21,8 +21,8 @@ var level = map[string]int{
 	"trace": 0, "config": 0, "trace/tracetest": 1, "trace/columns": 1, "probe": 0, "packaging": 0,
 	"quality": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
-	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent": 4, "web": 4,
+	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 2, "agent/governor": 3, "agent/jvms": 3,
+	"svc": 4, "agent": 4, "agent/place": 4, "web": 4,
 	"agent/metrics": 5,
 	"cmd/heapcam":   6,
 }
@@ -76,7 +76,7 @@ func TestLayers(t *testing.T) {
 // TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code, whoever laid it there. (The
 // library goes to the JVM; the agent never opens it.)
 func TestNothingIsExecuted(t *testing.T) {
-	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/metrics"}, recording...) {
+	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/place", "agent/metrics"}, recording...) {
 		out, err := exec.Command("go", "list", "-deps", module+p).Output()
 		if err != nil {
 			t.Fatal(err)
