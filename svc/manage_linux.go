@@ -56,8 +56,8 @@ func packaged() string {
 	return ""
 }
 
-// Install installs this binary as a service that starts with the host, with the commented configuration unless there is one, and starts it.
-// Errors: ErrUnsupported, ErrRights, ErrInstalled,
+// Install installs this binary as a service that starts with the host, with the commented configuration unless there
+// is one, and starts it. Errors: ErrUnsupported, ErrRights, ErrInstalled,
 // *PackagedError, *PlaceError, what systemctl says.
 func Install() error {
 	m, err := change()
@@ -127,7 +127,8 @@ func runnable(exe string) error {
 	}
 }
 
-// Uninstall stops the service and removes it; with purge its recordings in StateDir and its configuration too. Errors: as Install, ErrNotInstalled.
+// Uninstall stops the service and removes it; with purge its recordings in StateDir and its configuration too.
+// Errors: as Install, ErrNotInstalled.
 func Uninstall(purge bool) error {
 	m, err := change()
 	if err != nil {

@@ -2,9 +2,9 @@
 // diagnostic commands, without a JDK and without a helper.
 //
 // The protocol, on Linux. A JVM listens on a socket <tmp>/.java_pid<N>, N its pid in its own pid namespace. If it does
-// not yet, a file .attach_pid<N> in its working directory (or <tmp>) followed by SIGQUIT makes it. A request is version
-// "1", a command and three arguments, each NUL-terminated; the answer is a line with a status number, then text, until
-// the JVM closes.
+// not yet, a file .attach_pid<N> in its working directory (or <tmp>) followed by SIGQUIT makes it. A request is
+// version "1", a command and three arguments, each NUL-terminated; the answer is a line with a status number, then
+// text, until the JVM closes.
 //
 // Invariants:
 //

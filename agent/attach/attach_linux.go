@@ -76,8 +76,8 @@ func openTmp(p *procfs.Process) (int, error) {
 	return procfs.FolderInRoot(root, "tmp")
 }
 
-// openSocket opens the JVM's socket without following a link (O_PATH): fs.ErrNotExist if the JVM does not listen yet. A
-// socket of somebody else in a shared /tmp is a trap.
+// openSocket opens the JVM's socket without following a link (O_PATH): fs.ErrNotExist if the JVM does not listen yet.
+// A socket of somebody else in a shared /tmp is a trap.
 func openSocket(tmp int, sock string, t target) (int, error) {
 	fd, err := unix.Openat(tmp, sock, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

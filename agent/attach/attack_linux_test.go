@@ -250,7 +250,8 @@ func TestFalseSocket(t *testing.T) {
 	}
 }
 
-// TestSocketOfAnotherProcess: a socket of the right user at which another process than the JVM listens gets no command.
+// TestSocketOfAnotherProcess: a socket of the right user at which another process than the JVM listens gets no
+// command.
 func TestSocketOfAnotherProcess(t *testing.T) {
 	dir := shortDir(t)
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))

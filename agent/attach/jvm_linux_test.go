@@ -249,8 +249,8 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user namespace,
-// too.
+// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user
+// namespace, too.
 func TestNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: needs root")

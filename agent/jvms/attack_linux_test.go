@@ -37,8 +37,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestHostileRoot: a process may have anything in its root folder where a JVM has its /tmp and its JDK. Nothing blocks,
-// nothing outside of that root is read, and no device or fifo is opened.
+// TestHostileRoot: a process may have anything in its root folder where a JVM has its /tmp and its JDK. Nothing
+// blocks, nothing outside of that root is read, and no device or fifo is opened.
 func TestHostileRoot(t *testing.T) {
 	perf := perfFile(binary.LittleEndian, "sun.rt.javaCommand", "org.example.Outside")
 	outside := t.TempDir()

@@ -14,9 +14,10 @@ var withValue = []string{"-cp", "-classpath", "--class-path", "-p", "--module-pa
 // springLoader begins the names of the classes that start the program inside of a Spring Boot archive.
 const springLoader = "org.springframework.boot.loader."
 
-// Program gives what the arguments of a JVM's process run: the main class, the file name of the jar, or the name of a tool of the JDK like
-// javac; and the options of the JVM among them. sure is false where the arguments do not say it for certain, so that the JVM's own word
-// (PerfData) is better: an @file stands before the main class, or the program has the JVM inside.
+// Program gives what the arguments of a JVM's process run: the main class, the file name of the jar, or the name of a
+// tool of the JDK like javac; and the options of the JVM among them. sure is false where the arguments do not say it
+// for certain, so that the JVM's own word (PerfData) is better: an @file stands before the main class, or the program
+// has the JVM inside.
 //
 // An @file is not read: its name is the word of the JVM's user, and what stands in it would be shown.
 func Program(args []string) (name string, options []string, sure bool) {
@@ -79,7 +80,8 @@ func isLauncher(program string) bool {
 	return ok && (rest == "" || rest == "w" || rest[0] < 'a' || rest[0] > 'z')
 }
 
-// springName names what a class of Spring Boot's loader starts, as far as the command line says it: all programs share that class.
+// springName names what a class of Spring Boot's loader starts, as far as the command line says it: all programs
+// share that class.
 func springName(class, classPath string, options []string) string {
 	for _, o := range options {
 		if main, ok := strings.CutPrefix(o, "-Dloader.main="); ok && main != "" {
@@ -93,7 +95,8 @@ func springName(class, classPath string, options []string) string {
 	return class
 }
 
-// commandName gives the main class or jar of sun.rt.javaCommand, whose rest are the program's arguments: not for other eyes.
+// commandName gives the main class or jar of sun.rt.javaCommand, whose rest are the program's arguments: not for
+// other eyes.
 func commandName(cmd string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(cmd), " ")
 	if first == "" {

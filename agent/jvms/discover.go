@@ -211,8 +211,8 @@ func (d *Discovery) awaitTurn(ctx context.Context, j JVM) bool {
 	}
 }
 
-// attachAgain attaches to a JVM, several times if it does not answer: one on a busy host, or a stopped one, may just not
-// have answered.
+// attachAgain attaches to a JVM, several times if it does not answer: one on a busy host, or a stopped one, may just
+// not have answered.
 func (d *Discovery) attachAgain(ctx context.Context, j JVM, options string) {
 	for try := 0; d.try(ctx, j, options) && try < len(tryAgain); try++ {
 		if !sleep(ctx, tryAgain[try]) {
@@ -224,8 +224,8 @@ func (d *Discovery) attachAgain(ctx context.Context, j JVM, options string) {
 	}
 }
 
-// awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was detached
-// from never will.
+// awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was
+// detached from never will.
 func (d *Discovery) awaitOwn(ctx context.Context, j JVM) {
 	for range ownLooks {
 		if ended, recorded := d.own(ctx, j); ended || recorded {

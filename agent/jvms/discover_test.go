@@ -37,8 +37,8 @@ func TestAttachFailure(t *testing.T) {
 	}
 }
 
-// TestManyUnrecorded: a user who starts JVMs that are not recorded, one after the other, does not fill the log, and does
-// not keep the JVMs of others out of it.
+// TestManyUnrecorded: a user who starts JVMs that are not recorded, one after the other, does not fill the log, and
+// does not keep the JVMs of others out of it.
 func TestManyUnrecorded(t *testing.T) {
 	var log strings.Builder
 	d := NewDiscovery(DiscoveryConfig{Log: zerolog.New(&log)})
@@ -54,7 +54,8 @@ func TestManyUnrecorded(t *testing.T) {
 	}
 }
 
-// TestAttachToTheOneDecidedOn: what the rules decided on, and no other process that has its pid by then, is attached to.
+// TestAttachToTheOneDecidedOn: what the rules decided on, and no other process that has its pid by then, is attached
+// to.
 func TestAttachToTheOneDecidedOn(t *testing.T) {
 	j := JVM{PID: 4711, StartTicks: 99, ID: ID(4711, 99), Name: "x", PerfData: true, Collector: "G1", Major: 17,
 		readable: true, shmFree: -1}

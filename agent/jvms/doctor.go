@@ -22,7 +22,8 @@ const (
 	ReadOnlyTmp    Problem = "read-only-tmp"
 )
 
-// Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has the last word.
+// Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has
+// the last word.
 type Verdict struct {
 	Recordable bool     `json:"recordable"`
 	Problem    Problem  `json:"problem,omitempty"`

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeOf names the environment variable by which this test program plays a JVM: it maps the files that are named there.
+// fakeOf names the environment variable by which this test program plays a JVM: it maps the files that are named
+// there.
 const fakeOf = "HEAPCAM_TEST_MAPS"
 
 // chrootOf names the root folder that it then changes to, if any.
@@ -91,7 +92,8 @@ func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 	return j
 }
 
-// TestForeign: JVMs that no test machine has, played by a process that maps what they map, are listed with reason and remedy.
+// TestForeign: JVMs that no test machine has, played by a process that maps what they map, are listed with reason and
+// remedy.
 func TestForeign(t *testing.T) {
 	for _, c := range []struct {
 		name, version string

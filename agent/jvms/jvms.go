@@ -1,18 +1,19 @@
 // Package jvms finds the JVMs of this host and says from outside which of them can be recorded.
 //
-// Terms. A JVM is a process that maps libjvm. Its *id* is pid and start time, in a short form that is never reused while the host is
-// up. *PerfData* is the file of counters that HotSpot shares (/tmp/hsperfdata_<user>/<pid>, both as the JVM sees them).
+// Terms. A JVM is a process that maps libjvm. Its *id* is pid and start time, in a short form that is never reused
+// while the host is up. *PerfData* is the file of counters that HotSpot shares (/tmp/hsperfdata_<user>/<pid>, both as
+// the JVM sees them).
 //
 // Invariants:
 //
-//  1. Everything under /proc/PID and every byte of PerfData was written by the JVM's user, who may be anyone: files are opened without
-//     following links or blocking, read up to a limit, their owner compared, each offset checked; texts are stripped of control
-//     characters. Otherwise listing as root would show, or follow, what they like.
+//  1. Everything under /proc/PID and every byte of PerfData was written by the JVM's user, who may be anyone: files
+//     are opened without following links or blocking, read up to a limit, their owner compared, each offset checked;
+//     texts are stripped of control characters. Otherwise listing as root would show, or follow, what they like.
 //  2. Looking changes nothing: no signal, no attach, no file.
 //  3. A process that goes away while it is looked at is left out; it is no error.
 //
-// What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On systems other than Linux
-// List finds nothing and says ErrUnsupported.
+// What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On
+// systems other than Linux List finds nothing and says ErrUnsupported.
 package jvms
 
 import (
@@ -67,8 +68,9 @@ func Resolve(ref string) (JVM, error) {
 	return Find(all, ref)
 }
 
-// Find picks the one JVM of all that ref means: its pid; else its id; else its name, the last part of its name (Main of org.example.Main),
-// or the beginning of its id, whatever gives a match first. Errors: *NotFoundError, *AmbiguousError.
+// Find picks the one JVM of all that ref means: its pid; else its id; else its name, the last part of its name (Main
+// of org.example.Main), or the beginning of its id, whatever gives a match first. Errors: *NotFoundError,
+// *AmbiguousError.
 func Find(all []JVM, ref string) (JVM, error) {
 	pid, number := strconv.Atoi(ref)
 	for _, match := range []func(JVM) bool{

@@ -173,8 +173,8 @@ func (j *JVM) looksLikeJava(p *procfs.Process) bool {
 	return len(args) > 0 && filepath.Base(args[0]) == "java"
 }
 
-// perf reads the PerfData file; nil if there is none that can be read. The folder's name holds a user name of the JVM's
-// own passwd, so all are tried; the owner decides.
+// perf reads the PerfData file; nil if there is none that can be read. The folder's name holds a user name of the
+// JVM's own passwd, so all are tried; the owner decides.
 func (j *JVM) perf(root int) map[string]string {
 	tmp, err := procfs.InRoot(root, "tmp", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {

@@ -192,7 +192,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestApart demands that what has a root folder of its own counts as a container, and what has a mount namespace alone does not.
+// TestApart demands that what has a root folder of its own counts as a container, and what has a mount namespace
+// alone does not.
 func TestApart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: a process with another root folder (needs root)")

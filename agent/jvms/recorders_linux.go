@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// RecorderSet has the processes that hold locks of files, by the numbers of the files' inodes: a recorder holds a lock of
-// the file that it writes to. The lock is looked for in the kernel's list, since trying to take it could keep a recorder
-// from having it.
+// RecorderSet has the processes that hold locks of files, by the numbers of the files' inodes: a recorder holds a
+// lock of the file that it writes to. The lock is looked for in the kernel's list, since trying to take it could keep
+// a recorder from having it.
 type RecorderSet map[uint64][]int
 
 // Recorders gives the locks that the kernel lists.
@@ -38,8 +38,8 @@ func Recorders() RecorderSet {
 	return out
 }
 
-// Of says which recorder writes to the ring folder dir; "": none that can be seen. Pulls lock files too, so the verb of
-// the process counts.
+// Of says which recorder writes to the ring folder dir; "": none that can be seen. Pulls lock files too, so the verb
+// of the process counts.
 func (r RecorderSet) Of(dir string) string {
 	if len(r) == 0 {
 		return ""

@@ -19,8 +19,8 @@ const (
 	young  = 10 * time.Second       // a process that has not become a JVM by then is left to the rescan
 	settle = 60 * time.Millisecond  // after a PerfData file appears its counters take about 40 ms to be complete
 
-	// maxFolders bounds the folders of PerfData, one a user, that are watched. Anybody can make folders of such names, and
-	// root's watches are few. JVMs in further folders are found by looking.
+	// maxFolders bounds the folders of PerfData, one a user, that are watched. Anybody can make folders of such names,
+	// and root's watches are few. JVMs in further folders are found by looking.
 	maxFolders = 256
 	// idleShare times what a rescan took passes before files that somebody made cause another one.
 	idleShare = 10

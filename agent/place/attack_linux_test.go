@@ -40,8 +40,8 @@ func TestPIDOfAnother(t *testing.T) {
 	}
 }
 
-// TestRootMakesNothingInFoldersOfOthers: where a folder's owner could replace what root makes there, by a folder of root's
-// that would then be given away, root makes nothing, even if the JVM's user cannot do it.
+// TestRootMakesNothingInFoldersOfOthers: where a folder's owner could replace what root makes there, by a folder of
+// root's that would then be given away, root makes nothing, even if the JVM's user cannot do it.
 func TestRootMakesNothingInFoldersOfOthers(t *testing.T) {
 	tmp, _, j := stage(t)
 	for _, c := range []struct {
@@ -125,8 +125,8 @@ func TestReplacedAfterMaking(t *testing.T) {
 	t.Logf("%d placed", placed)
 }
 
-// TestLeftTheUserNamespace: a process that was in our user namespace when it was looked at, and has left it since, gets
-// nothing that root makes: what it has for its folders may be mounts of its own making.
+// TestLeftTheUserNamespace: a process that was in our user namespace when it was looked at, and has left it since,
+// gets nothing that root makes: what it has for its folders may be mounts of its own making.
 func TestLeftTheUserNamespace(t *testing.T) {
 	tmp, _, j := stage(t)
 	c := exec.Command("sleep", "600")
@@ -217,8 +217,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestInstallInFoldersOfOthers: the library for JVMs of our own is never put below a folder whose owner could put another
-// one into its place.
+// TestInstallInFoldersOfOthers: the library for JVMs of our own is never put below a folder whose owner could put
+// another one into its place.
 func TestInstallInFoldersOfOthers(t *testing.T) {
 	tmp, _, _ := stage(t)
 	t.Setenv("TMPDIR", tmp)

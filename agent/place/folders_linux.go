@@ -122,8 +122,8 @@ func openRoot(j jvms.JVM) (*root, error) {
 	case err != nil:
 		return nil, ended()
 	}
-	// Behind the root: a process that is in our user namespace by then was in it when it had that root. One that was in it
-	// when j was looked at may have left it since, for mounts of its own making.
+	// Behind the root: a process that is in our user namespace by then was in it when it had that root. One that was in
+	// it when j was looked at may have left it since, for mounts of its own making.
 	apart, err := p.Apart("user")
 	return &root{JVM: j, fd: fd, userns: j.Userns || apart || err != nil}, nil
 }
@@ -316,8 +316,8 @@ func isLibrary(dir int, name string, b []byte, uid int) bool {
 	return holds(f, b)
 }
 
-// OwnFolder makes dir with mode 0700, owned by uid, or checks that it is such: in a shared folder somebody else may have
-// made it first.
+// OwnFolder makes dir with mode 0700, owned by uid, or checks that it is such: in a shared folder somebody else may
+// have made it first.
 func OwnFolder(dir string, uid int) error {
 	base, err := unix.Open(filepath.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

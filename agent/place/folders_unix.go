@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// OwnFolder makes dir with mode 0700, owned by uid, or checks that it is such: in a shared folder somebody else may have
-// made it first.
+// OwnFolder makes dir with mode 0700, owned by uid, or checks that it is such: in a shared folder somebody else may
+// have made it first.
 func OwnFolder(dir string, uid int) error {
 	switch err := os.Mkdir(dir, 0o700); {
 	case err == nil:

@@ -26,8 +26,8 @@ func InstallProbe() (string, error) {
 	return installLibrary(b)
 }
 
-// ProbeForOptions gives the path of a library that may stand in the options of JVMs: the package's beside the package's
-// binary, else our own. Errors: InstallProbe's.
+// ProbeForOptions gives the path of a library that may stand in the options of JVMs: the package's beside the
+// package's binary, else our own. Errors: InstallProbe's.
 func ProbeForOptions() (string, error) {
 	if exe, err := os.Executable(); err == nil && exe == "/usr/bin/heapcam" {
 		if st, err := os.Stat(PackagedProbe); err == nil && st.Mode().IsRegular() {
@@ -60,9 +60,9 @@ func installLibrary(b []byte) (string, error) {
 	return "", fmt.Errorf("there is no folder that a JVM could load the probe from: %s", strings.Join(why, "; "))
 }
 
-// trusted says why others could put another library in the place of one below base: they can rename a folder on the way
-// to it. loose takes a folder of ours or root's that all may write to and that has no sticky bit: in a container there
-// may be nothing else.
+// trusted says why others could put another library in the place of one below base: they can rename a folder on the
+// way to it. loose takes a folder of ours or root's that all may write to and that has no sticky bit: in a container
+// there may be nothing else.
 func trusted(base string, loose bool) error {
 	base, err := filepath.EvalSymlinks(base)
 	if err != nil {
@@ -83,9 +83,9 @@ func trusted(base string, loose bool) error {
 	}
 }
 
-// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load an
-// agent does not start. For the same reason what root places is open to JVMs of other users, which a command of root's
-// may start.
+// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load
+// an agent does not start. For the same reason what root places is open to JVMs of other users, which a command of
+// root's may start.
 func installIn(dir string, b []byte) (string, error) {
 	if err := OwnFolder(dir, os.Getuid()); err != nil {
 		return "", err

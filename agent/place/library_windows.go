@@ -11,8 +11,8 @@ import (
 var errNoRecording = errors.New("heapcam can not load its probe into a JVM on Windows: " +
 	"give the JVM the option that `heapcam doctor --java-tool-options` prints")
 
-// ProbeForOptions gives the path of the library that the archives hold beside the program. No real JVM has shown it yet,
-// so it is not inside. Errors: *jvms.RecordError.
+// ProbeForOptions gives the path of the library that the archives hold beside the program. No real JVM has shown it
+// yet, so it is not inside. Errors: *jvms.RecordError.
 func ProbeForOptions() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {

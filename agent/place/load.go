@@ -20,8 +20,8 @@ const (
 	startAgain = 100 * time.Millisecond
 )
 
-// Refusal says why j can not be recorded, as far as that is seen from outside; nil: nothing is known against it. options
-// are the probe's. Errors: *jvms.RecordError.
+// Refusal says why j can not be recorded, as far as that is seen from outside; nil: nothing is known against it.
+// options are the probe's. Errors: *jvms.RecordError.
 func Refusal(j jvms.JVM, options string) error {
 	v := jvms.Doctor(j)
 	if v.Recordable || v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1") {
@@ -37,8 +37,8 @@ func Refusal(j jvms.JVM, options string) error {
 	return jvms.Errorf(jvms.Unrecordable, "%w", err)
 }
 
-// Load loads the probe into j, which Refusal has nothing against. ringDir is the folder for its ring as the JVM sees it;
-// the library is put where the JVM can read it. Errors: *jvms.RecordError, package attach's, probe.ErrNone.
+// Load loads the probe into j, which Refusal has nothing against. ringDir is the folder for its ring as the JVM sees
+// it; the library is put where the JVM can read it. Errors: *jvms.RecordError, package attach's, probe.ErrNone.
 func Load(ctx context.Context, j jvms.JVM, ringDir, options string) error {
 	b, err := probe.Library()
 	if err != nil {

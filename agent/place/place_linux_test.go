@@ -21,8 +21,8 @@ import (
 // hostile is a user whose JVM is to be recorded, and what that user may do to the folders that it can write to.
 const hostile = 61077
 
-// stage gives a folder that all may write to, as /tmp is, and makes it the only one that libraries and rings may be put
-// into.
+// stage gives a folder that all may write to, as /tmp is, and makes it the only one that libraries and rings may be
+// put into.
 func stage(t *testing.T) (tmp, victim string, j jvms.JVM) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -228,8 +228,8 @@ func TestPlaceRace(t *testing.T) {
 	t.Logf("%d placed, %d refused", placed, refused)
 }
 
-// TestNoFolderStays demands that where the JVM's user can not make a folder, and root may not give one away (the unit has
-// no CAP_CHOWN), none is left: it would stand in that user's way when the place is open later.
+// TestNoFolderStays demands that where the JVM's user can not make a folder, and root may not give one away (the unit
+// has no CAP_CHOWN), none is left: it would stand in that user's way when the place is open later.
 func TestNoFolderStays(t *testing.T) {
 	tmp, _, j := stage(t)
 	if err := os.Chmod(tmp, 0o755); err != nil {

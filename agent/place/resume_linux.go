@@ -12,9 +12,9 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// Resume has r continue what an agent before it recorded into the same folder, outside of its own folder for rings: the
-// JVMs of other users, whose rings are in folders of theirs below base, and those in containers, whose rings are known
-// from what the JVMs have mapped. What another recorder recorded is left to that.
+// Resume has r continue what an agent before it recorded into the same folder, outside of its own folder for rings:
+// the JVMs of other users, whose rings are in folders of theirs below base, and those in containers, whose rings are
+// known from what the JVMs have mapped. What another recorder recorded is left to that.
 func Resume(ctx context.Context, r Recorder, base string) {
 	ours := func(id string) bool {
 		m, err := filepath.Glob(filepath.Join(r.Out, "*-"+id+"*"))
@@ -46,8 +46,8 @@ func Resume(ctx context.Context, r Recorder, base string) {
 	wg.Wait()
 }
 
-// isUsersFolder says whether a folder named heapcam-UID belongs to that user alone: nobody else's files are taken for a
-// ring of that user's JVM. Only root has to do with such folders.
+// isUsersFolder says whether a folder named heapcam-UID belongs to that user alone: nobody else's files are taken for
+// a ring of that user's JVM. Only root has to do with such folders.
 func isUsersFolder(dir string) bool {
 	var uid uint32
 	n, _ := fmt.Sscanf(filepath.Base(dir), "heapcam-%d", &uid)

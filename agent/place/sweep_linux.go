@@ -20,8 +20,8 @@ func pidNamespace() (inode uint64) {
 	return inode
 }
 
-// sweep removes this user's ring folders whose recorder was killed and whose JVMs are gone: they are memory that nobody
-// gives back. Pids mean nothing in another namespace: what comes from there is left alone.
+// sweep removes this user's ring folders whose recorder was killed and whose JVMs are gone: they are memory that
+// nobody gives back. Pids mean nothing in another namespace: what comes from there is left alone.
 func sweep(base string) {
 	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-r*-*-*-*"))
 	for _, dir := range dirs {

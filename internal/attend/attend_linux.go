@@ -19,8 +19,8 @@ const (
 	stopWithin = 2 * time.Second
 )
 
-// Run runs this program once more with the same arguments, and gives its exit code. Where its disk hangs, that process is
-// what is left; this one ends. attended is false in that process, and where it can not be started.
+// Run runs this program once more with the same arguments, and gives its exit code. Where its disk hangs, that
+// process is what is left; this one ends. attended is false in that process, and where it can not be started.
 func Run() (code int, attended bool) {
 	if os.Getenv(answerEnv) != "" {
 		return 0, false
