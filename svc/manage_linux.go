@@ -118,7 +118,8 @@ func runnable(exe string) error {
 		if err != nil {
 			return err
 		}
-		if sys, ok := st.Sys().(*syscall.Stat_t); ok && (sys.Uid != 0 || st.Mode().Perm()&0o022 != 0 && st.Mode()&fs.ModeSticky == 0) {
+		open := st.Mode().Perm()&0o022 != 0 && st.Mode()&fs.ModeSticky == 0
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && (sys.Uid != 0 || open) {
 			return &PlaceError{exe, "others than root can change " + p}
 		}
 		if p == "/" {

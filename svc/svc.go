@@ -34,7 +34,8 @@ const (
 
 // Errors of the verbs; *PackagedError and *PlaceError too.
 var (
-	ErrUnsupported  = errors.New("no service manager that heapcam knows runs here: it knows systemd and the control manager of Windows; `heapcam agent` runs below any other")
+	ErrUnsupported = errors.New("no service manager that heapcam knows runs here: it knows systemd " +
+		"and the control manager of Windows; `heapcam agent` runs below any other")
 	ErrRights       = errors.New("not permitted: only root may do that to a service")
 	ErrInstalled    = errors.New("the service is installed already")
 	ErrNotInstalled = errors.New("the service is not installed: `heapcam service install`")
@@ -51,7 +52,8 @@ func (e *PackagedError) Error() string {
 type PlaceError struct{ Path, Why string }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("the service can not run %s: %s; copy it to /usr/local/bin/heapcam and install from there", e.Path, e.Why)
+	return fmt.Sprintf("the service can not run %s: %s; copy it to /usr/local/bin/heapcam and install from there",
+		e.Path, e.Why)
 }
 
 // State is what a service manager says.

@@ -24,8 +24,8 @@ func as(t target, f func() error) error {
 func As(uid, gid int, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		// Never unlocked: a thread whose ids cannot be restored for certain ends with its goroutine. But for the process'
-		// first thread, which cannot end and by whose ids others judge the process: it is kept busy.
+		// Never unlocked: a thread whose ids cannot be restored for certain ends with its goroutine. But for the
+		// process' first thread, which cannot end and by whose ids others judge the process: it is kept busy.
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
 			done <- As(uid, gid, f)

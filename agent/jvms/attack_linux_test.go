@@ -49,11 +49,13 @@ func TestHostileRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tmp := range map[string]func(path string) error{
-		"fifo":            func(p string) error { return syscall.Mkfifo(p, 0o600) },
-		"link out":        func(p string) error { return os.Symlink(outside, p) },
-		"link to device":  func(p string) error { return os.Symlink("/dev/zero", p) },
-		"link to /proc":   func(p string) error { return os.Symlink("/proc/self/fd", p) },
-		"link to a fifo":  func(p string) error { return errors.Join(syscall.Mkfifo(p+"2", 0o600), os.Symlink("2", p)) },
+		"fifo":           func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"link out":       func(p string) error { return os.Symlink(outside, p) },
+		"link to device": func(p string) error { return os.Symlink("/dev/zero", p) },
+		"link to /proc":  func(p string) error { return os.Symlink("/proc/self/fd", p) },
+		"link to a fifo": func(p string) error {
+			return errors.Join(syscall.Mkfifo(p+"2", 0o600), os.Symlink(filepath.Base(p)+"2", p))
+		},
 		"nothing":         func(string) error { return nil },
 		"a file":          func(p string) error { return os.WriteFile(p, perf, 0o600) },
 		"link to a level": func(p string) error { return os.Symlink("../../../../../.."+outside, p) },

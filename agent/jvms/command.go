@@ -7,9 +7,12 @@ import (
 )
 
 // withValue are the options of the java launcher whose value is the next argument.
-var withValue = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
-	"--limit-modules", "--add-reads", "--add-exports", "--add-opens", "--patch-module", "--source", "--enable-native-access",
-	"--illegal-native-access", "-d", "--describe-module"}
+var withValue = []string{
+	"-cp", "-classpath", "--class-path", // a class path: first, see Program
+	"-p", "--module-path", "--upgrade-module-path", "--add-modules", "--limit-modules", "--add-reads", "--add-exports",
+	"--add-opens", "--patch-module", "--source", "--enable-native-access", "--illegal-native-access", "-d",
+	"--describe-module",
+}
 
 // springLoader begins the names of the classes that start the program inside of a Spring Boot archive.
 const springLoader = "org.springframework.boot.loader."
@@ -24,9 +27,10 @@ func Program(args []string) (name string, options []string, sure bool) {
 	if len(args) == 0 || args[0] == "" {
 		return "", nil, false
 	}
-	if program := strings.TrimSuffix(path.Base(args[0]), ".exe"); !isLauncher(program) { // its arguments are not those of java
+	// The arguments of another program are not those of java. Tools of the JDK take options behind -J, jsvc as they are.
+	if program := strings.TrimSuffix(path.Base(args[0]), ".exe"); !isLauncher(program) {
 		for _, a := range args[1:] {
-			if o, ok := strings.CutPrefix(a, "-J"); ok || strings.HasPrefix(a, "-X") { // as tools of the JDK take them, and as jsvc does
+			if o, ok := strings.CutPrefix(a, "-J"); ok || strings.HasPrefix(a, "-X") {
 				options = append(options, o)
 			}
 		}
@@ -103,13 +107,15 @@ func commandName(cmd string) string {
 		return ""
 	}
 	module, class, inModule := strings.Cut(first, "/")
-	if inModule && module == "jdk.compiler" && strings.HasPrefix(class, "com.sun.tools.javac.launcher.") { // java X.java
+	const sourceLauncher = "com.sun.tools.javac.launcher." // of java X.java
+	if inModule && module == "jdk.compiler" && strings.HasPrefix(class, sourceLauncher) {
 		source, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		if strings.HasSuffix(source, ".java") {
 			return path.Base(source)
 		}
 	}
-	if inModule && (strings.HasPrefix(module, "jdk.") || strings.HasPrefix(module, "java.")) || class == "" && isTool(first) {
+	ofJDK := strings.HasPrefix(module, "jdk.") || strings.HasPrefix(module, "java.")
+	if inModule && ofJDK || class == "" && isTool(first) {
 		return toolName(first[strings.LastIndexByte(first, '/')+1:])
 	}
 	return path.Base(first)
@@ -117,11 +123,14 @@ func commandName(cmd string) string {
 
 // isTool says that a class that was started without its module is a tool of the JDK.
 func isTool(class string) bool {
-	return strings.HasSuffix(class, ".Main") && (strings.HasPrefix(class, "com.sun.tools.") || strings.HasPrefix(class, "sun.tools."))
+	ofTools := strings.HasPrefix(class, "com.sun.tools.") || strings.HasPrefix(class, "sun.tools.")
+	return ofTools && strings.HasSuffix(class, ".Main")
 }
 
 // toolClasses are main classes that do not stand in a package of their tool's name.
-var toolClasses = map[string]string{"SALauncher": "jhsdb", "JWebServer": "jwebserver", "RegistryImpl": "rmiregistry", "TTY": "jdb"}
+var toolClasses = map[string]string{
+	"SALauncher": "jhsdb", "JWebServer": "jwebserver", "RegistryImpl": "rmiregistry", "TTY": "jdb",
+}
 
 // toolName gives the name by which a user starts a tool of the JDK: com.sun.tools.javac.Main is javac.
 func toolName(class string) string {

@@ -22,7 +22,7 @@ import (
 const (
 	attachAtOnce = 4 // JVMs that are attached to at a time: each costs it a stop
 	lookAgain    = 100 * time.Millisecond
-	lookFor      = 3 * time.Second // a JVM tells its collector some ten milliseconds after its start; one without PerfData never
+	lookFor      = 3 * time.Second // a JVM names its collector some 10 ms after its start; one without PerfData never
 	attachLimit  = 30 * time.Second
 	ownLooks     = 5   // how often a JVM with a probe by its own options is looked at, lookFor apart
 	linesAMinute = 100 // of log, for the JVMs of one user: starting JVMs must not fill it
@@ -56,8 +56,8 @@ type DiscoveryConfig struct {
 	Adopt func(context.Context, JVM)
 	// Recorded says whether a JVM is being recorded.
 	Recorded func(JVM) bool
-	// DetachedBy says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends or
-	// is attached to by hand.
+	// DetachedBy says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends
+	// or is attached to by hand.
 	DetachedBy func(JVM) string
 }
 
@@ -132,7 +132,8 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 	}
 	if by := d.DetachedBy(j); by != "" {
 		d.note(j, Unrecorded{
-			Why: "detached", Reason: "detached by " + by, Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID),
+			Why: "detached", Reason: "detached by " + by,
+			Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID),
 		})
 		return
 	}
@@ -153,8 +154,8 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 // ready waits until a JVM that has just started can be decided on; ok is false where it ended.
 func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 	v = Doctor(j)
-	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two probes
-	// are one too many. (What its command line tells of the collector comes too early.)
+	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two
+	// probes are one too many. (What its command line tells of the collector comes too early.)
 	unready := func() bool {
 		unnamed := !j.PerfData || j.Collector == "" || j.Name == ""
 		return unnamed && v.Problem != NoRights || j.Probe && !j.Recorded

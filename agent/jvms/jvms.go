@@ -40,7 +40,7 @@ type JVM struct {
 	PerfData   bool   `json:"perf_data"`
 	Container  bool   `json:"container"` // has a mount namespace of its own
 	Userns     bool   `json:"user_namespace"`
-	Apart      bool   `json:"-"` // its root folder is not that of the first process in sight: what rules call a container
+	Apart      bool   `json:"-"` // its root folder is not the first process' in sight: what rules call a container
 
 	Args           []string `json:"-"` // the VM's options, those of the environment included; they may hold secrets
 	AttachDisabled bool     `json:"attach_disabled"`
@@ -124,8 +124,13 @@ func (j *JVM) fromPerf(p map[string]string) {
 	}
 	// JDK 8 to 11 name collectors otherwise; the policy is named alike in all.
 	if j.Collector == "" {
-		j.Collector = map[string]string{"Copy:MSC": "Serial", "ParScav:MSC": "Parallel", "GarbageFirst": "G1", "ParNew:CMS": "CMS"}[p["sun.gc.policy.name"]]
+		j.Collector = collectorOfPolicy[p["sun.gc.policy.name"]]
 	}
+}
+
+// collectorOfPolicy names collectors by sun.gc.policy.name.
+var collectorOfPolicy = map[string]string{
+	"Copy:MSC": "Serial", "ParScav:MSC": "Parallel", "GarbageFirst": "G1", "ParNew:CMS": "CMS",
 }
 
 // fromArgs fills in what is still open from the options.

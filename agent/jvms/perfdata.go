@@ -63,7 +63,8 @@ func parsePerf(b []byte) (map[string]string, error) {
 			return nil, &PerfError{int(min(off, maxPerfData)), "entry beyond the end"}
 		}
 		e := b[off:]
-		length, name, vector, data := uint64(order.Uint32(e)), uint64(order.Uint32(e[4:])), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
+		length, name := uint64(order.Uint32(e)), uint64(order.Uint32(e[4:]))
+		vector, data := uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
 		if length < perfEntry || length > uint64(len(e)) || name >= length || data >= length {
 			return nil, &PerfError{int(off), "entry's lengths contradict each other"}
 		}

@@ -63,7 +63,10 @@ func (r RecorderSet) Of(dir string) string {
 		}
 		args := strings.Split(string(b), "\x00")
 		for _, verb := range []string{"record", "run", "agent"} {
-			if len(args) > 1 && filepath.Base(args[0]) == "heapcam" && slices.Contains(args[1:min(len(args), 3)], verb) {
+			if len(args) < 2 || filepath.Base(args[0]) != "heapcam" {
+				break
+			}
+			if slices.Contains(args[1:min(len(args), 3)], verb) {
 				return fmt.Sprintf("recorded by `heapcam %s`, process %d", verb, pid)
 			}
 		}

@@ -12,8 +12,10 @@ import (
 // probe can do nothing about it. JDK 25 writes caches of -XX:AOTCacheOutput and -XX:AOTMode with an agent; a JVM of
 // -XX:AOTMode=create runs no program that could be recorded, and in JDK 24 it is as strict as the others.
 var (
-	archiveOption = regexp.MustCompile(`(?:^|[\s"'=]|-J)(-Xshare:dump|--generate-cds-archive|-XX:(?:ArchiveClassesAtExit=[^\s"']*|` +
-		`\+(?:AutoCreateSharedArchive|RecordDynamicDumpInfo|DumpSharedSpaces|DynamicDumpSharedSpaces)|AOTMode=create))(?:$|[\s"';&|)])`)
+	archiveOption = regexp.MustCompile(`(?:^|[\s"'=]|-J)(-Xshare:dump|--generate-cds-archive|-XX:(?:` +
+		`ArchiveClassesAtExit=[^\s"']*|` +
+		`\+(?:AutoCreateSharedArchive|RecordDynamicDumpInfo|DumpSharedSpaces|DynamicDumpSharedSpaces)|` +
+		`AOTMode=create))(?:$|[\s"';&|)])`)
 	optionsFile = regexp.MustCompile(`(?:^|[\s"'=]|-J)(?:@|-XX:(VMOptionsFile|Flags)=)([^\s"'@]+)`)
 	flagsLine   = regexp.MustCompile(`(?m)^\s*([+-]?\w+)`)
 	commentLine = regexp.MustCompile(`(?m)^\s*#.*$`)

@@ -276,7 +276,8 @@ func TestGiveAwayFollowsNothing(t *testing.T) {
 func TestOptionsAreNoFifo(t *testing.T) {
 	dir := t.TempDir()
 	fifo, huge := filepath.Join(dir, "fifo"), filepath.Join(dir, "huge")
-	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+	err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40))
+	if err != nil {
 		t.Fatal(err)
 	}
 	within(t, func() {

@@ -44,7 +44,8 @@ func libraryFor(j jvms.JVM, b []byte) (string, error) {
 	})
 	if err != nil {
 		return "", jvms.Errorf(jvms.Unrecordable,
-			"pid %d (%s) can not be recorded: there is no folder that it could load the probe from: %w", j.PID, j.Name, err)
+			"pid %d (%s) can not be recorded: there is no folder that it could load the probe from: %w",
+			j.PID, j.Name, err)
 	}
 	return filepath.Join(base, folderOf(j), name), nil
 }
@@ -118,7 +119,8 @@ func openRoot(j jvms.JVM) (*root, error) {
 	fd, err := p.Root()
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, jvms.Errorf(jvms.Denied, "not permitted: the file system of pid %d (%s) is closed to us", j.PID, j.Name)
+		return nil, jvms.Errorf(jvms.Denied,
+			"not permitted: the file system of pid %d (%s) is closed to us", j.PID, j.Name)
 	case err != nil:
 		return nil, ended()
 	}

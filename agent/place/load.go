@@ -78,8 +78,8 @@ func loadError(j jvms.JVM, lib string, err error) error {
 		return jvms.Errorf(jvms.Unrecordable, "%s: it does not give the JVMTI that the probe needs, "+
 			"or has not started within %v", cannot, jvmStarts)
 	case errors.As(err, &refused):
-		return jvms.Errorf(jvms.Unrecordable, "%s: the probe refused it (code %d); its line on the JVM's stderr says why",
-			cannot, refused.Code)
+		return jvms.Errorf(jvms.Unrecordable,
+			"%s: the probe refused it (code %d); its line on the JVM's stderr says why", cannot, refused.Code)
 	case errors.As(err, &unloaded):
 		return jvms.Errorf(jvms.Unrecordable, "%s: it can not load %s: %s", cannot, lib, unloaded.Text)
 	}

@@ -31,7 +31,8 @@ func Run() (code int, attended bool) {
 	}
 	runtime.LockOSThread() // what the child is told when its parent dies goes by thread
 	child := &exec.Cmd{
-		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), answerEnv+"=3"), Stdin: os.Stdin, ExtraFiles: []*os.File{answer},
+		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), answerEnv+"=3"),
+		Stdin: os.Stdin, ExtraFiles: []*os.File{answer},
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
 	var relays sync.WaitGroup
