@@ -27,7 +27,7 @@ func Program(args []string) (name string, options []string, sure bool) {
 	if len(args) == 0 || args[0] == "" {
 		return "", nil, false
 	}
-	// The arguments of another program are not those of java. Tools of the JDK take options behind -J, jsvc as they are.
+	// Another program has other arguments than java. Tools of the JDK take options behind -J, jsvc as they are.
 	if program := strings.TrimSuffix(path.Base(args[0]), ".exe"); !isLauncher(program) {
 		for _, a := range args[1:] {
 			if o, ok := strings.CutPrefix(a, "-J"); ok || strings.HasPrefix(a, "-X") {

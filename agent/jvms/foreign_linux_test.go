@@ -60,7 +60,8 @@ func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(home, "release"), fmt.Appendf(nil, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=%q\n", version), 0o644); err != nil {
+	release := fmt.Appendf(nil, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=%q\n", version)
+	if err := os.WriteFile(filepath.Join(home, "release"), release, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-XX:+UseG1GC", "org.example.Main", "secret")
@@ -112,7 +113,9 @@ func TestForeign(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			j := fakeJVM(t, c.version, c.libs...)
 			v := Doctor(j)
-			if v.Problem != c.want || v.Recordable != (c.want == OK) || !strings.Contains(v.Reason, c.reason) || (v.Remedy == "") != (c.want == OK) {
+			ok := c.want == OK
+			if v.Problem != c.want || v.Recordable != ok || (v.Remedy == "") != ok ||
+				!strings.Contains(v.Reason, c.reason) {
 				t.Errorf("%+v of %+v", v, j)
 			}
 			if j.Name != "org.example.Main" || j.Collector != "G1" {

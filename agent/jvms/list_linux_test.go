@@ -14,7 +14,9 @@ import (
 	"github.com/heapcam/heapcam/internal/procfs"
 )
 
-const sleeper = `package org.example; public class Sleeper { public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); } }`
+const sleeper = `package org.example; public class Sleeper {
+	public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); }
+}`
 
 func java(t *testing.T, major string) string {
 	m, _ := filepath.Glob("/usr/lib/jvm/*-" + major + "-*/bin/java")
@@ -86,7 +88,8 @@ func TestList(t *testing.T) {
 		{"25", "Shenandoah", BadCollector, true, nil, false},
 	} {
 		t.Run(fmt.Sprint(c.major, c.gc, c.opts), func(t *testing.T) {
-			args := append(append([]string{"-Xmx64m", "-Xlog:disable"}, c.opts...), "-XX:+Use"+c.gc+"GC", "-cp", dir, "org.example.Sleeper", "secret")
+			args := append([]string{"-Xmx64m", "-Xlog:disable"}, c.opts...)
+			args = append(args, "-XX:+Use"+c.gc+"GC", "-cp", dir, "org.example.Sleeper", "secret")
 			cmd := launch(t, java(t, c.major), args...)
 			all, err := List()
 			if err != nil {
@@ -96,8 +99,9 @@ func TestList(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Name != "org.example.Sleeper" || fmt.Sprint(j.Major) != c.major || j.Collector != c.gc || j.PerfData != c.perf ||
-				j.UID != os.Geteuid() || j.NSPID != lastNS(j.PID) || j.Container || filepath.Base(j.LibJVM) != "libjvm.so" || j.Recorded {
+			if j.Name != "org.example.Sleeper" || fmt.Sprint(j.Major) != c.major || j.Collector != c.gc ||
+				j.PerfData != c.perf || j.UID != os.Geteuid() || j.NSPID != lastNS(j.PID) || j.Container ||
+				filepath.Base(j.LibJVM) != "libjvm.so" || j.Recorded {
 				t.Errorf("%+v", j)
 			}
 			if v := Doctor(j); v.Recordable != c.recordable || v.Problem != c.problem {

@@ -47,7 +47,8 @@ func claim(at uint64) error {
 		auxv                                                                                                  uint64
 		auxvSize                                                                                              uint32
 		exe                                                                                                   int32
-	}{field(26), field(27), field(45), field(46), field(47), uint64(brk), field(28), at, at + claimed, at + claimed, at + 2*claimed - 1, 0, 0, -1}
+	}{field(26), field(27), field(45), field(46), field(47), uint64(brk), field(28), at,
+		at + claimed, at + claimed, at + 2*claimed - 1, 0, 0, -1}
 	return unix.Prctl(unix.PR_SET_MM, unix.PR_SET_MM_MAP, uintptr(unsafe.Pointer(&m)), unsafe.Sizeof(m), 0)
 }
 
