@@ -52,7 +52,7 @@ const (
 // Open tells. A folder that does not exist has none. A ring that takes over from one that is no longer there gets the
 // name of that one.
 func Scan(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|folderOnly, 0)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

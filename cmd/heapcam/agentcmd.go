@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
+	"github.com/heapcam/heapcam/agent/place"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
@@ -134,7 +135,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		return fmt.Errorf("folder of the socket: %w", err)
 	}
 	rings := filepath.Join(o.rings, ringFolder())
-	if err := ownDir(rings, os.Getuid()); err != nil {
+	if err := place.OwnFolder(rings, os.Getuid()); err != nil {
 		return fmt.Errorf("--rings: %w", err)
 	}
 	logTo := ui.Stderr
@@ -163,22 +164,26 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
 		return o.attach(ctx, a, r)
 	}
-	found := newDiscovery(attach, cfg.Log, live.decide)
-	recorded := func(j jvms.JVM) bool { return recording(a, j) }
+	found := jvms.NewDiscovery(jvms.DiscoveryConfig{Log: cfg.Log, Decide: live.decide})
+	found.Recorded = func(j jvms.JVM) bool { return recording(a, j) }
+	found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
+		_, err := attach(ctx, agent.AttachRequest{JVM: j.ID, Options: options})
+		return err
+	}
 	cfg.Probe = probe.Version()
-	cfg.Others, cfg.Switch = found.list, o.disabled
-	found.wait = func() (agent.Other, bool) {
+	cfg.Others, cfg.Switch = func() []agent.Other { return others(found) }, o.disabled
+	found.Wait = func() (jvms.Unrecorded, bool) {
 		if a.Off() {
-			return agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
+			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
 		}
 		if err := a.Room(); err != nil { // what it would cost the JVM is for nothing
-			return agent.Other{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
 		}
-		return agent.Other{}, false
+		return jvms.Unrecorded{}, false
 	}
-	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks, j.UID) }
-	found.adopt = func(ctx context.Context, j jvms.JVM) {
-		ctx, stop := context.WithTimeout(ctx, adoptFor)
+	found.DetachedBy = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks, j.UID) }
+	found.Adopt = func(ctx context.Context, j jvms.JVM) {
+		ctx, stop := context.WithTimeout(ctx, jvms.AdoptFor)
 		defer stop()
 		a.Await(ctx, j.PID, j.StartTicks) // nothing comes of a JVM that was detached from, or is another recorder's
 	}
@@ -193,13 +198,13 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		now.limit(&limits)
 		a.SetLimits(limits.Limits())
 		cfg.Log.Info().Msg("the configuration was reloaded")
-		found.again(recorded)
+		found.Reconsider()
 		return nil
 	}
 	if a, err = agent.New(cfg); err != nil {
 		return err
 	}
-	if lib, err := probeForOptions(); err != nil {
+	if lib, err := place.ProbeForOptions(); err != nil {
 		cfg.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
 	} else {
 		cfg.Log.Info().Str("option", "-agentpath:"+lib+"="+o.rec.probeOptions(rings)).Msg("JVMs with this option are recorded")
@@ -216,10 +221,12 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		defer close(told)
 		svc.Notify(ctx, agentAlive(a, sock))
 	}()
-	go resume(ctx, a, o.rings)
+	go place.Resume(ctx, place.Recorder{Out: a.Out(), Watch: a.Watch, Await: func(ctx context.Context, j jvms.JVM) {
+		awaitRing(ctx, a, j)
+	}}, o.rings)
 	if o.metrics != "" {
 		alive := agentAlive(a, sock)
-		h := metrics.Handler(metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
+		h := metrics.Handler(metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: found.Failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
 			_, err := alive()
 			return err
 		})
@@ -244,7 +251,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	go onReload(ctx, cfg.Reload)
 	if o.discover {
 		go func() {
-			if err := found.run(ctx, recorded); err != nil && ctx.Err() == nil {
+			if err := found.Run(ctx); err != nil && ctx.Err() == nil {
 				cfg.Log.Error().Err(err).Msg("JVMs that come are not seen")
 			}
 		}()
@@ -260,6 +267,14 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 func (o *agentOptions) limit(cfg *agent.Config) {
 	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
 	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
+}
+
+// others gives the JVMs that discovery left alone.
+func others(d *jvms.Discovery) (out []agent.Other) {
+	for _, u := range d.Unrecorded() {
+		out = append(out, agent.Other(u))
+	}
+	return out
 }
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
@@ -284,7 +299,7 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 		return agent.AttachReply{}, err
 	}
 	if recording(a, j) {
-		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
+		return agent.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is being recorded already", j.PID, j.Name)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
@@ -293,15 +308,15 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	if r.Options != "" {
 		opts += "," + r.Options // what comes later holds
 	}
-	if err := refusal(j, opts); err != nil {
+	if err := place.Refusal(j, opts); err != nil {
 		return agent.AttachReply{}, err
 	}
-	asJVM, ours, err := ringDirFor(j, o.rings)
+	ring, err := place.RingDirFor(j, o.rings)
 	if err != nil {
 		return agent.AttachReply{}, err
 	}
-	a.Watch(ours)
-	if err := loadProbe(ctx, j, asJVM, opts); err != nil {
+	a.Watch(ring.Ours)
+	if err := place.Load(ctx, j, ring.AsJVM, opts); err != nil {
 		return agent.AttachReply{}, err
 	}
 	st, err := awaitRing(ctx, a, j)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/heapcam/heapcam/agent/attach"
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -89,6 +90,12 @@ func silent(err error) bool {
 	return errors.As(err, &c) && c.silent
 }
 
+// obstacleCodes are the codes of what keeps a JVM from being recorded.
+var obstacleCodes = map[jvms.Obstacle]int{
+	jvms.Unrecordable: exitNoRecord, jvms.NoRing: exitNoRecord, jvms.Denied: exitDenied, jvms.Ended: exitNotFound,
+	jvms.Already: exitUsage,
+}
+
 // exitCode is the one place where errors become codes.
 func exitCode(err error) int {
 	var (
@@ -98,10 +105,21 @@ func exitCode(err error) int {
 		corrupt  *trace.CorruptError
 		noRing   *shmring.NotRingError
 		violates *shmring.ViolationError
+		noJVM    *jvms.NotFoundError
+		manyJVMs *jvms.AmbiguousError
 	)
 	switch {
 	case errors.As(err, &code):
 		return code.code
+	case jvms.ObstacleOf(err) != 0:
+		return obstacleCodes[jvms.ObstacleOf(err)]
+	case errors.As(err, &noJVM):
+		if noJVM.Process {
+			return exitNoRecord
+		}
+		return exitNotFound
+	case errors.As(err, &manyJVMs):
+		return exitUsage
 	case errors.As(err, &tooNew), errors.As(err, &ringNew), storeTooNew(err):
 		return exitTooNew
 	case errors.As(err, &corrupt), errors.Is(err, trace.ErrTorn), errors.As(err, &noRing), errors.As(err, &violates), storeDamaged(err):

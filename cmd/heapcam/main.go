@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/attend"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -16,9 +17,12 @@ import (
 var version = "dev"
 
 func main() {
-	code, attended := attend(os.Args[1:])
+	code, attended := 0, false
+	if c, _, err := newRoot().Find(os.Args[1:]); err == nil && leavesDisk(c) {
+		code, attended = attend.Run()
+	}
 	if !attended {
-		answer := answering()
+		answer := attend.Answering()
 		code = run(os.Args[1:])
 		answer(code)
 	}

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/config"
@@ -161,16 +159,17 @@ func TestOwnJVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	attached := 0
-	d := newDiscovery(func(context.Context, agent.AttachRequest) (agent.AttachReply, error) {
-		attached++
-		return agent.AttachReply{}, nil
-	}, zerolog.Nop(), func(config.JVM) (string, string, bool) { return "", "", true })
-	d.wait = func() (agent.Other, bool) { return agent.Other{}, false }
-	d.adopt = func(context.Context, jvms.JVM) { attached++ }
-	d.detached = func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) }
+	d := jvms.NewDiscovery(jvms.DiscoveryConfig{
+		Attach:     func(context.Context, jvms.JVM, string) error { attached++; return nil },
+		Decide:     func(config.JVM) (string, string, bool) { return "", "", true },
+		Wait:       func() (jvms.Unrecorded, bool) { return jvms.Unrecorded{}, false },
+		Adopt:      func(context.Context, jvms.JVM) { attached++ },
+		Recorded:   func(jvms.JVM) bool { return false },
+		DetachedBy: func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) },
+	})
 	j := jvms.JVM{PID: st.PID, UID: st.UID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x", PerfData: true, Collector: "G1", Major: 17, Recorded: true}
-	d.one(ctx, j, func(jvms.JVM) bool { return false })
-	if o := d.list(); attached > 0 || len(o) != 1 || o[0].Why != "detached" || o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
+	d.Consider(ctx, j)
+	if o := d.Unrecorded(); attached > 0 || len(o) != 1 || o[0].Why != "detached" || o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
 		t.Errorf("%d attached, %+v", attached, o)
 	}
 }

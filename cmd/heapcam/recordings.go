@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -33,7 +34,7 @@ func storeNotFound(error) bool { return false }
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
 func recordings(dirs []string) ([]agent.Status, error) {
 	var out []agent.Status
-	at := recorders()
+	at := jvms.Recorders()
 	for _, d := range dirs {
 		entries, err := os.ReadDir(d)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && len(dirs) > 1 {
@@ -47,7 +48,7 @@ func recordings(dirs []string) ([]agent.Status, error) {
 				continue
 			}
 			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
-				if who := at.of(s.Dir); who != "" {
+				if who := at.Of(s.Dir); who != "" {
 					s.Phase, s.Reason = agent.Recording, who
 				}
 				out = append(out, s)

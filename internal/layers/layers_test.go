@@ -26,8 +26,8 @@ var level = map[string]float64{
 	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
 	"analysis/collection": 3, "analysis/analysistest": 3, "analysis/sites": 4, "analysis/history": 5, "analysis/compare": 6,
 	"analysis/leak": 6, "analysis": 7, "analysis/cost": 3, "analysis/export": 8, "analysis/check": 8,
-	"emergency": 3, "syncpoint": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent": 4, "web": 9,
+	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/governor": 3, "agent/jvms": 3,
+	"svc": 4, "agent": 4, "agent/place": 4, "web": 9,
 	"agent/metrics": 5,
 	"cmd/heapcam":   10,
 }
@@ -125,7 +125,7 @@ func dependencies(t *testing.T) map[string][]string {
 // TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code,
 // whoever laid it there. (The library goes to the JVM; the agent never opens it.)
 func TestNothingIsExecuted(t *testing.T) {
-	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/metrics"}, recording...) {
+	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/place", "agent/metrics"}, recording...) {
 		out, err := exec.Command("go", "list", "-deps", module+p).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 
 // aside are files that may write otherwise than through package ui, and why.
 var aside = map[string]string{
-	"cmd/heapcam/attend_linux.go": "it passes on bytes that the program it attends has written, through package ui",
 	"cmd/heapcam/index.go":        "it writes to a hash and to the cache",
 	"cmd/heapcam/man.go":          "it writes manual pages, of our own words alone",
 }

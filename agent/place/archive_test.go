@@ -1,4 +1,4 @@
-package main
+package place
 
 import (
 	"os"
@@ -48,13 +48,13 @@ func TestWritesArchive(t *testing.T) {
 		"java|@" + self:                                   "|", // names itself
 		"-Xshare:dump":                                    "|", // a strange name for a command
 	} {
-		if o, where := writesArchive(strings.Split(line, "|")); o+"|"+where != want {
+		if o, where := WritesArchive(strings.Split(line, "|")); o+"|"+where != want {
 			t.Errorf("%s: %q in %q, want %q", line, o, where, want)
 		}
 	}
 	for _, v := range optionVariables {
 		t.Setenv(v, "-Xmx1g -XX:ArchiveClassesAtExit=a")
-		if o, where := writesArchive([]string{"java", "Main"}); o == "" || where != v {
+		if o, where := WritesArchive([]string{"java", "Main"}); o == "" || where != v {
 			t.Errorf("%s: %q in %q", v, o, where)
 		}
 		t.Setenv(v, "")

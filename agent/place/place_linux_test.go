@@ -1,4 +1,4 @@
-package main
+package place
 
 import (
 	"bytes"
@@ -21,7 +21,8 @@ import (
 // hostile is a user whose JVM is to be recorded, and what that user may do to the folders that it can write to.
 const hostile = 61077
 
-// stage gives a folder that all may write to, as /tmp is, and makes it the only one that libraries and rings may be put into.
+// stage gives a folder that all may write to, as /tmp is, and makes it the only one that libraries and rings may be
+// put into.
 func stage(t *testing.T) (tmp, victim string, j jvms.JVM) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -37,11 +38,17 @@ func stage(t *testing.T) (tmp, victim string, j jvms.JVM) {
 			t.Fatal(err)
 		}
 	}
-	libs, rings := libraryDirs, ringDirs
-	libraryDirs, ringDirs = []string{tmp}, []string{tmp}
-	t.Cleanup(func() { libraryDirs, ringDirs = libs, rings })
-	return tmp, victim, jvms.JVM{PID: os.Getpid(), NSPID: os.Getpid(), UID: hostile, GID: hostile, Name: "hostile", Container: true}
+	libs, rings := libraryBases, ringBases
+	libraryBases, ringBases = []string{tmp}, []string{tmp}
+	t.Cleanup(func() { libraryBases, ringBases = libs, rings })
+	return tmp, victim, jvms.JVM{
+		PID: os.Getpid(), NSPID: os.Getpid(), UID: hostile, GID: hostile, Name: "hostile", Container: true,
+	}
 }
+
+func owner(st os.FileInfo) int { return int(st.Sys().(*syscall.Stat_t).Uid) }
+
+func exchange(a, b string) { unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) }
 
 func own(t *testing.T, err error, paths ...string) {
 	t.Helper()
@@ -53,8 +60,8 @@ func own(t *testing.T, err error, paths ...string) {
 	}
 }
 
-// TestHostilePlaces lays traps where the library and the ring of a JVM are put: nothing is written outside, nothing of others is changed, and
-// where there is a way the right bytes come to stand in a file of the JVM's user.
+// TestHostilePlaces lays traps where the library and the ring of a JVM are put: nothing is written outside, nothing of
+// others is changed, and where there is a way the right bytes come to stand in a file of the JVM's user.
 func TestHostilePlaces(t *testing.T) {
 	lib := bytes.Repeat([]byte("library"), 1000)
 	const name = "libheapcam-" // and a part of its sum
@@ -88,12 +95,33 @@ func TestHostilePlaces(t *testing.T) {
 		}, true},
 		{"library is a hard link", func(t *testing.T, tmp, victim string) {
 			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
-			own(t, errors.Join(os.Mkdir(d, 0o700), os.Link(filepath.Join(victim, "secret"), filepath.Join(d, file))), d)
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.Link(filepath.Join(victim, "secret"), l)), d)
 		}, true},
 		{"library is a fifo", func(t *testing.T, tmp, _ string) {
 			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
 			l := filepath.Join(d, file)
 			own(t, errors.Join(os.Mkdir(d, 0o700), syscall.Mkfifo(l, 0o600)), d, l)
+		}, true},
+		{"library is a fifo that somebody keeps open", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), syscall.Mkfifo(l, 0o600)), d, l)
+			f, err := os.OpenFile(l, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+		}, true},
+		{"library is another's file", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.WriteFile(l, lib, 0o700), os.Chown(l, hostile+1, hostile+1)), d)
+		}, true},
+		{"library can be written to by others", func(t *testing.T, tmp, _ string) {
+			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
+			l := filepath.Join(d, file)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.WriteFile(l, lib, 0o700), os.Chmod(l, 0o777)), d, l)
 		}, true},
 		{"library is a folder", func(t *testing.T, tmp, _ string) {
 			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
@@ -103,7 +131,8 @@ func TestHostilePlaces(t *testing.T) {
 		{"library is something else", func(t *testing.T, tmp, _ string) {
 			d := filepath.Join(tmp, fmt.Sprintf("heapcam-%d", hostile))
 			l := filepath.Join(d, file)
-			own(t, errors.Join(os.Mkdir(d, 0o700), os.WriteFile(l, bytes.Repeat([]byte("x"), 1<<20), 0o700)), d, l)
+			other := bytes.Repeat([]byte("x"), 1<<20)
+			own(t, errors.Join(os.Mkdir(d, 0o700), os.WriteFile(l, other, 0o700)), d, l)
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,19 +142,24 @@ func TestHostilePlaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.trap(t, tmp, victim)
-			path, err := libraryFor(j, lib)
+			var path string
+			var err error
+			within(t, func() { path, err = libraryFor(j, lib) })
 			if (err == nil) != c.ok {
 				t.Fatalf("library: %s %v", path, err)
 			}
-			if err != nil && exitCode(err) != exitNoRecord {
-				t.Errorf("status %d: %v", exitCode(err), err)
+			if err != nil && jvms.ObstacleOf(err) != jvms.Unrecordable {
+				t.Errorf("kind %d: %v", jvms.ObstacleOf(err), err)
 			}
 			if c.ok {
 				file = filepath.Base(path)
 				st, serr := os.Lstat(path)
 				b, rerr := os.ReadFile(path)
-				if serr != nil || rerr != nil || !bytes.Equal(b, lib) || !st.Mode().IsRegular() || int(st.Sys().(*syscall.Stat_t).Uid) != hostile || !strings.HasPrefix(file, name) {
-					t.Errorf("library: %v %v %v", st, serr, rerr)
+				if serr != nil || rerr != nil || !bytes.Equal(b, lib) || !strings.HasPrefix(file, name) {
+					t.Fatalf("library: %v %v %v", st, serr, rerr)
+				}
+				if !st.Mode().IsRegular() || owner(st) != hostile || st.Mode().Perm()&0o022 != 0 {
+					t.Errorf("library: %v", st)
 				}
 				again, err := libraryFor(j, lib) // what is mapped stays the same file
 				st2, _ := os.Lstat(again)
@@ -133,21 +167,22 @@ func TestHostilePlaces(t *testing.T) {
 					t.Errorf("a library that was there is another file: %v", err)
 				}
 			}
-			if _, _, err := ringDirIn(j, "/nonexistent", folderOf(j)); (err == nil) != (c.ok || strings.HasPrefix(c.name, "library")) {
+			_, err = ringDirIn(j, "/nonexistent", folderOf(j))
+			if (err == nil) != (c.ok || strings.HasPrefix(c.name, "library")) {
 				t.Errorf("ring: %v", err)
 			}
 			left, _ := os.ReadDir(victim)
 			b, _ := os.ReadFile(secret)
 			st, err := os.Stat(secret)
-			if len(left) != 1 || string(b) != "of root" || err != nil || st.Mode().Perm() != 0o600 || st.Sys().(*syscall.Stat_t).Uid != 0 {
+			if len(left) != 1 || string(b) != "of root" || err != nil || st.Mode().Perm() != 0o600 || owner(st) != 0 {
 				t.Errorf("something of others was touched: %v %q %v", left, b, st)
 			}
 		})
 	}
 }
 
-// TestPlaceRace swaps the folder for a link, over and over, while the library and the ring's folder are made: nothing comes to stand where the link
-// leads, and nothing there changes its owner.
+// TestPlaceRace swaps the folder for a link, over and over, while the library and the ring's folder are made: nothing
+// comes to stand where the link leads, and nothing there changes its owner.
 func TestPlaceRace(t *testing.T) {
 	tmp, victim, j := stage(t)
 	lib := bytes.Repeat([]byte("library"), 1000)
@@ -167,9 +202,9 @@ func TestPlaceRace(t *testing.T) {
 			case 0:
 				os.Rename(dir+".real", dir)
 			case 1:
-				unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, dir+".link", unix.RENAME_EXCHANGE)
+				exchange(dir, dir+".link")
 			case 2:
-				unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, dir+".link", unix.RENAME_EXCHANGE)
+				exchange(dir, dir+".link")
 				os.Rename(dir, dir+".real")
 			}
 		}
@@ -187,14 +222,14 @@ func TestPlaceRace(t *testing.T) {
 	swapping.Wait()
 	left, err := os.ReadDir(victim)
 	st, serr := os.Stat(victim)
-	if err != nil || serr != nil || len(left) > 0 || st.Sys().(*syscall.Stat_t).Uid != 0 || st.Mode().Perm() != 0o700 {
+	if err != nil || serr != nil || len(left) > 0 || owner(st) != 0 || st.Mode().Perm() != 0o700 {
 		t.Errorf("the link was followed: %v %v %v", left, st, err)
 	}
 	t.Logf("%d placed, %d refused", placed, refused)
 }
 
-// TestNoFolderStays demands that where the JVM's user can not make a folder, and root may not give one away (the unit has no CAP_CHOWN), none is left:
-// it would stand in that user's way when the place is open later.
+// TestNoFolderStays demands that where the JVM's user can not make a folder, and root may not give one away (the unit
+// has no CAP_CHOWN), none is left: it would stand in that user's way when the place is open later.
 func TestNoFolderStays(t *testing.T) {
 	tmp, _, j := stage(t)
 	if err := os.Chmod(tmp, 0o755); err != nil {
@@ -222,5 +257,17 @@ func TestNoFolderStays(t *testing.T) {
 	}
 	if _, err := libraryFor(j, []byte("library")); err != nil {
 		t.Error(err)
+	}
+}
+
+// within fails the test where f blocks.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan bool)
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it blocks")
 	}
 }

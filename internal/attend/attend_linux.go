@@ -1,4 +1,4 @@
-package main
+package attend
 
 import (
 	"io"
@@ -19,12 +19,10 @@ const (
 	stopWithin = 2 * time.Second
 )
 
-// attend runs a verb that may have to leave the disk behind (leavesDisk) in a process of its own, and gives its exit code. A read from a disk that
-// hangs can not be ended, nor can the process that waits for it: no exit, no Ctrl-C, no kill. That process is what is left then; this one ends. attended is
-// false where there is nothing to attend to.
-func attend(args []string) (code int, attended bool) {
-	c, _, err := newRoot().Find(args)
-	if err != nil || !leavesDisk(c) || os.Getenv(answerEnv) != "" {
+// Run runs this program once more with the same arguments, and gives its exit code. Where its disk hangs, that
+// process is what is left; this one ends. attended is false in that process, and where it can not be started.
+func Run() (code int, attended bool) {
+	if os.Getenv(answerEnv) != "" {
 		return 0, false
 	}
 	answers, answer, err := os.Pipe()
@@ -33,7 +31,8 @@ func attend(args []string) (code int, attended bool) {
 	}
 	runtime.LockOSThread() // what the child is told when its parent dies goes by thread
 	child := &exec.Cmd{
-		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), answerEnv+"=3"), Stdin: os.Stdin, ExtraFiles: []*os.File{answer},
+		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), answerEnv+"=3"),
+		Stdin: os.Stdin, ExtraFiles: []*os.File{answer},
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
 	var relays sync.WaitGroup
@@ -95,8 +94,9 @@ func attend(args []string) (code int, attended bool) {
 	}
 }
 
-// answering gives what an attended process does at its end with its exit code; its output is complete then. Nothing in any other process.
-func answering() func(code int) {
+// Answering gives what an attended process does at its end with its exit code; its output is complete then. Nothing in
+// any other process.
+func Answering() func(code int) {
 	fd, err := strconv.Atoi(os.Getenv(answerEnv))
 	os.Unsetenv(answerEnv)
 	if err != nil {

@@ -1,17 +1,21 @@
-package main
+package place
 
 import (
+	"io"
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // A JVM that writes a CDS archive ends at once if it is started with any native agent, before it calls the agent: the
 // probe can do nothing about it. JDK 25 writes caches of -XX:AOTCacheOutput and -XX:AOTMode with an agent; a JVM of
 // -XX:AOTMode=create runs no program that could be recorded, and in JDK 24 it is as strict as the others.
 var (
-	archiveOption = regexp.MustCompile(`(?:^|[\s"'=]|-J)(-Xshare:dump|--generate-cds-archive|-XX:(?:ArchiveClassesAtExit=[^\s"']*|` +
-		`\+(?:AutoCreateSharedArchive|RecordDynamicDumpInfo|DumpSharedSpaces|DynamicDumpSharedSpaces)|AOTMode=create))(?:$|[\s"';&|)])`)
+	archiveOption = regexp.MustCompile(`(?:^|[\s"'=]|-J)(-Xshare:dump|--generate-cds-archive|-XX:(?:` +
+		`ArchiveClassesAtExit=[^\s"']*|` +
+		`\+(?:AutoCreateSharedArchive|RecordDynamicDumpInfo|DumpSharedSpaces|DynamicDumpSharedSpaces)|` +
+		`AOTMode=create))(?:$|[\s"';&|)])`)
 	optionsFile = regexp.MustCompile(`(?:^|[\s"'=]|-J)(?:@|-XX:(VMOptionsFile|Flags)=)([^\s"'@]+)`)
 	flagsLine   = regexp.MustCompile(`(?m)^\s*([+-]?\w+)`)
 	commentLine = regexp.MustCompile(`(?m)^\s*#.*$`)
@@ -26,9 +30,9 @@ const (
 	maxOptionsNesting = 3
 )
 
-// writesArchive gives the first option by which a command has a JVM write a CDS archive, and where it is: any
+// WritesArchive gives the first option by which a command has a JVM write a CDS archive, and where it is: any
 // argument counts, since the command may be a shell that starts the JVM.
-func writesArchive(args []string) (option, where string) {
+func WritesArchive(args []string) (option, where string) {
 	for _, a := range args[1:] {
 		if o, in := archiveIn(a, "the command line", 0); o != "" {
 			return o, in
@@ -51,13 +55,9 @@ func archiveIn(text, where string, nesting int) (option, in string) {
 		return "", ""
 	}
 	for _, m := range optionsFile.FindAllStringSubmatch(text, -1) {
-		st, err := os.Stat(m[2])
-		if err != nil || !st.Mode().IsRegular() || st.Size() > maxOptionsFile {
+		b, ok := optionsOf(m[2])
+		if !ok {
 			continue // not a file of options, or the JVM complains of it
-		}
-		b, err := os.ReadFile(m[2])
-		if err != nil {
-			continue
 		}
 		text := commentLine.ReplaceAllString(string(b), "")
 		if m[1] == "Flags" {
@@ -68,4 +68,21 @@ func archiveIn(text, where string, nesting int) (option, in string) {
 		}
 	}
 	return "", ""
+}
+
+// optionsOf reads a file of options. A word that only looks like one can name a fifo or a device.
+func optionsOf(path string) ([]byte, bool) {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // opening a device can act
+		return nil, false
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, false
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxOptionsFile+1))
+	return b, err == nil && len(b) <= maxOptionsFile
 }

@@ -1,4 +1,4 @@
-package main
+package jvms
 
 import (
 	"bufio"
@@ -9,22 +9,21 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"github.com/heapcam/heapcam/agent/jvms"
 )
 
-// recorderSet has the processes that hold locks of files, by the numbers of the files' inodes: a recorder holds a lock of the file that it
-// writes to. The lock is looked for in the kernel's list, since trying to take it could keep a recorder from having it.
-type recorderSet map[uint64][]int
+// RecorderSet has the processes that hold locks of files, by the numbers of the files' inodes: a recorder holds a
+// lock of the file that it writes to. The lock is looked for in the kernel's list, since trying to take it could keep
+// a recorder from having it.
+type RecorderSet map[uint64][]int
 
-// recorders gives the locks that the kernel lists.
-func recorders() recorderSet {
+// Recorders gives the locks that the kernel lists.
+func Recorders() RecorderSet {
 	f, err := os.Open("/proc/locks")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	out := recorderSet{}
+	out := RecorderSet{}
 	for lines := bufio.NewScanner(f); lines.Scan(); { // 3: FLOCK  ADVISORY  READ  4711 00:2b:1234 0 EOF
 		w := strings.Fields(lines.Text())
 		if len(w) < 6 || w[1] != "FLOCK" {
@@ -39,8 +38,9 @@ func recorders() recorderSet {
 	return out
 }
 
-// of says which recorder writes to the ring folder dir; "": none that can be seen. Pulls lock files too, so the verb of the process counts.
-func (r recorderSet) of(dir string) string {
+// Of says which recorder writes to the ring folder dir; "": none that can be seen. Pulls lock files too, so the verb
+// of the process counts.
+func (r RecorderSet) Of(dir string) string {
 	if len(r) == 0 {
 		return ""
 	}
@@ -57,13 +57,16 @@ func (r recorderSet) of(dir string) string {
 		return ""
 	}
 	for _, pid := range r[sys.Ino] {
-		b, err := jvms.ReadProc(pid, "cmdline")
+		b, err := ReadProc(pid, "cmdline")
 		if err != nil {
 			continue
 		}
 		args := strings.Split(string(b), "\x00")
 		for _, verb := range []string{"record", "run", "agent"} {
-			if len(args) > 1 && filepath.Base(args[0]) == "heapcam" && slices.Contains(args[1:min(len(args), 3)], verb) {
+			if len(args) < 2 || filepath.Base(args[0]) != "heapcam" {
+				break
+			}
+			if slices.Contains(args[1:min(len(args), 3)], verb) {
 				return fmt.Sprintf("recorded by `heapcam %s`, process %d", verb, pid)
 			}
 		}
