@@ -13,7 +13,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Histories is the whole of `heapcam histories`: how many objects of each class and site lived after each collection of the window (after VEE'10).
+// Histories is the whole of `heapcam history`: how many objects of each class and site lived after each collection of the window (after VEE'10).
 type Histories struct {
 	Schema      string    `json:"schema"`
 	Survived    int       `json:"survived"` // K
@@ -44,7 +44,7 @@ type History struct {
 // MakeHistories replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class with loaders or hidden
 // classes of one name there is one history for each loader.
 func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
+	out := &Histories{Schema: "heapcam.history/1", Survived: k, Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := newHistories(k)
 	by := map[Class]*History{}
 	class := map[uint32]Class{}

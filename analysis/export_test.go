@@ -28,7 +28,7 @@ func exportTape() []trace.Block { return modelTape(3, 2, 2, 12) }
 // TestTables: what a reader of Apache Arrow finds in the Parquet files is what the CSV and JSON files say, and the state is the replayed one.
 func TestTables(t *testing.T) {
 	ctx := context.Background()
-	for _, table := range []string{"state", "samples", "histories"} {
+	for _, table := range []string{"state", "samples", "history"} {
 		write := func(format string) *bytes.Buffer {
 			var b bytes.Buffer
 			r := heap.NewReplayer(&memBlocks{exportTape()})

@@ -75,7 +75,7 @@ type QualityRow struct {
 	Kind    string    `json:"kind"`
 	Synced  bool      `json:"sync_point"`
 	Known   bool      `json:"known"`
-	Quality Quality   `json:"quality"`
+	Quality Quality   `json:"coverage"`
 }
 
 // FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync point and after each of the
@@ -89,7 +89,7 @@ type FromSync struct {
 // after18 is how many collections follow in ICPE'16's Figure 18.
 const after18 = 9
 
-// QualityCourse is the whole of `heapcam quality`.
+// QualityCourse is the whole of `heapcam coverage`.
 type QualityCourse struct {
 	Schema      string       `json:"schema"`
 	Interval    uint64       `json:"sampling_interval_bytes"`
@@ -106,7 +106,7 @@ type QualityCourse struct {
 
 // MakeQuality replays all of r.
 func MakeQuality(r *heap.Replayer) (*QualityCourse, error) {
-	q := &QualityCourse{Schema: "heapcam.quality/1", Collections: []QualityRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Quality{}}
+	q := &QualityCourse{Schema: "heapcam.coverage/1", Collections: []QualityRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Quality{}}
 	var f follower
 	err := Each(r, func(c *heap.Collection) bool {
 		f.follow(r)

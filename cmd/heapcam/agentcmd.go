@@ -24,7 +24,7 @@ import (
 type agentOptions struct {
 	rec      recordOptions
 	socket   string
-	rings    string
+	shmDir   string
 	spool    string
 	config   string
 	discover bool
@@ -81,7 +81,7 @@ func (o *agentOptions) command() *cobra.Command {
 	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
 	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
 	c.Flags().StringVar(&o.spool, "spool", "", "folder for rings of JVMs that this agent can not reach (probe option spool:DIR), and for recordings from elsewhere, which are taken; empty: none")
-	c.Flags().StringVar(&o.rings, "rings", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
+	c.Flags().StringVar(&o.shmDir, "shm-dir", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
 	return c
 }
 
@@ -96,8 +96,8 @@ func (o *agentOptions) check() error {
 	if o.pause < 0 {
 		return usage("--overhead-pause %v: it is negative", o.pause)
 	}
-	if strings.ContainsAny(o.rings, optionSeparators) {
-		return usage("--rings %s: its name may hold none of %q, which part the probe's options", o.rings, optionSeparators)
+	if strings.ContainsAny(o.shmDir, optionSeparators) {
+		return usage("--shm-dir %s: its name may hold none of %q, which part the probe's options", o.shmDir, optionSeparators)
 	}
 	if o.spool != "" && !filepath.IsAbs(o.spool) {
 		return usage("--spool %s: an absolute path, please", o.spool)
@@ -133,9 +133,9 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if err := socketFolder(sock); err != nil {
 		return fmt.Errorf("folder of the socket: %w", err)
 	}
-	rings := filepath.Join(o.rings, ringFolder())
+	rings := filepath.Join(o.shmDir, ringFolder())
 	if err := ownDir(rings, os.Getuid()); err != nil {
-		return fmt.Errorf("--rings: %w", err)
+		return fmt.Errorf("--shm-dir: %w", err)
 	}
 	logTo := ui.Stderr
 	if o.service {
@@ -216,7 +216,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		defer close(told)
 		svc.Notify(ctx, agentAlive(a, sock))
 	}()
-	go resume(ctx, a, o.rings)
+	go resume(ctx, a, o.shmDir)
 	if o.metrics != "" {
 		alive := agentAlive(a, sock)
 		h := metrics.Handler(metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
@@ -296,7 +296,7 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	if err := refusal(j, opts); err != nil {
 		return agent.AttachReply{}, err
 	}
-	asJVM, ours, err := ringDirFor(j, o.rings)
+	asJVM, ours, err := ringDirFor(j, o.shmDir)
 	if err != nil {
 		return agent.AttachReply{}, err
 	}

@@ -66,7 +66,7 @@ func newAttachCmd() *cobra.Command {
 func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
 	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
-	all.depth, all.sampling, all.ring, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.ring, o.rec.names, o.rec.untested
+	all.depth, all.sampling, all.shmSize, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.shmSize, o.rec.names, o.rec.untested
 	all.stack = o.rec.stack
 	if err := all.check(); err != nil {
 		return "", err
@@ -82,8 +82,8 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	if set("stack-depth") {
 		opts = append(opts, fmt.Sprintf("stack=%d", o.rec.stack))
 	}
-	if set("ring") {
-		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.ring)))
+	if set("shm-size") {
+		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.shmSize)))
 	}
 	if set("thread-names") {
 		opts = append(opts, "names="+o.rec.names)

@@ -19,7 +19,7 @@ import (
 
 // jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
 // that are attached to from then on. limitKeys hold for running recordings as soon as they are reloaded. All others hold for the agent's life.
-var jvmKeys = []string{"depth", "sampling", "stack_depth", "ring", "max_sync_pause", "thread_names", "allow_untested_jdk"}
+var jvmKeys = []string{"depth", "sampling", "stack_depth", "shm_size", "max_sync_pause", "thread_names", "allow_untested_jdk"}
 
 var limitKeys = []string{"overhead_cpu", "overhead_pause", "sampling_max_overhead", "sampling_target_live_samples", "max_write_rate",
 	"max_total_write_rate", "agent_max_cpu", "agent_max_memory"}

@@ -32,7 +32,7 @@ func newExportCmd() *cobra.Command {
   pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label "type"; opens in go tool pprof and Pyroscope
   collapsed  a line for each stack and class, for flame graphs; --value says which of the four
   parquet, csv, json
-             a table: state (each object after --at), samples (each sampled allocation of the window and when it died) or histories (each
+             a table: state (each object after --at), samples (each sampled allocation of the window and when it died) or history (each
              class after each collection)
   hprof      a heap dump of the state after --at, for VisualVM and Eclipse MAT: classes, objects with address and size, lengths of arrays, stacks of
              sampled objects. Values are zeros, which take as much room as the heap did (how much is said before; they pack well: -o - | gzip);
@@ -49,8 +49,8 @@ OUT appears when it is complete; "-" is stdout.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
 	}
 	c.Flags().StringVar(&o.format, "format", "", "pprof, collapsed, hprof, parquet, csv or json")
-	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or histories")
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for samples and histories)")
+	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or history")
+	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for samples and history)")
 	c.Flags().StringVar(&o.value, "value", o.value, "with collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space")
 	c.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; -: stdout")
 	return c
@@ -64,8 +64,8 @@ func (o *exportOptions) check() error {
 			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format, strings.Join(analysis.TableFormats, ", "))
 		}
 	}
-	if !slices.Contains([]string{"state", "samples", "histories"}, o.table) {
-		return usage("--table %q is not one of state, samples, histories", o.table)
+	if !slices.Contains([]string{"state", "samples", "history"}, o.table) {
+		return usage("--table %q is not one of state, samples, history", o.table)
 	}
 	if !slices.Contains([]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, o.value) {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
@@ -115,7 +115,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			return prof.WriteCollapsed(w, o.value)
 		case o.table == "samples" && o.format != "hprof":
 			return analysis.ExportSamples(ctx, w, o.format, p.open())
-		case o.table == "histories" && o.format != "hprof":
+		case o.table == "history" && o.format != "hprof":
 			return analysis.ExportHistories(ctx, w, o.format, p.open())
 		}
 		r, c, err := analysis.Open(o.at, p.count, p.open)

@@ -7,7 +7,7 @@ var placeholders = map[string]string{
 	"at": "GC", "by": "LIST", "ca": "FILE", "cert": "FILE", "classifiers": "FILE", "compression": "MODE", "config": "FILE", "depth": "DEPTH",
 	"disabled": "FILE", "emergency": "MODE", "find": "REGEXP", "format": "FORMAT", "from": "GC", "incident": "ID", "key": "FILE",
 	"list": "PATH", "metrics": "ADDRESS", "out": "DIR", "output": "FILE", "reason": "TEXT", "remote": "URL", "remote-cert": "FILE",
-	"remote-client-ca": "FILE", "remote-key": "FILE", "remote-tokens": "FILE", "rings": "DIR", "socket": "PATH", "spool": "DIR", "sync": "GC",
+	"remote-client-ca": "FILE", "remote-key": "FILE", "remote-tokens": "FILE", "shm-dir": "DIR", "socket": "PATH", "spool": "DIR", "sync": "GC",
 	"table": "TABLE", "thread-names": "MODE", "to": "GC", "token-file": "FILE", "value": "VALUE", "where": "EXPRESSION",
 }
 

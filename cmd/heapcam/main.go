@@ -69,7 +69,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(), newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
 		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(), newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
-		newLeaksCmd(), newQualityCmd(), newHistoriesCmd(),
+		newLeaksCmd(), newCoverageCmd(), newHistoryCmd(),
 		newViewCmd(),
 	)
 	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd())

@@ -68,7 +68,7 @@ func TestSample(t *testing.T) {
 	}
 	for _, s := range file.Settings {
 		f := c.Flags().Lookup(flagOf(s.Key))
-		if s.Key == "ring" { // 0 stands for the probe's own default
+		if s.Key == "shm_size" { // 0 stands for the probe's own default
 			continue
 		}
 		if was := f.Value.String(); f.Value.Set(s.Text) != nil || f.Value.String() != was {

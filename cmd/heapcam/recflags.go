@@ -17,29 +17,29 @@ import (
 
 // recordOptions are the flags that run, record, attach and agent share.
 type recordOptions struct {
-	out          string
-	maxTrace     size
-	deviation    float64
-	depth        string
-	sampling     size
-	samplingMax  budget
-	samplingLive uint64
-	compression  string
-	threshold    float64
-	keepFree     size
-	maxIncidents size
-	maxTotal     size
-	maxWriteRate size
-	totalRate    size
-	retainEnded  time.Duration
-	syncInterval time.Duration
-	emergency    string
-	ring         size
-	names        string
-	untested     bool
-	maxSync      time.Duration
-	verbose      bool
-	stack        int
+	out           string
+	maxTrace      size
+	deviation     float64
+	depth         string
+	sampling      size
+	samplingMax   budget
+	samplingLive  uint64
+	compression   string
+	threshold     float64
+	keepFree      size
+	maxIncidents  size
+	maxTotal      size
+	maxWriteRate  size
+	totalRate     size
+	retainEnded   time.Duration
+	fsyncInterval time.Duration
+	emergency     string
+	shmSize       size
+	names         string
+	untested      bool
+	maxSync       time.Duration
+	verbose       bool
+	stack         int
 }
 
 func (o *recordOptions) add(c *cobra.Command) {
@@ -61,7 +61,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Uint64Var(&o.samplingLive, "sampling-target-live-samples", 0, "how many samples of live objects are wanted: the interval follows, as far as --sampling-max-overhead allows it; 0: what --sampling gives")
 	o.maxIncidents = agent.DefaultIncidents
 	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
-	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
+	f.DurationVar(&o.fsyncInterval, "fsync-interval", time.Second, "how much a power loss may take")
 	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
 	for _, name := range []string{"keep-free", "max-total-size", "max-write-rate", "max-total-write-rate", "sampling-max-overhead"} { // the help says it in words
 		f.Lookup(name).DefValue = ""
@@ -76,10 +76,10 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
 	f.IntVar(&o.stack, "stack-depth", 64, "frames of an allocation site, innermost first, 1 to 512")
-	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default: 4 MiB, growing with the heap up to 64 MiB and 5% of what the cgroup has left)")
+	f.Var(&o.shmSize, "shm-size", "size of the shared ring: memory, per JVM, a power of two (default: 4 MiB, growing with the heap up to 64 MiB and 5% of what the cgroup has left)")
 	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
 	f.StringVar(&o.names, "thread-names", "folded", "off, folded (each run of digits is one #) or full")
-	f.Lookup("ring").DefValue = ""
+	f.Lookup("shm-size").DefValue = ""
 	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
 }
 
@@ -103,8 +103,8 @@ func (o *recordOptions) check() error {
 	if o.threshold <= 0 || o.threshold > 1 {
 		return usage("--compression-threshold %v: it must be above 0 and at most 1", o.threshold)
 	}
-	if o.syncInterval <= 0 {
-		return usage("--sync-interval %v: it must be above 0", o.syncInterval)
+	if o.fsyncInterval <= 0 {
+		return usage("--fsync-interval %v: it must be above 0", o.fsyncInterval)
 	}
 	if o.maxSync != 0 && (o.maxSync < time.Millisecond || o.maxSync > time.Minute) {
 		return usage("--max-sync-pause %v: 1ms to 1m, or 0 for any", o.maxSync)
@@ -124,8 +124,8 @@ func (o *recordOptions) check() error {
 	if o.retainEnded < 0 {
 		return usage("--retain-ended %v: it is negative", o.retainEnded)
 	}
-	if o.ring != 0 && (o.ring < 1<<20 || o.ring > 1<<30 || o.ring&(o.ring-1) != 0) {
-		return usage("--ring %s: it must be a power of two from 1 MiB to 1 GiB", &o.ring)
+	if o.shmSize != 0 && (o.shmSize < 1<<20 || o.shmSize > 1<<30 || o.shmSize&(o.shmSize-1) != 0) {
+		return usage("--shm-size %s: it must be a power of two from 1 MiB to 1 GiB", &o.shmSize)
 	}
 	return nil
 }
@@ -149,8 +149,8 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 		SamplingShare: share, LiveSamples: o.samplingLive,
 		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
 		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
-		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
-		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
+		KeepFree: int64(o.keepFree), SyncInterval: o.fsyncInterval, Emergency: o.emergency,
+		MaxRing: max(256<<20, uint64(o.shmSize)), Log: newLog(stderr, level),
 	}
 }
 
@@ -168,8 +168,8 @@ func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
 // probeOptions are what follows the library's path in -agentpath.
 func (o *recordOptions) probeOptions(ringDir string) string {
 	s := fmt.Sprintf("dir=%s,depth=%s,interval=%d", ringDir, o.depth, int64(o.sampling))
-	if o.ring != 0 {
-		s += fmt.Sprintf(",ring=%d", int64(o.ring))
+	if o.shmSize != 0 {
+		s += fmt.Sprintf(",ring=%d", int64(o.shmSize))
 	}
 	s += fmt.Sprintf(",max_sync=%d", o.maxSync.Milliseconds())
 	if o.stack != 64 {

@@ -37,7 +37,7 @@ func TestReloadLimits(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
 	sock := filepath.Join(short, "s")
-	run := exec.Command("heapcam", "agent", "--config", file("heapcam.yaml"), "--socket", sock, "--rings", dir, "--out", file("out"))
+	run := exec.Command("heapcam", "agent", "--config", file("heapcam.yaml"), "--socket", sock, "--shm-dir", dir, "--out", file("out"))
 	log, err := os.Create(file("log"))
 	if err != nil {
 		t.Fatal(err)

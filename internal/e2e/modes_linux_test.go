@@ -111,7 +111,7 @@ func TestEmergency(t *testing.T) {
 			}
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet", args: []string{"10"}, limit: "1MiB",
-					flags: []string{"--emergency", method, "--sampling", "32", "--ring", "64MiB"}}
+					flags: []string{"--emergency", method, "--sampling", "32", "--shm-size", "64MiB"}}
 				r := p.start(t)
 				await(t, "start", func() bool { return r.pid() > 0 })
 				kept, stop := keepFiles(t, r.out) // the ring goes on without listings: what was forced is soon rotated away

@@ -66,7 +66,7 @@ func eachMajor(t *testing.T, f func(t *testing.T, major int)) {
 }
 
 // TestUnloadedSite: a site in a class that has been unloaded keeps its class, method and line through rotations, in each file alone too; two sites of
-// one class at 1:9 are told apart; two classes of one name are two rows with their loaders, in histogram, group and histories.
+// one class at 1:9 are told apart; two classes of one name are two rows with their loaders, in histogram, group and history.
 func TestUnloadedSite(t *testing.T) {
 	t.Parallel()
 	lines := siteLines(t, "Unloads.java")
@@ -117,7 +117,7 @@ func TestUnloadedSite(t *testing.T) {
 				t.Errorf("%s: classes of one name by loader: %v", from, rows)
 			}
 		}
-		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"histories"}} {
+		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"history"}} {
 			out, errs, code := heapcam(t, append(append(verb[:1:1], rec.dir, "--json"), verb[1:]...)...)
 			if code != 0 || !strings.Contains(out, "Unloads$First #") || !strings.Contains(out, "Unloads$Second #") {
 				t.Errorf("%v: status %d, the loaders are not told\n%s", verb, code, errs)

@@ -47,8 +47,8 @@ function draw(box, data) {
   const kinds = [['young', 'c0'], ['mixed', 'c2'], ['full', 'c3'], ['other', 'c7']];
   const kind = c => ['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other';
   const own = c => c.probe_ns + (c.sync_ns || 0);
-  const total = c => c.quality.exact_bytes + c.quality.inferred_bytes + c.quality.before_tape_bytes + c.quality.unknown_bytes;
-  const part = k => of(c => c.known && total(c) ? c.quality[k] / total(c) : null);
+  const total = c => c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_tape_bytes + c.coverage.unknown_bytes;
+  const part = k => of(c => c.known && total(c) ? c.coverage[k] / total(c) : null);
   const marks = [];
   rows.forEach((c, i) => {
     if (c.lost_epochs || c.missed_collections || !c.known) marks.push({ index: i, class: 'c4', dash: [2, 3] });
@@ -68,7 +68,7 @@ function draw(box, data) {
     { title: 'Pauses', format: n => plain(n / 1e6) + ' ms', height: 110, series: [
       ...kinds.map(([k, cls]) => ({ name: k, class: cls, values: of(c => kind(c) === k ? c.pause_ns : null), kind: 'bars' })).filter(s => s.values.some(v => v !== null)),
       { name: 'heapcam’s share', class: 'c6', values: of(own), kind: 'bars' }] },
-    { title: 'Quality: is the site of live bytes known?', format: share, stacked: true, height: 90, max: 1, series: [
+    { title: 'Coverage: is the site of live bytes known?', format: share, stacked: true, height: 90, max: 1, series: [
       { name: 'exact', class: 'c2', values: part('exact_bytes'), kind: 'area' }, { name: 'before the tape', class: 'c7', values: part('before_tape_bytes'), kind: 'area' }, { name: 'inferred', class: 'c5', values: part('inferred_bytes'), kind: 'area' }, { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' }] },
   ].filter(c => c.series.length), { choose, marks, label: `${rows.length} collections` });
   line.describeAt = i => `collection ${rows[i].gc}, ${clock(rows[i].time, true)}, ${rows[i].kind}: `;
@@ -106,7 +106,7 @@ function one(c) {
       ['In use', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`], c.known ? ['Live', `${count(c.objects)} objects, ${bytes(c.bytes)}`] : ['Live', 'not known'],
       c.sync_point ? ['Sync point', 'yes'] : null, c.lost_epochs ? ['Lost before it', count(c.lost_epochs)] : null,
       c.missed_collections ? ['Missed before it', `${count(c.missed_collections)}, pauses unknown`] : null]),
-    h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'), ' · ', h('a', { href: address('quality', { at: c.gc }) }, 'How far it is known'));
+    h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'), ' · ', h('a', { href: address('coverage', { at: c.gc }) }, 'How far it is known'));
 }
 
 function two(a, b) {

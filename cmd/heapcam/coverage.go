@@ -12,17 +12,17 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-type qualityOptions struct {
+type coverageOptions struct {
 	json      bool
 	sync      uint64
 	calibrate size
 	seeds     int
 }
 
-func newQualityCmd() *cobra.Command {
-	var o qualityOptions
+func newCoverageCmd() *cobra.Command {
+	var o coverageOptions
 	c := &cobra.Command{
-		Use:   "quality FILE|DIR|JVM",
+		Use:   "coverage FILE|DIR|JVM",
 		Short: "Of how much of the heap the allocation site is known, at each collection",
 		Long: `Prints, for each collection of the window, of which share of the live bytes the allocation site is exact (the object was sampled), inferred
 (its type has a likeliest site; it counts with the probability of that), before the tape (at most: the object may be older than the
@@ -34,18 +34,18 @@ With --calibrate, of a recording at --sampling 0, which knows the site of each o
 the sites of the others inferred, and what was stated is held against the truth.
 
 FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
-		Example: "  heapcam quality incident.heapcam\n  heapcam quality --calibrate 512KiB interval0.heapcam\n  heapcam quality --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
+		Example: "  heapcam coverage incident.heapcam\n  heapcam coverage --calibrate 512KiB interval0.heapcam\n  heapcam coverage --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
 		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.quality/1)")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.coverage/1)")
 	c.Flags().Uint64Var(&o.sync, "sync", 0, "the sync point of this collection only")
 	c.Flags().Var(&o.calibrate, "calibrate", "thin a recording at interval 0 to this interval and check what inference says")
 	c.Flags().IntVar(&o.seeds, "seeds", 100, "how often --calibrate thins")
 	return c
 }
 
-func (o *qualityOptions) run(c *cobra.Command, path string) error {
+func (o *coverageOptions) run(c *cobra.Command, path string) error {
 	rec, err := openReading(path)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
 		if len(q.SyncPoints) == 0 {
-			return withCode(exitNotFound, "%s: no sync point stands at collection %d (`heapcam quality` marks them)", rec.Path, o.sync)
+			return withCode(exitNotFound, "%s: no sync point stands at collection %d (`heapcam coverage` marks them)", rec.Path, o.sync)
 		}
 	} else {
 		for _, f := range rec.Files {
@@ -92,7 +92,7 @@ func (o *qualityOptions) run(c *cobra.Command, path string) error {
 	return nil
 }
 
-func (o *qualityOptions) check(c *cobra.Command, rec *ringstore.Recording) error {
+func (o *coverageOptions) check(c *cobra.Command, rec *ringstore.Recording) error {
 	r, at, err := stateAt(rec, "last", false)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Quality in plain words: what is known, inferred and unknown, at a collection and over the window.
+// Site coverage in plain words: what is known, inferred and unknown, at a collection and over the window.
 import { h, go, bytes, count, share, when, address, facts, keys } from './lib.js';
 import { Timeline } from './charts.js';
 
@@ -14,7 +14,7 @@ export function show(main, data, params) {
   const words = h('div', { class: 'words', id: 'words' });
   main.append(words);
   if (c) {
-    const q = c.quality, all = q.exact_bytes + q.inferred_bytes + q.before_tape_bytes + q.unknown_bytes || 1;
+    const q = c.coverage, all = q.exact_bytes + q.inferred_bytes + q.before_tape_bytes + q.unknown_bytes || 1;
     words.append(h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
       h('p', {}, `Types, sizes and numbers of all ${count(c.objects)} live objects (${bytes(c.bytes)}) are known exactly. “Live” means not known dead: in old space a dead object stays until its space is collected.`),
       h('p', {}, `Where they were allocated is known exactly of ${share(q.exact_bytes / all)} of the live bytes (${count(q.exact_objects)} objects carry a sample). ` +
@@ -38,11 +38,11 @@ export function show(main, data, params) {
     const times = known.map(c => Date.parse(c.time) / 1000);
     for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
     const chart = (title, unit) => ({ title, binary: unit === 'bytes', format: unit === 'objects' ? n => count(Math.round(n)) : bytes, stacked: true, height: 150, series: [
-      ['exact', 'c2', 'exact'], ['inferred', 'c5', 'inferred'], ['before the tape, at most', 'c7', 'before_tape'], ['unknown', 'c1', 'unknown']].map(([name, cls, k]) => ({ name, class: cls, kind: 'area', values: known.map(c => c.quality[`${k}_${unit}`]) })) });
+      ['exact', 'c2', 'exact'], ['inferred', 'c5', 'inferred'], ['before the tape, at most', 'c7', 'before_tape'], ['unknown', 'c1', 'unknown']].map(([name, cls, k]) => ({ name, class: cls, kind: 'area', values: known.map(c => c.coverage[`${k}_${unit}`]) })) });
     const box = h('div', {});
     main.append(box);
     line = new Timeline(box, times, [chart('Live bytes by what is known of their site', 'bytes'), chart('Live objects by what is known of their site', 'objects')],
-      { choose: (a, b) => go('quality', { at: known[b].gc }), label: `${known.length} collections` });
+      { choose: (a, b) => go('coverage', { at: known[b].gc }), label: `${known.length} collections` });
     line.describeAt = i => `collection ${known[i].gc}: `;
     const i = known.indexOf(c);
     line.select(i, i);
