@@ -1,11 +1,17 @@
 // Package config reads heapcam.yaml: settings by name, and the rules that say which JVMs are recorded and how.
 //
-// A setting is a scalar; `overhead: {cpu: 2%, pause: 10ms}` is `overhead_cpu: 2%` and `overhead_pause: 10ms`. Its text means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one
-// way in which a value is checked. What the names are, the caller says. Reading is strict: an unknown or repeated key, or a value of the wrong
-// kind, is an error that names file, line and column, and what was probably meant.
+// A setting is a scalar; `overhead: {cpu: 2%, pause: 10ms}` is `overhead_cpu: 2%` and `overhead_pause: 10ms`. Its text
+// means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one way in
+// which a value is checked. Reading is strict: an unknown or repeated key, or a value of the wrong kind, is an error
+// that names file, line and column, and what was probably meant.
 //
-// What it does not do: know defaults, check values, apply anything.
+// The registry (Groups) says of each setting its default, unit, help text, the meaning of 0, which limit wins, and
+// when a change takes effect. Help, the sample file and the reference page are made from it.
+//
+// What it does not do: check values, apply anything.
 package config
+
+//go:generate go test . -run TestGenerated -update
 
 import (
 	"fmt"

@@ -62,26 +62,27 @@ func (o *agentOptions) command() *cobra.Command {
 	}
 	o.rec.add(c)
 	addSocket(c, &o.socket)
-	c.Flags().StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
-	c.Flags().BoolVar(&o.discover, "discover", false, "attach to every JVM that comes, as the rules of the configuration say")
-	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
-	c.Flags().Var(&o.budget, "overhead-cpu", "what the probe may cost a JVM, as a share of wall time (like 2%); above it, less depth and fewer samples; 0: any")
-	c.Flags().DurationVar(&o.pause, "overhead-pause", 0, "what an ordinary collection's record may add to its pause (like 10ms); 0: any")
-	c.Flags().Var(&o.cpu, "agent-max-cpu", "what the agent itself may take of one core (like 50%), all JVMs together, each the same part: above its part a JVM is compressed less, then recorded at a lower depth; 0: any")
-	c.Flags().Var(&o.memory, "agent-max-memory", "memory that the agent itself may hold, shared rings apart: when it is nearly used up no further recording begins, then the largest is let go of; at least 64 MiB; 0: any")
-	c.Flags().Lookup("agent-max-memory").DefValue = ""
-	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
-	c.Flags().StringVar(&o.remote.Listen, "remote", "", "address for status and pulls from other hosts over HTTPS, like 0.0.0.0:9465; empty: none")
-	c.Flags().StringVar(&o.remote.Cert, "remote-cert", "", "certificate of this host for --remote, PEM")
-	c.Flags().StringVar(&o.remote.Key, "remote-key", "", "its key, PEM; nobody but its owner may read the file")
-	c.Flags().StringVar(&o.remote.Tokens, "remote-tokens", "", "file of bearer tokens for --remote, lines of NAME SCOPE[,SCOPE] TOKEN with the scopes status and pull; nobody but its owner may read it")
-	c.Flags().StringVar(&o.remote.ClientCA, "remote-client-ca", "", "who has a certificate of this CA may see and pull, PEM")
-	c.Flags().Var(&o.rate, "remote-rate", "bytes a second that all pulls from other hosts may take; 0: any")
-	c.Flags().Var(&o.maxPull, "remote-max-pull", "what one pull from another host may take, newest whole files; 0: any")
-	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
-	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
-	c.Flags().StringVar(&o.spool, "spool", "", "folder for rings of JVMs that this agent can not reach (probe option spool:DIR), and for recordings from elsewhere, which are taken; empty: none")
-	c.Flags().StringVar(&o.shmDir, "shm-dir", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
+	f.BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
+	f.StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
+	_ = f.MarkHidden("disabled") // for tests: operators need one place to look at
+	bind(f, "discover", &o.discover)
+	bind(f, "overhead_cpu", &o.budget)
+	bind(f, "overhead_pause", &o.pause)
+	bind(f, "agent_max_cpu", &o.cpu)
+	bind(f, "agent_max_memory", &o.memory)
+	bind(f, "metrics", &o.metrics)
+	bind(f, "remote", &o.remote.Listen)
+	bind(f, "remote_cert", &o.remote.Cert)
+	bind(f, "remote_key", &o.remote.Key)
+	bind(f, "remote_tokens", &o.remote.Tokens)
+	bind(f, "remote_client_ca", &o.remote.ClientCA)
+	bind(f, "remote_rate", &o.rate)
+	bind(f, "remote_max_pull", &o.maxPull)
+	bind(f, "spool", &o.spool)
+	bind(f, "shm_dir", &o.shmDir)
+	o.shmDir = defaultRings // of this platform
 	return c
 }
 

@@ -11,48 +11,20 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
-// that are attached to from then on. limitKeys hold for running recordings as soon as they are reloaded. All others hold for the agent's life.
-var jvmKeys = []string{"depth", "sampling", "stack_depth", "shm_size", "max_sync_pause", "thread_names", "allow_untested_jdk"}
+// jvmKeys are settings that a rule may give to the JVMs that it matches; limitKeys hold for running recordings as soon
+// as they are reloaded. All others hold for the agent's life.
+var (
+	jvmKeys   = config.Reloading(config.NextAttach)
+	limitKeys = config.Reloading(config.AtOnce)
+)
 
-var limitKeys = []string{"overhead_cpu", "overhead_pause", "sampling_max_overhead", "sampling_target_live_samples", "max_write_rate",
-	"max_total_write_rate", "agent_max_cpu", "agent_max_memory"}
-
-// reloadable says what a reload does with a change of key.
-func reloadable(key string) string {
-	switch {
-	case slices.Contains(jvmKeys, key):
-		return "may stand in a rule; a reload makes a change hold for JVMs that are attached to from then on"
-	case slices.Contains(limitKeys, key):
-		return "a reload makes a change hold at once, for running recordings too"
-	}
-	return "a change needs a restart of the agent"
-}
-
-func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
-func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
-func envOf(key string) string  { return "HEAPCAM_" + strings.ToUpper(key) }
-
-// settings are the flags of the agent that a configuration file may hold.
-func settings(c *cobra.Command) (keys []string) {
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"config", "help", "service"}, f.Name) && !f.Hidden {
-			keys = append(keys, keyOf(f.Name))
-		}
-	})
-	slices.Sort(keys)
-	return keys
-}
-
-func configKeys(c *cobra.Command) config.Keys {
-	return config.Keys{Settings: settings(c), JVM: jvmKeys}
-}
+func flagOf(key string) string { return config.Lookup(key).Flag() }
+func envOf(key string) string  { return config.Lookup(key).Env() }
 
 // setting is a value in force.
 type setting struct {
@@ -68,7 +40,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	if !explicit {
 		name = systemConfig
 	}
-	file, err := config.Read(name, configKeys(c))
+	file, err := config.Read(name, config.Known())
 	switch {
 	case err == nil:
 	case !explicit && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
@@ -81,7 +53,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 		return nil, nil, usage("%v", err)
 	}
 	var out []setting
-	for _, key := range settings(c) {
+	for _, key := range config.Names() {
 		f := c.Flags().Lookup(flagOf(key))
 		s := setting{Key: key, Source: "default"}
 		set := func(text, source string) error {
@@ -255,22 +227,40 @@ func newConfigShowCmd() *cobra.Command {
 func newConfigExplainCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What a key means, its default, and its flag and variable; without KEY: all keys",
+		Short: "What a setting means, its default, which limit wins, its flag and variable; without KEY: all settings",
 		Args:  atMostOne("KEY"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c := (&agentOptions{}).command()
-			keys := settings(c)
+			keys := config.Names()
 			if len(args) == 1 {
-				if !slices.Contains(keys, args[0]) {
+				if config.Lookup(args[0]) == nil {
 					return usage("unknown key %q%s", args[0], config.Suggest(args[0], keys))
 				}
 				keys = args
 			}
 			for _, key := range keys {
-				f := c.Flags().Lookup(flagOf(key))
-				ui.Fprintf(ui.Stdout, "%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), reloadable(key))
+				explain(ui.Stdout, config.Lookup(key))
 			}
 			return nil
 		},
+	}
+}
+
+// explain prints all that the registry says of a setting.
+func explain(w io.Writer, d *config.Def) {
+	ui.Fprintf(w, "%s (%s)\n", d.Key, or(strings.Join(d.Choices, ", "), d.Kind.Unit()))
+	for _, line := range []struct{ name, text string }{
+		{"sets", d.Help},
+		{"", d.More},
+		{"default", or(d.Default, `""`)},
+		{"package", d.Packaged},
+		{d.ZeroValue(), d.Zero},
+		{"limits", d.Wins},
+		{"flag", "--" + d.Flag()},
+		{"variable", d.Env()},
+		{"change", "takes effect " + d.Reload.String()},
+	} {
+		if line.text != "" {
+			ui.Fprintf(w, "  %-9s %s\n", line.name, line.text)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func (v askVerb) command() *cobra.Command {
 			}
 			st, err := cl.Status(c.Context())
 			if err != nil {
-				return remote(err)
+				return err
 			}
 			var running []agent.Status
 			for _, s := range st.JVMs {
@@ -92,7 +92,7 @@ func (v askVerb) command() *cobra.Command {
 			}
 			r, err := v.ask(cl, c.Context(), req)
 			if err != nil {
-				return remote(err)
+				return err
 			}
 			if asJSON {
 				return ui.JSON(ui.Stdout, struct {

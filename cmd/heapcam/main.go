@@ -72,7 +72,7 @@ func newRoot() *cobra.Command {
 		newLeaksCmd(), newCoverageCmd(), newHistoryCmd(),
 		newViewCmd(),
 	)
-	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd())
+	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd(), newExitCodesTopic())
 	each(root, func(c *cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error { return misused(check(c, args)) }

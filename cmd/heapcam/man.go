@@ -134,7 +134,7 @@ func manPage(c *cobra.Command, date time.Time) []byte {
 		})
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, e := range exitTable {
+	for _, e := range exitDocs {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.code), roff(e.meaning))
 	}
 	b.WriteString(".SH SEE ALSO\n")

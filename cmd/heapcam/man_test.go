@@ -39,7 +39,7 @@ func TestMan(t *testing.T) {
 				t.Errorf("%s: %q", path, l)
 			}
 		}
-		for _, e := range exitTable {
+		for _, e := range exitDocs {
 			if !strings.Contains(string(b), "\n.B "+roff(e.code)+"\n") {
 				t.Errorf("%s: no word of exit code %s", path, e.code)
 			}

@@ -17,19 +17,6 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-func storeTooNew(err error) bool {
-	var e *ringstore.TooNewError
-	return errors.As(err, &e)
-}
-
-func storeDamaged(err error) bool {
-	var e *ringstore.DamageError
-	var f *ringstore.ForeignError
-	return errors.As(err, &e) || errors.As(err, &f) || errors.Is(err, ringstore.ErrOtherRecording)
-}
-
-func storeNotFound(error) bool { return false }
-
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
 func recordings(dirs []string) ([]agent.Status, error) {
 	var out []agent.Status

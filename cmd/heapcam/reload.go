@@ -109,7 +109,7 @@ func newReloadCmd() *cobra.Command {
 				return err
 			}
 			if err := cl.Reload(context.Background()); err != nil {
-				return remote(err)
+				return err
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: the configuration was reloaded\n")
 			return nil

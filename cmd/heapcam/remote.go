@@ -76,11 +76,11 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		} else if err == nil {
 			err = usage("there are %d recordings that we may see: say which", len(st.JVMs))
 		}
-		if err != nil && len(args) == 1 && exitCode(remote(err)) != exitUsage { // status may be closed to us, or know less: an id is enough
+		if err != nil && len(args) == 1 && exitCode(err) != exitUsage { // status may be closed to us, or know less: an id is enough
 			q.ID, err = args[0], nil
 		}
 		if err != nil {
-			return remote(err)
+			return err
 		}
 	}
 	w, name := ui.RawStdout(), o.file+".part"
@@ -107,7 +107,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		}
 	}
 	if err != nil {
-		return remote(err)
+		return err
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
 	if o.file != "-" {

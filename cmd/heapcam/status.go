@@ -106,7 +106,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it is, its watchdog ends it if it hangs", path, agentWait)
 			}
 			if err != nil {
-				return remote(err)
+				return err
 			}
 		} else if err := noAgent(path, derr); o.socket != "" {
 			return err
@@ -156,7 +156,7 @@ func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err erro
 	if r, err = cl.Status(asked); err != nil && asked.Err() != nil && ctx.Err() == nil {
 		return r, fmt.Errorf("the agent on %s has not answered for %v", o.remote.address, agentWait)
 	}
-	return r, remote(err)
+	return r, err
 }
 
 // print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
