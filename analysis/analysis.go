@@ -4,10 +4,10 @@ package analysis
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -55,39 +55,6 @@ func wall(r *heap.Replayer, ns uint64) time.Time {
 	return time.UnixMilli(int64(min(r.JVM.T0WallMS, 1<<47))).Add(time.Duration(ns)).UTC()
 }
 
-// Bytes renders a size for people.
-func Bytes(n uint64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, i := float64(n), 0
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
-}
-
-// Spark draws values as one line of at most width characters.
-func Spark(v []float64, width int) string {
-	if len(v) == 0 {
-		return ""
-	}
-	bars := []rune("▁▂▃▄▅▆▇█")
-	lo, hi := v[0], v[0]
-	for _, x := range v {
-		lo, hi = min(lo, x), max(hi, x)
-	}
-	var b strings.Builder
-	n := min(width, len(v))
-	for i := range n {
-		x := v[i*len(v)/n]
-		k := 0
-		if hi > lo {
-			k = int((x - lo) / (hi - lo) * 7.99)
-		}
-		b.WriteRune(bars[k])
-	}
-	return b.String()
-}
+// Bytes and Spark are package ui's.
+func Bytes(n uint64) string               { return ui.Bytes(n) }
+func Spark(v []float64, width int) string { return ui.Spark(v, width) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // Headline says one thing that happened, and where to look. View is a view's state as the page's address writes it.
@@ -34,7 +35,7 @@ func headlines(r *analysis.Report) []Headline {
 	}
 	if len(r.Grown) > 0 {
 		g := r.Grown[0]
-		out = append(out, Headline{"growth", fmt.Sprintf("%s grew most: %+d objects, +%s.", g.Class, g.Objects, analysis.Bytes(uint64(g.Bytes))),
+		out = append(out, Headline{"growth", fmt.Sprintf("%s grew most: %+d objects, +%s.", g.Class, g.Objects, ui.Bytes(uint64(g.Bytes))),
 			fmt.Sprintf("diff?from=%d&to=%d", known(r.Collections, false), known(r.Collections, true))})
 	}
 	if from, to := storm(r.Collections); to > from {

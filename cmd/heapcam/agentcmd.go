@@ -30,14 +30,14 @@ type agentOptions struct {
 	discover bool
 	service  bool
 	metrics  string
-	budget   percent
+	budget   ui.Percent
 	pause    time.Duration
-	cpu      percent
-	memory   size
+	cpu      ui.Percent
+	memory   ui.Size
 	disabled string
 	remote   agent.RemoteConfig
-	rate     size
-	maxPull  size
+	rate     ui.Size
+	maxPull  ui.Size
 }
 
 // leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would let go of what it has just begun.
@@ -92,7 +92,7 @@ func (o *agentOptions) check() error {
 		return err
 	}
 	if o.memory != 0 && o.memory < leastMemory {
-		return usage("--agent-max-memory %s: at least %s", &o.memory, humanBytes(leastMemory))
+		return usage("--agent-max-memory %s: at least %s", &o.memory, ui.Bytes(int64(leastMemory)))
 	}
 	if o.pause < 0 {
 		return usage("--overhead-pause %v: it is negative", o.pause)

@@ -67,7 +67,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	}
 	w := io.Writer(ui.RawStdout())
 	if name == "-" {
-		if isTerminal(ui.RawStdout()) {
+		if ui.IsTerminal(ui.RawStdout()) {
 			return usage("support-bundle -o -: stdout is a terminal")
 		}
 	} else {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -158,7 +157,7 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name, ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
 			tellReload(ui.Stderr, file)
 			return nil
 		},
@@ -211,7 +210,7 @@ func newConfigShowCmd() *cobra.Command {
 					Rules    int       `json:"rules"`
 				}{"heapcam.config/1", all, len(file.Rules)})
 			}
-			w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+			w := ui.NewTable(ui.Stdout)
 			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")
 			for _, s := range all {
 				ui.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,7 @@ What is not in it: the agent's own CPU, and what the JVM spends on drawing sampl
 			}
 			cost.Close()
 			if bad > 0 {
-				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", plural(bad, "place"))
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", ui.Plural(bad, "place"))
 			}
 			if asJSON {
 				return errors.Join(ui.JSON(c.OutOrStdout(), cost), err)
@@ -120,7 +119,7 @@ func printCost(w io.Writer, c *analysis.Cost) error {
 		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses), ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
 			ms(m.Sampling), ms(m.Longest), 100*m.Share())
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	t := ui.NewTable(w)
 	ui.Fprintf(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t\n")
 	for i := range c.Minutes {
 		row(t, clock(c.Minutes[i].From), &c.Minutes[i])

@@ -15,7 +15,7 @@ import (
 type coverageOptions struct {
 	json      bool
 	sync      uint64
-	calibrate size
+	calibrate ui.Size
 	seeds     int
 }
 
@@ -99,7 +99,7 @@ func (o *coverageOptions) check(c *cobra.Command, rec *ringstore.Recording) erro
 	}
 	for _, s := range r.Live {
 		if s.Interval != 0 {
-			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of %s", analysis.Bytes(s.Interval))
+			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of %s", ui.Bytes(s.Interval))
 		}
 	}
 	k := analysis.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))

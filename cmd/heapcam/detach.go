@@ -102,7 +102,7 @@ func (v askVerb) command() *cobra.Command {
 				}{"heapcam." + v.use + "/1", req.ID, r.Asked})
 			}
 			if all {
-				what = plural(uint64(r.Asked), "JVM")
+				what = ui.Plural(uint64(r.Asked), "JVM")
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: %s %s\n", v.done, what)
 			return nil

@@ -18,7 +18,7 @@ import (
 type diffOptions struct {
 	grouper
 	from, to  string
-	fold      percent
+	fold      ui.Percent
 	json, csv bool
 }
 

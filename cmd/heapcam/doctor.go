@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +99,7 @@ func printDoctor(rows []doctorRow) {
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM runs here, as far as this user can see\n")
 		return
 	}
-	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	w := ui.NewTable(ui.Stdout)
 	ui.Fprintf(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t\n")
 	for _, r := range rows {
 		ok := ui.Text("yes")

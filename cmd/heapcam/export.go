@@ -73,7 +73,7 @@ func (o *exportOptions) check() error {
 	if o.file == "" {
 		return usage("export needs -o OUT (- is stdout)")
 	}
-	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" && isTerminal(ui.RawStdout()) {
+	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" && ui.IsTerminal(ui.RawStdout()) {
 		return usage("export -o -: stdout is a terminal")
 	}
 	return nil
@@ -127,7 +127,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects, c.GC, analysis.Bytes(h.Bytes))
+			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects, c.GC, ui.Bytes(h.Bytes))
 			return h.Write(ctx, w)
 		}
 		return analysis.ExportState(ctx, w, o.format, r, c)

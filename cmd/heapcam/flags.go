@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // shorthands of settings.
@@ -84,4 +86,24 @@ func namePlaceholders(fs *pflag.FlagSet) {
 			f.DefValue = ""
 		}
 	})
+}
+
+var badDuration = regexp.MustCompile(`time: (?:missing unit in|invalid|unknown unit "[^"]*" in) duration ("[^"]*")`)
+
+// plainly is what err says, of durations in words for who does not know Go.
+func plainly(err error) string {
+	return badDuration.ReplaceAllString(err.Error(), "$1 is not a duration (like 250ms, 90s or 1h30m)")
+}
+
+// budget is a share that may be left to a default that depends on other settings.
+type budget struct {
+	ui.Percent
+	given bool
+}
+
+// Set notes that there is a value.
+func (b *budget) Set(v string) error {
+	err := b.Percent.Set(v)
+	b.given = b.given || err == nil
+	return err
 }

@@ -152,7 +152,7 @@ const readingArg = "one FILE: a pulled recording, a ring folder, a ring file, or
 type groupOptions struct {
 	grouper
 	at, find  string
-	fold      percent
+	fold      ui.Percent
 	depth     int
 	list      string
 	limit     int
@@ -234,7 +234,7 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return g.WriteCSV(w)
 	}
-	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects, humanBytes(int64(g.Bytes)), ui.Join(g.By, ", "))
+	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects, ui.Bytes(int64(g.Bytes)), ui.Join(g.By, ", "))
 	if !g.Exact {
 		ui.Fprintf(w, "~ is an estimate from samples (--json gives its 95 %% interval)\n")
 	}

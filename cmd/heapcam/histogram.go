@@ -58,7 +58,7 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
+	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, ui.Bytes(int64(h.Bytes)))
 	if h.Uncompacted {
 		ui.Fprintf(w, "%s\n", ui.Text(analysis.MayCountDead))
 	}
@@ -115,7 +115,7 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 			before += s.Bytes
 		}
 	}
-	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", humanBytes(int64(exact)), humanBytes(int64(inferred)), humanBytes(int64(unknown)), humanBytes(int64(before)))
+	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", ui.Bytes(int64(exact)), ui.Bytes(int64(inferred)), ui.Bytes(int64(unknown)), ui.Bytes(int64(before)))
 }
 
 // stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there is of each type.

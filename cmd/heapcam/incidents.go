@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ func incidentsIn(out string, max int64) *ringstore.Incidents {
 func newFreezeCmd() *cobra.Command {
 	var out, reason string
 	asJSON := false
-	max := size(agent.DefaultIncidents)
+	max := ui.Size(agent.DefaultIncidents)
 	c := &cobra.Command{
 		Use:   "freeze [JVM]",
 		Short: "Keep the present window of a recording as an incident",
@@ -59,7 +58,7 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 				return status(exitNoRoom)
 			}
 			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
-			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM, ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
 			for _, f := range i.Foreign {
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
 			}
@@ -96,14 +95,14 @@ func newIncidentsCmd() *cobra.Command {
 			if asJSON {
 				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
+			w := ui.NewTable(c.OutOrStdout())
 			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
 			for _, i := range all {
 				by := "hand"
 				if i.Auto {
 					by = "itself"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, humanBytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
 		},
@@ -149,11 +148,11 @@ func freeOn(dir string) ui.Text {
 	if err != nil || n < 0 {
 		return ""
 	}
-	return ui.Text(fmt.Sprintf(" (%s free)", humanBytes(n)))
+	return ui.Text(fmt.Sprintf(" (%s free)", ui.Bytes(n)))
 }
 
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
-	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	w := ui.NewTable(to)
 	by := "by hand"
 	if i.Auto {
 		by = "automatically"
@@ -163,7 +162,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	ui.Fprintf(w, "frozen\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
-	ui.Fprintf(w, "size\t%s in %s\n", humanBytes(i.Bytes), plural(uint64(i.Files), "file"))
+	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
 	for _, l := range i.Left {
 		ui.Fprintf(w, "left out\t%s\n", l)
 	}

@@ -70,7 +70,7 @@ func TestRegistry(t *testing.T) {
 	}
 	if o.rec.maxTrace != agent.DefaultMaxTraceSize || o.rec.deviation != agent.DefaultDeviation ||
 		o.rec.sampling != agent.DefaultSampling || o.rec.maxIncidents != agent.DefaultIncidents ||
-		o.rec.samplingMax.percent != agent.DefaultSamplingShare || o.rec.samplingMax.given {
+		o.rec.samplingMax.Percent != agent.DefaultSamplingShare || o.rec.samplingMax.given {
 		t.Error("the registry's defaults are not the agent's")
 	}
 	file := filepath.Join(t.TempDir(), "heapcam.yaml")

@@ -19,8 +19,8 @@ import (
 
 type pullOptions struct {
 	out          string
-	last         last
-	since, until instant
+	last         ui.Span
+	since, until ui.Instant
 	incident     string
 	redact       bool
 	exact        bool
@@ -68,16 +68,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.file == "" {
 		return usage("pull needs -o FILE (- for stdout)")
 	}
-	if o.file == "-" && isTerminal(ui.RawStdout()) {
+	if o.file == "-" && ui.IsTerminal(ui.RawStdout()) {
 		return usage("pull -o -: stdout is a terminal")
 	}
-	if o.last.set && (o.since.set || o.until.set) {
+	if o.last != (ui.Span{}) && (!o.since.IsZero() || !o.until.IsZero()) {
 		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
 	}
-	if o.exact && o.last.dur == 0 && !o.since.set && !o.until.set {
+	if o.exact && o.last.Duration == 0 && o.since.IsZero() && o.until.IsZero() {
 		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
 	}
-	if o.since.set && o.until.set && !o.since.t.Before(o.until.t) {
+	if !o.since.IsZero() && !o.until.IsZero() && !o.since.Time.Before(o.until.Time) {
 		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
 	}
 	if ctx == nil {
@@ -101,7 +101,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	opt := ringstore.PullOptions{LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact, Reason: reason}
+	opt := ringstore.PullOptions{LastBytes: o.last.Bytes, LastDuration: o.last.Duration, Since: o.since.Time, Until: o.until.Time, Redact: o.redact, Exact: o.exact, Reason: reason}
 	w, end := io.Writer(ui.RawStdout()), func(err error) error { return err }
 	if o.file != "-" {
 		if w, end, err = o.part(dir, &opt); err != nil {
@@ -109,10 +109,10 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	buf := bufio.NewWriterSize(w, 1<<20)
-	p := newProgress("pulling")
-	opt.Progress = p.at
+	p := ui.NewProgress("pulling")
+	opt.Progress = p.At
 	m, err := ringstore.Pull(ctx, dir, buf, opt)
-	p.done()
+	p.Done()
 	if ferr := buf.Flush(); err == nil {
 		err = ferr
 	}
@@ -123,8 +123,8 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", humanBytes(n), filepath.Base(dir), plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
-		time.Since(p.start).Round(time.Millisecond), humanBytes(int64(float64(n)/max(time.Since(p.start).Seconds(), 1e-3))))
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", ui.Bytes(n), filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
+		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
 	o.tellCut(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
 		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
@@ -140,7 +140,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 
 // tellCut says how much more or less than was asked for is in the pull.
 func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
-	if m == nil || m.ToNS == 0 || !o.last.set && !o.since.set && !o.until.set {
+	if m == nil || m.ToNS == 0 || o.last == (ui.Span{}) && o.since.IsZero() && o.until.IsZero() {
 		return
 	}
 	if o.exact && !m.Exact {
@@ -151,36 +151,30 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state there)"
 	}
 	span := time.Duration(m.ToNS - m.FromNS)
-	round := func(d time.Duration) time.Duration {
-		if d > 10*time.Second {
-			return d.Round(time.Second)
-		}
-		return d.Round(time.Millisecond)
-	}
 	switch {
-	case o.last.bytes > 0 && bytes >= o.last.bytes:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last, humanBytes(bytes-o.last.bytes))
-	case o.last.bytes > 0:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last, humanBytes(o.last.bytes-bytes))
-	case o.last.dur > 0 && span >= o.last.dur:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.dur, round(span), round(span-o.last.dur), whole)
-	case o.last.dur > 0:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.dur, round(span), round(o.last.dur-span))
+	case o.last.Bytes > 0 && bytes >= o.last.Bytes:
+		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last, ui.Bytes(bytes-o.last.Bytes))
+	case o.last.Bytes > 0:
+		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last, ui.Bytes(o.last.Bytes-bytes))
+	case o.last.Duration > 0 && span >= o.last.Duration:
+		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.Duration, ui.Duration(span), ui.Duration(span-o.last.Duration), whole)
+	case o.last.Duration > 0:
+		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.Duration, ui.Duration(span), ui.Duration(o.last.Duration-span))
 	}
 	if m.ZeroUnixNS == 0 {
 		return
 	}
 	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
-	if from := at(m.FromNS); o.since.set && from.After(o.since.t) {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n", from.Format(time.DateTime), round(from.Sub(o.since.t)))
-	} else if o.since.set {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime), round(o.since.t.Sub(from)), whole)
+	if from := at(m.FromNS); !o.since.IsZero() && from.After(o.since.Time) {
+		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n", from.Format(time.DateTime), ui.Duration(from.Sub(o.since.Time)))
+	} else if !o.since.IsZero() {
+		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime), ui.Duration(o.since.Sub(from)), whole)
 	}
-	if to := at(m.ToNS); o.until.set && to.After(o.until.t) {
-		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime), round(to.Sub(o.until.t)), whole)
-	} else if o.until.set {
+	if to := at(m.ToNS); !o.until.IsZero() && to.After(o.until.Time) {
+		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime), ui.Duration(to.Sub(o.until.Time)), whole)
+	} else if !o.until.IsZero() {
 		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended before --until\n", m.LastGC, to.Format(time.DateTime),
-			round(o.until.t.Sub(to)))
+			ui.Duration(o.until.Sub(to)))
 	}
 }
 
@@ -223,7 +217,7 @@ func recordingOf(out string, args []string) (string, error) {
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
 	for _, r := range recs {
-		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, humanBytes(r.TraceBytes), r.LastGC)
+		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
 	}
 	return "", usage("there are %d recordings: say which", len(recs))
 }
@@ -250,7 +244,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", humanBytes(at), plural(uint64(part.Files()), "file"))
+			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", ui.Bytes(at), ui.Plural(uint64(part.Files()), "file"))
 		}
 	}
 	if err = f.Truncate(at); err == nil {
@@ -273,33 +267,4 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		return fmt.Errorf("%w (the same command goes on with %s)", err, name)
 	}, nil
-}
-
-// progress shows how far something is, on a terminal, if it takes longer than a second.
-type progress struct {
-	what        string
-	start, last time.Time
-	shown       bool
-}
-
-func newProgress(what string) *progress { return &progress{what: what, start: time.Now()} }
-
-func (p *progress) at(done, total int64) {
-	now := time.Now()
-	if now.Sub(p.start) < time.Second || now.Sub(p.last) < 200*time.Millisecond || total <= 0 || !isTerminal(ui.RawStderr()) {
-		return
-	}
-	p.last, p.shown = now, true
-	ui.Progress(ui.Sprintf("heapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, humanBytes(total), humanBytes(int64(float64(done)/now.Sub(p.start).Seconds()))))
-}
-
-func (p *progress) done() {
-	if p.shown {
-		ui.EndProgress()
-	}
-}
-
-func isTerminal(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }

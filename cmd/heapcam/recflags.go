@@ -18,23 +18,23 @@ import (
 // recordOptions are the flags that run, record, attach and agent share.
 type recordOptions struct {
 	out           string
-	maxTrace      size
+	maxTrace      ui.Size
 	deviation     float64
 	depth         string
-	sampling      size
+	sampling      ui.Size
 	samplingMax   budget
 	samplingLive  uint64
 	compression   string
 	threshold     float64
-	keepFree      size
-	maxIncidents  size
-	maxTotal      size
-	maxWriteRate  size
-	totalRate     size
+	keepFree      ui.Size
+	maxIncidents  ui.Size
+	maxTotal      ui.Size
+	maxWriteRate  ui.Size
+	totalRate     ui.Size
 	retainEnded   time.Duration
 	fsyncInterval time.Duration
 	emergency     string
-	shmSize       size
+	shmSize       ui.Size
 	names         string
 	untested      bool
 	maxSync       time.Duration
@@ -133,7 +133,7 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	}
 	var share float64
 	if o.samplingMax.given {
-		if share = float64(o.samplingMax.percent); share == 0 {
+		if share = float64(o.samplingMax.Percent); share == 0 {
 			share = -1
 		}
 	}
@@ -223,9 +223,9 @@ func summary(s agent.Status) ui.Text {
 	case s.Phase == agent.GonePhase:
 		line += " was killed;"
 	}
-	line += ui.Sprintf(" %s, %s in %s: %s", plural(s.Collections, "collection"), humanBytes(s.TraceBytes), plural(uint64(s.Files), "file"), ui.Path(s.Dir))
+	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes), ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
-		line += ui.Sprintf(" (%s lost)", plural(n, "collection"))
+		line += ui.Sprintf(" (%s lost)", ui.Plural(n, "collection"))
 	}
 	return line
 }

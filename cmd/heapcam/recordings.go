@@ -139,20 +139,20 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		r.Close()
 		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
 	}
-	if isTerminal(ui.RawStderr()) {
+	if ui.IsTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)
 		for _, f := range r.Files {
 			total += f.Size
 		}
-		p := newProgress("reading")
+		p := ui.NewProgress("reading")
 		var mu sync.Mutex     // a source that is done with may still read ahead
 		r.Watch(func(n int) { // some verbs read twice
 			mu.Lock()
 			defer mu.Unlock()
 			done += int64(n)
-			p.at(done, ((done-1)/total+1)*total)
+			p.At(done, ((done-1)/total+1)*total)
 			if done%total < int64(n) {
-				p.done()
+				p.Done()
 			}
 		})
 	}

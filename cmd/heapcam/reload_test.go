@@ -105,7 +105,7 @@ func TestReloadLimits(t *testing.T) {
 	write("overhead: {cpu: 9%}\nmax_trace_size: 2GiB\n")
 	verb(exitUsage, "needs a restart of the agent has changed: max_trace_size")
 	write("agent_max_memory: 1MiB\n")
-	verb(exitUsage, "agent_max_memory 1 MiB: at least 64 MiB")
+	verb(exitUsage, "agent_max_memory 1.0 MiB: at least 64.0 MiB")
 	if b := status().JVMs[0].Budget; b.CPU != 0.01 {
 		t.Errorf("after a reload that was refused: %+v", b)
 	}

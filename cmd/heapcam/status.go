@@ -6,7 +6,6 @@ import (
 	"os/signal"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,7 +63,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return o.once(ctx)
 	}
 	for tick := time.NewTicker(watchEvery); ; {
-		if isTerminal(ui.RawStdout()) && !o.json {
+		if ui.IsTerminal(ui.RawStdout()) && !o.json {
 			ui.ClearScreen()
 		}
 		if !o.json {
@@ -78,7 +77,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if !isTerminal(ui.RawStdout()) && !o.json {
+		if !ui.IsTerminal(ui.RawStdout()) && !o.json {
 			ui.Fprintf(ui.Stdout, "\n")
 		}
 	}
@@ -172,7 +171,7 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 		ui.Fprintf(ui.Stderr, "heapcam: nothing is being recorded and there are no recordings\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	w := ui.NewTable(ui.Stdout)
 	ui.Fprintf(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t\n")
 	var about []ui.Text
 	var rings uint64
@@ -184,10 +183,10 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 		}
 		live := "-"
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
-			live = humanBytes(int64(s.LiveBytes))
+			live = ui.Bytes(int64(s.LiveBytes))
 		}
 		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
-			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
+			ui.Bytes(s.TraceBytes), s.Files, ui.Bytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
 		about = append(about, remarks(&s)...)
 	}
 	if err := w.Flush(); err != nil {
@@ -211,7 +210,7 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 			ui.Fprintf(ui.Stdout, "  it can not be looked into: %s\n", r.Spool.Error)
 		}
 		for _, i := range r.Spool.Left {
-			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
+			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, ui.Bytes(i.Bytes), i.Reason)
 		}
 	}
 	if len(r.Others) == 0 {
@@ -248,9 +247,9 @@ func selfLine(s *agent.Self) string {
 	if s.MaxCPU > 0 {
 		line += fmt.Sprintf(" (at most %.3g %%)", 100*s.MaxCPU)
 	}
-	line += " and " + humanBytes(s.Memory)
+	line += " and " + ui.Bytes(s.Memory)
 	if s.MaxMemory > 0 {
-		line += fmt.Sprintf(" (at most %s)", humanBytes(s.MaxMemory))
+		line += fmt.Sprintf(" (at most %s)", ui.Bytes(s.MaxMemory))
 	}
 	return line
 }
@@ -318,7 +317,7 @@ func remarks(s *agent.Status) (out []ui.Text) {
 		say("from the spool folder: its pid is its own container's or host's")
 	}
 	if s.Missed > 0 {
-		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)", plural(s.Missed, "collection"))
+		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)", ui.Plural(s.Missed, "collection"))
 	}
 	if s.NoSites {
 		say("another agent in it holds allocation sampling: no allocation sites")
@@ -330,14 +329,14 @@ func remarks(s *agent.Status) (out []ui.Text) {
 		say("the disk refused: %s", s.StoreError)
 	}
 	if s.NeededTraceSize > 0 {
-		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do", humanBytes(s.NeededTraceSize))
+		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do", ui.Bytes(s.NeededTraceSize))
 	}
 	if s.DiskFull {
-		say("the disk is full: the ring goes on inside %s", humanBytes(s.TraceLimit))
+		say("the disk is full: the ring goes on inside %s", ui.Bytes(s.TraceLimit))
 	}
 	if s.ForeignFiles > 0 {
 		say("%s of other recordings in its folder, which nothing reads: `heapcam verify %s` names them",
-			plural(uint64(s.ForeignFiles), "file"), s.Dir)
+			ui.Plural(uint64(s.ForeignFiles), "file"), s.Dir)
 	}
 	if s.Phase.Over() {
 		return out

@@ -21,11 +21,11 @@ func TestRemarks(t *testing.T) {
 		},
 		"restart this JVM to renew it":         func(s *agent.Status) { s.Renew, s.Probe = true, "0.1" },
 		"holds allocation sampling":            func(s *agent.Status) { s.NoSites = true },
-		"--max-trace-size 2 GiB would do":      func(s *agent.Status) { s.NeededTraceSize, s.GuaranteeMet = 2<<30, false },
+		"--max-trace-size 2.0 GiB would do":      func(s *agent.Status) { s.NeededTraceSize, s.GuaranteeMet = 2<<30, false },
 		"the ring is too small":                func(s *agent.Status) { s.GuaranteeMet = false },
 		"a collection may have to wait":        func(s *agent.Status) { s.RingOnDisk = true },
 		"the disk refused: no space":           func(s *agent.Status) { s.StoreError = "no space" },
-		"the ring goes on inside 1 MiB":        func(s *agent.Status) { s.DiskFull, s.TraceLimit, s.GuaranteeMet = true, 1<<20, false },
+		"the ring goes on inside 1.0 MiB":      func(s *agent.Status) { s.DiskFull, s.TraceLimit, s.GuaranteeMet = true, 1<<20, false },
 		"ZGC can not be recorded":              func(s *agent.Status) { s.Phase, s.Reason, s.Renew = agent.Refused, "ZGC can not be recorded", true },
 		"`heapcam pull --incident Shop-7-x-1 ": func(s *agent.Status) { s.Phase, s.Incident = agent.GonePhase, "Shop-7-x-1" },
 		"the disk has not answered for 7s: its recording stands still": func(s *agent.Status) {

@@ -95,7 +95,7 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 	}
 	a, b := t.Collections[0], t.Collections[n-1]
 	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time), collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
-	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", plural(uint64(n), "collection"), t.Unknown, humanBytes(int64(a.Bytes)), humanBytes(int64(b.Bytes)))
+	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", ui.Plural(uint64(n), "collection"), t.Unknown, ui.Bytes(int64(a.Bytes)), ui.Bytes(int64(b.Bytes)))
 	if !t.Exact {
 		ui.Fprintf(w, "~ is an estimate from samples\n")
 	}
@@ -139,7 +139,7 @@ func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
 					ui.Fprintf(w, " %7s", "")
 				}
 			}
-			ui.Fprintf(w, "  %-20s %s\n", analysis.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
+			ui.Fprintf(w, "  %-20s %s\n", ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
 			if len(c.Site) > 0 {
 				ui.Fprintf(w, "%76s at %s\n", "", c.Site[0])
 			}

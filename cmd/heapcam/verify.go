@@ -256,7 +256,7 @@ func printVerify(r *verifyReply) {
 		if v.Alone {
 			what = "  alone: " + what
 		}
-		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
+		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what, ui.Plural(v.Collections, "collection"), v.Known, ui.Plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
 		if v.Mismatches > 0 {
 			ui.Fprintf(ui.Stdout, "    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
 		}
@@ -264,27 +264,27 @@ func printVerify(r *verifyReply) {
 			ui.Fprintf(ui.Stdout, "    %s\n", d)
 		}
 		if v.Summaries > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
+			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", ui.Plural(v.Summaries, "summary record"), v.SummaryRows)
 			if v.SummarySwept > 0 {
 				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.SummarySwept)
 			}
 			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Counted > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s counted without following objects", plural(v.Counted, "collection"))
+			ui.Fprintf(ui.Stdout, "    %s counted without following objects", ui.Plural(v.Counted, "collection"))
 			if v.CountedSwept > 0 {
 				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.CountedSwept)
 			}
 			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Untold > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
+			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they were\n", ui.Plural(v.Untold, "pause"), v.Listed, v.Proven)
 		}
 		for _, s := range append(v.Faults, v.Damage...) {
 			ui.Fprintf(ui.Stdout, "    %s\n", ui.Prose(s))
 		}
 		if v.Lost > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
+			ui.Fprintf(ui.Stdout, "    %s lost\n", ui.Plural(v.Lost, "epoch"))
 		}
 		if !v.Alone {
 			analysis.WriteMissed(ui.Stdout, "    ", v.NoEvents)
@@ -298,7 +298,7 @@ func printVerify(r *verifyReply) {
 		sort.Strings(ks)
 		ui.Fprintf(ui.Stdout, "differences that are explained: %s\n", strings.Join(ks, ", "))
 	}
-	ui.Fprintf(ui.Stdout, "%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	ui.Fprintf(ui.Stdout, "%s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
 }
 
 func mismatches(n uint64) string {

@@ -66,9 +66,3 @@ func (g *Guard) Flush() {
 
 // ClearScreen empties the terminal at stdout.
 func ClearScreen() { io.WriteString(os.Stdout, "\x1b[H\x1b[2J") }
-
-// Progress writes text over the line of the terminal at stderr.
-func Progress(text Text) { Fprintf(os.Stderr, "\r%s", text) }
-
-// EndProgress removes that line.
-func EndProgress() { io.WriteString(os.Stderr, "\r\x1b[K") }
