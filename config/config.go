@@ -54,7 +54,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 }
 
-// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set for the JVMs it matches.
+// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set
+// for the JVMs it matches.
 type Keys struct {
 	Settings, JVM []string
 }
@@ -139,8 +140,10 @@ func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key 
 func (p *parser) top(n *yaml.Node) error {
 	known := append([]string{"rules"}, p.keys.Settings...)
 	grouped := groups(p.keys.Settings)
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // groups are known names where a mapping stands
-		if k := n.Content[i].Value; grouped[k] != nil && n.Content[i+1].Kind == yaml.MappingNode && !contains(known, k) {
+	// groups are known names where a mapping stands
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i].Value; grouped[k] != nil && n.Content[i+1].Kind == yaml.MappingNode &&
+			!contains(known, k) {
 			known = append(known, k)
 		}
 	}

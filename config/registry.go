@@ -83,8 +83,9 @@ var Groups = []Group{
 			Wins: "The smaller of the JVM's part and its max_write_rate.", Reload: AtOnce},
 		{Key: "fsync_interval", Kind: Duration, Default: "1s",
 			Help: "Longest time between two fsync calls of a ring. A power failure loses at most this much."},
-		{Key: "compression", Kind: Choice, Choices: []string{"none", "partial", "full", "adaptive"}, Placeholder: "MODE",
-			Default: "adaptive",
+		{Key: "compression", Kind: Choice, Choices: []string{"none", "partial", "full", "adaptive"},
+			Placeholder: "MODE",
+			Default:     "adaptive",
 			Help: "How ring files are compressed: none, partial, full or adaptive (full while CPU and " +
 				"shared ring allow it).",
 			More: "partial compresses only while the shared ring is fuller than compression_threshold.",

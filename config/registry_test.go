@@ -54,7 +54,8 @@ func TestRegistry(t *testing.T) {
 			if d.Default == d.ZeroValue() && d.Zero == "" {
 				t.Errorf("%s: the default is %s, and nothing says what that means", d.Key, d.Default)
 			}
-			if (d.Kind == Choice) != (len(d.Choices) > 0) || d.Kind == Choice && !slices.Contains(d.Choices, d.Default) {
+			chosen := d.Kind != Choice || slices.Contains(d.Choices, d.Default)
+			if (d.Kind == Choice) != (len(d.Choices) > 0) || !chosen {
 				t.Errorf("%s: choices %q, default %q", d.Key, d.Choices, d.Default)
 			}
 			if (d.Kind == Text || d.Kind == Choice) != (d.Placeholder != "") {
@@ -81,8 +82,8 @@ func TestSample(t *testing.T) {
 	for _, s := range file.Settings {
 		packaged[s.Key] = s.Text
 	}
-	open := regexp.MustCompile(`(?m)^#((?:[a-z_]+: \S.*|rules:|  - .*|    [a-z_]+: .*))$`).ReplaceAll(Sample(), []byte("$1"))
-	all, err := Parse("heapcam.yaml", open, Known())
+	commented := regexp.MustCompile(`(?m)^#((?:[a-z_]+: \S.*|rules:|  - .*|    [a-z_]+: .*))$`)
+	all, err := Parse("heapcam.yaml", commented.ReplaceAll(Sample(), []byte("$1")), Known())
 	if err != nil {
 		t.Fatal(err)
 	}

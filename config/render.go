@@ -83,13 +83,13 @@ func comment(b *strings.Builder, text string) {
 const referenceHead = `<!-- Generated from the registry of settings: go generate ./config. Do not edit. -->
 # Settings
 
-Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam/heapcam.yaml`" + ` and an environment variable: ` +
-	"`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `.
-A flag wins over the environment, that over the file, that over the default. ` + "`run`, `record` and `attach`" + ` take those of these flags
-that ` + "`heapcam help VERB`" + ` lists. ` + "`heapcam config explain KEY`" + ` prints what stands here.
+Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam/heapcam.yaml`" + ` and an environment
+variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over the environment,
+that over the file, that over the default. ` + "`run`, `record` and `attach`" + ` take those of these flags that
+` + "`heapcam help VERB`" + ` lists. ` + "`heapcam config explain KEY`" + ` prints what this page says of a setting.
 
-Sizes are ` + "`512KiB`, `16GiB`" + ` (powers of 1024), durations ` + "`250ms`, `90s`, `1h30m`, percentages `2%`" + `. Where two limits meet, the smaller one wins;
-the file ` + "`/etc/heapcam/disabled`" + ` wins over everything.
+Sizes are ` + "`512KiB`, `16GiB`" + ` (powers of 1024), durations ` + "`250ms`, `90s`, `1h30m`, percentages `2%`" + `.
+Where two limits meet, the smaller one wins. The file ` + "`/etc/heapcam/disabled`" + ` wins over everything.
 `
 
 // Reference is the page docs/reference/settings.md.
@@ -105,7 +105,8 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "| %s | `%s` |\n", r, strings.Join(keys, "`, `"))
 	}
 	for _, g := range Groups {
-		fmt.Fprintf(&b, "\n## %s\n\n| key | value | default | packaged | meaning | which limit wins |\n|---|---|---|---|---|---|\n", g.Title)
+		fmt.Fprintf(&b, "\n## %s\n\n| key | value | default | packaged | meaning | which limit wins |\n"+
+			"|---|---|---|---|---|---|\n", g.Title)
 		for i := range g.Defs {
 			d := &g.Defs[i]
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", d.Key, d.values(), code(d.Default), code(d.Packaged),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,7 +41,8 @@ type agentOptions struct {
 	maxPull  ui.Size
 }
 
-// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would let go of what it has just begun.
+// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would
+// let go of what it has just begun.
 const leastMemory = 64 << 20
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -50,11 +52,14 @@ func (o *agentOptions) command() *cobra.Command {
 		Use:   "agent",
 		Short: "The daemon: record many JVMs, continue after a restart, answer on a Unix socket",
 		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by\n" +
-			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each of them.\n" +
+			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each " +
+			"of them.\n" +
 			"One that comes back continues each recording where the shared ring stands.\n" +
-			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no agent reaches\n" +
+			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no " +
+			"agent reaches\n" +
 			"them (another container, a volume), and recordings that are put there.\n" +
-			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say (`heapcam config`).",
+			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say " +
+			"(`heapcam config`).",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return asService(o.service, func(ctx context.Context) error { return o.run(ctx, c) })
@@ -98,20 +103,34 @@ func (o *agentOptions) check() error {
 		return usage("--overhead-pause %v: it is negative", o.pause)
 	}
 	if strings.ContainsAny(o.shmDir, optionSeparators) {
-		return usage("--shm-dir %s: its name may hold none of %q, which part the probe's options", o.shmDir, optionSeparators)
+		return usage("--shm-dir %s: its name may hold none of %q, which part the probe's options", o.shmDir,
+			optionSeparators)
 	}
 	if o.spool != "" && !filepath.IsAbs(o.spool) {
 		return usage("--spool %s: an absolute path, please", o.spool)
 	}
-	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"}, {"remote", o.remote.Listen, "0.0.0.0:9465"}} {
+	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"},
+		{"remote", o.remote.Listen, "0.0.0.0:9465"}} {
 		if _, _, err := net.SplitHostPort(a.address); a.address != "" && err != nil {
 			return usage("--%s %s: it is no address (like %s)", a.flag, a.address, a.like)
 		}
 	}
-	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" && o.remote.ClientCA == "") {
+	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
+		o.remote.ClientCA == "") {
 		return usage("--remote needs --remote-cert and --remote-key, and --remote-tokens or --remote-client-ca")
 	}
 	return nil
+}
+
+// daemon is an agent at work, with what belongs to its process.
+type daemon struct {
+	options *agentOptions
+	live    *liveConfig
+	config  agent.Config
+	agent   *agent.Agent // nil before open
+	found   *discovery
+	socket  string
+	rings   string // the folder for shared rings
 }
 
 // run runs the agent until ctx is done.
@@ -127,134 +146,174 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
 		o.rec.out = systemOut
 	}
-	sock, err := socketPath(o.socket)
-	if err != nil {
+	d := &daemon{options: o, live: live}
+	if err := d.folders(); err != nil {
 		return err
 	}
-	if err := socketFolder(sock); err != nil {
+	d.configure(kept)
+	d.discovery()
+	if d.agent, err = agent.New(d.config); err != nil {
+		return err
+	}
+	d.logOption()
+	return d.serve(ctx)
+}
+
+// folders makes the folders of the socket and of shared rings.
+func (d *daemon) folders() (err error) {
+	if d.socket, err = socketPath(d.options.socket); err != nil {
+		return err
+	}
+	if err := socketFolder(d.socket); err != nil {
 		return fmt.Errorf("folder of the socket: %w", err)
 	}
-	rings := filepath.Join(o.shmDir, ringFolder())
-	if err := ownDir(rings, os.Getuid()); err != nil {
+	d.rings = filepath.Join(d.options.shmDir, ringFolder())
+	if err := ownDir(d.rings, os.Getuid()); err != nil {
 		return fmt.Errorf("--shm-dir: %w", err)
 	}
+	return nil
+}
+
+// configure makes the agent's configuration of the settings, and hands it the descriptors that systemd kept.
+func (d *daemon) configure(kept []*os.File) {
+	o := d.options
 	logTo := ui.Stderr
 	if o.service {
 		logTo = svc.Log(logTo)
 	}
-	cfg := o.rec.config(logTo)
+	d.config = o.rec.config(logTo)
 	level := zerolog.InfoLevel
 	if o.rec.verbose {
 		level = zerolog.DebugLevel
 	}
-	cfg.Log = newLog(logTo, level)
-	cfg.Watch, cfg.Spool = []string{rings}, o.spool
-	o.limit(&cfg)
-	cfg.Kept = kept
-	if svc.Store() {
-		cfg.KeepFD = svc.Keep
-		cfg.DropFD = func(name string) {
-			if err := svc.Drop(name); err != nil {
-				cfg.Log.Warn().Err(err).Str("descriptor", name).
-					Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
-			}
+	log := newLog(logTo, level)
+	d.config.Log = log
+	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
+	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
+	d.config.Reload = d.reload
+	o.limit(&d.config)
+	d.config.Kept = kept
+	if !svc.Store() {
+		return
+	}
+	d.config.KeepFD = svc.Keep
+	d.config.DropFD = func(name string) {
+		if err := svc.Drop(name); err != nil {
+			log.Warn().Err(err).Str("descriptor", name).
+				Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
 		}
 	}
-	var a *agent.Agent
-	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
-		return o.attach(ctx, a, r)
-	}
-	found := newDiscovery(attach, cfg.Log, live.decide)
-	recorded := func(j jvms.JVM) bool { return recording(a, j) }
-	cfg.Probe = probe.Version()
-	cfg.Others, cfg.Switch = found.list, o.disabled
-	found.wait = func() (agent.Other, bool) {
-		if a.Off() {
+}
+
+// discovery connects the agent with what finds JVMs.
+func (d *daemon) discovery() {
+	d.found = newDiscovery(d.attach, d.config.Log, d.live.decide)
+	d.config.Others = d.found.list
+	d.found.wait = func() (agent.Other, bool) {
+		if d.agent.Off() {
 			return agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
 		}
-		if err := a.Room(); err != nil { // what it would cost the JVM is for nothing
-			return agent.Other{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+		if err := d.agent.Room(); err != nil { // what it would cost the JVM is for nothing
+			return agent.Other{Why: "agent memory", Reason: err.Error(),
+				Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
 		}
 		return agent.Other{}, false
 	}
-	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks, j.UID) }
-	found.adopt = func(ctx context.Context, j jvms.JVM) {
+	d.found.detached = func(j jvms.JVM) string { return d.agent.DetachedBy(j.PID, j.StartTicks, j.UID) }
+	d.found.adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, adoptFor)
 		defer stop()
-		a.Await(ctx, j.PID, j.StartTicks) // nothing comes of a JVM that was detached from, or is another recorder's
+		// nothing comes of a JVM that was detached from, or is another recorder's
+		d.agent.Await(ctx, j.PID, j.StartTicks)
 	}
-	cfg.Reload = func() error {
-		defer svc.Reloading()()
-		now, err := live.reload()
-		if err != nil {
-			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")
-			return err
-		}
-		limits := now.rec.config(io.Discard)
-		now.limit(&limits)
-		a.SetLimits(limits.Limits())
-		cfg.Log.Info().Msg("the configuration was reloaded")
-		found.again(recorded)
-		return nil
-	}
-	if a, err = agent.New(cfg); err != nil {
+}
+
+func (d *daemon) attach(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
+	return d.options.attach(ctx, d.agent, r)
+}
+
+func (d *daemon) recorded(j jvms.JVM) bool { return recording(d.agent, j) }
+
+// reload reads the configuration again and applies what may change while the agent runs.
+func (d *daemon) reload() error {
+	defer svc.Reloading()()
+	now, err := d.live.reload()
+	if err != nil {
+		d.config.Log.Error().Err(err).Msg("the configuration was not reloaded")
 		return err
 	}
-	if lib, err := probeForOptions(); err != nil {
-		cfg.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
-	} else {
-		cfg.Log.Info().Str("option", "-agentpath:"+lib+"="+o.rec.probeOptions(rings)).Msg("JVMs with this option are recorded")
+	limits := now.rec.config(io.Discard)
+	now.limit(&limits)
+	d.agent.SetLimits(limits.Limits())
+	d.config.Log.Info().Msg("the configuration was reloaded")
+	d.found.again(d.recorded)
+	return nil
+}
+
+// logOption logs the option that has a JVM load the probe by itself.
+func (d *daemon) logOption() {
+	lib, err := probeForOptions()
+	if err != nil {
+		d.config.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
+		return
 	}
+	d.config.Log.Info().Str("option", "-agentpath:"+lib+"="+d.options.rec.probeOptions(d.rings)).
+		Msg("JVMs with this option are recorded")
+}
+
+// serve records and answers until ctx is done, and returns when all of it has ended.
+func (d *daemon) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.Run(ctx)
-	}()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		svc.Notify(ctx, agentAlive(a, sock))
-	}()
-	go resume(ctx, a, o.shmDir)
-	if o.metrics != "" {
-		alive := agentAlive(a, sock)
-		h := metrics.Handler(metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
-			_, err := alive()
-			return err
-		})
-		go func() { // recording goes on without
-			l, err := net.Listen("tcp", o.metrics)
-			if err == nil {
-				err = metrics.Serve(ctx, l, h)
-			}
-			if err != nil {
-				cfg.Log.Error().Err(err).Msg("metrics are not served")
-			}
-		}()
+	var wait sync.WaitGroup
+	wait.Go(func() { d.agent.Run(ctx) })
+	wait.Go(func() { svc.Notify(ctx, agentAlive(d.agent, d.socket)) })
+	go resume(ctx, d.agent, d.options.shmDir)
+	if d.options.metrics != "" {
+		go d.serveMetrics(ctx)
 	}
-	if o.remote.Listen != "" {
-		o.remote.Rate, o.remote.MaxPull = int64(o.rate), int64(o.maxPull)
-		go func() { // recording goes on without
-			if err := a.ServeRemote(ctx, o.remote, exitCode); err != nil {
-				cfg.Log.Error().Err(err).Msg("nothing is offered to other hosts")
-			}
-		}()
+	if d.options.remote.Listen != "" {
+		go d.serveRemote(ctx)
 	}
-	go onReload(ctx, cfg.Reload)
-	if o.discover {
+	go onReload(ctx, d.reload)
+	if d.options.discover {
 		go func() {
-			if err := found.run(ctx, recorded); err != nil && ctx.Err() == nil {
-				cfg.Log.Error().Err(err).Msg("JVMs that come are not seen")
+			if err := d.found.run(ctx, d.recorded); err != nil && ctx.Err() == nil {
+				d.config.Log.Error().Err(err).Msg("JVMs that come are not seen")
 			}
 		}()
 	}
-	err = a.Serve(ctx, sock, attach, exitCode)
+	err := d.agent.Serve(ctx, d.socket, d.attach, exitCode)
 	cancel()
-	<-done
-	<-told
+	wait.Wait()
 	return err
+}
+
+// serveMetrics answers Prometheus. Recording continues if it cannot.
+func (d *daemon) serveMetrics(ctx context.Context) {
+	a, alive := d.agent, agentAlive(d.agent, d.socket)
+	source := metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: d.found.failures,
+		Incidents: a.Incidents, Spool: a.Spool, Version: version}
+	h := metrics.Handler(source, func(context.Context) error {
+		_, err := alive()
+		return err
+	})
+	l, err := net.Listen("tcp", d.options.metrics)
+	if err == nil {
+		err = metrics.Serve(ctx, l, h)
+	}
+	if err != nil {
+		d.config.Log.Error().Err(err).Msg("metrics are not served")
+	}
+}
+
+// serveRemote answers other hosts. Recording continues if it cannot.
+func (d *daemon) serveRemote(ctx context.Context) {
+	remote := d.options.remote
+	remote.Rate, remote.MaxPull = int64(d.options.rate), int64(d.options.maxPull)
+	if err := d.agent.ServeRemote(ctx, remote, exitCode); err != nil {
+		d.config.Log.Error().Err(err).Msg("nothing is offered to other hosts")
+	}
 }
 
 // limit puts the agent's own part of limitKeys into cfg.
@@ -279,7 +338,8 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 		return agent.AttachReply{}, err
 	}
 	if a.Off() {
-		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there", o.disabled)
+		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there",
+			o.disabled)
 	}
 	if err := a.Room(); err != nil {
 		return agent.AttachReply{}, err

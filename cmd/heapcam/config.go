@@ -32,8 +32,8 @@ type setting struct {
 	Source string `json:"source"` // default, FILE:LINE, HEAPCAM_KEY, flag
 }
 
-// configure gives the flags of the agent that the command line does not set their values from the environment or the file, in this order.
-// An explicit file must be there; the system's need not.
+// configure gives the flags of the agent that the command line does not set their values from the environment or
+// the file, in this order. An explicit file must be there; the system's need not.
 func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	explicit := name != ""
 	if !explicit {
@@ -129,8 +129,10 @@ func newConfigCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "The agent's configuration: check a file, show what is in force, explain a key",
-		Long: "The agent reads " + systemConfig + " or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
-			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the default.",
+		Long: "The agent reads " + systemConfig +
+			" or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
+			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the " +
+			"default.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -157,7 +159,8 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name, ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
+			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name,
+				ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
 			tellReload(ui.Stderr, file)
 			return nil
 		},
@@ -183,7 +186,8 @@ func tellReload(w io.Writer, file *config.File) {
 	for _, part := range []struct {
 		what string
 		keys []string
-	}{{"`heapcam reload` makes changes hold at once", now}, {"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
+	}{{"`heapcam reload` makes changes hold at once", now},
+		{"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
 		{"changes need a restart of the agent", restart}} {
 		if len(part.keys) > 0 {
 			ui.Fprintf(w, "heapcam: %s: %s\n", part.what, strings.Join(part.keys, ", "))

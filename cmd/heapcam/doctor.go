@@ -20,9 +20,11 @@ func newDoctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [JVM]",
 		Short: "Which JVMs here can be recorded, and if not why",
-		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded, and if not why and what would help.
---java-tool-options prints a line for the environment of JVMs that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
-load the probe at their start, and an agent with discover: true, as the packages set it up, finds and records them. An existing value stays in front.`,
+		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded,
+and if not why and what would help. --java-tool-options prints a line for the environment of JVMs
+that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
+load the probe at their start, and an agent with discover: true, as the packages set it up, finds
+and records them. An existing value stays in front.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -74,8 +76,10 @@ load the probe at their start, and an agent with discover: true, as the packages
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&options, "java-tool-options", false, "print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
-	c.Flags().StringVar(&configFile, "config", "", "with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
+	c.Flags().BoolVar(&options, "java-tool-options", false,
+		"print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
+	c.Flags().StringVar(&configFile, "config", "",
+		"with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
 	return c
 }
 

@@ -44,7 +44,8 @@ var exitDocs = []struct{ code, meaning string }{
 	{"4", "not permitted: another user's JVM (`doctor JVM` too), a folder that cannot be written, an agent that this " +
 		"user may not ask"},
 	{"5", "this JVM cannot be recorded; `doctor JVM` says why"},
-	{"6", "a file or folder is damaged, or not heapcam's; `verify`: also a ring file of another recording, or under a " +
+	{"6", "a file or folder is damaged, or not heapcam's; `verify`: also a ring file of another recording, or under " +
+		"a " +
 		"wrong number"},
 	{"7", "written by a newer heapcam"},
 	{"8", "`verify` found a mismatch"},
@@ -56,7 +57,8 @@ var exitDocs = []struct{ code, meaning string }{
 	{"128+n", "`run`: the command was ended by signal n"},
 }
 
-// codeError carries its exit code. A silent one has been told already. A misused one is about the command line itself: help is near.
+// codeError carries its exit code. A silent one has been told already. A misused one is about the command line
+// itself: help is near.
 type codeError struct {
 	code    int
 	err     error
@@ -151,5 +153,6 @@ func newExitCodesTopic() *cobra.Command {
 	for _, e := range exitDocs {
 		text += fmt.Sprintf("\n  %-6s %s", e.code, e.meaning)
 	}
-	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text + "\n\n`run` gives its command's status otherwise."}
+	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text +
+		"\n\n`run` gives its command's status otherwise."}
 }

@@ -58,7 +58,8 @@ var placeholders = map[string]string{
 
 var typePlaceholders = map[string]string{"duration": "DURATION", "int": "N", "uint64": "N", "float64": "FRACTION"}
 
-// named is a flag's value with a placeholder of its own. pflag would take a back-quoted word of the help for one; the texts have none.
+// named is a flag's value with a placeholder of its own. pflag would take a back-quoted word of the help for one;
+// the texts have none.
 type named struct {
 	pflag.Value
 	placeholder string

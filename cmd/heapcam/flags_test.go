@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestPlaceholders demands that the help names the value of each flag in capitals: neither a type of Go's nor a word that stands in back quotes.
+// TestPlaceholders demands that the help names the value of each flag in capitals: neither a type of Go's nor a
+// word that stands in back quotes.
 func TestPlaceholders(t *testing.T) {
 	capitals := regexp.MustCompile(`^[A-Z|]+$`)
 	each(newRoot(), func(c *cobra.Command) {

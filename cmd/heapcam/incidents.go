@@ -27,9 +27,10 @@ func newFreezeCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "freeze [JVM]",
 		Short: "Keep the present window of a recording as an incident",
-		Long: `freeze keeps what the ring of a JVM, running or ended, holds now: its closed files as hard links, the one that is being written to as a copy.
-The ring goes on. Incidents together never take more than --max-incidents-size; older ones that were made automatically go first.
-On a full disk freeze keeps what needs no copy, says what is missing, and ends with status 10.`,
+		Long: `freeze keeps what the ring of a JVM, running or ended, holds now: its closed files as hard links,
+the one that is being written to as a copy. The ring goes on. Incidents together never take more
+than --max-incidents-size; older ones that were made automatically go first. On a full disk freeze
+keeps what needs no copy, says what is missing, and ends with status 10.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("freeze takes one JVM, got %d arguments", len(args))
@@ -47,8 +48,10 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 			case errors.Is(err, ringstore.ErrIncidentRoom):
 				return fmt.Errorf("%w of %s: delete some (`heapcam incidents delete ID`)", err, &max)
 			case ringstore.DiskFull(err):
-				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was frozen, and %s is as it was. Free some space"+
-					" (`heapcam incidents` lists what can be deleted) and run the same command again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
+				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was frozen, and %s is as it was. "+
+					"Free some space"+
+					" (`heapcam incidents` lists what can be deleted) and run the same command again (%w)", n.Dir,
+					freeOn(dir), filepath.Base(dir), err)
 			case err != nil:
 				return err
 			case asJSON:
@@ -58,7 +61,8 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 				return status(exitNoRoom)
 			}
 			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
-			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM, ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM,
+				ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
 			for _, f := range i.Foreign {
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
 			}
@@ -66,7 +70,8 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
 			}
 			if i.Full {
-				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest one could not be copied."+
+				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest "+
+					"one could not be copied."+
 					" Free some space and run the same command again", n.Dir, freeOn(dir), i.JVM)
 			}
 			return nil
@@ -102,7 +107,8 @@ func newIncidentsCmd() *cobra.Command {
 				if i.Auto {
 					by = "itself"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by,
+					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
 		},

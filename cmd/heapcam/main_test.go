@@ -45,8 +45,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestRegistry demands that the registry of settings and the flags of the agent are the same, that what an agent without
-// configuration does is what the registry says, and that the packaged file starts one.
+// TestRegistry demands that the registry of settings and the flags of the agent are the same, that what an agent
+// without configuration does is what the registry says, and that the packaged file starts one.
 func TestRegistry(t *testing.T) {
 	o := &agentOptions{}
 	c := o.command()

@@ -139,15 +139,18 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	}
 	return agent.Config{
 		SamplingShare: share, LiveSamples: o.samplingLive,
-		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
-		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
-		KeepFree: int64(o.keepFree), SyncInterval: o.fsyncInterval, Emergency: o.emergency,
+		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded,
+		MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
+		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression,
+		Threshold: o.threshold,
+		KeepFree:  int64(o.keepFree), SyncInterval: o.fsyncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.shmSize)), Log: newLog(stderr, level),
 	}
 }
 
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
-	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly} // it quotes values of fields itself
+	// it quotes values of fields itself
+	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly}
 	console.FormatMessage = func(m any) string {
 		if m == nil {
 			return ""
@@ -223,7 +226,8 @@ func summary(s agent.Status) ui.Text {
 	case s.Phase == agent.GonePhase:
 		line += " was killed;"
 	}
-	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes), ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
+	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
+		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
 		line += ui.Sprintf(" (%s lost)", ui.Plural(n, "collection"))
 	}

@@ -107,8 +107,8 @@ func splitID(id string) (name string, pid int) {
 	return id, 0
 }
 
-// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one. Damaged files are told on
-// stderr and left out.
+// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one.
+// Damaged files are told on stderr and left out.
 func openRecording(path string) (*ringstore.Recording, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		if _, ok := onDisk(path); !ok {
@@ -171,15 +171,15 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top. skimAhead is the same of what is skimmed, which
-// takes little time.
+// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top. skimAhead is the
+// same of what is skimmed, which takes little time.
 const (
 	readAhead = 32 << 20
 	skimAhead = 2 << 20
 )
 
-// source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with whoever takes the blocks. Close
-// it before the files.
+// source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with
+// whoever takes the blocks. Close it before the files.
 type source struct {
 	files []*ringstore.File
 	of    func(*ringstore.File) iter.Seq2[trace.Block, error]
@@ -207,7 +207,8 @@ func newSkimSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Skim, most: skimAhead}
 }
 
-// countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows objects.
+// countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows
+// objects.
 func countFirst(rec *ringstore.Recording, f func(r *heap.Replayer) (enough bool, err error)) error {
 	for _, counts := range [...]bool{true, false} {
 		src, replayer := newSkimSource(rec.Files...), heap.NewCounter
@@ -242,7 +243,8 @@ func (s *source) Next() (trace.Block, error) {
 		if s.files == nil {
 			return trace.Block{}, io.EOF
 		}
-		s.out, s.room, s.quit, s.gone = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}), make(chan struct{})
+		s.out, s.room, s.quit, s.gone = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}),
+			make(chan struct{})
 		go s.read(s.files)
 	}
 	u, ok := <-s.out

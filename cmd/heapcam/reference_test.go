@@ -55,14 +55,16 @@ func exitCodePage() []byte {
 // verbPage has a section for each verb: what it does, and its flags. Of a setting it names the flag alone.
 func verbPage(root *cobra.Command) []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Verbs\n\nThe same as `heapcam help VERB`. [Settings](settings.md) explains the flags that are " +
+	b.WriteString(generated + "# Verbs\n\nThe same as `heapcam help VERB`. [Settings](settings.md) explains the " +
+		"flags that are " +
 		"settings. See also [exit codes](exit-codes.md).\n")
 	each(root, func(c *cobra.Command) {
 		if !c.HasParent() || c.Hidden || c.Name() == "help" || c.Name() == "completion" || !c.Runnable() {
 			return
 		}
 		line := strings.TrimPrefix(c.CommandPath(), "heapcam ") + strings.TrimPrefix(c.Use, c.Name())
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", strings.TrimPrefix(c.CommandPath(), "heapcam "), strings.TrimSuffix(c.Short, "."))
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", strings.TrimPrefix(c.CommandPath(), "heapcam "),
+			strings.TrimSuffix(c.Short, "."))
 		fmt.Fprintf(&b, "\n```\nheapcam %s\n", line)
 		if c.Example != "" {
 			fmt.Fprintf(&b, "\n%s\n", c.Example)
@@ -82,13 +84,15 @@ func flags(b *bytes.Buffer, c *cobra.Command) {
 		value, text := pflag.UnquoteUsage(f)
 		switch {
 		case f.Hidden || f.Name == "help":
-		case config.Lookup(strings.ReplaceAll(f.Name, "-", "_")) != nil && text == config.Lookup(strings.ReplaceAll(f.Name, "-", "_")).Usage():
+		case config.Lookup(strings.ReplaceAll(f.Name, "-", "_")) != nil &&
+			text == config.Lookup(strings.ReplaceAll(f.Name, "-", "_")).Usage():
 			settings = append(settings, "`--"+f.Name+"`")
 		default:
 			if d := f.DefValue; d != "" && d != "false" && d != "[]" && !strings.Contains(text, "efault") {
 				text += " (default " + d + ")"
 			}
-			rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value, strings.ReplaceAll(text, "|", "\\|")))
+			rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value,
+				strings.ReplaceAll(text, "|", "\\|")))
 		}
 	})
 	if len(rows) > 0 {

@@ -25,7 +25,8 @@ type statusOptions struct {
 }
 
 const (
-	// agentWait is how long the agent has to answer, diskWait the folder for recordings: who is awake at night learns what hangs, and is not kept.
+	// agentWait is how long the agent has to answer, diskWait the folder for recordings: who is awake at night
+	// learns what hangs, and is not kept.
 	agentWait = 10 * time.Second
 	diskWait  = 5 * time.Second
 )
@@ -47,11 +48,13 @@ func newStatusCmd() *cobra.Command {
 			return o.run(ctx)
 		},
 	}
-	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
+	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, "+
+		"else /var/lib/heapcam)")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
+	c.Flags().BoolVarP(&o.watch, "watch", "w", false,
+		"print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
 	return c
 }
 
@@ -102,7 +105,8 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 			late := asked.Err() != nil && ctx.Err() == nil
 			stop()
 			if late {
-				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it is, its watchdog ends it if it hangs", path, agentWait)
+				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it "+
+					"is, its watchdog ends it if it hangs", path, agentWait)
 			}
 			if err != nil {
 				return err
@@ -132,7 +136,8 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 	if !answered {
 		defer func() {
 			if err == nil {
-				err = withCode(exitFailed, "the disk has not answered for %v: recordings in %s that the agent does not tell of are not listed", diskWait, strings.Join(outDirs(o.out), " and "))
+				err = withCode(exitFailed, "the disk has not answered for %v: recordings in %s that the agent does "+
+					"not tell of are not listed", diskWait, strings.Join(outDirs(o.out), " and "))
 			}
 		}()
 	}
@@ -185,15 +190,18 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
 			live = ui.Bytes(int64(s.LiveBytes))
 		}
-		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
-			ui.Bytes(s.TraceBytes), s.Files, ui.Bytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
+		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"),
+			s.Collections, live,
+			ui.Bytes(s.TraceBytes), s.Files, ui.Bytes(int64(s.RingBytes)), share,
+			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
 		about = append(about, remarks(&s)...)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if rings > 0 {
-		ui.Fprintf(ui.Stdout, "MEMORY is each JVM's shared ring. The JVM maps it twice, so its RSS counts it twice; its cgroup is charged once.\n")
+		ui.Fprintf(ui.Stdout, "MEMORY is each JVM's shared ring. The JVM maps it twice, so its RSS counts it twice; "+
+			"its cgroup is charged once.\n")
 	}
 	if r.Self != nil {
 		ui.Fprintf(ui.Stdout, "\n%s\n", selfLine(r.Self))
@@ -277,7 +285,8 @@ func within[T any](d time.Duration, f func() (T, error)) (v T, err error, answer
 	}
 }
 
-// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which tells that the disk answers.
+// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which tells that the
+// disk answers.
 func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered bool) {
 	done, ticks := make(chan error, 1), make(chan struct{}, 1)
 	go func() {
@@ -317,7 +326,8 @@ func remarks(s *agent.Status) (out []ui.Text) {
 		say("from the spool folder: its pid is its own container's or host's")
 	}
 	if s.Missed > 0 {
-		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)", ui.Plural(s.Missed, "collection"))
+		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)",
+			ui.Plural(s.Missed, "collection"))
 	}
 	if s.NoSites {
 		say("another agent in it holds allocation sampling: no allocation sites")
@@ -329,7 +339,8 @@ func remarks(s *agent.Status) (out []ui.Text) {
 		say("the disk refused: %s", s.StoreError)
 	}
 	if s.NeededTraceSize > 0 {
-		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do", ui.Bytes(s.NeededTraceSize))
+		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do",
+			ui.Bytes(s.NeededTraceSize))
 	}
 	if s.DiskFull {
 		say("the disk is full: the ring goes on inside %s", ui.Bytes(s.TraceLimit))
