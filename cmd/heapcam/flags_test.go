@@ -26,3 +26,23 @@ func TestPlaceholders(t *testing.T) {
 		c.PersistentFlags().VisitAll(look)
 	})
 }
+
+// TestAttachOptions demands that each flag of attach reaches the probe, and none that was not given.
+func TestAttachOptions(t *testing.T) {
+	for flag, want := range map[string]string{
+		"depth=full": "depth=full", "sampling=100000": "interval=100000", "stack-depth=9": "stack=9",
+		"shm-size=4MiB": "ring=4194304", "max-sync-pause=40ms": "max_sync=40", "thread-names=off": "names=off",
+		"allow-untested-jdk=true": "allow_untested=1",
+	} {
+		o := attachOptions{}
+		c := &cobra.Command{}
+		o.rec.addProbe(c)
+		name, value, _ := strings.Cut(flag, "=")
+		if err := c.Flags().Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := o.options(c); err != nil || got != want {
+			t.Errorf("--%s: %q, %v, want %q", flag, got, err, want)
+		}
+	}
+}
