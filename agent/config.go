@@ -131,7 +131,7 @@ func (c *Config) fill() error {
 		return fmt.Errorf("agent: emergency %q is neither walk, gc nor off", c.Emergency)
 	}
 	if c.KeepFree < 0 || c.SyncInterval < 0 {
-		return errors.New("agent: keep_free or sync_interval is negative")
+		return errors.New("agent: keep_free or fsync_interval is negative")
 	}
 	if c.MaxTotal < 0 || c.RetainEnded < 0 || c.MaxWriteRate < 0 || c.MaxTotalWriteRate < 0 {
 		return errors.New("agent: max_total_size, retain_ended, max_write_rate or max_total_write_rate is negative")

@@ -14,7 +14,7 @@ import (
 func listen(path string) (net.Listener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("another agent listens on %s: stop it first, or give this one a --socket, --rings and --out of its own", path)
+		return nil, fmt.Errorf("another agent listens on %s: stop it first, or give this one a --socket, --shm-dir and --out of its own", path)
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
 		os.Remove(path)

@@ -122,7 +122,7 @@ type Status struct {
 	IncidentsFailed uint64 `json:"incidents_failed,omitempty"` // that should have been; those too soon after another one are not meant
 
 	// Quality of the last collection, in bytes and objects; nil while unknown.
-	Quality *Quality `json:"quality,omitempty"`
+	Quality *Quality `json:"coverage,omitempty"`
 }
 
 // notAnswered begins StoreError while the disk hangs.

@@ -32,7 +32,7 @@ type CollectionRow struct {
 	Objects uint64         `json:"objects"`
 	Bytes   uint64         `json:"bytes"`
 	Synced  bool           `json:"sync_point"`
-	Quality sites.Coverage `json:"quality"`
+	Quality sites.Coverage `json:"coverage"`
 	Course
 }
 
@@ -61,7 +61,7 @@ type Report struct {
 	Suspects    []leak.Verdict   `json:"suspects"` // those of `heapcam leaks`
 	// OldCollections are those of the window that collected old space: full and mixed ones.
 	OldCollections int            `json:"old_collections"`
-	Quality        sites.Coverage `json:"quality"`
+	Quality        sites.Coverage `json:"coverage"`
 	Samples        uint64         `json:"samples"`
 	Uncompacted    bool           `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
 	SitesCut       string         `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
@@ -275,7 +275,7 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
 	ui.Fprintf(
 		w,
-		"quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
+		"coverage     site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
 		share(q.ExactBytes),
 		share(q.InferredBytes),
 		share(q.BeforeBytes),

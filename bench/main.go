@@ -178,7 +178,7 @@ func appendRow(file string, r row) error {
 // gitBuild names what is measured: the last commit that touched what runs beside or inside a JVM.
 func gitBuild() string {
 	out, err := exec.Command("git", "log", "-1", "--format=%h", "--", "probe", "agent", "ringstore", "shmring",
-		"syncpoint", "emergency", "quality", "trace", "cmd").Output()
+		"syncpoint", "emergency", "coverage", "trace", "cmd").Output()
 	if err != nil {
 		return "unknown"
 	}

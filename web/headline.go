@@ -29,7 +29,7 @@ func headlines(r *analysis.Report) []Headline {
 	n := len(r.Collections)
 	if n == 0 {
 		return append(out, Headline{"quiet", "There is no collection in this recording: nothing was collected, or it " +
-			"holds no data.", "quality"})
+			"holds no data.", "coverage"})
 	}
 	for _, s := range r.Suspects[:min(len(r.Suspects), 3)] {
 		out = append(out, Headline{"leak", string(s.Sentence), "leaks"})
@@ -53,19 +53,19 @@ func headlines(r *analysis.Report) []Headline {
 	}
 	if r.Missed > 0 {
 		out = append(out, Headline{"gap", fmt.Sprintf("The JVM reported no events for %d collections: their pauses "+
-			"are unknown.", r.Missed), "quality"})
+			"are unknown.", r.Missed), "coverage"})
 	}
 	if r.LostEpochs > 0 {
-		out = append(out, Headline{"gap", fmt.Sprintf("%d collections were not recorded.", r.LostEpochs), "quality"})
+		out = append(out, Headline{"gap", fmt.Sprintf("%d collections were not recorded.", r.LostEpochs), "coverage"})
 	}
 	if r.UnknownGCs > 0 {
 		out = append(out,
 			Headline{"gap", fmt.Sprintf("The state is not known after %d of %d collections.", r.UnknownGCs, n),
-				"quality"})
+				"coverage"})
 	}
 	if len(r.Damage) > 0 {
 		out = append(out, Headline{"damage", fmt.Sprintf("%d parts of the recording can not be read.", len(r.Damage)),
-			"quality"})
+			"coverage"})
 	}
 	if len(r.Suspects) == 0 {
 		out = append(out, Headline{"quiet", string(r.FirstLook), "leaks"})

@@ -51,7 +51,7 @@ func TestLive(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, sock := filepath.Join(dir, "rec"), filepath.Join(dir, "s")
-	background(t, tool, "agent", "--socket", sock, "--out", out, "--rings", dir, "--max-trace-size", "16MiB")
+	background(t, tool, "agent", "--socket", sock, "--out", out, "--shm-dir", dir, "--max-trace-size", "16MiB")
 	for i := 0; ; i++ {
 		if _, err := os.Stat(sock); err == nil {
 			break

@@ -163,7 +163,7 @@ func TestFigures(t *testing.T) {
 		{"diff by site", "diff?from=1990&to=2000&by=" + e("type, site(1)")},
 		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"},
 		{"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
-		{"quality", "quality?at=2000"}, {"quality", "quality?at=1000"}, {"leaks", "leaks"},
+		{"coverage", "coverage?at=2000"}, {"coverage", "coverage?at=1000"}, {"leaks", "leaks"},
 		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)},
 		{"trends by site", "trends?by=" + e("site(1)")},
 	}...)

@@ -28,7 +28,7 @@ func TestScreenshots(t *testing.T) {
 		{"diff", "diff?by=type", "document.querySelectorAll('#diff tbody tr').length > 5"},
 		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#course canvas').length === 2"},
 		{"leaks", "leaks", "document.querySelector('#leaks')"},
-		{"quality", "quality", "document.querySelectorAll('main canvas').length === 2"},
+		{"coverage", "coverage", "document.querySelectorAll('main canvas').length === 2"},
 	} {
 		p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+s.at))
 		p.until(s.ready)

@@ -398,7 +398,7 @@ func searchOf(r *http.Request) func(key string) bool {
 	return re.MatchString
 }
 
-// classifiers answers with what `heapcam classifiers --json` gives.
+// classifiers answers with the list that `heapcam classifiers --json` gives.
 func (s *Server) classifiers(*http.Request) (any, error) {
 	l := classify.NewLibrary()
 	if s.cfg.Library != nil {

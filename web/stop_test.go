@@ -65,8 +65,8 @@ func TestStop(t *testing.T) {
 			t.Fatal("what nobody waits for is still being read")
 		}
 	}
-	p.do(cdp.Navigate(h.URL + s.Path() + "#quality"))
-	p.until("document.getElementById('main').dataset.shown === '#quality'")
+	p.do(cdp.Navigate(h.URL + s.Path() + "#coverage"))
+	p.until("document.getElementById('main').dataset.shown === '#coverage'")
 }
 
 // TestToldEarly has the server tell how far the recording is before the page has its overview: the same is not asked

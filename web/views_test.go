@@ -239,7 +239,7 @@ func TestDamaged(t *testing.T) {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := open(t, view(t, file)+"#quality")
+	p := open(t, view(t, file)+"#coverage")
 	p.see("#damage", "corrupt")
 	p.do(cdp.KeyEvent("1"))
 	p.see("#headlines", "can not be read")
@@ -279,7 +279,7 @@ func TestAccessible(t *testing.T) {
 	p.see("#headlines", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
-		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "quality"}
+		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage"}
 	for _, th := range []string{"light", "dark"} {
 		if th == "dark" && !full {
 			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")

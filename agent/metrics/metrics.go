@@ -100,7 +100,7 @@ var fields = func() (fs []field) {
 var (
 	lostEpochs = desc("lost_epochs_total", "Collections whose fates were lost, by reason.", append(jvmLabels, "reason")...)
 	lostOther  = desc("lost_total", "Samples, definitions and blocks lost.", append(jvmLabels, "what")...)
-	quality    = desc("quality_ratio", "Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.", append(jvmLabels, "site")...)
+	quality    = desc("site_coverage_ratio", "Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.", append(jvmLabels, "site")...)
 	syncPoints = desc("sync_points_total", "Listings recorded: natural ones, forced by a full collection or a loss, emergencies.", append(jvmLabels, "kind")...)
 	attachBad  = desc("attach_failures_total", "Attempts of discovery to attach that failed, by reason.", "reason")
 	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)

@@ -39,7 +39,7 @@ func TestTables(t *testing.T) {
 	sameRows[SampleRow](t, "samples", func(w io.Writer, format string) error {
 		return Samples(context.Background(), w, format, open())
 	})
-	sameRows[HistoryRow](t, "histories", func(w io.Writer, format string) error {
+	sameRows[HistoryRow](t, "history", func(w io.Writer, format string) error {
 		return Histories(context.Background(), w, format, open())
 	})
 }

@@ -55,7 +55,7 @@ type SampleRow struct {
 	Stack string `json:"stack" parquet:"stack,dict"`
 }
 
-// HistoryRow is a class after a collection, of the table "histories".
+// HistoryRow is a class after a collection, of the table "history".
 type HistoryRow struct {
 	GC      uint64 `json:"gc" parquet:"gc"`
 	JVMGC   uint64 `json:"jvm_gc" parquet:"jvm_gc"`
@@ -289,7 +289,7 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replayer) 
 
 // Histories replays r and writes each class after each collection whose state is known.
 func Histories(ctx context.Context, w io.Writer, format string, r *heap.Replayer) error {
-	t, err := newTable[HistoryRow](w, format, "heapcam.export.histories/1")
+	t, err := newTable[HistoryRow](w, format, "heapcam.export.history/1")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Histories is the whole of `heapcam histories`: how many objects of each class and site lived after each collection of
+// Histories is the whole of `heapcam history`: how many objects of each class and site lived after each collection of
 // the window (after VEE'10).
 type Histories struct {
 	Schema      string    `json:"schema"`
@@ -51,7 +51,7 @@ type History struct {
 // Make replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class
 // with loaders or hidden classes of one name there is one history for each loader.
 func Make(r *heap.Replayer, k int) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{},
+	out := &Histories{Schema: "heapcam.history/1", Survived: k, Collections: []uint64{},
 		Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := NewTracker(k)
 	by := map[sites.Class]*History{}

@@ -34,7 +34,7 @@ func (x *History) change(i int32, n living) {
 // wrote. r needs to hold no more than definitions and summaries; without any the histories have no collections. What
 // was too small to stand in a summary counts as nothing there.
 func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.histories/1", Collections: []uint64{}, Seconds: []float64{},
+	out := &Histories{Schema: "heapcam.history/1", Collections: []uint64{}, Seconds: []float64{},
 		Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
 	r.OnSummary = func(s *trace.Summary) {

@@ -80,7 +80,7 @@ type CoverageRow struct {
 	Kind    string    `json:"kind"`
 	Synced  bool      `json:"sync_point"`
 	Known   bool      `json:"known"`
-	Quality Coverage  `json:"quality"`
+	Quality Coverage  `json:"coverage"`
 }
 
 // FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync
@@ -95,7 +95,7 @@ type FromSync struct {
 // after18 is how many collections follow in ICPE'16's Figure 18.
 const after18 = 9
 
-// CoverageReport is the whole of `heapcam quality`.
+// CoverageReport is the whole of `heapcam coverage`.
 type CoverageReport struct {
 	Schema      string        `json:"schema"`
 	Interval    uint64        `json:"sampling_interval_bytes"`
@@ -112,7 +112,7 @@ type CoverageReport struct {
 
 // MakeCoverage replays all of r.
 func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
-	q := &CoverageReport{Schema: "heapcam.quality/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
+	q := &CoverageReport{Schema: "heapcam.coverage/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
 		at: map[uint64]*Coverage{}}
 	var f CoverageFollower
 	err := collection.Each(r, func(c *heap.Collection) bool {

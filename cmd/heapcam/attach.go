@@ -42,7 +42,7 @@ func newAttachCmd() *cobra.Command {
 			}
 			r, err := cl.Attach(c.Context(), agent.AttachRequest{JVM: args[0], Options: opts})
 			if err != nil {
-				return remote(err)
+				return err
 			}
 			if o.json {
 				return ui.JSON(ui.Stdout, struct {
@@ -64,8 +64,8 @@ func newAttachCmd() *cobra.Command {
 func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
 	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
-	all.depth, all.sampling, all.ring, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.ring, o.rec.names, o.rec.untested
-	all.stack = o.rec.stack
+	all.depth, all.sampling, all.shmSize, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.shmSize, o.rec.names, o.rec.untested
+	all.stack, all.maxSync = o.rec.stack, o.rec.maxSync
 	if err := all.check(); err != nil {
 		return "", err
 	}
@@ -80,8 +80,11 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	if set("stack-depth") {
 		opts = append(opts, fmt.Sprintf("stack=%d", o.rec.stack))
 	}
-	if set("ring") {
-		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.ring)))
+	if set("shm-size") {
+		opts = append(opts, fmt.Sprintf("ring=%d", int64(o.rec.shmSize)))
+	}
+	if set("max-sync-pause") {
+		opts = append(opts, fmt.Sprintf("max_sync=%d", o.rec.maxSync.Milliseconds()))
 	}
 	if set("thread-names") {
 		opts = append(opts, "names="+o.rec.names)
@@ -93,7 +96,7 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 }
 
 func addSocket(c *cobra.Command, p *string) {
-	c.Flags().StringVar(p, "socket", "", "socket of the agent (default $HEAPCAM_SOCKET, else "+systemSocket+" as root, else in the user's runtime folder)")
+	bind(c.Flags(), "socket", p)
 }
 
 // socketPath gives where the agent of this user listens.
@@ -143,13 +146,6 @@ func noAgent(path string, err error) error {
 		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, agent.Group)
 	}
 	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), or record without one (`heapcam record`) (%v)", path, err)
-}
-
-func remote(err error) error {
-	if e, ok := err.(*agent.RemoteError); ok {
-		return withCode(e.Code, "%s", e.Text)
-	}
-	return err
 }
 
 // resolve finds the running JVM that ref means.

@@ -48,7 +48,7 @@ func (o *agentOptions) toolOption() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	option := "-agentpath:" + lib + "=" + o.rec.probeOptions(filepath.Join(o.rings, ringFolder()))
+	option := "-agentpath:" + lib + "=" + o.rec.probeOptions(filepath.Join(o.shmDir, ringFolder()))
 	if strings.ContainsRune(option, ' ') { // the JVM parts the variable at blanks outside of quotes
 		option = `"` + option + `"`
 	}

@@ -25,9 +25,10 @@ func newRecordCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record JVM",
 		Short: "Record a running JVM until Ctrl-C, its end, or --for is over",
-		Long:  "record loads the probe into JVM (a pid, the beginning of an id, or a name), records with the recorder inside, and detaches.",
-		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
-		RunE:  func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+		Long: "record loads the probe into JVM (a pid, the beginning of an id, or a name), records with the " +
+			"recorder inside, and detaches.",
+		Args: exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
 	o.rec.add(c)
 	c.Flags().DurationVar(&o.dur, "for", 0, "record for so long (like 90s or 15m; 0: until Ctrl-C or the JVM's end)")

@@ -18,8 +18,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestReloadLimits changes the limits of a recording that is under way, in a real agent: by SIGHUP and by the verb, up, down and away. What needs a
-// restart is refused as a whole.
+// TestReloadLimits changes the limits of a recording that is under way, in a real agent: by SIGHUP and by the verb,
+// up, down and away. What needs a restart is refused as a whole.
 func TestReloadLimits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,7 +37,8 @@ func TestReloadLimits(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
 	sock := filepath.Join(short, "s")
-	run := exec.Command("heapcam", "agent", "--config", file("heapcam.yaml"), "--socket", sock, "--rings", dir, "--out", file("out"))
+	run := exec.Command("heapcam", "agent", "--config", file("heapcam.yaml"), "--socket", sock, "--shm-dir", dir,
+		"--out", file("out"))
 	log, err := os.Create(file("log"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,8 @@ func TestReloadLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("the limits of the file", func(r agent.StatusReply) bool {
-		return len(r.JVMs) == 1 && r.JVMs[0].Budget != nil && r.JVMs[0].Budget.CPU == 0.02 && r.JVMs[0].Budget.PauseNS == 1e7 && r.JVMs[0].Collections == 1 &&
+		return len(r.JVMs) == 1 && r.JVMs[0].Budget != nil && r.JVMs[0].Budget.CPU == 0.02 &&
+			r.JVMs[0].Budget.PauseNS == 1e7 && r.JVMs[0].Collections == 1 &&
 			r.Self.MaxMemory == 512<<20
 	})
 	began := status().JVMs[0].Since
@@ -89,8 +91,10 @@ func TestReloadLimits(t *testing.T) {
 	}
 	until("what SIGHUP reloads", func(r agent.StatusReply) bool {
 		s := r.JVMs[0]
-		return s.Budget.CPU == 0.01 && s.Budget.PauseNS == 5e6 && s.Budget.WriteRate == 1<<20 && r.Self.MaxMemory == 256<<20 && r.Self.MaxCPU == 0.4 &&
-			strings.Contains(s.LastSwitch, "limits were changed: overhead_cpu 1%, overhead_pause 5ms, max_write_rate 1048576, agent_max_cpu 40%")
+		return s.Budget.CPU == 0.01 && s.Budget.PauseNS == 5e6 && s.Budget.WriteRate == 1<<20 &&
+			r.Self.MaxMemory == 256<<20 && r.Self.MaxCPU == 0.4 &&
+			strings.Contains(s.LastSwitch, "limits were changed: overhead_cpu 1%, overhead_pause 5ms, "+
+				"max_write_rate 1048576, agent_max_cpu 40%")
 	})
 	until("less room for an epoch", func(agent.StatusReply) bool { return room() < 100e6 && room() > 0 })
 
@@ -105,7 +109,7 @@ func TestReloadLimits(t *testing.T) {
 	write("overhead: {cpu: 9%}\nmax_trace_size: 2GiB\n")
 	verb(exitUsage, "needs a restart of the agent has changed: max_trace_size")
 	write("agent_max_memory: 1MiB\n")
-	verb(exitUsage, "agent_max_memory 1 MiB: at least 64 MiB")
+	verb(exitUsage, "agent_max_memory 1.0 MiB: at least 64.0 MiB")
 	if b := status().JVMs[0].Budget; b.CPU != 0.01 {
 		t.Errorf("after a reload that was refused: %+v", b)
 	}
@@ -113,7 +117,8 @@ func TestReloadLimits(t *testing.T) {
 	verb(0, "was reloaded")
 	until("no limits", func(r agent.StatusReply) bool {
 		s := r.JVMs[0]
-		return s.Budget.CPU == 0 && s.Budget.PauseNS == 0 && s.Budget.WriteRate == 0 && r.Self.MaxMemory == 0 && r.Self.MaxCPU == 0 && room() == 0
+		return s.Budget.CPU == 0 && s.Budget.PauseNS == 0 && s.Budget.WriteRate == 0 && r.Self.MaxMemory == 0 &&
+			r.Self.MaxCPU == 0 && room() == 0
 	})
 	if s := status().JVMs[0]; !s.Since.Equal(began) || s.Phase != agent.Recording {
 		t.Errorf("the recording did not go on: %+v", s)

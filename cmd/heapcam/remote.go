@@ -61,7 +61,8 @@ func (o *remoteOptions) dial() (*agent.Client, error) {
 
 // stream pulls through an agent.
 func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []string) error {
-	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact}
+	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.Bytes,
+		LastDuration: o.last.Duration, Since: o.since.Time, Until: o.until.Time, Redact: o.redact, Exact: o.exact}
 	switch {
 	case o.incident != "" && len(args) > 0:
 		return usage("pull: an incident is of one JVM: do not name another")
@@ -76,11 +77,12 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		} else if err == nil {
 			err = usage("there are %d recordings that we may see: say which", len(st.JVMs))
 		}
-		if err != nil && len(args) == 1 && exitCode(remote(err)) != exitUsage { // status may be closed to us, or know less: an id is enough
+		// status may be closed to us, or know less: an id is enough
+		if err != nil && len(args) == 1 && exitCode(err) != exitUsage {
 			q.ID, err = args[0], nil
 		}
 		if err != nil {
-			return remote(err)
+			return err
 		}
 	}
 	w, name := ui.RawStdout(), o.file+".part"
@@ -107,9 +109,10 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		}
 	}
 	if err != nil {
-		return remote(err)
+		return err
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", ui.Bytes(n.n), q.ID,
+		ui.Duration(time.Since(begun)))
 	if o.file != "-" {
 		if rec, err := ringstore.OpenRecording(o.file); err == nil {
 			o.tellCut(ui.Stderr, rec.Manifest, n.n)

@@ -163,7 +163,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", ui.Plural(uint64(n), "JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)

@@ -25,12 +25,15 @@ func newTrendCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trend FILE|DIR|JVM",
 		Short: "A grouping over all collections of the window: what moved most, and what survives",
-		Long: `Groups the heap after every collection of the window and shows the groups that moved most from the first to the last, with their course.
+		Long: `Groups the heap after every collection of the window and shows the groups that moved most from the
+first to the last, with their course.
 ` + groupingHelp + `
 
-With --survival it shows instead, by type and by site, which share of the objects lives 1, 2, 4, 8 and 16 collections, and the sites of which
-nearly all objects reach old space: what they allocate is copied by young collections for nothing, and the report says how much. Types are
-counted from the first collection that saw their objects on, exactly; sites from the allocation on, estimated from their samples.`,
+With --survival it shows instead, by type and by site, which share of the objects lives 1, 2, 4, 8
+and 16 collections, and the sites of which nearly all objects reach old space: what they allocate is
+copied by young collections for nothing, and the report says how much. Types are counted from the
+first collection that saw their objects on, exactly; sites from the allocation on, estimated from
+their samples.`,
 		Example: `  heapcam trend incident.heapcam
   heapcam trend --by 'package' --where 'age > 2' incident.heapcam
   heapcam trend --survival incident.heapcam`,
@@ -95,8 +98,10 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 		return
 	}
 	a, b := t.Collections[0], t.Collections[n-1]
-	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time), collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
-	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", plural(uint64(n), "collection"), t.Unknown, humanBytes(int64(a.Bytes)), humanBytes(int64(b.Bytes)))
+	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time),
+		collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
+	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", ui.Plural(uint64(n), "collection"),
+		t.Unknown, ui.Bytes(int64(a.Bytes)), ui.Bytes(int64(b.Bytes)))
 	if !t.Exact {
 		ui.Fprintf(w, "~ is an estimate from samples\n")
 	}
@@ -106,7 +111,9 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 		if r.Estimated {
 			mark = "~"
 		}
-		ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10), mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)), r.Spark(24), ui.Join(r.Path, " / "))
+		ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10),
+			mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)),
+			r.Spark(24), ui.Join(r.Path, " / "))
 	}
 	if t.Left > 0 {
 		ui.Fprintf(w, "and %d more groups (--top 0 shows all)\n", t.Left)
@@ -117,7 +124,8 @@ func trendCSV(w io.Writer, t *analysis.TrendReport) error {
 	out := ui.NewCSV(w, "gc", "jvm_gc", "time", "path", "estimated", "objects", "bytes")
 	for _, r := range t.Rows {
 		for i, p := range t.Collections {
-			out.Row(p.GC, p.JVMGC, p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "), r.Estimated, r.Objects[i], r.Bytes[i])
+			out.Row(p.GC, p.JVMGC, p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "),
+				r.Estimated, r.Objects[i], r.Bytes[i])
 		}
 	}
 	return out.Flush()
@@ -152,7 +160,8 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		ui.Fprintf(w, "no site allocates what nearly always reaches old space: nothing to pretenure\n")
 		return
 	}
-	ui.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
+	ui.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the "+
+		"way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
 	for _, a := range s.Advice {
 		ui.Fprintf(w, "%12d %7.1f%% %14d  %s\n", a.Objects, 100*a.Tenured, a.Copied, a.Class)
 		for _, f := range a.Site[:min(3, len(a.Site))] {

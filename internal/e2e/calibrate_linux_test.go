@@ -30,7 +30,7 @@ func TestCalibration(t *testing.T) {
 			Stated    float64 `json:"unseen_stated"`
 			True      float64 `json:"unseen_true"`
 		}
-		heapcamJSON(t, &c, "quality", "--calibrate", interval, "--seeds", strconv.Itoa(seeds), dir)
+		heapcamJSON(t, &c, "coverage", "--calibrate", interval, "--seeds", strconv.Itoa(seeds), dir)
 		n := float64(c.Intervals)
 		t.Logf("%s: %d objects of %d sites, %d of %d intervals hold; mass for sites not seen %.3f, true %.3f", interval,
 			c.Objects, c.Sites, c.Held, c.Intervals, c.Stated, c.True)
@@ -38,7 +38,7 @@ func TestCalibration(t *testing.T) {
 			t.Errorf("%s: %d of %d intervals hold the truth, want %.0f", interval, c.Held, c.Intervals, least)
 		}
 	}
-	if _, _, code := heapcam(t, "quality", "--calibrate", "1MiB", "--seeds", "0", dir); code != 0 {
+	if _, _, code := heapcam(t, "coverage", "--calibrate", "1MiB", "--seeds", "0", dir); code != 0 {
 		t.Errorf("--seeds 0: status %d", code)
 	}
 }

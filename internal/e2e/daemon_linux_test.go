@@ -53,7 +53,7 @@ func newDaemon(t *testing.T, flags ...string) *daemon {
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.stderr = &buffer{}
-	line := append(slices.Clone(d.wrap), tool, "agent", "--socket", d.sock, "--out", d.out, "--rings", d.rings)
+	line := append(slices.Clone(d.wrap), tool, "agent", "--socket", d.sock, "--out", d.out, "--shm-dir", d.rings)
 	line = append(line, d.flags...)
 	d.cmd = exec.Command(line[0], line[1:]...)
 	d.cmd.Stderr = d.stderr

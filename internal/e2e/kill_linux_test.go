@@ -42,7 +42,7 @@ func TestKillJVM(t *testing.T) {
 		}
 		t.Run(gc, func(t *testing.T) {
 			p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{untilKilled, "20000", "0"},
-				limit: "4MiB", flags: []string{"--emergency", "off", "--ring", "64MiB"}}
+				limit: "4MiB", flags: []string{"--emergency", "off", "--shm-size", "64MiB"}}
 			r := p.start(t)
 			begun := time.Now()
 			await(t, "the first collections", func() bool { return r.stops() >= 3 })
@@ -125,7 +125,7 @@ func TestKillAgent(t *testing.T) {
 		if gc == "Parallel" { // overflows within a second
 			depth = "full"
 		}
-		d := newDaemon(t, "--max-trace-size", "2GiB", "--depth", depth, "--ring", "4MiB", "--emergency", "off")
+		d := newDaemon(t, "--max-trace-size", "2GiB", "--depth", depth, "--shm-size", "4MiB", "--emergency", "off")
 		d.start(t)
 		file := filepath.Join(t.TempDir(), "end")
 		// The rate is one that an agent keeps up with on a busy machine: what is lost is lost to the kills.

@@ -297,7 +297,7 @@ func TestKnownSites(t *testing.T) {
 	run := func(t *testing.T, major int, gc, interval string, n int, rest, overhead string) {
 		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: []string{strconv.Itoa(n), rest},
 			limit: "256MiB",
-			flags: []string{"--sampling", interval, "--emergency", "off", "--ring", "64MiB",
+			flags: []string{"--sampling", interval, "--emergency", "off", "--shm-size", "64MiB",
 				"--sampling-max-overhead", overhead}}
 		r := p.start(t)
 		r.finish(t)

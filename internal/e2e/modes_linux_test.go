@@ -116,7 +116,7 @@ func TestEmergency(t *testing.T) {
 				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet",
 					args:  []string{"10"},
 					limit: "1MiB",
-					flags: []string{"--emergency", method, "--sampling", "32", "--ring", "64MiB"}}
+					flags: []string{"--emergency", method, "--sampling", "32", "--shm-size", "64MiB"}}
 				r := p.start(t)
 				await(t, "start", func() bool { return r.pid() > 0 })
 				// the ring goes on without listings: what was forced is soon rotated away

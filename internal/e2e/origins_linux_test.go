@@ -122,7 +122,7 @@ func TestUnloadedSite(t *testing.T) {
 				t.Errorf("%s: classes of one name by loader: %v", from, rows)
 			}
 		}
-		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"histories"}} {
+		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"history"}} {
 			out, errs, code := heapcam(t, append(append(verb[:1:1], rec.dir, "--json"), verb[1:]...)...)
 			if code != 0 || !strings.Contains(out, "Unloads$First #") || !strings.Contains(out, "Unloads$Second #") {
 				t.Errorf("%v: status %d, the loaders are not told\n%s", verb, code, errs)

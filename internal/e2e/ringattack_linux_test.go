@@ -121,7 +121,7 @@ func TestRingAttacks(t *testing.T) {
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 				file := filepath.Join(t.TempDir(), "end")
 				p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "50"},
-					flags: []string{"--sampling", "2KiB", "--ring", "4MiB"}}
+					flags: []string{"--sampling", "2KiB", "--shm-size", "4MiB"}}
 				r := p.start(t)
 				await(t, "collections", func() bool { return r.stops() >= 3 })
 				if err := a.do(mappedRing(t, r.pid())); err != nil {

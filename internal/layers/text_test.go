@@ -12,8 +12,8 @@ import (
 
 // aside are files that may write otherwise than through package ui, and why.
 var aside = map[string]string{
-	"cmd/heapcam/index.go":        "it writes to a hash and to the cache",
-	"cmd/heapcam/man.go":          "it writes manual pages, of our own words alone",
+	"cmd/heapcam/index.go": "it writes to a hash and to the cache",
+	"cmd/heapcam/man.go":   "it writes manual pages, of our own words alone",
 }
 
 // around are the ways around package ui: what they write is not escaped, or has a newline that nobody can tell from

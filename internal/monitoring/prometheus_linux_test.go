@@ -47,7 +47,7 @@ func TestRulesAndDashboard(t *testing.T) {
 	agentAddr, promAddr := freeAddr(t), freeAddr(t)
 	run(t, tool, "agent", "--metrics", agentAddr, "--socket", filepath.Join(dir, "s"), "--out",
 		filepath.Join(dir, "out"),
-		"--rings", dir)
+		"--shm-dir", dir)
 	rings := filepath.Join(dir, fmt.Sprintf("heapcam-%d", os.Getuid()))
 	await(t, "the agent's metrics", func() bool {
 		_, err := get("http://" + agentAddr + "/healthz")

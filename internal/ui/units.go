@@ -2,21 +2,51 @@ package ui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// Bytes renders a size for people.
-func Bytes(n uint64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, i := float64(n), 0
-	for f >= 1024 && i < len(units)-1 {
+// Bytes is how every size is shown: whole bytes below 1 KiB, else one decimal and a power of 1024: "1.0 GiB".
+func Bytes[N int64 | uint64](n N) string {
+	if n < 0 {
+		return "-" + Bytes(uint64(-n))
+	}
+	if n < 1024 {
+		return strconv.FormatUint(uint64(n), 10) + " B"
+	}
+	units := [...]string{"KiB", "MiB", "GiB", "TiB"}
+	f, i := float64(n)/1024, 0
+	for ; f >= 1023.95 && i < len(units)-1; i++ { // which would be shown as 1024.0
 		f /= 1024
-		i++
 	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
+	return strconv.FormatFloat(f, 'f', 1, 64) + " " + units[i]
+}
+
+// Duration is how every duration is shown: three digits or so, and no more than a reader can use.
+func Duration(d time.Duration) string {
+	switch a := d.Abs(); {
+	case a >= time.Minute:
+		d = d.Round(time.Second)
+	case a >= time.Second:
+		d = d.Round(100 * time.Millisecond)
+	case a >= 10*time.Millisecond:
+		d = d.Round(time.Millisecond)
+	case a >= time.Millisecond:
+		d = d.Round(100 * time.Microsecond)
 	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
+	return d.String()
+}
+
+// Plural is a number with its noun: "1 file", "2 files", "3 entries".
+func Plural(n uint64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	if strings.HasSuffix(one, "y") {
+		return fmt.Sprintf("%d %sies", n, one[:len(one)-1])
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // Spark draws values as one line of at most width characters.

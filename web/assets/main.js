@@ -19,17 +19,17 @@ import * as overview from './overview.js';
 import * as heap from './state.js';
 import * as diff from './diff.js';
 import * as trends from './trends.js';
-import * as quality from './quality.js';
+import * as coverage from './coverage.js';
 import * as leaks from './leaks.js';
 
-const views = { overview, state: heap, diff, trends, leaks, quality };
+const views = { overview, state: heap, diff, trends, leaks, coverage };
 const names = {
   overview: 'Overview',
   state: 'State',
   diff: 'Diff',
   trends: 'Trends',
   leaks: 'Leaks',
-  quality: 'Quality',
+  coverage: 'Coverage',
 };
 let data = null; // of api/overview
 let shown = null; // { view, leave }

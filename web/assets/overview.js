@@ -94,8 +94,8 @@ function draw(box, data) {
   const kind = c => (['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other');
   const own = c => c.probe_ns + (c.sync_ns || 0);
   const total = c =>
-    c.quality.exact_bytes + c.quality.inferred_bytes + c.quality.before_tape_bytes + c.quality.unknown_bytes;
-  const part = k => of(c => (c.known && total(c) ? c.quality[k] / total(c) : null));
+    c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_tape_bytes + c.coverage.unknown_bytes;
+  const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
   const marks = [];
   rows.forEach((c, i) => {
     if (c.lost_epochs || c.missed_collections || !c.known) marks.push({ index: i, class: 'c4', dash: [2, 3] });
@@ -165,7 +165,7 @@ function draw(box, data) {
         ],
       },
       {
-        title: 'Quality: is the site of live bytes known?',
+        title: 'Coverage: is the site of live bytes known?',
         format: share,
         stacked: true,
         height: 90,
@@ -234,7 +234,7 @@ function one(c) {
     ]),
     h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'),
     ' · ',
-    h('a', { href: address('quality', { at: c.gc }) }, 'How far it is known'),
+    h('a', { href: address('coverage', { at: c.gc }) }, 'How far it is known'),
   );
 }
 

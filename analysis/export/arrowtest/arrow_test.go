@@ -27,7 +27,7 @@ func exportTape() []trace.Block { return analysistest.Tape(3, 2, 2, 12) }
 // state is the replayed one.
 func TestTables(t *testing.T) {
 	ctx := context.Background()
-	for _, table := range []string{"state", "samples", "histories"} {
+	for _, table := range []string{"state", "samples", "history"} {
 		write := func(format string) *bytes.Buffer {
 			var b bytes.Buffer
 			r := heap.NewReplayer(&analysistest.Source{B: exportTape()})

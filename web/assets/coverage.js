@@ -1,4 +1,4 @@
-// Quality in plain words: what is known, inferred and unknown, at a collection and over the window.
+// Site coverage in plain words: what is known, inferred and unknown, at a collection and over the window.
 import { h, go, bytes, count, share, when, address, facts, keys } from './lib.js';
 import { Timeline } from './charts.js';
 
@@ -16,7 +16,7 @@ export function show(main, data, params) {
   const words = h('div', { class: 'words', id: 'words' });
   main.append(words);
   if (c) {
-    const q = c.quality,
+    const q = c.coverage,
       all = q.exact_bytes + q.inferred_bytes + q.before_tape_bytes + q.unknown_bytes || 1;
     words.append(
       h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
@@ -116,7 +116,7 @@ export function show(main, data, params) {
         name,
         class: cls,
         kind: 'area',
-        values: known.map(c => c.quality[`${k}_${unit}`]),
+        values: known.map(c => c.coverage[`${k}_${unit}`]),
       })),
     });
     const box = h('div', {});
@@ -128,7 +128,7 @@ export function show(main, data, params) {
         chart('Live bytes by what is known of their site', 'bytes'),
         chart('Live objects by what is known of their site', 'objects'),
       ],
-      { choose: (a, b) => go('quality', { at: known[b].gc }), label: `${known.length} collections` },
+      { choose: (a, b) => go('coverage', { at: known[b].gc }), label: `${known.length} collections` },
     );
     line.describeAt = i => `collection ${known[i].gc}: `;
     const i = known.indexOf(c);
