@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -35,7 +36,7 @@ type agentOptions struct {
 	cpu      percent
 	memory   size
 	disabled string
-	remote   agent.RemoteConfig
+	remote   api.RemoteConfig
 	rate     size
 	maxPull  size
 }
@@ -160,21 +161,21 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		}
 	}
 	var a *agent.Agent
-	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
+	attach := func(ctx context.Context, r api.AttachRequest) (api.AttachReply, error) {
 		return o.attach(ctx, a, r)
 	}
 	found := newDiscovery(attach, cfg.Log, live.decide)
 	recorded := func(j jvms.JVM) bool { return recording(a, j) }
 	cfg.Probe = probe.Version()
 	cfg.Others, cfg.Switch = found.list, o.disabled
-	found.wait = func() (agent.Other, bool) {
+	found.wait = func() (api.Other, bool) {
 		if a.Off() {
-			return agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
+			return api.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
 		}
 		if err := a.Room(); err != nil { // what it would cost the JVM is for nothing
-			return agent.Other{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+			return api.Other{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
 		}
-		return agent.Other{}, false
+		return api.Other{}, false
 	}
 	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks, j.UID) }
 	found.adopt = func(ctx context.Context, j jvms.JVM) {
@@ -182,7 +183,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 		defer stop()
 		a.Await(ctx, j.PID, j.StartTicks) // nothing comes of a JVM that was detached from, or is another recorder's
 	}
-	cfg.Reload = func() error {
+	reload := func() error {
 		defer svc.Reloading()()
 		now, err := live.reload()
 		if err != nil {
@@ -199,6 +200,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if a, err = agent.New(cfg); err != nil {
 		return err
 	}
+	srv := api.New(a, api.Config{Attach: attach, Reload: reload, Kind: kindOf, Rings: cfg.Watch, Log: cfg.Log})
 	if lib, err := probeForOptions(); err != nil {
 		cfg.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
 	} else {
@@ -236,12 +238,12 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if o.remote.Listen != "" {
 		o.remote.Rate, o.remote.MaxPull = int64(o.rate), int64(o.maxPull)
 		go func() { // recording goes on without
-			if err := a.ServeRemote(ctx, o.remote, exitCode); err != nil {
+			if err := srv.ServeRemote(ctx, o.remote); err != nil {
 				cfg.Log.Error().Err(err).Msg("nothing is offered to other hosts")
 			}
 		}()
 	}
-	go onReload(ctx, cfg.Reload)
+	go onReload(ctx, reload)
 	if o.discover {
 		go func() {
 			if err := found.run(ctx, recorded); err != nil && ctx.Err() == nil {
@@ -249,7 +251,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 			}
 		}()
 	}
-	err = a.Serve(ctx, sock, attach, exitCode)
+	err = srv.Serve(ctx, sock)
 	cancel()
 	<-done
 	<-told
@@ -272,19 +274,19 @@ func recording(a *agent.Agent, j jvms.JVM) bool {
 	return false
 }
 
-func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.AttachRequest) (agent.AttachReply, error) {
+func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachRequest) (api.AttachReply, error) {
 	j, err := resolve(r.JVM)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	if a.Off() {
-		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there", o.disabled)
+		return api.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there", o.disabled)
 	}
 	if err := a.Room(); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	if recording(a, j) {
-		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
+		return api.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
@@ -294,19 +296,19 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 		opts += "," + r.Options // what comes later holds
 	}
 	if err := refusal(j, opts); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	asJVM, ours, err := ringDirFor(j, o.rings)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	a.Watch(ours)
 	if err := loadProbe(ctx, j, asJVM, opts); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	st, err := awaitRing(ctx, a, j)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
-	return agent.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
+	return api.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
 }

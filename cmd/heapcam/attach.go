@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/trace"
@@ -42,14 +44,14 @@ func newAttachCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := cl.Attach(c.Context(), agent.AttachRequest{JVM: args[0], Options: opts})
+			r, err := cl.Attach(c.Context(), api.AttachRequest{JVM: args[0], Options: opts})
 			if err != nil {
 				return remote(err)
 			}
 			if o.json {
 				return ui.JSON(ui.Stdout, struct {
 					Schema string `json:"schema"`
-					agent.AttachReply
+					api.AttachReply
 				}{"heapcam.attach/1", r})
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
@@ -127,12 +129,12 @@ func clientSocket(flag string) (string, error) {
 	return path, nil
 }
 
-func dialAgent(flag string) (*agent.Client, error) {
+func dialAgent(flag string) (*api.Client, error) {
 	path, err := clientSocket(flag)
 	if err != nil {
 		return nil, err
 	}
-	c, err := agent.Dial(path)
+	c, err := api.Dial(path)
 	if err != nil {
 		return nil, noAgent(path, err)
 	}
@@ -142,14 +144,14 @@ func dialAgent(flag string) (*agent.Client, error) {
 // noAgent says why the agent on path can not be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, agent.Group)
+		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, api.Group)
 	}
 	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), or record without one (`heapcam record`) (%v)", path, err)
 }
 
 func remote(err error) error {
-	if e, ok := err.(*agent.RemoteError); ok {
-		return withCode(e.Code, "%s", e.Text)
+	if e, ok := err.(*api.RemoteError); ok {
+		return withCode(codeOf(e.Kind), "%s", e.Text)
 	}
 	return err
 }
@@ -236,7 +238,7 @@ func (u unsaid) Error() string { return "" }
 func (u unsaid) Unwrap() error { return u.error }
 
 // awaitRing waits until a records j, into which the probe was loaded.
-func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (agent.Status, error) {
+func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status, error) {
 	ctx, stop := context.WithTimeout(ctx, ringAppears)
 	defer stop()
 	st, err := a.Await(ctx, j.PID, j.StartTicks)

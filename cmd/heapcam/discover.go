@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	attaching "github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/config"
@@ -22,18 +23,18 @@ import (
 
 // discovery attaches to each JVM that comes, as the rules say, and remembers why others are not recorded.
 type discovery struct {
-	attach agent.Attacher
+	attach api.Attacher
 	log    zerolog.Logger
 	decide func(config.JVM) (options, why string, record bool)
-	wait   func() (agent.Other, bool) // why nothing is attached to for now
+	wait   func() (api.Other, bool) // why nothing is attached to for now
 	adopt  func(context.Context, jvms.JVM)
 	// detached says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends or is attached to by hand.
 	detached func(jvms.JVM) string
 
 	mu     sync.Mutex
 	ctx    context.Context
-	others map[string]agent.Other // by id
-	failed map[string]uint64      // attempts to attach, by reason
+	others map[string]api.Other // by id
+	failed map[string]uint64    // attempts to attach, by reason
 	slots  chan struct{}
 }
 
@@ -44,8 +45,8 @@ const (
 	attachLimit  = 30 * time.Second
 )
 
-func newDiscovery(attach agent.Attacher, log zerolog.Logger, decide func(config.JVM) (string, string, bool)) *discovery {
-	return &discovery{attach: attach, log: log, decide: decide, others: map[string]agent.Other{}, slots: make(chan struct{}, attachAtOnce),
+func newDiscovery(attach api.Attacher, log zerolog.Logger, decide func(config.JVM) (string, string, bool)) *discovery {
+	return &discovery{attach: attach, log: log, decide: decide, others: map[string]api.Other{}, slots: make(chan struct{}, attachAtOnce),
 		failed: map[string]uint64{"denied": 0, "refused": 0, "timeout": 0, "other": 0}}
 }
 
@@ -76,7 +77,7 @@ func (d *discovery) again(recorded func(jvms.JVM) bool) {
 		d.mu.Unlock()
 		return
 	}
-	d.others = map[string]agent.Other{}
+	d.others = map[string]api.Other{}
 	d.mu.Unlock()
 	for _, o := range others {
 		if j, err := jvms.Look(o.PID); err == nil && j.ID == o.ID {
@@ -107,18 +108,18 @@ func (d *discovery) one(ctx context.Context, j jvms.JVM, recorded func(jvms.JVM)
 	options, why, record := d.decide(ruleJVM(j))
 	switch {
 	case !record:
-		d.note(j, agent.Other{Ignored: true, Why: "ignored", Reason: why})
+		d.note(j, api.Other{Ignored: true, Why: "ignored", Reason: why})
 		return
 	case recorded(j):
 		return
 	case d.detachedBy(j) != "":
-		d.note(j, agent.Other{Why: "detached", Reason: "detached by " + d.detachedBy(j), Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID)})
+		d.note(j, api.Other{Why: "detached", Reason: "detached by " + d.detachedBy(j), Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID)})
 		return
 	case j.Recorded: // it has a probe by its own options, or by an agent before us
 		d.awaitOwn(ctx, j, recorded)
 		return
 	case !v.Recordable && !(v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1")):
-		d.note(j, agent.Other{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
+		d.note(j, api.Other{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
 		d.awaitOwn(ctx, j, recorded)
 		return
 	}
@@ -213,7 +214,7 @@ func (d *discovery) try(ctx context.Context, j jvms.JVM, options string, recorde
 	}
 	within, stop := context.WithTimeout(ctx, attachLimit)
 	defer stop()
-	_, err := d.attach(within, agent.AttachRequest{JVM: strconv.Itoa(j.PID), Options: options})
+	_, err := d.attach(within, api.AttachRequest{JVM: strconv.Itoa(j.PID), Options: options})
 	if err == nil {
 		d.mu.Lock()
 		delete(d.others, j.ID)
@@ -232,12 +233,12 @@ func (d *discovery) try(ctx context.Context, j jvms.JVM, options string, recorde
 		d.mu.Lock()
 		d.failed[why]++
 		d.mu.Unlock()
-		d.note(j, agent.Other{Why: "failed", Reason: err.Error(), Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints"})
+		d.note(j, api.Other{Why: "failed", Reason: err.Error(), Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints"})
 	}
 	return errors.Is(err, attaching.ErrTimeout) || errors.Is(err, agent.ErrNoRing) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (d *discovery) note(j jvms.JVM, o agent.Other) {
+func (d *discovery) note(j jvms.JVM, o api.Other) {
 	o.ID, o.PID, o.UID, o.Name = j.ID, j.PID, j.UID, j.Name
 	d.mu.Lock()
 	d.others[j.ID] = o
@@ -270,7 +271,7 @@ func (d *discovery) failures() map[string]uint64 {
 }
 
 // list gives the JVMs that are not recorded.
-func (d *discovery) list() (out []agent.Other) {
+func (d *discovery) list() (out []api.Other) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, o := range d.others {

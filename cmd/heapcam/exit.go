@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/ringstore"
@@ -118,4 +119,29 @@ func exitCode(err error) int {
 		return exitNoRecord
 	}
 	return exitFailed
+}
+
+// kindCodes are the kinds of errors that an agent answers with, and the exit code of each.
+var kindCodes = map[api.Kind]int{
+	api.BadRequest: exitUsage, api.NotFound: exitNotFound, api.Denied: exitDenied, api.NoRecording: exitNoRecord,
+	api.Damaged: exitDamaged, api.TooNew: exitTooNew, api.NoRoom: exitNoRoom,
+}
+
+// codeOf is the exit code of an error that an agent answered with.
+func codeOf(k api.Kind) int {
+	if code, known := kindCodes[k]; known {
+		return code
+	}
+	return exitFailed
+}
+
+// kindOf is the kind of error that our agent answers with.
+func kindOf(err error) api.Kind {
+	code := exitCode(err)
+	for k, c := range kindCodes {
+		if c == code {
+			return k
+		}
+	}
+	return api.Failed
 }

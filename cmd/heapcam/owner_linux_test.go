@@ -16,7 +16,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -70,7 +72,7 @@ func TestOwnJVM(t *testing.T) {
 	ended := make(chan error, 2)
 	sock := filepath.Join(dir, "s")
 	go func() { ended <- a.Run(ctx) }()
-	go func() { ended <- a.Serve(ctx, sock, nil, exitCode) }()
+	go func() { ended <- api.New(a, api.Config{Kind: kindOf}).Serve(ctx, sock) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := errors.Join(<-ended, <-ended); err != nil {
@@ -131,7 +133,7 @@ func TestOwnJVM(t *testing.T) {
 			t.Errorf("not paused: %d", paused())
 		}
 		p.State(shmring.StatePaused, "")
-		until("paused", func() bool { return a.Status()[0].Phase == agent.Paused })
+		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
 		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
 		expect(owner, ns, 0, `goes on: sleep`, "resume", "sleep")
 		if paused() != 0 {
@@ -149,7 +151,7 @@ func TestOwnJVM(t *testing.T) {
 	if err := <-atEnd; err != nil {
 		t.Fatal(err)
 	}
-	until("the end", func() bool { return a.Status()[0].Phase == agent.EndedPhase })
+	until("the end", func() bool { return a.Status()[0].Phase == session.EndedPhase })
 	for _, uid := range []uint32{owner, 0} {
 		expect(uid, false, 0, `sleep-`+pid+`\S* +ended(.|\n)*: detached by uid 61001`, "status")
 	}
@@ -161,11 +163,11 @@ func TestOwnJVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	attached := 0
-	d := newDiscovery(func(context.Context, agent.AttachRequest) (agent.AttachReply, error) {
+	d := newDiscovery(func(context.Context, api.AttachRequest) (api.AttachReply, error) {
 		attached++
-		return agent.AttachReply{}, nil
+		return api.AttachReply{}, nil
 	}, zerolog.Nop(), func(config.JVM) (string, string, bool) { return "", "", true })
-	d.wait = func() (agent.Other, bool) { return agent.Other{}, false }
+	d.wait = func() (api.Other, bool) { return api.Other{}, false }
 	d.adopt = func(context.Context, jvms.JVM) { attached++ }
 	d.detached = func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) }
 	j := jvms.JVM{PID: st.PID, UID: st.UID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x", PerfData: true, Collector: "G1", Major: 17, Recorded: true}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -56,7 +57,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	f.Var(&o.maxWriteRate, "max-write-rate", "what one recording may write in a second; what exceeds it lowers the depth; 0: no bound")
 	f.Var(&o.totalRate, "max-total-write-rate", "what all recordings together may write in a second, each the same part; what exceeds it lowers the depth; 0: no bound")
 	f.DurationVar(&o.retainEnded, "retain-ended", 0, "how long recordings of ended JVMs are kept; 0: until space is needed")
-	o.samplingMax.percent = agent.DefaultSamplingShare
+	o.samplingMax.percent = session.DefaultSamplingShare
 	f.Var(&o.samplingMax, "sampling-max-overhead", "what sampling may take, all threads together, as a share of wall time: above it the interval is lengthened; 0%: any (default 1% at the default interval, any at a chosen one)")
 	f.Uint64Var(&o.samplingLive, "sampling-target-live-samples", 0, "how many samples of live objects are wanted: the interval follows, as far as --sampling-max-overhead allows it; 0: what --sampling gives")
 	o.maxIncidents = agent.DefaultIncidents
@@ -71,7 +72,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 
 // addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
 func (o *recordOptions) addProbe(c *cobra.Command) {
-	o.sampling = agent.DefaultSampling
+	o.sampling = session.DefaultSampling
 	f := c.Flags()
 	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
 	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
@@ -85,7 +86,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 
 // check finds what is wrong before anything is started.
 func (o *recordOptions) check() error {
-	if _, ok := agent.DepthNames[o.depth]; !ok {
+	if _, ok := session.DepthNames[o.depth]; !ok {
 		return usage("--depth %s: it is samples, survivors or full", o.depth)
 	}
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
@@ -221,14 +222,14 @@ func outDirs(flag string) []string {
 }
 
 // summary is the line on one recorded JVM.
-func summary(s agent.Status) ui.Text {
+func summary(s session.Status) ui.Text {
 	line := ui.Sprintf("%s (pid %d)", s.Name, s.PID)
 	switch {
-	case s.Phase == agent.Refused:
+	case s.Phase == session.Refused:
 		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
-	case s.Phase == agent.Quarantined, s.Phase == agent.GaveUp, s.Phase == agent.Stopped && s.Reason != "":
+	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
-	case s.Phase == agent.GonePhase:
+	case s.Phase == session.GonePhase:
 		line += " was killed;"
 	}
 	line += ui.Sprintf(" %s, %s in %s: %s", plural(s.Collections, "collection"), humanBytes(s.TraceBytes), plural(uint64(s.Files), "file"), ui.Path(s.Dir))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -31,8 +31,8 @@ func storeDamaged(err error) bool {
 func storeNotFound(error) bool { return false }
 
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
-func recordings(dirs []string) ([]agent.Status, error) {
-	var out []agent.Status
+func recordings(dirs []string) ([]session.Status, error) {
+	var out []session.Status
 	at := recorders()
 	for _, d := range dirs {
 		entries, err := os.ReadDir(d)
@@ -48,7 +48,7 @@ func recordings(dirs []string) ([]agent.Status, error) {
 			}
 			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
 				if who := at.of(s.Dir); who != "" {
-					s.Phase, s.Reason = agent.Recording, who
+					s.Phase, s.Reason = session.Recording, who
 				}
 				out = append(out, s)
 			}
@@ -58,7 +58,7 @@ func recordings(dirs []string) ([]agent.Status, error) {
 }
 
 // onDisk describes one ring folder: NAME-PID-START.
-func onDisk(dir string) (agent.Status, bool) {
+func onDisk(dir string) (session.Status, bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		abs = dir
@@ -66,9 +66,9 @@ func onDisk(dir string) (agent.Status, bool) {
 	ring, _ := ringstore.LookInto(abs)
 	files := ring.Files
 	if len(files)+len(ring.Foreign) == 0 {
-		return agent.Status{}, false
+		return session.Status{}, false
 	}
-	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s := session.Status{ID: filepath.Base(abs), Dir: abs, Phase: session.Stopped, GuaranteeMet: true, Files: len(files)}
 	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
 	for _, f := range files {

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestDiscover lets an agent find JVMs that run before it and that come after it: recorded, recorded otherwise, ignored and not recordable, as
@@ -47,7 +48,7 @@ depth: survivors
 	d.start(t)
 	begun := time.Now()
 	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"), launch("z", "Z")
-	state := func(r *running) (s agent.Status, o agent.Other) {
+	state := func(r *running) (s session.Status, o api.Other) {
 		st := d.status(t)
 		for _, s = range st.JVMs {
 			if s.PID == r.pid() {
@@ -56,16 +57,16 @@ depth: survivors
 		}
 		for _, o = range st.Others {
 			if o.PID == r.pid() {
-				return agent.Status{}, o
+				return session.Status{}, o
 			}
 		}
-		return agent.Status{}, agent.Other{}
+		return session.Status{}, api.Other{}
 	}
 	for _, c := range []struct {
 		r     *running
 		depth string
 	}{{early, "survivors"}, {late, "survivors"}, {deep, "full"}} {
-		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == agent.Recording && s.LastGC > 2 })
+		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == session.Recording && s.LastGC > 2 })
 		if s, _ := state(c.r); s.Depth != c.depth {
 			t.Errorf("%s is recorded at depth %s, want %s", s.ID, s.Depth, c.depth)
 		}
@@ -91,7 +92,7 @@ depth: survivors
 	if errs, code := reload(); code != 0 {
 		t.Errorf("reload: status %d: %s", code, errs)
 	}
-	await(t, "the JVM that was ignored", func() bool { s, _ := state(ignored); return s.Phase == agent.Recording && s.LastGC > 1 })
+	await(t, "the JVM that was ignored", func() bool { s, _ := state(ignored); return s.Phase == session.Recording && s.LastGC > 1 })
 	for _, r := range []*running{early, late, deep, ignored, z} {
 		r.end(t, file)
 	}

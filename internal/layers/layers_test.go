@@ -22,12 +22,13 @@ var level = map[string]int{
 	"quality": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
 	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent": 4, "web": 4,
-	"agent/metrics": 5,
-	"cmd/heapcam":   6,
+	"svc": 4, "web": 4,
+	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
+	"agent/metrics": 9,
+	"cmd/heapcam":   10,
 }
 
-var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
+var recording = []string{"agent", "agent/api", "agent/spool", "agent/session", "agent/quota", "emergency", "syncpoint", "shmring", "ringstore"}
 var reading = map[string]bool{"heap": true, "classify": true, "analysis": true}
 
 func TestLayers(t *testing.T) {
