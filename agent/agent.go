@@ -30,8 +30,8 @@ const (
 	fastPhase = 10 * time.Second
 	// notReadyFor is how long a file named like a ring may stay unfinished before the agent says so.
 	notReadyFor = 10 * time.Second
-	// maxSessions bounds the JVMs that one agent records at a time, maxSessionsEach those of one user other than root: who makes rings that
-	// are no JVMs keeps none of the others out.
+	// maxSessions bounds the JVMs that one agent records at a time, maxSessionsEach those of one user other than root:
+	// who makes rings that are no JVMs keeps none of the others out.
 	maxSessions     = 256
 	maxSessionsEach = 192
 )
@@ -82,12 +82,13 @@ type entry struct {
 	listed  bool       // its session stands in status, with the reason
 	evicted int        // how often in a row its session was, for want of memory
 	who     *api.Other // whose it is, once somebody has asked
-	stray   bool       // not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
-	again   time.Time  // not before
-	look    time.Time  // when its JVM is looked for again: removeDead
-	opening time.Time  // since when; zero: it is not being opened
-	began   time.Time  // when s did
-	stuck   bool       // the log says that the disk keeps it waiting; belongs to Run
+	// not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
+	stray   bool
+	again   time.Time // not before
+	look    time.Time // when its JVM is looked for again: removeDead
+	opening time.Time // since when; zero: it is not being opened
+	began   time.Time // when s did
+	stuck   bool      // the log says that the disk keeps it waiting; belongs to Run
 	cancel  context.CancelFunc
 }
 
@@ -102,7 +103,8 @@ func New(cfg Config) (*Agent, error) {
 	}
 	cfg.Out = out
 	late := time.AfterFunc(session.StuckAfter, func() {
-		cfg.Log.Error().Str("out", cfg.Out).Msg("the disk does not answer: the agent waits for its folder for recordings")
+		cfg.Log.Error().Str("out", cfg.Out).Msg(
+			"the disk does not answer: the agent waits for its folder for recordings")
 	})
 	defer late.Stop()
 	if err := os.MkdirAll(cfg.Out, 0o700); err != nil {
@@ -169,7 +171,8 @@ func (a *Agent) Rescan() {
 	}
 }
 
-// Turned gives when Run last came around to look for rings, which it does twice a second at least; zero before. Long ago means: it hangs.
+// Turned gives when Run last came around to look for rings, which it does twice a second at least; zero before. Long
+// ago means: it hangs.
 func (a *Agent) Turned() time.Time {
 	if t := a.turned.Load(); t != 0 {
 		return time.Unix(0, t)
@@ -177,8 +180,8 @@ func (a *Agent) Turned() time.Time {
 	return time.Time{}
 }
 
-// Run watches and records until ctx is done; then sessions stop where they stand, so that another agent may go on, and their goroutines
-// end. It returns nil then.
+// Run watches and records until ctx is done; then sessions stop where they stand, so that another agent may go on, and
+// their goroutines end. It returns nil then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.wait()
@@ -249,8 +252,10 @@ func (a *Agent) wait() {
 			return
 		case <-time.After(pollSlow):
 		}
-		if kept := a.keptByDisk(); kept > 0 && time.Since(begun) > session.StuckAfter { // the others have closed their files by then
-			a.cfg.Log.Error().Int("recordings", kept).Msg("the disk does not answer: not waited for; what the store has not taken is in the shared rings")
+		// the others have closed their files by then
+		if kept := a.keptByDisk(); kept > 0 && time.Since(begun) > session.StuckAfter {
+			a.cfg.Log.Error().Int("recordings", kept).Msg(
+				"the disk does not answer: not waited for; what the store has not taken is in the shared rings")
 			return
 		}
 	}

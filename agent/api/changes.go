@@ -6,15 +6,16 @@ import (
 )
 
 const (
-	// changeEvery and ChangesAtOnce bound how often a user who is no operator may change something: each change is a line in the log, and each
-	// resume a sync point.
+	// changeEvery and ChangesAtOnce bound how often a user who is no operator may change something: each change is a
+	// line in the log, and each resume a sync point.
 	changeEvery   = time.Second
 	ChangesAtOnce = 10
 	// maxChangers bounds the users that are remembered.
 	maxChangers = 1024
 )
 
-// nobodys is the user of all callers who have no recording here, together: one user may have tens of thousands of numbers (subuid(5)).
+// nobodys is the user of all callers who have no recording here, together: one user may have tens of thousands of
+// numbers (subuid(5)).
 const nobodys = -1
 
 // changes remembers when each user may have made the last of its changes.

@@ -31,10 +31,11 @@ func Dial(path string) (*Client, error) {
 		return nil, err
 	}
 	c.Close()
-	return &Client{base: "http://agent", sign: func(*http.Request) {}, http: &http.Client{Timeout: apiTimeout, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
-	}}}, nil
+	return &Client{base: "http://agent", sign: func(*http.Request) {},
+		http: &http.Client{Timeout: apiTimeout, Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) },
+		}}}, nil
 }
 
 // Status asks for the sessions.
