@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/agent/place"
@@ -37,7 +38,7 @@ type agentOptions struct {
 	cpu      ui.Percent
 	memory   ui.Size
 	disabled string
-	remote   agent.RemoteConfig
+	remote   api.RemoteConfig
 	rate     ui.Size
 	maxPull  ui.Size
 }
@@ -129,6 +130,7 @@ type daemon struct {
 	live    *liveConfig
 	config  agent.Config
 	agent   *agent.Agent // nil before open
+	api     *api.Server
 	found   *jvms.Discovery
 	socket  string
 	rings   string // the folder for shared rings
@@ -156,6 +158,8 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if d.agent, err = agent.New(d.config); err != nil {
 		return err
 	}
+	d.api = api.New(d.agent, api.Config{Attach: d.attach, Reload: d.reload, Kind: kindOf, Rings: d.config.Watch,
+		Log: d.config.Log})
 	d.logOption()
 	return d.serve(ctx)
 }
@@ -191,7 +195,6 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.Log = log
 	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
 	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
-	d.config.Reload = d.reload
 	o.limit(&d.config)
 	d.config.Kept = kept
 	if !svc.Store() {
@@ -211,10 +214,10 @@ func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
 	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) }
 	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
-		_, err := d.attach(ctx, agent.AttachRequest{JVM: j.ID, Options: options})
+		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})
 		return err
 	}
-	d.config.Others = func() []agent.Other { return others(d.found) }
+	d.config.Others = func() []api.Other { return others(d.found) }
 	d.found.Wait = func() (jvms.Unrecorded, bool) {
 		if d.agent.Off() {
 			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
@@ -234,7 +237,7 @@ func (d *daemon) discovery() {
 	}
 }
 
-func (d *daemon) attach(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
+func (d *daemon) attach(ctx context.Context, r api.AttachRequest) (api.AttachReply, error) {
 	return d.options.attach(ctx, d.agent, r)
 }
 
@@ -290,7 +293,7 @@ func (d *daemon) serve(ctx context.Context) error {
 			}
 		}()
 	}
-	err := d.agent.Serve(ctx, d.socket, d.attach, exitCode)
+	err := d.api.Serve(ctx, d.socket)
 	cancel()
 	wait.Wait()
 	return err
@@ -318,7 +321,7 @@ func (d *daemon) serveMetrics(ctx context.Context) {
 func (d *daemon) serveRemote(ctx context.Context) {
 	remote := d.options.remote
 	remote.Rate, remote.MaxPull = int64(d.options.rate), int64(d.options.maxPull)
-	if err := d.agent.ServeRemote(ctx, remote, exitCode); err != nil {
+	if err := d.api.ServeRemote(ctx, remote); err != nil {
 		d.config.Log.Error().Err(err).Msg("nothing is offered to other hosts")
 	}
 }
@@ -330,9 +333,9 @@ func (o *agentOptions) limit(cfg *agent.Config) {
 }
 
 // others gives the JVMs that discovery left alone.
-func others(d *jvms.Discovery) (out []agent.Other) {
+func others(d *jvms.Discovery) (out []api.Other) {
 	for _, u := range d.Unrecorded() {
-		out = append(out, agent.Other(u))
+		out = append(out, api.Other(u))
 	}
 	return out
 }
@@ -347,20 +350,20 @@ func recording(a *agent.Agent, j jvms.JVM) bool {
 	return false
 }
 
-func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.AttachRequest) (agent.AttachReply, error) {
+func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachRequest) (api.AttachReply, error) {
 	j, err := resolve(r.JVM)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	if a.Off() {
-		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there",
+		return api.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there",
 			o.disabled)
 	}
 	if err := a.Room(); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	if recording(a, j) {
-		return agent.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is being recorded already", j.PID, j.Name)
+		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is being recorded already", j.PID, j.Name)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
@@ -370,19 +373,19 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 		opts += "," + r.Options // what comes later holds
 	}
 	if err := place.Refusal(j, opts); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	ring, err := place.RingDirFor(j, o.shmDir)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	a.Watch(ring.Ours)
 	if err := place.Load(ctx, j, ring.AsJVM, opts); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	st, err := awaitRing(ctx, a, j)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
-	return agent.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
+	return api.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
 }

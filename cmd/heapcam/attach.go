@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -40,14 +42,14 @@ func newAttachCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := cl.Attach(c.Context(), agent.AttachRequest{JVM: args[0], Options: opts})
+			r, err := cl.Attach(c.Context(), api.AttachRequest{JVM: args[0], Options: opts})
 			if err != nil {
 				return err
 			}
 			if o.json {
 				return ui.JSON(ui.Stdout, struct {
 					Schema string `json:"schema"`
-					agent.AttachReply
+					api.AttachReply
 				}{"heapcam.attach/1", r})
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
@@ -128,12 +130,12 @@ func clientSocket(flag string) (string, error) {
 	return path, nil
 }
 
-func dialAgent(flag string) (*agent.Client, error) {
+func dialAgent(flag string) (*api.Client, error) {
 	path, err := clientSocket(flag)
 	if err != nil {
 		return nil, err
 	}
-	c, err := agent.Dial(path)
+	c, err := api.Dial(path)
 	if err != nil {
 		return nil, noAgent(path, err)
 	}
@@ -143,7 +145,7 @@ func dialAgent(flag string) (*agent.Client, error) {
 // noAgent says why the agent on path can not be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, agent.Group)
+		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, api.Group)
 	}
 	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), or record without one (`heapcam record`) (%v)", path, err)
 }
@@ -161,7 +163,7 @@ func resolve(ref string) (jvms.JVM, error) {
 const ringAppears = 10 * time.Second
 
 // awaitRing waits until a records j, into which the probe was loaded.
-func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (agent.Status, error) {
+func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status, error) {
 	ctx, stop := context.WithTimeout(ctx, ringAppears)
 	defer stop()
 	st, err := a.Await(ctx, j.PID, j.StartTicks)

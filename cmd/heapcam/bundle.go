@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -167,7 +167,7 @@ func (o *bundleOptions) status(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl, err := agent.Dial(path)
+	cl, err := api.Dial(path)
 	if err != nil {
 		return nil, err
 	}

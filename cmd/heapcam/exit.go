@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/probe"
@@ -108,7 +108,7 @@ var obstacleCodes = map[jvms.Obstacle]int{
 func exitCode(err error) int {
 	var (
 		own      *codeError
-		answer   *agent.RemoteError
+		answer   *api.RemoteError
 		noJVM    *jvms.NotFoundError
 		manyJVMs *jvms.AmbiguousError
 	)
@@ -116,7 +116,7 @@ func exitCode(err error) int {
 	case errors.As(err, &own):
 		return own.code
 	case errors.As(err, &answer): // of an agent, here or on another host
-		return answer.Code
+		return codeOf(answer.Kind)
 	case jvms.ObstacleOf(err) != 0:
 		return obstacleCodes[jvms.ObstacleOf(err)]
 	case errors.As(err, &noJVM):
@@ -175,4 +175,29 @@ func newExitCodesTopic() *cobra.Command {
 	}
 	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text +
 		"\n\n`run` gives its command's status otherwise."}
+}
+
+// kindCodes are the kinds of errors that an agent answers with, and the exit code of each.
+var kindCodes = map[api.Kind]int{
+	api.BadRequest: exitUsage, api.NotFound: exitNotFound, api.Denied: exitDenied, api.NoRecording: exitNoRecord,
+	api.Damaged: exitDamaged, api.TooNew: exitTooNew, api.NoRoom: exitNoRoom,
+}
+
+// codeOf is the exit code of an error that an agent answered with.
+func codeOf(k api.Kind) int {
+	if code, known := kindCodes[k]; known {
+		return code
+	}
+	return exitFailed
+}
+
+// kindOf is the kind of error that our agent answers with.
+func kindOf(err error) api.Kind {
+	code := exitCode(err)
+	for k, c := range kindCodes {
+		if c == code {
+			return k
+		}
+	}
+	return api.Failed
 }

@@ -25,7 +25,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/spool"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/analysis/leak"
@@ -129,28 +133,28 @@ func hostileAgent(t *testing.T, socket string, fails bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	st := agent.Status{ID: hostileName(0), Name: "svc", PID: 4711, Phase: agent.Recording, Depth: hostileName(5),
+	st := session.Status{ID: hostileName(0), Name: "svc", PID: 4711, Phase: session.Recording, Depth: hostileName(5),
 		DepthAsked: hostileName(6), DepthWhy: hostileName(7), Reason: hostileName(8),
 		Incident: hostileName(9), StoreError: hostileName(10), Renew: true, Probe: hostileName(1),
 		Dir: "/" + hostileName(2), Session: hostileName(3)}
 	other := st
-	other.Name, other.PID, other.Phase = hostileName(4), 4712, agent.Phase(hostileName(5))
-	status := agent.StatusReply{Schema: agent.StatusSchema, Agent: true, JVMs: []agent.Status{st, other},
-		Self: &agent.Self{},
-		Others: []agent.Other{{ID: hostileName(0), Name: hostileName(1), Why: hostileName(2),
+	other.Name, other.PID, other.Phase = hostileName(4), 4712, session.Phase(hostileName(5))
+	status := api.StatusReply{Schema: api.StatusSchema, Agent: true, JVMs: []session.Status{st, other},
+		Self: &quota.Self{},
+		Others: []api.Other{{ID: hostileName(0), Name: hostileName(1), Why: hostileName(2),
 			Reason: hostileName(3), Remedy: hostileName(4)}},
-		Spool: &agent.SpoolStatus{Dir: hostileName(5), Error: hostileName(6),
-			Left: []agent.SpoolItem{{Name: hostileName(7), Reason: hostileName(8)}}}}
+		Spool: &spool.Status{Dir: hostileName(5), Error: hostileName(6),
+			Left: []spool.Item{{Name: hostileName(7), Reason: hostileName(8)}}}}
 	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var reply any = status
 		switch verb := filepath.Base(r.URL.Path); {
 		case fails && verb != "status", verb == "pull":
 			w.WriteHeader(http.StatusBadRequest)
-			reply = map[string]any{"error": hostileName(7), "code": 1}
+			reply = map[string]any{"error": hostileName(7), "kind": hostileName(1)}
 		case verb == "attach":
-			reply = agent.AttachReply{ID: hostileName(0), PID: 7, Name: hostileName(1), Dir: hostileName(2)}
+			reply = api.AttachReply{ID: hostileName(0), PID: 7, Name: hostileName(1), Dir: hostileName(2)}
 		case verb != "status":
-			reply = agent.DetachReply{Asked: 1}
+			reply = api.DetachReply{Asked: 1}
 		}
 		json.NewEncoder(w).Encode(reply)
 	}))
@@ -437,8 +441,8 @@ func TestHostileText(t *testing.T) {
 				Warnings: []string{hostileName(6)}}}})
 		},
 		"summary": func() {
-			for _, p := range []agent.Phase{agent.Refused, agent.GaveUp, agent.GonePhase} {
-				ui.Fprintf(ui.Stdout, "%s\n", summary(agent.Status{Name: hostileName(0), Dir: hostileName(1),
+			for _, p := range []session.Phase{session.Refused, session.GaveUp, session.GonePhase} {
+				ui.Fprintf(ui.Stdout, "%s\n", summary(session.Status{Name: hostileName(0), Dir: hostileName(1),
 					Reason: hostileName(2), Phase: p}))
 			}
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/packaging"
 )
@@ -69,8 +70,8 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("the defaults are refused: %v", err)
 	}
 	if o.rec.maxTrace != agent.DefaultMaxTraceSize || o.rec.deviation != agent.DefaultDeviation ||
-		o.rec.sampling != agent.DefaultSampling || o.rec.maxIncidents != agent.DefaultIncidents ||
-		o.rec.samplingMax.Percent != agent.DefaultSamplingShare || o.rec.samplingMax.given {
+		o.rec.sampling != session.DefaultSampling || o.rec.maxIncidents != agent.DefaultIncidents ||
+		o.rec.samplingMax.Percent != session.DefaultSamplingShare || o.rec.samplingMax.given {
 		t.Error("the registry's defaults are not the agent's")
 	}
 	file := filepath.Join(t.TempDir(), "heapcam.yaml")

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -68,7 +70,7 @@ func TestOwnJVM(t *testing.T) {
 	ended := make(chan error, 2)
 	sock := filepath.Join(dir, "s")
 	go func() { ended <- a.Run(ctx) }()
-	go func() { ended <- a.Serve(ctx, sock, nil, exitCode) }()
+	go func() { ended <- api.New(a, api.Config{Kind: kindOf}).Serve(ctx, sock) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := errors.Join(<-ended, <-ended); err != nil {
@@ -129,7 +131,7 @@ func TestOwnJVM(t *testing.T) {
 			t.Errorf("not paused: %d", paused())
 		}
 		p.State(shmring.StatePaused, "")
-		until("paused", func() bool { return a.Status()[0].Phase == agent.Paused })
+		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
 		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
 		expect(owner, ns, 0, `goes on: sleep`, "resume", "sleep")
 		if paused() != 0 {
@@ -147,7 +149,7 @@ func TestOwnJVM(t *testing.T) {
 	if err := <-atEnd; err != nil {
 		t.Fatal(err)
 	}
-	until("the end", func() bool { return a.Status()[0].Phase == agent.EndedPhase })
+	until("the end", func() bool { return a.Status()[0].Phase == session.EndedPhase })
 	for _, uid := range []uint32{owner, 0} {
 		expect(uid, false, 0, `sleep-`+pid+`\S* +ended(.|\n)*: detached by uid 61001`, "status")
 	}

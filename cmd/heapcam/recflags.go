@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -77,7 +78,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 
 // check finds what is wrong before anything is started.
 func (o *recordOptions) check() error {
-	if _, ok := agent.DepthNames[o.depth]; !ok {
+	if _, ok := session.DepthNames[o.depth]; !ok {
 		return usage("--depth %s: it is samples, survivors or full", o.depth)
 	}
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
@@ -216,14 +217,14 @@ func outDirs(flag string) []string {
 }
 
 // summary is the line on one recorded JVM.
-func summary(s agent.Status) ui.Text {
+func summary(s session.Status) ui.Text {
 	line := ui.Sprintf("%s (pid %d)", s.Name, s.PID)
 	switch {
-	case s.Phase == agent.Refused:
+	case s.Phase == session.Refused:
 		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
-	case s.Phase == agent.Quarantined, s.Phase == agent.GaveUp, s.Phase == agent.Stopped && s.Reason != "":
+	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
-	case s.Phase == agent.GonePhase:
+	case s.Phase == session.GonePhase:
 		line += " was killed;"
 	}
 	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),

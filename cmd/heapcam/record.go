@@ -12,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -103,9 +104,9 @@ func (o *recordVerb) run(ref string) error {
 	report(a, 0)
 	for _, s := range a.Status() {
 		switch s.Phase {
-		case agent.Refused, agent.GaveUp:
+		case session.Refused, session.GaveUp:
 			return status(exitNoRecord)
-		case agent.Quarantined:
+		case session.Quarantined:
 			return status(exitDamaged)
 		}
 	}

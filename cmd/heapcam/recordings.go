@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -19,8 +19,8 @@ import (
 )
 
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
-func recordings(dirs []string) ([]agent.Status, error) {
-	var out []agent.Status
+func recordings(dirs []string) ([]session.Status, error) {
+	var out []session.Status
 	at := jvms.Recorders()
 	for _, d := range dirs {
 		entries, err := os.ReadDir(d)
@@ -36,7 +36,7 @@ func recordings(dirs []string) ([]agent.Status, error) {
 			}
 			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
 				if who := at.Of(s.Dir); who != "" {
-					s.Phase, s.Reason = agent.Recording, who
+					s.Phase, s.Reason = session.Recording, who
 				}
 				out = append(out, s)
 			}
@@ -46,7 +46,7 @@ func recordings(dirs []string) ([]agent.Status, error) {
 }
 
 // onDisk describes one ring folder: NAME-PID-START.
-func onDisk(dir string) (agent.Status, bool) {
+func onDisk(dir string) (session.Status, bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		abs = dir
@@ -54,9 +54,9 @@ func onDisk(dir string) (agent.Status, bool) {
 	ring, _ := ringstore.LookInto(abs)
 	files := ring.Files
 	if len(files)+len(ring.Foreign) == 0 {
-		return agent.Status{}, false
+		return session.Status{}, false
 	}
-	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s := session.Status{ID: filepath.Base(abs), Dir: abs, Phase: session.Stopped, GuaranteeMet: true, Files: len(files)}
 	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
 	for _, f := range files {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -66,8 +67,8 @@ func TestRemoteStatus(t *testing.T) {
 	ended := make(chan struct{}, 2)
 	go func() { a.Run(ctx); ended <- struct{}{} }()
 	go func() {
-		a.ServeRemote(ctx, agent.RemoteConfig{Listen: address, Cert: file("cert"), Key: file("key"),
-			Tokens: file("tokens")}, exitCode)
+		api.New(a, api.Config{Kind: kindOf}).ServeRemote(ctx, api.RemoteConfig{Listen: address, Cert: file("cert"),
+			Key: file("key"), Tokens: file("tokens")})
 		ended <- struct{}{}
 	}()
 	t.Cleanup(func() { cancel(); <-ended; <-ended })

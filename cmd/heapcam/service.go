@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/svc"
 )
@@ -158,7 +159,7 @@ func agentAlive(a *agent.Agent, sock string) svc.Alive {
 		if t := a.Turned(); time.Since(t) > aliveWithin {
 			return "", errors.New("the loop that looks for rings does not come around")
 		}
-		cl, err := agent.Dial(sock)
+		cl, err := api.Dial(sock)
 		if err != nil {
 			return "", err
 		}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -95,11 +97,11 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		}
 		return o.print(r, true)
 	}
-	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
+	r := api.StatusReply{Schema: api.StatusSchema, JVMs: []session.Status{}}
 	path, err := clientSocket(o.socket)
 	closed := false
 	if err == nil {
-		if cl, derr := agent.Dial(path); derr == nil {
+		if cl, derr := api.Dial(path); derr == nil {
 			asked, stop := context.WithTimeout(ctx, agentWait)
 			r, err = cl.Status(asked)
 			late := asked.Err() != nil && ctx.Err() == nil
@@ -122,10 +124,10 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 	for _, s := range r.JVMs {
 		known[s.Dir] = true
 	}
-	var recs []agent.Status
+	var recs []session.Status
 	answered := o.listing.CompareAndSwap(false, true) // else it is asked already
 	if answered {
-		recs, err, answered = within(diskWait, func() ([]agent.Status, error) {
+		recs, err, answered = within(diskWait, func() ([]session.Status, error) {
 			defer o.listing.Store(false)
 			return recordings(outDirs(o.out))
 		})
@@ -150,7 +152,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 }
 
 // afar asks the agent of another host.
-func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err error) {
+func (o *statusOptions) afar(ctx context.Context) (r api.StatusReply, err error) {
 	cl, err := o.remote.dial()
 	if err != nil {
 		return r, err
@@ -164,7 +166,7 @@ func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err erro
 }
 
 // print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
-func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
+func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 	if o.json {
 		return ui.JSON(ui.Stdout, r)
 	}
@@ -236,10 +238,10 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 }
 
 // recordedNow says how many of the recordings on disk are being written to, as the end of a line.
-func recordedNow(all []agent.Status) string {
+func recordedNow(all []session.Status) string {
 	n := 0
 	for _, s := range all {
-		if s.Phase == agent.Recording {
+		if s.Phase == session.Recording {
 			n++
 		}
 	}
@@ -250,7 +252,7 @@ func recordedNow(all []agent.Status) string {
 }
 
 // selfLine says what the agent itself takes.
-func selfLine(s *agent.Self) string {
+func selfLine(s *quota.Self) string {
 	line := fmt.Sprintf("the agent itself takes %.1f %% of a core", 100*s.CPU)
 	if s.MaxCPU > 0 {
 		line += fmt.Sprintf(" (at most %.3g %%)", 100*s.MaxCPU)
@@ -312,7 +314,7 @@ func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered
 }
 
 // remarks gives what an operator should know of a recording, a line each.
-func remarks(s *agent.Status) (out []ui.Text) {
+func remarks(s *session.Status) (out []ui.Text) {
 	say := func(format string, args ...any) {
 		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
 	}

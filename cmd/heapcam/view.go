@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -176,12 +178,12 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 }
 
 // recorded gives what the agent, if one runs, says of a JVM that ref names: a folder, pid or name.
-func (o *viewOptions) recorded(ctx context.Context, ref string) *agent.Status {
+func (o *viewOptions) recorded(ctx context.Context, ref string) *session.Status {
 	path, err := socketPath(o.socket)
 	if err != nil {
 		return nil
 	}
-	cl, err := agent.Dial(path)
+	cl, err := api.Dial(path)
 	if err != nil {
 		return nil
 	}

@@ -14,9 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/shmring"
-	"golang.org/x/sys/unix"
 )
 
 //go:embed native/faults.c

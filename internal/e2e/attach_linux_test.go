@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // status asks the daemon.
-func (d *daemon) status(t *testing.T) (r agent.StatusReply) {
+func (d *daemon) status(t *testing.T) (r api.StatusReply) {
 	t.Helper()
 	out, errs, code := heapcam(t, "status", "--json", "--socket", d.sock, "--out", d.out)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
@@ -44,7 +45,7 @@ func TestAttach(t *testing.T) {
 		if code != 0 || !strings.Contains(errs, "recording Until") {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		find := func() (s agent.Status) {
+		find := func() (s session.Status) {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == r.pid() {
 					return s
@@ -53,7 +54,7 @@ func TestAttach(t *testing.T) {
 			return s
 		}
 		s := find()
-		if s.Phase != agent.Recording || !strings.Contains(errs, s.Dir) {
+		if s.Phase != session.Recording || !strings.Contains(errs, s.Dir) {
 			t.Errorf("attach ended with %q, the status is %+v", errs, s)
 		}
 		n := r.stops()
@@ -81,10 +82,10 @@ func TestAttach(t *testing.T) {
 		if errs, code := d.attach(t, pid); code != 0 {
 			t.Fatalf("attach after detach: status %d: %s", code, errs)
 		}
-		var second agent.Status
+		var second session.Status
 		await(t, "the second recording", func() bool {
 			for _, s := range d.status(t).JVMs {
-				if s.PID == r.pid() && s.Phase == agent.Recording && s.LastGC > 2 {
+				if s.PID == r.pid() && s.Phase == session.Recording && s.LastGC > 2 {
 					second = s
 				}
 			}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestBudget records at depth full what costs more than the budget: the depth goes down to samples (and, in the long
@@ -23,14 +23,14 @@ func TestBudget(t *testing.T) {
 		if errs, code := d.attach(t, r.pidText()); code != 0 { // the depth is the agent's
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		var s agent.Status
-		find := func() agent.Status {
+		var s session.Status
+		find := func() session.Status {
 			for _, s = range d.status(t).JVMs {
 				if s.PID == r.pid() {
 					return s
 				}
 			}
-			return agent.Status{}
+			return session.Status{}
 		}
 		// The probe lowers it by itself before the agent tells of it, and what the newest switch says (of sampling, or
 		// the way up) is the machine's: the trace has them all.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // takes is what an agent holds of the machine.
@@ -64,7 +64,7 @@ func TestChurn(t *testing.T) {
 	}
 	stays := filepath.Join(t.TempDir(), "end")
 	living := launch(stays)
-	of := func(r *running) agent.Status {
+	of := func(r *running) session.Status {
 		s, _ := d.of(t, r.pid())
 		return s
 	}
@@ -127,7 +127,7 @@ func TestChurn(t *testing.T) {
 	if n := onDiskBelow(d.out); n > total {
 		t.Errorf("%d bytes of recordings, %d are allowed", n, total)
 	}
-	if s := of(living); s.Phase != agent.Recording || s.Dropped.RingEpochs+s.Dropped.StoreEpochs != 0 {
+	if s := of(living); s.Phase != session.Recording || s.Dropped.RingEpochs+s.Dropped.StoreEpochs != 0 {
 		t.Errorf("the JVM that stayed: %+v", s)
 	}
 	d.cmd.Process.Signal(syscall.SIGQUIT) // which tells its goroutines

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestCrowd starts a hundred JVMs within a minute below one agent that discovers: every one is recorded, none is lost,
@@ -42,7 +42,7 @@ func TestCrowd(t *testing.T) {
 	started := time.Since(begun)
 	recorded := func() (n int) {
 		for _, s := range d.status(t).JVMs {
-			if s.Phase == agent.Recording {
+			if s.Phase == session.Recording {
 				n++
 			}
 		}
@@ -99,7 +99,7 @@ func TestCrowd(t *testing.T) {
 	}
 	await(t, "the ends", func() bool { return recorded() == 0 })
 	for _, s := range d.status(t).JVMs {
-		if s.Phase != agent.EndedPhase {
+		if s.Phase != session.EndedPhase {
 			t.Errorf("%s: %s %s", s.ID, s.Phase, s.Reason)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent
@@ -179,7 +179,7 @@ func TestSamplingHandedOver(t *testing.T) {
 		if errs, code := d.attach(t, r.pidText()); code != 0 {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		look := func() (s agent.Status) {
+		look := func() (s session.Status) {
 			for _, s = range d.status(t).JVMs {
 			}
 			return s

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // discoverer is a daemon that attaches to the JVMs of one test alone.
@@ -27,7 +28,7 @@ func discoverer(t *testing.T, flags ...string) (d *daemon, mark string) {
 }
 
 // of gives what the agent says about a JVM.
-func (d *daemon) of(t *testing.T, pid int) (s agent.Status, o agent.Other) {
+func (d *daemon) of(t *testing.T, pid int) (s session.Status, o api.Other) {
 	t.Helper()
 	st := d.status(t)
 	for _, s = range st.JVMs {
@@ -37,10 +38,10 @@ func (d *daemon) of(t *testing.T, pid int) (s agent.Status, o agent.Other) {
 	}
 	for _, o = range st.Others {
 		if o.PID == pid {
-			return agent.Status{}, o
+			return session.Status{}, o
 		}
 	}
-	return agent.Status{}, agent.Other{}
+	return session.Status{}, api.Other{}
 }
 
 // TestToolOptions starts a JVM that can not be attached to with the line that doctor prints: an agent that discovers
@@ -65,8 +66,8 @@ func TestToolOptions(t *testing.T) {
 	r := p.plain(t)
 	os.Unsetenv("JAVA_TOOL_OPTIONS")
 	await(t, "pids", func() bool { return r.pid() > 0 && closed.pid() > 0 })
-	var s agent.Status
-	await(t, "a recording", func() bool { s, _ = d.of(t, r.pid()); return s.Phase == agent.Recording && s.LastGC > 3 })
+	var s session.Status
+	await(t, "a recording", func() bool { s, _ = d.of(t, r.pid()); return s.Phase == session.Recording && s.LastGC > 3 })
 	if s.Depth != "full" {
 		t.Errorf("depth %s", s.Depth)
 	}
@@ -127,7 +128,7 @@ func TestDiscoverPrivate(t *testing.T) {
 			})
 			continue
 		}
-		await(t, "a recording", func() bool { s, _ := d.of(t, pid); return s.Phase == agent.Recording })
+		await(t, "a recording", func() bool { s, _ := d.of(t, pid); return s.Phase == session.Recording })
 		t.Logf("recorded %v after its start", time.Since(begun))
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {

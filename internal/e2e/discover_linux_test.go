@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestDiscover lets an agent find JVMs that run before it and that come after it: recorded, recorded otherwise, ignored
@@ -49,7 +50,7 @@ depth: survivors
 	begun := time.Now()
 	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"),
 		launch("z", "Z")
-	state := func(r *running) (s agent.Status, o agent.Other) {
+	state := func(r *running) (s session.Status, o api.Other) {
 		st := d.status(t)
 		for _, s = range st.JVMs {
 			if s.PID == r.pid() {
@@ -58,16 +59,16 @@ depth: survivors
 		}
 		for _, o = range st.Others {
 			if o.PID == r.pid() {
-				return agent.Status{}, o
+				return session.Status{}, o
 			}
 		}
-		return agent.Status{}, agent.Other{}
+		return session.Status{}, api.Other{}
 	}
 	for _, c := range []struct {
 		r     *running
 		depth string
 	}{{early, "survivors"}, {late, "survivors"}, {deep, "full"}} {
-		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == agent.Recording && s.LastGC > 2 })
+		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == session.Recording && s.LastGC > 2 })
 		if s, _ := state(c.r); s.Depth != c.depth {
 			t.Errorf("%s is recorded at depth %s, want %s", s.ID, s.Depth, c.depth)
 		}
@@ -96,7 +97,7 @@ depth: survivors
 	}
 	await(t, "the JVM that was ignored", func() bool {
 		s, _ := state(ignored)
-		return s.Phase == agent.Recording && s.LastGC > 1
+		return s.Phase == session.Recording && s.LastGC > 1
 	})
 	for _, r := range []*running{early, late, deep, ignored, z} {
 		r.end(t, file)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestGovernor records at depth full a program whose allocation and survival swing by fifty times, and holds what that
@@ -26,13 +26,13 @@ func TestGovernor(t *testing.T) {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
 				t.Fatalf("attach: status %d: %s", code, errs)
 			}
-			find := func() agent.Status {
+			find := func() session.Status {
 				for _, s := range d.status(t).JVMs {
 					if s.PID == r.pid() {
 						return s
 					}
 				}
-				return agent.Status{}
+				return session.Status{}
 			}
 			type look struct {
 				at   time.Time
@@ -40,7 +40,7 @@ func TestGovernor(t *testing.T) {
 			}
 			var looks []look
 			depths := map[string]int{}
-			var s agent.Status
+			var s session.Status
 			worst, longest := 0.0, uint64(0)
 			for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(200 * time.Millisecond) {
 				s = find()

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/shmring"
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/shmring"
 )
 
 // failing are the calls of the probe that can fail, and how.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // siteLines gives the line of each comment "SITE name" of a program of java/.
@@ -146,17 +146,17 @@ func TestOrigins(t *testing.T) {
 			in.WriteString("\n")
 			await(t, "objects", func() bool { return strings.Contains(r.stdout.String(), fmt.Sprintf("held %d\n", n)) })
 		}
-		recorded := func() (out []agent.Status) {
+		recorded := func() (out []session.Status) {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == r.pid() {
 					out = append(out, s)
 				}
 			}
-			slices.SortFunc(out, func(a, b agent.Status) int { return a.Since.Compare(b.Since) })
+			slices.SortFunc(out, func(a, b session.Status) int { return a.Since.Compare(b.Since) })
 			return out
 		}
 		await(t, "pid", func() bool { return r.pid() > 0 })
-		attach := func() agent.Status {
+		attach := func() session.Status {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
 				t.Fatalf("attach: status %d: %s", code, errs)
 			}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // needRoot skips what only root can try, with the programs that it takes.
@@ -58,13 +58,13 @@ func child(t *testing.T, r *running) (pid int) {
 }
 
 // recordedBy has a daemon record the JVM pid until the program ends, and verifies what came of it.
-func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) agent.Status {
+func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) session.Status {
 	t.Helper()
 	errs, code := d.attach(t, strconv.Itoa(pid))
 	if code != 0 {
 		t.Fatalf("attach: status %d: %s", code, errs)
 	}
-	find := func() (s agent.Status) {
+	find := func() (s session.Status) {
 		for _, s := range d.status(t).JVMs {
 			if s.PID == pid {
 				return s

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to
@@ -56,10 +57,10 @@ func TestDetachedByUser(t *testing.T) {
 			args: []string{end, "2000", "5"}}
 		r := p.plain(t, as(uid)...)
 		pid := child(t, r)
-		find := func() (s agent.Status, o agent.Other) { // the recording that goes on, else the last one
+		find := func() (s session.Status, o api.Other) { // the recording that goes on, else the last one
 			st := d.status(t)
 			for _, j := range st.JVMs {
-				if j.PID == pid && (s.ID == "" || j.Phase == agent.Recording) {
+				if j.PID == pid && (s.ID == "" || j.Phase == session.Recording) {
 					s = j
 				}
 			}
@@ -70,7 +71,7 @@ func TestDetachedByUser(t *testing.T) {
 			}
 			return s, o
 		}
-		await(t, "discovery", func() bool { s, _ := find(); return s.Phase == agent.Recording && s.Collections > 2 })
+		await(t, "discovery", func() bool { s, _ := find(); return s.Phase == session.Recording && s.Collections > 2 })
 		detach := func(uid int) (string, int) {
 			line := as(uid, mine, "detach", strconv.Itoa(pid), "--socket", d.sock)
 			c := exec.Command(line[0], line[1:]...)
@@ -84,7 +85,7 @@ func TestDetachedByUser(t *testing.T) {
 			t.Fatalf("its user: %d %s", code, said)
 		}
 		who := fmt.Sprintf("detached by uid %d", uid)
-		await(t, "detachment", func() bool { s, _ := find(); return s.Phase == agent.EndedPhase && s.Reason == who })
+		await(t, "detachment", func() bool { s, _ := find(); return s.Phase == session.EndedPhase && s.Reason == who })
 		n := r.stops()
 		await(t, "the JVM runs on", func() bool { return r.stops() >= n+2 })
 		ends := []func(){d.kill}
@@ -96,7 +97,7 @@ func TestDetachedByUser(t *testing.T) {
 			d.start(t)
 			await(t, "word of it", func() bool {
 				s, o := find()
-				if s.Phase == agent.Recording {
+				if s.Phase == session.Recording {
 					t.Fatal("it was attached to again")
 				}
 				return o.Why == "detached" && o.Reason == who
@@ -105,11 +106,11 @@ func TestDetachedByUser(t *testing.T) {
 		if errs, code := d.attach(t, strconv.Itoa(pid)); code != 0 {
 			t.Fatalf("attach: %d %s", code, errs)
 		}
-		await(t, "a recording", func() bool { s, _ := find(); return s.Phase == agent.Recording && s.Collections > 0 })
+		await(t, "a recording", func() bool { s, _ := find(); return s.Phase == session.Recording && s.Collections > 0 })
 		if full { // from now on it is like any other
 			d.kill()
 			d.start(t)
-			await(t, "a recording that goes on", func() bool { s, _ := find(); return s.Phase == agent.Recording })
+			await(t, "a recording that goes on", func() bool { s, _ := find(); return s.Phase == session.Recording })
 		}
 		if err := os.WriteFile(end, nil, 0o644); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestPause stops recording by verb and by the host's switch and lets it go on: the probe counts no collection
@@ -31,18 +31,18 @@ func TestPause(t *testing.T) {
 		if errs, code := d.attach(t, r.pidText()); code != 0 {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		find := func(pid int) agent.Status {
+		find := func(pid int) session.Status {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == pid {
 					return s
 				}
 			}
-			return agent.Status{}
+			return session.Status{}
 		}
 		records := func(what string) {
 			t.Helper()
 			n := find(r.pid()).LastGC
-			await(t, what, func() bool { s := find(r.pid()); return s.Phase == agent.Recording && s.LastGC > n+2 })
+			await(t, what, func() bool { s := find(r.pid()); return s.Phase == session.Recording && s.LastGC > n+2 })
 		}
 		still := func(what string) { // while the application collects
 			t.Helper()
@@ -61,11 +61,11 @@ func TestPause(t *testing.T) {
 			}
 		}
 		verb("pause", r.pidText())
-		await(t, "pause", func() bool { s := find(r.pid()); return s.Phase == agent.Paused && s.Reason == "asked for" })
+		await(t, "pause", func() bool { s := find(r.pid()); return s.Phase == session.Paused && s.Reason == "asked for" })
 		still("pause")
 		d.stop(t)
 		d.start(t)
-		await(t, "the agent that came later knows it", func() bool { return find(r.pid()).Phase == agent.Paused })
+		await(t, "the agent that came later knows it", func() bool { return find(r.pid()).Phase == session.Paused })
 		still("pause, another agent")
 		verb("resume", "--all")
 		records("resume")

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/shmring"
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/shmring"
 )
 
 // mapped finds the ring that a process has mapped.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -37,7 +37,7 @@ func TestSecrets(t *testing.T) {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
 				t.Fatalf("attach: status %d: %s", code, errs)
 			}
-			var s agent.Status
+			var s session.Status
 			await(t, "a recording", func() bool {
 				for _, s = range d.status(t).JVMs {
 					if s.LastGC > 3 && s.SyncPoints > 0 {

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestAgentBound records three JVMs at depth full, of which two cost the agent far more than it may take: they are
@@ -41,7 +43,7 @@ func TestAgentBound(t *testing.T) {
 		}
 		all = append(all, r)
 	}
-	quiet := func() (s agent.Status, loud []agent.Status, self agent.Self) {
+	quiet := func() (s session.Status, loud []session.Status, self quota.Self) {
 		st := d.status(t)
 		for _, j := range st.JVMs {
 			if j.PID == all[0].pid() {
@@ -121,8 +123,8 @@ func TestAgentMemory(t *testing.T) {
 			args: []string{file, "1", "100000", "4000000", "1000"}, timeout: 5 * time.Minute}
 		all = append(all, p.plain(t))
 	}
-	most, rss, told, refused, left := int64(0), int64(0), agent.Other{}, false, false
-	look := func() agent.StatusReply {
+	most, rss, told, refused, left := int64(0), int64(0), api.Other{}, false, false
+	look := func() api.StatusReply {
 		own, with := resident(t, d.cmd.Process.Pid)
 		most, rss = max(most, own), max(rss, with)
 		st := d.status(t)

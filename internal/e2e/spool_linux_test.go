@@ -11,12 +11,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/spool"
 	"github.com/heapcam/heapcam/shmring"
 )
 
 // spoolStatus asks the agent.
-func (d *daemon) spoolStatus(t *testing.T) (s agent.SpoolStatus) {
+func (d *daemon) spoolStatus(t *testing.T) (s spool.Status) {
 	t.Helper()
 	if st := d.status(t).Spool; st != nil {
 		s = *st
@@ -92,7 +93,7 @@ func TestSpool(t *testing.T) {
 
 	d.wrap = own
 	d.start(t)
-	find := func(session string) (s agent.Status) {
+	find := func(session string) (s session.Status) {
 		for _, s := range d.status(t).JVMs {
 			if s.Session == session {
 				return s
@@ -102,7 +103,7 @@ func TestSpool(t *testing.T) {
 	}
 	await(t, "the killed one's ring is drained and gone", func() bool {
 		_, err := os.Lstat(ringK)
-		return os.IsNotExist(err) && find(atDeath.Session).Phase == agent.GonePhase
+		return os.IsNotExist(err) && find(atDeath.Session).Phase == session.GonePhase
 	})
 	k := find(atDeath.Session)
 	// it may have been killed in a pause, before that was told
@@ -114,14 +115,14 @@ func TestSpool(t *testing.T) {
 
 	ringL, h := ringOf(pidL)
 	await(t, "the living one is recorded", func() bool { return find(h.Session).Collections > h.Epochs })
-	if l := find(h.Session); !l.Spool || l.Phase != agent.Recording || l.RingOnDisk != (h.Flags&shmring.FlagDisk != 0) {
+	if l := find(h.Session); !l.Spool || l.Phase != session.Recording || l.RingOnDisk != (h.Flags&shmring.FlagDisk != 0) {
 		t.Errorf("%+v", l)
 	}
 
 	drops(t, d, spool, k)
 
 	living.end(t, end)
-	await(t, "the end", func() bool { return find(h.Session).Phase == agent.EndedPhase })
+	await(t, "the end", func() bool { return find(h.Session).Phase == session.EndedPhase })
 	l := find(h.Session)
 	if lost := l.Dropped; l.Collections != l.LastGC || lost.RingEpochs+lost.StoreEpochs+lost.Corrupt != 0 {
 		t.Errorf("%d of %d collections, lost %+v", l.Collections, l.LastGC, lost)
@@ -133,7 +134,7 @@ func TestSpool(t *testing.T) {
 }
 
 // drops drops recordings and what is none.
-func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
+func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 	t.Helper()
 	put := func(name string, b []byte) {
 		if err := os.WriteFile(filepath.Join(spool, name), b, 0o600); err != nil {
@@ -280,7 +281,7 @@ func TestSpoolSeen(t *testing.T) {
 	pid := child(t, r)
 	await(t, "its recording", func() bool { s, _ := d.of(t, pid); return s.Collections > 3 })
 	if all := d.status(t).JVMs; len(all) != 1 || all[0].Spool || all[0].UID != uid || all[0].Name != "Until" ||
-		all[0].Phase != agent.Recording {
+		all[0].Phase != session.Recording {
 		t.Errorf("%+v", all)
 	}
 	if left := d.spoolStatus(t).Left; len(left) != 0 {
@@ -295,7 +296,7 @@ func TestSpoolSeen(t *testing.T) {
 	if err := r.cmd.Wait(); err != nil || r.stderr.String() != "" {
 		t.Errorf("the JVM: %v: %s", err, r.stderr.String())
 	}
-	await(t, "the end", func() bool { s, _ := d.of(t, pid); return s.Phase == agent.EndedPhase })
+	await(t, "the end", func() bool { s, _ := d.of(t, pid); return s.Phase == session.EndedPhase })
 	s, _ := d.of(t, pid)
 	verify(t, s.Dir, 1)
 	if rings, _ := shmring.Scan(spool); len(rings) != 0 {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // smallShm runs a command where /dev/shm has no room for a ring: it becomes memory without a name.
@@ -45,7 +45,7 @@ func TestStrayRing(t *testing.T) {
 		if errs, code := d.attach(t, strconv.Itoa(pid)); code != 0 {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		find := func() (s agent.Status) {
+		find := func() (s session.Status) {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == pid {
 					return s

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // libnuma tells a JVM of a machine of two nodes, on which its memory lies in turns: UseNUMA stays on then, as it does
@@ -119,13 +119,13 @@ func TestSamplingTaken(t *testing.T) {
 	if errs, code := d.attach(t, r.pidText()); code != 0 {
 		t.Fatalf("attach: status %d: %s", code, errs)
 	}
-	var s agent.Status
+	var s session.Status
 	await(t, "collections", func() bool {
 		for _, s = range d.status(t).JVMs {
 		}
 		return s.LastGC > 3
 	})
-	if !s.NoSites || s.Phase != agent.Recording || s.Samples != 0 {
+	if !s.NoSites || s.Phase != session.Recording || s.Samples != 0 {
 		t.Errorf("%+v", s)
 	}
 	if out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out); !strings.Contains(out,

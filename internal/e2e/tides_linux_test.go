@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -63,7 +63,7 @@ func TestTides(t *testing.T) {
 					}
 					now := time.Now()
 					points = append(points, point{now, h.ProbeNS + h.SampleNS, h.SampleNS})
-					depths[agent.DepthName(uint64(h.Depth))]++
+					depths[session.DepthName(uint64(h.Depth))]++
 					back = now.Sub(begun) > length && h.Depth == trace.DepthFull
 					for len(points) > 1 && now.Sub(points[1].at) >= span {
 						points = points[1:]
@@ -78,7 +78,7 @@ func TestTides(t *testing.T) {
 					mean = float64(h.ProbeNS+h.SampleNS) / float64(now.Sub(begun))
 					time.Sleep(every)
 				}
-				var s agent.Status
+				var s session.Status
 				for _, s = range d.status(t).JVMs {
 				}
 				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v, sampling %.2f %%), mean %.2f %%, %d switches, "+

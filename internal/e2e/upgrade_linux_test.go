@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused
@@ -50,7 +50,7 @@ func TestKeptProbes(t *testing.T) {
 			p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"},
 				opts: []string{"-agentpath:" + lib + "=dir=" + dir[1]}}
 			r := p.plain(t)
-			var s agent.Status
+			var s session.Status
 			records := func(what string) {
 				t.Helper()
 				n := s.LastGC
@@ -58,7 +58,7 @@ func TestKeptProbes(t *testing.T) {
 					if all := d.status(t).JVMs; len(all) == 1 {
 						s = all[0]
 					}
-					return s.Phase == agent.Recording && s.LastGC > n+3
+					return s.Phase == session.Recording && s.LastGC > n+3
 				})
 			}
 			records("a recording")
@@ -75,7 +75,7 @@ func TestKeptProbes(t *testing.T) {
 			if _, errs, code := heapcam(t, "pause", "--all", "--socket", d.sock); code != 0 {
 				t.Errorf("pause: %d %s", code, errs)
 			}
-			await(t, "the pause", func() bool { return d.status(t).JVMs[0].Phase == agent.Paused })
+			await(t, "the pause", func() bool { return d.status(t).JVMs[0].Phase == session.Paused })
 			heapcam(t, "resume", "--all", "--socket", d.sock)
 			records("resume")
 			r.end(t, file)
