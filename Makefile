@@ -5,6 +5,7 @@ JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildca
 PROBE   := probe/lib/libheapcam-linux-amd64.so
 DLL     := probe/build/heapcam-windows-amd64.dll
 CFLAGS  ?= -O3 -g
+CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
 .PHONY: help setup probe probe-windows build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
@@ -20,7 +21,7 @@ probe: setup $(PROBE) ## compile the C probe
 $(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
-	gcc -std=c11 $(CFLAGS) -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$$JH/include" -I"$$JH/include/linux" \
+	gcc -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
 	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
@@ -28,7 +29,7 @@ probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-ming
 # gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
 $(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/windows/*.h probe/*.h)
 	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
-	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp -Wall -Wextra -Werror -D__USE_MINGW_ANSI_STDIO=1 -I"$$JH/include" -Iprobe/windows \
+	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
 	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
 
 build: probe ## bin/heapcam, with the probe inside
@@ -82,7 +83,7 @@ web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them
 screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium)
 	@tools/screenshots
 
-lint: setup ## gofmt, vet, staticcheck, layers, C warnings
+lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings
 	@tools/lint
 
 clean: ## remove what the build made

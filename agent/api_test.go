@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -24,37 +25,38 @@ func TestSocket(t *testing.T) {
 	done := make(chan error, 1)
 	boom := errors.New("no such JVM")
 	go func() {
-		done <- r.a.Serve(ctx, sock, func(_ context.Context, q AttachRequest) (AttachReply, error) {
+		attach := func(_ context.Context, q api.AttachRequest) (api.AttachReply, error) {
 			if q.JVM == "x" {
-				return AttachReply{}, boom
+				return api.AttachReply{}, boom
 			}
-			return AttachReply{PID: 7}, nil
-		}, func(error) int { return 3 })
+			return api.AttachReply{PID: 7}, nil
+		}
+		done <- api.New(r.a, api.Config{Attach: attach, Kind: func(error) api.Kind { return api.Damaged }}).Serve(ctx, sock)
 	}()
-	var c *Client
-	wait(t, func() bool { c, err = Dial(sock); return err == nil })
+	var c *api.Client
+	wait(t, func() bool { c, err = api.Dial(sock); return err == nil })
 	check()
 	wait(t, func() bool {
 		s, err := c.Status(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(s.JVMs) == 1 && s.JVMs[0].Collections == 3 && s.Schema == StatusSchema
+		return len(s.JVMs) == 1 && s.JVMs[0].Collections == 3 && s.Schema == api.StatusSchema
 	})
-	if a, err := c.Attach(ctx, AttachRequest{JVM: "y"}); err != nil || a.PID != 7 {
+	if a, err := c.Attach(ctx, api.AttachRequest{JVM: "y"}); err != nil || a.PID != 7 {
 		t.Errorf("attach: %+v %v", a, err)
 	}
-	var re *RemoteError
-	if _, err := c.Attach(ctx, AttachRequest{JVM: "x"}); !errors.As(err, &re) || re.Code != 3 || re.Text != boom.Error() {
+	var re *api.RemoteError
+	if _, err := c.Attach(ctx, api.AttachRequest{JVM: "x"}); !errors.As(err, &re) || re.Kind != api.Damaged || re.Text != boom.Error() {
 		t.Errorf("attach: %v", err)
 	}
-	if d, err := c.Detach(ctx, DetachRequest{ID: r.a.Status()[0].ID}); err != nil || d.Asked != 1 {
+	if d, err := c.Detach(ctx, api.DetachRequest{ID: r.a.Status()[0].ID}); err != nil || d.Asked != 1 {
 		t.Errorf("detach: %+v %v", d, err)
 	}
 	if p.Peek32(shmring.OffDetach) != 1 {
 		t.Error("the probe was not asked to stop")
 	}
-	if err := r.a.Serve(ctx, sock, nil, nil); err == nil {
+	if err := api.New(r.a, api.Config{}).Serve(ctx, sock); err == nil {
 		t.Error("two agents on one socket")
 	}
 	cancel()

@@ -20,6 +20,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
@@ -89,7 +91,7 @@ func (x *attacked) unharmed() {
 	x.good.End(shmring.StateGoodbye, "")
 	wait(x.t, func() bool {
 		for _, s := range x.a.Status() {
-			if s.Session == x.good.Session && s.Phase == EndedPhase && s.Collections == x.goods && s.Dropped == (Drops{}) {
+			if s.Session == x.good.Session && s.Phase == session.EndedPhase && s.Collections == x.goods && s.Dropped == (session.Drops{}) {
 				return true
 			}
 		}
@@ -294,7 +296,7 @@ func TestReloadRace(t *testing.T) {
 			}
 			n := func() int64 { return []int64{0, 0, -1, 1, 1 << 20, math.MaxInt64, math.MinInt64}[rnd.IntN(7)] }
 			for !stop.Load() {
-				x.a.SetLimits(Limits{BudgetCPU: f(), BudgetPause: time.Duration(n()), SamplingShare: f(), LiveSamples: uint64(n()), MaxWriteRate: n(),
+				x.a.SetLimits(session.Limits{BudgetCPU: f(), BudgetPause: time.Duration(n()), SamplingShare: f(), LiveSamples: uint64(n()), MaxWriteRate: n(),
 					MaxTotalWriteRate: n(), MaxCPU: f(), MaxMemory: 0})
 				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Microsecond)
 			}
@@ -332,16 +334,16 @@ func TestReloadRace(t *testing.T) {
 	}
 	stop.Store(true)
 	all.Wait()
-	x.a.SetLimits(Limits{})
+	x.a.SetLimits(session.Limits{})
 	x.unharmed()
 }
 
 // TestManyUsers: whoever has very many users' numbers, and no JVM, fills neither the log nor the place of those who have one.
 func TestManyUsers(t *testing.T) {
 	x := underAttack(t)
-	h := x.a.Handler(nil, func(error) int { return 1 }, func(r *http.Request) Caller {
+	h := api.New(x.a, api.Config{Log: x.a.cfg.Log}).Handler(nil, func(r *http.Request) api.Caller {
 		uid, _ := strconv.Atoi(r.Header.Get("uid"))
-		return Caller{Name: "uid " + r.Header.Get("uid"), UID: uid, Role: Owner}
+		return api.Caller{Name: "uid " + r.Header.Get("uid"), UID: uid, Role: api.Owner}
 	})
 	ask := func(uid int, verb string) int {
 		r := httptest.NewRequest("POST", "/v1/"+verb, strings.NewReader(`{"all":true}`))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -24,7 +25,7 @@ const strayAfter = 500 * time.Millisecond
 
 // Await waits until the JVM with that pid (as we count) and start is recorded, and gives its session. Errors: ErrNoRing when ctx is over
 // before; *RefusedError; why a ring that is there can not be recorded (*StoreError, package shmring's). Run must be running.
-func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, error) {
+func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (session.Status, error) {
 	begun, stray := time.Now(), "ring of "+strconv.Itoa(pid)
 	defer a.forget(stray) // what came to nothing
 	for {
@@ -34,7 +35,7 @@ func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, 
 			if !s.Of(pid, startTicks, -1) {
 				continue
 			}
-			if s.Phase == Refused || s.Phase == GaveUp {
+			if s.Phase == session.Refused || s.Phase == session.GaveUp {
 				return s, &RefusedError{s.Reason}
 			}
 			if !s.Phase.Over() {
@@ -47,9 +48,9 @@ func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (Status, 
 		select {
 		case <-ctx.Done():
 			if err := a.why(pid, startTicks, stray); err != nil {
-				return Status{}, err
+				return session.Status{}, err
 			}
-			return Status{}, fmt.Errorf("%w: %w", ErrNoRing, ctx.Err())
+			return session.Status{}, fmt.Errorf("%w: %w", ErrNoRing, ctx.Err())
 		case <-changed:
 		case <-time.After(pollFast):
 		}

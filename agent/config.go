@@ -8,7 +8,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/ringstore"
 )
 
 // Config says how to record. See Defaults for what zero values mean.
@@ -52,7 +55,7 @@ type Config struct {
 	BudgetCPU   float64
 	BudgetPause time.Duration
 	// SamplingShare is what sampling callbacks, all threads together, may take of wall time; above it the sampling interval is lengthened. 0:
-	// DefaultSamplingShare for JVMs that are sampled at the default interval, any for the others. Negative: any.
+	// session.DefaultSamplingShare for JVMs that are sampled at the default interval, any for the others. Negative: any.
 	SamplingShare float64
 	// LiveSamples is how many samples of live objects are wanted: the interval follows, as far as SamplingShare allows it. 0: what it gives.
 	LiveSamples uint64
@@ -63,7 +66,7 @@ type Config struct {
 	// Accept, if set, is asked about each ring before it is acquired; false leaves it alone.
 	Accept func(path string) bool
 	// Others, if set, gives the JVMs that are not recorded, for status.
-	Others func() []Other
+	Others func() []api.Other
 	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes look at it too.
 	Switch string
 	// Probe is the version of the probe that this agent would load; a JVM that has another one is told to be renewed. "": none is.
@@ -74,8 +77,6 @@ type Config struct {
 	KeepFD func(name string, f *os.File) error
 	DropFD func(name string)
 	Kept   []*os.File
-	// Reload, if set, is what POST /v1/reload does.
-	Reload func() error
 	// Log takes what an operator should know. The zero value is silent.
 	Log zerolog.Logger
 }
@@ -87,12 +88,8 @@ const (
 	DefaultIncidents    = 4 << 30
 	defaultMaxRing      = 256 << 20
 
-	// DefaultSampling is the mean number of bytes between two sampled allocations of a thread, DefaultSamplingShare what sampling may then take.
-	DefaultSampling      = 512 << 10
-	DefaultSamplingShare = 0.01
-
 	// IncidentsName is the folder of frozen windows below Config.Out. IncidentEvery bounds how often one is made by itself of one recording.
-	IncidentsName = "incidents"
+	IncidentsName = quota.IncidentsName
 	IncidentEvery = 10 * time.Minute
 )
 
@@ -131,7 +128,7 @@ func (c *Config) fill() error {
 		return fmt.Errorf("agent: emergency %q is neither walk, gc nor off", c.Emergency)
 	}
 	if c.KeepFree < 0 || c.SyncInterval < 0 {
-		return errors.New("agent: keep_free or sync_interval is negative")
+		return errors.New("agent: keep_free or fsync_interval is negative")
 	}
 	if c.MaxTotal < 0 || c.RetainEnded < 0 || c.MaxWriteRate < 0 || c.MaxTotalWriteRate < 0 {
 		return errors.New("agent: max_total_size, retain_ended, max_write_rate or max_total_write_rate is negative")
@@ -160,23 +157,18 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// DepthNames are the depths by their names on the command line and in the probe's options.
-var DepthNames = map[string]uint64{"samples": trace.DepthSamples, "survivors": trace.DepthSurvivors, "full": trace.DepthFull}
-
-// DepthName gives the name of a depth, or "unknown".
-func DepthName(d uint64) string {
-	for n, v := range DepthNames {
-		if v == d {
-			return n
-		}
+// Limits returns those settings that may change while the agent runs.
+func (c *Config) Limits() session.Limits {
+	return session.Limits{
+		BudgetCPU: c.BudgetCPU, BudgetPause: c.BudgetPause, SamplingShare: c.SamplingShare, LiveSamples: c.LiveSamples,
+		MaxWriteRate: c.MaxWriteRate, MaxTotalWriteRate: c.MaxTotalWriteRate, MaxCPU: c.MaxCPU, MaxMemory: c.MaxMemory,
 	}
-	return "unknown"
 }
 
-// sizeFor gives the max_trace_size whose limit M(1+d) is at most limit.
-func (c *Config) sizeFor(limit int64) int64 {
-	if limit >= c.MaxTraceSize+int64(float64(c.MaxTraceSize)*c.Deviation) {
-		return c.MaxTraceSize
+// store returns how the ring folder dir is kept, which may occupy limit bytes.
+func (c *Config) store(dir string, limit int64) ringstore.Config {
+	return ringstore.Config{
+		Dir: dir, MaxTraceSize: quota.TraceSize(limit, c.MaxTraceSize, c.Deviation), Deviation: c.Deviation,
+		Compression: c.Compression, KeepFree: c.KeepFree, Threshold: c.Threshold, CPU: c.CompressionCPU,
 	}
-	return int64(float64(limit) / (1 + c.Deviation))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -34,7 +35,7 @@ func TestDeadRings(t *testing.T) {
 	r.play(lives, tracetest.New(tracetest.Config{Seed: 1}), 1)
 	wait(t, func() bool { return len(r.a.Status()) == 1 }, r.a)
 	lives.Poke64(shmring.OffHead, 7) // quarantine
-	wait(t, func() bool { st := r.a.Status(); return len(st) == 1 && st[0].Phase == Quarantined }, r.a)
+	wait(t, func() bool { st := r.a.Status(); return len(st) == 1 && st[0].Phase == session.Quarantined }, r.a)
 	exists := func(p *ringtest.Producer) bool { _, err := os.Lstat(p.Path); return err == nil }
 	wait(t, func() bool { r.a.Rescan(); return !exists(gone) && !exists(starting) }, r.a)
 	time.Sleep(4 * deadAfter)
@@ -64,11 +65,11 @@ func TestRingTakesOver(t *testing.T) {
 		total += 7
 		wait(t, func() bool {
 			st := r.a.Status()
-			return len(st) == 1 && st[0].Phase == Recording && st[0].Collections == total && st[0].RingBytes == size && st[0].Dropped == Drops{}
+			return len(st) == 1 && st[0].Phase == session.Recording && st[0].Collections == total && st[0].RingBytes == size && st[0].Dropped == session.Drops{}
 		}, r.a)
 	}
 	p.End(shmring.StateGoodbye, "")
-	wait(t, func() bool { st := r.a.Status(); return len(st) == 1 && st[0].Phase == EndedPhase }, r.a)
+	wait(t, func() bool { st := r.a.Status(); return len(st) == 1 && st[0].Phase == session.EndedPhase }, r.a)
 	if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

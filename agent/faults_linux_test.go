@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/faultfs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -115,7 +116,7 @@ func (d *disk) end() (files [][]byte, dir string) {
 
 // check holds what was recorded against what happened: each file alone gives the true states, what is missing between the oldest and the newest
 // collection is told, the newest ones are there, the limit was kept at each operation.
-func (d *disk) check() Status {
+func (d *disk) check() session.Status {
 	t := d.t
 	t.Helper()
 	files, _ := d.end()
@@ -225,7 +226,7 @@ func TestFaultyDisk(t *testing.T) {
 			d.play(120, 40)
 			d.fail(c.fault)
 			d.play(120, 40)
-			if st := d.a.Status()[0]; st.Phase != Recording {
+			if st := d.a.Status()[0]; st.Phase != session.Recording {
 				t.Errorf("%+v", st)
 			}
 			d.fail(nil)

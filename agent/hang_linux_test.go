@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/faultfs"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -56,13 +57,13 @@ func TestHangingDisk(t *testing.T) {
 	}
 	play := func(j *jvm, n int) { j.n += len(r.play(j.p, j.model, n)) }
 	read := func(j *jvm) bool { return j.p.Peek64(shmring.OffTail) == j.p.Head() }
-	of := func(j *jvm) (s Status) {
+	of := func(j *jvm) (s session.Status) {
 		for _, s = range a.Status() {
 			if s.Session == j.p.Session {
 				return s
 			}
 		}
-		return Status{}
+		return session.Status{}
 	}
 	x, y := begin(), begin()
 	for range 3 {
@@ -136,7 +137,7 @@ func TestHangingDisk(t *testing.T) {
 	release()
 	for _, j := range []*jvm{x, y, z, w} {
 		wait(t, func() bool { return read(j) && of(j).Collections == uint64(j.n) }, a)
-		if s := of(j); s.StoreError != "" || s.Dropped != (Drops{}) {
+		if s := of(j); s.StoreError != "" || s.Dropped != (session.Drops{}) {
 			t.Errorf("%+v", s)
 		}
 	}

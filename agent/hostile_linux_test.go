@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
@@ -75,7 +76,7 @@ func TestEndlessStream(t *testing.T) {
 	good.End(shmring.StateGoodbye, "")
 	wait(t, func() bool {
 		for _, s := range a.Status() {
-			if s.Phase == EndedPhase && s.Collections == uint64(goods) && s.Dropped == (Drops{}) {
+			if s.Phase == session.EndedPhase && s.Collections == uint64(goods) && s.Dropped == (session.Drops{}) {
 				return true
 			}
 		}
@@ -107,28 +108,6 @@ func TestReusedPID(t *testing.T) {
 	}
 	wait(t, func() bool {
 		st := r.a.Status()
-		return len(st) == 1 && st[0].Phase == GonePhase && st[0].Name == "jvm" && st[0].Collections == 2
+		return len(st) == 1 && st[0].Phase == session.GonePhase && st[0].Name == "jvm" && st[0].Collections == 2
 	}, r.a)
-}
-
-// TestDefinitionsAreBounded: names of the largest size that the format allows do not fill the agent's memory, nor do ones that come again.
-func TestDefinitionsAreBounded(t *testing.T) {
-	d := newDefs()
-	name := strings.Repeat("n", trace.MaxStr)
-	for id := range uint64(2000) {
-		if _, err := d.add(trace.EncodeDefs(trace.Defs{Threads: []trace.Thread{{ID: id%1000 + 1, Name: name}}})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	held := 0
-	for _, th := range d.threads {
-		held += len(th.Name)
-	}
-	if held > maxDefBytes || d.dropped < 1400 {
-		t.Errorf("%d bytes are held, %d definitions were dropped", held, d.dropped)
-	}
-	out, err := d.add(trace.EncodeDefs(trace.Defs{Types: []trace.Type{{ID: 7, Size: 16, Name: name}}}))
-	if err != nil || len(out.Types) != 0 || len(d.inFile.types) != 0 {
-		t.Errorf("a type that is not kept is written all the same: %d, %v", len(out.Types), err)
-	}
 }

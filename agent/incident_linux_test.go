@@ -1,17 +1,15 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -45,7 +43,7 @@ func TestIncidents(t *testing.T) {
 	}
 	defer p.Close()
 	m := tracetest.New(tracetest.Config{Seed: 4})
-	status := func() Status { return a.Status()[0] }
+	status := func() session.Status { return a.Status()[0] }
 	told := func() int { return strings.Count(log.String(), `"id":"incident-frozen"`) }
 
 	for i := range 3 {
@@ -71,7 +69,7 @@ func TestIncidents(t *testing.T) {
 	}
 	jvm.Process.Kill()
 	jvm.Wait()
-	wait(t, func() bool { return status().Phase == GonePhase && status().Incidents == 2 }, a)
+	wait(t, func() bool { return status().Phase == session.GonePhase && status().Incidents == 2 }, a)
 	a.lookIncidents()
 	if n, size := a.Incidents(); n != 3 || size == 0 || told() != 3 {
 		t.Errorf("%d incidents, %d bytes; %s", n, size, &log)
@@ -80,19 +78,5 @@ func TestIncidents(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, &log)
 		}
-	}
-}
-
-func TestExhaustion(t *testing.T) {
-	var x exhaustion
-	now := time.Unix(1e9, 0)
-	var b bytes.Buffer
-	for i, n := range []uint64{0, 0, 1, 1, 5, 6, 7, 7, 7, 8, 8} { // one look a minute
-		if x.look(now.Add(time.Duration(i)*time.Minute), n) {
-			fmt.Fprintf(&b, "%d ", i)
-		}
-	}
-	if b.String() != "2 9 " {
-		t.Errorf("onsets at %s", b.String())
 	}
 }

@@ -130,7 +130,7 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	held, e := a.held[name], a.sessions[name]
 	runs := e != nil && !e.opening.IsZero()
 	for _, o := range a.sessions { // one that was opened through /proc is known by another name
-		runs = runs || o.s != nil && o.s.heldAs == name
+		runs = runs || o.s != nil && o.s.Kept() == name
 	}
 	var bad error
 	if e != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -306,7 +307,7 @@ func TestNamedRingOutlivesBoth(t *testing.T) {
 	eps = append(eps, r.play(p, model, 4)...)
 	kill()
 	a, stop = begin()
-	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == GonePhase }, a)
+	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == session.GonePhase }, a)
 	stop()
 	checkOnce(t, out, eps)
 }
@@ -352,7 +353,9 @@ func TestKeptStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.store = func(*Config, string, identity) (store, error) { return &memStore{limit: 1 << 30}, nil }
+	a.store = func(ringstore.Config, ringstore.Identity, zerolog.Logger) (session.Store, error) {
+		return &memStore{limit: 1 << 30}, nil
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()
@@ -365,7 +368,7 @@ func TestKeptStays(t *testing.T) {
 	}
 	lock.Close()
 	wait(t, func() bool { return is(busy) }, a)
-	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept || st[0].Phase != GonePhase || is(newer) {
+	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept || st[0].Phase != session.GonePhase || is(newer) {
 		t.Errorf("dropped: %v, %+v", dropped, st)
 	}
 }

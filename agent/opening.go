@@ -10,15 +10,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 )
 
 const (
 	// openWithin is how long opening a ring and its recording is waited for: on a disk that hangs it goes on beside everything else.
 	openWithin = 250 * time.Millisecond
-	// stuckAfter is how long the disk may take to answer before that is told.
-	stuckAfter = 5 * time.Second
 )
 
 var errStuck = errors.New("the disk does not answer: its recording can not be opened")
@@ -36,7 +39,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 	for _, o := range a.sessions {
 		if o.s != nil {
 			n++
-			of[o.s.status.UID]++
+			of[o.s.UID()]++
 		} else if !o.opening.IsZero() {
 			n++
 		}
@@ -44,7 +47,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 	opening := e.opening
 	a.mu.Unlock()
 	if !opening.IsZero() {
-		if time.Since(opening) > stuckAfter {
+		if time.Since(opening) > session.StuckAfter {
 			e.warn(a, path, errStuck)
 		}
 		return false
@@ -85,10 +88,10 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 }
 
 // opened takes note of what came of opening a ring.
-func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session, err error) (again bool) {
-	var store *StoreError
+func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Session, err error) (again bool) {
+	var store *session.StoreError
 	a.mu.Lock()
-	slow := time.Since(e.opening) > stuckAfter
+	slow := time.Since(e.opening) > session.StuckAfter
 	e.opening, e.last = time.Time{}, err
 	switch {
 	case err == nil, errors.Is(err, shmring.ErrNotReady), errors.Is(err, shmring.ErrBusy), errors.Is(err, os.ErrNotExist), errors.As(err, &store): // the disk may come back
@@ -109,10 +112,10 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session, e
 		return false
 	}
 	if slow {
-		s.log.Info().Msg("the disk answers again: the recording is open")
+		a.jvmLog(s).Info().Msg("the disk answers again: the recording is open")
 	}
 	sctx, cancel := context.WithCancel(ctx)
-	if err := s.setPause(shmring.PauseSwitch, a.off.Load()); err != nil {
+	if err := s.SetPause(shmring.PauseSwitch, a.off.Load()); err != nil {
 		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("the host's switch could not be told")
 	}
 	a.mu.Lock()
@@ -131,7 +134,7 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session, e
 
 // Others gives the JVMs that are not recorded: those that Config.Others tells of, and those of which there is a ring that can not be opened, or is not
 // for now.
-func (a *Agent) Others() (out []Other) {
+func (a *Agent) Others() (out []api.Other) {
 	type waiting struct {
 		e    *entry
 		path string
@@ -141,7 +144,7 @@ func (a *Agent) Others() (out []Other) {
 	a.mu.Lock()
 	for p, e := range a.sessions {
 		err := e.last
-		if !e.opening.IsZero() && time.Since(e.opening) > stuckAfter {
+		if !e.opening.IsZero() && time.Since(e.opening) > session.StuckAfter {
 			err = errStuck
 		}
 		if e.s == nil && !e.listed && waits(err) {
@@ -163,9 +166,9 @@ func (a *Agent) Others() (out []Other) {
 		}
 		o := *who
 		o.Reason = w.err.Error()
-		var store *StoreError
+		var store *session.StoreError
 		switch {
-		case errors.Is(w.err, errNoMemory), errors.Is(w.err, errLetGo):
+		case errors.Is(w.err, quota.ErrNoMemory), errors.Is(w.err, quota.ErrEvicted):
 			o.Why, o.Remedy = "agent memory", "a larger agent_max_memory, or a rule that leaves some JVMs out"
 		case errors.Is(w.err, errStuck), errors.As(w.err, &store):
 			o.Why, o.Remedy = "disk", "it is tried again by itself: look at the disk (dmesg, df)"
@@ -177,7 +180,7 @@ func (a *Agent) Others() (out []Other) {
 		}
 		out = append(out, o)
 	}
-	slices.SortFunc(out, func(x, y Other) int { return cmp.Compare(x.PID, y.PID) })
+	slices.SortFunc(out, func(x, y api.Other) int { return cmp.Compare(x.PID, y.PID) })
 	if a.cfg.Others != nil {
 		for _, o := range a.cfg.Others() {
 			if !seen[o.PID] {
@@ -194,8 +197,8 @@ func waits(err error) bool {
 }
 
 // whoseRing tells of the JVM of a ring what its name does, which is all that can be had without opening it.
-func whoseRing(path string) Other {
-	o := Other{ID: filepath.Base(path), UID: -1}
+func whoseRing(path string) api.Other {
+	o := api.Other{ID: filepath.Base(path), UID: -1}
 	ns, ticks, ok := shmring.ParseName(path)
 	if !ok {
 		return o
@@ -225,52 +228,49 @@ func (e *entry) warn(a *Agent, path string, err error) {
 	}
 }
 
-// doing notes that the session does something that may have to wait for the disk, until what it gives is called.
-func (s *session) doing() func() {
-	s.busy.Store(time.Now().UnixNano())
-	return func() { s.busy.Store(0) }
-}
-
-// stuck is how long the disk has kept the session waiting, 0 as long as that is nothing to tell of.
-func (s *session) stuck() time.Duration {
-	if since := s.busy.Load(); since != 0 {
-		if d := time.Since(time.Unix(0, since)); d > stuckAfter {
-			return d.Round(time.Second)
-		}
-	}
-	return 0
-}
-
-// keptByDisk counts the sessions, and those that are being opened, which the disk has kept waiting for stuckAfter.
+// keptByDisk counts the sessions, and those that are being opened, which the disk has kept waiting for session.StuckAfter.
 func (a *Agent) keptByDisk() (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.sessions {
-		if e.s != nil && e.s.stuck() > 0 || !e.opening.IsZero() && time.Since(e.opening) > stuckAfter {
+		if e.s != nil && e.s.Stuck() > 0 || !e.opening.IsZero() && time.Since(e.opening) > session.StuckAfter {
 			n++
 		}
 	}
 	return n
 }
 
-// lookStuck tells the log of sessions that the disk keeps waiting, and of those that go on.
+// lookStuck logs sessions that the disk keeps waiting, and those that go on.
 func (a *Agent) lookStuck() {
 	a.mu.Lock()
-	var all []*session
+	var all []*entry
 	for _, e := range a.sessions {
 		if e.s != nil {
-			all = append(all, e.s)
+			all = append(all, e)
 		}
 	}
 	a.mu.Unlock()
-	for _, s := range all {
-		switch d := s.stuck(); {
-		case d > 0 && !s.stuckTold:
-			s.log.Error().Dur("waited", d).Str("dir", s.status.Dir).Msg("the disk does not answer: this JVM's recording stands still, what its shared ring does not hold is lost")
-			s.stuckTold = true
-		case d == 0 && s.stuckTold:
-			s.log.Warn().Msg("the disk answers again")
-			s.stuckTold = false
+	for _, e := range all {
+		a.mu.Lock()
+		s := e.s
+		a.mu.Unlock()
+		if s == nil { // over meanwhile
+			continue
+		}
+		switch d := s.Stuck(); {
+		case d > 0 && !e.stuck:
+			a.jvmLog(s).Error().Dur("waited", d).Str("dir", s.Dir()).Msg("the disk does not answer: " +
+				"this JVM's recording stands still, what its shared ring does not hold is lost")
+			e.stuck = true
+		case d == 0 && e.stuck:
+			a.jvmLog(s).Warn().Msg("the disk answers again")
+			e.stuck = false
 		}
 	}
+}
+
+// jvmLog is the log with the JVM's name.
+func (a *Agent) jvmLog(s *session.Session) *zerolog.Logger {
+	l := a.cfg.Log.With().Str("jvm", s.ID()).Logger()
+	return &l
 }

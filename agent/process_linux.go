@@ -92,3 +92,10 @@ func (a *Agent) ringOptions(path string) shmring.Options {
 	}
 	return o
 }
+
+// producer returns the process that made a ring of the spool folder, if it is one that this agent sees: the header tells
+// which, and it has this file mapped.
+func producer(r *shmring.Ring, h shmring.Status) (host int, ok bool) {
+	host, ok = findProcess(h.PID, h.StartTicks, h.PIDNS)
+	return host, ok && r.MappedBy(host)
+}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -121,19 +122,14 @@ func TestRemote(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens, ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
-	code := func(err error) int {
-		if errors.Is(err, os.ErrPermission) {
-			return 4
-		}
-		return 3
-	}
-	if err := a.ServeRemote(ctx, RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}, code); err == nil {
+	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens, ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
+	srv := api.New(a, api.Config{Log: a.cfg.Log})
+	if err := srv.ServeRemote(ctx, api.RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}); err == nil {
 		t.Fatal("served to everybody")
 	}
 	sctx, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- a.ServeRemote(sctx, cfg, code) }()
+	go func() { done <- srv.ServeRemote(sctx, cfg) }()
 	defer func() {
 		stop()
 		if err := <-done; err != nil {
@@ -144,22 +140,22 @@ func TestRemote(t *testing.T) {
 
 	for _, c := range []struct {
 		name         string
-		o            RemoteOptions
+		o            api.RemoteOptions
 		status, pull bool
 	}{
-		{"all", RemoteOptions{Token: secret["all"]}, true, true},
-		{"looks", RemoteOptions{Token: secret["looks"]}, true, false},
-		{"pulls", RemoteOptions{Token: secret["pulls"]}, false, true},
-		{"wrong token", RemoteOptions{Token: strings.Repeat("x", 64)}, false, false},
-		{"part of a token", RemoteOptions{Token: secret["all"][1:]}, false, false},
-		{"wrong token beside a certificate", RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
-		{"certificate", RemoteOptions{Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, true, true},
-		{"certificate of another CA", RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
-		{"certificate of a server", RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")}, false, false},
-		{"nothing", RemoteOptions{}, false, false},
+		{"all", api.RemoteOptions{Token: secret["all"]}, true, true},
+		{"looks", api.RemoteOptions{Token: secret["looks"]}, true, false},
+		{"pulls", api.RemoteOptions{Token: secret["pulls"]}, false, true},
+		{"wrong token", api.RemoteOptions{Token: strings.Repeat("x", 64)}, false, false},
+		{"part of a token", api.RemoteOptions{Token: secret["all"][1:]}, false, false},
+		{"wrong token beside a certificate", api.RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
+		{"certificate", api.RemoteOptions{Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, true, true},
+		{"certificate of another CA", api.RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
+		{"certificate of a server", api.RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")}, false, false},
+		{"nothing", api.RemoteOptions{}, false, false},
 	} {
 		c.o.CA = ca.file("ca.pem")
-		cl, err := DialRemote("https://"+cfg.Listen, c.o)
+		cl, err := api.DialRemote("https://"+cfg.Listen, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +164,7 @@ func TestRemote(t *testing.T) {
 			t.Errorf("%s: status: %+v %v", c.name, st, err)
 		}
 		var b bytes.Buffer
-		if err = cl.Pull(ctx, PullRequest{ID: id}, &b); (err == nil) != c.pull {
+		if err = cl.Pull(ctx, api.PullRequest{ID: id}, &b); (err == nil) != c.pull {
 			t.Errorf("%s: pull: %v", c.name, err)
 		}
 		if c.pull {
@@ -186,22 +182,22 @@ func TestRemote(t *testing.T) {
 			}
 		}
 		for what, err := range map[string]error{ // nothing can be changed from afar
-			"pause":  second(cl.Pause(ctx, DetachRequest{All: true})),
-			"detach": second(cl.Detach(ctx, DetachRequest{All: true})),
-			"attach": second(cl.Attach(ctx, AttachRequest{JVM: "1"})),
+			"pause":  second(cl.Pause(ctx, api.DetachRequest{All: true})),
+			"detach": second(cl.Detach(ctx, api.DetachRequest{All: true})),
+			"attach": second(cl.Attach(ctx, api.AttachRequest{JVM: "1"})),
 			"reload": cl.Reload(ctx),
 		} {
-			var re *RemoteError
-			if err == nil || c.status && (!errors.As(err, &re) || re.Code != 4) {
+			var re *api.RemoteError
+			if err == nil || c.status && (!errors.As(err, &re) || re.Kind != api.Denied) {
 				t.Errorf("%s: %s: %v", c.name, what, err)
 			}
 		}
 	}
-	if cl, err := DialRemote("https://"+cfg.Listen, RemoteOptions{Token: secret["all"]}); err != nil || second(cl.Status(ctx)) == nil {
+	if cl, err := api.DialRemote("https://"+cfg.Listen, api.RemoteOptions{Token: secret["all"]}); err != nil || second(cl.Status(ctx)) == nil {
 		t.Errorf("a client that does not know the CA trusted the host: %v", err)
 	}
 	for _, bad := range []string{"http://" + cfg.Listen, cfg.Listen, "https://", "https://x/y"} {
-		if _, err := DialRemote(bad, RemoteOptions{}); err == nil {
+		if _, err := api.DialRemote(bad, api.RemoteOptions{}); err == nil {
 			t.Errorf("%s is taken for an address", bad)
 		}
 	}
@@ -227,49 +223,4 @@ func freeAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-func TestTokens(t *testing.T) {
-	good := strings.Repeat("t", minToken)
-	for text, want := range map[string]string{
-		"a status " + good + "\n# comment\n\nb pull,status " + good + "b\n": "",
-		"a status short\n":                      "at least",
-		"a everything " + good:                  "scope",
-		"a status":                              "a line is",
-		"a status " + good + "\na pull " + good: "twice",
-		"a status " + good + "\nb pull " + good: "twice",
-		"# nothing\n":                           "no token",
-		"a attach " + good:                      "scope",
-	} {
-		f := filepath.Join(t.TempDir(), "tokens")
-		if err := os.WriteFile(f, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		ts, err := readTokens(f)
-		if want == "" && (err != nil || len(ts) != 2) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v %v", text, ts, err)
-		}
-		if err != nil && strings.Contains(err.Error(), good) {
-			t.Errorf("the error tells a token: %v", err)
-		}
-	}
-}
-
-// TestRemoteRate: bytes of all who share a rate go no faster than it.
-func TestRemoteRate(t *testing.T) {
-	l := &rateLimit{rate: 1 << 20}
-	begun := time.Now()
-	for range 5 { // the first goes at once
-		if err := l.take(context.Background(), 64<<10); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d := time.Since(begun); d < 240*time.Millisecond {
-		t.Errorf("256 KiB at 1 MiB/s took %v", d)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := l.take(ctx, 1<<30); err == nil {
-		t.Error("a caller that has gone is waited for")
-	}
 }

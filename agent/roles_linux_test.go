@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,7 +26,9 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -96,7 +100,11 @@ func as(t *testing.T, sock string, uid int, groups []uint32, method, path, body 
 }
 
 // serve runs the API of an agent; log takes its audit lines.
-func (r *rig) serve(attach Attacher) (sock string) {
+func (r *rig) serve(attach api.Attacher) (sock string) {
+	return r.serveWith(api.Config{Attach: attach, Log: r.a.cfg.Log, Reload: func() error { return nil }})
+}
+
+func (r *rig) serveWith(cfg api.Config) (sock string) {
 	r.t.Helper()
 	dir, err := os.MkdirTemp("", "hc") // a socket's path is short
 	if err != nil {
@@ -106,7 +114,7 @@ func (r *rig) serve(attach Attacher) (sock string) {
 	sock = filepath.Join(dir, "s")
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.a.Serve(ctx, sock, attach, func(error) int { return 4 }) }()
+	go func() { done <- api.New(r.a, cfg).Serve(ctx, sock) }()
 	r.t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -114,7 +122,7 @@ func (r *rig) serve(attach Attacher) (sock string) {
 		}
 		os.RemoveAll(dir)
 	})
-	wait(r.t, func() bool { c, err := Dial(sock); return err == nil && c != nil })
+	wait(r.t, func() bool { c, err := api.Dial(sock); return err == nil && c != nil })
 	return sock
 }
 
@@ -128,12 +136,10 @@ func TestRoles(t *testing.T) {
 	r := newRig(t, &memStore{limit: 1 << 30})
 	var log bytes.Buffer
 	r.a.cfg.Log = zerolog.New(zerolog.SyncWriter(&log))
-	r.a.cfg.Reload = func() error { return nil }
-	sock := r.serve(func(context.Context, AttachRequest) (AttachReply, error) { return AttachReply{PID: 7}, nil })
-	const gid = 54321 // stands for the group
+	sock := r.serve(func(context.Context, api.AttachRequest) (api.AttachReply, error) { return api.AttachReply{PID: 7}, nil })
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*?) \\| (.*?) \\| (.*?) \\| (.*?) \\|$").FindAllStringSubmatch(string(b), -1)
-	if len(rows) != len(Verbs) {
-		t.Fatalf("the table has %d verbs, the API %d", len(rows), len(Verbs))
+	if len(rows) != len(api.Verbs) {
+		t.Fatalf("the table has %d verbs, the API %d", len(rows), len(api.Verbs))
 	}
 	for _, row := range rows {
 		verb := row[1]
@@ -141,33 +147,15 @@ func TestRoles(t *testing.T) {
 		if verb == "status" || verb == "pull" {
 			method, path = "GET", path+"?id=x"
 		}
-		for i, c := range []Caller{
-			peer{uid: 0, ok: true}.caller(77, gid), peer{uid: 1000, groups: []int{5, gid}, ok: true}.caller(0, gid),
-			peer{uid: 1000, groups: []int{5}, ok: true}.caller(0, gid), peer{uid: overflowUID, ok: true}.caller(0, gid),
-		} {
-			told := row[2]
-			if i > 1 {
-				told = row[3]
-			}
-			if want := told != "no"; i != 3 && c.May(verb) != want {
-				t.Errorf("%s as %s: %v, the table says %q", verb, c.Name, c.May(verb), told)
-			} else if i == 3 && c.May(verb) {
-				t.Errorf("%s as the overflow user", verb)
-			}
-		}
-		remote := Caller{Role: Operator, Scope: remoteScope}
-		if want := strings.HasPrefix(row[5], "scope"); remote.May(verb) != want {
-			t.Errorf("%s from another host: %v, the table says %q", verb, remote.May(verb), row[5])
-		}
 		code, body := as(t, sock, 0, nil, method, path, `{"all":true}`)
 		if code == http.StatusForbidden || code == 0 || code == http.StatusNotFound {
 			t.Errorf("%s as root: %d %s", verb, code, body)
 		}
 		code, body = as(t, sock, 61234, nil, method, path, `{"all":true}`)
-		if want := row[4] == "no" && Verbs[verb] == Operator; (code == http.StatusForbidden) != want {
+		if want := row[4] == "no" && api.Verbs[verb] == api.Operator; (code == http.StatusForbidden) != want {
 			t.Errorf("%s as a stranger: %d %s", verb, code, body)
 		}
-		if Verbs[verb] == Operator && !strings.Contains(log.String(), `"audit":"`+verb+`","caller":"uid 61234`) {
+		if api.Verbs[verb] == api.Operator && !strings.Contains(log.String(), `"audit":"`+verb+`","caller":"uid 61234`) {
 			t.Errorf("%s: no word of the refusal in the log", verb)
 		}
 	}
@@ -176,6 +164,16 @@ func TestRoles(t *testing.T) {
 			t.Errorf("reload as a member of the group: %d %s", code, body)
 		}
 	}
+}
+
+// groupID returns the id of the group of operators, 0 if there is none.
+func groupID() int {
+	g, err := user.LookupGroup(api.Group)
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(g.Gid)
+	return n
 }
 
 // other runs a process of another user that does nothing, and gives its pid.
@@ -244,7 +242,7 @@ func TestOwners(t *testing.T) {
 	list := func(uid int) (out []int) {
 		t.Helper()
 		code, body := as(t, sock, uid, nil, "GET", "/v1/status", "")
-		var st StatusReply
+		var st api.StatusReply
 		if err := json.Unmarshal(body, &st); err != nil || code != 200 {
 			t.Fatalf("status as %d: %d %s", uid, code, body)
 		}
@@ -253,8 +251,8 @@ func TestOwners(t *testing.T) {
 		}
 		return out
 	}
-	for uid, want := range map[int][]int{0: {61001, 61002}, 61001: {61001}, 61002: {61002}, 61003: nil, overflowUID: nil} {
-		if uid == overflowUID {
+	for uid, want := range map[int][]int{0: {61001, 61002}, 61001: {61001}, 61002: {61002}, 61003: nil, api.OverflowUID: nil} {
+		if uid == api.OverflowUID {
 			if code, _ := as(t, sock, uid, nil, "GET", "/v1/status", ""); code != http.StatusForbidden {
 				t.Errorf("status as the overflow user: %d", code)
 			}
@@ -290,7 +288,7 @@ func TestOwners(t *testing.T) {
 			ok    bool
 		}{
 			{0, "id=" + ids[61001], true}, {61001, "id=" + ids[61001], true}, {61002, "id=" + ids[61001], false}, {61003, "id=" + ids[61001], false},
-			{61002, "id=" + ids[61002], true}, {overflowUID, "id=" + ids[61002], false},
+			{61002, "id=" + ids[61002], true}, {api.OverflowUID, "id=" + ids[61002], false},
 			{61001, "incident=true&id=" + i.ID, true}, {61002, "incident=true&id=" + i.ID, false}, {0, "incident=true&id=" + i.ID, true},
 			{0, "id=../../etc", false}, {0, "id=incidents", false}, {0, "id=.", false}, {61001, "id=" + ids[61001] + "/../" + ids[61002], false},
 			{0, "id=" + ids[61001] + "&last_bytes=-1", false},
@@ -371,7 +369,7 @@ func TestForged(t *testing.T) {
 		}
 		return false
 	}, r.a)
-	if uid, of := 61001, (&Status{PID: 7, StartTicks: 7, UID: 61001}); of.Of(7, 7, 0) || !of.Of(7, 7, uid) || of.Of(7, 8, uid) {
+	if uid, of := 61001, (&session.Status{PID: 7, StartTicks: 7, UID: 61001}); of.Of(7, 7, 0) || !of.Of(7, 7, uid) || of.Of(7, 8, uid) {
 		t.Errorf("Of: another user's ring, or another start")
 	}
 
@@ -400,7 +398,7 @@ func TestGuests(t *testing.T) {
 	r := newRig(t, &memStore{limit: 1 << 30})
 	sock := r.serve(nil)
 	hold := func(uid int) {
-		for range 3 * maxGuestsEach {
+		for range 24 {
 			done := make(chan int)
 			onThread(func() {
 				fd, _ := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -463,7 +461,7 @@ func TestOwnersControl(t *testing.T) {
 		return code, strings.TrimSpace(string(b))
 	}
 	name := func(id string) string { return `{"id":"` + id + `"}` }
-	fresh := func() { a.changes = changes{} } // the limit has its own test
+	fresh := func() { sock = r.serve(nil) } // the limit has its own test
 
 	for _, verb := range []string{"pause", "resume", "detach"} { // another's, by who has a JVM too, and who has none
 		for _, uid := range []int{owner, 61003} {
@@ -477,7 +475,7 @@ func TestOwnersControl(t *testing.T) {
 		if code, got := ask(61003, verb, `{"all":true}`); code != 200 || got != `{"asked":0}` {
 			t.Errorf("%s of all as a stranger: %d %s", verb, code, got)
 		}
-		if code, got := ask(overflowUID, verb, `{"all":true}`); code != http.StatusForbidden {
+		if code, got := ask(api.OverflowUID, verb, `{"all":true}`); code != http.StatusForbidden {
 			t.Errorf("%s as the overflow user: %d %s", verb, code, got)
 		}
 	}
@@ -500,7 +498,7 @@ func TestOwnersControl(t *testing.T) {
 	if err := producers[owner].State(shmring.StatePaused, ""); err != nil {
 		t.Fatal(err)
 	}
-	status := func() (st Status) {
+	status := func() (st session.Status) {
 		for _, s := range a.Status() {
 			if s.UID == owner {
 				st = s
@@ -508,7 +506,7 @@ func TestOwnersControl(t *testing.T) {
 		}
 		return st
 	}
-	wait(t, func() bool { return status().Phase == Paused && status().Reason == "asked for by uid 61001" }, a)
+	wait(t, func() bool { return status().Phase == session.Paused && status().Reason == "asked for by uid 61001" }, a)
 	// Root resumes all that was paused for the host's sake; a user's own pause stays, unless root names it.
 	if code, _ := ask(0, "pause", `{"all":true}`); code != 200 || paused(owner) != shmring.PauseOwner|shmring.PauseAsked {
 		t.Errorf("root's pause: %d, %d", code, paused(owner))
@@ -532,12 +530,12 @@ func TestOwnersControl(t *testing.T) {
 	// Only so often, and operators as often as they like.
 	fresh()
 	n := 0
-	for range 3 * changesAtOnce {
+	for range 3 * api.ChangesAtOnce {
 		if code, _ := ask(owner, "pause", name(ids[owner])); code == 200 {
 			n++
 		}
 	}
-	if n < changesAtOnce || n > 2*changesAtOnce {
+	if n < api.ChangesAtOnce || n > 2*api.ChangesAtOnce {
 		t.Errorf("%d changes in a row", n)
 	}
 	if code, _ := ask(other1, "pause", name(ids[other1])); code != 200 {
@@ -552,7 +550,7 @@ func TestOwnersControl(t *testing.T) {
 	if err := <-atEnd; err != nil {
 		t.Fatal(err)
 	}
-	wait(t, func() bool { return status().Phase == EndedPhase }, a)
+	wait(t, func() bool { return status().Phase == session.EndedPhase }, a)
 	st := status()
 	if st.Reason != "detached by uid 61001" || st.DetachedBy != "uid 61001" {
 		t.Errorf("%+v", st)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/agent/api"
 )
 
 // TestOpenSecrets: neither tokens nor a key that others can read are taken.
@@ -23,7 +25,7 @@ func TestOpenSecrets(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("all status,pull "+strings.Repeat("all", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := RemoteConfig{Listen: freeAddress(t), Cert: filepath.Join(dir, "host.pem"), Key: filepath.Join(dir, "host.key"), Tokens: tokens}
+	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: filepath.Join(dir, "host.pem"), Key: filepath.Join(dir, "host.key"), Tokens: tokens}
 	ended, stop := context.WithCancel(context.Background())
 	stop()
 	for what, file := range map[string]string{"tokens": tokens, "key": cfg.Key} {
@@ -31,8 +33,8 @@ func TestOpenSecrets(t *testing.T) {
 			if err := os.Chmod(file, mode); err != nil {
 				t.Fatal(err)
 			}
-			var open *SecretError
-			if err := a.ServeRemote(ended, cfg, func(error) int { return 3 }); errors.As(err, &open) != want {
+			var open *api.SecretError
+			if err := api.New(a, api.Config{}).ServeRemote(ended, cfg); errors.As(err, &open) != want {
 				t.Errorf("%s of mode %#o: %v", what, mode, err)
 			}
 		}

@@ -12,6 +12,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
@@ -51,14 +55,14 @@ func (smallError) TooSmall() int64 { return 12345 }
 
 var errRefused = errors.New("no room")
 
-func (m *memStore) Append(p []byte, f frameInfo) error {
+func (m *memStore) Append(p []byte, f ringstore.FrameInfo) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refuse > 0 {
 		m.refuse--
 		return errRefused
 	}
-	if m.small && f.Listing {
+	if m.small && f.Flags&ringstore.FlagListing != 0 {
 		return smallError{}
 	}
 	if m.full {
@@ -73,14 +77,14 @@ func (m *memStore) Append(p []byte, f frameInfo) error {
 	return nil
 }
 
-func (m *memStore) Rotate(p []byte, f frameInfo) error {
+func (m *memStore) Rotate(p []byte, f ringstore.FrameInfo) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refuse > 0 {
 		m.refuse--
 		return errRefused
 	}
-	if m.small && f.Listing {
+	if m.small && f.Flags&ringstore.FlagListing != 0 {
 		return smallError{}
 	}
 	m.files, m.full = append(m.files, append([]byte(nil), p...)), false
@@ -118,14 +122,14 @@ func (m *memStore) Counters() []byte            { return m.kept }
 func (m *memStore) KeepCounters(b []byte) error { m.kept = b; return nil }
 func (m *memStore) SyncSoon() error             { return nil }
 func (m *memStore) Close() error                { m.closed = true; return nil }
-func (m *memStore) Stats() storeStats {
+func (m *memStore) Stats() ringstore.Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
 	if len(m.files) > 0 {
 		n = len(m.files[len(m.files)-1])
 	}
-	return storeStats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit || m.full, Room: 1 << 30, Guarantee: true}
+	return ringstore.Stats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit || m.full, Room: 1 << 30, Guarantee: true}
 }
 
 // logBuffer is a log that a test may read while it is written.
@@ -167,7 +171,9 @@ func (r *rig) start(dir string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	a.store = func(*Config, string, identity) (store, error) { return r.mem, nil }
+	a.store = func(ringstore.Config, ringstore.Identity, zerolog.Logger) (session.Store, error) {
+		return r.mem, nil
+	}
 	r.a = a
 	ctx, cancel := context.WithCancel(context.Background())
 	r.ended = make(chan struct{})
@@ -311,7 +317,7 @@ func TestEveryFileReadsAlone(t *testing.T) {
 		checkSummaries(t, mem.files, byGC)
 		r.stop()
 		st := r.a.Status()
-		if len(st) != 1 || st[0].Phase != EndedPhase || st[0].Rotations != uint64(len(mem.files)-1) {
+		if len(st) != 1 || st[0].Phase != session.EndedPhase || st[0].Rotations != uint64(len(mem.files)-1) {
 			t.Errorf("status %+v", st)
 		}
 	}
@@ -556,7 +562,7 @@ func TestHostileRingIsLeftAlone(t *testing.T) {
 	good.End(shmring.StateGoodbye, "")
 	wait(t, func() bool {
 		for _, s := range r.a.Status() {
-			if s.Phase == EndedPhase && s.Collections == 4 {
+			if s.Phase == session.EndedPhase && s.Collections == 4 {
 				return true
 			}
 		}
@@ -578,7 +584,7 @@ func wait(t *testing.T, f func() bool, tell ...*Agent) {
 }
 
 func TestFolderName(t *testing.T) {
-	if got := FolderName("../a b", 7, 9); got != "_a_b-7-9" {
+	if got := session.FolderName("../a b", 7, 9); got != "_a_b-7-9" {
 		t.Errorf("FolderName = %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/faultfs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -80,7 +81,7 @@ func TestSpooledRingWaits(t *testing.T) {
 	a.sessions[p.Path].again = time.Time{} // the minute is over
 	a.mu.Unlock()
 	wait(t, func() bool { _, err := os.Lstat(p.Path); return errors.Is(err, os.ErrNotExist) }, a)
-	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == GonePhase }, a)
+	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == session.GonePhase }, a)
 	st := a.Status()[0]
 	if !st.Spool || st.PID != 1 || len(a.Spool().Left) != 0 {
 		t.Errorf("%+v", st)
@@ -109,37 +110,4 @@ func TestSpooledRingWaits(t *testing.T) {
 			t.Errorf("collection %d is stored %d times", gc, times)
 		}
 	}
-}
-
-// TestTakeKeepsTheTotal holds max_total_size against what is dropped: ended rings make room, living ones do not, and what finds none is not taken.
-func TestTakeKeepsTheTotal(t *testing.T) {
-	out := t.TempDir()
-	tot := newTotal(&Config{Out: out, MaxTotal: 10 << 20, MaxTraceSize: 2 << 20, Deviation: 0.25})
-	old := filepath.Join(out, "old-1-x")
-	if err := os.Mkdir(old, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(old, "00000001.hcr"), make([]byte, 6<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	living := filepath.Join(out, "living-2-x")
-	if g, err := tot.admit(living); err != nil || g != 5<<19 {
-		t.Fatal(g, err)
-	}
-	if tot.take(8 << 20) {
-		t.Error("what a living ring was granted is taken")
-	}
-	if _, err := os.Stat(old); err != nil {
-		t.Error("an ended ring was removed in vain")
-	}
-	if !tot.take(5<<20) || tot.free() < 0 {
-		t.Errorf("an ended ring makes no room: %d are free", tot.free())
-	}
-	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
-		t.Error("it is still there")
-	}
-	if g := tot.look(living, 1<<20); g > 5<<19 {
-		t.Errorf("a ring may take %d beside what is being taken", g)
-	}
-	tot.took()
 }

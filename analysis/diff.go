@@ -3,11 +3,11 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -22,16 +22,17 @@ type Range struct {
 
 func (r Range) plus(o Range) Range { return Range{r.Value + o.Value, r.Low + o.Low, r.High + o.High} }
 
-// Change is what happened to a group between two collections. Died were there at the first and not at the second, permanent at both, born at
-// the second only.
+// Change is what happened to a group between two collections. Died were there at the first and not at the second,
+// permanent at both, born at the second only.
 type Change struct {
-	Key       string    `json:"key"`
-	Exact     bool      `json:"exact"`
-	Objects   Changes   `json:"objects"`
-	Bytes     Changes   `json:"bytes"`
-	Children  []*Change `json:"children,omitempty"`
-	Unclear   uint64    `json:"unclear,omitempty"` // objects at the second of which the identity was lost in between: permanent or born
-	Estimated bool      `json:"estimated,omitempty"`
+	Key      string    `json:"key"`
+	Exact    bool      `json:"exact"`
+	Objects  Changes   `json:"objects"`
+	Bytes    Changes   `json:"bytes"`
+	Children []*Change `json:"children,omitempty"`
+	// objects at the second of which the identity was lost in between: permanent or born
+	Unclear   uint64 `json:"unclear,omitempty"`
+	Estimated bool   `json:"estimated,omitempty"`
 }
 
 // Changes are the three counts, of objects or of bytes.
@@ -51,7 +52,7 @@ type Moment struct {
 }
 
 func momentOf(r *heap.Replayer, c *heap.Collection) Moment {
-	return Moment{c.GC, c.JVMGC, wall(r, c.Start+c.Dur)}
+	return Moment{c.GC, c.JVMGC, collection.Wall(r, c.Start+c.Dur)}
 }
 
 // DiffReport is the whole of `heapcam diff` of one recording.
@@ -62,7 +63,8 @@ type DiffReport struct {
 	By     []string `json:"by"`
 	Where  []string `json:"where,omitempty"`
 	Exact  bool     `json:"exact"`
-	// Lost are the objects after To of which the identity was lost by full collections in between: they may be permanent or born.
+	// Lost are the objects after To of which the identity was lost by full collections in between: they may be permanent
+	// or born.
 	Lost uint64  `json:"identity_lost"`
 	Tree *Change `json:"tree"`
 
@@ -93,9 +95,9 @@ type diffStratum struct {
 	size    float64 // bytes of each
 }
 
-// Diff compares the states of a recording after collections from and to. r is at its start. Classifiers and filters must not look at addresses,
-// which change with each collection. Spaces are kinds of spaces: what died is where it was at from, all else where it is at to. Errors are
-// those of At and Group.
+// Diff compares the states of a recording after collections from and to. r is at its start. Classifiers and filters
+// must not look at addresses, which change with each collection. Spaces are kinds of spaces: what died is where it was
+// at from, all else where it is at to. Errors are those of At and Group.
 func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
 	d, err := newDiff(by, filters)
 	if err != nil {
@@ -104,7 +106,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	if d.bySpace && to >= heap.MaxMarked {
 		return nil, fmt.Errorf("collection %d: a diff by space reaches to collection %d", to, heap.MaxMarked-1)
 	}
-	c1, err := At(r, from)
+	c1, err := collection.At(r, from)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	}
 	c2 := c1
 	if to != from {
-		if c2, err = At(r, to); err != nil {
+		if c2, err = collection.At(r, to); err != nil {
 			return nil, err
 		}
 	}
@@ -131,9 +133,16 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	return d.report(r, c1, c2, f1, f2)
 }
 
-// DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a replay from one to the other:
-// ErrMarks.
-func DiffStates(r1 *heap.Replayer, c1 *heap.Collection, r2 *heap.Replayer, c2 *heap.Collection, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
+// DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a
+// replay from one to the other: ErrMarks.
+func DiffStates(
+	r1 *heap.Replayer,
+	c1 *heap.Collection,
+	r2 *heap.Replayer,
+	c2 *heap.Collection,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) (*DiffReport, error) {
 	d, err := newDiff(by, filters)
 	if err != nil {
 		return nil, err
@@ -170,11 +179,12 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 	return &differ{by, filters, a, classify.Ages(by, filters), a&classify.AttrSpace != 0}, nil
 }
 
-// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart by what they are needed for: who
-// looks at them, and which objects were there at from.
+// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart
+// by what they are needed for: who looks at them, and which objects were there at from.
 func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
 	want := wants(d.attrs) | heap.WantLength | heap.WantBirth
-	if flags&trace.PauseEdenKept != 0 { // what is sampled in eden then is in no state yet, though its birth is known: samples tell
+	// what is sampled in eden then is in no state yet, though its birth is known: samples tell
+	if flags&trace.PauseEdenKept != 0 {
 		want |= heap.WantSamples
 	}
 	var told []uint32
@@ -210,7 +220,8 @@ func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1, f2 []heap
 	if err != nil {
 		return nil, err
 	}
-	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true, bySpace: d.bySpace}
+	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true,
+		bySpace: d.bySpace}
 	for _, b := range d.by {
 		rep.By = append(rep.By, b.Name)
 	}
@@ -232,194 +243,13 @@ type notDiff string
 
 func (e notDiff) Error() string { return string(e) }
 
-// foldSpaces makes kinds of spaces of spaces and regions: Space is the kind then.
-func foldSpaces(fs []heap.Folded, spaces []heap.SpaceAt) []heap.Folded {
-	type key struct {
-		typ           uint32
-		length, words uint64
-		birth         uint32
-		atLeast       bool
-		space         int
-		was           uint64
-		sampled       bool
-		frame, thread uint64
-	}
-	at := map[key]int{}
-	var out []heap.Folded
-	for _, f := range fs {
-		kind := 0
-		if f.Space >= 0 {
-			kind = int(spaces[f.Space].Kind & 7)
-		}
-		f.Space = kind
-		k := key{f.Type, f.Length, f.Words, f.Birth, f.AtLeast, kind, f.Was, f.Sampled, f.Frame, f.Thread}
-		i, ok := at[k]
-		if !ok {
-			at[k] = len(out)
-			out = append(out, f)
-			continue
-		}
-		out[i].Objects += f.Objects
-		out[i].Bytes += f.Bytes
-		out[i].Samples = append(out[i].Samples, f.Samples...)
-	}
-	return out
-}
-
-// samplePlaces says where samples are in a state that was folded.
-type samplePlaces struct {
-	first uint64
-	dense []int32 // 1 + place, by id from first on
-	far   map[uint64]int32
-}
-
-// placesOf puts ids, which are mostly one after the other, into a slice unless that would be much larger than they are many.
-func placesOf(fs []heap.Folded) *samplePlaces {
-	p := &samplePlaces{first: math.MaxUint64}
-	n, last := uint64(0), uint64(0)
-	for i := range fs {
-		for _, s := range fs[i].Samples {
-			n++
-			p.first, last = min(p.first, s.ID), max(last, s.ID)
-		}
-	}
-	if n > 0 && last-p.first < 16*n+1024 {
-		p.dense = make([]int32, last-p.first+1)
-	} else {
-		p.far = make(map[uint64]int32, n)
-	}
-	for i := range fs {
-		for _, s := range fs[i].Samples {
-			if p.dense != nil {
-				p.dense[s.ID-p.first] = int32(i) + 1
-			} else {
-				p.far[s.ID] = int32(i) + 1
-			}
-		}
-	}
-	return p
-}
-
-// of gives the place of a sample, -1 if it is not there.
-func (p *samplePlaces) of(id uint64) int32 {
-	if p.dense == nil {
-		return p.far[id] - 1
-	}
-	if at := id - p.first; at < uint64(len(p.dense)) {
-		return p.dense[at] - 1
-	}
-	return -1
-}
-
-// match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of each diffStratum that
-// leaves what died, exactly unless identity was lost.
-func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
-	type key struct {
-		sizeKey
-		birth   uint32
-		atLeast bool
-		was     uint64
-	}
-	keyOf := func(f *heap.Folded) key {
-		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Was}
-	}
-	strata := map[sizeKey]*diffStratum{}
-	at := func(f *heap.Folded) *diffStratum {
-		k := sizeKey{f.Type, f.Length, f.Words}
-		s := strata[k]
-		if s == nil {
-			s = &diffStratum{size: float64(f.Words * 8)}
-			strata[k] = s
-		}
-		return s
-	}
-	tuple := func(f *heap.Folded, part uint8, objects uint64, samples []*heap.Sample) classify.Tuple {
-		t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast, Space: f.Space, Objects: objects, Bytes: objects * f.Words * 8,
-			Sampled: f.Sampled, Frame: f.Frame, Thread: f.Thread, Part: part}
-		for _, s := range samples {
-			t.WObjects.Add(1, s.Weight)
-			t.WBytes.Add(float64(s.Size), s.Weight)
-		}
-		return t
-	}
-	there := placesOf(f1)
-	was := map[key]int32{}            // places in f1 of what has no sample
-	left := make([]uint64, len(f1)+1) // objects of each of f1 that were not found in the second; the last is of nothing
-	for i := range f1 {
-		if !f1[i].Sampled {
-			was[keyOf(&f1[i])] = int32(i)
-		}
-		left[i] = f1[i].Objects
-	}
-	out := make([]classify.Tuple, 0, len(f2)+len(f2)/8)
-	for i := range f2 {
-		f := &f2[i]
-		switch {
-		case f.Sampled: // its identity is never lost
-			var old, fresh []*heap.Sample
-			for _, s := range f.Samples {
-				if i := there.of(s.ID); i >= 0 {
-					left[i] -= min(left[i], 1)
-					old = append(old, s)
-				} else {
-					fresh = append(fresh, s)
-				}
-			}
-			if n := uint64(len(old)); n > 0 {
-				out = append(out, tuple(f, partPermanent, n, old))
-			}
-			if n := uint64(len(fresh)); n > 0 {
-				out = append(out, tuple(f, partBorn, n, fresh))
-			}
-		case uint64(f.Birth) <= from:
-			k, ok := was[keyOf(f)]
-			if !ok {
-				k = int32(len(f1))
-			}
-			n := min(left[k], f.Objects)
-			left[k] -= n
-			at(f).loose += float64(f.Objects - n)
-			if n > 0 {
-				out = append(out, tuple(f, partPermanent, n, nil))
-			}
-			if n < f.Objects {
-				out = append(out, tuple(f, partLoose, f.Objects-n, nil))
-			}
-		case f.AtLeast:
-			at(f).unclear += float64(f.Objects)
-			out = append(out, tuple(f, partUnclear, f.Objects, f.Samples))
-		default:
-			out = append(out, tuple(f, partBorn, f.Objects, f.Samples))
-		}
-	}
-	for i, n := range left {
-		if n == 0 {
-			continue
-		}
-		f := &f1[i]
-		at(f).gone += float64(n)
-		var dead []*heap.Sample
-		for _, s := range f.Samples {
-			if r.Sample(s.ID) == nil {
-				dead = append(dead, s)
-			}
-		}
-		out = append(out, tuple(f, partDied, n, dead))
-	}
-	for k, s := range strata {
-		if s.loose == 0 && s.unclear == 0 { // all were matched
-			delete(strata, k)
-		}
-	}
-	return out, strata
-}
-
 // change makes the figures of a node.
 func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[sizeKey]*diffStratum) *Change {
 	parts := make([]classify.Figure, numParts)
 	copy(parts, n.Parts)
 	if n.Parts == nil { // all tuples are of part 0
-		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects, ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
+		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects,
+			ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
 	}
 	// What of each diffStratum is below this node.
 	mine := map[sizeKey]*diffStratum{}
@@ -446,7 +276,8 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 			m.unclear += float64(t.Objects)
 		}
 	}
-	// How far died is below what was not matched, at most and at least, and how much of what is unclear may be permanent, and must be born.
+	// How far died is below what was not matched, at most and at least, and how much of what is unclear may be permanent,
+	// and must be born.
 	var o, b struct{ diedMost, diedLeast, perm, born float64 }
 	unclear := 0.0
 	for k, m := range mine {
@@ -463,7 +294,9 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 	sub := func(x uint64, y float64) uint64 { return x - min(x, uint64(y)) }
 	add := func(x uint64, y float64) uint64 { return x + uint64(y) }
 	fill := func(to *Changes, get func(classify.Figure) Range, diedMost, diedLeast, perm, born float64) {
-		died, matched, fresh, unsure, loose := get(parts[partDied]), get(parts[partPermanent]), get(parts[partBorn]), get(parts[partUnclear]), get(parts[partLoose])
+		died, matched, fresh, unsure, loose := get(parts[partDied]), get(parts[partPermanent]), get(parts[partBorn]), get(
+			parts[partUnclear],
+		), get(parts[partLoose])
 		permanent := matched.plus(loose)
 		to.Died = Range{Low: sub(died.Low, diedMost), High: sub(died.High, diedLeast)}
 		to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, perm)}
@@ -477,8 +310,10 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 			to.Before = to.Died.plus(to.Permanent)
 		}
 	}
-	fill(&c.Objects, func(f classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, o.diedMost, o.diedLeast, o.perm, o.born)
-	fill(&c.Bytes, func(f classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, b.diedMost, b.diedLeast, b.perm, b.born)
+	fill(&c.Objects, func(f classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, o.diedMost,
+		o.diedLeast, o.perm, o.born)
+	fill(&c.Bytes, func(f classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, b.diedMost,
+		b.diedLeast, b.perm, b.born)
 	exact := func(c Changes) bool {
 		return c.Died.Low == c.Died.High && c.Permanent.Low == c.Permanent.High && c.Born.Low == c.Born.High
 	}

@@ -9,21 +9,23 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died, stayed and was born between
-// two collections, in each group. Where the diff says that it is exact it must be equal; else the truth lies within its bounds.
+// TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died,
+// stayed and was born between two collections, in each group. Where the diff says that it is exact it must be equal;
+// else the truth lies within its bounds.
 func TestDiffAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	exact, bounded := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		collector, depth := rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth")
 		m := tracetest.New(tracetest.All(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), collector, depth))
-		var src memBlocks
+		var src analysistest.Source
 		truth := map[uint64]map[uint64]tracetest.Object{} // by collection and identity
 		var known []uint64
 		for i := range rapid.IntRange(3, 10).Draw(t, "steps") {
@@ -33,7 +35,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			} else {
 				e = m.Step(i%5 == 0)
 			}
-			src.b = append(src.b, e.Blocks...)
+			src.B = append(src.B, e.Blocks...)
 			if e.Known && !e.Dropped {
 				at := map[uint64]tracetest.Object{}
 				for _, o := range e.State {
@@ -48,13 +50,14 @@ func TestDiffAgainstReference(t *testing.T) {
 		}
 		i := rapid.IntRange(0, len(known)-1).Draw(t, "from")
 		j := rapid.IntRange(i, len(known)-1).Draw(t, "to")
-		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type", "type, spacetype", `type startsWith "java" ? "java" : "other", size`}).Draw(t, "by")
+		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type", "type, spacetype", `type startsWith "java" ? "java" : "other", size`}).
+			Draw(t, "by")
 		by, err := lib.By(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		from, to := known[i], known[j]
-		r := heap.NewReplayer(&memBlocks{slices.Clone(src.b)})
+		r := heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)})
 		d, err := Diff(r, from, to, by, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +67,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := Diff(heap.NewReplayer(&memBlocks{slices.Clone(src.b)}), from, to, c, nil)
+			d, err := Diff(heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)}), from, to, c, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +81,8 @@ func TestDiffAgainstReference(t *testing.T) {
 		ref := map[string]*counts{}
 		keys := strings.Split(spec, ", ")
 		count := func(o tracetest.Object, pick func(*counts) *[2]uint64) {
-			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type), array: r.Types[uint64(o.Type)].Flags&1 != 0}
+			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type),
+				array: r.Types[uint64(o.Type)].Flags&1 != 0}
 			path := ""
 			see := func() {
 				c := ref[path]
@@ -175,8 +179,8 @@ func TestDiffAgainstReference(t *testing.T) {
 	}
 }
 
-// TestDiffBySpaceWithoutIdentity: a full collection that is not told of takes identities, so that what left survivor space alive may have died there.
-// Such a group stands with its bounds, but not where all of it is found in old space.
+// TestDiffBySpaceWithoutIdentity: a full collection that is not told of takes identities, so that what left survivor
+// space alive may have died there. Such a group stands with its bounds, but not where all of it is found in old space.
 func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 	by, err := classify.NewLibrary().By("space, type")
 	if err != nil {
@@ -189,7 +193,8 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplayer(&memBlocks{append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by, nil)
+		d, err := Diff(heap.NewReplayer(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by,
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -29,21 +32,36 @@ type Grouping struct {
 // World gives what classifiers see of the state of r, which stands after c, and the state's spaces.
 func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
 	spaces := r.Spaces(c)
-	w := &classify.World{GC: c.GC, First: r.First, AtStart: r.JVM.Flags&trace.JVMAtStart != 0 && r.First <= 1, Types: r.Types, Loaders: r.Loaders, Methods: r.Methods,
-		Frames: r.Frames, Threads: r.Threads, Time: func(gc uint64) (time.Time, bool) {
+	w := &classify.World{
+		GC:      c.GC,
+		First:   r.First,
+		AtStart: r.JVM.Flags&trace.JVMAtStart != 0 && r.First <= 1,
+		Types:   r.Types,
+		Loaders: r.Loaders,
+		Methods: r.Methods,
+		Frames:  r.Frames,
+		Threads: r.Threads,
+		Time: func(gc uint64) (time.Time, bool) {
 			ns, ok := r.Ends[gc]
-			return wall(r, ns), ok
-		}}
+			return collection.Wall(r, ns), ok
+		},
+	}
 	for _, s := range spaces {
-		w.Spaces = append(w.Spaces, classify.Space{Name: spaceName(r, s), Kind: s.Kind})
+		w.Spaces = append(w.Spaces, classify.Space{Name: SpaceName(r, s), Kind: s.Kind})
 	}
 	return w, spaces
 }
 
-var spaceKinds = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceOld: "old", trace.SpaceHumongous: "humongous",
-	trace.SpaceHumongousCont: "humongous, continued", trace.SpaceArchive: "archive"}
+var spaceKinds = map[uint64]string{
+	trace.SpaceEden:          "eden",
+	trace.SpaceSurvivor:      "survivor",
+	trace.SpaceOld:           "old",
+	trace.SpaceHumongous:     "humongous",
+	trace.SpaceHumongousCont: "humongous, continued",
+	trace.SpaceArchive:       "archive",
+}
 
-func spaceName(r *heap.Replayer, s heap.SpaceAt) string {
+func SpaceName(r *heap.Replayer, s heap.SpaceAt) string {
 	kind := spaceKinds[s.Kind]
 	switch {
 	case r.JVM.RegionWords > 0:
@@ -67,7 +85,8 @@ func wants(a classify.Attr) (w heap.Want) {
 	return w
 }
 
-// eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is (ages is nil).
+// eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is
+// (ages is nil).
 func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
 	if ages == nil {
 		return nil
@@ -84,9 +103,16 @@ func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
 	return slices.Compact(out)
 }
 
-// Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages (classify.Ages). Addresses in tuples
-// are those of the JVM, in bytes.
-func Tuples(r *heap.Replayer, gc uint64, spaces []heap.SpaceAt, a classify.Attr, grain uint64, ages []uint64) ([]classify.Tuple, error) {
+// Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages
+// (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
+func Tuples(
+	r *heap.Replayer,
+	gc uint64,
+	spaces []heap.SpaceAt,
+	a classify.Attr,
+	grain uint64,
+	ages []uint64,
+) ([]classify.Tuple, error) {
 	var told []uint32
 	if a&classify.AttrBirth != 0 {
 		told = eras(r, ages, gc)
@@ -97,8 +123,9 @@ func Tuples(r *heap.Replayer, gc uint64, spaces []heap.SpaceAt, a classify.Attr,
 	}
 	out := make([]classify.Tuple, len(fs))
 	for i, f := range fs {
-		out[i] = classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast, Space: f.Space,
-			Objects: f.Objects, Bytes: f.Bytes, Sampled: f.Sampled, Frame: f.Frame, Thread: f.Thread}
+		out[i] = classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth,
+			AtLeast: f.AtLeast, Space: f.Space, Objects: f.Objects, Bytes: f.Bytes, Sampled: f.Sampled, Frame: f.Frame,
+			Thread: f.Thread}
 		if a&classify.AttrAddr != 0 {
 			out[i].Addr = r.JVM.HeapBase + f.Addr*8
 		}
@@ -111,7 +138,14 @@ func Tuples(r *heap.Replayer, gc uint64, spaces []heap.SpaceAt, a classify.Attr,
 }
 
 // Group groups the state of r, which stands after c, by classifiers.
-func Group(r *heap.Replayer, c *heap.Collection, w *classify.World, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
+func Group(
+	r *heap.Replayer,
+	c *heap.Collection,
+	w *classify.World,
+	spaces []heap.SpaceAt,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) (*Grouping, error) {
 	a, grain := classify.Needs(by, filters)
 	ts, err := Tuples(r, c.GC, spaces, a, grain, classify.Ages(by, filters))
 	if err != nil {
@@ -121,7 +155,14 @@ func Group(r *heap.Replayer, c *heap.Collection, w *classify.World, spaces []hea
 }
 
 // GroupTuples is Group of a state that was folded before, for all that by and filters need (Tuples).
-func GroupTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
+func GroupTuples(
+	r *heap.Replayer,
+	c *heap.Collection,
+	w *classify.World,
+	ts []classify.Tuple,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) (*Grouping, error) {
 	tree, err := classify.Build(w, ts, by, filters)
 	if err != nil {
 		return nil, err
@@ -135,8 +176,16 @@ func GroupTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []c
 	return g, nil
 }
 
-// OpenTuples is GroupTuples for who looks at few of the groups: the tree makes them when they are asked for. Tree and Tuples of the Grouping are nil.
-func OpenTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, *classify.Tree, error) {
+// OpenTuples is GroupTuples for who looks at few of the groups: the tree makes them when they are asked for. Tree and
+// Tuples of the Grouping are nil.
+func OpenTuples(
+	r *heap.Replayer,
+	c *heap.Collection,
+	w *classify.World,
+	ts []classify.Tuple,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) (*Grouping, *classify.Tree, error) {
 	t, err := classify.Begin(w, ts, by, filters)
 	if err != nil {
 		return nil, nil, err
@@ -147,8 +196,15 @@ func OpenTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []cl
 }
 
 // newGrouping is a grouping but for its tree.
-func newGrouping(r *heap.Replayer, c *heap.Collection, root *classify.Node, by []classify.Classifier, filters []classify.Filter) *Grouping {
-	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Exact: true, Objects: root.Objects, Bytes: root.Bytes}
+func newGrouping(
+	r *heap.Replayer,
+	c *heap.Collection,
+	root *classify.Node,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) *Grouping {
+	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start+c.Dur),
+		Exact: true, Objects: root.Objects, Bytes: root.Bytes}
 	for _, b := range by {
 		g.By = append(g.By, b.Name)
 	}
@@ -160,19 +216,26 @@ func newGrouping(r *heap.Replayer, c *heap.Collection, root *classify.Node, by [
 
 // ListedObject is an object of a lossless list.
 type ListedObject struct {
-	Address string       `json:"address"`
-	Class   string       `json:"class"`
-	Bytes   uint64       `json:"bytes"`
-	Length  uint64       `json:"length,omitempty"`
-	Birth   uint64       `json:"birth"`
-	AtLeast bool         `json:"at_least,omitempty"`
-	Sample  uint64       `json:"sample,omitempty"`
-	Site    []StackFrame `json:"site,omitempty"`
+	Address string             `json:"address"`
+	Class   string             `json:"class"`
+	Bytes   uint64             `json:"bytes"`
+	Length  uint64             `json:"length,omitempty"`
+	Birth   uint64             `json:"birth"`
+	AtLeast bool               `json:"at_least,omitempty"`
+	Sample  uint64             `json:"sample,omitempty"`
+	Site    []sites.StackFrame `json:"site,omitempty"`
 }
 
-// List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode: the tree itself keeps
-// no objects.
-func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter, f func(ListedObject) bool) {
+// List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode:
+// the tree itself keeps no objects.
+func (g *Grouping) List(
+	r *heap.Replayer,
+	n *classify.Node,
+	spaces []heap.SpaceAt,
+	by []classify.Classifier,
+	filters []classify.Filter,
+	f func(ListedObject) bool,
+) {
 	a, grain := classify.Needs(by, filters)
 	words := max(1, grain/8)
 	told := eras(r, classify.Ages(by, filters), g.GC)
@@ -183,7 +246,7 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 	// What an object's tuple is keyed by, as Fold keys it.
 	keyOf := func(t classify.Tuple) key {
 		k := key{t: t, frame: t.Frame, thread: t.Thread}
-		k.t.Objects, k.t.Bytes, k.t.WObjects, k.t.WBytes = 0, 0, classify.Total{}, classify.Total{}
+		k.t.Objects, k.t.Bytes, k.t.WObjects, k.t.WBytes = 0, 0, stats.Total{}, stats.Total{}
 		return k
 	}
 	in := map[key]bool{}
@@ -223,9 +286,10 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 		if !in[keyOf(t)] {
 			return true
 		}
-		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type), Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
+		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type),
+			Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
 		if x != nil {
-			l.Site = Stack(r, x.Frame, maxFrames)
+			l.Site = sites.Stack(r, x.Frame, sites.MaxFrames)
 		}
 		return f(l)
 	})

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"math/bits"
 	"slices"
@@ -11,13 +10,16 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
-	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// The reference implementation: one struct an object, maps, no cleverness. It shares nothing with package classify but the text of keys.
+// The reference implementation: one struct an object, maps, no cleverness. It shares nothing with package classify but
+// the text of keys.
 
 type refObject struct {
 	heap.Object
@@ -38,7 +40,8 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 	var out []refObject
 	spaces := r.Spaces(c)
 	r.State.Each(func(o heap.Object) bool {
-		x := refObject{Object: o, class: r.TypeName(o.Type), loader: "bootstrap", addr: r.JVM.HeapBase + o.Addr*8, age: c.GC - uint64(o.Birth), space: "(no space)"}
+		x := refObject{Object: o, class: r.TypeName(o.Type), loader: "bootstrap", addr: r.JVM.HeapBase + o.Addr*8,
+			age: c.GC - uint64(o.Birth), space: "(no space)"}
 		ty := r.Types[uint64(o.Type)]
 		if ty.Loader != 0 {
 			x.loader = fmt.Sprintf("%s #%d", r.Loaders[ty.Loader].Name, ty.Loader)
@@ -49,7 +52,8 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		x.array = ty.Flags&trace.TypeArray != 0
 		for _, s := range spaces {
 			if o.Addr >= s.Start && o.Addr < s.End {
-				x.space, x.kind = spaceName(r, s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
+				x.space, x.kind = SpaceName(r,
+					s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
 				if x.kind == "" {
 					x.kind = "old"
 				}
@@ -58,7 +62,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		if s := r.Live[o.Sample]; s != nil {
 			x.sampled = true
 			x.thread = r.Threads[s.Thread].Name
-			for _, f := range Stack(r, s.Frame, 64) {
+			for _, f := range sites.Stack(r, s.Frame, 64) {
 				x.stack = append(x.stack, f.String())
 			}
 		}
@@ -161,18 +165,21 @@ var refKeys = map[string]struct {
 		}
 		return []string{"young"}
 	}},
-	`filter([size % 16 == 0 ? "even" : "", size > 64 ? "large" : "", array ? "array" : ""], # != "")`: {false, func(o *refObject) (out []string) {
-		if o.Words%2 == 0 {
-			out = append(out, "even")
-		}
-		if o.Words > 8 {
-			out = append(out, "large")
-		}
-		if o.array {
-			out = append(out, "array")
-		}
-		return out
-	}},
+	`filter([size % 16 == 0 ? "even" : "", size > 64 ? "large" : "", array ? "array" : ""], # != "")`: {
+		false,
+		func(o *refObject) (out []string) {
+			if o.Words%2 == 0 {
+				out = append(out, "even")
+			}
+			if o.Words > 8 {
+				out = append(out, "large")
+			}
+			if o.array {
+				out = append(out, "array")
+			}
+			return out
+		},
+	},
 	`array ? path("array", kind, length) : path("instance")`: {true, func(o *refObject) []string {
 		if !o.array {
 			return []string{"instance"}
@@ -232,7 +239,8 @@ func (n *refNode) child(left int, key string) *refNode {
 // differs says how a tree is not the reference's, "" if it is.
 func differs(n *classify.Node, want *refNode, levels int, at string) string {
 	if n.Objects != want.objects || n.Bytes != want.bytes || n.Estimated {
-		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes, n.Estimated, want.objects, want.bytes)
+		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes, n.Estimated,
+			want.objects, want.bytes)
 	}
 	got := map[string]bool{}
 	for i, c := range n.Children {
@@ -255,35 +263,6 @@ func differs(n *classify.Node, want *refNode, levels int, at string) string {
 	return ""
 }
 
-// blocks is a source of blocks from memory.
-type memBlocks struct{ b []trace.Block }
-
-func (s *memBlocks) Next() (trace.Block, error) {
-	if len(s.b) == 0 {
-		return trace.Block{}, io.EOF
-	}
-	b := s.b[0]
-	s.b = s.b[1:]
-	return b, nil
-}
-
-// modelTape makes the blocks of a random legal stream.
-func modelTape(seed, collector, depth uint64, steps int) []trace.Block {
-	m := tracetest.New(tracetest.All(seed, collector, depth))
-	var bs []trace.Block
-	for i := range steps {
-		switch i % 11 {
-		case 6:
-			bs = append(bs, m.Walk().Blocks...)
-		case 9:
-			bs = append(bs, m.FullGC().Blocks...)
-		default:
-			bs = append(bs, m.Step(i%5 == 0).Blocks...)
-		}
-	}
-	return append(bs, m.End())
-}
-
 // everySample makes every sample stand for itself alone, as at interval 0.
 func everySample(r *heap.Replayer) {
 	for _, s := range r.Live {
@@ -291,19 +270,20 @@ func everySample(r *heap.Replayer) {
 	}
 }
 
-// TestGroupAgainstReference holds the tree of every list of classifiers and every filter against the reference, on random recordings of every
-// collector and both depths, and the lossless list of a node against the node.
+// TestGroupAgainstReference holds the tree of every list of classifiers and every filter against the reference, on
+// random recordings of every collector and both depths, and the lossless list of a node against the node.
 func TestGroupAgainstReference(t *testing.T) {
 	names := slices.Sorted(maps.Keys(refKeys))
 	filters := slices.Sorted(maps.Keys(refFilters))
 	lib := classify.NewLibrary()
 	nodes := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
 		by := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "by")
 		where := rapid.SliceOfN(rapid.SampledFrom(filters), 0, 1).Draw(t, "where")
-		r := heap.NewReplayer(&memBlocks{bs})
-		if err := Each(r, func(c *heap.Collection) bool {
+		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
 			}
@@ -362,15 +342,18 @@ func TestGroupAgainstReference(t *testing.T) {
 	}
 }
 
-// TestGroupEstimates: whatever is estimated adds up to what is exact, within rounding, and lies within its bounds; type stays exact.
+// TestGroupEstimates: whatever is estimated adds up to what is exact, within rounding, and lies within its bounds; type
+// stays exact.
 func TestGroupEstimates(t *testing.T) {
 	lib := classify.NewLibrary()
 	estimated := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
-		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence", "spacetype, site(1), ages"}).Draw(t, "by")
-		r := heap.NewReplayer(&memBlocks{bs})
-		if err := Each(r, func(c *heap.Collection) bool {
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
+		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence", "spacetype, site(1), ages"}).
+			Draw(t, "by")
+		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
 			}

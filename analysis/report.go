@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
@@ -16,20 +19,20 @@ import (
 
 // CollectionRow is a collection of the window in the report. Times are ns.
 type CollectionRow struct {
-	GC      uint64    `json:"gc"`
-	JVMGC   uint64    `json:"jvm_gc"`
-	Time    time.Time `json:"time"`
-	Kind    string    `json:"kind"`
-	Cause   string    `json:"cause"`
-	PauseNS uint64    `json:"pause_ns"`
-	ProbeNS uint64    `json:"probe_ns"`
-	SyncNS  uint64    `json:"sync_ns,omitempty"`
-	Used    uint64    `json:"used_bytes"`
-	Known   bool      `json:"known"`
-	Objects uint64    `json:"objects"`
-	Bytes   uint64    `json:"bytes"`
-	Synced  bool      `json:"sync_point"`
-	Quality Quality   `json:"quality"`
+	GC      uint64         `json:"gc"`
+	JVMGC   uint64         `json:"jvm_gc"`
+	Time    time.Time      `json:"time"`
+	Kind    string         `json:"kind"`
+	Cause   string         `json:"cause"`
+	PauseNS uint64         `json:"pause_ns"`
+	ProbeNS uint64         `json:"probe_ns"`
+	SyncNS  uint64         `json:"sync_ns,omitempty"`
+	Used    uint64         `json:"used_bytes"`
+	Known   bool           `json:"known"`
+	Objects uint64         `json:"objects"`
+	Bytes   uint64         `json:"bytes"`
+	Synced  bool           `json:"sync_point"`
+	Quality sites.Coverage `json:"coverage"`
 	Course
 }
 
@@ -41,44 +44,34 @@ type GrownClass struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// GrownSite is a site that grew between the first and the last known collection, estimated from samples. Samples is how many more live.
-type GrownSite struct {
-	Class   string       `json:"class"`
-	Loader  string       `json:"loader,omitempty"`
-	Site    []StackFrame `json:"site"`
-	Samples int64        `json:"samples"`
-	Objects int64        `json:"objects"`
-	Bytes   int64        `json:"bytes"`
-}
-
 // Report is the whole of `heapcam report`.
 type Report struct {
-	Schema      string          `json:"schema"`
-	JVM         string          `json:"jvm"`
-	Collector   string          `json:"collector"`
-	From        time.Time       `json:"from"`
-	To          time.Time       `json:"to"`
-	Collections []CollectionRow `json:"collections"`
-	PauseNS     uint64          `json:"pause_ns"`
-	ProbeNS     uint64          `json:"probe_ns"`
-	WindowNS    uint64          `json:"window_ns"`
-	Grown       []GrownClass    `json:"grown"`
-	GrownSites  []GrownSite     `json:"grown_sites"`
-	Sites       []SiteRow       `json:"sites"`    // what lives after the last known collection, the most bytes first
-	Suspects    []Verdict       `json:"suspects"` // those of `heapcam leaks`
+	Schema      string           `json:"schema"`
+	JVM         string           `json:"jvm"`
+	Collector   string           `json:"collector"`
+	From        time.Time        `json:"from"`
+	To          time.Time        `json:"to"`
+	Collections []CollectionRow  `json:"collections"`
+	PauseNS     uint64           `json:"pause_ns"`
+	ProbeNS     uint64           `json:"probe_ns"`
+	WindowNS    uint64           `json:"window_ns"`
+	Grown       []GrownClass     `json:"grown"`
+	GrownSites  []sites.GrownRow `json:"grown_sites"`
+	Sites       []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
+	Suspects    []leak.Verdict   `json:"suspects"` // those of `heapcam leaks`
 	// OldCollections are those of the window that collected old space: full and mixed ones.
-	OldCollections int      `json:"old_collections"`
-	Quality        Quality  `json:"quality"`
-	Samples        uint64   `json:"samples"`
-	Uncompacted    bool     `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
-	SitesCut       string   `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
-	LostEpochs     uint64   `json:"lost_epochs"`
-	Missed         uint64   `json:"missed_collections"` // they posted no events: their pauses are unknown
-	LostSamples    uint64   `json:"lost_samples"`
-	UnknownGCs     int      `json:"collections_of_unknown_state"`
-	Damage         []string `json:"damage"`
-	End            string   `json:"end"`
-	FirstLook      ui.Text  `json:"look_first"`
+	OldCollections int            `json:"old_collections"`
+	Quality        sites.Coverage `json:"coverage"`
+	Samples        uint64         `json:"samples"`
+	Uncompacted    bool           `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
+	SitesCut       string         `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
+	LostEpochs     uint64         `json:"lost_epochs"`
+	Missed         uint64         `json:"missed_collections"` // they posted no events: their pauses are unknown
+	LostSamples    uint64         `json:"lost_samples"`
+	UnknownGCs     int            `json:"collections_of_unknown_state"`
+	Damage         []string       `json:"damage"`
+	End            string         `json:"end"`
+	FirstLook      ui.Text        `json:"look_first"`
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
@@ -89,16 +82,16 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have (Sites) is inferred by type
-// alone, that what is wrong in tokens is not told, and that Open may be set.
+// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have
+// (Sites) is inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
 func MakeReport(r *heap.Replayer) (*Report, error) {
-	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
-		Sites: []SiteRow{}, Damage: []string{}}
-	h := newHistories(survived)
+	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
+		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
+	h := leak.NewDetector()
 	var first, last []heap.Count
-	var firstSites map[siteKey]*tally
+	var firstSites map[sites.Key]*sites.Tally
 	var alive []*heap.Sample // after the last known collection
-	var known follower
+	var known sites.CoverageFollower
 	for n := 0; ; n++ {
 		c, err := r.Next()
 		if err == io.EOF {
@@ -107,7 +100,8 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
+		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start),
+			Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
 			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
 		var before *CollectionRow
 		if n > 0 {
@@ -122,16 +116,16 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 			rep.From = row.Time
 		}
 		rep.To = row.Time
-		h.collection(r, c)
-		known.follow(r)
+		h.Collection(r, c)
+		known.Follow(r)
 		if c.Known {
 			last = append(last[:0], r.State.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				firstSites = siteTallies(r, maps.Values(r.Live))
+				firstSites = sites.Tallies(r, maps.Values(r.Live))
 			}
 			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
-			q := known.quality(r)
+			q := known.Quality(r)
 			row.Quality, rep.Quality = q, q
 		} else {
 			rep.UnknownGCs++
@@ -155,41 +149,41 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
 	rep.grown(r, first, last)
-	lastSites := siteTallies(r, slices.Values(alive))
-	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
-	var e *estimate
+	lastSites := sites.Tallies(r, slices.Values(alive))
+	rep.GrownSites = sites.GrownSites(r, firstSites, lastSites, 20)
+	var e *sites.Estimate
 	if n := len(rep.Collections); r.Known && n > 0 && rep.Collections[n-1].Known {
-		st := (*strata)(nil)
+		st := (*sites.Strata)(nil)
 		if r.Counts() {
-			st = stratifyTypes(r, func(typ uint32) heap.Count { return heap.Count(known.tape.Before(typ)) })
+			st = sites.StratifyTypes(r, func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) })
 		} else {
-			st = stratify(r, rep.Collections[n-1].GC, nil)
+			st = sites.Stratify(r, rep.Collections[n-1].GC, nil)
 		}
-		e = st.estimate()
+		e = st.Estimate()
 	}
-	rep.Sites = siteRows(r, lastSites, byClass(r, last), e)
+	rep.Sites = sites.Rows(r, lastSites, sites.ByClass(r, last), e)
 	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
-		rep.Sites = slices.DeleteFunc(rep.Sites, func(s SiteRow) bool { return s.Child != "" })
+		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
 	}
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	rep.OldCollections = h.full + h.mixed
-	suspects := h.verdicts(r)
-	if rep.Open = h.open; rep.Open {
-		suspects = []Verdict{}
+	rep.OldCollections = h.Full + h.Mixed
+	suspects := h.Verdicts(r)
+	if rep.Open = h.Open; rep.Open {
+		suspects = []leak.Verdict{}
 	}
 	rep.Settle(suspects)
 	return rep, nil
 }
 
 // Settle gives the report its verdicts.
-func (rep *Report) Settle(suspects []Verdict) {
+func (rep *Report) Settle(suspects []leak.Verdict) {
 	rep.Suspects = suspects
 	rep.FirstLook = rep.advice()
 }
 
 func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
-	by := map[Class]*GrownClass{}
-	var classes []Class
+	by := map[sites.Class]*GrownClass{}
+	var classes []sites.Class
 	for id, l := range last {
 		var f heap.Count
 		if id < len(first) {
@@ -198,7 +192,7 @@ func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
 		if l == f {
 			continue
 		}
-		k := ClassOf(r, uint32(id)).folded()
+		k := sites.ClassOf(r, uint32(id)).Folded()
 		g := by[k]
 		if g == nil {
 			g = &GrownClass{Class: k.Name}
@@ -208,7 +202,7 @@ func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
 		g.Objects += int64(l.Objects - f.Objects)
 		g.Bytes += int64(l.Bytes - f.Bytes)
 	}
-	shared := loaders(r, classes)
+	shared := sites.Loaders(r, classes)
 	for k, g := range by {
 		g.Loader = shared[k]
 		if g.Bytes > 0 {
@@ -235,24 +229,6 @@ func (rep *Report) advice() ui.Text {
 	}
 }
 
-// printStack prints the first n frames.
-func printStack(w io.Writer, site []StackFrame, n int) {
-	for j, f := range site[:min(n, len(site))] {
-		more := ui.Text("")
-		if j == n-1 && len(site) > n {
-			more = ui.Sprintf("  (%d more)", len(site)-n)
-		}
-		ui.Fprintf(w, "       at %s%s\n", f, more)
-	}
-}
-
-func top(site []StackFrame) string {
-	if len(site) == 0 {
-		return "at an unknown site"
-	}
-	return "at " + site[0].String()
-}
-
 // WriteText prints the report on one screen.
 func (rep *Report) WriteText(w io.Writer) {
 	rep.WriteWindow(w)
@@ -268,7 +244,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 		ui.Fprintf(w, "no collection in this recording\n")
 		return
 	}
-	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n", rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
+	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n",
+		rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
 		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC, rep.End)
 	kinds := map[string]int{}
 	var used []float64
@@ -289,21 +266,30 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	}
 	sort.Strings(ks)
 	ui.Fprintf(w, "collections  %d (%s), %d sync points\n", n, strings.Join(ks, ", "), syncs)
-	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n", ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS),
-		100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
-	ui.Fprintf(w, "heap used    %s  %s → %s\n", Spark(used, 60), Bytes(rep.Collections[0].Used), Bytes(rep.Collections[n-1].Used))
+	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n",
+		ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS), 100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
+	ui.Fprintf(w, "heap used    %s  %s → %s\n", ui.Spark(used, 60), ui.Bytes(rep.Collections[0].Used),
+		ui.Bytes(rep.Collections[n-1].Used))
 	q := rep.Quality
-	_, all := q.live()
+	_, all := q.Live()
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-	ui.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
-		share(q.ExactBytes), share(q.InferredBytes), share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
+	ui.Fprintf(
+		w,
+		"coverage     site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
+		share(q.ExactBytes),
+		share(q.InferredBytes),
+		share(q.BeforeBytes),
+		share(q.UnknownBytes),
+		rep.Samples,
+	)
 	if rep.SitesCut != "" {
 		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
-	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n", rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
-	WriteMissed(w, "             ", rep.Missed)
+	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n",
+		rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
+	collection.WriteMissed(w, "             ", rep.Missed)
 	if rep.Uncompacted {
-		ui.Fprintf(w, "             %s\n", ui.Text(MayCountDead))
+		ui.Fprintf(w, "             %s\n", ui.Text(collection.MayCountDead))
 	}
 	if len(rep.Grown) > 0 {
 		ui.Fprintf(w, "classes that grew most (first to last known collection; not yet collected garbage included)\n")
@@ -311,7 +297,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			if i == 5 {
 				break
 			}
-			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
+			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)),
+				sites.WithLoader(g.Class, g.Loader))
 		}
 	}
 	if len(rep.GrownSites) > 0 {
@@ -320,8 +307,9 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			if i == 3 {
 				break
 			}
-			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+Bytes(uint64(g.Bytes)), withLoader(g.Class, g.Loader))
-			printStack(w, g.Site, 2)
+			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)),
+				sites.WithLoader(g.Class, g.Loader))
+			sites.WriteStack(w, g.Site, 2)
 		}
 	}
 	if len(rep.Sites) > 0 {
@@ -330,7 +318,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			if i == 3 || s.Child != "" {
 				break
 			}
-			ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), Bytes(s.Bytes), withLoader(s.Class, s.Loader), top(s.Site))
+			ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh),
+				ui.Bytes(s.Bytes), sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site))
 		}
 	}
 }
@@ -346,8 +335,9 @@ func (rep *Report) WriteLeaks(w io.Writer) {
 			if i == 3 {
 				break
 			}
-			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1, withLoader(s.Class, s.Loader), Bytes(uint64(s.BytesPerSecond)), Bytes(s.GrownBytes), s.Confidence)
-			printStack(w, s.Site, 3)
+			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1,
+				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes), s.Confidence)
+			sites.WriteStack(w, s.Site, 3)
 		}
 	}
 	ui.Fprintf(w, "look first   %s\n", rep.FirstLook)

@@ -7,23 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-type blocks struct{ b []trace.Block }
-
-func (s *blocks) Next() (trace.Block, error) {
-	if len(s.b) == 0 {
-		return trace.Block{}, io.EOF
-	}
-	b := s.b[0]
-	s.b = s.b[1:]
-	return b, nil
-}
-
-// TestReport makes a report of random streams: one row a collection, quality that adds up, JSON without a null list, one screen of text.
+// TestReport makes a report of random streams: one row a collection, quality that adds up, JSON without a null list,
+// one screen of text.
 func TestReport(t *testing.T) {
 	for _, col := range []uint64{trace.CollectorSerial, trace.CollectorParallel, trace.CollectorG1} {
 		m := tracetest.New(tracetest.All(7, col, trace.DepthSurvivors))
@@ -36,7 +27,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplayer(&blocks{append(bs, m.End())}))
+		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: append(bs, m.End())}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +36,8 @@ func TestReport(t *testing.T) {
 		}
 		for _, c := range rep.Collections {
 			q := c.Quality
-			if c.Known && (q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
+			if c.Known &&
+				(q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
 				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
 			}
 			if sum := c.Eden + c.Survivor + c.Old + c.Humongous; sum != c.Used {
@@ -53,7 +45,8 @@ func TestReport(t *testing.T) {
 			}
 		}
 		j, err := json.Marshal(rep)
-		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) || !bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
+		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) ||
+			!bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
 			t.Errorf("%v: %.200s", err, j)
 		}
 		var text strings.Builder
@@ -73,9 +66,32 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplayer(&blocks{}))
+	rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{}))
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}
 	rep.WriteText(io.Discard)
+}
+
+// TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
+func TestGrownLoaders(t *testing.T) {
+	r := heap.NewReplayer(&analysistest.Source{})
+	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
+		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
+		r.Types[ty.ID] = ty
+	}
+	r.Loaders[1], r.Loaders[2] = trace.Loader{ID: 1, Name: "app"}, trace.Loader{ID: 2, Name: "plugins"}
+	rep := &Report{}
+	rep.grown(
+		r,
+		nil,
+		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10},
+			{Objects: 1, Bytes: 100}},
+	)
+	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) ||
+		rep.Grown[1] != (GrownClass{"a.Plugin", "plugins #2", 2, 50}) ||
+		rep.Grown[2].Bytes != 20 ||
+		rep.Grown[2].Loader != "" {
+		t.Errorf("%+v", rep.Grown)
+	}
 }

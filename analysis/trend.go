@@ -2,113 +2,337 @@ package analysis
 
 import (
 	"cmp"
-	"math"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
-const blocksOf = 12 // increments of the coarse test of drift
-
-// drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the increments, single ones and
-// those of a few long blocks, which holds bursts that last for several collections. The larger probability counts.
-func drift(v []float64) float64 {
-	p := 0.0
-	for _, n := range []int{len(v) - 1, blocksOf} {
-		if n >= len(v) {
-			continue
-		}
-		mean, square := (v[len(v)-1]-v[0])/float64(n), 0.0
-		for i := range n {
-			d := v[(i+1)*(len(v)-1)/n] - v[i*(len(v)-1)/n] - mean
-			square += d * d
-		}
-		if mean <= 0 {
-			return 1
-		}
-		df := float64(n - 1)
-		tt := mean * mean * float64(n) * df / square // t²; infinite if all increments are the same
-		z := (8*df + 1) / (8*df + 3) * math.Sqrt(df*math.Log1p(tt/df))
-		p = max(p, math.Erfc(z/math.Sqrt2)/2) // Wallace's approximation of the tail
-	}
-	return p
+// TrendReport is the whole of `heapcam trend`: one grouping over all collections of the window.
+type TrendReport struct {
+	Schema      string       `json:"schema"`
+	By          []string     `json:"by"`
+	Where       []string     `json:"where,omitempty"`
+	Collections []TrendPoint `json:"collections"` // after which the state is known
+	Unknown     int          `json:"unknown"`     // the others of the window
+	Exact       bool         `json:"exact"`
+	Rows        []TrendRow   `json:"rows"` // what moved most first
+	Left        int          `json:"left_out,omitempty"`
 }
 
-// trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series without a trend rises like that: Mann–Kendall's
-// test, its variance corrected for ties and for autocorrelation.
-func trend(t, v []float64) (slope, low, high, p float64) {
-	var slopes []float64
-	s := 0.0
-	for i := range v {
-		for j := i + 1; j < len(v); j++ {
-			if t[j] > t[i] {
-				slopes = append(slopes, (v[j]-v[i])/(t[j]-t[i]))
+// TrendPoint is a collection of a trend.
+type TrendPoint struct {
+	Moment
+	Objects uint64 `json:"objects"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+// TrendRow is the course of a group, a figure for each collection.
+type TrendRow struct {
+	Path      []string `json:"path"`
+	Estimated bool     `json:"estimated,omitempty"`
+	First     uint64   `json:"first_bytes"`
+	Last      uint64   `json:"last_bytes"`
+	Peak      uint64   `json:"peak_bytes"`
+	PeakGC    uint64   `json:"peak_gc"`
+	Objects   []uint64 `json:"objects"`
+	Bytes     []uint64 `json:"bytes"`
+}
+
+// maxTrendRows bounds the groups that a trend follows.
+const maxTrendRows = 100_000
+
+// Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most
+// bounds the rows (0: no bound). Its errors are those of Group and of the replay, and ErrTrend.
+func Trend(r *heap.Replayer, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
+	t := newTrend()
+	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r, c, again) }), most)
+}
+
+// TrendStates is Trend of the states that each hands to its function, in order, until that is false. All know the same
+// names, and samples goes over theirs: so classifiers are asked once for what comes again, if they look at no more than
+// types and samples.
+func TrendStates(
+	samples *heap.Sampling,
+	each func(func(*heap.Replayer, *heap.Collection) bool) error,
+	again func() ([]classify.Classifier, []classify.Filter),
+	most int,
+) (*TrendReport, error) {
+	t := newTrend()
+	if by, filters := again(); classify.Outlines(by, filters) {
+		t.outline, t.sampling = classify.NewOutline(by, filters), samples
+		for _, b := range by {
+			t.rep.By = append(t.rep.By, b.Name)
+		}
+		for _, f := range filters {
+			t.rep.Where = append(t.rep.Where, f.Name)
+		}
+		a, _ := classify.Needs(by, filters)
+		t.sites = a&classify.AttrSite != 0
+	}
+	if t.outline != nil {
+		return t.report(t.outlined(each), most)
+	}
+	return t.report(each(func(r *heap.Replayer, c *heap.Collection) bool { return t.group(r, c, again) }), most)
+}
+
+// outlined takes in all states by the outline: one is summed up while the groups of the one before are counted.
+func (t *trending) outlined(each func(func(*heap.Replayer, *heap.Collection) bool) error) error {
+	summed, over := make(chan *sums), make(chan struct{})
+	free := make(chan *sums, 2)
+	free <- &sums{}
+	free <- &sums{}
+	go func() {
+		defer close(over)
+		for s := range summed {
+			t.count(s)
+			if t.failed != nil {
+				return
 			}
-			s += float64(cmp.Compare(v[j], v[i]))
+			free <- s
 		}
-	}
-	if len(slopes) == 0 || s <= 1 {
-		return 0, 0, 0, 1
-	}
-	slices.Sort(slopes)
-	slope = slopes[len(slopes)/2]
-	_, ties := ranks(v)
-	n := float64(len(v))
-	variance := (n*(n-1)*(2*n+5) - ties) / 18 * inflation(t, v, slope)
-	c := 1.959964 * math.Sqrt(variance)
-	at := func(x float64) float64 { return slopes[int(min(max(x, 0), float64(len(slopes)-1)))] }
-	m := float64(len(slopes))
-	return slope, at((m - c) / 2), at((m+c)/2 + 1), math.Erfc((s-1)/math.Sqrt(2*variance)) / 2
+	}()
+	err := each(func(r *heap.Replayer, c *heap.Collection) bool {
+		var s *sums
+		select {
+		case s = <-free:
+		case <-over:
+			return false
+		}
+		t.sum(s, r, c)
+		select {
+		case summed <- s:
+			return true
+		case <-over:
+			return false
+		}
+	})
+	close(summed)
+	<-over
+	return err
 }
 
-// inflation is Hamed and Rao's factor: by how much the variance of Mann–Kendall's sum is larger than that of independent values, from the
-// autocorrelation of the ranks of what the trend leaves over. Lags whose correlation could be chance count as none.
-func inflation(t, v []float64, slope float64) float64 {
-	rest := make([]float64, len(v))
-	for i := range v {
-		rest[i] = v[i] - slope*t[i]
-	}
-	r, _ := ranks(rest)
-	n := float64(len(r))
-	mean, square := (n+1)/2, 0.0
-	for i := range r {
-		r[i] -= mean
-		square += r[i] * r[i]
-	}
-	if square == 0 {
-		return 1
-	}
-	sum := 0.0
-	for lag := 1; lag < len(r)-2; lag++ {
-		c := 0.0
-		for i := lag; i < len(r); i++ {
-			c += r[i] * r[i-lag]
-		}
-		if c /= square; math.Abs(c) > 1.96/math.Sqrt(n) {
-			k := n - float64(lag)
-			sum += k * (k - 1) * (k - 2) * c
-		}
-	}
-	return max(1, 1+2*sum/(n*(n-1)*(n-2)))
+// sums are the tuples of a state.
+type sums struct {
+	r    *heap.Replayer
+	c    *heap.Collection
+	rest []classify.Tuple // without a sample
+	classify.Sampled
+	at  []int32 // by kind: 1 + its place in Seen
+	err error
 }
 
-// ranks gives the ranks of v from 1, equal values the middle of theirs, and Σ t(t−1)(2t+5) over groups of t equal values.
-func ranks(v []float64) (r []float64, ties float64) {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
+// trending is a trend that is being made.
+type trending struct {
+	rep    *TrendReport
+	rows   map[string]*TrendRow
+	failed error
+
+	outline  *classify.Outline // or nil
+	groups   []*TrendRow       // of the outline
+	sites    bool              // it looks at samples
+	sampling *heap.Sampling
+}
+
+func newTrend() *trending {
+	return &trending{
+		rep:  &TrendReport{Schema: "heapcam.trend/1", Collections: []TrendPoint{}, Exact: true, Rows: []TrendRow{}},
+		rows: map[string]*TrendRow{},
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
-	r = make([]float64, len(v))
-	for i := 0; i < len(order); {
-		j := i
-		for j < len(order) && v[order[j]] == v[order[i]] {
-			j++
-		}
-		for _, k := range order[i:j] {
-			r[k] = float64(i+1+j) / 2
-		}
-		g := float64(j - i)
-		ties += g * (g - 1) * (2*g + 5)
-		i = j
+}
+
+// group takes in a state.
+func (t *trending) group(
+	r *heap.Replayer,
+	c *heap.Collection,
+	again func() ([]classify.Classifier, []classify.Filter),
+) bool {
+	if !c.Known {
+		t.rep.Unknown++
+		return true
 	}
-	return r, ties
+	by, filters := again()
+	w, spaces := World(r, c)
+	g, err := Group(r, c, w, spaces, by, filters)
+	if err != nil {
+		t.failed = fmt.Errorf("collection %d: %w", c.GC, err)
+		return false
+	}
+	t.rep.By, t.rep.Where = g.By, g.Where
+	t.point(r, c, g.Objects, g.Bytes, g.Exact)
+	g.Tree.Walk(func(path []string, x *classify.Node) bool {
+		if len(path) == 0 {
+			return true
+		}
+		id := strings.Join(path, "\x00") + fmt.Sprint("\x00", x.Level)
+		row := t.rows[id]
+		if row == nil {
+			if row = t.row(slices.Clone(path)); row == nil {
+				return false
+			}
+			t.rows[id] = row
+		}
+		t.add(row, c, x.Objects, x.Bytes, x.Estimated)
+		return true
+	})
+	return t.failed == nil
+}
+
+// count is group by the outline.
+func (t *trending) count(s *sums) {
+	if !s.c.Known {
+		t.rep.Unknown++
+		return
+	}
+	if s.err == nil {
+		w, _ := World(s.r, s.c)
+		var fs []classify.GroupFigure
+		if fs, s.err = t.outline.Figures(w, s.rest, &s.Sampled); s.err == nil {
+			t.figures(s.r, s.c, fs)
+			return
+		}
+	}
+	t.failed = fmt.Errorf("collection %d: %w", s.c.GC, s.err)
+}
+
+// sum sums up a state.
+func (t *trending) sum(s *sums, r *heap.Replayer, c *heap.Collection) {
+	for _, k := range s.Seen {
+		s.at[k] = 0
+	}
+	s.r, s.c, s.rest, s.Seen, s.Sums = r, c, s.rest[:0], s.Seen[:0], s.Sums[:0]
+	switch {
+	case !c.Known:
+		return
+	case !t.sites:
+		s.rest, s.err = Tuples(r, c.GC, nil, 0, 8, nil)
+		return
+	}
+	var rest []heap.Folded
+	rest, s.err = t.sampling.Fold(r, func(k int32, bytes, size uint64, weight float64) {
+		if grow := int(k) + 1 - len(s.at); grow > 0 {
+			s.at = append(s.at, make([]int32, grow)...)
+		}
+		if s.at[k] == 0 {
+			s.Seen, s.Sums = append(s.Seen, k), append(s.Sums, classify.SampledSum{})
+			s.at[k] = int32(len(s.Seen))
+		}
+		x := &s.Sums[s.at[k]-1]
+		x.Objects++
+		x.Bytes += bytes
+		x.WObjects.Add(1, weight)
+		x.WBytes.Add(float64(size), weight)
+	})
+	for _, f := range rest {
+		s.rest = append(s.rest,
+			classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects, Bytes: f.Bytes})
+	}
+	kinds, bases, places := t.sampling.Kinds()
+	s.Kinds, s.Bases = kinds, len(bases)
+	s.Describe = func(base, place int32) classify.Tuple {
+		b := bases[base]
+		d := classify.Tuple{Type: b.Type, Birth: b.Birth, AtLeast: b.AtLeast, Space: -1, Sampled: true}
+		if place >= 0 {
+			d.Frame, d.Thread = places[place].Frame, places[place].Thread
+		}
+		return d
+	}
+}
+
+// figures takes in what the groups of the outline have.
+func (t *trending) figures(r *heap.Replayer, c *heap.Collection, fs []classify.GroupFigure) {
+	exact := true
+	for _, f := range fs {
+		exact = exact && !f.Estimated
+	}
+	t.point(r, c, fs[0].Objects, fs[0].Bytes, exact)
+	for g := 1; g < len(fs); g++ {
+		if g > len(t.groups) {
+			row := t.row(t.outline.Path(int32(g)))
+			if row == nil {
+				return
+			}
+			t.groups = append(t.groups, row)
+		}
+		if fs[g].There {
+			t.add(t.groups[g-1], c, fs[g].Objects, fs[g].Bytes, fs[g].Estimated)
+		}
+	}
+}
+
+// point adds a collection.
+func (t *trending) point(r *heap.Replayer, c *heap.Collection, objects, bytes uint64, exact bool) {
+	t.rep.Exact = t.rep.Exact && exact
+	t.rep.Collections = append(t.rep.Collections, TrendPoint{momentOf(r, c), objects, bytes})
+}
+
+// row makes a row, unless there are too many.
+func (t *trending) row(path []string) *TrendRow {
+	if len(t.rows)+len(t.groups) == maxTrendRows {
+		t.failed = ErrTrend
+		return nil
+	}
+	return &TrendRow{Path: path}
+}
+
+// add gives a row the figures of the newest collection.
+func (t *trending) add(row *TrendRow, c *heap.Collection, objects, bytes uint64, estimated bool) {
+	row.fill(len(t.rep.Collections) - 1)
+	row.Bytes, row.Objects = append(row.Bytes, bytes), append(row.Objects, objects)
+	row.Estimated = row.Estimated || estimated
+	if bytes > row.Peak {
+		row.Peak, row.PeakGC = bytes, c.GC
+	}
+}
+
+// fill makes n points of a row, 0 where there were none.
+func (r *TrendRow) fill(n int) {
+	for len(r.Bytes) < n {
+		r.Bytes, r.Objects = append(r.Bytes, 0), append(r.Objects, 0)
+	}
+}
+
+// report makes the report of all states, unless there was an error.
+func (t *trending) report(err error, most int) (*TrendReport, error) {
+	if err = cmp.Or(err, t.failed); err != nil {
+		return nil, err
+	}
+	rep := t.rep
+	n := len(rep.Collections)
+	for _, row := range slices.AppendSeq(t.groups, maps.Values(t.rows)) {
+		row.fill(n)
+		row.First, row.Last = row.Bytes[0], row.Bytes[n-1]
+		rep.Rows = append(rep.Rows, *row)
+	}
+	slices.SortFunc(rep.Rows, func(x, y TrendRow) int {
+		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(y.Peak, x.Peak), slices.Compare(x.Path, y.Path))
+	})
+	if most > 0 && len(rep.Rows) > most {
+		rep.Left = len(rep.Rows) - most
+		rep.Rows = rep.Rows[:most]
+	}
+	return rep, nil
+}
+
+// ErrTrend says that a trend has too many groups.
+var ErrTrend = fmt.Errorf(
+	"the trend has more than %d groups: take fewer or coarser classifiers, or a filter",
+	maxTrendRows,
+)
+
+// moved is how far the row went from first to last, in bytes.
+func (r *TrendRow) moved() uint64 { return max(r.First, r.Last) - min(r.First, r.Last) }
+
+// Spark draws the course of the row's bytes from 0 on.
+func (r *TrendRow) Spark(width int) string {
+	v := make([]float64, len(r.Bytes))
+	for i, b := range r.Bytes {
+		v[i] = float64(b)
+	}
+	return ui.Spark(v, width)
 }

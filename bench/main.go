@@ -1,14 +1,15 @@
 // Command bench measures what recording costs real Java programs (bench/workloads).
 //
-// For each program, JDK and collector it runs four configurations: "none" and "again" (both without heapcam: the A/A pair that shows what
-// the machine's own noise is), "survivors" and "full"; interleaved forwards and backwards (ABBA), so that a slow drift of the machine hits
-// all alike. Each run is one line of the results file. Runs that are there already are not repeated, so an interrupted measurement goes on;
-// nothing is ever removed. "-table" renders the file as Markdown.
+// For each program, JDK and collector it runs four configurations: "none" and "again" (both without heapcam: the A/A
+// pair that shows what the machine's own noise is), "survivors" and "full"; interleaved forwards and backwards (ABBA),
+// so that a slow drift of the machine hits all alike. Each run is one line of the results file. Runs that are there
+// already are not repeated, so an interrupted measurement goes on; nothing is ever removed. "-table" renders the file
+// as Markdown.
 //
-// What is measured: wall time of the JVM; user+system CPU of the JVM by wait4, through a small wrapper that is the JVM's parent; CPU of
-// everything, and by difference the recorder's; the pauses that the JVM logs; the probe's own clocks from the header of the shared ring;
-// and from the recording its size, the objects born and the size of sync points. Compressed bytes of a block are its frame's, in
-// proportion to its raw size.
+// What is measured: wall time of the JVM; user+system CPU of the JVM by wait4, through a small wrapper that is the
+// JVM's parent; CPU of everything, and by difference the recorder's; the pauses that the JVM logs; the probe's own
+// clocks from the header of the shared ring; and from the recording its size, the objects born and the size of sync
+// points. Compressed bytes of a block are its frame's, in proportion to its raw size.
 package main
 
 import (
@@ -56,7 +57,8 @@ type row struct {
 }
 
 func (r row) key() string {
-	return fmt.Sprint(r.Build, " ", r.Program, " ", r.N, " ", r.JDK, " ", r.GC, " ", r.Heap, " ", r.Config, " ", r.Round)
+	return fmt.Sprint(r.Build, " ", r.Program, " ", r.N, " ", r.JDK, " ", r.GC, " ", r.Heap, " ",
+		r.Config, " ", r.Round)
 }
 
 // workload is a program of bench/workloads with the work and the heap that it is measured with.
@@ -175,7 +177,8 @@ func appendRow(file string, r row) error {
 
 // gitBuild names what is measured: the last commit that touched what runs beside or inside a JVM.
 func gitBuild() string {
-	out, err := exec.Command("git", "log", "-1", "--format=%h", "--", "probe", "agent", "ringstore", "shmring", "syncpoint", "emergency", "quality", "trace", "cmd").Output()
+	out, err := exec.Command("git", "log", "-1", "--format=%h", "--", "probe", "agent", "ringstore", "shmring",
+		"syncpoint", "emergency", "coverage", "trace", "cmd").Output()
 	if err != nil {
 		return "unknown"
 	}

@@ -45,7 +45,8 @@ func child(file string, args []string) int {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 127
 	}
-	r := childResult{PID: c.Process.Pid, Wall: int64(time.Since(t0)), CPU: int64(c.ProcessState.SystemTime() + c.ProcessState.UserTime()), Success: err == nil}
+	r := childResult{PID: c.Process.Pid, Wall: int64(time.Since(t0)),
+		CPU: int64(c.ProcessState.SystemTime() + c.ProcessState.UserTime()), Success: err == nil}
 	var ru syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) == nil {
 		r.OwnCPU = ru.Utime.Nano() + ru.Stime.Nano()
@@ -71,14 +72,16 @@ func (m *measurer) measure(w workload, major int, home, gc string, rounds int) e
 			slices.Reverse(order)
 		}
 		for _, config := range order {
-			r := row{Build: m.build, Machine: m.machine, Program: w.name, N: w.n, JDK: major, GC: gc, Heap: w.heap, Config: config, Round: round}
+			r := row{Build: m.build, Machine: m.machine, Program: w.name, N: w.n, JDK: major, GC: gc, Heap: w.heap,
+				Config: config, Round: round}
 			if m.done[r.key()] {
 				continue
 			}
 			if !prepared {
 				c := exec.Command(script, "prepare")
 				if out, err := c.CombinedOutput(); err != nil {
-					return fmt.Errorf("%s: %w (bench/workloads/install.sh installs what the programs need)\n%s", w.name, err, out)
+					return fmt.Errorf("%s: %w (bench/workloads/install.sh installs what the programs need)\n%s",
+						w.name, err, out)
 				}
 				prepared = true
 			}
@@ -89,8 +92,12 @@ func (m *measurer) measure(w workload, major int, home, gc string, rounds int) e
 				return err
 			}
 			m.done[r.key()] = true
-			fmt.Fprintf(os.Stderr, "%s %d %s %s/%d: %.2f s, CPU %.2f + %.2f s, probe %.1f ms, %d collections, %.1f MB\n", r.Program, r.JDK, r.GC, r.Config, r.Round,
-				float64(r.Wall)/1e9, float64(r.AppCPU)/1e9, float64(r.RecCPU)/1e9, float64(r.Probe+r.Sample)/1e6, r.Pauses, float64(r.Trace)/1e6)
+			fmt.Fprintf(os.Stderr,
+				"%s %d %s %s/%d: %.2f s, CPU %.2f + %.2f s, probe %.1f ms, %d collections, %.1f MB\n",
+				r.Program, r.JDK, r.GC, r.Config, r.Round,
+				float64(r.Wall)/1e9, float64(r.AppCPU)/1e9, float64(r.RecCPU)/1e9,
+				float64(r.Probe+r.Sample)/1e6, r.Pauses,
+				float64(r.Trace)/1e6)
 		}
 	}
 	return nil
@@ -109,7 +116,9 @@ func (m *measurer) one(r *row, script, home string) error {
 	result, gclog, out := filepath.Join(dir, "child"), filepath.Join(dir, "gc.log"), filepath.Join(dir, "rec")
 	args := []string{self, "-child", result, script}
 	if r.Config == "survivors" || r.Config == "full" {
-		args = append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--depth", r.Config, "--"}, args...)
+		args = append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--depth",
+			r.Config, "--"},
+			args...)
 	}
 	c := exec.Command(args[0], args[1:]...)
 	c.Env = append(os.Environ(), "JAVA="+filepath.Join(home, "bin", "java"), "N="+strconv.Itoa(r.N),
@@ -158,11 +167,14 @@ func (m *measurer) one(r *row, script, home string) error {
 		return err
 	}
 	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(h[off:]) }
-	r.Probe, r.Sample, r.Collections, r.Lost = u64(shmring.OffProbeNS), u64(shmring.OffSampleNS), u64(shmring.OffEpochs), u64(shmring.OffEpochsDropped)
+	r.Probe, r.Sample, r.Collections, r.Lost = u64(shmring.OffProbeNS), u64(shmring.OffSampleNS),
+		u64(shmring.OffEpochs),
+		u64(shmring.OffEpochsDropped)
 	return sizes(out, r)
 }
 
-// findRing opens the shared ring of the JVM below pid, so that its header can be read after the JVM and the file's name have gone.
+// findRing opens the shared ring of the JVM below pid, so that its header can be read after the JVM and the file's name
+// have gone.
 func findRing(pid int, stop <-chan struct{}, found chan<- *os.File) {
 	defer close(found)
 	prefix := "/dev/shm/heapcam-run-*/*.ring"
@@ -178,7 +190,8 @@ func findRing(pid int, stop <-chan struct{}, found chan<- *os.File) {
 				continue
 			}
 			var p [4]byte
-			if _, err := f.ReadAt(p[:], int64(shmring.OffPID)); err == nil && below(int(binary.LittleEndian.Uint32(p[:])), pid) {
+			if _, err := f.ReadAt(p[:], int64(shmring.OffPID)); err == nil &&
+				below(int(binary.LittleEndian.Uint32(p[:])), pid) {
 				found <- f
 				return
 			}

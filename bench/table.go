@@ -12,6 +12,51 @@ import (
 // group is one program on one JVM, one build.
 type group struct{ build, program, gc, vm string }
 
+// measures are those of one group at one depth, one value a round.
+type measures struct {
+	n                                       int
+	share, sampling, cpu, rec, wall, aa, gc []float64
+	trace, syncBytes                        int64
+	objects, syncObjects, lost              uint64
+}
+
+// compare takes the rounds that have a run at that depth and both plain runs.
+func compare(rounds map[int]map[string]row, depth string) (m measures) {
+	for _, c := range rounds {
+		d, ok1 := c[depth]
+		a, ok2 := c["none"]
+		b, ok3 := c["again"]
+		if !ok1 || !ok2 || !ok3 {
+			continue
+		}
+		m.n++
+		base := float64(a.Wall+b.Wall) / 2
+		baseCPU := float64(a.AppCPU+b.AppCPU) / 2
+		m.share = append(m.share, 100*float64(d.Probe)/float64(d.Wall))
+		m.sampling = append(m.sampling, 100*float64(d.Sample)/float64(d.Wall))
+		m.cpu = append(m.cpu, float64(d.AppCPU+d.RecCPU)/baseCPU)
+		m.rec = append(m.rec, 100*float64(d.RecCPU)/baseCPU)
+		m.wall = append(m.wall, float64(d.Wall)/base)
+		m.aa = append(m.aa, float64(b.Wall)/float64(a.Wall))
+		if p := float64(a.PauseNS+b.PauseNS) / 2; p > 0 {
+			m.gc = append(m.gc, float64(d.PauseNS)/p)
+		}
+		m.trace += d.Trace - d.SyncBytes
+		m.objects += d.Objects
+		m.syncBytes += d.SyncBytes
+		m.syncObjects += d.SyncObjects
+		m.lost += d.Lost
+	}
+	return m
+}
+
+func (m measures) line(w io.Writer, g group) {
+	fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n",
+		g.program, g.vm, g.gc, m.n, median(m.share), median(m.sampling), median(m.cpu), median(m.rec),
+		interval(m.wall), interval(m.aa), median(m.gc), ratio(float64(m.trace), float64(m.objects)),
+		ratio(float64(m.syncBytes), float64(m.syncObjects)), m.lost)
+}
+
 // render writes one line a group: medians of ratios of runs in the same round, so that a drift of the machine cancels.
 func render(w io.Writer, rows []row) {
 	byGroup := map[group]map[int]map[string]row{}
@@ -43,55 +88,32 @@ func render(w io.Writer, rows []row) {
 	fmt.Fprintf(w, "Measured %s to %s.\n", first, last)
 	for _, depth := range []string{"survivors", "full"} {
 		fmt.Fprintf(w, "\n### Depth `%s`\n\n", depth)
-		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe in pauses, % of run time | sampling, % | CPU, all | of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync bytes/object | lost |")
+		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe in pauses, % of run time | sampling, % "+
+			"| CPU, all | "+
+			"of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync "+
+			"bytes/object | lost |")
 		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		var shares, cpus []float64
 		for _, g := range keys {
-			var share, sampling, cpu, rec, wall, aa, gc []float64
-			var trace, syncBytes int64
-			var objects, syncObjects, lost uint64
-			n := 0
-			for _, c := range byGroup[g] {
-				d, ok1 := c[depth]
-				a, ok2 := c["none"]
-				b, ok3 := c["again"]
-				if !ok1 || !ok2 || !ok3 {
-					continue
-				}
-				n++
-				base := float64(a.Wall+b.Wall) / 2
-				baseCPU := float64(a.AppCPU+b.AppCPU) / 2
-				share = append(share, 100*float64(d.Probe)/float64(d.Wall))
-				sampling = append(sampling, 100*float64(d.Sample)/float64(d.Wall))
-				cpu = append(cpu, float64(d.AppCPU+d.RecCPU)/baseCPU)
-				rec = append(rec, 100*float64(d.RecCPU)/baseCPU)
-				wall = append(wall, float64(d.Wall)/base)
-				aa = append(aa, float64(b.Wall)/float64(a.Wall))
-				if p := float64(a.PauseNS+b.PauseNS) / 2; p > 0 {
-					gc = append(gc, float64(d.PauseNS)/p)
-				}
-				trace += d.Trace - d.SyncBytes
-				objects += d.Objects
-				syncBytes += d.SyncBytes
-				syncObjects += d.SyncObjects
-				lost += d.Lost
-			}
-			if n == 0 {
+			m := compare(byGroup[g], depth)
+			if m.n == 0 {
 				continue
 			}
-			shares, cpus = append(shares, median(share)), append(cpus, median(cpu))
-			fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n", g.program, g.vm, g.gc, n, median(share), median(sampling), median(cpu), median(rec),
-				interval(wall), interval(aa), median(gc), ratio(float64(trace), float64(objects)), ratio(float64(syncBytes), float64(syncObjects)), lost)
+			shares, cpus = append(shares, median(m.share)), append(cpus, median(m.cpu))
+			m.line(w, g)
 		}
 		if len(shares) > 0 {
-			fmt.Fprintf(w, "\nMean of the probe's share in pauses: %.2f %% (worst %.2f %%). Mean CPU: %.3f.\n", mean(shares), slices.Max(shares), mean(cpus))
+			fmt.Fprintf(w, "\nMean of the probe's share in pauses: %.2f %% (worst %.2f %%). Mean CPU: %.3f.\n",
+				mean(shares),
+				slices.Max(shares), mean(cpus))
 		}
 	}
 	fmt.Fprintln(w, strings.TrimSpace(`
 Each figure is a median over rounds of the ratio to the mean of both plain runs of the same round. "Probe" and
-"sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of it does; the
-clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per object are compressed, sync points apart, per object born
-within the walk's sight (at survivors depth those that outlived a collection); sync bytes are per object listed. The interval is Student's.`))
+"sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of
+it does; the clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per
+object are compressed, sync points apart, per object born within the walk's sight (at survivors depth those that
+outlived a collection); sync bytes are per object listed. The interval is Student's.`))
 }
 
 func ratio(a, b float64) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/heapcam/heapcam/analysis/stats"
 )
 
 // item is a tuple in a node, and what it counts there: the number of its fit in the builder.
@@ -13,7 +15,17 @@ type item struct{ t, fit int32 }
 
 // fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others bound mo and mb of what
 // has no sample.
-type fit struct{ mo, mb, moLow, moHi, mbLow, mbHigh float64 }
+type fit struct {
+	mo, mb, moLow, moHi, mbLow, mbHigh float64
+
+	of ceiling // of what is sampled
+}
+
+// ceiling is what there is of a class, which the bounds of its sites can not exceed. class tells ceilings apart; 0: it is not known.
+type ceiling struct {
+	class          int32
+	objects, bytes uint64
+}
 
 // builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort does).
 type builder struct {
@@ -143,9 +155,11 @@ func (b *builder) estimate(items []item) []item {
 		in[i] = at
 		list[at].add(t)
 	}
+	ceilings := b.ceilings(items, in, list)
 	for i := range list {
 		list[i].fit = int32(len(b.fits))
 		sampled, rest := list[i].fits()
+		sampled.of = ceilings[i]
 		b.fits = append(b.fits, sampled, rest)
 	}
 	out := make([]item, len(items))
@@ -158,11 +172,46 @@ func (b *builder) estimate(items []item) []item {
 	return out
 }
 
+// ceilings gives for each stratum what there is of its class, as `histogram --sites` counts it: types of one name and loader are one class.
+func (b *builder) ceilings(items []item, in []int32, strata []stratum) []ceiling {
+	type key struct {
+		name   string
+		loader uint64
+		part   uint8
+	}
+	number := map[key]int32{}
+	of, done := make([]int32, len(strata)), make([]bool, len(strata))
+	var sums []ceiling
+	for i, it := range items {
+		at := in[i]
+		if done[at] {
+			continue
+		}
+		done[at] = true
+		t := &b.ts[it.t]
+		k := key{b.w.TypeName(t.Type), b.w.Types[uint64(t.Type)].Loader, t.Part}
+		n, ok := number[k]
+		if !ok {
+			n = int32(len(sums))
+			number[k] = n
+			sums = append(sums, ceiling{class: n + 1})
+		}
+		of[at] = n
+		sums[n].objects += uint64(strata[at].o)
+		sums[n].bytes += uint64(strata[at].bytes)
+	}
+	out := make([]ceiling, len(strata))
+	for i, n := range of {
+		out[i] = sums[n]
+	}
+	return out
+}
+
 // stratum is what samples stand for one another in.
 type stratum struct {
 	o, bytes   float64 // all
 	uo, ubytes float64 // without a sample
-	so, sbytes Total
+	so, sbytes stats.Total
 	fit        int32 // of what is sampled; of the rest the next
 }
 
@@ -180,19 +229,19 @@ func (s *stratum) add(t *Tuple) {
 func (s *stratum) sample(x *SampledSum) {
 	s.o += float64(x.Objects)
 	s.bytes += float64(x.Bytes)
-	s.so.plus(x.WObjects, 1)
-	s.sbytes.plus(x.WBytes, 1)
+	s.so.Plus(x.WObjects, 1)
+	s.sbytes.Plus(x.WBytes, 1)
 }
 
 // fits gives the multipliers of what is sampled, and of the rest.
 func (s *stratum) fits() (sampled, rest fit) {
 	fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
 	fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
-	return fit{mo: fo, mb: fb}, fit{g, h, gLow, gHigh, hLow, hHigh}
+	return fit{mo: fo, mb: fb}, fit{mo: g, mb: h, moLow: gLow, moHi: gHigh, mbLow: hLow, mbHigh: hHigh}
 }
 
 // multipliers gives those of samples and of the rest, and the bounds of the latter.
-func multipliers(all, rest float64, sampled Total) (f, g, lo, hi float64) {
+func multipliers(all, rest float64, sampled stats.Total) (f, g, lo, hi float64) {
 	f = 1
 	if rest == 0 || sampled.Sum > all {
 		if sampled.Sum == 0 {
@@ -514,8 +563,42 @@ func (b *builder) count(items []item, est bool, part int) Figure {
 // sumsOf adds tuples up: exactly, or what they stand for.
 type sumsOf struct {
 	n                               Figure
-	so, sb                          Total
+	so, sb                          stats.Total // as they count
+	weightedO, weightedB            stats.Total // as they were drawn
+	sampledBytes                    uint64
 	o, by, oLow, oHigh, bLow, bHigh float64
+	most                            ceilingSum
+}
+
+// ceilingSum adds up those of different classes. The zero value is empty.
+type ceilingSum struct {
+	ceiling // their sum; class is that of the newest
+	seen    map[int32]bool
+	unknown bool
+}
+
+func (c *ceilingSum) add(x ceiling) {
+	if x.class == c.class && x.class != 0 {
+		return
+	}
+	if c.unknown = c.unknown || x.class == 0; c.unknown || c.seen[x.class] {
+		return
+	}
+	if c.class != 0 || c.seen != nil {
+		if c.seen == nil {
+			c.seen = map[int32]bool{c.class: true}
+		}
+		c.seen[x.class] = true
+	}
+	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes}
+}
+
+// get gives what there is of all of them.
+func (c *ceilingSum) get() (objects, bytes uint64) {
+	if c.unknown {
+		return 1 << 62, 1 << 62
+	}
+	return c.objects, c.bytes
 }
 
 func (s *sumsOf) exact(objects, bytes uint64) {
@@ -532,9 +615,13 @@ func (s *sumsOf) estimate(t *Tuple, f *fit) {
 }
 
 func (s *sumsOf) sampled(x *SampledSum, f *fit) {
-	s.so.plus(x.WObjects, f.mo)
-	s.sb.plus(x.WBytes, f.mb)
+	s.so.Plus(x.WObjects, f.mo)
+	s.sb.Plus(x.WBytes, f.mb)
+	s.weightedO.Plus(x.WObjects, 1)
+	s.weightedB.Plus(x.WBytes, 1)
 	s.n.Samples += x.Objects
+	s.sampledBytes += x.Bytes
+	s.most.add(f.of)
 }
 
 // rest adds what has no sample.
@@ -555,10 +642,19 @@ func (s *sumsOf) figure(est bool) Figure {
 		return n
 	}
 	n.Objects, n.Bytes = rounded(s.o+s.so.Sum), rounded(s.by+s.sb.Sum)
-	l, h := s.so.Interval()
-	n.ObjLow, n.ObjHigh = rounded(s.oLow+l), rounded(s.oHigh+h)
-	l, h = s.sb.Interval()
-	n.BytesLow, n.BytesHigh = rounded(s.bLow+l), rounded(s.bHigh+h)
-	n.Estimated = n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh || n.ObjLow != n.Objects || n.BytesLow != n.Bytes
+	objects, bytes := s.most.get()
+	low, high := s.weightedO.Bounds(s.n.Samples, objects)
+	n.ObjLow, n.ObjHigh = around(n.Objects, s.oLow+float64(low), s.oHigh+float64(high))
+	low, high = s.weightedB.Bounds(s.sampledBytes, bytes)
+	n.BytesLow, n.BytesHigh = around(n.Bytes, s.bLow+float64(low), s.bHigh+float64(high))
+	n.Estimated = s.uncertain() || n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh
 	return n
+}
+
+// uncertain says whether samples stand for what was not sampled. That they are estimates is said even where their class leaves no room for another figure.
+func (s *sumsOf) uncertain() bool { return s.weightedO.Variance > 0 || s.weightedB.Variance > 0 }
+
+// around gives bounds as whole numbers with the figure between them: where weights are more than there is, the figure may be less than their interval.
+func around(figure uint64, low, high float64) (uint64, uint64) {
+	return min(figure, rounded(low)), max(figure, rounded(high))
 }

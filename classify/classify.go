@@ -12,16 +12,16 @@
 // estimates never exceed what the level above has, and what remains is `(site unknown)` or `(before the tape)`. At sampling interval 0 every
 // object is a sample and all levels are exact.
 //
-// It imports nothing but the vocabulary, reads no files except those of features and user-defined classifiers, and knows no heap: who calls
+// It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined classifiers, and knows no heap: who calls
 // it folds the objects (heap.Replayer.Fold, analysis).
 package classify
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -57,44 +57,8 @@ type Tuple struct {
 	// Of sampled objects, with AttrSite.
 	Sampled       bool
 	Frame, Thread uint64
-	WObjects      Total // weighted
-	WBytes        Total
-}
-
-// Total is a Horvitz–Thompson sum of x over samples of weight w: Σwx, Σ(wx)², and the variance's estimate Σ(wx)²(1−1/w).
-type Total struct{ Sum, Square, Variance float64 }
-
-// Add adds a sample.
-func (t *Total) Add(x, w float64) {
-	t.Sum += w * x
-	t.Square += w * x * w * x
-	t.Variance += w * x * w * x * (1 - 1/w)
-}
-
-func (t *Total) plus(o Total, f float64) {
-	t.Sum += f * o.Sum
-	t.Square += f * f * o.Square
-	t.Variance += f * f * o.Variance
-}
-
-// Interval gives the 95 % interval of the sum: the count is taken as Poisson's (bounds by Wilson and Hilferty), with the number of samples
-// that equal weights would need, and narrowed by the share of the population that was not drawn.
-func (t *Total) Interval() (low, high float64) {
-	if t.Square == 0 {
-		return t.Sum, t.Sum
-	}
-	k := t.Sum * t.Sum / t.Square
-	f := math.Sqrt(max(t.Variance, 0) / t.Square)
-	if f == 0 {
-		return t.Sum, t.Sum
-	}
-	return t.Sum * (1 - (1-chi2(-1, k)/k)*f), t.Sum * (1 + (chi2(1, k+1)/k-1)*f)
-}
-
-// chi2 is half the 2.5 % (tail -1) or 97.5 % (tail 1) quantile of χ² with 2k degrees of freedom.
-func chi2(tail, k float64) float64 {
-	c := max(0, 1-1/(9*k)+1.959964*tail/math.Sqrt(9*k))
-	return k * c * c * c
+	WObjects      stats.Total // weighted
+	WBytes        stats.Total
 }
 
 // Space is a space or a region of a state.

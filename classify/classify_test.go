@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -106,7 +107,7 @@ func TestCases(t *testing.T) {
 func TestWeights(t *testing.T) {
 	w, ts := shop()
 	ts = []Tuple{ts[0], {Type: 1, Birth: 9, Objects: 996, Bytes: 996 * 24, Space: -1}}
-	ts[0].WObjects, ts[0].WBytes = Total{}, Total{}
+	ts[0].WObjects, ts[0].WBytes = stats.Total{}, stats.Total{}
 	for range 4 {
 		ts[0].WObjects.Add(1, 200)
 		ts[0].WBytes.Add(24, 200)
@@ -440,7 +441,7 @@ func TestBegin(t *testing.T) {
 		}
 		if i == 3 { // nothing stands for anything else
 			for i := range ts {
-				ts[i].WObjects, ts[i].WBytes = Total{}, Total{}
+				ts[i].WObjects, ts[i].WBytes = stats.Total{}, stats.Total{}
 				ts[i].Sampled = true
 				ts[i].WObjects.Add(float64(ts[i].Objects), 1)
 				ts[i].WBytes.Add(float64(ts[i].Bytes), 1)

@@ -75,9 +75,8 @@ func (t *Tree) node(key string, items []item, p *piece, parent *Node) *Node {
 	n := &Node{Key: key, Level: int(p.of), items: items, est: p.fits != nil, fits: p.fits, next: p.level, depth: p.depth}
 	b := builder{ts: t.b.ts, fits: p.fits}
 	n.figure(b.count(items, n.est, -1))
-	if parent != nil && n.Estimated {
-		o, by := parent.most()
-		*n.ObjHigh, *n.BytesHigh = max(n.Objects, min(*n.ObjHigh, o)), max(n.Bytes, min(*n.BytesHigh, by))
+	if parent != nil {
+		parent.below(n)
 	}
 	return n
 }

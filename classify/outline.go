@@ -1,6 +1,10 @@
 package classify
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/stats"
+)
 
 // Outline counts the groups of many states of one recording: it asks classifiers for the keys of each kind of tuple once. Nothing may look at more than
 // types and samples. Group 0 is the heap.
@@ -59,7 +63,7 @@ type outlineStratum struct {
 // SampledSum are the sampled objects of one kind, of a state.
 type SampledSum struct {
 	Objects, Bytes   uint64
-	WObjects, WBytes Total
+	WObjects, WBytes stats.Total
 }
 
 // GroupFigure is what a group counts; it is none of the state's if There is false.

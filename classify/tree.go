@@ -70,21 +70,18 @@ func (n *Node) figure(f Figure) {
 	}
 }
 
-// most gives the bounds that those of what is below do not exceed.
-func (n *Node) most() (objects, bytes uint64) {
-	if n.ObjHigh == nil {
-		return n.Objects, n.Bytes
+// below lets no bound of c exceed what its parent has, where that is known exactly. Of a parent that is an estimate the bounds may be closer: those of
+// a site do not depend on what it is grouped with.
+func (n *Node) below(c *Node) {
+	if c.Estimated && !n.Estimated {
+		*c.ObjHigh, *c.BytesHigh = max(c.Objects, min(*c.ObjHigh, n.Objects)), max(c.Bytes, min(*c.BytesHigh, n.Bytes))
 	}
-	return *n.ObjHigh, *n.BytesHigh
 }
 
 // clamp lets no bound exceed that of the parent.
 func (n *Node) clamp() {
-	o, b := n.most()
 	for _, c := range n.Children {
-		if c.Estimated {
-			*c.ObjHigh, *c.BytesHigh = max(c.Objects, min(*c.ObjHigh, o)), max(c.Bytes, min(*c.BytesHigh, b))
-		}
+		n.below(c)
 		for i := range c.Parts {
 			p, of := &c.Parts[i], &n.Parts[i]
 			p.ObjHigh, p.BytesHigh = max(p.Objects, min(p.ObjHigh, of.ObjHigh)), max(p.Bytes, min(p.BytesHigh, of.BytesHigh))

@@ -1,11 +1,17 @@
 // Package config reads heapcam.yaml: settings by name, and the rules that say which JVMs are recorded and how.
 //
-// A setting is a scalar; `overhead: {cpu: 2%, pause: 10ms}` is `overhead_cpu: 2%` and `overhead_pause: 10ms`. Its text means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one
-// way in which a value is checked. What the names are, the caller says. Reading is strict: an unknown or repeated key, or a value of the wrong
-// kind, is an error that names file, line and column, and what was probably meant.
+// A setting is a scalar; `overhead: {cpu: 2%, pause: 10ms}` is `overhead_cpu: 2%` and `overhead_pause: 10ms`. Its text
+// means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one way in
+// which a value is checked. Reading is strict: an unknown or repeated key, or a value of the wrong kind, is an error
+// that names file, line and column, and what was probably meant.
 //
-// What it does not do: know defaults, check values, apply anything.
+// The registry (Groups) says of each setting its default, unit, help text, the meaning of 0, which limit wins, and
+// when a change takes effect. Help, the sample file and the reference page are made from it.
+//
+// What it does not do: check values, apply anything.
 package config
+
+//go:generate go test . -run TestGenerated -update
 
 import (
 	"fmt"
@@ -48,7 +54,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 }
 
-// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set for the JVMs it matches.
+// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set
+// for the JVMs it matches.
 type Keys struct {
 	Settings, JVM []string
 }
@@ -133,8 +140,10 @@ func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key 
 func (p *parser) top(n *yaml.Node) error {
 	known := append([]string{"rules"}, p.keys.Settings...)
 	grouped := groups(p.keys.Settings)
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // groups are known names where a mapping stands
-		if k := n.Content[i].Value; grouped[k] != nil && n.Content[i+1].Kind == yaml.MappingNode && !contains(known, k) {
+	// groups are known names where a mapping stands
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i].Value; grouped[k] != nil && n.Content[i+1].Kind == yaml.MappingNode &&
+			!contains(known, k) {
 			known = append(known, k)
 		}
 	}

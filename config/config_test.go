@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-var keys = Keys{Settings: []string{"max_trace_size", "depth", "sampling", "sampling_max_overhead", "sampling_target_live", "discover"}, JVM: []string{"depth", "sampling"}}
+var keys = Keys{Settings: []string{"max_trace_size", "depth", "sampling", "sampling_max_overhead",
+	"sampling_target_live", "discover"}, JVM: []string{"depth", "sampling"}}
 
 func TestParse(t *testing.T) {
 	f, err := Parse("h.yaml", []byte(`# comment
@@ -50,7 +51,8 @@ func TestGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Settings) != 3 || f.Settings[0] != (Setting{"sampling_target_live", "20000", 1, 25}) || f.Settings[1].Key != "sampling_max_overhead" {
+	if len(f.Settings) != 3 || f.Settings[0] != (Setting{"sampling_target_live", "20000", 1, 25}) ||
+		f.Settings[1].Key != "sampling_max_overhead" {
 		t.Errorf("%+v", f.Settings)
 	}
 }
@@ -61,7 +63,8 @@ func TestErrors(t *testing.T) {
 		{"zzz: 1\n", `h.yaml:1:1: unknown key "zzz" (`},
 		{"depth: full\ndepth: samples\n", "h.yaml:2:1: depth stands here and in line 1"},
 		{"sampling: {max_over: 1}\n", `h.yaml:1:12: unknown key "max_over"; did you mean "max_overhead"?`},
-		{"sampling: {max_overhead: 1%}\nsampling_max_overhead: 2%\n", "h.yaml:2:24: sampling_max_overhead stands here and in line 1"},
+		{"sampling: {max_overhead: 1%}\nsampling_max_overhead: 2%\n",
+			"h.yaml:2:24: sampling_max_overhead stands here and in line 1"},
 		{"max: {tracesize: 1}\n", `h.yaml:1:7: unknown key "tracesize"`},
 		{"depth: [full]\n", "h.yaml:1:8: depth must be one value"},
 		{"depth:\n", "h.yaml:1:7: depth must be one value"},
@@ -87,9 +90,12 @@ func TestGlob(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"", "x", true}, {"x", "x", true}, {"x", "xy", false}, {"*", "", true}, {"*", "a/b", true}, {"a*c", "abbc", true}, {"a*c", "abbd", false},
-		{"/kube*/pod1*", "/kubepods/burstable/pod12/c", true}, {"?b", "ab", true}, {"?", "", false}, {"[a-c]x", "bx", true}, {"[a-c]x", "dx", false},
-		{`\*`, "*", true}, {`\*`, "a", false}, {"**b", "aab", true}, {"a*", "", false}, {"*a*a*a*a*a*b", strings.Repeat("a", 5000), false},
+		{"", "x", true}, {"x", "x", true}, {"x", "xy", false}, {"*", "", true}, {"*", "a/b", true},
+		{"a*c", "abbc", true}, {"a*c", "abbd", false},
+		{"/kube*/pod1*", "/kubepods/burstable/pod12/c", true}, {"?b", "ab", true}, {"?", "", false},
+		{"[a-c]x", "bx", true}, {"[a-c]x", "dx", false},
+		{`\*`, "*", true}, {`\*`, "a", false}, {"**b", "aab", true}, {"a*", "", false},
+		{"*a*a*a*a*a*b", strings.Repeat("a", 5000), false},
 	} {
 		if got := glob(c.pattern, c.s); got != c.want {
 			t.Errorf("glob(%q, %.20q) is %v", c.pattern, c.s, got)

@@ -15,7 +15,8 @@ type JVM struct {
 	Flags        []string // the VM's options
 }
 
-// Rule says what happens to the JVMs that it matches. Patterns are those of path.Match, with * for any text ("" matches all).
+// Rule says what happens to the JVMs that it matches. Patterns are those of path.Match, with * for any text (""
+// matches all).
 type Rule struct {
 	Line      int       `json:"line"`
 	User      string    `json:"user,omitempty"`
@@ -121,7 +122,8 @@ func (f *File) Decide(j JVM) *Rule {
 	return nil
 }
 
-// glob is path.Match, but * reaches over slashes: cgroups are paths of any depth. Time is bounded: backtracking goes to the last * only.
+// glob is path.Match, but * reaches over slashes: cgroups are paths of any depth. Time is bounded: backtracking
+// goes to the last * only.
 func glob(pattern, s string) bool {
 	if pattern == "" {
 		return true

@@ -1,17 +1,23 @@
-// Package emergency is the scheduler's last resort: a sync point that does not wait for a natural collection (ICPE'16 §3.3).
+// Package emergency is the scheduler's last resort: a sync point that does not wait for a natural collection (ICPE'16
+// §3.3).
 //
-// Terms. A *natural* collection is one that the application caused. An *emergency* makes a stop of its own: method walk stops without
-// collecting, gc forces a full collection, off makes none. R is the *reserve*: what the epochs before the next listing take.
+// Terms. A *natural* collection is one that the application caused. An *emergency* makes a stop of its own: method
+// walk stops without collecting, gc forces a full collection, off makes none. R is the *reserve*: what the epochs
+// before the next listing take.
 //
 // Invariants:
 //
-//  1. An emergency comes only when a sync point is due, was asked of the natural collections first, and what is left would not hold R.
-//  2. There is no second one before a natural collection has passed, whether or not the first was answered: the application is stopped at
-//     most once more a phase than it would stop by itself. Until then epochs that do not fit are dropped and counted, by the caller.
-//  3. One that is not answered within the time-out is given up and counted: nobody waits for it any longer, nothing is sent again.
+//  1. An emergency comes only when a sync point is due, was asked of the natural collections first, and what is left
+//     would not hold R.
+//  2. There is no second one before a natural collection has passed, whether or not the first was answered: the
+//     application is stopped at most once more a phase than it would stop by itself. Until then epochs that do not
+//     fit are dropped and counted, by the caller.
+//  3. One that is not answered within the time-out is given up and counted: nobody waits for it any longer, nothing
+//     is sent again.
 //  4. A request that could not be sent was not made: the next look may send it.
 //
-// What it does not do: it knows no files; how much is left and what R is stand in the View. It is used by one goroutine.
+// What it does not do: it knows no files; how much is left and what R is stand in the View. It is used by one
+// goroutine.
 package emergency
 
 import (
@@ -21,8 +27,8 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// Timeout is how long an answer may take. A stop waits for all threads to reach a safepoint, and the listing of a large heap takes up to
-// max_sync_pause; a JVM that needs longer than this does not run.
+// Timeout is how long an answer may take. A stop waits for all threads to reach a safepoint, and the listing of a
+// large heap takes up to max_sync_pause; a JVM that needs longer than this does not run.
 const Timeout = 10 * time.Second
 
 // View is how things stand at a look.

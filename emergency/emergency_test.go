@@ -12,7 +12,8 @@ import (
 
 var errSend = errors.New("no ring")
 
-// TestControl plays a store, a probe that answers late or never and a ring that fails, and holds the control to its invariants.
+// TestControl plays a store, a probe that answers late or never and a ring that fails, and holds the control to its
+// invariants.
 func TestControl(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		method := rapid.SampledFrom([]string{"walk", "gc", "off"}).Draw(rt, "method")

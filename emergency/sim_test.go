@@ -16,9 +16,10 @@ import (
 	"github.com/heapcam/heapcam/syncpoint"
 )
 
-// TestRing plays an application, its probe and a recorder on a real store: epochs of all sizes with bursts, times without a natural collection,
-// sync points up to 2T that grow and shrink, every d. The limit holds at every step, M(1−d) stays where the store says that it does, the
-// oldest file goes only for a new one that came to be, there is no second emergency in a phase, and nothing goes on being dropped for ever.
+// TestRing plays an application, its probe and a recorder on a real store: epochs of all sizes with bursts, times
+// without a natural collection, sync points up to 2T that grow and shrink, every d. The limit holds at every step,
+// M(1−d) stays where the store says that it does, the oldest file goes only for a new one that came to be, there is
+// no second emergency in a phase, and nothing goes on being dropped for ever.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<20).Draw(rt, "M")
@@ -30,7 +31,8 @@ func TestRing(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 3))
 		fs := storetest.New()
 		now := time.Unix(1e9, 0)
-		s, _, err := ringstore.Open(ringstore.Config{Dir: "/r", MaxTraceSize: m, Deviation: d, Compression: "none", FS: fs, Now: func() time.Time { return now }},
+		s, _, err := ringstore.Open(ringstore.Config{Dir: "/r", MaxTraceSize: m, Deviation: d, Compression: "none",
+			FS: fs, Now: func() time.Time { return now }},
 			ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
 		if err != nil {
 			rt.Fatal(err)
@@ -71,7 +73,8 @@ func TestRing(t *testing.T) {
 					if !listing || small.Needed <= m || 8*int64(n) <= m-16*4096 {
 						rt.Fatalf("a listing of %d bytes, M = %d: %v", n, m, err)
 					}
-					if st := s.Stats(); !st.TooSmall || st.Needed != small.Needed || st.Cut != before.Cut+1 || st.Evicted != before.Evicted {
+					if st := s.Stats(); !st.TooSmall || st.Needed != small.Needed || st.Cut != before.Cut+1 ||
+						st.Evicted != before.Evicted {
 						rt.Fatalf("not told: %+v, before %+v", st, before)
 					}
 					p.TooLarge()
@@ -158,7 +161,8 @@ func TestRing(t *testing.T) {
 			st := s.Stats()
 			if p.Next(syncpoint.Store{Active: st.Active, Rotate: st.Rotate}) {
 				asked = true
-			} else if sent, _ := last.Look(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(), Answered: ticket, Now: time.Unix(int64(src), 0)}); sent {
+			} else if sent, _ := last.Look(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(),
+				Answered: ticket, Now: time.Unix(int64(src), 0)}); sent {
 				if emergencies++; emergencies > 1 || method == "off" {
 					rt.Fatalf("method %s, %d emergencies without a natural collection", method, emergencies)
 				}
@@ -171,13 +175,15 @@ func TestRing(t *testing.T) {
 			if uint64(st.Evicted) != evicted {
 				rt.Fatal("a file was given up, and no new one came to be")
 			}
-			// An ask takes one natural collection, its answer the next; a sync point that stands in place, another round.
+			// An ask takes one natural collection, its answer the next; a sync point that stands in place, another
+			// round.
 			if dropped > 3*syncpoint.RetryAfter {
 				rt.Fatalf("%d natural collections, and still all is dropped: %+v", dropped, st)
 			}
 			filled = filled || st.Bytes >= m
 			overshoot = max(overshoot, st.Active-st.Target)
-			if over := int64(5*largest+4*epochMax*2+8*4096) + overshoot; filled && st.Guarantee && float64(over) <= d*float64(m) && st.Bytes < m-int64(d*float64(m)) {
+			if over := int64(5*largest+4*epochMax*2+8*4096) + overshoot; filled && st.Guarantee &&
+				float64(over) <= d*float64(m) && st.Bytes < m-int64(d*float64(m)) {
 				rt.Fatalf("%d bytes are left of %d (d = %v): %+v", st.Bytes, m, d, st)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/heapcam/heapcam/quality"
+	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -18,8 +18,8 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 			for seed := uint64(1); seed <= 4; seed++ {
 				m := tracetest.New(tracetest.All(seed, col, depth))
 				r := NewReplayer(&blocks{})
-				l := quality.NewLive(r.table)
-				var tape quality.Tape
+				l := coverage.NewLive(r.table)
+				var tape coverage.Tape
 				for i := range 36 {
 					var e *tracetest.Epoch
 					switch i % 9 {
@@ -45,11 +45,11 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 						if !r.Known || b.Kind != trace.KindSync && b.Kind != trace.KindEpoch {
 							continue
 						}
-						var live, exact quality.Totals
-						var sites quality.Sites
+						var live, exact coverage.Totals
+						var sites coverage.Sites
 						samples := 0
 						r.State.Each(func(o Object) bool {
-							n := quality.Count{Objects: 1, Bytes: o.Words * 8}
+							n := coverage.Count{Objects: 1, Bytes: o.Words * 8}
 							live.Add(o.Type, n)
 							if o.Sample != 0 {
 								exact.Add(o.Type, n)
@@ -62,7 +62,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name, depth, seed, r.gc, len(r.Live), samples)
 						}
 						want := tape.After(&live, &exact, &sites)
-						got, ok := l.Quality()
+						got, ok := l.Figure()
 						if where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc); !ok || got != want {
 							t.Fatalf("%s: live %+v %v, replay %+v", where, got, ok, want)
 						}
@@ -84,7 +84,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 	}
 }
 
-func feed(t *testing.T, l *quality.Live, b trace.Block) {
+func feed(t *testing.T, l *coverage.Live, b trace.Block) {
 	switch b.Kind {
 	case trace.KindMeta:
 		m, err := trace.DecodeMeta(b)
@@ -109,7 +109,7 @@ func feed(t *testing.T, l *quality.Live, b trace.Block) {
 	}
 }
 
-func feedSync(t *testing.T, l *quality.Live, b trace.Block) {
+func feedSync(t *testing.T, l *coverage.Live, b trace.Block) {
 	s, err := trace.DecodeSync(b)
 	if err == nil {
 		err = l.Sync(s)

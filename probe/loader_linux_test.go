@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The fields that each collector cannot be recorded without, by all names that JDKs 17 to 26 have for them. A second list beside the one in vm.c: a row
+// The fields that each collector cannot be recorded without, by all names that JDKs 17 to 26 have for them. A second list beside the one in vmstructs.c: a row
 // that is lost there is missed here.
 var (
 	always = `JVMFlag.flags JVMFlag.numFlags JVMFlag._name JVMFlag._addr Universe._collectedHeap CollectedHeap._reserved CollectedHeap._total_collections
@@ -81,7 +81,7 @@ func loaderHarness(t *testing.T, lib string) string {
 		t.Skip("not run: damaged tables of a libjvm (there is no jvmti.h)")
 	}
 	include, out := filepath.Dir(includes[0]), filepath.Join(t.TempDir(), "loader")
-	flags := []string{"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-I" + include, "-I" + include + "/linux", "-I.", "-Isrc"}
+	flags := []string{"-std=gnu11", "-O2", "-g", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I" + include, "-I" + include + "/linux", "-I.", "-Isrc"}
 	gcc := func(args ...string) {
 		t.Helper()
 		if b, err := exec.Command("gcc", append(flags, args...)...).CombinedOutput(); err != nil {
@@ -90,7 +90,7 @@ func loaderHarness(t *testing.T, lib string) string {
 	}
 	// The guard is the probe's own; the tables and what is refused are the harness's.
 	gcc("-Dos_symbol=real_os_symbol", "-Dos_library_of=real_os_library_of", "-Dsafe_read=real_safe_read", "-c", "src/os_posix.c", "-o", out+".o")
-	gcc("testdata/loader.c", "src/vm.c", "src/vmtable.c", out+".o", "-o", out, "-ldl", "-lpthread")
+	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmtable.c", "src/guard.c", "src/perfmemory.c", out+".o", "-o", out, "-ldl", "-lpthread")
 	return out
 }
 

@@ -11,16 +11,16 @@ import (
 // outlive are the variables of the probe that are not of one recording, each with its reason. What is not here must be PER_RECORDING: attaching after a
 // detach would begin with what the last recording left.
 var outlive = map[string]string{
-	"ti": "the JVMTI environment, one for all recordings", "javavm": "the JVM", "naps": "a monitor of that environment", "opt": "made anew from the options", "version_mark": "a constant",
+	"jvmti": "the JVMTI environment, one for all recordings", "java_vm": "the JVM", "naps": "a monitor of that environment", "opt": "made anew from the options", "version_mark": "a constant",
 	"recording": "recording.c", "is_open": "recording.c", "inside": "recording.c", "pauses": "recording.c", "recording_no": "recording.c",
 	"pristine": "recording.c", "memory_lock": "recording.c", "pieces": "recording.c",
 	"guard_env": "the guard's, within one pause", "armed": "likewise", "armed_thread": "likewise", "guards": "handlers: others may have built on them", "said": "recording.c",
-	"violated": "likewise", "violated_at": "likewise",
+	"violated": "likewise", "violated_at": "likewise", "unknown": "likewise", "guard_without_handler": "made anew by vm_load",
 	"me": "of a thread, which compares the recording's number", "last": "likewise",
 	"has": "what the JVM can do",
 }
 
-// TestState holds every variable of the library against that list. What vm.c knows of the JVM stays true as long as the JVM runs.
+// TestState holds every variable of the library against that list. What vmstructs.c knows of the JVM stays true as long as the JVM runs.
 func TestState(t *testing.T) {
 	lib, err := Library()
 	if err != nil {

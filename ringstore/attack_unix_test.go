@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/incident"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +30,8 @@ func within(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestTrapsInFolder puts what is no file where ring files and documents are: everybody who looks into the folder goes on, with the recording's own files.
+// TestTrapsInFolder puts what is no file where ring files and documents are: everybody who looks into the folder goes
+// on, with the recording's own files.
 func TestTrapsInFolder(t *testing.T) {
 	traps := map[string]func(path string) error{
 		"fifo":         func(p string) error { return unix.Mkfifo(p, 0o666) },
@@ -35,20 +40,24 @@ func TestTrapsInFolder(t *testing.T) {
 		"link to the folder": func(p string) error {
 			return os.Symlink(".", p)
 		},
-		"link to zeros":     func(p string) error { return os.Symlink("/dev/zero", p) },
-		"link to a file":    func(p string) error { return os.Symlink("/etc/passwd", p) },
-		"link to a fifo":    func(p string) error { return errors.Join(unix.Mkfifo(p+".f", 0o666), os.Symlink(p+".f", p)) },
+		"link to zeros":  func(p string) error { return os.Symlink("/dev/zero", p) },
+		"link to a file": func(p string) error { return os.Symlink("/etc/passwd", p) },
+		"link to a fifo": func(p string) error {
+			return errors.Join(unix.Mkfifo(p+".f", 0o666),
+				os.Symlink(p+".f", p))
+		},
 		"socket":            func(p string) error { return unix.Mknod(p, unix.S_IFSOCK|0o600, 0) },
 		"link to nothing":   func(p string) error { return os.Symlink("/nowhere", p) },
 		"file without read": func(p string) error { return os.WriteFile(p, nil, 0) },
 	}
 	if os.Getenv("HEAPCAM_FULL") == "" {
-		for _, trap := range []string{"link to the folder", "link to nothing", "link to self", "socket", "file without read"} {
+		for _, trap := range []string{"link to the folder", "link to nothing", "link to self", "socket",
+			"file without read"} {
 			delete(traps, trap)
 		}
 	}
 	for trap, set := range traps {
-		for _, name := range []string{"00000003.hcr", RecordingName, incidentName, ".pull"} {
+		for _, name := range []string{"00000003.hcr", folder.RecordingName, folder.IncidentName, ".pull"} {
 			t.Run(trap+" "+name, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "rec")
 				ring(t, dir, session, "own", 2, 1000)
@@ -58,7 +67,7 @@ func TestTrapsInFolder(t *testing.T) {
 					t.Skip(err)
 				}
 				within(t, "OpenRecording", func() {
-					r, err := OpenRecording(dir)
+					r, err := recording.Open(dir)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -67,21 +76,22 @@ func TestTrapsInFolder(t *testing.T) {
 						t.Errorf("%d files of session %s, %v", len(r.Files), r.Session, r.Problems)
 					}
 				})
-				within(t, "CheckPath", func() { CheckPath(dir) })
-				within(t, "LookInto", func() { LookInto(dir) })
-				within(t, "OwnerOf", func() { OwnerOf(dir) })
+				within(t, "CheckPath", func() { recording.CheckPath(dir) })
+				within(t, "LookInto", func() { folder.LookInto(dir) })
+				within(t, "OwnerOf", func() { folder.OwnerOf(dir) })
 				within(t, "List", func() {
-					n := &Incidents{Dir: filepath.Dir(dir), Max: 1 << 20}
+					n := &incident.Incidents{Dir: filepath.Dir(dir), Max: 1 << 20}
 					n.List()
 					n.Freeze(dir, "because", false)
 				})
 				within(t, "Open", func() {
-					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session, Name: "own"})
+					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20},
+						folder.Identity{Session: session, Name: "own"})
 					if err == nil {
 						s.Close()
 					}
 				})
-				within(t, "RemoveRing", func() { RemoveRing(dir) })
+				within(t, "RemoveRing", func() { folder.Remove(dir) })
 				if trap == "link to a file" {
 					if st, err := os.Stat("/etc/passwd"); err != nil || st.Size() == 0 {
 						t.Fatal("what the link names was changed")
@@ -92,7 +102,8 @@ func TestTrapsInFolder(t *testing.T) {
 	}
 }
 
-// TestManyFiles: thousands of foreign files, and thousands that have one number, neither take a descriptor each for good, nor hide the recording.
+// TestManyFiles: thousands of foreign files, and thousands that have one number, neither take a descriptor each for
+// good, nor hide the recording.
 func TestManyFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	ring(t, dir, session, "own", 3, 1000)
@@ -114,7 +125,7 @@ func TestManyFiles(t *testing.T) {
 	fds := func() int { l, _ := os.ReadDir("/proc/self/fd"); return len(l) }
 	was := fds()
 	begun := time.Now()
-	r, err := OpenRecording(dir)
+	r, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +136,7 @@ func TestManyFiles(t *testing.T) {
 	if now := fds(); now > was+10 {
 		t.Errorf("%d descriptors more", now-was)
 	}
-	s, rec, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session, Name: "own"})
+	s, rec, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "own"})
 	if err != nil || len(rec.Foreign) != n/2 {
 		t.Fatalf("%d foreign files, %v", len(rec.Foreign), err)
 	}
@@ -135,27 +146,30 @@ func TestManyFiles(t *testing.T) {
 	t.Logf("%d files in %v", n, time.Since(begun).Round(time.Millisecond))
 }
 
-// TestHostileDocuments: what is no document of ours, however it is made, is damaged or believed, and never taken in part.
+// TestHostileDocuments: what is no document of ours, however it is made, is damaged or believed, and never taken in
+// part.
 func TestHostileDocuments(t *testing.T) {
-	whole, err := document(map[string]any{"schema": "heapcam.recording/1", "session": session, "uid": 5})
+	whole, err := folder.EncodeDocument(map[string]any{"schema": "heapcam.recording/1", "session": session, "uid": 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := string(whole[len(whole)-sumLine:])
+	line := string(whole[len(whole)-checksumLine:])
 	plain := `{"schema":"heapcam.recording/1","session":"` + session + `"`
 	for name, c := range map[string]struct {
 		doc string
 		ok  bool
 	}{
-		"whole":              {string(whole), true},
-		"none":               {plain + "}", true},
-		"two checksums":      {strings.TrimSuffix(string(whole), "\n}") + line, false},
-		"before the last":    {strings.Replace(string(whole), "\n  \"session\"", "\n  \"crc32c\": \"00000000\",\n  \"session\"", 1), false},
-		"behind the end":     {string(whole) + "{}", false},
-		"cut":                {string(whole[:len(whole)-3]), false},
-		"upper case digits":  {strings.ToUpper(string(whole)), false},
-		"deep":               {strings.Repeat(`{"a":`, 200000) + "1" + strings.Repeat("}", 200000), false},
-		"deep arrays":        {plain + `,"x":` + strings.Repeat("[", 200000) + strings.Repeat("]", 200000) + "}", false},
+		"whole":         {string(whole), true},
+		"none":          {plain + "}", true},
+		"two checksums": {strings.TrimSuffix(string(whole), "\n}") + line, false},
+		"before the last": {strings.Replace(string(whole), "\n  \"session\"",
+			"\n  \"crc32c\": \"00000000\",\n  \"session\"", 1), false},
+		"behind the end":    {string(whole) + "{}", false},
+		"cut":               {string(whole[:len(whole)-3]), false},
+		"upper case digits": {strings.ToUpper(string(whole)), false},
+		"deep":              {strings.Repeat(`{"a":`, 200000) + "1" + strings.Repeat("}", 200000), false},
+		"deep arrays": {plain + `,"x":` + strings.Repeat("[", 200000) + strings.Repeat("]", 200000) + "}",
+			false},
 		"huge number":        {plain + `,"uid":1e999999}`, false},
 		"number of a user":   {plain + `,"uid":18446744073709551616}`, false},
 		"version":            {`{"schema":"heapcam.recording/99999999999999999999"}`, false},
@@ -166,14 +180,15 @@ func TestHostileDocuments(t *testing.T) {
 		"empty":              {``, false},
 		"bytes":              {"\xff\xfe{}", false},
 	} {
-		path := filepath.Join(t.TempDir(), RecordingName)
+		path := filepath.Join(t.TempDir(), folder.RecordingName)
 		if err := os.WriteFile(path, []byte(c.doc), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err1 := OwnerOf(filepath.Dir(path))
-		_, err2 := documentSession(OS, path, "recording")
-		if ok := err1 == nil && err2 == nil; ok != c.ok && !(strings.Contains(name, "number") && err1 != nil) {
-			t.Errorf("%s: %v, %v", name, err1, err2)
+		_, err1 := folder.OwnerOf(filepath.Dir(path))
+		entries, _ := vfs.OS.ReadDir(filepath.Dir(path))
+		_, problems := folder.DescribedSession(vfs.OS, filepath.Dir(path), entries)
+		if ok := err1 == nil && len(problems) == 0; ok != c.ok && !(strings.Contains(name, "number") && err1 != nil) {
+			t.Errorf("%s: %v, %v", name, err1, problems)
 		}
 	}
 }

@@ -9,17 +9,22 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/pull"
+	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
 // fill writes a ring of about so many bytes without compression, closed but for the last file if open.
 func fillRing(b *testing.B, dir string, size int64, open bool) *Store {
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: size, Deviation: 0.25, Compression: "none"}, Identity{Session: session})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: size, Deviation: 0.25, Compression: "none"},
+		folder.Identity{Session: session})
 	if err != nil {
 		b.Fatal(err)
 	}
 	payload := random(rand.New(rand.NewPCG(1, 2)), 1<<20)
 	for i := uint64(1); s.Stats().Bytes < size*99/100; i++ {
-		info := FrameInfo{Source: i, T0: i * 1e8, T1: i * 1e8, FirstGC: i, LastGC: i}
+		info := segment.FrameInfo{Source: i, T0: i * 1e8, T1: i * 1e8, FirstGC: i, LastGC: i}
 		st := s.Stats()
 		if st.Rotate {
 			err = s.Rotate(payload, info)
@@ -32,7 +37,7 @@ func fillRing(b *testing.B, dir string, size int64, open bool) *Store {
 	}
 	if open { // as a kill leaves it
 		s.syncer.bg.Wait()
-		s.active.Close()
+		s.abandon()
 		return nil
 	}
 	if err := s.Close(); err != nil {
@@ -51,14 +56,14 @@ func BenchmarkRecovery(b *testing.B) {
 	fillRing(b, dir, size, true)
 	b.ResetTimer()
 	for range b.N {
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: size, Compression: "none"}, Identity{Session: session})
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: size, Compression: "none"}, folder.Identity{Session: session})
 		if err != nil {
 			b.Fatal(err)
 		}
 		if s.active == nil {
 			b.Fatal("the open file was not gone on with")
 		}
-		s.drop()
+		s.abandon()
 	}
 }
 
@@ -73,7 +78,7 @@ func BenchmarkPull(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Pull(context.Background(), dir, f, PullOptions{}); err != nil {
+		if _, err := pull.Pull(context.Background(), dir, f, pull.Options{}); err != nil {
 			b.Fatal(err)
 		}
 		f.Close()
@@ -92,7 +97,7 @@ func BenchmarkCopy(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		names, _ := filepath.Glob(filepath.Join(dir, "*"+fileSuffix))
+		names, _ := filepath.Glob(filepath.Join(dir, "*"+segment.Suffix))
 		buf := make([]byte, 1<<18)
 		for _, n := range names {
 			r, err := os.Open(n)
@@ -111,7 +116,8 @@ func BenchmarkCopy(b *testing.B) {
 
 // BenchmarkAppend appends frames without compression to a real disk.
 func BenchmarkAppend(b *testing.B) {
-	s, _, err := Open(Config{Dir: filepath.Join(b.TempDir(), "rec"), MaxTraceSize: 256 << 20, Compression: "none"}, Identity{Session: session})
+	s, _, err := Open(Config{Dir: filepath.Join(b.TempDir(), "rec"), MaxTraceSize: 256 << 20, Compression: "none"},
+		folder.Identity{Session: session})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -121,7 +127,7 @@ func BenchmarkAppend(b *testing.B) {
 	i := uint64(0)
 	for b.Loop() {
 		i++
-		info := FrameInfo{Source: i}
+		info := segment.FrameInfo{Source: i}
 		if s.active == nil || i%64 == 0 && s.Stats().Rotate {
 			err = s.Rotate(payload, info)
 		} else {

@@ -12,21 +12,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/pull"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
 // damaged makes a recording of three files of three frames each and lets change work on the second.
 func damaged(t *testing.T, change func(b []byte) []byte) (dir string) {
 	dir = filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: None}, Identity{Session: session})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: segment.None},
+		folder.Identity{Session: session})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range uint64(9) {
 		text := note(strings.Repeat(string('a'+rune(i)), 50))
 		if i%3 == 0 {
-			err = s.Rotate(text, FrameInfo{Source: i + 1})
+			err = s.Rotate(text, segment.FrameInfo{Source: i + 1})
 		} else {
-			err = s.Append(text, FrameInfo{Source: i + 1})
+			err = s.Append(text, segment.FrameInfo{Source: i + 1})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -52,44 +58,54 @@ func future(b []byte) []byte {
 	return b
 }
 
-const frameLen = frameSize + 72 // a note of 50 bytes
+const frameLen = segment.FrameSize + 72 // a note of 50 bytes
 
 // TestCheck: each state with its places, and what salvage makes of it.
 func TestCheck(t *testing.T) {
-	second := int64(headerSize + frameLen)
+	second := int64(segment.HeaderSize + frameLen)
 	for name, c := range map[string]struct {
 		change func(b []byte) []byte
-		state  State
+		state  recording.State
 		at     []int64
 		torn   int64
 		frames int
 		left   string // first letters of what salvage gives
 	}{
-		"sound":           {func(b []byte) []byte { return b }, Sound, nil, 0, 3, "abcdefghi"},
-		"no index":        {func(b []byte) []byte { return b[:headerSize+3*frameLen] }, Torn, nil, headerSize + 3*frameLen, 3, "abcdefghi"},
-		"an index byte":   {func(b []byte) []byte { b[len(b)-40] ^= 1; return b }, Corrupt, []int64{headerSize + 3*frameLen}, 0, 3, "abcdefghi"},
-		"a version byte":  {func(b []byte) []byte { b[8] ^= 1; return b }, Corrupt, []int64{8}, 0, 0, "abcdefghi"},
-		"torn":            {func(b []byte) []byte { return b[:headerSize+2*frameLen+70] }, Torn, nil, int64(headerSize + 2*frameLen), 2, "abcdeghi"},
-		"torn index":      {func(b []byte) []byte { return b[:len(b)-1] }, Torn, nil, int64(headerSize + 3*frameLen), 3, "abcdefghi"},
-		"a payload byte":  {func(b []byte) []byte { b[second+100] ^= 1; return b }, Corrupt, []int64{second}, 0, 2, "abcdfghi"},
-		"a header byte":   {func(b []byte) []byte { b[second+10] ^= 1; return b }, Corrupt, []int64{second}, 0, 2, "abcdfghi"},
-		"the file header": {func(b []byte) []byte { b[20] ^= 1; return b }, Corrupt, []int64{0}, 0, 0, "abcdefghi"},
-		"too new":         {func(b []byte) []byte { return future(b) }, TooNew, nil, 0, 0, "abcghi"},
-		"rubbish":         {func(b []byte) []byte { return bytes.Repeat([]byte("x"), len(b)) }, Corrupt, []int64{0}, 0, 0, "abcghi"},
+		"sound": {func(b []byte) []byte { return b }, recording.Sound, nil, 0, 3, "abcdefghi"},
+		"no index": {func(b []byte) []byte { return b[:segment.HeaderSize+3*frameLen] }, recording.Torn, nil,
+			segment.HeaderSize + 3*frameLen, 3, "abcdefghi"},
+		"an index byte": {func(b []byte) []byte { b[len(b)-40] ^= 1; return b }, recording.Corrupt,
+			[]int64{segment.HeaderSize + 3*frameLen}, 0, 3, "abcdefghi"},
+		"a version byte": {func(b []byte) []byte { b[8] ^= 1; return b }, recording.Corrupt, []int64{8}, 0, 0,
+			"abcdefghi"},
+		"torn": {func(b []byte) []byte { return b[:segment.HeaderSize+2*frameLen+70] }, recording.Torn, nil,
+			int64(segment.HeaderSize + 2*frameLen), 2, "abcdeghi"},
+		"torn index": {func(b []byte) []byte { return b[:len(b)-1] }, recording.Torn, nil,
+			int64(segment.HeaderSize + 3*frameLen), 3, "abcdefghi"},
+		"a payload byte": {func(b []byte) []byte { b[second+100] ^= 1; return b }, recording.Corrupt, []int64{second},
+			0, 2, "abcdfghi"},
+		"a header byte": {func(b []byte) []byte { b[second+10] ^= 1; return b }, recording.Corrupt, []int64{second},
+			0, 2, "abcdfghi"},
+		"the file header": {func(b []byte) []byte { b[20] ^= 1; return b }, recording.Corrupt, []int64{0}, 0, 0,
+			"abcdefghi"},
+		"too new": {func(b []byte) []byte { return future(b) }, recording.TooNew, nil, 0, 0, "abcghi"},
+		"rubbish": {func(b []byte) []byte { return bytes.Repeat([]byte("x"), len(b)) }, recording.Corrupt,
+			[]int64{0}, 0, 0, "abcghi"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := damaged(t, c.change)
-			vs, err := CheckPath(dir)
+			vs, err := recording.CheckPath(dir)
 			if err != nil || len(vs) != 3 {
 				t.Fatal(vs, err)
 			}
-			slices.SortFunc(vs, func(a, b Verdict) int { return strings.Compare(a.File, b.File) })
+			slices.SortFunc(vs, func(a, b recording.Verdict) int { return strings.Compare(a.File, b.File) })
 			v := vs[1]
-			if v.State != c.state || !slices.Equal(v.At, c.at) || v.TornAt != c.torn || v.Frames != c.frames || vs[0].State != Sound || vs[2].State != Sound || Worst(vs) != c.state {
+			if v.State != c.state || !slices.Equal(v.At, c.at) || v.TornAt != c.torn || v.Frames != c.frames ||
+				vs[0].State != recording.Sound || vs[2].State != recording.Sound || recording.Worst(vs) != c.state {
 				t.Errorf("%+v", vs)
 			}
 			var out bytes.Buffer
-			m, _, err := Salvage(context.Background(), dir, &out)
+			m, _, err := pull.Salvage(context.Background(), dir, &out)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,30 +118,31 @@ func TestCheck(t *testing.T) {
 			if got != c.left {
 				t.Errorf("salvaged %s, want %s; %+v", got, c.left, m)
 			}
-			if vs, err := CheckPath(p); err != nil || Worst(vs) != Sound {
+			if vs, err := recording.CheckPath(p); err != nil || recording.Worst(vs) != recording.Sound {
 				t.Errorf("what was salvaged is %v %v", vs, err)
 			}
 		})
 	}
-	if _, err := CheckPath(filepath.Join(t.TempDir(), "nothing")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := recording.CheckPath(filepath.Join(t.TempDir(), "nothing")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
 
-// TestSalvageContainer cuts a container at every place: whole members come out, or an error that says that nothing is there.
+// TestSalvageContainer cuts a container at every place: whole members come out, or an error that says that nothing is
+// there.
 func TestSalvageContainer(t *testing.T) {
 	dir := damaged(t, func(b []byte) []byte { return b })
 	var whole bytes.Buffer
-	if _, err := Pull(context.Background(), dir, &whole, PullOptions{}); err != nil {
+	if _, err := pull.Pull(context.Background(), dir, &whole, pull.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	p := filepath.Join(t.TempDir(), "x.heapcam")
 	most := 0
 	for cut := 0; cut < whole.Len(); cut += 113 {
 		os.WriteFile(p, whole.Bytes()[:cut], 0o600)
-		m, _, err := Salvage(context.Background(), p, io.Discard)
+		m, _, err := pull.Salvage(context.Background(), p, io.Discard)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
+			if !errors.Is(err, segment.ErrCorrupt) {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
 			continue
@@ -140,24 +157,25 @@ func TestSalvageContainer(t *testing.T) {
 // TestRedact: names of threads do not leave, all else does.
 func TestRedact(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session, Name: "secretname"})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "secretname"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Rotate(append(note("plain"), threads("main", "customer-4711")...), FrameInfo{Source: 1, FirstGC: 3, LastGC: 4})
-	s.Append(threads("customer-4712"), FrameInfo{Source: 2})
+	s.Rotate(append(note("plain"), threads("main", "customer-4711")...),
+		segment.FrameInfo{Source: 1, FirstGC: 3, LastGC: 4})
+	s.Append(threads("customer-4712"), segment.FrameInfo{Source: 2})
 	s.Close()
 	var out bytes.Buffer
-	m, err := Pull(context.Background(), dir, &out, PullOptions{Redact: true})
+	m, err := pull.Pull(context.Background(), dir, &out, pull.Options{Redact: true})
 	if err != nil || !m.Redacted || m.Host != "" || m.FirstGC != 3 || m.LastGC != 4 {
 		t.Fatalf("%+v %v", m, err)
 	}
 	p := filepath.Join(t.TempDir(), "x.heapcam")
 	os.WriteFile(p, out.Bytes(), 0o600)
-	if vs, err := CheckPath(p); err != nil || Worst(vs) != Sound {
+	if vs, err := recording.CheckPath(p); err != nil || recording.Worst(vs) != recording.Sound {
 		t.Error(vs, err)
 	}
-	rec, err := OpenRecording(p)
+	rec, err := recording.Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}

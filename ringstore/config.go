@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// block is what a file system allocates in; occupied sizes are rounded up to it.
-const block = 4096
-
-// overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces it, the folder of pulls and those of
-// two pulls.
-const overhead = 6 * block
+// overhead is what a ring folder takes beside its ring files: the folder, recording.json and the one that replaces
+// it, the folder of pulls and those of two pulls.
+const overhead = 6 * vfs.Block
 
 // minTraceSize is the smallest M, bytes.
 const minTraceSize = 1 << 18
@@ -23,8 +23,8 @@ type Config struct {
 	// MaxTraceSize is M, bytes; 0: 1 GiB, at least 256 KiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
-	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it holds. 0: no care is
-	// taken before the disk is full.
+	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it
+	// holds. 0: no care is taken before the disk is full.
 	KeepFree int64
 	// Compression is None, Partial, Full or Adaptive; "": adaptive.
 	Compression string
@@ -33,14 +33,14 @@ type Config struct {
 	// CPU is how many CPUs Adaptive may spend, on average of ten seconds; 0: 0.5.
 	CPU float64
 	// FS is where the files are; nil: the system's. With any other one nothing is done in the background.
-	FS FS
+	FS vfs.FS
 	// Now is the clock; nil: the system's.
 	Now func() time.Time
 }
 
 func (c *Config) fill() error {
 	if c.FS == nil {
-		c.FS = OS
+		c.FS = vfs.OS
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -52,7 +52,7 @@ func (c *Config) fill() error {
 		c.Deviation = 0.25
 	}
 	if c.Compression == "" {
-		c.Compression = Adaptive
+		c.Compression = segment.Adaptive
 	}
 	if c.Threshold == 0 {
 		c.Threshold = 0.2

@@ -10,7 +10,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestCounters: what a recorder counts is there for the next one, of this recording only, whether it was synced by the way or at the end.
+// TestCounters: what a recorder counts is there for the next one, of this recording only, whether it was synced by
+// the way or at the end.
 func TestCounters(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	id := ringstore.Identity{Session: session, Name: "x", PID: 1}
@@ -54,7 +55,8 @@ func TestCounters(t *testing.T) {
 	s.Close()
 }
 
-// TestSyncAlwaysFails: a disk that takes everything and keeps to say that it did not must not fill the ring with the heads of files.
+// TestSyncAlwaysFails: a disk that takes everything and keeps to say that it did not must not fill the ring with the
+// heads of files.
 func TestSyncAlwaysFails(t *testing.T) {
 	p := newPlay(1<<20, 0.25, 1)
 	if err := p.open(); err != nil {

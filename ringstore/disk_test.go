@@ -12,9 +12,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
-// TestDisk writes more than five times M to a real disk, while another goroutine asks all the time what the folder occupies.
+// TestDisk writes more than five times M to a real disk, while another goroutine asks all the time what the folder
+// occupies.
 func TestDisk(t *testing.T) {
 	m := int64(4 << 20)
 	if os.Getenv("HEAPCAM_FULL") != "" {
@@ -24,7 +29,8 @@ func TestDisk(t *testing.T) {
 		for _, head := range []float64{0.02, 0.5, 1.5} { // of T
 			t.Run(fmt.Sprintf("d=%v,head=%vT", d, head), func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "rec")
-				s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"}, Identity{Session: session})
+				s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"},
+					folder.Identity{Session: session})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,13 +56,13 @@ func TestDisk(t *testing.T) {
 					var err error
 					if st := s.Stats(); st.Files == 0 || st.Rotate {
 						n = max(1, int(head*d*float64(m)*(0.7+0.3*r.Float64())))
-						err = s.Rotate(buf[:n], FrameInfo{Source: i})
+						err = s.Rotate(buf[:n], segment.FrameInfo{Source: i})
 					} else {
-						err = s.Append(buf[:n], FrameInfo{Source: i})
+						err = s.Append(buf[:n], segment.FrameInfo{Source: i})
 					}
 					if err == nil {
 						written += int64(n)
-					} else if !errors.Is(err, ErrNoRoom) {
+					} else if !errors.Is(err, quota.ErrNoRoom) {
 						t.Fatal(err)
 					}
 					if written > 2*m {
@@ -71,7 +77,8 @@ func TestDisk(t *testing.T) {
 				if g := s.Stats().Guarantee; g && low < m-int64(d*float64(m)) {
 					t.Errorf("only %d bytes were left, M(1−d) is %d", low, m-int64(d*float64(m)))
 				}
-				t.Logf("occupied %.3f M at most, %.3f M at least; guarantee %v", float64(most.Load())/float64(m), float64(low)/float64(m), s.Stats().Guarantee)
+				t.Logf("occupied %.3f M at most, %.3f M at least; guarantee %v", float64(most.Load())/float64(m),
+					float64(low)/float64(m), s.Stats().Guarantee)
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -80,8 +87,8 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// occupiedNow looks from outside. Files may come and go meanwhile, so it looks again until the list stays what it was: no sum of two
-// instants.
+// occupiedNow looks from outside. Files may come and go meanwhile, so it looks again until the list stays what it
+// was: no sum of two instants.
 func occupiedNow(dir string) int64 {
 	for {
 		var n int64

@@ -10,6 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/incident"
+	"github.com/heapcam/heapcam/ringstore/pull"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
 // flips are what is done to each byte: a few bits, or with HEAPCAM_FULL whatever it may become.
@@ -28,7 +34,8 @@ func flips(few ...byte) []byte {
 // does.
 func small(t *testing.T, open bool) (dir string) {
 	dir = filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(1e9, 0) }}, Identity{Session: session, Name: "small"})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(1e9, 0) }},
+		folder.Identity{Session: session, Name: "small"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +44,8 @@ func small(t *testing.T, open bool) (dir string) {
 		if i%3 == 0 {
 			put = s.Rotate
 		}
-		if err := put(note(fmt.Sprint("frame ", i)), FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1, T0: 10*i + 1, T1: 10*i + 9}); err != nil {
+		if err := put(note(fmt.Sprint("frame ", i)),
+			segment.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1, T0: 10*i + 1, T1: 10*i + 9}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +53,7 @@ func small(t *testing.T, open bool) (dir string) {
 		if err := s.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		s.drop()
+		s.abandon()
 	} else if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +61,7 @@ func small(t *testing.T, open bool) (dir string) {
 }
 
 // contents gives what a reader gets of a file, and how often it was told of damage.
-func contents(f *File) (out string, damage int) {
+func contents(f *segment.File) (out string, damage int) {
 	for fr, err := range f.Frames() {
 		if err != nil {
 			damage++
@@ -82,28 +90,28 @@ func TestEveryByteIsVerified(t *testing.T) {
 		"version 2":  read(filepath.Join("testdata", "v2"), "00000002.hcr"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			check := func(b []byte) (v Verdict, got string, damage int, x bool) {
-				f, err := newFile("x", bytes.NewReader(b), int64(len(b)))
+			check := func(b []byte) (v recording.Verdict, got string, damage int, x bool) {
+				f, err := segment.NewFile("x", bytes.NewReader(b), int64(len(b)))
 				if err != nil {
-					return problem("x", err), "", 1, false
+					return recording.VerdictOf("x", err), "", 1, false
 				}
 				got, damage = contents(f)
-				return f.Check(), got, damage, f.x != nil
+				return recording.CheckFile(f), got, damage, f.Sealed()
 			}
 			sound, want, _, hadIndex := check(whole)
-			if sound.State != Sound || sound.Closed != hadIndex || sound.Frames != 3 {
+			if sound.State != recording.Sound || sound.Closed != hadIndex || sound.Frames != 3 {
 				t.Fatalf("%+v", sound)
 			}
 			indexAt := len(whole)
 			if hadIndex {
-				indexAt -= int(indexSize(3))
+				indexAt -= int(segment.IndexSize(3))
 			}
 			for at := range whole {
 				for _, x := range flips(0x01, 0x80, 0xff, 0x41) {
 					bad := bytes.Clone(whole)
 					bad[at] ^= x
 					v, got, damage, _ := check(bad)
-					if v.State != Corrupt || v.Corrupt != 1 || len(v.At) != 1 || damage != 1 {
+					if v.State != recording.Corrupt || v.Corrupt != 1 || len(v.At) != 1 || damage != 1 {
 						t.Fatalf("byte %d flipped by %#x: %+v, readers were told of %d damages", at, x, v, damage)
 					}
 					if at >= indexAt && got != want {
@@ -111,20 +119,23 @@ func TestEveryByteIsVerified(t *testing.T) {
 					}
 				}
 				v, got, _, _ := check(whole[:at])
-				if v.State == Corrupt || v.State == TooNew || v.State == Sound && v.Closed {
+				if v.State == recording.Corrupt || v.State == recording.TooNew ||
+					v.State == recording.Sound && v.Closed {
 					t.Fatalf("cut at %d: %+v", at, v)
 				}
-				if v.State == Sound && int64(at) != v.Bytes || len(got) > len(want) || got != want[:len(got)] {
+				if v.State == recording.Sound && int64(at) != v.Bytes || len(got) > len(want) ||
+					got != want[:len(got)] {
 					t.Fatalf("cut at %d: readers get other frames", at)
 				}
 			}
 			// What a machine that lost its power had not written yet reads as zeros.
-			if v, _, _, _ := check(append(bytes.Clone(whole[:indexAt]), make([]byte, 5000)...)); v.State != Torn || v.TornAt != int64(indexAt) {
+			if v, _, _, _ := check(append(bytes.Clone(whole[:indexAt]),
+				make([]byte, 5000)...)); v.State != recording.Torn || v.TornAt != int64(indexAt) {
 				t.Errorf("zeros behind the last frame: %+v", v)
 			}
 			garbage := append(bytes.Clone(whole[:indexAt]), make([]byte, 5000)...)
 			garbage[indexAt+700] = 1
-			if v, _, _, _ := check(garbage); v.State != Corrupt {
+			if v, _, _, _ := check(garbage); v.State != recording.Corrupt {
 				t.Errorf("something between zeros behind the last frame: %+v", v)
 			}
 		})
@@ -135,14 +146,15 @@ func TestEveryByteIsVerified(t *testing.T) {
 // one is not what was written.
 func TestEveryByteBeside(t *testing.T) {
 	ring := small(t, false)
-	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
+	inc := &incident.Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
 	i, err := inc.Freeze(ring, "a reason", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{filepath.Join(ring, RecordingName), filepath.Join(inc.Path(i.ID), incidentName)} {
+	for _, p := range []string{filepath.Join(ring, folder.RecordingName),
+		filepath.Join(inc.Path(i.ID), folder.IncidentName)} {
 		dir := filepath.Dir(p)
-		if vs, err := CheckPath(dir); err != nil || Worst(vs) != Sound {
+		if vs, err := recording.CheckPath(dir); err != nil || recording.Worst(vs) != recording.Sound {
 			t.Fatal(vs, err)
 		}
 		whole, err := os.ReadFile(p)
@@ -154,12 +166,12 @@ func TestEveryByteBeside(t *testing.T) {
 			if err := anew(p, b); err != nil {
 				t.Fatal(err)
 			}
-			vs, err := CheckPath(dir)
+			vs, err := recording.CheckPath(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, v := range vs {
-				if v.File == p && v.State == Corrupt {
+				if v.File == p && v.State == recording.Corrupt {
 					return
 				}
 			}
@@ -183,33 +195,33 @@ func TestEveryByteBeside(t *testing.T) {
 // read of it is what was pulled.
 func TestEveryByteOfAContainer(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := Pull(context.Background(), small(t, false), &out, PullOptions{}); err != nil {
+	if _, err := pull.Pull(context.Background(), small(t, false), &out, pull.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	whole, p := out.Bytes(), filepath.Join(t.TempDir(), "x.heapcam")
-	check := func(b []byte) State {
+	check := func(b []byte) recording.State {
 		if err := anew(p, b); err != nil {
 			t.Fatal(err)
 		}
-		vs, err := CheckPath(p)
+		vs, err := recording.CheckPath(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Worst(vs)
+		return recording.Worst(vs)
 	}
-	if w := check(whole); w != Sound {
+	if w := check(whole); w != recording.Sound {
 		t.Fatal(w)
 	}
 	for at := range whole {
 		for _, x := range flips(0x10) { // of '0' it makes a blank, which numbers of a tar file may have
 			bad := bytes.Clone(whole)
 			bad[at] ^= x
-			if w := check(bad); w != Corrupt {
+			if w := check(bad); w != recording.Corrupt {
 				t.Errorf("byte %d (%#x) flipped by %#x: %s", at, whole[at], x, w)
 			}
 		}
 		if at%7 == 0 || at%512 == 0 || at > len(whole)-600 {
-			if w := check(whole[:at]); w == Sound || w == TooNew {
+			if w := check(whole[:at]); w == recording.Sound || w == recording.TooNew {
 				t.Errorf("cut at %d of %d: %s", at, len(whole), w)
 			}
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestEveryOperation fails the n-th operation of the file system for every n, once and from then on, while a store is opened, filled, synced,
-// frozen, closed and opened again: the limit holds, what was accepted is there, and once nothing fails any more the store works.
+// TestEveryOperation fails the n-th operation of the file system for every n, once and from then on, while a store is
+// opened, filled, synced, frozen, closed and opened again: the limit holds, what was accepted is there, and once
+// nothing fails any more the store works.
 func TestEveryOperation(t *testing.T) {
 	for i, kind := range []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS} {
 		skip := 1

@@ -3,18 +3,23 @@
 package ringstore
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/incident"
+	"github.com/heapcam/heapcam/ringstore/pull"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 var other = strings.Repeat("cd", 16)
@@ -22,12 +27,14 @@ var other = strings.Repeat("cd", 16)
 // ring makes a recording of session s of n files that hold one note each, NAME1, NAME2 …, begun at so many seconds.
 func ring(t *testing.T, dir, s, name string, n int, at int64) {
 	t.Helper()
-	st, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(at, 0) }}, Identity{Session: s, Name: name})
+	st, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Now: func() time.Time { return time.Unix(at, 0) }},
+		folder.Identity{Session: s, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range uint64(n) {
-		if err := st.Rotate(note(fmt.Sprint(name, i+1)), FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1}); err != nil {
+		if err := st.Rotate(note(fmt.Sprint(name, i+1)),
+			segment.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,9 +54,9 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func verdictOf(t *testing.T, path, file string) Verdict {
+func verdictOf(t *testing.T, path, file string) recording.Verdict {
 	t.Helper()
-	vs, err := CheckPath(path)
+	vs, err := recording.CheckPath(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +65,7 @@ func verdictOf(t *testing.T, path, file string) Verdict {
 			return v
 		}
 	}
-	return Verdict{}
+	return recording.Verdict{}
 }
 
 // TestForeignFiles: a file of another recording is named with both sessions, and nobody reads, moves, counts or removes
@@ -84,7 +91,7 @@ func TestForeignFiles(t *testing.T) {
 	if got := texts(t, dir); got != "a1,a2,a3" {
 		t.Errorf("readers get %s", got)
 	}
-	rec, err := OpenRecording(dir)
+	rec, err := recording.Open(dir)
 	if err != nil || len(rec.Problems) != 1 {
 		t.Fatal(rec, err)
 	}
@@ -96,7 +103,7 @@ func TestForeignFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Pull(context.Background(), dir, pulled, PullOptions{})
+	m, err := pull.Pull(context.Background(), dir, pulled, pull.Options{})
 	pulled.Close()
 	if err != nil || m.Session != session || len(m.Files) != 3 {
 		t.Errorf("pull: %+v %v", m, err)
@@ -108,7 +115,7 @@ func TestForeignFiles(t *testing.T) {
 		t.Errorf("the manifest names %s", got)
 	}
 
-	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
+	inc := &incident.Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
 	i, err := inc.Freeze(dir, "x", false)
 	if err != nil || i.Session != session || i.Files != 3 || fmt.Sprint(i.Foreign) != "[00000009.hcr]" {
 		t.Errorf("incident: %+v %v", i, err)
@@ -116,12 +123,12 @@ func TestForeignFiles(t *testing.T) {
 	if got := texts(t, inc.Path(i.ID)); got != "a1,a2,a3" {
 		t.Errorf("incident: %s", got)
 	}
-	if vs, err := CheckPath(inc.Path(i.ID)); err != nil || Worst(vs) != Sound {
+	if vs, err := recording.CheckPath(inc.Path(i.ID)); err != nil || recording.Worst(vs) != recording.Sound {
 		t.Errorf("incident: %v %v", vs, err)
 	}
 
 	var out bytes.Buffer
-	if _, vs, err := Salvage(context.Background(), dir, &out); err != nil || Worst(vs) != "foreign" {
+	if _, vs, err := pull.Salvage(context.Background(), dir, &out); err != nil || recording.Worst(vs) != "foreign" {
 		t.Errorf("salvage: %v %v", vs, err)
 	}
 	os.WriteFile(p, out.Bytes(), 0o600)
@@ -130,21 +137,23 @@ func TestForeignFiles(t *testing.T) {
 	}
 
 	before, _ := os.ReadFile(alien)
-	if _, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: other, Name: "b"}); !errors.Is(err, ErrOtherRecording) {
+	if _, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20},
+		folder.Identity{Session: other, Name: "b"}); !errors.Is(err, ErrOtherRecording) {
 		t.Errorf("a recorder of the other one goes on here: %v", err)
 	}
-	s, got, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 18, Deviation: 0.5}, Identity{Session: session, Name: "a"})
+	s, got, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 18, Deviation: 0.5},
+		folder.Identity{Session: session, Name: "a"})
 	if err != nil || len(got.Foreign) != 1 || got.Files != 3 {
 		t.Fatalf("%+v %v", got, err)
 	}
 	named("recovery", got.Foreign[0].Error())
 	was := s.Stats()
-	if was.Files != 3 || was.Bytes != overhead+3*block || s.LastSource() != 3 {
+	if was.Files != 3 || was.Bytes != overhead+3*vfs.Block || s.LastSource() != 3 {
 		t.Errorf("it is counted: %+v, source %d", was, s.LastSource())
 	}
 	big := bytes.Repeat(note("x"), 2000)
 	for n := uint64(4); n < 60; n++ { // over its name, and till the first ones are evicted
-		if err := s.Rotate(big, FrameInfo{Source: n, Flags: FlagMarked}); err != nil {
+		if err := s.Rotate(big, segment.FrameInfo{Source: n, Flags: segment.FlagMarked}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,8 +166,8 @@ func TestForeignFiles(t *testing.T) {
 		t.Errorf("the recorder changed it: %v", err)
 	}
 
-	var foreign *ForeignError
-	if err := RemoveRing(dir); !errors.As(err, &foreign) {
+	var foreign *folder.ForeignError
+	if err := folder.Remove(dir); !errors.As(err, &foreign) {
 		t.Errorf("%v", err)
 	}
 	if after, err = os.ReadFile(alien); err != nil || !bytes.Equal(before, after) {
@@ -167,7 +176,7 @@ func TestForeignFiles(t *testing.T) {
 	if own, _ := filepath.Glob(filepath.Join(dir, "*.hcr")); len(own) != 1 {
 		t.Errorf("left: %v", own)
 	}
-	if err := RemoveRing(dir); !errors.As(err, &foreign) {
+	if err := folder.Remove(dir); !errors.As(err, &foreign) {
 		t.Errorf("once more: %v", err)
 	}
 	if _, err := os.Stat(alien); err != nil {
@@ -211,10 +220,10 @@ func TestWhoseRecording(t *testing.T) {
 				}
 			}
 			if c.said != "" {
-				b, _ := describeIdentity(Identity{Session: c.said}, nil)
-				os.WriteFile(filepath.Join(dir, RecordingName), b, 0o600)
+				b, _ := folder.Describe(folder.Identity{Session: c.said}, nil)
+				os.WriteFile(filepath.Join(dir, folder.RecordingName), b, 0o600)
 			}
-			vs, err := CheckPath(dir)
+			vs, err := recording.CheckPath(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,8 +236,8 @@ func TestWhoseRecording(t *testing.T) {
 			if n == 0 {
 				t.Errorf("%+v", vs)
 			}
-			r, err := OpenRecording(dir)
-			var foreign *ForeignError
+			r, err := recording.Open(dir)
+			var foreign *folder.ForeignError
 			if c.want == "" {
 				if !errors.As(err, &foreign) {
 					t.Errorf("%v %v", r, err)
@@ -251,24 +260,27 @@ func TestPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		do    func(dir string)
 		file  string // of which verify says
-		state State
+		state recording.State
 		want  string
-		worst State
+		worst recording.State
 	}{
-		"a copy under another number": {func(d string) { copyFile(t, d+"/00000002.hcr", d+"/00000009.hcr") }, "00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
-		"renamed":                     {func(d string) { os.Rename(d+"/00000002.hcr", d+"/00000009.hcr") }, "00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"a copy under another number": {func(d string) { copyFile(t, d+"/00000002.hcr", d+"/00000009.hcr") },
+			"00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
+		"renamed": {func(d string) { os.Rename(d+"/00000002.hcr", d+"/00000009.hcr") },
+			"00000009.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
 		"two that changed places": {func(d string) {
 			os.Rename(d+"/00000002.hcr", d+"/x")
 			os.Rename(d+"/00000003.hcr", d+"/00000002.hcr")
 			os.Rename(d+"/x", d+"/00000003.hcr")
 		}, "00000003.hcr", "misplaced", "a1,a2,a3,a4", "misplaced"},
-		"one is not there": {func(d string) { os.Remove(d + "/00000002.hcr") }, "00000002.hcr", "missing", "a1,a3,a4", Sound},
+		"one is not there": {func(d string) { os.Remove(d + "/00000002.hcr") }, "00000002.hcr", "missing", "a1,a3,a4",
+			recording.Sound},
 		"the index of another one": {func(d string) {
 			from, _ := os.ReadFile(d + "/00000003.hcr")
 			to, _ := os.ReadFile(d + "/00000002.hcr")
-			n := len(to) - int(indexSize(1))
+			n := len(to) - int(segment.IndexSize(1))
 			os.WriteFile(d+"/00000002.hcr", append(to[:n:n], from[n:]...), 0o600)
-		}, "00000002.hcr", Corrupt, "a1,a2,a3,a4", Corrupt},
+		}, "00000002.hcr", recording.Corrupt, "a1,a2,a3,a4", recording.Corrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "rec")
@@ -277,10 +289,10 @@ func TestPlaces(t *testing.T) {
 			if v := verdictOf(t, dir, c.file); v.State != c.state {
 				t.Errorf("%+v", v)
 			}
-			if vs, err := CheckPath(dir); err != nil || Worst(vs) != c.worst {
+			if vs, err := recording.CheckPath(dir); err != nil || recording.Worst(vs) != c.worst {
 				t.Errorf("%v %v", vs, err)
 			}
-			r, err := OpenRecording(dir)
+			r, err := recording.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,15 +308,15 @@ func TestPlaces(t *testing.T) {
 			if len(got) > 0 && got[1:] != c.want {
 				t.Errorf("readers get %s, want %s", got, c.want)
 			}
-			s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session})
+			s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Rotate(note("a9"), FrameInfo{Source: 9}); err != nil {
+			if err := s.Rotate(note("a9"), segment.FrameInfo{Source: 9}); err != nil {
 				t.Fatal(err)
 			}
 			s.Close()
-			if r, err = OpenRecording(dir); err != nil {
+			if r, err = recording.Open(dir); err != nil {
 				t.Fatal(err)
 			}
 			if last := r.Files[len(r.Files)-1]; last.Index < 5 || len(r.Files) != strings.Count(c.want, ",")+2 {
@@ -319,164 +331,19 @@ func TestPlaces(t *testing.T) {
 func TestCopyOfOpenFile(t *testing.T) {
 	dir := small(t, true)
 	copyFile(t, filepath.Join(dir, "00000002.hcr"), filepath.Join(dir, "00000005.hcr"))
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, Identity{Session: session})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append(note("more"), FrameInfo{Source: 9}); err == nil {
+	if err := s.Append(note("more"), segment.FrameInfo{Source: 9}); err == nil {
 		t.Error("it goes on with a copy")
 	}
-	if err := s.Rotate(note("more"), FrameInfo{Source: 9}); err != nil {
+	if err := s.Rotate(note("more"), segment.FrameInfo{Source: 9}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
 	if got := texts(t, dir); got != "frame 0,frame 1,frame 2,frame 3,frame 4,frame 5,more" {
 		t.Error(got)
-	}
-}
-
-// TestForeignMember: members of another recording in a container, as operators make one of two.
-func TestForeignMember(t *testing.T) {
-	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	ring(t, a, session, "a", 2, 1000)
-	ring(t, b, other, "b", 3, 2000)
-	var whole bytes.Buffer
-	if _, err := Pull(context.Background(), a, &whole, PullOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, manifest := range []bool{true, false} {
-		var out bytes.Buffer
-		w := tar.NewWriter(&out)
-		alien, _ := os.ReadFile(filepath.Join(b, "00000003.hcr"))
-		w.WriteHeader(&tar.Header{Name: "00000003.hcr", Mode: 0o600, Size: int64(len(alien))})
-		w.Write(alien)
-		r := tar.NewReader(bytes.NewReader(whole.Bytes()))
-		for {
-			h, err := r.Next()
-			if err == io.EOF {
-				break
-			}
-			m, _ := io.ReadAll(r)
-			if h.Name != manifestName || manifest {
-				w.WriteHeader(h)
-				w.Write(m)
-			}
-		}
-		w.Close()
-		p := filepath.Join(t.TempDir(), "x.heapcam")
-		os.WriteFile(p, out.Bytes(), 0o600)
-		if got := texts(t, p); got != "a1,a2" {
-			t.Errorf("readers get %s", got)
-		}
-		if v := verdictOf(t, p, "00000003.hcr"); v.State != "foreign" || !strings.Contains(v.Why, session) || !strings.Contains(v.Why, other) {
-			t.Errorf("%+v", v)
-		}
-		in, err := os.Open(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
-		in.Close()
-		var foreign *ForeignError
-		if manifest && !errors.As(err, &foreign) {
-			t.Errorf("taken in: %v", err)
-		}
-	}
-}
-
-// TestMixedIncident: files of two incidents in one folder.
-func TestMixedIncident(t *testing.T) {
-	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	ring(t, a, session, "a", 2, 1000)
-	ring(t, b, other, "b", 3, 2000)
-	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
-	i, err := inc.Freeze(a, "x", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring(t, filepath.Join(t.TempDir(), "more"), session, "a", 3, 1000)
-	dir := inc.Path(i.ID)
-	copyFile(t, filepath.Join(b, "00000003.hcr"), filepath.Join(dir, "00000003.hcr"))
-	if v := verdictOf(t, dir, "00000003.hcr"); v.State != "foreign" {
-		t.Errorf("%+v", v)
-	}
-	os.Remove(filepath.Join(dir, "00000003.hcr"))
-	more := filepath.Join(t.TempDir(), "more")
-	ring(t, more, session, "a", 3, 1000)
-	copyFile(t, filepath.Join(more, "00000003.hcr"), filepath.Join(dir, "00000003.hcr"))
-	if v := verdictOf(t, dir, "00000003.hcr"); v.State != "misplaced" {
-		t.Errorf("a file of another incident of the same recording: %+v", v)
-	}
-	os.Remove(filepath.Join(dir, "00000003.hcr"))
-	os.Remove(filepath.Join(dir, "00000001.hcr"))
-	if v := verdictOf(t, dir, "00000001.hcr"); v.State != Corrupt {
-		t.Errorf("a file of the incident is gone: %+v", v)
-	}
-	copyFile(t, filepath.Join(b, RecordingName), filepath.Join(dir, RecordingName))
-	if vs, err := CheckPath(dir); err != nil || Worst(vs) == Sound {
-		t.Errorf("two descriptions that do not agree: %v %v", vs, err)
-	}
-}
-
-// TestContainerOfBefore: a container that an earlier version has pulled, whose manifest has no checksum, or that
-// another tar has packed anew.
-func TestContainerOfBefore(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a")
-	ring(t, dir, session, "a", 2, 1000)
-	var whole, out bytes.Buffer
-	if _, err := Pull(context.Background(), dir, &whole, PullOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w, r := tar.NewWriter(&out), tar.NewReader(&whole)
-	for {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		m, _ := io.ReadAll(r)
-		if h.Name == manifestName {
-			m = append(m[:len(m)-sumLine], "\n}"...)
-		}
-		w.WriteHeader(&tar.Header{Name: "./" + h.Name, Uid: 7, Mode: 0o644, Size: int64(len(m)), Format: tar.FormatGNU})
-		w.Write(m)
-	}
-	w.Close()
-	out.Write(make([]byte, 8192)) // as GNU tar fills up
-	p := filepath.Join(t.TempDir(), "x.heapcam")
-	os.WriteFile(p, out.Bytes(), 0o600)
-	if vs, err := CheckPath(p); err != nil || len(vs) != 2 || Worst(vs) != Sound {
-		t.Errorf("%+v %v", vs, err)
-	}
-	rec, err := OpenRecording(p)
-	if err != nil || rec.Manifest == nil || len(rec.Problems) > 0 {
-		t.Fatal(rec, err)
-	}
-	rec.Close()
-}
-
-// TestDamagedIncident: an incident whose incident.json is damaged is listed, and does not go to make room.
-func TestDamagedIncident(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a")
-	ring(t, dir, session, "a", 2, 1000)
-	inc := &Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
-	i, err := inc.Freeze(dir, "x", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := filepath.Join(inc.Path(i.ID), incidentName)
-	b, _ := os.ReadFile(p)
-	b[bytes.Index(b, []byte(`"auto"`))+8] ^= 1
-	os.WriteFile(p, b, 0o600)
-	all, err := inc.List()
-	if err != nil || len(all) != 1 || all[0].ID != i.ID || all[0].Damaged == "" || all[0].Auto {
-		t.Errorf("%+v %v", all, err)
-	}
-	inc.Max = 1 << 15
-	if _, err := inc.Freeze(dir, "y", true); !errors.Is(err, ErrIncidentRoom) {
-		t.Error(err)
-	}
-	if _, err := os.Stat(p); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -488,10 +355,10 @@ func TestForeignOutlivesRing(t *testing.T) {
 	ring(t, b, other, "b", 3, 2000)
 	alien := filepath.Join(dir, "00000009.hcr")
 	copyFile(t, filepath.Join(b, "00000002.hcr"), alien)
-	os.Remove(filepath.Join(dir, RecordingName))
+	os.Remove(filepath.Join(dir, folder.RecordingName))
 	for range 2 {
-		var foreign *ForeignError
-		if err := RemoveRing(dir); !errors.As(err, &foreign) || foreign.Own != session {
+		var foreign *folder.ForeignError
+		if err := folder.Remove(dir); !errors.As(err, &foreign) || foreign.Own != session {
 			t.Errorf("%v", err)
 		}
 	}
@@ -506,7 +373,7 @@ func TestImportCut(t *testing.T) {
 	var out bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "rec")
 	ring(t, dir, "00112233445566778899aabbccddeeff", "a", 3, 1)
-	if _, err := Pull(context.Background(), dir, &out, PullOptions{}); err != nil {
+	if _, err := pull.Pull(context.Background(), dir, &out, pull.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	p := filepath.Join(t.TempDir(), "x.heapcam")
@@ -518,9 +385,9 @@ func TestImportCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
+		_, err = pull.Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
 		in.Close()
-		if !errors.Is(err, ErrTorn) {
+		if !errors.Is(err, segment.ErrTorn) {
 			t.Fatalf("cut at %d of %d: %v", cut, out.Len(), err)
 		}
 	}

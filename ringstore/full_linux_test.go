@@ -13,8 +13,8 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestFullDisk lets a small disk get full, by the ring and by others, and empty again: frames are refused and counted, the ring goes on
-// inside what it has, nothing torn is left, it grows again by itself.
+// TestFullDisk lets a small disk get full, by the ring and by others, and empty again: frames are refused and
+// counted, the ring goes on inside what it has, nothing torn is left, it grows again by itself.
 func TestFullDisk(t *testing.T) {
 	t.Run("tmpfs", func(t *testing.T) {
 		mount := t.TempDir()
@@ -86,7 +86,8 @@ func fullDisk(t *testing.T, mount string, empty func() error) {
 			}
 			if err == nil {
 				accepted++
-			} else if refused++; !errors.Is(err, ringstore.ErrNoRoom) && !errors.Is(err, unix.ENOSPC) && !errors.Is(err, ringstore.ErrNoFile) {
+			} else if refused++; !errors.Is(err, ringstore.ErrNoRoom) && !errors.Is(err, unix.ENOSPC) &&
+				!errors.Is(err, ringstore.ErrNoFile) {
 				t.Fatal(err)
 			}
 		}

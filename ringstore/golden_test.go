@@ -7,9 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/segment"
 )
 
-// TestGolden opens a recording of each released format, whole and file by file: it opens for ever. HEAPCAM_GOLDEN=vN writes a new one.
+// TestGolden opens a recording of each released format, whole and file by file: it opens for ever. HEAPCAM_GOLDEN=vN
+// writes a new one.
 func TestGolden(t *testing.T) {
 	if v := os.Getenv("HEAPCAM_GOLDEN"); v != "" {
 		writeGolden(t, filepath.Join("testdata", v))
@@ -27,7 +32,8 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s/%s: %s", v, name, got)
 			}
 		}
-		if vs, err := CheckPath(dir); err != nil || len(vs) != 2 || Worst(vs) != Sound { // its recording.json has no checksum
+		// its recording.json has no checksum
+		if vs, err := recording.CheckPath(dir); err != nil || len(vs) != 2 || recording.Worst(vs) != recording.Sound {
 			t.Errorf("%s: %+v %v", v, vs, err)
 		}
 		// A recorder goes on behind it, and leaves it as it is.
@@ -35,11 +41,11 @@ func TestGolden(t *testing.T) {
 		if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
 		}
-		s, rec, err := Open(Config{Dir: work, MaxTraceSize: 1 << 20}, Identity{Session: session})
+		s, rec, err := Open(Config{Dir: work, MaxTraceSize: 1 << 20}, folder.Identity{Session: session})
 		if err != nil || rec.Torn != 0 || len(rec.Notes) != 0 || s.LastSource() != 130 {
 			t.Fatalf("%s: %+v %v, source %d", v, rec, err, s.LastSource())
 		}
-		if err := s.Rotate(note("new"), FrameInfo{Source: 140}); err != nil {
+		if err := s.Rotate(note("new"), segment.FrameInfo{Source: 140}); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
@@ -59,14 +65,15 @@ func TestGolden(t *testing.T) {
 func writeGolden(t *testing.T, to string) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	for i, comp := range []string{"none", "full"} {
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: comp, Now: func() time.Time { return time.Unix(1700000000, 0) }},
-			Identity{Session: session, Name: "golden", PID: 7, NSPID: 3, StartTicks: 99, VM: "17", Probe: "0"})
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: comp,
+			Now: func() time.Time { return time.Unix(1700000000, 0) }},
+			folder.Identity{Session: session, Name: "golden", PID: 7, NSPID: 3, StartTicks: 99, VM: "17", Probe: "0"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := uint64(100 * i)
 		for j, text := range []string{"head ", "a ", "b "} {
-			info := FrameInfo{Source: b + 10*uint64(j+1), T0: b + uint64(2*j) + 1, T1: b + uint64(2*j) + 2}
+			info := segment.FrameInfo{Source: b + 10*uint64(j+1), T0: b + uint64(2*j) + 1, T1: b + uint64(2*j) + 2}
 			write := s.Append
 			if j == 0 {
 				write = s.Rotate

@@ -8,6 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/pull"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // sparse makes a container of n members that each store b and say that they are size bytes long.
@@ -40,8 +46,8 @@ func FuzzImport(f *testing.F) {
 	var whole bytes.Buffer
 	t := tar.NewWriter(&whole)
 	file := func(index uint64) []byte {
-		h := fileHeader{index: index, session: "00112233445566778899aabbccddeeff"}
-		return append(h.encode(), make([]byte, headerSize-len(h.encode()))...)
+		h := segment.Header{Number: index, Session: "00112233445566778899aabbccddeeff"}
+		return append(h.Encode(), make([]byte, segment.HeaderSize-len(h.Encode()))...)
 	}
 	m := []byte(`{"schema":"heapcam.manifest/1","name":"Shop-1-x"}`)
 	add := func(name string, b []byte) {
@@ -50,12 +56,12 @@ func FuzzImport(f *testing.F) {
 	}
 	add("00000001.hcr", file(1))
 	add("../../00000002.hcr", file(2))
-	add(manifestName, m)
+	add(recording.ManifestName, m)
 	t.Close()
 	var over bytes.Buffer
 	over.Write(sparse(8, 1<<20, file(3)))
 	t = tar.NewWriter(&over)
-	add(manifestName, m)
+	add(recording.ManifestName, m)
 	t.Close()
 	f.Add(whole.Bytes())
 	f.Add(whole.Bytes()[:whole.Len()/2])
@@ -73,13 +79,13 @@ func FuzzImport(f *testing.F) {
 		}
 		defer in.Close()
 		defer os.RemoveAll(dir)
-		if _, err := Import(context.Background(), []*os.File{in}, dir, 1000, int64(len(b))+block); err != nil {
+		if _, err := pull.Import(context.Background(), []*os.File{in}, dir, 1000, int64(len(b))+vfs.Block); err != nil {
 			if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 				t.Fatalf("it is there after an error: %v", err)
 			}
 			return
 		}
-		names, err := filepath.Glob(filepath.Join(dir, "*"+fileSuffix))
+		names, err := filepath.Glob(filepath.Join(dir, "*"+segment.Suffix))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +97,7 @@ func FuzzImport(f *testing.F) {
 			}
 			size += st.Size()
 		}
-		if uid, err := OwnerOf(dir); err != nil || uid != 1000 || size > int64(len(b)) || len(names) == 0 {
+		if uid, err := folder.OwnerOf(dir); err != nil || uid != 1000 || size > int64(len(b)) || len(names) == 0 {
 			t.Fatalf("uid %d (%v), %d bytes of %d, %d files", uid, err, size, len(b), len(names))
 		}
 	})
@@ -99,14 +105,14 @@ func FuzzImport(f *testing.F) {
 
 // TestImportOverlap demands that members which claim each other's bytes are refused before anything is copied.
 func TestImportOverlap(t *testing.T) {
-	h := fileHeader{index: 1, session: "00112233445566778899aabbccddeeff"}
-	b := append(h.encode(), make([]byte, 4096)...)
+	h := segment.Header{Number: 1, Session: "00112233445566778899aabbccddeeff"}
+	b := append(h.Encode(), make([]byte, 4096)...)
 	p := filepath.Join(t.TempDir(), "x.heapcam")
 	var out bytes.Buffer
 	out.Write(sparse(8, 1<<20, b))
 	w := tar.NewWriter(&out)
 	m := []byte(`{"schema":"heapcam.manifest/1"}`)
-	w.WriteHeader(&tar.Header{Name: manifestName, Mode: 0o600, Size: int64(len(m))})
+	w.WriteHeader(&tar.Header{Name: recording.ManifestName, Mode: 0o600, Size: int64(len(m))})
 	w.Write(m)
 	w.Close()
 	if err := os.WriteFile(p, out.Bytes(), 0o600); err != nil {
@@ -117,7 +123,7 @@ func TestImportOverlap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	_, err = Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
+	_, err = pull.Import(context.Background(), []*os.File{in}, filepath.Join(t.TempDir(), "d"), 0, -1)
 	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("larger than it is")) {
 		t.Errorf("%v", err)
 	}

@@ -12,8 +12,53 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestIncidentModel freezes while a ring goes on, files go and operations fail: an incident is what was accepted, whole and without a hole,
-// from some frame to the newest; it stays what it was; all of them stay below their limit; what was not finished is cleared.
+// framesOf gives the numbers of the frames of an incident, whose files are closed.
+func framesOf(rt *rapid.T, fs ringstore.FS, path string) (got []uint64) {
+	es, err := fs.ReadDir(path)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, e := range es {
+		if e.Name == "incident.json" || e.Name == "recording.json" {
+			continue
+		}
+		f, err := ringstore.OpenFileIn(fs, path+"/"+e.Name)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !f.Window().Closed {
+			rt.Fatalf("%s is not closed", e.Name)
+		}
+		for fr, err := range f.Frames() {
+			if err != nil {
+				rt.Fatal(err)
+			}
+			k := binary.LittleEndian.Uint64(fr.Payload)
+			if string(fr.Payload) != string(frame(k, len(fr.Payload))) {
+				rt.Fatalf("frame %d is not what was written", k)
+			}
+			got = append(got, k)
+		}
+		f.Close()
+	}
+	return got
+}
+
+// hole gives an accepted frame between the first and the last of got that is not among them.
+func (p *play) hole(got []uint64) (missing uint64, is bool) {
+	for k := 1; k < len(got); k++ {
+		for x := got[k-1] + 1; x < got[k]; x++ {
+			if _, ok := p.accepted[x]; ok {
+				return x, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// TestIncidentModel freezes while a ring goes on, files go and operations fail: an incident is what was accepted,
+// whole and without a hole, from some frame to the newest; it stays what it was; all of them stay below their limit;
+// what was not finished is cleared.
 func TestIncidentModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
@@ -22,7 +67,8 @@ func TestIncidentModel(t *testing.T) {
 		p := newPlay(m, rapid.Float64Range(0.05, 0.5).Draw(rt, "d"), rapid.Uint64().Draw(rt, "seed"))
 		p.limit = 1 << 40 // the ring's own limit is TestModel's
 		ring := m + int64(float64(m)*p.cfg.Deviation)
-		n := &ringstore.Incidents{Dir: "/rings/incidents", Max: rapid.Int64Range(1<<16, 4*m).Draw(rt, "max"), Every: time.Minute, FS: p.fs, Now: func() time.Time { return p.now }}
+		n := &ringstore.Incidents{Dir: "/rings/incidents", Max: rapid.Int64Range(1<<16, 4*m).Draw(rt, "max"),
+			Every: time.Minute, FS: p.fs, Now: func() time.Time { return p.now }}
 		if err := p.open(); err != nil {
 			rt.Fatal(err)
 		}
@@ -33,36 +79,7 @@ func TestIncidentModel(t *testing.T) {
 			}
 			return nil
 		}
-		contents := func(id string) (got []uint64) {
-			es, err := p.fs.ReadDir(n.Path(id))
-			if err != nil {
-				rt.Fatal(err)
-			}
-			for _, e := range es {
-				if e.Name == "incident.json" || e.Name == "recording.json" {
-					continue
-				}
-				f, err := ringstore.OpenFileIn(p.fs, n.Path(id)+"/"+e.Name)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				if !f.Window().Closed {
-					rt.Fatalf("%s is not closed", e.Name)
-				}
-				for fr, err := range f.Frames() {
-					if err != nil {
-						rt.Fatal(err)
-					}
-					k := binary.LittleEndian.Uint64(fr.Payload)
-					if string(fr.Payload) != string(frame(k, len(fr.Payload))) {
-						rt.Fatalf("frame %d is not what was written", k)
-					}
-					got = append(got, k)
-				}
-				f.Close()
-			}
-			return got
-		}
+		contents := func(id string) []uint64 { return framesOf(rt, p.fs, n.Path(id)) }
 		was := map[string][]uint64{}
 		last := time.Time{}
 		for range 40 {
@@ -105,12 +122,8 @@ func TestIncidentModel(t *testing.T) {
 					if len(got) == 0 || got[len(got)-1] != p.newest && !i.Full {
 						rt.Fatalf("the newest is %v, %d was accepted: %+v", got, p.newest, i)
 					}
-					for k := 1; k < len(got); k++ {
-						for x := got[k-1] + 1; x < got[k]; x++ {
-							if _, ok := p.accepted[x]; ok {
-								rt.Fatalf("frame %d is missing", x)
-							}
-						}
+					if x, is := p.hole(got); is {
+						rt.Fatalf("frame %d is missing", x)
 					}
 					was[i.ID] = got
 				}
@@ -157,8 +170,9 @@ func TestIncidentModel(t *testing.T) {
 	})
 }
 
-// TestIncidentOnFullDisk freezes where nothing more can be written: the closed files are kept, as links, and the open one is named as left out;
-// where there are only open ones, or not even a small file can be written, nothing is kept and the error says that the disk is full.
+// TestIncidentOnFullDisk freezes where nothing more can be written: the closed files are kept, as links, and the open
+// one is named as left out; where there are only open ones, or not even a small file can be written, nothing is kept
+// and the error says that the disk is full.
 func TestIncidentOnFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -49,14 +49,16 @@ type play struct {
 }
 
 func newPlay(m int64, d float64, seed uint64) *play {
-	p := &play{fs: storetest.New(), now: time.Unix(1e9, 0), accepted: map[uint64]int{}, r: rand.New(rand.NewPCG(seed, 2))}
+	p := &play{fs: storetest.New(), now: time.Unix(1e9, 0), accepted: map[uint64]int{},
+		r: rand.New(rand.NewPCG(seed, 2))}
 	p.limit = m + int64(float64(m)*d) + storetest.Block // and /rings
 	p.fs.After = func(op string, n int64) {
 		if n > p.limit && p.broke == "" {
 			p.broke = fmt.Sprintf("%s: %d bytes are occupied, the limit is %d", op, n, p.limit)
 		}
 	}
-	p.cfg = ringstore.Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none", FS: p.fs, Now: func() time.Time { return p.now }}
+	p.cfg = ringstore.Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none", FS: p.fs,
+		Now: func() time.Time { return p.now }}
 	return p
 }
 
@@ -85,8 +87,8 @@ func (p *play) put(head bool, size int) error {
 	return err
 }
 
-// check reads all that is there. Everything from the oldest to newest that was accepted must be there, whole and in order, and nothing that
-// was refused, a head that could not be removed again apart.
+// check reads all that is there. Everything from the oldest to newest that was accepted must be there, whole and in
+// order, and nothing that was refused, a head that could not be removed again apart.
 func (p *play) check(newest uint64) error {
 	_, err := p.read(newest, ^uint64(0))
 	return err
@@ -190,9 +192,32 @@ func (p *play) whole() error {
 
 var kinds = []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, errors.New("injected")}
 
-// TestModel drives a store through every sequence of writes, syncs, rotations, kills, power losses, full disks and failing operations. What
-// the folder holds is always a list of accepted frames, in order; a kill loses nothing that was not given up, a power loss nothing that was
-// synced; the limit holds at each operation; once nothing fails any more a new file can begin and nothing torn is left.
+// forget takes what a power loss has left for all that was accepted since the last sync.
+func (p *play) forget() error {
+	got, err := p.read(p.synced, p.synced)
+	if err != nil {
+		return err
+	}
+	p.newest = 0
+	left := map[uint64]int{}
+	for _, n := range got {
+		if size, ok := p.accepted[n]; ok {
+			left[n], p.newest = size, n
+		}
+	}
+	for n := range p.accepted {
+		if n <= p.synced { // given up, or there
+			left[n] = p.accepted[n]
+		}
+	}
+	p.accepted = left
+	return nil
+}
+
+// TestModel drives a store through every sequence of writes, syncs, rotations, kills, power losses, full disks and
+// failing operations. What the folder holds is always a list of accepted frames, in order; a kill loses nothing that
+// was not given up, a power loss nothing that was synced; the limit holds at each operation; once nothing fails any
+// more a new file can begin and nothing torn is left.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
@@ -246,23 +271,9 @@ func TestModel(t *testing.T) {
 			case 1:
 				p.fs.PowerLoss(p.r)
 				reopen()
-				got, err := p.read(p.synced, p.synced)
-				if err != nil {
+				if err := p.forget(); err != nil {
 					rt.Fatalf("after a power loss: %v", err)
 				}
-				p.newest = 0
-				left := map[uint64]int{}
-				for _, n := range got {
-					if size, ok := p.accepted[n]; ok {
-						left[n], p.newest = size, n
-					}
-				}
-				for n := range p.accepted {
-					if n <= p.synced { // given up, or there
-						left[n] = p.accepted[n]
-					}
-				}
-				p.accepted = left
 			case 2, 3, 4:
 				newest := p.newest
 				if p.s.Sync() == nil {
@@ -319,8 +330,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestSetAside: files of a newer heapcam, damaged ones and rubbish are left as they are and count; new files begin beside them within the
-// limit, and they go when it is their turn, as the oldest.
+// TestSetAside: files of a newer heapcam, damaged ones and rubbish are left as they are and count; new files begin
+// beside them within the limit, and they go when it is their turn, as the oldest.
 func TestSetAside(t *testing.T) {
 	p := newPlay(1<<18, 0.25, 1)
 	if err := p.open(); err != nil {
@@ -335,8 +346,10 @@ func TestSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	change := map[string]func([]byte) []byte{
-		"00000001.hcr": func(b []byte) []byte { b[8], b[100] = 77, 1; return b },                          // of the future
-		"00000002.hcr": func(b []byte) []byte { b[70] ^= 1; return b },                                    // its header is damaged
+		// of the future
+		"00000001.hcr": func(b []byte) []byte { b[8], b[100] = 77, 1; return b },
+		// its header is damaged
+		"00000002.hcr": func(b []byte) []byte { b[70] ^= 1; return b },
 		"00000003.hcr": func(b []byte) []byte { b[5000] ^= 1; return b },                                  // a frame is
 		"00000004.hcr": func(b []byte) []byte { return []byte(strings.Repeat("not a ring file. ", 600)) }, // the newest
 	}

@@ -85,8 +85,9 @@ func members(rt fataler, container []byte, m *ringstore.Manifest) []uint64 {
 	return got
 }
 
-// TestPullModel pulls while the ring goes on: what comes out is a list of whole frames without a hole, files apart that the manifest names;
-// the limit holds whatever the pull holds; a pull that dies holds nothing once the next store opens.
+// TestPullModel pulls while the ring goes on: what comes out is a list of whole frames without a hole, files apart
+// that the manifest names; the limit holds whatever the pull holds; a pull that dies holds nothing once the next
+// store opens.
 func TestPullModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
@@ -161,7 +162,8 @@ func TestPullModel(t *testing.T) {
 			for i := 1; i < len(got); i++ {
 				for n := got[i-1] + 1; n < got[i]; n++ {
 					if _, ok := p.accepted[n]; ok && len(man.Dropped) == 0 {
-						rt.Fatalf("frame %d is missing between %d and %d, and the manifest tells of no loss: %+v", n, got[i-1], got[i], man)
+						rt.Fatalf("frame %d is missing between %d and %d, and the manifest tells of no loss: %+v", n,
+							got[i-1], got[i], man)
 					}
 				}
 				if got[i] <= got[i-1] {
@@ -169,7 +171,8 @@ func TestPullModel(t *testing.T) {
 				}
 			}
 			if rate == 0 && (len(man.Dropped) > 0 || got[len(got)-1] != p.newest) {
-				rt.Fatalf("nothing was written meanwhile, and the newest of the pull is %v, not %d; %+v", got, p.newest, man)
+				rt.Fatalf("nothing was written meanwhile, and the newest of the pull is %v, not %d; %+v", got,
+					p.newest, man)
 			}
 		}
 		p.now = p.now.Add(time.Minute)
@@ -185,7 +188,8 @@ func TestPullModel(t *testing.T) {
 // TestPullResumes cuts a pull off at many places while the ring goes on, and goes on with it.
 func TestPullResumes(t *testing.T) {
 	d := filepath.Join(t.TempDir(), "rec")
-	s, _, err := ringstore.Open(ringstore.Config{Dir: d, MaxTraceSize: 1 << 20, Compression: "none"}, ringstore.Identity{Session: session})
+	s, _, err := ringstore.Open(ringstore.Config{Dir: d, MaxTraceSize: 1 << 20, Compression: "none"},
+		ringstore.Identity{Session: session})
 	if err != nil {
 		t.Fatal(err)
 	}

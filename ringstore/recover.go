@@ -4,16 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
-)
 
-const fileSuffix = ".hcr"
-
-const (
-	// tailTime and tailBytes bound what of an unfinished file is checked against its checksums when it is opened again: what may not have
-	// reached the disk before a power loss. An fsync a second was asked for; ten stand for slow ones.
-	tailTime  = uint64(10 * time.Second)
-	tailBytes = 64 << 20
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // Recovery tells what Open found.
@@ -21,191 +16,135 @@ type Recovery struct {
 	Resumed bool  // the folder held this session's recording
 	Torn    int64 // bytes of an unfinished frame that were cut off the newest file
 	Files   int
-	Notes   []string        // what is corrupt or too new, by file; it stays where it is
-	Foreign []*ForeignError // files of other recordings: they are neither counted nor touched
+	Notes   []string               // what is corrupt or too new, by file; it stays where it is
+	Foreign []*folder.ForeignError // files of other recordings: they are neither counted nor touched
 }
 
-// Open opens or makes the ring folder. It reads the index of each closed file, the frame headers of one that is not, and the checksums of
-// that one's tail. Errors: ErrOtherRecording when the folder holds another session.
-func Open(cfg Config, id Identity) (*Store, Recovery, error) {
+// Open opens or makes the ring folder. It reads the index of each sealed segment, the frame headers of one that is not,
+// and the checksums of that one's tail. The caller must Close the store.
+// Errors: ErrOtherRecording when the folder holds another session; what is wrong with cfg; I/O errors.
+func Open(cfg Config, id folder.Identity) (*Store, Recovery, error) {
 	var rec Recovery
 	if err := cfg.fill(); err != nil {
 		return nil, rec, err
 	}
-	pack, err := newPacker(cfg.Compression, cfg.Threshold, cfg.CPU)
+	pack, err := segment.NewPacker(cfg.Compression, cfg.Threshold, cfg.CPU)
 	if err != nil {
 		return nil, rec, err
 	}
-	s := &Store{cfg: cfg, fs: cfg.FS, dir: cfg.Dir, id: id, packer: pack}
-	if err := s.fs.Mkdir(s.dir); err != nil {
+	s := &Store{
+		cfg: cfg, packer: pack,
+		desc:  description{fs: cfg.FS, dir: cfg.Dir, id: id},
+		quota: quota.New(quota.Bounds{Max: cfg.MaxTraceSize, Deviation: cfg.Deviation, KeepFree: cfg.KeepFree}),
+		holds: holds{fs: cfg.FS, dir: cfg.Dir},
+	}
+	if err := cfg.FS.Mkdir(cfg.Dir); err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
-	d, err := lookInto(s.fs, s.dir)
+	d, err := folder.Read(cfg.FS, cfg.Dir)
 	if err != nil {
 		return nil, rec, fmt.Errorf("ring folder: %w", err)
 	}
-	if n := len(d.files) + len(d.aside); n > 0 && d.session != "" && d.session != id.Session {
-		return nil, rec, fmt.Errorf("%s: session %s, not %s: %w", s.dir, d.session, id.Session, ErrOtherRecording)
+	if n := len(d.Files) + len(d.Foreign); n > 0 && d.Session != "" && d.Session != id.Session {
+		return nil, rec, s.otherRecording(d.Session)
 	}
-	names, described := d.files, d.described
-	for _, err := range d.problems {
+	for _, err := range d.Problems {
 		rec.Notes = append(rec.Notes, err.Error())
 	}
-	rec.Foreign, s.foreign = d.aside, len(d.aside)
-	s.dropPulls()
-	for i, st := range names {
-		if err := s.recoverFile(st, i == len(names)-1, &rec); err != nil {
-			s.drop()
+	rec.Foreign, s.foreign = d.Foreign, len(d.Foreign)
+	s.holds.recover()
+	for i, st := range d.Files {
+		if err := s.recover(st, i == len(d.Files)-1, &rec); err != nil {
+			s.abandon()
 			return nil, rec, err
 		}
 	}
-	rec.Files = len(names)
+	rec.Files = len(d.Files)
 	s.syncer.later("") // the recorder before may have died before its fsync
-	for _, n := range names {
-		s.syncer.later(filepath.Join(s.dir, n.Name))
+	for _, n := range d.Files {
+		s.syncer.later(filepath.Join(cfg.Dir, n.Name))
 	}
-	if described {
-		s.recall()
+	if d.Described {
+		s.desc.recall()
 	}
-	if !described || id.Name != "" {
-		s.undescribed = true
+	if !d.Described || id.Name != "" {
+		s.desc.stale = true
 		s.heal()
 	}
 	return s, rec, nil
 }
 
-// drop lets go of the open file as a dying process does.
-func (s *Store) drop() {
-	if s.active != nil {
-		s.active.Close()
-		s.active = nil
-	}
+func (s *Store) otherRecording(session string) error {
+	return fmt.Errorf("%s: session %s, not %s: %w", s.cfg.Dir, session, s.desc.id.Session, ErrOtherRecording)
 }
 
-func indexOf(path string) uint64 {
-	n, _ := fileNumber(path)
-	return n
-}
-
-// recoverFile takes a file that is there in. Only the newest goes on being written, if it was not closed and is sound.
-func (s *Store) recoverFile(st Info, newest bool, rec *Recovery) error {
-	path := filepath.Join(s.dir, st.Name)
-	s.index = max(s.index, indexOf(path))
-	out := sealed{path: path, size: st.occupies()}
-	if st.Size < headerSize && s.fs.Remove(path) == nil { // a creation that was cut off: there is nothing in it
+// recover takes a file that is there in. Only the newest goes on being written, if it was not sealed and is sound.
+func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
+	path := filepath.Join(s.cfg.Dir, st.Name)
+	s.number = max(s.number, segment.Number(path))
+	out := segment.Sealed{Path: path, Size: st.Occupies()}
+	// a creation that was cut off: there is nothing in it
+	if st.Size < segment.HeaderSize && s.cfg.FS.Remove(path) == nil {
 		return nil
 	}
-	f, err := OpenFileIn(s.fs, path)
+	keep := func(note error) error {
+		if note != nil {
+			rec.Notes = append(rec.Notes, note.Error())
+		}
+		s.sealed = append(s.sealed, out)
+		return nil
+	}
+	f, err := segment.OpenIn(s.cfg.FS, path)
 	if err != nil {
-		var damage *DamageError
-		var tooNew *TooNewError
+		var damage *segment.DamageError
+		var tooNew *segment.TooNewError
 		if !errors.As(err, &damage) && !errors.As(err, &tooNew) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
-		rec.Notes = append(rec.Notes, err.Error())
-		s.keep(out)
-		return nil
+		return keep(err)
 	}
 	defer f.Close()
-	if f.Session != s.id.Session {
-		return fmt.Errorf("%s: session %s, not %s: %w", s.dir, f.Session, s.id.Session, ErrOtherRecording)
+	if f.Session != s.desc.id.Session {
+		return s.otherRecording(f.Session)
 	}
 	rec.Resumed = true
-	s.index = max(s.index, f.Index)
-	newest = newest && f.placed() // one that was copied or renamed is not written to
-	if f.x != nil {
-		s.source = max(s.source, f.x.info.Source)
-		s.keep(out)
-		return nil
+	s.number = max(s.number, f.Index)
+	if f.Sealed() {
+		s.source = max(s.source, f.Window().Source)
+		return keep(nil)
 	}
-	x, end, err := f.scan()
-	s.source = max(s.source, x.info.Source)
+	x, end, err := f.Recover()
+	s.source = max(s.source, x.Info.Source)
 	if err != nil {
-		rec.Notes = append(rec.Notes, err.Error())
-		s.keep(out)
-		return nil
+		return keep(err)
 	}
-	if !newest || len(x.frames) == 0 || f.header.version < formatVersion { // without a head it can not go on, an older one can not be closed
-		if newest {
+	// One that was copied or renamed is not written to. Without a head it can not go on, and one of an older version
+	// can not be sealed.
+	if !newest || len(x.Frames) == 0 || !f.Resumable() {
+		if newest && f.Placed() {
 			rec.Torn = max(st.Size-end, 0)
 		}
 		if st.Size > end {
-			out.cut = end
+			out.Cut = end
 		}
-		s.keep(out)
+		keep(nil)
 		s.heal()
 		return nil
 	}
-	a, err := s.fs.Open(path)
-	if err == nil && (st.Size > end || st.Blocks > occupied(st.Size)) { // what was taken ahead goes too
+	a, err := s.cfg.FS.Open(path)
+	if err == nil && (st.Size > end || st.Blocks > vfs.Occupied(st.Size)) { // what was taken ahead goes too
 		err = a.Truncate(end)
 	}
 	if err != nil {
 		if a != nil {
 			a.Close()
 		}
-		rec.Notes = append(rec.Notes, fmt.Errorf("%s: %w", path, err).Error())
 		if st.Size > end {
-			out.cut = end
+			out.Cut = end
 		}
-		s.keep(out)
-		return nil
+		return keep(fmt.Errorf("%s: %w", path, err))
 	}
 	rec.Torn = st.Size - end
-	a.TryLock(false)
-	s.active, s.path, s.size, s.x = a, path, end, *x
-	s.stat()
+	s.active = segment.ResumeWriter(a, path, x, end, s.failed)
 	return nil
-}
-
-// scan goes through the frames of a file without index. end is the offset behind the last that counts: a torn tail does not, nor do frames
-// at the end whose payload is not what was written, as after a power loss. The error is damage in the middle, which stays where it is.
-func (f *File) scan() (x *index, end int64, err error) {
-	x, end = &index{}, headerSize
-	for fr, e := range f.Headers() {
-		switch {
-		case e == nil:
-			x.add(fr)
-			end = fr.end()
-		default:
-			if d := (*DamageError)(nil); err == nil && !(errors.As(e, &d) && d.last) {
-				err = e
-			}
-		}
-	}
-	if err != nil {
-		return x, end, err
-	}
-	from, n := len(x.frames), int64(0)
-	for from > 1 && n < tailBytes {
-		fr := x.frames[from-1]
-		if n += int64(fr.Stored); fr.T1 > 0 && fr.T1+tailTime < x.info.T1 {
-			break
-		}
-		from--
-	}
-	if len(x.frames) > 0 && from == 1 {
-		from = 0
-	}
-	bad, last := -1, -1
-	for i := from; i < len(x.frames); i++ {
-		if f.sound(x.frames[i]) {
-			last = i
-		} else if bad < 0 {
-			bad = i
-		}
-	}
-	switch {
-	case bad < 0:
-	case last > bad:
-		return x, end, corrupt(f.Name, x.frames[bad].Offset, "checksum of a frame")
-	default: // nothing sound follows
-		y := &index{}
-		for _, fr := range x.frames[:bad] {
-			y.add(fr)
-		}
-		end = x.frames[bad].Offset
-		return y, end, nil
-	}
-	return x, end, nil
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestSoak kills a process that writes a ring with SIGKILL at random moments, again and again, while another one pulls and freezes: what it
-// was told is accepted is there, whole and in order, the limit holds, and the next process goes on. HEAPCAM_SOAK: rounds at least, default 6;
-// HEAPCAM_SOAK_FOR: how long at least, default 0.
+// TestSoak kills a process that writes a ring with SIGKILL at random moments, again and again, while another one
+// pulls and freezes: what it was told is accepted is there, whole and in order, the limit holds, and the next process
+// goes on. HEAPCAM_SOAK: rounds at least, default 6; HEAPCAM_SOAK_FOR: how long at least, default 0.
 func TestSoak(t *testing.T) {
 	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("HEAPCAM_SOAK")); err == nil {
@@ -111,7 +111,8 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("round %d: incidents occupy %d bytes, at most %d", round, n, inc.Max)
 		}
 	}
-	t.Logf("%d rounds in %s: %d frames accepted, %d torn tails, %d pulls and incidents", round, time.Since(start).Round(time.Second), frames, torn, pulls)
+	t.Logf("%d rounds in %s: %d frames accepted, %d torn tails, %d pulls and incidents", round,
+		time.Since(start).Round(time.Second), frames, torn, pulls)
 }
 
 // TestSoakChild is the process that is killed.
@@ -124,7 +125,8 @@ func TestSoakChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := ringstore.Open(ringstore.Config{Dir: d, MaxTraceSize: 4 << 20, Compression: "none"}, ringstore.Identity{Session: session, Name: "soak"})
+	s, _, err := ringstore.Open(ringstore.Config{Dir: d, MaxTraceSize: 4 << 20, Compression: "none"},
+		ringstore.Identity{Session: session, Name: "soak"})
 	if err != nil {
 		t.Fatal(err)
 	}

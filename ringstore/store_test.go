@@ -13,9 +13,13 @@ import (
 	"syscall"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/pull"
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/recording"
+	"github.com/heapcam/heapcam/ringstore/segment"
 	"github.com/heapcam/heapcam/trace"
+	"pgregory.net/rapid"
 )
 
 var session = strings.Repeat("ab", 16)
@@ -46,7 +50,8 @@ func onDisk(t testing.TB, dir string) int64 {
 	return n
 }
 
-// TestLimit: whatever is written, the disk never holds more than M(1+d), and after the first fill M(1−d) stays while heads are small.
+// TestLimit: whatever is written, the disk never holds more than M(1+d), and after the first fill M(1−d) stays while
+// heads are small.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<19).Draw(rt, "M")
@@ -60,12 +65,13 @@ func TestLimit(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		dir = filepath.Join(dir, "rec")
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"}, Identity{Session: session})
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: m, Deviation: d, Compression: "none"},
+			folder.Identity{Session: session})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer s.Close()
-		if err := s.Rotate(random(r, 100), FrameInfo{Source: 1}); err != nil {
+		if err := s.Rotate(random(r, 100), segment.FrameInfo{Source: 1}); err != nil {
 			rt.Fatal(err)
 		}
 		limit := int64(float64(m) * (1 + d))
@@ -73,11 +79,11 @@ func TestLimit(t *testing.T) {
 		for i := range 120 {
 			st := s.Stats()
 			if st.Rotate {
-				err = s.Rotate(random(r, 1+r.IntN(headMax)), FrameInfo{Source: uint64(i)})
+				err = s.Rotate(random(r, 1+r.IntN(headMax)), segment.FrameInfo{Source: uint64(i)})
 			} else {
-				err = s.Append(random(r, 1+r.IntN(frameMax)), FrameInfo{Source: uint64(i)})
+				err = s.Append(random(r, 1+r.IntN(frameMax)), segment.FrameInfo{Source: uint64(i)})
 			}
-			if err != nil && !errors.Is(err, ErrNoRoom) {
+			if err != nil && !errors.Is(err, quota.ErrNoRoom) {
 				rt.Fatal(err)
 			}
 			got := onDisk(t, dir)
@@ -88,7 +94,8 @@ func TestLimit(t *testing.T) {
 				rt.Fatalf("step %d: %d bytes on disk, the store counts %d", i, got, s.Stats().Bytes)
 			}
 			filled = filled || s.Stats().Bytes >= m
-			if filled && float64(4*headMax+2*frameMax+8192) <= d*float64(m) && s.Stats().Bytes < int64(float64(m)*(1-d)) {
+			if filled && float64(4*headMax+2*frameMax+8192) <= d*float64(m) &&
+				s.Stats().Bytes < int64(float64(m)*(1-d)) {
 				rt.Fatalf("step %d: %d bytes are left of %d", i, s.Stats().Bytes, m)
 			}
 		}
@@ -99,33 +106,34 @@ func TestReadBackResumeAndPull(t *testing.T) {
 	for _, comp := range []string{"none", "full"} {
 		dir := filepath.Join(t.TempDir(), "rec")
 		cfg := Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: comp}
-		s, _, err := Open(cfg, Identity{Session: session, Name: "x", PID: 7})
+		s, _, err := Open(cfg, folder.Identity{Session: session, Name: "x", PID: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Append(note("early"), FrameInfo{}); !errors.Is(err, ErrNoFile) {
+		if err := s.Append(note("early"), segment.FrameInfo{}); !errors.Is(err, ErrNoFile) {
 			t.Errorf("append without a file: %v", err)
 		}
-		s.Rotate(note("head 1"), FrameInfo{Source: 10})
-		s.Append(note("a"), FrameInfo{Source: 20, FirstGC: 1, LastGC: 2})
-		s.Rotate(note("head 2"), FrameInfo{Source: 30, FirstGC: 2, LastGC: 2})
-		s.Append(note("b"), FrameInfo{Source: 40, FirstGC: 3, LastGC: 3})
+		s.Rotate(note("head 1"), segment.FrameInfo{Source: 10})
+		s.Append(note("a"), segment.FrameInfo{Source: 20, FirstGC: 1, LastGC: 2})
+		s.Rotate(note("head 2"), segment.FrameInfo{Source: 30, FirstGC: 2, LastGC: 2})
+		s.Append(note("b"), segment.FrameInfo{Source: 40, FirstGC: 3, LastGC: 3})
 		s.Close()
 		// A write that a kill cut off.
 		path := filepath.Join(dir, "00000002.hcr")
 		whole, _ := os.ReadFile(path)
-		whole = whole[:int64(len(whole))-indexSize(2)]
+		whole = whole[:int64(len(whole))-segment.IndexSize(2)]
 		os.WriteFile(path, append(bytes.Clone(whole), whole[len(whole)-70:]...), 0o600)
-		s, rec, err := Open(cfg, Identity{Session: session})
+		s, rec, err := Open(cfg, folder.Identity{Session: session})
 		if err != nil || !rec.Resumed || rec.Torn != 70 || s.LastSource() != 40 {
 			t.Fatalf("resume: %+v %v, source %d", rec, err, s.LastSource())
 		}
-		s.Append(note("c"), FrameInfo{Source: 50, FirstGC: 4, LastGC: 4})
-		if _, _, err := Open(cfg, Identity{Session: strings.Repeat("cd", 16)}); !errors.Is(err, ErrOtherRecording) {
+		s.Append(note("c"), segment.FrameInfo{Source: 50, FirstGC: 4, LastGC: 4})
+		if _, _, err := Open(cfg, folder.Identity{Session: strings.Repeat("cd", 16)}); !errors.Is(err,
+			ErrOtherRecording) {
 			t.Errorf("another session: %v", err)
 		}
 		var out bytes.Buffer
-		m, err := Pull(context.Background(), dir, &out, PullOptions{})
+		m, err := pull.Pull(context.Background(), dir, &out, pull.Options{})
 		if err != nil || len(m.Files) != 2 || m.FirstGC != 1 || m.LastGC != 4 {
 			t.Fatalf("pull: %+v %v", m, err)
 		}
@@ -142,19 +150,20 @@ func TestReadBackResumeAndPull(t *testing.T) {
 		}
 		for cut := 0; cut < out.Len()-2048; cut += 97 { // behind the manifest are its padding and two empty records
 			os.WriteFile(container, out.Bytes()[:cut], 0o600)
-			r, err := OpenRecording(container)
+			r, err := recording.Open(container)
 			if err != nil {
 				if cut > 2048 {
 					t.Fatalf("cut at %d of %d: %v", cut, out.Len(), err)
 				}
 				continue
 			}
-			var d *DamageError
-			if len(r.Problems) == 0 || !errors.As(r.Problems[len(r.Problems)-1], &d) || !errors.Is(d.Err, ErrTorn) {
+			var d *segment.DamageError
+			if len(r.Problems) == 0 || !errors.As(r.Problems[len(r.Problems)-1], &d) ||
+				!errors.Is(d.Err, segment.ErrTorn) {
 				t.Fatalf("cut at %d of %d: %v", cut, out.Len(), r.Problems)
 			}
 			for _, v := range r.Check() {
-				if v.State == Corrupt {
+				if v.State == recording.Corrupt {
 					t.Fatalf("cut at %d of %d: %+v", cut, out.Len(), v)
 				}
 			}
@@ -165,7 +174,7 @@ func TestReadBackResumeAndPull(t *testing.T) {
 
 func texts(t *testing.T, path string) string {
 	t.Helper()
-	r, err := OpenRecording(path)
+	r, err := recording.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,16 +195,18 @@ func texts(t *testing.T, path string) string {
 	return strings.Join(out, ",")
 }
 
-// TestEveryByte cuts a file at every byte and flips every byte: never a panic, never a wrong frame, later frames are found again.
+// TestEveryByte cuts a file at every byte and flips every byte: never a panic, never a wrong frame, later frames are
+// found again.
 func TestEveryByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir}, Identity{Session: session})
+	s, _, err := Open(Config{Dir: dir}, folder.Identity{Session: session})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Rotate(note("one"), FrameInfo{Source: 1})
-	s.Append(note("two, which is a little longer than the others, and repeats, and repeats, and repeats"), FrameInfo{Source: 2})
-	s.Append(note("three"), FrameInfo{Source: 3})
+	s.Rotate(note("one"), segment.FrameInfo{Source: 1})
+	s.Append(note("two, which is a little longer than the others, and repeats, and repeats, and repeats"),
+		segment.FrameInfo{Source: 2})
+	s.Append(note("three"), segment.FrameInfo{Source: 3})
 	s.Close()
 	whole, err := os.ReadFile(filepath.Join(dir, "00000001.hcr"))
 	if err != nil {
@@ -203,12 +214,12 @@ func TestEveryByte(t *testing.T) {
 	}
 	var want [][]byte
 	read := func(b []byte) (got [][]byte, damage int, err error) {
-		f, err := newFile("x", bytes.NewReader(b), int64(len(b)))
+		f, err := segment.NewFile("x", bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			return nil, 0, err
 		}
 		for fr, err := range f.Frames() {
-			var d *DamageError
+			var d *segment.DamageError
 			switch {
 			case errors.As(err, &d):
 				damage++
@@ -224,11 +235,12 @@ func TestEveryByte(t *testing.T) {
 	if err != nil || damage != 0 || len(want) != 3 {
 		t.Fatal(want, damage, err)
 	}
-	data := len(whole) - int(indexSize(3))
+	data := len(whole) - int(segment.IndexSize(3))
 	for n := range whole {
 		got, damage, err := read(whole[:n])
 		// A cut between two frames is not seen; frames stay sound when the index is gone.
-		if err == nil && (damage == 0 && n != headerSize && len(got) == 0 || len(got) == 3 && n < data || n > data && (len(got) != 3 || damage != 1)) {
+		if err == nil && (damage == 0 && n != segment.HeaderSize && len(got) == 0 || len(got) == 3 && n < data ||
+			n > data && (len(got) != 3 || damage != 1)) {
 			t.Fatalf("cut at %d: %d frames, %d damages", n, len(got), damage)
 		}
 		for i := range got {
@@ -252,25 +264,25 @@ func TestEveryByte(t *testing.T) {
 			}
 		}
 	}
-	var tooNew *TooNewError
+	var tooNew *segment.TooNewError
 	if _, _, err := read(future(bytes.Clone(whole))); !errors.As(err, &tooNew) {
 		t.Errorf("a future version: %v", err)
 	}
 }
 
 func FuzzFile(f *testing.F) {
-	h := fileHeader{index: 1, session: session}
-	f.Add(h.encode())
-	f.Add(append(h.encode(), "HCFR"...))
+	h := segment.Header{Number: 1, Session: session}
+	f.Add(h.Encode())
+	f.Add(append(h.Encode(), "HCFR"...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := newFile("x", bytes.NewReader(b), int64(len(b)))
+		file, err := segment.NewFile("x", bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			return
 		}
 		for _, err := range file.Blocks() {
 			_ = err
 		}
-		file.Check()
+		recording.CheckFile(file)
 	})
 }
 
@@ -282,23 +294,25 @@ func threads(names ...string) []byte {
 	return trace.AppendBlock(nil, trace.EncodeDefs(d))
 }
 
-// TestFilesAreNotSmall demands that files are not begun one after the other because the total stands at M: each costs a listing.
+// TestFilesAreNotSmall demands that files are not begun one after the other because the total stands at M: each costs
+// a listing.
 func TestFilesAreNotSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, frame := range []int{3000, 17000, 29000} {
 		dir := filepath.Join(t.TempDir(), "rec")
-		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 4 << 20, Deviation: 0.25, Compression: "none"}, Identity{Session: session})
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 4 << 20, Deviation: 0.25, Compression: "none"},
+			folder.Identity{Session: session})
 		if err != nil {
 			t.Fatal(err)
 		}
 		begun, at := 0, uint64(1)
 		for written := 0; written < 40<<20; at++ {
 			if s.Stats().Rotate {
-				err = s.Rotate(random(r, 20000), FrameInfo{Source: at, Flags: FlagListing})
+				err = s.Rotate(random(r, 20000), segment.FrameInfo{Source: at, Flags: segment.FlagListing})
 				begun++
 			} else {
 				n := frame/2 + r.IntN(frame)
-				err = s.Append(random(r, n), FrameInfo{Source: at})
+				err = s.Append(random(r, n), segment.FrameInfo{Source: at})
 				written += n
 			}
 			if err != nil {
@@ -311,3 +325,6 @@ func TestFilesAreNotSmall(t *testing.T) {
 		s.Close()
 	}
 }
+
+// checksumLine is the length of a document's last line, which holds its checksum.
+const checksumLine = len(",\n  \"crc32c\": \"") + 8 + len("\"\n}")

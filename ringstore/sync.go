@@ -7,9 +7,17 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
 // syncer brings to the disk what was written: beside the store if that is on the system's disk, at once otherwise.
+//
+// Owner: a store, which alone calls its methods. Lifetime: that of the store; Store.Sync waits for all that is under
+// way. Concurrency: it starts goroutines of its own; what they share with the store is under mu or atomic. running is
+// the store's alone.
+// Errors: of finish: the file is synced again by the next Sync; of a sync: returned by Sync or a later SyncSoon.
 type syncer struct {
 	bg      sync.WaitGroup
 	running chan error // of the sync under way, nil: none
@@ -34,7 +42,7 @@ func (y *syncer) later(path string) {
 }
 
 // finish syncs and closes a file that is no longer written to.
-func (y *syncer) finish(fs FS, f RingFile, path string) {
+func (y *syncer) finish(fs vfs.FS, f vfs.File, path string) {
 	do := func() {
 		err := f.Sync()
 		f.Close()
@@ -42,7 +50,7 @@ func (y *syncer) finish(fs FS, f RingFile, path string) {
 			y.later(path)
 		}
 	}
-	if fs != OS {
+	if fs != vfs.OS {
 		do()
 		return
 	}
@@ -73,7 +81,7 @@ func (y *syncer) wait(path string) {
 }
 
 // again syncs what could not be synced when it was its turn.
-func (y *syncer) again(fs FS, dir string) error {
+func (y *syncer) again(fs vfs.FS, dir string) error {
 	y.mu.Lock()
 	paths := y.left
 	y.left = nil
@@ -89,7 +97,7 @@ func (y *syncer) again(fs FS, dir string) error {
 	return errs
 }
 
-func syncPath(fs FS, dir, p string) error {
+func syncPath(fs vfs.FS, dir, p string) error {
 	if p == "" {
 		return fs.SyncDir(dir)
 	}
@@ -104,20 +112,30 @@ func syncPath(fs FS, dir, p string) error {
 	return f.Sync()
 }
 
-// Sync makes everything accepted survive a power loss. After an error a new file is wanted: what the system could not write it may forget.
+// Sync makes everything accepted survive a power loss. After an error a new segment is wanted: what the system could
+// not write it may forget. Errors: those of the file system.
 func (s *Store) Sync() error {
 	if s.syncer.running != nil {
 		<-s.syncer.running
 		s.syncer.running = nil
 	}
 	s.syncer.bg.Wait()
-	s.undescribed = s.syncer.undescribed.Swap(false) || s.undescribed
+	s.desc.stale = s.syncer.undescribed.Swap(false) || s.desc.stale
 	s.heal()
-	return s.synced(s.sync(s.active))
+	return s.synced(s.sync(s.file()))
 }
 
-func (s *Store) sync(f RingFile) error {
-	err := s.syncer.again(s.fs, s.dir)
+// file is that of the open segment; nil: none.
+func (s *Store) file() vfs.File {
+	if s.active == nil {
+		return nil
+	}
+	return s.active.File()
+}
+
+// sync may be called by a goroutine of its own.
+func (s *Store) sync(f vfs.File) error {
+	err := s.syncer.again(s.cfg.FS, s.cfg.Dir)
 	if f != nil {
 		if e := f.Sync(); !errors.Is(e, os.ErrClosed) { // else it was closed meanwhile, and synced before
 			err = errors.Join(err, e)
@@ -132,16 +150,18 @@ func (s *Store) synced(err error) error {
 		return nil
 	}
 	s.failed(err)
-	if !s.unsynced || s.size >= 4*s.lastRot { // where it fails again and again the ring is not to hold little but heads
-		s.sick = sickAfter
+	// Where it fails again and again the ring is not to hold little but heads.
+	if w := s.active; w != nil && (!s.unsynced || w.Size() >= 4*s.quota.LastHead()) {
+		w.Distrust()
 	}
 	s.unsynced = true
 	return fmt.Errorf("sync ring file: %w", err)
 }
 
-// SyncSoon does what Sync does without waiting for the disk; an error is told by a later call. While one is under way no other begins.
+// SyncSoon does what Sync does without waiting for the disk. An error is returned by a later call. While one is under
+// way no other begins.
 func (s *Store) SyncSoon() (err error) {
-	if s.fs != OS {
+	if s.cfg.FS != vfs.OS {
 		return s.Sync()
 	}
 	y := &s.syncer
@@ -154,28 +174,22 @@ func (s *Store) SyncSoon() (err error) {
 		}
 	}
 	s.cutTorn()
-	s.undescribed = y.undescribed.Swap(false) || s.undescribed
+	s.desc.stale = y.undescribed.Swap(false) || s.desc.stale
 	var text []byte
-	if s.undescribed {
-		if text, _ = s.description(); text != nil {
-			s.undescribed = false
+	if s.desc.stale {
+		if text, _ = s.desc.text(); text != nil {
+			s.desc.stale = false
 		}
 	}
-	f, done := s.active, make(chan error, 1)
+	f, done := s.file(), make(chan error, 1)
 	y.running = done
 	y.bg.Add(1)
 	go func() {
 		defer y.bg.Done()
-		if text != nil && s.fs.WriteFile(filepath.Join(s.dir, RecordingName), text) != nil {
+		if text != nil && s.cfg.FS.WriteFile(filepath.Join(s.cfg.Dir, folder.RecordingName), text) != nil {
 			y.undescribed.Store(true) // with the next one
 		}
 		done <- s.sync(f)
 	}()
 	return s.synced(err)
-}
-
-// Close seals the open file, syncs and closes; the recording stays.
-func (s *Store) Close() error {
-	s.seal()
-	return s.Sync()
 }

@@ -50,13 +50,17 @@ func look(t testing.TB, path string) (s unix.Stat_t, content string) {
 	return s, content
 }
 
-// TestTakeOverTraps puts something else in the place of the ring that takes over: the reader leaves its ring, and touches nothing of what lies there.
+// TestTakeOverTraps puts something else in the place of the ring that takes over: the reader leaves its ring, and
+// touches nothing of what lies there.
 func TestTakeOverTraps(t *testing.T) {
 	asRoot(t)
 	for name, set := range map[string]func(p, other *ringtest.Producer, next string) error{
-		"fifo":              func(_, _ *ringtest.Producer, next string) error { return unix.Mkfifo(next, 0o666) },
-		"folder":            func(_, _ *ringtest.Producer, next string) error { return os.Mkdir(next, 0o777) },
-		"device":            func(_, _ *ringtest.Producer, next string) error { return unix.Mknod(next, unix.S_IFCHR|0o666, 1<<8|5) },
+		"fifo":   func(_, _ *ringtest.Producer, next string) error { return unix.Mkfifo(next, 0o666) },
+		"folder": func(_, _ *ringtest.Producer, next string) error { return os.Mkdir(next, 0o777) },
+		"device": func(_, _ *ringtest.Producer,
+			next string) error {
+			return unix.Mknod(next, unix.S_IFCHR|0o666, 1<<8|5)
+		},
 		"link":              func(_, o *ringtest.Producer, next string) error { return os.Symlink(o.Path, next) },
 		"hard link":         func(_, o *ringtest.Producer, next string) error { return os.Link(o.Path, next) },
 		"hard link to self": func(p, _ *ringtest.Producer, next string) error { return os.Link(p.Path, next) },
@@ -70,7 +74,8 @@ func TestTakeOverTraps(t *testing.T) {
 			return errors.Join(p.Grow(2<<20, true), p.Poke64(shmring.OffPIDNS, 7))
 		},
 		"of a gap before 2^64": func(p, _ *ringtest.Producer, next string) error {
-			return errors.Join(p.Grow(2<<20, true), p.Poke64(shmring.OffBase, ^uint64(7)), p.Poke64(shmring.OffTail, ^uint64(7)), p.Poke64(shmring.OffHead, ^uint64(7)))
+			return errors.Join(p.Grow(2<<20, true), p.Poke64(shmring.OffBase, ^uint64(7)),
+				p.Poke64(shmring.OffTail, ^uint64(7)), p.Poke64(shmring.OffHead, ^uint64(7)))
 		},
 		"too large": func(p, _ *ringtest.Producer, next string) error {
 			return errors.Join(p.Grow(2<<20, true), p.Poke64(shmring.OffCapacity, 1<<40), p.Truncate(1<<41))
@@ -104,8 +109,9 @@ func TestTakeOverTraps(t *testing.T) {
 	}
 }
 
-// TestTakeOverRace replaces, truncates, removes and renames the ring that takes over as fast as it can while readers follow: each ends at a violation or
-// goes on, none writes to, renames or removes the file of another user that is put there, and none hangs.
+// TestTakeOverRace replaces, truncates, removes and renames the ring that takes over as fast as it can while readers
+// follow: each ends at a violation or goes on, none writes to, renames or removes the file of another user that is
+// put there, and none hangs.
 func TestTakeOverRace(t *testing.T) {
 	asRoot(t)
 	rounds := 60
@@ -115,7 +121,8 @@ func TestTakeOverRace(t *testing.T) {
 	moved := 0
 	for i := range rounds {
 		p := create(t, ringtest.Config{Mapped: true})
-		other := create(t, ringtest.Config{Session: p.Session, PID: p.PID(), StartTicks: ringtest.StartTicks(os.Getpid())})
+		other := create(t, ringtest.Config{Session: p.Session, PID: p.PID(),
+			StartTicks: ringtest.StartTicks(os.Getpid())})
 		check(t, os.Chown(other.Path, victim, victim))
 		was, content := look(t, other.Path)
 		r := acquired(t, p)
@@ -222,7 +229,8 @@ func TestTakeOverOften(t *testing.T) {
 	}
 }
 
-// TestEndlessChain has each ring that takes over have moved itself, without end: whoever waits can be stopped, and does not spin.
+// TestEndlessChain has each ring that takes over have moved itself, without end: whoever waits can be stopped, and
+// does not spin.
 func TestEndlessChain(t *testing.T) {
 	p := create(t, ringtest.Config{Mapped: true})
 	r := acquired(t, p)
@@ -237,7 +245,8 @@ func TestEndlessChain(t *testing.T) {
 		n := 0
 		for ; !stop.Load(); n++ {
 			check(t, os.WriteFile(next+".new", image, 0o600))
-			for !stop.Load() && unix.Renameat2(unix.AT_FDCWD, next+".new", unix.AT_FDCWD, next, unix.RENAME_NOREPLACE) != nil {
+			for !stop.Load() && unix.Renameat2(unix.AT_FDCWD, next+".new", unix.AT_FDCWD, next,
+				unix.RENAME_NOREPLACE) != nil {
 			}
 		}
 		made <- n
@@ -261,12 +270,13 @@ func TestEndlessChain(t *testing.T) {
 	}
 }
 
-// TestScanTouchesRingsOnly: what is named like a successor of something that is no ring, or is not a file, stays as it is; so does all where the folder
-// changes into another one meanwhile.
+// TestScanTouchesRingsOnly: what is named like a successor of something that is no ring, or is not a file, stays as
+// it is; so does all where the folder changes into another one meanwhile.
 func TestScanTouchesRingsOnly(t *testing.T) {
 	dir := t.TempDir()
 	ring := shmring.FileName(7, 7)
-	for _, name := range []string{"notes.next", ring + ".next.next", "heapcam-7-7.ring .next", "heapcam-07-7.ring.next", ".next", "heapcam-8-8.ring.next.next"} {
+	for _, name := range []string{"notes.next", ring + ".next.next", "heapcam-7-7.ring .next",
+		"heapcam-07-7.ring.next", ".next", "heapcam-8-8.ring.next.next"} {
 		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	check(t, unix.Mkfifo(filepath.Join(dir, shmring.FileName(9, 9)+".next"), 0o600))
@@ -305,7 +315,8 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// TestHugeMaps: how much a process has mapped decides neither what looking at it takes of memory nor how often it is looked at.
+// TestHugeMaps: how much a process has mapped decides neither what looking at it takes of memory nor how often it is
+// looked at.
 func TestHugeMaps(t *testing.T) {
 	dir := t.TempDir()
 	for range 4 {

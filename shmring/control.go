@@ -2,13 +2,11 @@ package shmring
 
 import "encoding/binary"
 
-// Control words. Each setter needs Acquire first and gives ErrNotAcquired, ErrSuperseded, *ViolationError or an I/O error.
+// Control words. Each setter needs Acquire first and gives ErrNotAcquired, ErrSuperseded, *ViolationError or an I/O
+// error.
 
 // RequestSync asks for a sync point in the next natural collection. It is answered when Status.SyncDone ≥ ticket.
 func (r *Ring) RequestSync() (ticket uint64, err error) { return r.raise(OffSyncWanted) }
-
-// RequestRedefine asks for META and all definitions again and a sync point in the next collection (Status.RedefineDone ≥ ticket).
-func (r *Ring) RequestRedefine() (ticket uint64, err error) { return r.raise(OffRedefine) }
 
 // RequestEmergency asks for a sync point now (Status.EmergencyDone ≥ ticket).
 func (r *Ring) RequestEmergency(m Method) (ticket uint64, err error) {
@@ -21,17 +19,19 @@ func (r *Ring) RequestEmergency(m Method) (ticket uint64, err error) {
 // SetDepth sets the depth of recording from the next pause on (trace.Depth…).
 func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, depth) }
 
-// SetEpochMax sets what an ordinary epoch may be expected to take, ns; the probe records one that would take more at a lower depth, at which it stays until that
-// or less is wanted (Status.EpochsCut). 0: any.
+// SetEpochMax sets what an ordinary epoch may be expected to take, ns; the probe records one that would take more at
+// a lower depth, at which it stays until that or less is wanted (Status.EpochsCut). 0: any.
 func (r *Ring) SetEpochMax(ns uint64) error { return r.set64(OffEpochMax, ns) }
 
-// SetCostMax is SetEpochMax by what ProbeNS and SampleNS together may come to, ns: what was spent since the caller looked counts. 0: it is not told.
+// SetCostMax is SetEpochMax by what ProbeNS and SampleNS together may come to, ns: what was spent since the caller
+// looked counts. 0: it is not told.
 func (r *Ring) SetCostMax(ns uint64) error { return r.set64(OffCostMax, ns) }
 
 // SetInterval sets the mean interval of sampling in bytes; 0 samples every allocation.
 func (r *Ring) SetInterval(bytes uint64) error { return r.set64(OffIntervalWanted, bytes+1) }
 
-// SetPause stops recording, or lets it go on if why is 0. The probe asks only whether there is a reason; which, the next agent knows by it.
+// SetPause stops recording, or lets it go on if why is 0. The probe asks only whether there is a reason; which, the
+// next agent knows by it.
 func (r *Ring) SetPause(why uint32) error { return r.set32(OffPause, why) }
 
 // Reasons of a pause, bits of Status.PauseWhy; part of the format.
@@ -105,7 +105,8 @@ func (r *Ring) put64(off int, v uint64) error {
 	return r.put(off, b[:])
 }
 
-// put writes one word of the agent, in one pwrite of its aligned bytes. A truncated file is not made longer again by it.
+// put writes one word of the agent, in one pwrite of its aligned bytes. A truncated file is not made longer again by
+// it.
 func (r *Ring) put(off int, b []byte) error {
 	size, err := r.f.Size()
 	if err != nil {

@@ -6,15 +6,18 @@ import (
 )
 
 var (
-	// ErrNotReady says that the file is not (yet) a complete ring: the probe stores the magic last. Try again, within reason.
+	// ErrNotReady says that the file is not (yet) a complete ring: the probe stores the magic last. Try again, within
+	// reason.
 	ErrNotReady = errors.New("shmring: ring is not complete yet")
 	// ErrBusy says that another agent holds the ring.
 	ErrBusy = errors.New("shmring: another agent reads this ring")
 	// ErrNotAcquired says that Acquire was not called.
 	ErrNotAcquired = errors.New("shmring: ring is not acquired")
-	// ErrSuperseded says that another agent has taken the ring over. Nothing more may be read or written through this Ring.
+	// ErrSuperseded says that another agent has taken the ring over. Nothing more may be read or written through this
+	// Ring.
 	ErrSuperseded = errors.New("shmring: another agent took the ring over")
-	// ErrEnded says that the probe has ended in order (goodbye, detached, gave up, refused: see Status) and all it said was read.
+	// ErrEnded says that the probe has ended in order (goodbye, detached, gave up, refused: see Status) and all it
+	// said was read.
 	ErrEnded = errors.New("shmring: recording ended")
 	// ErrGone says that the JVM is gone without goodbye, and all that it had committed was read.
 	ErrGone = errors.New("shmring: the JVM is gone without goodbye")
@@ -48,8 +51,8 @@ func (e *TooNewError) Error() string {
 	return fmt.Sprintf("%s: ring ABI %d is newer than this heapcam understands (%d)", e.Path, e.ABI, ABI)
 }
 
-// ViolationError says that the producer broke the contract; the ring is in quarantine. Pos is a position of the stream where one is
-// meant, else 0.
+// ViolationError says that the producer broke the contract; the ring is in quarantine. Pos is a position of the
+// stream where one is meant, else 0.
 type ViolationError struct {
 	Path string
 	Pos  uint64

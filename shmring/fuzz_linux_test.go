@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// FuzzTakeOver changes words of the ring that takes over, each by an offset and a value, and cuts its file: whatever it holds, the reader goes over to
-// a ring that is as large as it says, of the same process and session, which goes on where the old one ended, or stays.
+// FuzzTakeOver changes words of the ring that takes over, each by an offset and a value, and cuts its file: whatever
+// it holds, the reader goes over to a ring that is as large as it says, of the same process and session, which goes
+// on where the old one ended, or stays.
 func FuzzTakeOver(f *testing.F) {
 	word := func(off uint16, v uint64) []byte {
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint16(nil, off), v)
@@ -68,7 +69,8 @@ func FuzzTakeOver(f *testing.F) {
 			return
 		}
 		size, _ := r.f.Size()
-		if r.capacity > MaxCapacity || uint64(size) < r.header+r.capacity || r.tail != 64 || r.Session() != "0123456789abcdef0123456789abcdef" ||
+		if r.capacity > MaxCapacity || uint64(size) < r.header+r.capacity || r.tail != 64 ||
+			r.Session() != "0123456789abcdef0123456789abcdef" ||
 			le.Uint32(r.fixed[OffPID:]) != 1<<22+1 || le.Uint64(r.fixed[OffStartTicks:]) != 5 {
 			t.Fatalf("went over to %+v", r.fixed)
 		}

@@ -39,12 +39,13 @@ func (f *memFile) Close() error         { return nil }
 func (f *memFile) Size() (int64, error) { f.step(f); return f.size, nil }
 func (f *memFile) Lock() (bool, error)  { return true, nil }
 
-// FuzzHostile: data is what the ring holds; script is what its owner does to the header between our calls, four bytes a deed: when,
-// which word, which byte of it, value.
+// FuzzHostile: data is what the ring holds; script is what its owner does to the header between our calls, four bytes
+// a deed: when, which word, which byte of it, value.
 func FuzzHostile(f *testing.F) {
 	block := trace.AppendBlock(nil, trace.Block{Kind: trace.KindEpoch, Seq: 1, Payload: make([]byte, 100)})
 	f.Add(append(block, block...), []byte{}, uint32(2*len(block)), uint32(0))
-	f.Add(append(block, block...), []byte{9, OffHead / 8, 1, 7, 3, OffTail / 8, 0, 1, 2, 255, 0, 0}, uint32(2*len(block)), uint32(1<<20-64))
+	f.Add(append(block, block...), []byte{9, OffHead / 8, 1, 7, 3, OffTail / 8, 0, 1, 2, 255, 0, 0},
+		uint32(2*len(block)), uint32(1<<20-64))
 	f.Add(block, []byte{1, 2, 2, 0x20, 1, 1, 0, 9, 12, 0, 0, 0}, uint32(1<<20), uint32(8))
 	f.Fuzz(func(t *testing.T, data, script []byte, head, tail uint32) {
 		script = script[:min(len(script), 256)]

@@ -129,8 +129,9 @@ const (
 	MethodOracle Method = 3 // test mode only
 )
 
-// Status is the header, all of it, as one pread saw it. The words are not taken at one instant with respect to the probe. Times are ns
-// of CLOCK_MONOTONIC, sizes bytes. Texts have invalid UTF-8 and control characters replaced, so that they may be shown.
+// Status is the header, all of it, as one pread saw it. The words are not taken at one instant with respect to the
+// probe. Times are ns of CLOCK_MONOTONIC, sizes bytes. Texts have invalid UTF-8 and control characters replaced, so
+// that they may be shown.
 type Status struct {
 	Capacity   uint64
 	PID        uint32 // in the JVM's own pid namespace

@@ -18,8 +18,8 @@ const (
 	maxDescriptors = 1 << 16
 )
 
-// OpenOf opens the ring that the process pid (as we count) has mapped: a file by its path as the process sees it, or a memfd by its
-// descriptor. Of several the first counts that has not ended. HostPID of opt is set to pid.
+// OpenOf opens the ring that the process pid (as we count) has mapped: a file by its path as the process sees it, or
+// a memfd by its descriptor. Of several the first counts that has not ended. HostPID of opt is set to pid.
 // Errors: fs.ErrNotExist when it has none; else as Open.
 func OpenOf(pid int, opt Options) (*Ring, error) {
 	opt.HostPID = pid

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRingInTheMaking opens a ring whose maker goes on between any of our calls: it is not ready, or it opens, and never anything for good.
+// TestRingInTheMaking opens a ring whose maker goes on between any of our calls: it is not ready, or it opens, and
+// never anything for good.
 func TestRingInTheMaking(t *testing.T) {
 	le := binary.LittleEndian
 	steps := []func(m *memFile){

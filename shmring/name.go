@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// NextSuffix is what the name of a ring has behind it that takes over from the ring of that name; it goes when the agent has read that one. Part of the
-// format.
+// NextSuffix is what the name of a ring has behind it that takes over from the ring of that name; it goes when the
+// agent has read that one. Part of the format.
 const NextSuffix = ".next"
 
 // FileName gives the name of the ring of a process: pid in its own namespace, start ticks. Part of the format.
@@ -40,18 +40,19 @@ func ParseName(path string) (pid uint32, startTicks uint64, ok bool) {
 	return uint32(p), t, true
 }
 
-// maxScan bounds the rings of a folder, the names that are looked at for them, and how many are asked for at a time: whoever may write there can make
-// as many as there is room.
+// maxScan bounds the rings of a folder, the names that are looked at for them, and how many are asked for at a time:
+// whoever may write there can make as many as there is room.
 const (
 	maxScan  = 1024
 	maxNames = 1 << 18
 	namesDo  = 1024
 )
 
-// Scan gives the paths of what is named like a ring in a folder, sorted; maxScan at most. Whether they are rings, Open tells. A folder that does not
-// exist has none. A ring that takes over from one that is no longer there gets the name of that one.
+// Scan gives the paths of what is named like a ring in a folder, sorted; maxScan at most. Whether they are rings,
+// Open tells. A folder that does not exist has none. A ring that takes over from one that is no longer there gets the
+// name of that one.
 func Scan(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|folderOnly, 0)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

@@ -29,8 +29,8 @@ func Open(path string, opt Options) (*Ring, error) {
 	return openAt(dir, filepath.Base(path), path, opt)
 }
 
-// OpenIn opens the ring at a path as the process pid sees it (its mount namespace and root). Links on the way are followed within that
-// root only. Errors as Open.
+// OpenIn opens the ring at a path as the process pid sees it (its mount namespace and root). Links on the way are
+// followed within that root only. Errors as Open.
 func OpenIn(pid int, path string, opt Options) (*Ring, error) {
 	rootPath := "/proc/" + strconv.Itoa(pid) + "/root"
 	root, err := unix.Open(rootPath, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -66,8 +66,8 @@ func OpenFile(f *os.File, opt Options) (*Ring, error) {
 	return openPath(p, f.Name(), identity{dir: -1}, opt)
 }
 
-// Reopen gives a descriptor of the ring's file for somebody who keeps it over our death: read-only, and of a description
-// of its own, so that it does not keep the lock that Acquire took.
+// Reopen gives a descriptor of the ring's file for somebody who keeps it over our death: read-only, and of a
+// description of its own, so that it does not keep the lock that Acquire took.
 func (r *Ring) Reopen() (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,14 +88,16 @@ func (r *Ring) Unnamed() bool {
 	return id.name == ""
 }
 
-// openInRoot opens the folder dir (absolute, clean) below root. Without openat2 (Linux < 5.6, or a seccomp filter) no link is followed.
+// openInRoot opens the folder dir (absolute, clean) below root. Without openat2 (Linux < 5.6, or a seccomp filter) no
+// link is followed.
 func openInRoot(root int, dir string) (int, error) {
 	rel := strings.TrimPrefix(dir, "/")
 	if rel == "" {
 		rel = "."
 	}
 	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
-	fd, err := unix.Openat2(root, rel, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	fd, err := unix.Openat2(root, rel, &unix.OpenHow{Flags: flags,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return fd, err
 	}
@@ -128,7 +130,8 @@ func openAt(dir int, name, path string, opt Options) (*Ring, error) {
 	return r, nil
 }
 
-// openPath looks at what p (O_PATH; taken over) is before it opens it: opening a fifo or a device has effects of its own.
+// openPath looks at what p (O_PATH; taken over) is before it opens it: opening a fifo or a device has effects of its
+// own.
 func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	defer unix.Close(p)
 	var st unix.Stat_t
@@ -162,7 +165,8 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	return r, nil
 }
 
-// Remove removes a ring's file by its path, and says whether there was one. The folder may not be a symbolic link; only regular files are removed.
+// Remove removes a ring's file by its path, and says whether there was one. The folder may not be a symbolic link;
+// only regular files are removed.
 func Remove(path string) (bool, error) {
 	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -206,12 +210,13 @@ func (r *Ring) successor() (*Ring, error) {
 	return next, err
 }
 
-// rename gives the ring that takes over the name of this one. false: the file of that name is not, or was not, the one that was opened. Whoever
-// can do that owns the folder, and it is that user's own files that change names.
+// rename gives the ring that takes over the name of this one. false: the file of that name is not, or was not, the
+// one that was opened. Whoever can do that owns the folder, and it is that user's own files that change names.
 func (r *Ring) rename(next identity) (bool, error) {
 	is := func(name string) bool {
 		var st unix.Stat_t
-		return unix.Fstatat(r.id.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && uint64(st.Dev) == next.dev && st.Ino == next.ino
+		return unix.Fstatat(r.id.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && uint64(st.Dev) == next.dev &&
+			st.Ino == next.ino
 	}
 	if !is(r.id.name + NextSuffix) {
 		return false, nil
@@ -258,7 +263,8 @@ func (r *Ring) ident() (identity, file) {
 	return r.id, r.f
 }
 
-// Owner gives the user, as we count, whose the file was when it was opened: who made it, since nobody but root can give a file away.
+// Owner gives the user, as we count, whose the file was when it was opened: who made it, since nobody but root can
+// give a file away.
 func (r *Ring) Owner() int {
 	id, _ := r.ident()
 	return id.uid
@@ -274,8 +280,8 @@ func (id *identity) close() {
 	}
 }
 
-// Unlink removes the ring's file, if its name still is this ring. Call it before Close, when a ring whose JVM is gone or whose probe is
-// detached has been drained and persisted. A memfd needs none.
+// Unlink removes the ring's file, if its name still is this ring. Call it before Close, when a ring whose JVM is gone
+// or whose probe is detached has been drained and persisted. A memfd needs none.
 func (r *Ring) Unlink() error {
 	id, _ := r.ident()
 	if id.name == "" {

@@ -23,8 +23,8 @@ func Remove(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Open opens the ring at a path. On this system owner and producer are not checked, and no lock keeps a second agent away (generations
-// do, after the fact). Errors: ErrNotReady, *NotRingError, *TooNewError, I/O errors.
+// Open opens the ring at a path. On this system owner and producer are not checked, and no lock keeps a second agent
+// away (generations do, after the fact). Errors: ErrNotReady, *NotRingError, *TooNewError, I/O errors.
 func Open(path string, opt Options) (*Ring, error) {
 	st, err := os.Lstat(path)
 	if err != nil {

@@ -41,7 +41,8 @@ func Open(path string, opt Options) (*Ring, error) {
 	}
 	// Others may delete the file: a probe that says goodbye, a sweep. No reparse point is followed.
 	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE,
-		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING,
+		windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -70,8 +71,9 @@ func (r *Ring) successor() (*Ring, error)     { return nil, nil }
 func (r *Ring) rename(identity) (bool, error) { return false, errors.ErrUnsupported }
 func short(error) bool                        { return false }
 
-// Unlink has the ring's file removed by Close: Windows removes no file that is open. One that its JVM has mapped still stays; its magic is
-// taken away, so that nobody takes it for a ring, and it goes as an unfinished one when its JVM has ended.
+// Unlink has the ring's file removed by Close: Windows removes no file that is open. One that its JVM has mapped
+// still stays; its magic is taken away, so that nobody takes it for a ring, and it goes as an unfinished one when its
+// JVM has ended.
 func (r *Ring) Unlink() error {
 	f, ok := r.f.(*osFile)
 	if !ok {
@@ -103,9 +105,11 @@ func (f *osFile) Size() (int64, error) {
 	return st.Size(), nil
 }
 
-// Lock locks one byte far behind the end: locks of Windows bind readers and writers of what they cover. It goes with the handle.
+// Lock locks one byte far behind the end: locks of Windows bind readers and writers of what they cover. It goes with
+// the handle.
 func (f *osFile) Lock() (bool, error) {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+	err := windows.LockFileEx(windows.Handle(f.Fd()),
+		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
 		&windows.Overlapped{OffsetHigh: lockHigh})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return false, nil
@@ -133,7 +137,8 @@ func FindProcess(pid uint32, ticks, _ uint64) (hostPID int, ok bool) {
 	return int(pid), ok && (t == 0 || t == ticks)
 }
 
-// StartTicks gives when a process was created, in 100 ns since 1601, 0 if we may not ask. false: there is none, or it has ended.
+// StartTicks gives when a process was created, in 100 ns since 1601, 0 if we may not ask. false: there is none, or it
+// has ended.
 func StartTicks(pid int) (uint64, bool) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
@@ -143,7 +148,8 @@ func StartTicks(pid int) (uint64, bool) {
 		return 0, false
 	}
 	defer windows.CloseHandle(h)
-	if ev, err := windows.WaitForSingleObject(h, 0); err == nil && ev == windows.WAIT_OBJECT_0 { // its handle is a handle of what is over
+	// its handle is a handle of what is over
+	if ev, err := windows.WaitForSingleObject(h, 0); err == nil && ev == windows.WAIT_OBJECT_0 {
 		return 0, false
 	}
 	var created, exited, kernel, user windows.Filetime

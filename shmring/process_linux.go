@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process says whether the producer is there: a process with the header's start ticks, and, if it is silent and we may look, one that
-// still has the ring mapped (an exec keeps pid and start time).
+// process says whether the producer is there: a process with the header's start ticks, and, if it is silent and we
+// may look, one that still has the ring mapped (an exec keeps pid and start time).
 func (r *Ring) process(s Status, silent bool) Life {
 	if r.opt.Away {
 		if held, err := r.Held(); err == nil && !held {
@@ -34,7 +34,8 @@ func (r *Ring) process(s Status, silent bool) Life {
 			return Gone
 		}
 		r.found.Store(int64(pid))
-	} else if ticks, zombie, err := startTicks(pid); err == nil && (ticks != s.StartTicks || zombie) || errors.Is(err, fs.ErrNotExist) {
+	} else if ticks, zombie, err := startTicks(pid); err == nil && (ticks != s.StartTicks || zombie) ||
+		errors.Is(err, fs.ErrNotExist) {
 		return Gone
 	}
 	if id, _ := r.ident(); silent && id.ino != 0 {
@@ -45,8 +46,9 @@ func (r *Ring) process(s Status, silent bool) Life {
 	return Alive
 }
 
-// The mappings of a silent process are looked through at each look as long as they are few, lookFree bytes of text; else each lookFree more make the
-// next look lookLater ns later: it takes about a millisecond, and one process may have made many rings.
+// The mappings of a silent process are looked through at each look as long as they are few, lookFree bytes of text;
+// else each lookFree more make the next look lookLater ns later: it takes about a millisecond, and one process may
+// have made many rings.
 const (
 	lookFree  = 256 << 10
 	lookLater = 2_000_000_000
@@ -79,7 +81,8 @@ func (r *Ring) Held() (bool, error) {
 	return lock.Type != unix.F_UNLCK, nil
 }
 
-// MappedBy says that the process pid, as we count, has this very file mapped: then it is the producer, or one of its user's.
+// MappedBy says that the process pid, as we count, has this very file mapped: then it is the producer, or one of its
+// user's.
 func (r *Ring) MappedBy(pid int) bool {
 	file := r.inMaps()
 	found := false
@@ -92,8 +95,8 @@ func (r *Ring) MappedBy(pid int) bool {
 	return found
 }
 
-// inMaps is how /proc/PID/maps shows the file, by device and inode; "": not known. They are not always those of stat (overlayfs, btrfs): a mapping of our
-// own, which nobody reads, tells.
+// inMaps is how /proc/PID/maps shows the file, by device and inode; "": not known. They are not always those of stat
+// (overlayfs, btrfs): a mapping of our own, which nobody reads, tells.
 func (r *Ring) inMaps() string {
 	id, file := r.ident()
 	f, ok := file.(*osFile)
@@ -116,9 +119,9 @@ func (r *Ring) inMaps() string {
 	return shown
 }
 
-// FindProcess gives the pid, in the agent's namespace, of the process that calls itself pid in the namespace pidns (an inode; 0: not
-// known) and started at ticks. Two JVMs in two namespaces may share pid, and even start time: then the namespace decides, where we may
-// look at it.
+// FindProcess gives the pid, in the agent's namespace, of the process that calls itself pid in the namespace pidns
+// (an inode; 0: not known) and started at ticks. Two JVMs in two namespaces may share pid, and even start time: then
+// the namespace decides, where we may look at it.
 func FindProcess(pid uint32, ticks, pidns uint64) (hostPID int, ok bool) {
 	match := func(host int) bool {
 		t, zombie, err := startTicks(host)
@@ -196,7 +199,8 @@ const maxMaps = 4 << 20
 
 var errManyMaps = errors.New("shmring: the process has too many mappings to be looked through")
 
-// eachMapping calls f with each line of /proc/PID/maps until it says that this was enough. A line is valid until f returns.
+// eachMapping calls f with each line of /proc/PID/maps until it says that this was enough. A line is valid until f
+// returns.
 func eachMapping(pid int, f func(line []byte) (enough bool)) error {
 	m, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -221,8 +225,8 @@ func eachMapping(pid int, f func(line []byte) (enough bool)) error {
 	}
 }
 
-// maps says whether /proc/PID/maps has the file. By inode or by name: layered file systems show other inodes there than stat does.
-// size is how much was looked at.
+// maps says whether /proc/PID/maps has the file. By inode or by name: layered file systems show other inodes there
+// than stat does. size is how much was looked at.
 func maps(pid int, ino uint64, name string) (found bool, size int, err error) {
 	byIno, byName := fmt.Appendf(nil, " %d ", ino), []byte("/"+name)
 	err = eachMapping(pid, func(line []byte) bool {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +32,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// produce commits numbered blocks as fast as they fit; after each it says so on stdout. In between it leaves halves of records.
+// produce commits numbered blocks as fast as they fit; after each it says so on stdout. In between it leaves halves
+// of records.
 func produce(dir string) {
 	p, err := ringtest.Create(dir, ringtest.Config{})
 	if err != nil {
@@ -159,7 +159,8 @@ func TestKilledProducer(t *testing.T) {
 	}
 }
 
-// TestKilledAgent kills agents again and again: each number arrives, in order, repeated at most from an agent's last commit on.
+// TestKilledAgent kills agents again and again: each number arrives, in order, repeated at most from an agent's last
+// commit on.
 func TestKilledAgent(t *testing.T) {
 	_, out := start(t, "RINGTEST_PRODUCE="+t.TempDir())
 	out.Scan()
@@ -226,7 +227,8 @@ func TestTwoRingsOnePID(t *testing.T) {
 	}
 }
 
-// TestSilence: an old heartbeat is silence while the ring is mapped, and the end of it when the process has it mapped no more (exec).
+// TestSilence: an old heartbeat is silence while the ring is mapped, and the end of it when the process has it mapped
+// no more (exec).
 func TestSilence(t *testing.T) {
 	p := create(t, ringtest.Config{})
 	r := open(t, p)
@@ -279,7 +281,8 @@ func TestOpenTraps(t *testing.T) {
 	if _, err := shmring.Open(fifo, shmring.Options{}); !errors.As(err, &not) {
 		t.Errorf("fifo: %v", err)
 	}
-	if _, err := shmring.Open(p.Path, shmring.Options{CheckOwner: true, UID: os.Geteuid() + 1}); !errors.As(err, &owner) {
+	if _, err := shmring.Open(p.Path, shmring.Options{CheckOwner: true, UID: os.Geteuid() + 1}); !errors.As(err,
+		&owner) {
 		t.Errorf("owner: %v", err)
 	}
 	// As a process sees it: a link within its root is followed there, and dots do not leave it.
@@ -337,49 +340,97 @@ func TestMemfd(t *testing.T) {
 	}
 }
 
-// TestTruncationRace truncates and restores the file while it is read: violations, never a signal.
+// TestTruncationRace truncates the file and makes it whole again while it is opened and read. What then fails is a
+// violation, never a signal, and it is not all that happens: rings are opened, read, and found violated.
 func TestTruncationRace(t *testing.T) {
-	deadline := time.Now().Add(300 * time.Millisecond)
 	p := create(t, ringtest.Config{})
 	for i := range 50 {
 		commit(t, p, 100+i)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for time.Now().Before(deadline) {
-			syscall.Truncate(p.Path, 4096+64)
-			syscall.Truncate(p.Path, 4096+1<<20)
-		}
-	}()
-	for time.Now().Before(deadline) {
+	whole, err := os.ReadFile(p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opened, refused, read, violated int
+	enough := func() bool { return min(opened, refused, read) >= 20 && violated >= 3 }
+	deadline := time.Now().Add(20 * time.Second) // it takes a tenth of a second
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- truncateAndRestore(p.Path, whole, stop) }()
+	for !enough() && time.Now().Before(deadline) {
 		r, err := shmring.Open(p.Path, shmring.Options{})
 		if err != nil {
+			refused++
 			continue
 		}
+		opened++
 		if _, err = r.Acquire(); err == nil {
-			for range 20 {
-				if _, err = r.Read(1 << 20); err != nil {
+			for range 50 { // each block on its own
+				b, err := r.Read(1)
+				if errors.Is(err, shmring.ErrSuperseded) { // the header that was restored names another agent
+					break
+				}
+				if err != nil {
+					violated++
 					quarantined(t, err)
 					break
 				}
-				r.Rewind()
+				if len(b.Data) > 0 {
+					read++
+				}
 			}
 		}
 		r.Close()
 	}
-	<-done
+	close(stop)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	t.Logf("rings: %d opened, %d refused; blocks read: %d; violations: %d",
+		opened, refused, read, violated)
+	if !enough() {
+		t.Error("rings have to be opened, refused and read 20 times each, and to be violated 3 times")
+	}
 }
 
-// TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other inodes in maps than stat tells.
+// truncateAndRestore cuts the file inside its data and inside its header, and writes again what it held, until stop.
+func truncateAndRestore(path string, whole []byte, stop <-chan struct{}) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for round := 0; ; round++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		cut := int64(shmring.HeaderSize + 64)
+		if round%2 == 1 {
+			cut = 100
+		}
+		if err := f.Truncate(cut); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(whole, 0); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(round%5) * 100 * time.Microsecond)
+	}
+}
+
+// TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other
+// inodes in maps than stat tells.
 func TestMappedBy(t *testing.T) {
 	dir := t.TempDir()
-	if layers := t.TempDir(); unix.Mount("tmpfs", layers, "tmpfs", 0, "") == nil { // an upper layer does not lie on an overlay
+	// an upper layer does not lie on an overlay
+	if layers := t.TempDir(); unix.Mount("tmpfs", layers, "tmpfs", 0, "") == nil {
 		t.Cleanup(func() { unix.Unmount(layers, 0) })
 		for _, d := range []string{"u", "w"} {
 			os.Mkdir(filepath.Join(layers, d), 0o700)
 		}
-		if unix.Mount("overlay", dir, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/u,workdir=%[2]s/w", t.TempDir(), layers)) == nil {
+		if unix.Mount("overlay", dir, "overlay", 0,
+			fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/u,workdir=%[2]s/w", t.TempDir(), layers)) == nil {
 			t.Cleanup(func() { unix.Unmount(dir, 0) })
 		}
 	}

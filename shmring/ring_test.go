@@ -61,8 +61,8 @@ func quarantined(t testing.TB, err error) {
 	}
 }
 
-// TestModel runs producer and agent against a model: what was committed comes out once, in order, whole, across wraps, overflows,
-// rewinds and restarts of the agent.
+// TestModel runs producer and agent against a model: what was committed comes out once, in order, whole, across
+// wraps, overflows and restarts of the agent.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "ring")
@@ -97,8 +97,11 @@ func TestModel(t *testing.T) {
 				var all []byte
 				var each [][]byte
 				for range n {
-					size := rapid.SampledFrom([]int{0, 1, 7, 8, 100, 5000, 70_001, 400_000, 1<<20 - 16}).Draw(rt, "size")
-					b := trace.AppendBlock(nil, trace.Block{Kind: trace.KindEpoch, Seq: uint64(len(committed) + len(each) + 1), Payload: bytes.Repeat([]byte{byte(len(committed))}, size)})
+					size := rapid.SampledFrom([]int{0, 1, 7, 8, 100, 5000, 70_001, 400_000, 1<<20 - 16}).Draw(rt,
+						"size")
+					b := trace.AppendBlock(nil, trace.Block{Kind: trace.KindEpoch,
+						Seq:     uint64(len(committed) + len(each) + 1),
+						Payload: bytes.Repeat([]byte{byte(len(committed))}, size)})
 					all = append(all, b...)
 					each = append(each, b)
 				}
@@ -153,7 +156,6 @@ func TestModel(t *testing.T) {
 				}
 				kept = k + 1
 			},
-			"rewind": func(rt *rapid.T) { r.Rewind(); read = kept },
 			"agent dies": func(rt *rapid.T) {
 				r.Close()
 				r = openRing()
@@ -205,8 +207,10 @@ func TestStatusAndControls(t *testing.T) {
 	do(r.SetPause(shmring.PauseSwitch))
 	do(r.Detach())
 	p.State(shmring.StateGaveUp, "bad\nheap")
-	for off, v := range map[int]uint64{shmring.OffEpochs: 5, shmring.OffEpochsFailed: 6, shmring.OffSamples: 7, shmring.OffSamplesDropped: 8,
-		shmring.OffProbeNS: 9, shmring.OffPauseNS: 10, shmring.OffLastSyncBytes: 11, shmring.OffLiveBytes: 12, shmring.OffSampleNS: 13, shmring.OffExhausted: 14,
+	for off, v := range map[int]uint64{shmring.OffEpochs: 5, shmring.OffEpochsFailed: 6, shmring.OffSamples: 7,
+		shmring.OffSamplesDropped: 8,
+		shmring.OffProbeNS:        9, shmring.OffPauseNS: 10, shmring.OffLastSyncBytes: 11, shmring.OffLiveBytes: 12,
+		shmring.OffSampleNS: 13, shmring.OffExhausted: 14,
 		shmring.OffEpochsCut: 16, shmring.OffSitesCut: 17, shmring.OffSitesFolded: 18} {
 		p.Poke64(off, v)
 	}
@@ -215,10 +219,14 @@ func TestStatusAndControls(t *testing.T) {
 	}
 	s, err := r.Status()
 	do(err)
-	if s.SyncDone < ticket || s.Emergency != 1 || s.EmergencyMethod != shmring.MethodGC || s.DepthWanted != 3 || s.IntervalWanted != 1 || s.PauseWhy != shmring.PauseSwitch || !s.Detach ||
-		s.State != shmring.StateGaveUp || !s.State.Ended() || s.Reason != "bad\uFFFDheap" || s.JVM != "a VM\uFFFD[31m" || s.Probe != "0.1" || s.Session != p.Session ||
-		s.Epochs != 5 || s.EpochsFailed != 6 || s.Samples != 7 || s.SamplesDropped != 8 || s.ProbeNS != 9 || s.PauseNS != 10 || s.LastSyncBytes != 11 ||
-		s.LiveBytes != 12 || s.SampleNS != 13 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 || s.EpochsCut != 16 || s.SitesCut != 17 || s.SitesFolded != 18 || !s.AgentAlive() || s.Redefine != 0 {
+	if s.SyncDone < ticket || s.Emergency != 1 || s.EmergencyMethod != shmring.MethodGC || s.DepthWanted != 3 ||
+		s.IntervalWanted != 1 || s.PauseWhy != shmring.PauseSwitch || !s.Detach ||
+		s.State != shmring.StateGaveUp || !s.State.Ended() || s.Reason != "bad\uFFFDheap" ||
+		s.JVM != "a VM\uFFFD[31m" || s.Probe != "0.1" || s.Session != p.Session ||
+		s.Epochs != 5 || s.EpochsFailed != 6 || s.Samples != 7 || s.SamplesDropped != 8 || s.ProbeNS != 9 ||
+		s.PauseNS != 10 || s.LastSyncBytes != 11 ||
+		s.LiveBytes != 12 || s.SampleNS != 13 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 ||
+		s.EpochsCut != 16 || s.SitesCut != 17 || s.SitesFolded != 18 || !s.AgentAlive() || s.Redefine != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -291,13 +299,20 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	nothing := func(*ringtest.Producer) {}
-	if err := try("abi 3", shmring.Options{}, func(p *ringtest.Producer) { p.Poke32(shmring.OffABI, 3) }); !errors.As(err, &newer) || newer.ABI != 3 {
+	if err := try("abi 3", shmring.Options{}, func(p *ringtest.Producer) {
+		p.Poke32(shmring.OffABI,
+			3)
+	}); !errors.As(err, &newer) || newer.ABI != 3 {
 		t.Errorf("newer: %v", err)
 	}
-	if err := try("no magic", shmring.Options{}, func(p *ringtest.Producer) { p.Poke64(shmring.OffMagic, 0) }); !errors.Is(err, shmring.ErrNotReady) {
+	if err := try("no magic", shmring.Options{}, func(p *ringtest.Producer) {
+		p.Poke64(shmring.OffMagic,
+			0)
+	}); !errors.Is(err, shmring.ErrNotReady) {
 		t.Errorf("not ready: %v", err)
 	}
-	if err := try("empty", shmring.Options{}, func(p *ringtest.Producer) { p.Truncate(0) }); !errors.Is(err, shmring.ErrNotReady) {
+	if err := try("empty", shmring.Options{}, func(p *ringtest.Producer) { p.Truncate(0) }); !errors.Is(err,
+		shmring.ErrNotReady) {
 		t.Errorf("empty: %v", err)
 	}
 	if err := try("limit", shmring.Options{MaxCapacity: 1 << 19}, nothing); !errors.As(err, &not) {
@@ -330,9 +345,15 @@ func TestHostile(t *testing.T) {
 		"truncated":            func(p *ringtest.Producer) { p.Truncate(shmring.HeaderSize + 64) },
 		"truncated to nothing": func(p *ringtest.Producer) { p.Truncate(0) },
 		"not framed":           func(p *ringtest.Producer) { p.CommitBytes(bytes.Repeat([]byte{0}, 32)) },
-		"length too long":      func(p *ringtest.Producer) { p.CommitBytes([]byte{4, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) },
-		"length beyond limit":  func(p *ringtest.Producer) { p.CommitBytes([]byte{4, 1, 0, 0, 0, 0, 0, 0xf0, 0, 0, 0, 0, 0, 0, 0, 0}) },
-		"half a header":        func(p *ringtest.Producer) { p.CommitBytes([]byte{4, 1, 0, 0, 0, 0, 0, 0}) },
+		"length too long": func(p *ringtest.Producer) {
+			p.CommitBytes([]byte{4, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
+				0, 0, 0, 0})
+		},
+		"length beyond limit": func(p *ringtest.Producer) {
+			p.CommitBytes([]byte{4, 1, 0, 0, 0, 0, 0, 0xf0, 0, 0, 0,
+				0, 0, 0, 0, 0})
+		},
+		"half a header": func(p *ringtest.Producer) { p.CommitBytes([]byte{4, 1, 0, 0, 0, 0, 0, 0}) },
 		"dirt in padding": func(p *ringtest.Producer) {
 			p.CommitBytes([]byte{4, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1})
 		},
@@ -417,7 +438,8 @@ func TestWait(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, s := range []string{"", "heapcam-1-2", "heapcam-1-2.ring.x", "heapcam-01-2.ring", "heapcam-1-+2.ring", "heapcam-99999999999-2.ring", "heapcam-1-2-3.ring", "heapcam-.ring"} {
+	for _, s := range []string{"", "heapcam-1-2", "heapcam-1-2.ring.x", "heapcam-01-2.ring", "heapcam-1-+2.ring",
+		"heapcam-99999999999-2.ring", "heapcam-1-2-3.ring", "heapcam-.ring"} {
 		if pid, ticks, ok := shmring.ParseName(s); ok {
 			t.Errorf("ParseName(%q) = %d, %d", s, pid, ticks)
 		}

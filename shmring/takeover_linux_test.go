@@ -60,7 +60,8 @@ func wantNumbers(t *testing.T, got []uint64, from, to uint64) {
 	}
 }
 
-// TestTakeOver has a reader follow to larger rings, twice: nothing is lost or read twice, positions go on, and what was asked for stays asked for.
+// TestTakeOver has a reader follow to larger rings, twice: nothing is lost or read twice, positions go on, and what
+// was asked for stays asked for.
 func TestTakeOver(t *testing.T) {
 	p := create(t, ringtest.Config{Mapped: true})
 	r := acquired(t, p)
@@ -86,7 +87,8 @@ func TestTakeOver(t *testing.T) {
 	}
 	wantNumbers(t, seen, 1, 20)
 	s, err := r.Status()
-	if err != nil || s.Capacity != 2<<20 || s.Base == 0 || s.SyncWanted != ticket || s.DepthWanted != trace.DepthFull || r.Capacity() != 2<<20 {
+	if err != nil || s.Capacity != 2<<20 || s.Base == 0 || s.SyncWanted != ticket ||
+		s.DepthWanted != trace.DepthFull || r.Capacity() != 2<<20 {
 		t.Fatalf("%v %+v", err, s)
 	}
 	if _, err := os.Lstat(p.Path + shmring.NextSuffix); !os.IsNotExist(err) {
@@ -110,7 +112,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakeOverLate has another agent come at each point of a take-over at which the one before, and the producer, may die.
+// TestTakeOverLate has another agent come at each point of a take-over at which the one before, and the producer, may
+// die.
 func TestTakeOverLate(t *testing.T) {
 	grown := func(t *testing.T, tell bool) (*ringtest.Producer, *shmring.Ring) {
 		p := create(t, ringtest.Config{Mapped: true})

@@ -13,9 +13,9 @@ const (
 	lookEvery = 500 * time.Millisecond // for a producer that died
 )
 
-// Wait returns nil as soon as committed data lies behind the cursor. It keeps the agent's heartbeat going. When nothing is left to read
-// and nothing will come it gives ErrEnded or ErrGone; it does so in that order: all that was committed is read first. Other errors: the
-// context's, and those of Read.
+// Wait returns nil as soon as committed data lies behind the cursor. It keeps the agent's heartbeat going. When
+// nothing is left to read and nothing will come it gives ErrEnded or ErrGone; it does so in that order: all that was
+// committed is read first. Other errors: the context's, and those of Read.
 func (r *Ring) Wait(ctx context.Context) error {
 	poll := pollMin
 	var timer *time.Timer
@@ -42,7 +42,8 @@ func (r *Ring) Wait(ctx context.Context) error {
 		case life == Ended:
 			return ErrEnded
 		case life == Gone || s.State == StateMoved: // a probe may have died before it could say so
-			// Behind a take-over comes a pause, as behind a look in vain: a chain of rings that never ends takes no more than one that is at rest.
+			// Behind a take-over comes a pause, as behind a look in vain: a chain of rings that never ends takes no
+			// more than one that is at rest.
 			moved, err := r.follow(s.State == StateMoved && life != Gone)
 			if err != nil {
 				return err

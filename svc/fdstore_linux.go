@@ -15,8 +15,8 @@ import (
 const sendWithin = 5 * time.Second
 
 // Kept gives the descriptors that systemd passed to this process: what an agent before had it keep. They are named by
-// their FDNAME, belong to the caller, and are closed in children, who are not told of them either. Call it once, before
-// anything else is started.
+// their FDNAME, belong to the caller, and are closed in children, who are not told of them either. Call it once,
+// before anything else is started.
 func Kept() []*os.File {
 	defer os.Unsetenv("LISTEN_PIDFDID")
 	return activation.Files(true)
@@ -26,8 +26,8 @@ func Kept() []*os.File {
 // does not say.
 func Store() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
 
-// Keep hands the manager a copy of f to keep over the end of this process, by name. It keeps the open file description,
-// with its locks.
+// Keep hands the manager a copy of f to keep over the end of this process, by name. It keeps the open file
+// description, with its locks.
 func Keep(name string, f *os.File) error {
 	// Without FDPOLL=0 systemd would drop what it can poll and sees hung up; a ring is neither.
 	return send(name, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0\n", unix.UnixRights(int(f.Fd())))

@@ -56,8 +56,8 @@ func packaged() string {
 	return ""
 }
 
-// Install installs this binary as a service that starts with the host, with the commented configuration unless there is one, and starts it.
-// Errors: ErrUnsupported, ErrRights, ErrInstalled,
+// Install installs this binary as a service that starts with the host, with the commented configuration unless there
+// is one, and starts it. Errors: ErrUnsupported, ErrRights, ErrInstalled,
 // *PackagedError, *PlaceError, what systemctl says.
 func Install() error {
 	m, err := change()
@@ -118,7 +118,8 @@ func runnable(exe string) error {
 		if err != nil {
 			return err
 		}
-		if sys, ok := st.Sys().(*syscall.Stat_t); ok && (sys.Uid != 0 || st.Mode().Perm()&0o022 != 0 && st.Mode()&fs.ModeSticky == 0) {
+		open := st.Mode().Perm()&0o022 != 0 && st.Mode()&fs.ModeSticky == 0
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && (sys.Uid != 0 || open) {
 			return &PlaceError{exe, "others than root can change " + p}
 		}
 		if p == "/" {
@@ -127,7 +128,8 @@ func runnable(exe string) error {
 	}
 }
 
-// Uninstall stops the service and removes it; with purge its recordings in StateDir and its configuration too. Errors: as Install, ErrNotInstalled.
+// Uninstall stops the service and removes it; with purge its recordings in StateDir and its configuration too.
+// Errors: as Install, ErrNotInstalled.
 func Uninstall(purge bool) error {
 	m, err := change()
 	if err != nil {

@@ -10,8 +10,10 @@ import (
 )
 
 func TestParseShow(t *testing.T) {
-	s := parseShow("LoadState=loaded\nActiveState=active\nSubState=running\nMainPID=17\nNRestarts=2\nStatusText=records 3 JVMs = all\nUnitFileState=enabled\nFragmentPath=/lib/systemd/system/heapcam.service\n")
-	want := State{Installed: true, Running: true, Detail: "active (running)", PID: 17, Restarts: 2, Text: "records 3 JVMs = all", Packaged: true, Enabled: true,
+	s := parseShow("LoadState=loaded\nActiveState=active\nSubState=running\nMainPID=17\nNRestarts=2\n" +
+		"StatusText=records 3 JVMs = all\nUnitFileState=enabled\nFragmentPath=/lib/systemd/system/heapcam.service\n")
+	want := State{Installed: true, Running: true, Detail: "active (running)", PID: 17, Restarts: 2,
+		Text: "records 3 JVMs = all", Packaged: true, Enabled: true,
 		Unit: "/lib/systemd/system/heapcam.service"}
 	if s != want {
 		t.Errorf("%+v, want %+v", s, want)
@@ -38,7 +40,8 @@ func place(t *testing.T) string {
 	dir := t.TempDir()
 	own, pkg, b := ownUnit, packageUnits, booted
 	t.Cleanup(func() { ownUnit, packageUnits, booted = own, pkg, b })
-	ownUnit, packageUnits, booted = filepath.Join(dir, "own.service"), []string{filepath.Join(dir, "packaged.service")}, dir
+	ownUnit, booted = filepath.Join(dir, "own.service"), dir
+	packageUnits = []string{filepath.Join(dir, "packaged.service")}
 	return dir
 }
 
@@ -61,7 +64,9 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	booted = filepath.Join(booted, "nothing")
-	for _, f := range []func() error{Install, Start, Stop, Restart, func() error { return Uninstall(false) }, func() error { _, err := Query(); return err }} {
+	uninstall := func() error { return Uninstall(false) }
+	query := func() error { _, err := Query(); return err }
+	for _, f := range []func() error{Install, Start, Stop, Restart, uninstall, query} {
 		if err := f(); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("no systemd: %v", err)
 		}

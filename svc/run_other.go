@@ -12,5 +12,6 @@ func Run(ctx context.Context, f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// Log gives where a service that a control manager started logs to: fallback, as there is none here. Under systemd that is the journal.
+// Log gives where a service that a control manager started logs to: fallback, as there is none here. Under systemd
+// that is the journal.
 func Log(fallback io.Writer) io.Writer { return fallback }

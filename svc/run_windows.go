@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows/svc/eventlog"
 )
 
-// Run runs f as the service that the control manager started: f's context is done when the manager wants it to stop. It must be called only
-// below the control manager. Errors: f's, the control manager's.
+// Run runs f as the service that the control manager started: f's context is done when the manager wants it to stop.
+// It must be called only below the control manager. Errors: f's, the control manager's.
 func Run(ctx context.Context, f func(ctx context.Context) error) error {
 	h := &handler{ctx: ctx, f: f}
 	if err := svc.Run(Name, h); err != nil {
@@ -59,7 +59,8 @@ func (h *handler) Execute(_ []string, requests <-chan svc.ChangeRequest, status 
 	}
 }
 
-// Log gives the event log of the service's source, a line a write, whose level is told by ERR or WRN in it; fallback if there is no such log.
+// Log gives the event log of the service's source, a line a write, whose level is told by ERR or WRN in it; fallback
+// if there is no such log.
 func Log(fallback io.Writer) io.Writer {
 	l, err := eventlog.Open(Name)
 	if err != nil {

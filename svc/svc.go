@@ -1,16 +1,17 @@
-// Package svc is heapcam's life as a service: installing the agent into the host's service manager, and what the agent tells it.
+// Package svc is heapcam's life as a service: installing the agent into the host's service manager, and what the
+// agent tells it.
 //
-// Terms: the *unit* is the text that systemd reads, one for `heapcam service install` and for the packages (Unit; heapcam.service beside
-// this file). *Packaged* is a unit that a package brought: only the package manager changes or removes that. *Feeding* is telling the
-// watchdog that the agent lives. The *store* is systemd's for file descriptors: what it keeps over the end of the agent
-// and gives to the next one.
+// Terms: the *unit* is the text that systemd reads, one for `heapcam service install` and for the packages (Unit;
+// heapcam.service beside this file). *Packaged* is a unit that a package brought: only the package manager changes or
+// removes that. *Feeding* is telling the watchdog that the agent lives. The *store* is systemd's for file
+// descriptors: what it keeps over the end of the agent and gives to the next one.
 //
-// Invariants: the watchdog is fed from one goroutine and only after the agent has answered, so that a hang of either restarts it. An agent
-// without a service manager runs the same; a failing notification or log never ends it. Uninstalling stops first, and keeps recordings
-// unless told to purge.
+// Invariants: the watchdog is fed from one goroutine and only after the agent has answered, so that a hang of either
+// restarts it. An agent without a service manager runs the same; a failing notification or log never ends it.
+// Uninstalling stops first, and keeps recordings unless told to purge.
 //
-// It does not know what an agent does: see Alive. Only systemd and the control manager of Windows are supported; elsewhere all but Notify
-// and Run fails with ErrUnsupported.
+// It does not know what an agent does: see Alive. Only systemd and the control manager of Windows are supported;
+// elsewhere all but Notify and Run fails with ErrUnsupported.
 package svc
 
 import (
@@ -33,7 +34,8 @@ const (
 
 // Errors of the verbs; *PackagedError and *PlaceError too.
 var (
-	ErrUnsupported  = errors.New("no service manager that heapcam knows runs here: it knows systemd and the control manager of Windows; `heapcam agent` runs below any other")
+	ErrUnsupported = errors.New("no service manager that heapcam knows runs here: it knows systemd " +
+		"and the control manager of Windows; `heapcam agent` runs below any other")
 	ErrRights       = errors.New("not permitted: only root may do that to a service")
 	ErrInstalled    = errors.New("the service is installed already")
 	ErrNotInstalled = errors.New("the service is not installed: `heapcam service install`")
@@ -50,7 +52,8 @@ func (e *PackagedError) Error() string {
 type PlaceError struct{ Path, Why string }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("the service can not run %s: %s; copy it to /usr/local/bin/heapcam and install from there", e.Path, e.Why)
+	return fmt.Sprintf("the service can not run %s: %s; copy it to /usr/local/bin/heapcam and install from there",
+		e.Path, e.Why)
 }
 
 // State is what a service manager says.
@@ -60,7 +63,8 @@ type State struct {
 	Running   bool `json:"running"`
 	// Detail is the manager's own word: active, failed, activating, …
 	Detail string `json:"detail"`
-	// PID of the agent, 0 when it does not run. Restarts by the manager since it was started by hand. Text is what the agent told last.
+	// PID of the agent, 0 when it does not run. Restarts by the manager since it was started by hand. Text is what the
+	// agent told last.
 	PID      int    `json:"pid,omitempty"`
 	Restarts int    `json:"restarts,omitempty"`
 	Text     string `json:"text,omitempty"`

@@ -18,7 +18,8 @@ import (
 // TestUnit holds that what `service install` renders and what the packages ship are one text.
 func TestUnit(t *testing.T) {
 	if n := strings.Count(unit, packagedExe); n != 2 {
-		t.Fatalf("the unit names the binary %d times: it must be replaced in ExecStart and ExecReload, and nowhere else", n)
+		t.Fatalf("the unit names the binary %d times: "+
+			"it must be replaced in ExecStart and ExecReload, and nowhere else", n)
 	}
 	if got := strings.ReplaceAll(template(), "{{Path | cmdEscape}}", packagedExe); got != unit {
 		t.Errorf("the template is not the unit:\n%s", got)
@@ -26,7 +27,9 @@ func TestUnit(t *testing.T) {
 	if strings.Contains(unit, "{{") {
 		t.Error("the unit holds what the renderer takes for an action")
 	}
-	if u := Unit("/opt/x/heapcam"); !strings.Contains(u, "\nExecStart=/opt/x/heapcam agent\n") || !strings.Contains(u, "\nExecReload=/opt/x/heapcam reload\n") {
+	u := Unit("/opt/x/heapcam")
+	if !strings.Contains(u, "\nExecStart=/opt/x/heapcam agent\n") ||
+		!strings.Contains(u, "\nExecReload=/opt/x/heapcam reload\n") {
 		t.Errorf("no ExecStart of the binary in:\n%s", u)
 	}
 	for i, line := range strings.Split(unit, "\n") {

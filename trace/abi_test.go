@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// header reads the #defines of probe/heapcam_abi.h. Only the forms that the header promises are understood: integers, shifts of one,
-// one subtraction, strings.
+// header reads the #defines of probe/heapcam_abi.h. Only the forms that the header promises are understood: integers,
+// shifts of one, one subtraction, strings.
 func header(t *testing.T) (nums map[string]int64, strs map[string]string) {
 	t.Helper()
 	src, err := os.ReadFile("../probe/heapcam_abi.h")
@@ -45,7 +45,8 @@ var shift = regexp.MustCompile(`^1(?:LL)? << (\d+)$`)
 
 func eval(expr string) (int64, error) {
 	expr = strings.TrimSpace(expr)
-	if strings.HasPrefix(expr, "(") && strings.HasSuffix(expr, ")") && strings.Count(expr, "(") == strings.Count(expr, ")") {
+	if strings.HasPrefix(expr, "(") && strings.HasSuffix(expr, ")") &&
+		strings.Count(expr, "(") == strings.Count(expr, ")") {
 		if inner := expr[1 : len(expr)-1]; !strings.Contains(inner, ") - ") || strings.HasPrefix(inner, "(") {
 			expr = inner
 		}
@@ -66,49 +67,63 @@ func eval(expr string) (int64, error) {
 	return v.Int64(), nil
 }
 
-// TestHeaderAgrees holds the C header against the Go table: each number that both sides have is the same, and none that Go has is
-// missing in C.
+// TestHeaderAgrees holds the C header against the Go table: each number that both sides have is the same, and none that
+// Go has is missing in C.
 func TestHeaderAgrees(t *testing.T) {
 	nums, strs := header(t)
 	want := map[string]int64{
 		"HC_ABI_VERSION": ABIVersion, "HC_FORMAT_VERSION": FormatVersion,
 		"HC_BLOCK_HEADER_SIZE": BlockHeaderSize, "HC_BLOCK_ALIGN": BlockAlign, "HC_BF_PARTIAL": BlockPartial,
-		"HC_BLOCK_OFF_KIND": 0, "HC_BLOCK_OFF_VERSION": 1, "HC_BLOCK_OFF_FLAGS": 2, "HC_BLOCK_OFF_LENGTH": 4, "HC_BLOCK_OFF_SEQ": 8,
+		"HC_BLOCK_OFF_KIND": 0, "HC_BLOCK_OFF_VERSION": 1, "HC_BLOCK_OFF_FLAGS": 2, "HC_BLOCK_OFF_LENGTH": 4,
+		"HC_BLOCK_OFF_SEQ": 8,
 
-		"HC_COLLECTOR_SERIAL": CollectorSerial, "HC_COLLECTOR_PARALLEL": CollectorParallel, "HC_COLLECTOR_G1": CollectorG1,
+		"HC_COLLECTOR_SERIAL": CollectorSerial, "HC_COLLECTOR_PARALLEL": CollectorParallel,
+		"HC_COLLECTOR_G1":       CollectorG1,
 		"HC_JF_COMPRESSED_OOPS": JVMCompressedOops, "HC_JF_COMPRESSED_CLASS": JVMCompressedClass,
 		"HC_JF_COMPACT_HEADERS": JVMCompactHeaders, "HC_JF_AT_START": JVMAtStart, "HC_JF_NO_SAMPLING": JVMNoSampling,
 		"HC_DEPTH_SAMPLES": DepthSamples, "HC_DEPTH_SURVIVORS": DepthSurvivors, "HC_DEPTH_FULL": DepthFull,
-		"HC_TF_ARRAY": TypeArray, "HC_TF_VARIABLE": TypeVariable, "HC_TF_FILLER": TypeFiller, "HC_TF_HIDDEN": TypeHidden,
+		"HC_TF_ARRAY": TypeArray, "HC_TF_VARIABLE": TypeVariable, "HC_TF_FILLER": TypeFiller,
+		"HC_TF_HIDDEN":   TypeHidden,
 		"HC_TF_OBJARRAY": TypeObjArray,
 		"HC_MF_NATIVE":   MethodNative, "HC_MF_HIDDEN": MethodHidden, "HC_BCI_NATIVE": BCINative,
 		"HC_THREAD_VIRTUAL": ThreadVirtual,
-		"HC_PAUSE_YOUNG":    PauseYoung, "HC_PAUSE_MIXED": PauseMixed, "HC_PAUSE_FULL": PauseFull, "HC_PAUSE_REMARK": PauseRemark,
+		"HC_PAUSE_YOUNG":    PauseYoung, "HC_PAUSE_MIXED": PauseMixed, "HC_PAUSE_FULL": PauseFull,
+		"HC_PAUSE_REMARK":  PauseRemark,
 		"HC_PAUSE_CLEANUP": PauseCleanup, "HC_PAUSE_WALK": PauseWalk, "HC_PAUSE_UNKNOWN": PauseUnknown,
 		"HC_PF_EXACT": PauseExact, "HC_PF_SYNC_FOLLOWS": PauseSyncFollows, "HC_PF_EVAC_FAILED": PauseEvacFailed,
 		"HC_PF_MISSED": PauseMissed, "HC_PF_FAULT": PauseFault, "HC_PF_EDEN_KEPT": PauseEdenKept,
 		"HC_PF_MISSED_SHIFT": PauseMissedShift, "HC_PF_MISSED_MAX": 1<<(32-PauseMissedShift) - 1,
-		"HC_SPACE_FREE": SpaceFree, "HC_SPACE_EDEN": SpaceEden, "HC_SPACE_SURVIVOR": SpaceSurvivor, "HC_SPACE_OLD": SpaceOld,
-		"HC_SPACE_HUMONGOUS": SpaceHumongous, "HC_SPACE_HUMONGOUS_CONT": SpaceHumongousCont, "HC_SPACE_ARCHIVE": SpaceArchive,
-		"HC_SYNC_FIRST": SyncFirst, "HC_SYNC_ROTATION": SyncRotation, "HC_SYNC_FULL": SyncFull, "HC_SYNC_EVAC_FAILED": SyncEvacFailed,
-		"HC_SYNC_MISSED": SyncMissed, "HC_SYNC_FAULT": SyncFault, "HC_SYNC_LOST": SyncLost, "HC_SYNC_RECONNECT": SyncReconnect,
-		"HC_SYNC_WALK": SyncWalk, "HC_SYNC_GC": SyncGC, "HC_SYNC_DEPTH": SyncDepth,
+		"HC_SPACE_FREE": SpaceFree, "HC_SPACE_EDEN": SpaceEden, "HC_SPACE_SURVIVOR": SpaceSurvivor,
+		"HC_SPACE_OLD":       SpaceOld,
+		"HC_SPACE_HUMONGOUS": SpaceHumongous, "HC_SPACE_HUMONGOUS_CONT": SpaceHumongousCont,
+		"HC_SPACE_ARCHIVE": SpaceArchive,
+		"HC_SYNC_FIRST":    SyncFirst, "HC_SYNC_ROTATION": SyncRotation, "HC_SYNC_FULL": SyncFull,
+		"HC_SYNC_EVAC_FAILED": SyncEvacFailed,
+		"HC_SYNC_MISSED":      SyncMissed, "HC_SYNC_FAULT": SyncFault, "HC_SYNC_LOST": SyncLost,
+		"HC_SYNC_RECONNECT": SyncReconnect,
+		"HC_SYNC_WALK":      SyncWalk, "HC_SYNC_GC": SyncGC, "HC_SYNC_DEPTH": SyncDepth,
 		"HC_SF_EDEN": SyncEdenListed, "HC_SF_FIRST": SyncFirstOfSession, "HC_SF_UNCOMPACTED": SyncUncompacted,
-		"HC_CENSUS_BORN_YOUNG": 1 << CensusBornYoung, "HC_CENSUS_BORN_OLD": 1 << CensusBornOld, "HC_CENSUS_PROMOTED": 1 << CensusPromoted,
+		"HC_CENSUS_BORN_YOUNG": 1 << CensusBornYoung, "HC_CENSUS_BORN_OLD": 1 << CensusBornOld,
+		"HC_CENSUS_PROMOTED":   1 << CensusPromoted,
 		"HC_CENSUS_DIED_YOUNG": 1 << CensusDiedYoung, "HC_CENSUS_DIED_OLD": 1 << CensusDiedOld,
 		"HC_BUCKET_0": Bucket0, "HC_BUCKET_1": Bucket1, "HC_BUCKET_2_3": Bucket2to3, "HC_BUCKET_4_7": Bucket4to7,
 		"HC_BUCKET_8_15": Bucket8up, "HC_BUCKET_OLD": BucketOld,
-		"HC_GAP_OVERFLOW": GapOverflow, "HC_GAP_VIOLATION": GapViolation, "HC_GAP_AWAY": GapAway, "HC_GAP_STORE": GapStore,
+		"HC_GAP_OVERFLOW": GapOverflow, "HC_GAP_VIOLATION": GapViolation, "HC_GAP_AWAY": GapAway,
+		"HC_GAP_STORE":   GapStore,
 		"HC_GAP_SAMPLES": GapSamples,
 		"HC_END_DEATH":   EndDeath, "HC_END_DETACHED": EndDetached, "HC_END_GAVE_UP": EndGaveUp,
-		"HC_LOAD_TWICE": LoadTwice, "HC_LOAD_OPTIONS": LoadOptions, "HC_LOAD_JVMTI": LoadJVMTI, "HC_LOAD_REFUSED": LoadRefused,
-		"HC_LOAD_ENDED": LoadEnded,
+		"HC_LOAD_TWICE": LoadTwice, "HC_LOAD_OPTIONS": LoadOptions, "HC_LOAD_JVMTI": LoadJVMTI,
+		"HC_LOAD_REFUSED": LoadRefused,
+		"HC_LOAD_ENDED":   LoadEnded,
 
-		"HC_TOK_BITS": walkBits, "HC_TOK_DEAD": walkDead, "HC_TOK_MOVE": walkMove, "HC_TOK_LANE0": walkLane0, "HC_TOK_SKIP": walkSkip,
-		"HC_TOK_END": walkEnd, "HC_LANES": Lanes, "HC_LIST_END": listEnd, "HC_LIST_SKIP": listSkip, "HC_LIST_TYPE": listType,
+		"HC_TOK_BITS": walkBits, "HC_TOK_DEAD": walkDead, "HC_TOK_MOVE": walkMove, "HC_TOK_LANE0": walkLane0,
+		"HC_TOK_SKIP": walkSkip,
+		"HC_TOK_END":  walkEnd, "HC_LANES": Lanes, "HC_LIST_END": listEnd, "HC_LIST_SKIP": listSkip,
+		"HC_LIST_TYPE": listType,
 
-		"HC_MAX_BLOCK": MaxBlock, "HC_MAX_STR": MaxStr, "HC_MAX_TYPE_ID": MaxTypeID, "HC_MAX_ADDR": MaxAddr, "HC_MAX_OBJECT": MaxObject,
-		"HC_MAX_LOG2": MaxLog2, "HC_MAX_INSTANCE": MaxInstance, "HC_MAX_ALIGN": MaxAlign, "HC_MAX_LINES": MaxLines,
+		"HC_MAX_BLOCK": MaxBlock, "HC_MAX_STR": MaxStr, "HC_MAX_TYPE_ID": MaxTypeID, "HC_MAX_ADDR": MaxAddr,
+		"HC_MAX_OBJECT": MaxObject,
+		"HC_MAX_LOG2":   MaxLog2, "HC_MAX_INSTANCE": MaxInstance, "HC_MAX_ALIGN": MaxAlign, "HC_MAX_LINES": MaxLines,
 		"HC_MAX_RECORDS": MaxRecords,
 	}
 	for _, b := range blockSpecs {
@@ -126,7 +141,8 @@ func TestHeaderAgrees(t *testing.T) {
 	}
 	// What Go does not know of the stream's part must not stand in the header. The ring's part is shmring's.
 	for name := range nums {
-		ring := strings.HasPrefix(name, "HC_RING_") || strings.HasPrefix(name, "HC_STATE_") || strings.HasPrefix(name, "HC_EMERGENCY_")
+		ring := strings.HasPrefix(name, "HC_RING_") || strings.HasPrefix(name, "HC_STATE_") ||
+			strings.HasPrefix(name, "HC_EMERGENCY_")
 		if _, ok := want[name]; !ok && !ring {
 			t.Errorf("%s stands in the header and not in the Go table", name)
 		}
@@ -193,7 +209,8 @@ func TestPageAgrees(t *testing.T) {
 				got = append(got, m[1])
 			}
 			for _, f := range ev.Fields {
-				want = append(want, f.Name+" "+map[FieldType]string{FieldU: "u", FieldS: "s", FieldStr: "str", FieldLines: "str"}[f.Type])
+				want = append(want, f.Name+" "+map[FieldType]string{FieldU: "u", FieldS: "s", FieldStr: "str",
+					FieldLines: "str"}[f.Type])
 			}
 			if strings.Join(got, ", ") != strings.Join(want, ", ") {
 				t.Errorf("%s\n page: %s\n spec: %s", name, strings.Join(got, ", "), strings.Join(want, ", "))

@@ -24,8 +24,8 @@ func BlockSize(payload int) int { return BlockHeaderSize + (payload+BlockAlign-1
 // Size gives the bytes that b takes, header and padding included.
 func (b Block) Size() int { return BlockSize(len(b.Payload)) }
 
-// AppendBlock appends b, framed and padded, to dst. A Version of 0 is written as FormatVersion. The payload must not be longer than
-// MaxBlock: a longer one is a mistake of the program, which would write what no reader takes, so it panics.
+// AppendBlock appends b, framed and padded, to dst. A Version of 0 is written as FormatVersion. The payload must not be
+// longer than MaxBlock: a longer one is a mistake of the program, which would write what no reader takes, so it panics.
 func AppendBlock(dst []byte, b Block) []byte {
 	if len(b.Payload) > MaxBlock {
 		panic("trace: AppendBlock: payload longer than MaxBlock")
@@ -42,9 +42,9 @@ func AppendBlock(dst []byte, b Block) []byte {
 	return append(dst, zero[:BlockSize(len(b.Payload))-BlockHeaderSize-len(b.Payload)]...)
 }
 
-// ReadBlock reads the block at the start of p and gives it with the bytes it takes, padding included. The payload aliases p. Blocks
-// of newer versions and unknown kinds are framed alike and are given too: the decoders tell them apart.
-// Errors: ErrTorn when p ends within the block (an empty p too), *CorruptError.
+// ReadBlock reads the block at the start of p and gives it with the bytes it takes, padding included. The payload
+// aliases p. Blocks of newer versions and unknown kinds are framed alike and are given too: the decoders tell them
+// apart. Errors: ErrTorn when p ends within the block (an empty p too), *CorruptError.
 func ReadBlock(p []byte) (b Block, size int, err error) {
 	if len(p) < BlockHeaderSize {
 		return Block{}, 0, ErrTorn
@@ -77,8 +77,8 @@ func ReadBlock(p []byte) (b Block, size int, err error) {
 	}, size, nil
 }
 
-// Blocks iterates over the blocks of p, which begins with one. It ends after the last, or yields one error (see ReadBlock; offsets
-// count from the start of p) and ends.
+// Blocks iterates over the blocks of p, which begins with one. It ends after the last, or yields one error (see
+// ReadBlock; offsets count from the start of p) and ends.
 func Blocks(p []byte) iter.Seq2[Block, error] {
 	return func(yield func(Block, error) bool) {
 		for off := 0; off < len(p); {

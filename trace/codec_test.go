@@ -36,12 +36,16 @@ func genMeta(t *rapid.T) Meta {
 	m := Meta{HasJVM: rapid.Bool().Draw(t, "jvm")}
 	if m.HasJVM {
 		m.JVM = JVM{
-			ABI: genNum.Draw(t, "abi"), Major: genNum.Draw(t, "major"), Collector: rapid.Uint64Range(1, 3).Draw(t, "col"),
-			PID: genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
+			ABI: genNum.Draw(t, "abi"), Major: genNum.Draw(t, "major"),
+			Collector: rapid.Uint64Range(1, 3).Draw(t, "col"),
+			PID:       genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
 			HeapBase: rapid.Uint64().Draw(t, "base"), HeapWords: genAddr.Draw(t, "words"),
-			Align: rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"), RegionWords: genAddr.Draw(t, "region"),
-			Flags: genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Interval: genSize.Draw(t, "interval"),
-			MaxHeap: genSize.Draw(t, "max"), Session: genStr.Draw(t, "session"), VM: genStr.Draw(t, "vm"), Probe: genStr.Draw(t, "probe"),
+			Align:       rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"),
+			RegionWords: genAddr.Draw(t, "region"),
+			Flags:       genFlag.Draw(t, "flags"), Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"),
+			Interval: genSize.Draw(t, "interval"),
+			MaxHeap:  genSize.Draw(t, "max"), Session: genStr.Draw(t, "session"), VM: genStr.Draw(t, "vm"),
+			Probe: genStr.Draw(t, "probe"),
 		}
 	}
 	m.Notes = list(t, "notes", func() Note { return Note{genTime.Draw(t, "time"), genStr.Draw(t, "text")} })
@@ -52,8 +56,10 @@ func genDefs(t *rapid.T) Defs {
 	return Defs{
 		Types: list(t, "types", func() Type {
 			return Type{
-				ID: genType.Draw(t, "id"), Flags: genFlag.Draw(t, "flags"), Size: rapid.Uint64Range(1, MaxInstance).Draw(t, "size"),
-				Log2: rapid.Uint64Range(0, MaxLog2).Draw(t, "log2"), Loader: genZID.Draw(t, "loader"), Word: rapid.Uint64().Draw(t, "word"),
+				ID: genType.Draw(t, "id"), Flags: genFlag.Draw(t, "flags"),
+				Size: rapid.Uint64Range(1, MaxInstance).Draw(t, "size"),
+				Log2: rapid.Uint64Range(0, MaxLog2).Draw(t, "log2"), Loader: genZID.Draw(t, "loader"),
+				Word: rapid.Uint64().Draw(t, "word"),
 				Name: genStr.Draw(t, "name"),
 			}
 		}),
@@ -61,7 +67,8 @@ func genDefs(t *rapid.T) Defs {
 		Methods: list(t, "methods", func() Method {
 			bci := 0
 			return Method{
-				ID: genID.Draw(t, "id"), Class: genStr.Draw(t, "class"), Name: genStr.Draw(t, "name"), Sig: genStr.Draw(t, "sig"),
+				ID: genID.Draw(t, "id"), Class: genStr.Draw(t, "class"), Name: genStr.Draw(t, "name"),
+				Sig:  genStr.Draw(t, "sig"),
 				File: genStr.Draw(t, "file"), Flags: genFlag.Draw(t, "flags"),
 				Lines: list(t, "lines", func() LineEntry {
 					bci = rapid.IntRange(bci, MaxBCI).Draw(t, "bci")
@@ -70,7 +77,8 @@ func genDefs(t *rapid.T) Defs {
 			}
 		}),
 		Frames: list(t, "frames", func() Frame {
-			f := Frame{genID.Draw(t, "id"), genZID.Draw(t, "parent"), genZID.Draw(t, "method"), rapid.Int64Range(-1, MaxBCI).Draw(t, "bci")}
+			f := Frame{genID.Draw(t, "id"), genZID.Draw(t, "parent"), genZID.Draw(t, "method"),
+				rapid.Int64Range(-1, MaxBCI).Draw(t, "bci")}
 			if f.ID == f.Parent {
 				f.Parent = 0
 			}
@@ -87,7 +95,8 @@ func genDefs(t *rapid.T) Defs {
 func genSamples(t *rapid.T) []Sample {
 	return list(t, "samples", func() Sample {
 		return Sample{
-			ID: genSamp.Draw(t, "id"), Time: genTime.Draw(t, "time"), Thread: genZID.Draw(t, "thread"), Type: genType.Draw(t, "type"),
+			ID: genSamp.Draw(t, "id"), Time: genTime.Draw(t, "time"), Thread: genZID.Draw(t, "thread"),
+			Type: genType.Draw(t, "type"),
 			Size: genSize.Draw(t, "size"), Interval: genSize.Draw(t, "interval"), Frame: genZID.Draw(t, "frame"),
 		}
 	})
@@ -98,12 +107,15 @@ func genSpaces(t *rapid.T) []Space {
 		bottom := genAddr.Draw(t, "bottom")
 		top := rapid.Uint64Range(bottom, MaxAddr).Draw(t, "top")
 		end := rapid.Uint64Range(top, MaxAddr).Draw(t, "end")
-		return Space{rapid.Uint64Range(0, 6).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"), genSize.Draw(t, "after")}
+		return Space{rapid.Uint64Range(0, 6).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"),
+			genSize.Draw(t, "after")}
 	})
 }
 
 func genRegions(t *rapid.T) []RegionRun {
-	return list(t, "regions", func() RegionRun { return RegionRun{rapid.Uint64Range(0, 6).Draw(t, "kind"), genAddr.Draw(t, "run")} })
+	return list(t, "regions", func() RegionRun {
+		return RegionRun{rapid.Uint64Range(0, 6).Draw(t, "kind"), genAddr.Draw(t, "run")}
+	})
 }
 
 func genBlobs(t *rapid.T, name string) [][]byte {
@@ -114,17 +126,21 @@ func genEpoch(t *rapid.T) *Epoch {
 	return &Epoch{
 		Pause: Pause{
 			GC: genNum.Draw(t, "gc"), Kind: rapid.Uint64Range(1, 7).Draw(t, "kind"), Flags: genFlag.Draw(t, "flags"),
-			Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Start: genTime.Draw(t, "start"), Dur: genTime.Draw(t, "dur"),
+			Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Start: genTime.Draw(t, "start"),
+			Dur:   genTime.Draw(t, "dur"),
 			Probe: genTime.Draw(t, "probe"), JVMGC: genNum.Draw(t, "jvmgc"), PhaseStart: genTime.Draw(t, "phase"),
 			Cause: genStr.Draw(t, "cause"), Interval: genSize.Draw(t, "interval"),
 		},
-		Spaces: genSpaces(t), Regions: genRegions(t), Allocs: genBlobs(t, "allocs"), Moves: genBlobs(t, "moves"), Births: genBlobs(t, "births"),
+		Spaces: genSpaces(t), Regions: genRegions(t), Allocs: genBlobs(t, "allocs"), Moves: genBlobs(t, "moves"),
+		Births: genBlobs(t, "births"),
 		Freed: list(t, "freed", func() Range {
 			r := Range{Start: genAddr.Draw(t, "start")}
 			r.Words = rapid.Uint64Range(0, MaxAddr-r.Start).Draw(t, "words")
 			return r
 		}),
-		Resolved:   list(t, "resolved", func() SampleAddr { return SampleAddr{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr")} }),
+		Resolved: list(t, "resolved", func() SampleAddr {
+			return SampleAddr{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr")}
+		}),
 		SampleDead: list(t, "dead", func() uint64 { return genSamp.Draw(t, "id") }),
 		Census: list(t, "census", func() CensusRow {
 			r := CensusRow{Type: genType.Draw(t, "type"), Bucket: rapid.Uint64Range(0, BucketOld).Draw(t, "bucket")}
@@ -141,9 +157,12 @@ func genEpoch(t *rapid.T) *Epoch {
 func genSync(t *rapid.T) *Sync {
 	return &Sync{
 		GC: genNum.Draw(t, "gc"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"), Flags: genFlag.Draw(t, "flags"),
-		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
+		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t),
+		Lists: genBlobs(t, "lists"),
 		Samples: list(t, "samples", func() LiveSample {
-			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"), genZID.Draw(t, "thread"), genNum.Draw(t, "birth"),
+			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"),
+				genZID.Draw(t, "thread"),
+				genNum.Draw(t, "birth"),
 				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
 		}),
 		Objects: genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
@@ -164,7 +183,9 @@ func genAnyBlock(t *rapid.T) Block {
 	case 5:
 		b = EncodeSync(genSync(t))
 	case 6:
-		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"), genNum.Draw(t, "samples"), genTime.Draw(t, "time")})
+		b = EncodeGap(Gap{rapid.Uint64Range(1, 5).Draw(t, "reason"), genNum.Draw(t, "epochs"),
+			genNum.Draw(t, "samples"),
+			genTime.Draw(t, "time")})
 	default:
 		b = EncodeEnd(End{genTime.Draw(t, "time"), rapid.Uint64Range(1, 3).Draw(t, "reason"), genStr.Draw(t, "text")})
 	}
@@ -184,9 +205,13 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(t *rapid.T){
-		"meta":    func(t *rapid.T) { w := genMeta(t); g, err := DecodeMeta(EncodeMeta(w)); same(t, w, g, err) },
-		"defs":    func(t *rapid.T) { w := genDefs(t); g, err := DecodeDefs(EncodeDefs(w)); same(t, w, g, err) },
-		"samples": func(t *rapid.T) { w := genSamples(t); g, err := DecodeSamples(EncodeSamples(w)); same(t, w, g, err) },
+		"meta": func(t *rapid.T) { w := genMeta(t); g, err := DecodeMeta(EncodeMeta(w)); same(t, w, g, err) },
+		"defs": func(t *rapid.T) { w := genDefs(t); g, err := DecodeDefs(EncodeDefs(w)); same(t, w, g, err) },
+		"samples": func(t *rapid.T) {
+			w := genSamples(t)
+			g, err := DecodeSamples(EncodeSamples(w))
+			same(t, w, g, err)
+		},
 		"epoch": func(t *rapid.T) {
 			w := genEpoch(t)
 			g, err := DecodeEpoch(EncodeEpoch(w))
@@ -291,18 +316,19 @@ func TestErrorsAreThree(t *testing.T) {
 		"kind of pause":      "block EPOCH\n  pause kind=9 depth=1",
 		"spaces upside down": "block EPOCH\n  pause kind=1 depth=1\n  space kind=eden bottom=2 top=1 end=3",
 		"freed beyond":       "block EPOCH\n  pause kind=1 depth=1\n  freed\n    range start=35184372088832 words=1",
-		"sample id below 0":  "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at id=0xffffffffffffffff addr=1",
-		"census mask":        "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
-		"string too long":    "block END\n  hex 3100018180808001",
-		"integer too long":   "block END\n  hex 31ffffffffffffffffffff7f",
-		"cut in an event":    "block END\n  hex 3100",
-		"no total":           "block SYNC\n  syncpoint reason=first",
-		"no base":            "block SAMPLES\n  sample did=1",
-		"sample id 0":        "block SAMPLES\n  samplebase\n  sample did=0",
-		"type 0":             "block DEFS\n  type size=16",
-		"size 0":             "block DEFS\n  type id=1",
-		"own parent":         "block DEFS\n  frame id=1 parent=1",
-		"lines backwards":    "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
+		"sample id below 0": "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at " +
+			"id=0xffffffffffffffff addr=1",
+		"census mask":      "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
+		"string too long":  "block END\n  hex 3100018180808001",
+		"integer too long": "block END\n  hex 31ffffffffffffffffffff7f",
+		"cut in an event":  "block END\n  hex 3100",
+		"no total":         "block SYNC\n  syncpoint reason=first",
+		"no base":          "block SAMPLES\n  sample did=1",
+		"sample id 0":      "block SAMPLES\n  samplebase\n  sample did=0",
+		"type 0":           "block DEFS\n  type size=16",
+		"size 0":           "block DEFS\n  type id=1",
+		"own parent":       "block DEFS\n  frame id=1 parent=1",
+		"lines backwards":  "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
 	} {
 		blocks, err := ParseText(strings.NewReader(text))
 		if err != nil || len(blocks) != 1 {
@@ -310,7 +336,8 @@ func TestErrorsAreThree(t *testing.T) {
 		}
 		if err := decodeAny(blocks[0]); !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v", name, err)
-		} else if corrupt.Kind != blocks[0].Kind || corrupt.Offset < 0 || corrupt.Offset > int64(len(blocks[0].Payload)) {
+		} else if corrupt.Kind != blocks[0].Kind || corrupt.Offset < 0 ||
+			corrupt.Offset > int64(len(blocks[0].Payload)) {
 			t.Errorf("%s: error without a good place: %+v", name, corrupt)
 		}
 	}
@@ -362,7 +389,9 @@ func TestPrettyClass(t *testing.T) {
 			t.Errorf("PrettyClass(%q) = %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[string]string{"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]", "LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
+	for in, want := range map[string]string{
+		"Ljava/lang/String;": "java.lang.String", "J": "long", "[J": "long[]",
+		"LFoo$$Lambda.0x0000780001;": "Foo$$Lambda"} {
 		if got := PrettySignature(in); got != want {
 			t.Errorf("PrettySignature(%q) = %q, want %q", in, got, want)
 		}
@@ -371,7 +400,8 @@ func TestPrettyClass(t *testing.T) {
 
 func TestCleanString(t *testing.T) {
 	for in, want := range map[string]string{
-		"plain": "plain", "ä": "ä", "a\xc0\x80b": "a\x00b", "\xed\xa0\xbd\xed\xb8\x80": "😀", "\xff": "\uFFFD", "\xed\xa0\xbdx": "\uFFFD\uFFFD\uFFFDx",
+		"plain": "plain", "ä": "ä", "a\xc0\x80b": "a\x00b", "\xed\xa0\xbd\xed\xb8\x80": "😀", "\xff": "\uFFFD",
+		"\xed\xa0\xbdx": "\uFFFD\uFFFD\uFFFDx",
 	} {
 		if got := CleanString([]byte(in)); got != want {
 			t.Errorf("CleanString(%q) = %q, want %q", in, got, want)

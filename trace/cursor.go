@@ -2,8 +2,8 @@ package trace
 
 import "encoding/binary"
 
-// cursor reads a byte slice within its bounds. The first failure sticks: later reads give zero and the position no longer moves, so
-// callers may read a whole row and look at the error once.
+// cursor reads a byte slice within its bounds. The first failure sticks: later reads give zero and the position no
+// longer moves, so callers may read a whole row and look at the error once.
 type cursor struct {
 	buf []byte
 	pos int

@@ -9,7 +9,8 @@ type Meta struct {
 	Notes  []Note
 }
 
-// Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all definitions of the block.
+// Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all
+// definitions of the block.
 type Defs struct {
 	Types   []Type
 	Loaders []Loader
@@ -20,9 +21,9 @@ type Defs struct {
 	GoneTypes, GoneLoaders []uint64 // ids; a probe's, no agent writes them
 }
 
-// The decoders below share their errors: *KindError for a block of another kind, *TooNewError for one of a newer version,
-// *CorruptError for anything else, with the offset in the block's payload. Texts are copied and made valid UTF-8 (see CleanString);
-// token blobs alias the block's payload and are checked only when they are read.
+// The decoders below share their errors: *KindError for a block of another kind, *TooNewError for one of a newer
+// version, *CorruptError for anything else, with the offset in the block's payload. Texts are copied and made valid
+// UTF-8 (see CleanString); token blobs alias the block's payload and are checked only when they are read.
 
 // rows reads every event of a block and hands it to each, which returns "" or what is wrong with it.
 func rows(b Block, kind Kind, each func(r *row) (why string, err error)) error {
@@ -68,8 +69,9 @@ func DecodeMeta(b Block) (Meta, error) {
 		}
 		m.HasJVM = true
 		m.JVM = JVM{
-			ABI: n[0], Major: n[1], Collector: n[2], PID: n[3], StartMS: n[4], T0WallMS: n[5], HeapBase: n[6], HeapWords: n[7],
-			Align: n[8], RegionWords: n[9], Flags: n[10], Depth: n[11], Interval: n[12], MaxHeap: n[13],
+			ABI: n[0], Major: n[1], Collector: n[2], PID: n[3], StartMS: n[4], T0WallMS: n[5], HeapBase: n[6],
+			HeapWords: n[7],
+			Align:     n[8], RegionWords: n[9], Flags: n[10], Depth: n[11], Interval: n[12], MaxHeap: n[13],
 			Session: r.str(0), VM: r.str(1), Probe: r.str(2),
 		}
 		if !(&TypeTable{}).SetAlign(m.JVM.Align) {
@@ -156,8 +158,9 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 		switch r.ev.Tag {
 		case TagPause:
 			e.Pause = Pause{
-				GC: n[0], Kind: n[1], Flags: n[2], Depth: n[3], Start: n[4], Dur: n[5], Probe: n[6], JVMGC: n[7], PhaseStart: n[8],
-				Cause: r.str(0), Interval: n[9],
+				GC: n[0], Kind: n[1], Flags: n[2], Depth: n[3], Start: n[4], Dur: n[5], Probe: n[6], JVMGC: n[7],
+				PhaseStart: n[8],
+				Cause:      r.str(0), Interval: n[9],
 			}
 			if pauses++; pauses > 1 {
 				return "second pause", nil
@@ -229,8 +232,8 @@ func DecodeSync(b Block) (*Sync, error) {
 	return s, err
 }
 
-// TokenBlobs gives each blob of walk or list tokens of an EPOCH or SYNC block with its offset in the payload. Other events are checked as the
-// decoders do; the blobs are not.
+// TokenBlobs gives each blob of walk or list tokens of an EPOCH or SYNC block with its offset in the payload. Other
+// events are checked as the decoders do; the blobs are not.
 func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
 	if err := b.check(b.Kind); err != nil {
 		return err
@@ -334,5 +337,6 @@ func appendLines(b []byte, lines []LineEntry) []byte {
 
 // Equal says whether two blocks are the same, payload included.
 func (b Block) Equal(o Block) bool {
-	return b.Kind == o.Kind && b.Version == o.Version && b.Flags == o.Flags && b.Seq == o.Seq && bytes.Equal(b.Payload, o.Payload)
+	return b.Kind == o.Kind && b.Version == o.Version && b.Flags == o.Flags && b.Seq == o.Seq &&
+		bytes.Equal(b.Payload, o.Payload)
 }

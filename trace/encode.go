@@ -1,7 +1,7 @@
 package trace
 
-// The encoders give blocks of version FormatVersion with seq 0, as the agent writes them; a caller that stands in for a probe sets
-// Seq. They do not check ranges: what lies beyond limits.go is refused by the decoders.
+// The encoders give blocks of version FormatVersion with seq 0, as the agent writes them; a caller that stands in for a
+// probe sets Seq. They do not check ranges: what lies beyond limits.go is refused by the decoders.
 
 // EncodeMeta is the inverse of DecodeMeta.
 func EncodeMeta(m Meta) Block {
@@ -9,7 +9,8 @@ func EncodeMeta(m Meta) Block {
 	if m.HasJVM {
 		j := &m.JVM
 		b = put(b, TagJVM, []uint64{
-			j.ABI, j.Major, j.Collector, j.PID, j.StartMS, j.T0WallMS, j.HeapBase, j.HeapWords, j.Align, j.RegionWords, j.Flags,
+			j.ABI, j.Major, j.Collector, j.PID, j.StartMS, j.T0WallMS, j.HeapBase, j.HeapWords, j.Align,
+			j.RegionWords, j.Flags,
 			j.Depth, j.Interval, j.MaxHeap,
 		}, j.Session, j.VM, j.Probe)
 	}
@@ -46,8 +47,8 @@ func EncodeDefs(d Defs) Block {
 	return Block{Kind: KindDefs, Version: FormatVersion, Payload: b}
 }
 
-// AppendType, AppendLoader, AppendMethod, AppendFrame and AppendThread append one event to the payload of a DEFS block, for writers
-// that intern definitions as bytes.
+// AppendType, AppendLoader, AppendMethod, AppendFrame and AppendThread append one event to the payload of a DEFS block,
+// for writers that intern definitions as bytes.
 func AppendType(b []byte, t Type) []byte {
 	return put(b, TagType, []uint64{t.ID, t.Flags, t.Size, t.Log2, t.Loader, t.Word}, t.Name)
 }
@@ -79,7 +80,8 @@ func EncodeSamples(samples []Sample) Block {
 			prev = Sample{ID: s.ID, Time: s.Time}
 			b = put(b, TagSampleBase, []uint64{s.Time, s.ID})
 		}
-		b = put(b, TagSample, []uint64{s.ID - prev.ID, s.Time - prev.Time, s.Thread, s.Type, s.Size, s.Interval, s.Frame})
+		b = put(b, TagSample, []uint64{s.ID - prev.ID, s.Time - prev.Time, s.Thread, s.Type, s.Size,
+			s.Interval, s.Frame})
 		prev = s
 	}
 	return Block{Kind: KindSamples, Version: FormatVersion, Payload: b}
@@ -102,7 +104,9 @@ func EncodeEpoch(e *Epoch) Block {
 		b = putBlob(b, TagBirths, blob)
 	}
 	b = putRecords(b, TagFreed, len(e.Freed), func(i int) record { return record{e.Freed[i].Start, e.Freed[i].Words} })
-	b = putRecords(b, TagResolved, len(e.Resolved), func(i int) record { return record{e.Resolved[i].ID, e.Resolved[i].Addr} })
+	b = putRecords(b, TagResolved, len(e.Resolved), func(i int) record {
+		return record{e.Resolved[i].ID, e.Resolved[i].Addr}
+	})
 	b = putRecords(b, TagSampleDead, len(e.SampleDead), func(i int) record { return record{e.SampleDead[i]} })
 	if len(e.Census) > 0 {
 		var blob []byte
@@ -137,7 +141,8 @@ func EncodeSync(s *Sync) Block {
 
 // EncodeGap is the inverse of DecodeGap.
 func EncodeGap(g Gap) Block {
-	return Block{Kind: KindGap, Version: FormatVersion, Payload: put(nil, TagGap, []uint64{g.Reason, g.Epochs, g.Samples, g.Time})}
+	return Block{Kind: KindGap, Version: FormatVersion,
+		Payload: put(nil, TagGap, []uint64{g.Reason, g.Epochs, g.Samples, g.Time})}
 }
 
 // EncodeEnd is the inverse of DecodeEnd.
@@ -149,7 +154,9 @@ func putPlace(b []byte, spaces []Space, regions []RegionRun) []byte {
 	for _, s := range spaces {
 		b = put(b, TagSpace, []uint64{s.Kind, s.Bottom, s.Top, s.End, s.UsedBefore, s.UsedAfter})
 	}
-	return putRecords(b, TagRegions, len(regions), func(i int) record { return record{regions[i].Kind, regions[i].Run} })
+	return putRecords(b, TagRegions, len(regions), func(i int) record {
+		return record{regions[i].Kind, regions[i].Run}
+	})
 }
 
 // putRecords appends a blob of n records, or nothing if there are none.

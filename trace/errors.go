@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrTorn says that the bytes end before the block does: the tail of a file or frame that was still being written. What came before
-// is good.
+// ErrTorn says that the bytes end before the block does: the tail of a file or frame that was still being written. What
+// came before is good.
 var ErrTorn = errors.New("trace: torn block")
 
 // CorruptError says that bytes contradict the format. It is neither a torn tail nor a newer version.

@@ -1,11 +1,12 @@
 package trace
 
-// Limits of the format, version 1. A reader refuses what is beyond as corrupt before it allocates or indexes by it; a writer stays
-// within. Those with a twin in probe/heapcam_abi.h are compared by a test.
+// Limits of the format, version 1. A reader refuses what is beyond as corrupt before it allocates or indexes by it; a
+// writer stays within. Those with a twin in probe/heapcam_abi.h are compared by a test.
 const (
 	// MaxBlock bounds a block's payload in bytes: the largest shared ring could hold no more.
 	MaxBlock = 1 << 30
-	// MaxStr bounds a string in bytes: a method's line table of MaxLines rows at a few bytes each is the longest honest one.
+	// MaxStr bounds a string in bytes: a method's line table of MaxLines rows at a few bytes each is the longest honest
+	// one.
 	MaxStr = 1 << 20
 	// MaxTypeID bounds ids of types: they share an integer with the form bits of a token.
 	MaxTypeID = 1<<28 - 1
@@ -21,8 +22,8 @@ const (
 	MaxLength = 1<<31 - 1
 	// MaxLog2 bounds the logarithm of an array element's size: no element is larger than a long.
 	MaxLog2 = 3
-	// MaxInstance bounds the size of an instance and of an array's header, in bytes: a class has at most 65535 fields of 8 bytes,
-	// inherited ones apart; HotSpot's layout helper leaves room for 2^24 at the outside of anything seen.
+	// MaxInstance bounds the size of an instance and of an array's header, in bytes: a class has at most 65535 fields
+	// of 8 bytes, inherited ones apart; HotSpot's layout helper leaves room for 2^24 at the outside of anything seen.
 	MaxInstance = 1 << 24
 	// MaxAlign bounds the alignment of objects, in bytes (ObjectAlignmentInBytes).
 	MaxAlign = 256
@@ -38,7 +39,8 @@ const (
 	MaxBCI = 1<<16 - 1
 	// MaxLine bounds line numbers: 16 bits in a class file, some compilers' synthetic numbers apart.
 	MaxLine = 1<<31 - 1
-	// MaxRecords bounds the records of one kind in one block (samples, resolved samples, freed ranges, census rows, regions): more
-	// than a collection can honestly tell of, and little enough that a block of rubbish can not take gigabytes.
+	// MaxRecords bounds the records of one kind in one block (samples, resolved samples, freed ranges, census rows,
+	// regions): more than a collection can honestly tell of, and little enough that a block of rubbish can not take
+	// gigabytes.
 	MaxRecords = 1 << 22
 )

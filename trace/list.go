@@ -44,7 +44,8 @@ type ListTokens struct {
 	why   string
 }
 
-// NewListTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled meanwhile.
+// NewListTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled
+// meanwhile.
 func NewListTokens(blob []byte, types *TypeTable) ListTokens {
 	return ListTokens{buf: blob, types: types, dense: types.dense, mask: types.mask}
 }
@@ -174,7 +175,8 @@ type ListEncoder struct {
 // NewListEncoder begins an empty blob.
 func NewListEncoder(types *TypeTable) *ListEncoder { return &ListEncoder{types: types} }
 
-// listGap is the gap, in words, from which a new segment is begun instead of a skip. Any value is legal; a skip is a byte shorter.
+// listGap is the gap, in words, from which a new segment is begun instead of a skip. Any value is legal; a skip is a
+// byte shorter.
 const listGap = 1 << 16
 
 // Object writes an object at addr and opens, skips or closes segments as needed. Addresses need not ascend.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CleanString makes a string of what a JVM sent: modified UTF-8 (surrogates as two groups of three bytes, NUL as C0 80) becomes
-// UTF-8, and what is neither becomes U+FFFD.
+// CleanString makes a string of what a JVM sent: modified UTF-8 (surrogates as two groups of three bytes, NUL as C0 80)
+// becomes UTF-8, and what is neither becomes U+FFFD.
 func CleanString(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -49,12 +49,14 @@ func surrogate(b []byte) rune {
 
 // primitives are the names of the primitive types by their letter in descriptors.
 var primitives = map[byte]string{
-	'B': "byte", 'C': "char", 'D': "double", 'F': "float", 'I': "int", 'J': "long", 'S': "short", 'Z': "boolean", 'V': "void",
+	'B': "byte", 'C': "char", 'D': "double", 'F': "float", 'I': "int", 'J': "long", 'S': "short",
+	'Z': "boolean", 'V': "void",
 }
 
 // PrettyClass gives the name that Class.getTypeName has for a class, from the VM's internal name: java.lang.String for
-// java/lang/String, int[] for [I, java.lang.String[][] for [[Ljava/lang/String;. Hidden classes lose what differs from run to run
-// (address and counter), so that all lambdas of a class share one stable name: Foo$$Lambda. So do proxies and reflection's accessors.
+// java/lang/String, int[] for [I, java.lang.String[][] for [[Ljava/lang/String;. Hidden classes lose what differs from
+// run to run (address and counter), so that all lambdas of a class share one stable name: Foo$$Lambda. So do proxies
+// and reflection's accessors.
 func PrettyClass(internal string) string {
 	name := internal
 	dims := 0
@@ -93,10 +95,12 @@ func element(sig string) string {
 	return sig
 }
 
-// StripHidden takes from an internal class name what the VM adds to hidden classes: an address after "+", "/" or "." and the counter
-// of a lambda (Foo$$Lambda$14+0x0000000800c03000, Foo$$Lambda+0x00007f…). Other names are returned as they are.
+// StripHidden takes from an internal class name what the VM adds to hidden classes: an address after "+", "/" or "."
+// and the counter of a lambda (Foo$$Lambda$14+0x0000000800c03000, Foo$$Lambda+0x00007f…). Other names are returned as
+// they are.
 func StripHidden(name string) string {
-	if i := strings.LastIndex(name, "0x"); i > 1 && strings.IndexByte("+/.", name[i-1]) >= 0 && allIn(name[i+2:], "0123456789abcdefABCDEF") {
+	if i := strings.LastIndex(name, "0x"); i > 1 && strings.IndexByte("+/.", name[i-1]) >= 0 &&
+		allIn(name[i+2:], "0123456789abcdefABCDEF") {
 		name = name[:i-1]
 	}
 	const lambda = "$$Lambda"
@@ -109,9 +113,11 @@ func StripHidden(name string) string {
 }
 
 // counted are the beginnings of names that the JDK's generators number as they go.
-var counted = [...]string{"$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor", "GeneratedSerializationConstructorAccessor"}
+var counted = [...]string{"$Proxy", "GeneratedMethodAccessor", "GeneratedConstructorAccessor",
+	"GeneratedSerializationConstructorAccessor"}
 
-// stripCounter takes the number from the name of a proxy or accessor, and from the package of a proxy's module (jdk/proxy2/$Proxy17).
+// stripCounter takes the number from the name of a proxy or accessor, and from the package of a proxy's module
+// (jdk/proxy2/$Proxy17).
 func stripCounter(name string) string {
 	const digits = "0123456789"
 	simple := strings.LastIndexAny(name, "/.") + 1
@@ -123,7 +129,8 @@ func stripCounter(name string) string {
 		if base == c {
 			pkg := name[:simple]
 			if sep := strings.TrimPrefix(pkg, "jdk"); c == "$Proxy" && sep != pkg && len(sep) > 1 {
-				if n := strings.TrimPrefix(sep[1:], "proxy"); n != sep[1:] && len(n) > 1 && allIn(n[:len(n)-1], digits) {
+				if n := strings.TrimPrefix(sep[1:], "proxy"); n != sep[1:] && len(n) > 1 &&
+					allIn(n[:len(n)-1], digits) {
 					pkg = pkg[:len(pkg)-len(n)] + n[len(n)-1:]
 				}
 			}
@@ -141,7 +148,8 @@ func (t *Type) Pretty() string { return PrettyClass(t.Name) }
 // Pretty gives the method as stack traces write it: java.lang.String.valueOf.
 func (m *Method) Pretty() string { return PrettySignature(m.Class) + "." + m.Name }
 
-// Line gives the source line of a byte code index, 0 if the method has no line table or the index is before its first row.
+// Line gives the source line of a byte code index, 0 if the method has no line table or the index is before its first
+// row.
 func (m *Method) Line(bci int64) int {
 	lo, hi := 0, len(m.Lines)
 	for lo < hi {

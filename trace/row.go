@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// The generic layer between bytes and structs: rows of the spec table. Decoders, encoders and the text form all go through it, so
-// that a field is checked in one way only.
+// The generic layer between bytes and structs: rows of the spec table. Decoders, encoders and the text form all go
+// through it, so that a field is checked in one way only.
 
 // maxNums and maxTexts bound the numbers and the texts of a row; a test holds the table against them.
 const (
@@ -14,8 +14,8 @@ const (
 	maxTexts = 5
 )
 
-// row is an event with its fields in the order of the table: numbers (signed ones as two's complement) and texts or blobs, which
-// alias the block.
+// row is an event with its fields in the order of the table: numbers (signed ones as two's complement) and texts or
+// blobs, which alias the block.
 type row struct {
 	ev   *Event
 	num  [maxNums]uint64

@@ -2,8 +2,9 @@ package trace
 
 import "math/bits"
 
-// TypeTable knows how large objects are. It is filled from the `type` events of a session and read by the token iterators and
-// encoders. It is not safe for use while it is being filled; afterwards any number of goroutines may read it.
+// TypeTable knows how large objects are. It is filled from the `type` events of a session and read by the token
+// iterators and encoders. It is not safe for use while it is being filled; afterwards any number of goroutines may read
+// it.
 type TypeTable struct {
 	mask  uint64 // alignment in bytes, minus 1
 	dense []typeEntry
@@ -30,16 +31,16 @@ const (
 // denseSlack is how far beyond the number of types known an id may lie and still be kept in the slice.
 const denseSlack = 1 << 16
 
-// NewTypeTable makes an empty table for a JVM whose objects are aligned to so many bytes (8 if not a power of two from 8 to
-// MaxAlign; see SetAlign).
+// NewTypeTable makes an empty table for a JVM whose objects are aligned to so many bytes (8 if not a power of two from
+// 8 to MaxAlign; see SetAlign).
 func NewTypeTable(align uint64) *TypeTable {
 	t := &TypeTable{mask: 7}
 	t.SetAlign(align)
 	return t
 }
 
-// SetAlign sets the alignment of objects in bytes, as the `jvm` event gives it. It reports whether align is a possible one and
-// leaves the table as it was if not.
+// SetAlign sets the alignment of objects in bytes, as the `jvm` event gives it. It reports whether align is a possible
+// one and leaves the table as it was if not.
 func (t *TypeTable) SetAlign(align uint64) bool {
 	if align < 8 || align > MaxAlign || bits.OnesCount64(align) != 1 {
 		return false
@@ -48,8 +49,8 @@ func (t *TypeTable) SetAlign(align uint64) bool {
 	return true
 }
 
-// Define adds a type or replaces it. Its error is a *CorruptError without place: an id, size or element size beyond the limits.
-// DecodeDefs has checked all of it already for what comes from a block.
+// Define adds a type or replaces it. Its error is a *CorruptError without place: an id, size or element size beyond the
+// limits. DecodeDefs has checked all of it already for what comes from a block.
 func (t *TypeTable) Define(ty Type) error {
 	if why := ty.check(); why != "" {
 		return &CorruptError{Kind: KindDefs, Event: "type", Why: why}
@@ -100,11 +101,12 @@ func (t *TypeTable) Len() int { return t.n }
 // Known says whether a type of that id has been defined.
 func (t *TypeTable) Known(id uint64) bool { return t.entry(id).form != formUndefined }
 
-// HasLength says whether a length follows the token of objects of that type: elements for arrays, words for variable size.
+// HasLength says whether a length follows the token of objects of that type: elements for arrays, words for variable
+// size.
 func (t *TypeTable) HasLength(id uint64) bool { return t.entry(id).form >= formArray }
 
-// Words gives the size in words of an object: of length elements if it is an array, of length words if its size is variable;
-// length is ignored for instances. It is false for an unknown type and for a length beyond the limits.
+// Words gives the size in words of an object: of length elements if it is an array, of length words if its size is
+// variable; length is ignored for instances. It is false for an unknown type and for a length beyond the limits.
 func (t *TypeTable) Words(id, length uint64) (uint64, bool) {
 	return t.entry(id).words(length, t.mask)
 }

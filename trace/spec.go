@@ -55,8 +55,8 @@ const (
 // DeltaType says what the number of a record counts from.
 type DeltaType uint8
 
-// Delta types. DeltaPrev: from the same field of the record before. DeltaEnd: from the record before's end, which is this field plus
-// the next one. The first record of a blob counts from 0.
+// Delta types. DeltaPrev: from the same field of the record before. DeltaEnd: from the record before's end, which is
+// this field plus the next one. The first record of a blob counts from 0.
 const (
 	DeltaNone DeltaType = iota
 	DeltaPrev
@@ -130,16 +130,18 @@ func bitsOf(name string, names ...string) *Enum {
 
 // Enumerations of field values. Their names are those of the text form and of every other place that shows one.
 var (
-	CollectorNames   = enum("collector", "", "serial", "parallel", "g1")
-	JVMFlagNames     = bitsOf("jvm flags", "compressed_oops", "compressed_class", "compact_headers", "at_start", "no_sampling")
-	DepthNames       = enum("depth", "", "samples", "survivors", "full")
-	TypeFlagNames    = bitsOf("type flags", "array", "variable", "filler", "hidden", "objarray")
-	MethodFlagNames  = bitsOf("method flags", "native", "hidden")
-	ThreadFlagNames  = bitsOf("thread flags", "virtual")
-	PauseKindNames   = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown")
-	PauseFlagNames   = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept")
-	SpaceNames       = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive")
-	SyncReasonNames  = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost", "reconnect", "walk", "gc", "depth")
+	CollectorNames = enum("collector", "", "serial", "parallel", "g1")
+	JVMFlagNames   = bitsOf("jvm flags", "compressed_oops", "compressed_class", "compact_headers", "at_start",
+		"no_sampling")
+	DepthNames      = enum("depth", "", "samples", "survivors", "full")
+	TypeFlagNames   = bitsOf("type flags", "array", "variable", "filler", "hidden", "objarray")
+	MethodFlagNames = bitsOf("method flags", "native", "hidden")
+	ThreadFlagNames = bitsOf("thread flags", "virtual")
+	PauseKindNames  = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown")
+	PauseFlagNames  = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept")
+	SpaceNames      = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive")
+	SyncReasonNames = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost",
+		"reconnect", "walk", "gc", "depth")
 	SyncFlagNames    = bitsOf("sync flags", "eden", "first", "uncompacted")
 	GapReasonNames   = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
 	CourseFlagNames  = bitsOf("course flags", "known", "synced")
@@ -162,13 +164,14 @@ const (
 	maxFlags = 1<<32 - 1
 )
 
-// blockSpecs and events are the spec table: decoders check by it, text form and parser derive from it, and tests hold stream.md and
-// heapcam_abi.h against it.
+// blockSpecs and events are the spec table: decoders check by it, text form and parser derive from it, and tests hold
+// stream.md and heapcam_abi.h against it.
 var blockSpecs = []BlockSpec{
 	{KindMeta, "META", []Tag{TagJVM, TagNote}, false},
 	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample}, false},
-	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved, TagSampleDead, TagCensus}, false},
+	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
+		TagSampleDead, TagCensus}, false},
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal}, false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
 	{KindEnd, "END", []Tag{TagEnd}, false},
@@ -180,13 +183,15 @@ var blockSpecs = []BlockSpec{
 var events = []Event{
 	{Tag: TagJVM, Name: "jvm", Fields: []Field{
 		u("abi", MaxCount), u("major", MaxCount), en("collector", 1, 3, CollectorNames), u("pid", MaxCount),
-		u("start_ms", MaxTime), u("t0_wall_ms", MaxTime), u("heap_base", maxAny), u("heap_words", MaxAddr), u("align", MaxAlign),
+		u("start_ms", MaxTime), u("t0_wall_ms", MaxTime), u("heap_base", maxAny), u("heap_words", MaxAddr),
+		u("align", MaxAlign),
 		u("region_words", MaxAddr), en("flags", 0, maxFlags, JVMFlagNames), en("depth", 1, 3, DepthNames),
 		u("interval", MaxBytes), u("max_heap", MaxBytes), str("session"), str("vm"), str("probe"),
 	}},
 	{Tag: TagNote, Name: "note", Fields: []Field{u("time", MaxTime), str("text")}},
 	{Tag: TagType, Name: "type", Fields: []Field{
-		id("id", MaxTypeID), en("flags", 0, maxFlags, TypeFlagNames), u("size", MaxInstance), u("log2", MaxLog2), u("loader", MaxID),
+		id("id", MaxTypeID), en("flags", 0, maxFlags, TypeFlagNames), u("size", MaxInstance), u("log2", MaxLog2),
+		u("loader", MaxID),
 		u("word", maxAny), str("name"),
 	}},
 	{Tag: TagLoader, Name: "loader", Fields: []Field{id("id", MaxID), str("name")}},
@@ -197,21 +202,26 @@ var events = []Event{
 	{Tag: TagFrame, Name: "frame", Fields: []Field{
 		id("id", MaxID), u("parent", MaxID), u("method", MaxID), {Name: "bci", Type: FieldS, Max: MaxBCI},
 	}},
-	{Tag: TagThread, Name: "thread", Fields: []Field{id("id", MaxID), en("flags", 0, maxFlags, ThreadFlagNames), str("name")}},
+	{Tag: TagThread, Name: "thread",
+		Fields: []Field{id("id", MaxID), en("flags", 0, maxFlags, ThreadFlagNames), str("name")}},
 	{Tag: TagTypeGone, Name: "typegone", Fields: []Field{id("id", MaxTypeID)}},
 	{Tag: TagLoaderGone, Name: "loadergone", Fields: []Field{id("id", MaxID)}},
 	{Tag: TagSampleBase, Name: "samplebase", Fields: []Field{u("time", MaxTime), u("id", MaxSampleID)}},
 	{Tag: TagSample, Name: "sample", Fields: []Field{
-		{Name: "did", Type: FieldS, Max: maxAny}, {Name: "dtime", Type: FieldS, Max: maxAny}, u("thread", MaxID), u("type", MaxTypeID),
+		{Name: "did", Type: FieldS, Max: maxAny}, {Name: "dtime", Type: FieldS, Max: maxAny}, u("thread", MaxID),
+		u("type", MaxTypeID),
 		u("size", MaxBytes), u("interval", MaxBytes), u("frame", MaxID),
 	}},
 	{Tag: TagPause, Name: "pause", Fields: []Field{
-		u("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, PauseFlagNames), en("depth", 1, 3, DepthNames),
-		u("start", MaxTime), u("dur", MaxTime), u("probe", MaxTime), u("jvm_gc", MaxCount), u("phase_start", MaxTime), str("cause"),
+		u("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, PauseFlagNames),
+		en("depth", 1, 3, DepthNames),
+		u("start", MaxTime), u("dur", MaxTime), u("probe", MaxTime), u("jvm_gc", MaxCount),
+		u("phase_start", MaxTime), str("cause"),
 		u("interval", MaxBytes),
 	}},
 	{Tag: TagSpace, Name: "space", Fields: []Field{
-		en("kind", 0, 6, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr), u("used_before", MaxBytes),
+		en("kind", 0, 6, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr),
+		u("used_before", MaxBytes),
 		u("used_after", MaxBytes),
 	}},
 	{Tag: TagRegions, Name: "regions", Fields: blob, Form: BlobRecords, Record: "region", Records: []Field{
@@ -224,18 +234,22 @@ var events = []Event{
 		{Name: "start", Type: FieldS, Max: MaxAddr, Delta: DeltaEnd}, u("words", MaxAddr),
 	}},
 	{Tag: TagResolved, Name: "resolved", Fields: blob, Form: BlobRecords, Record: "at", Records: []Field{
-		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
+		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
 	}},
 	{Tag: TagSampleDead, Name: "sampledead", Fields: blob, Form: BlobRecords, Record: "dead", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 	}},
 	{Tag: TagCensus, Name: "census", Fields: blob, Form: BlobCensus},
 	{Tag: TagSyncPoint, Name: "syncpoint", Fields: []Field{
-		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames), u("time", MaxTime), u("probe", MaxTime),
+		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames),
+		u("time", MaxTime),
+		u("probe", MaxTime),
 	}},
 	{Tag: TagList, Name: "list", Fields: blob, Form: BlobList},
 	{Tag: TagLiveSamples, Name: "livesamples", Fields: blob, Form: BlobRecords, Record: "live", Records: []Field{
-		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, {Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
+		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
 		u("frame", MaxID), u("thread", MaxID), u("birth", MaxCount), u("interval", MaxBytes), u("size", MaxBytes),
 	}},
 	{Tag: TagTotal, Name: "total", Fields: []Field{u("objects", MaxCount), u("bytes", MaxBytes)}},
@@ -243,11 +257,15 @@ var events = []Event{
 		en("reason", 1, 255, GapReasonNames), u("epochs", MaxCount), u("samples", MaxCount), u("time", MaxTime),
 	}},
 	{Tag: TagCovered, Name: "covered", Fields: []Field{
-		u("first", MaxCount), u("last", MaxCount), u("at", MaxCount), u("other_types", MaxCount), u("other_sites", MaxCount),
+		u("first", MaxCount), u("last", MaxCount), u("at", MaxCount), u("other_types", MaxCount),
+		u("other_sites", MaxCount),
 	}},
 	{Tag: TagCourse, Name: "course", Fields: []Field{
-		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CourseFlagNames), u("start", MaxTime), u("dur", MaxTime), u("probe", MaxTime),
-		u("sync", MaxTime), u("before", MaxBytes), u("eden", MaxBytes), u("survivor", MaxBytes), u("old", MaxBytes), u("humongous", MaxBytes),
+		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CourseFlagNames),
+		u("start", MaxTime),
+		u("dur", MaxTime), u("probe", MaxTime),
+		u("sync", MaxTime), u("before", MaxBytes), u("eden", MaxBytes), u("survivor", MaxBytes), u("old", MaxBytes),
+		u("humongous", MaxBytes),
 		u("objects", MaxCount), u("bytes", MaxBytes), str("cause"),
 	}},
 	{Tag: TagTypeSum, Name: "typesum", Fields: []Field{
@@ -283,9 +301,6 @@ var (
 		return
 	}()
 )
-
-// BlockSpecs gives the rows of the block table. The caller must not change it.
-func BlockSpecs() []BlockSpec { return blockSpecs }
 
 // Events gives the rows of the event table. The caller must not change it.
 func Events() []Event { return events }

@@ -2,20 +2,22 @@ package trace
 
 import "math"
 
-// Summary is a decoded SUMMARY block: what the agent tells in the large of the collections since the summary before it in the file, so that a
-// long window can be looked through without replaying it. The events of the blocks it covers say the same at length.
+// Summary is a decoded SUMMARY block: what the agent tells in the large of the collections since the summary before it
+// in the file, so that a long window can be looked through without replaying it. The events of the blocks it covers say
+// the same at length.
 type Summary struct {
 	First, Last uint64 // the collections that Courses tells of
 	At          uint64 // the collection whose sync point Types and Sites sum up, 0: none
-	// OtherTypes and OtherSites are how many had no room, the smallest ones; samples of unknown type count as sites of their own.
+	// OtherTypes and OtherSites are how many had no room, the smallest ones; samples of unknown type count as sites of
+	// their own.
 	OtherTypes, OtherSites uint64
 	Courses                []Course
 	Types                  []TypeSum
 	Sites                  []SiteSum
 }
 
-// Course is one collection of a summary. Start, Dur, Probe and Sync are ns; Before is in use before it, Eden to Humongous after it, bytes, Old
-// with the archive. Objects and Bytes are those of the state, if it is known.
+// Course is one collection of a summary. Start, Dur, Probe and Sync are ns; Before is in use before it, Eden to
+// Humongous after it, bytes, Old with the archive. Objects and Bytes are those of the state, if it is known.
 type Course struct {
 	GC, Kind, Flags, Start, Dur, Probe, Sync uint64
 	Before, Eden, Survivor, Old, Humongous   uint64
@@ -29,11 +31,12 @@ const (
 	CourseSynced = 2 // a sync point stands at it
 )
 
-// TypeSum is what lives of a type after the collection At, and how many objects were born and died since the sums before, as the census of
-// each exact collection tells them.
+// TypeSum is what lives of a type after the collection At, and how many objects were born and died since the sums
+// before, as the census of each exact collection tells them.
 type TypeSum struct{ Type, Objects, Bytes, Born, Died uint64 }
 
-// SiteSum is what lives of a type from one frame after the collection At: samples, and the objects and bytes that they stand for.
+// SiteSum is what lives of a type from one frame after the collection At: samples, and the objects and bytes that they
+// stand for.
 type SiteSum struct{ Type, Frame, Samples, Objects, Bytes uint64 }
 
 // Bounds of one summary; the agent begins another one, or leaves out the smallest types and sites.
@@ -42,7 +45,8 @@ const (
 	MaxSums    = 1 << 10
 )
 
-// Weight is the Horvitz–Thompson weight of a sampled object of size bytes under a mean interval: how many objects of its kind it stands for.
+// Weight is the Horvitz–Thompson weight of a sampled object of size bytes under a mean interval: how many objects of
+// its kind it stands for.
 func Weight(size, interval uint64) float64 {
 	if interval == 0 || size == 0 {
 		return 1
@@ -55,7 +59,9 @@ func EncodeSummary(s *Summary) Block {
 	b := put(nil, TagCovered, []uint64{s.First, s.Last, s.At, s.OtherTypes, s.OtherSites})
 	for i := range s.Courses {
 		c := &s.Courses[i]
-		b = put(b, TagCourse, []uint64{c.GC, c.Kind, c.Flags, c.Start, c.Dur, c.Probe, c.Sync, c.Before, c.Eden, c.Survivor, c.Old, c.Humongous, c.Objects, c.Bytes}, c.Cause)
+		b = put(b, TagCourse, []uint64{c.GC, c.Kind, c.Flags, c.Start, c.Dur, c.Probe, c.Sync, c.Before,
+			c.Eden, c.Survivor,
+			c.Old, c.Humongous, c.Objects, c.Bytes}, c.Cause)
 	}
 	for _, t := range s.Types {
 		b = put(b, TagTypeSum, []uint64{t.Type, t.Objects, t.Bytes, t.Born, t.Died})
@@ -66,8 +72,8 @@ func EncodeSummary(s *Summary) Block {
 	return Block{Kind: KindSummary, Version: FormatVersion, Payload: b}
 }
 
-// DecodeSummary decodes a SUMMARY block. A block without exactly one covered event, with rows beyond the bounds, or with collections that do not
-// ascend within what it covers, is corrupt.
+// DecodeSummary decodes a SUMMARY block. A block without exactly one covered event, with rows beyond the bounds, or
+// with collections that do not ascend within what it covers, is corrupt.
 func DecodeSummary(b Block) (*Summary, error) {
 	s := &Summary{}
 	covered := 0
@@ -89,7 +95,9 @@ func DecodeSummary(b Block) (*Summary, error) {
 			if n[0] <= last || n[0] < s.First || n[0] > s.Last || len(s.Courses) == MaxCourses {
 				return "collection out of order", nil
 			}
-			s.Courses = append(s.Courses, Course{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], r.str(0)})
+			s.Courses = append(s.Courses,
+				Course{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
+					n[13], r.str(0)})
 		case TagTypeSum:
 			if len(s.Types) == MaxSums {
 				return "too many types", nil

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// The text form: what `heapcam dump` prints and golden tests are written in. Names of events, fields and values come from the spec
-// table. Indentation is part of it:
+// The text form: what `heapcam dump` prints and golden tests are written in. Names of events, fields and values come
+// from the spec table. Indentation is part of it:
 //
 //	block EPOCH version=1 flags=0 seq=3         one line a block
 //	  pause gc=1 kind=young flags=exact …       two spaces: one line an event, in the order of the payload
@@ -19,14 +19,15 @@ import (
 //	    end
 //	  hex 63ff00                                what can not be read, to the end of the payload (or of the blob)
 //
-// Numbers are decimal or 0x…; strings are quoted as in Go, so that any bytes survive; "#" begins a comment, which the parser ignores.
-// Fields may come in any order; one left out is 0 or empty. ParseText is the inverse of TextWriter; it checks the form only, so that
-// tests can write down what no decoder takes.
+// Numbers are decimal or 0x…; strings are quoted as in Go, so that any bytes survive; "#" begins a comment, which the
+// parser ignores. Fields may come in any order; one left out is 0 or empty. ParseText is the inverse of TextWriter; it
+// checks the form only, so that tests can write down what no decoder takes.
 
-// TextWriter writes blocks as text. It remembers types and alignment of the META and DEFS blocks that pass through it, since tokens
-// can not be read without; the tokens of a block whose types it has not seen are written as hex.
+// TextWriter writes blocks as text. It remembers types and alignment of the META and DEFS blocks that pass through it,
+// since tokens can not be read without; the tokens of a block whose types it has not seen are written as hex.
 type TextWriter struct {
-	// Types is used for tokens and filled from DEFS; a caller that starts in the midst of a session may fill it beforehand.
+	// Types is used for tokens and filled from DEFS; a caller that starts in the midst of a session may fill it
+	// beforehand.
 	Types *TypeTable
 	// Brief leaves out the tokens and records of blobs. What it writes can not be parsed back.
 	Brief bool
@@ -226,7 +227,8 @@ func (t *TextWriter) object(typ uint32, length uint64) {
 	}
 }
 
-// name ends a comment with the name of a type. Names come from a JVM: quoted if they hold anything but letters that print.
+// name ends a comment with the name of a type. Names come from a JVM: quoted if they hold anything but letters that
+// print.
 func (t *TextWriter) name(typ uint32) {
 	t.w.WriteByte(' ')
 	n := t.names[uint64(typ)]

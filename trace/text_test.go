@@ -56,12 +56,14 @@ var golden = map[string]struct {
 	steps int
 }{
 	"serial-survivors": {tracetest.Config{Seed: 1, Eden: 512, SampleEvery: 10}, 3},
-	"parallel-full":    {tracetest.Config{Seed: 2, Collector: trace.CollectorParallel, Depth: trace.DepthFull, Eden: 512, SampleEvery: 10}, 3},
-	"g1-survivors":     {tracetest.Config{Seed: 3, Collector: trace.CollectorG1, Eden: 512, SampleEvery: 10, Remark: 0.3}, 4},
+	"parallel-full": {tracetest.Config{Seed: 2, Collector: trace.CollectorParallel, Depth: trace.DepthFull, Eden: 512,
+		SampleEvery: 10}, 3},
+	"g1-survivors": {tracetest.Config{Seed: 3, Collector: trace.CollectorG1, Eden: 512, SampleEvery: 10,
+		Remark: 0.3}, 4},
 }
 
-// TestGolden reads the texts under testdata: text → blocks → text is the same text, every block decodes, and the plainest reader
-// follows the stream. Run with -update after a change of the model.
+// TestGolden reads the texts under testdata: text → blocks → text is the same text, every block decodes, and the
+// plainest reader follows the stream. Run with -update after a change of the model.
 func TestGolden(t *testing.T) {
 	if *update {
 		for name, g := range golden {
@@ -73,7 +75,8 @@ func TestGolden(t *testing.T) {
 			blocks = append(blocks, m.Walk().Blocks...)
 			blocks = append(blocks, m.FullGC().Blocks...)
 			blocks = append(blocks, m.End())
-			if err := os.WriteFile(filepath.Join("testdata", name+".txt"), []byte(write(t, blocks)), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("testdata", name+".txt"), []byte(write(t, blocks)),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -141,10 +144,12 @@ func TestTextOfUnreadable(t *testing.T) {
 	blocks := []trace.Block{
 		{Kind: 77, Version: 1, Payload: []byte("what is this")},
 		{Kind: trace.KindEnd, Version: 9, Seq: 1 << 63, Payload: []byte{49, 1, 1, 0}},
-		{Kind: trace.KindEpoch, Version: 1, Flags: 3, Payload: []byte{27, 3, 0, 0, 0, 1, 2, 3, 99}}, // walk tokens without types, unknown tag
+		// walk tokens without types, unknown tag
+		{Kind: trace.KindEpoch, Version: 1, Flags: 3, Payload: []byte{27, 3, 0, 0, 0, 1, 2, 3, 99}},
 		{Kind: trace.KindMeta, Version: 1, Payload: []byte("\x02\x05\x06a\"# \xff\n")},
 		{Kind: trace.KindLayout, Version: 1},
-		{Kind: trace.KindEpoch, Version: 1, Payload: append([]byte{33, 200, 0, 0, 0}, bytes.Repeat([]byte{255}, 200)...)},
+		{Kind: trace.KindEpoch, Version: 1,
+			Payload: append([]byte{33, 200, 0, 0, 0}, bytes.Repeat([]byte{255}, 200)...)},
 	}
 	sameBlocks(t, blocks, parse(t, write(t, blocks)))
 }
@@ -167,11 +172,16 @@ func TestBrief(t *testing.T) {
 
 func TestSyntaxErrors(t *testing.T) {
 	for _, text := range []string{
-		"pause gc=1", "block", "block NOPE", "block 300", "block END x=1", "block END\n  nope", "block END\n  end time=x",
-		"block END\n  end time=1 time=2", "block END\n  end foo=1", "block END\n  end text=\"abc", "block END\n  end reason=nope",
-		"block END\n   end", "block END\n    end", "block EPOCH\n  moves x=1", "block EPOCH\n  moves\n    nope", "block EPOCH\n  moves\n    dead word",
-		"block EPOCH\n  moves\n    dead type=1 foo=2", "block EPOCH\n  births\n    dead type=1", "block EPOCH\n  census\n    row born_old=1",
-		"block EPOCH\n  freed\n    at start=1", "block END\n  hex 0", "block END\n  hex 00 00", "block DEFS\n  method lines=5:1,4:1", "block END\n  =1",
+		"pause gc=1", "block", "block NOPE", "block 300", "block END x=1", "block END\n  nope",
+		"block END\n  end time=x",
+		"block END\n  end time=1 time=2", "block END\n  end foo=1", "block END\n  end text=\"abc",
+		"block END\n  end reason=nope",
+		"block END\n   end", "block END\n    end", "block EPOCH\n  moves x=1", "block EPOCH\n  moves\n    nope",
+		"block EPOCH\n  moves\n    dead word",
+		"block EPOCH\n  moves\n    dead type=1 foo=2", "block EPOCH\n  births\n    dead type=1",
+		"block EPOCH\n  census\n    row born_old=1",
+		"block EPOCH\n  freed\n    at start=1", "block END\n  hex 0", "block END\n  hex 00 00",
+		"block DEFS\n  method lines=5:1,4:1", "block END\n  =1",
 	} {
 		_, err := trace.ParseText(strings.NewReader(text))
 		var syn *trace.SyntaxError
@@ -220,11 +230,13 @@ func FuzzPayload(f *testing.F) {
 			f.Add(byte(b.Kind), b.Payload)
 		}
 	}
-	f.Add(byte(trace.KindDefs), trace.EncodeDefs(trace.Defs{Types: []trace.Type{{ID: 7, Size: 16, Name: "A"}}, GoneTypes: []uint64{7}, GoneLoaders: []uint64{2}}).Payload)
+	f.Add(byte(trace.KindDefs), trace.EncodeDefs(trace.Defs{Types: []trace.Type{{ID: 7, Size: 16, Name: "A"}},
+		GoneTypes: []uint64{7}, GoneLoaders: []uint64{2}}).Payload)
 	f.Fuzz(func(t *testing.T, kind byte, p []byte) {
 		b := trace.Block{Kind: trace.Kind(kind), Version: 1, Payload: p}
 		decodeAll(t, b, m.Types())
-		for _, s := range []string{b.Kind.String(), trace.CleanString(p), trace.PrettyClass(string(p)), trace.PrettySignature(string(p))} {
+		for _, s := range []string{
+			b.Kind.String(), trace.CleanString(p), trace.PrettyClass(string(p)), trace.PrettySignature(string(p))} {
 			_ = s
 		}
 	})
@@ -233,7 +245,8 @@ func FuzzPayload(f *testing.F) {
 // FuzzTokens reads any bytes as tokens.
 func FuzzTokens(f *testing.F) {
 	types := trace.NewTypeTable(8)
-	for i, ty := range []trace.Type{{Size: 16}, {Size: 40}, {Size: 16, Log2: 2, Flags: trace.TypeArray}, {Flags: trace.TypeVariable}} {
+	for i, ty := range []trace.Type{
+		{Size: 16}, {Size: 40}, {Size: 16, Log2: 2, Flags: trace.TypeArray}, {Flags: trace.TypeVariable}} {
 		ty.ID = uint64(i + 1)
 		if err := types.Define(ty); err != nil {
 			f.Fatal(err)
@@ -264,7 +277,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// decodeAll calls every decoder that takes b and every getter of what it gives, and holds what is given against the limits.
+// decodeAll calls every decoder that takes b and every getter of what it gives, and holds what is given against the
+// limits.
 func decodeAll(t *testing.T, b trace.Block, types *trace.TypeTable) {
 	check := func(err error) bool {
 		if err == nil {

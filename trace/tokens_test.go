@@ -11,7 +11,8 @@ import (
 func tokenTypes(align uint64) *TypeTable {
 	t := NewTypeTable(align)
 	for _, ty := range []Type{
-		{ID: 1, Size: 16}, {ID: 2, Size: 40}, {ID: 3, Size: 16, Flags: TypeArray}, {ID: 4, Size: 12, Log2: 3, Flags: TypeArray},
+		{ID: 1, Size: 16}, {ID: 2, Size: 40}, {ID: 3, Size: 16, Flags: TypeArray},
+		{ID: 4, Size: 12, Log2: 3, Flags: TypeArray},
 		{ID: 5, Size: 112, Flags: TypeVariable}, {ID: MaxTypeID, Size: 24}, {ID: 300, Size: 24},
 	} {
 		if err := t.Define(ty); err != nil {
@@ -24,7 +25,8 @@ func tokenTypes(align uint64) *TypeTable {
 func TestSizes(t *testing.T) {
 	t8, t16 := tokenTypes(8), tokenTypes(16)
 	for _, c := range []struct{ typ, length, w8, w16 uint64 }{
-		{1, 0, 2, 2}, {2, 0, 5, 6}, {3, 0, 2, 2}, {3, 1, 3, 4}, {3, 8, 3, 4}, {3, 9, 4, 4}, {4, 0, 2, 2}, {4, 1, 3, 4}, {5, 14, 14, 14},
+		{1, 0, 2, 2}, {2, 0, 5, 6}, {3, 0, 2, 2}, {3, 1, 3, 4}, {3, 8, 3, 4}, {3, 9, 4, 4}, {4, 0, 2, 2}, {4, 1, 3, 4},
+		{5, 14, 14, 14},
 		{MaxTypeID, 7, 3, 4}, {3, MaxLength, 2 + 1<<28, 2 + 1<<28},
 	} {
 		for a, tt := range map[uint64]*TypeTable{c.w8: t8, c.w16: t16} {
@@ -50,8 +52,8 @@ type tokObj struct {
 	dead       bool
 }
 
-// TestWalkRoundTrip: objects written by the encoder come out of the iterator at the same addresses and destinations; several
-// destinations are filled side by side, so that lanes are hit, missed and replaced.
+// TestWalkRoundTrip: objects written by the encoder come out of the iterator at the same addresses and destinations;
+// several destinations are filled side by side, so that lanes are hit, missed and replaced.
 func TestWalkRoundTrip(t *testing.T) {
 	lanesHit := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,7 +73,8 @@ func TestWalkRoundTrip(t *testing.T) {
 					at += rapid.Uint64Range(0, 1000).Draw(t, "words")
 					enc.SkipTo(at)
 				}
-				o := tokObj{addr: at, typ: rapid.SampledFrom([]uint32{1, 2, 3, 4, 5, 300, MaxTypeID}).Draw(t, "type"), dead: rapid.Bool().Draw(t, "dead")}
+				o := tokObj{addr: at, typ: rapid.SampledFrom([]uint32{1, 2, 3, 4, 5, 300, MaxTypeID}).Draw(t, "type"),
+					dead: rapid.Bool().Draw(t, "dead")}
 				if types.HasLength(uint64(o.typ)) {
 					o.length = rapid.Uint64Range(1, 5000).Draw(t, "length")
 				}

@@ -86,7 +86,8 @@ type Space struct {
 	Kind, Bottom, Top, End, UsedBefore, UsedAfter uint64
 }
 
-// InUse sums spaces by what a course tells, bytes: all of them before the collection, and after it eden, survivors, humongous objects and the rest.
+// InUse sums spaces by what a course tells, bytes: all of them before the collection, and after it eden, survivors,
+// humongous objects and the rest.
 func InUse(spaces []Space) (before, eden, survivor, humongous, old uint64) {
 	for _, s := range spaces {
 		before += s.UsedBefore
@@ -143,7 +144,8 @@ const (
 	CensusDiedOld
 )
 
-// Epoch is a decoded EPOCH block. Allocs, Moves, Births are token blobs, read with WalkTokens and ListTokens; they alias the block.
+// Epoch is a decoded EPOCH block. Allocs, Moves, Births are token blobs, read with WalkTokens and ListTokens; they
+// alias the block.
 type Epoch struct {
 	Pause      Pause
 	Spaces     []Space

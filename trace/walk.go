@@ -19,8 +19,8 @@ const (
 type WalkKind uint8
 
 const (
-	// WalkSegment begins a range: [Addr, Addr+Words). All that the state knows in it either is moved by a token that follows or
-	// is dead.
+	// WalkSegment begins a range: [Addr, Addr+Words). All that the state knows in it either is moved by a token that
+	// follows or is dead.
 	WalkSegment WalkKind = iota
 	// WalkDead is an object at Addr that did not survive.
 	WalkDead
@@ -67,7 +67,8 @@ type WalkTokens struct {
 	why      string
 }
 
-// NewWalkTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled meanwhile.
+// NewWalkTokens begins to read blob, whose types must be in types. The iterator aliases both; types must not be filled
+// meanwhile.
 func NewWalkTokens(blob []byte, types *TypeTable) WalkTokens {
 	return WalkTokens{buf: blob, types: types, dense: types.dense, mask: types.mask}
 }
@@ -95,35 +96,13 @@ func (w *WalkTokens) Next() bool {
 		if pos < len(buf) && buf[pos] < 0x80 {
 			tok = uint64(buf[pos])
 			pos++
-		} else {
-			v, n := binary.Uvarint(buf[pos:])
-			if n <= 0 {
-				return w.fail(varintWhy(n))
-			}
-			tok, pos = v, pos+n
+		} else if tok, pos = w.long(pos); pos < 0 {
+			return false
 		}
 		form, v := uint8(tok&(1<<walkBits-1)), tok>>walkBits
 		if form >= walkSkip {
-			if form == walkSkip {
-				if v > w.end-w.cur {
-					return w.fail("skip runs past the range")
-				}
-				w.pos = pos
-				w.Addr, w.Words = w.cur, v
-				w.cur += v
-				if w.All {
-					w.Kind, w.Form = WalkSkip, form
-					return true
-				}
-				continue
-			}
-			if v != 0 {
-				return w.fail("end of segment with a value")
-			}
-			w.pos, w.in = pos, false
-			if w.All {
-				w.Kind, w.Form, w.Addr, w.Words = WalkEnd, form, w.cur, 0
-				return true
+			if !w.control(form, v, pos) || w.All {
+				return w.why == ""
 			}
 			continue
 		}
@@ -144,12 +123,8 @@ func (w *WalkTokens) Next() bool {
 			if pos < len(buf) && buf[pos] < 0x80 {
 				length = uint64(buf[pos])
 				pos++
-			} else {
-				u, n := binary.Uvarint(buf[pos:])
-				if n <= 0 {
-					return w.fail(varintWhy(n))
-				}
-				length, pos = u, pos+n
+			} else if length, pos = w.long(pos); pos < 0 {
+				return false
 			}
 			var ok bool
 			if words, ok = e.words(length, w.mask); !ok {
@@ -163,8 +138,7 @@ func (w *WalkTokens) Next() bool {
 		w.Form, w.Type, w.Addr, w.Words, w.Length = form, uint32(v), w.cur, words, length
 		w.cur += words
 		if form == walkDead {
-			w.pos = pos
-			if w.Alive {
+			if w.pos = pos; w.Alive {
 				continue
 			}
 			w.Kind = WalkDead
@@ -172,15 +146,9 @@ func (w *WalkTokens) Next() bool {
 		}
 		var dest uint64
 		if form == walkMove {
-			u, n := binary.Uvarint(buf[pos:])
-			if n <= 0 {
-				return w.fail(varintWhy(n))
+			if dest, pos = w.explicit(pos, words); pos < 0 {
+				return false
 			}
-			pos += n
-			dest = w.dest + uint64(unzigzag(u))
-			w.dest = dest
-			w.lanes[w.k&(Lanes-1)] = dest + words
-			w.k++
 		} else {
 			i := (form - walkLane0) & (Lanes - 1)
 			dest = w.lanes[i]
@@ -189,14 +157,53 @@ func (w *WalkTokens) Next() bool {
 		if dest > MaxAddr-words {
 			return w.fail("destination out of range")
 		}
-		w.Kind, w.Dest = WalkMove, dest
-		w.pos = pos
+		w.Kind, w.Dest, w.pos = WalkMove, dest, pos
 		return true
 	}
 }
 
-// skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is Next's. Nearly all of what
-// depth full records dies in eden: this loop is what its replay costs.
+// long reads an integer at pos and gives the position behind it, negative if there is none.
+func (w *WalkTokens) long(pos int) (v uint64, next int) {
+	v, n := binary.Uvarint(w.buf[pos:])
+	if n <= 0 {
+		w.fail(varintWhy(n))
+		return 0, -1
+	}
+	return v, pos + n
+}
+
+// control applies a token that is no object and ends before next: a skip or the end of the segment. It is false for a
+// faulty one.
+func (w *WalkTokens) control(form uint8, v uint64, next int) bool {
+	w.Form, w.Addr, w.Words = form, w.cur, 0
+	switch {
+	case form == walkEnd && v != 0:
+		return w.fail("end of segment with a value")
+	case form == walkEnd:
+		w.Kind, w.in = WalkEnd, false
+	case v > w.end-w.cur:
+		return w.fail("skip runs past the range")
+	default:
+		w.Kind, w.Words = WalkSkip, v
+		w.cur += v
+	}
+	w.pos = next
+	return true
+}
+
+// explicit reads a destination at pos and gives it with the position behind it, negative if there is none.
+func (w *WalkTokens) explicit(pos int, words uint64) (dest uint64, next int) {
+	v, next := w.long(pos)
+	if next >= 0 {
+		w.dest += uint64(unzigzag(v))
+		w.lanes[w.k&(Lanes-1)] = w.dest + words
+		w.k++
+	}
+	return w.dest, next
+}
+
+// skipDead steps over dead objects as long as their tokens are short and without a fault; whatever else comes is
+// Next's. Nearly all of what depth full records dies in eden: this loop is what its replay costs.
 func (w *WalkTokens) skipDead() {
 	pos, cur, buf, dense, mask := w.pos, w.cur, w.buf, w.dense, w.mask
 	for pos+4 <= len(buf) {
@@ -263,8 +270,8 @@ func (w *WalkTokens) fail(why string) bool {
 	return false
 }
 
-// WalkEncoder writes a blob of walk tokens. Between Begin and End, tokens lie side by side from the segment's start on. Its errors
-// are sticky: see Err.
+// WalkEncoder writes a blob of walk tokens. Between Begin and End, tokens lie side by side from the segment's start on.
+// Its errors are sticky: see Err.
 type WalkEncoder struct {
 	types    *TypeTable
 	buf      []byte

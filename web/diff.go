@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -33,7 +34,8 @@ func or(s, def string) string {
 }
 
 func (s *Server) diffOf(r *http.Request) (*analysis.DiffReport, error) {
-	return s.diffBy(r.Context(), questionOf(r, changeBy), or(r.FormValue("from"), "first"), or(r.FormValue("to"), "last"))
+	return s.diffBy(r.Context(), questionOf(r, changeBy), or(r.FormValue("from"), "first"),
+		or(r.FormValue("to"), "last"))
 }
 
 func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*analysis.DiffReport, error) {
@@ -46,19 +48,21 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 			return s.diffStates(ctx, from, to, by, filters)
 		}
 		var rep *analysis.DiffReport
-		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to), func(open func() *heap.Replayer) error {
-			a, b, err := analysis.FindTwo(from, to, open, open)
-			if err != nil {
+		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to),
+			func(open func() *heap.Replayer) error {
+				a, b, err := collection.FindTwo(from, to, open, open)
+				if err != nil {
+					return err
+				}
+				if a > b {
+					a, b = b, a
+				}
+				if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil &&
+					!errors.Is(err, collection.ErrNotThere) {
+					err = badRequest{inField{"by", err}}
+				}
 				return err
-			}
-			if a > b {
-				a, b = b, a
-			}
-			if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil && !errors.Is(err, analysis.ErrNotThere) {
-				err = badRequest{inField{"by", err}}
-			}
-			return err
-		})
+			})
 		return rep, err
 	})
 	if err != nil {
@@ -68,7 +72,8 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 }
 
 // diffStates compares two states that are at hand, or replayed side by side.
-func (s *Server) diffStates(ctx context.Context, from, to string, by []classify.Classifier, filters []classify.Filter) (*analysis.DiffReport, error) {
+func (s *Server) diffStates(ctx context.Context, from, to string, by []classify.Classifier,
+	filters []classify.Filter) (*analysis.DiffReport, error) {
 	var a, b *state
 	var err, err2 error
 	var wg sync.WaitGroup

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 )
 
-// failure is how an error reaches the page. Of an error in a list of classifiers or a filter it says in which field and where, from 1.
+// failure is how an error reaches the page. Of an error in a list of classifiers or a filter it says in which field and
+// where, from 1.
 type failure struct {
 	Error  string `json:"error"`
 	Field  string `json:"field,omitempty"`
@@ -30,10 +31,10 @@ func (e badRequest) Unwrap() error { return e.error }
 func reply(w http.ResponseWriter, v any, err error) {
 	code := http.StatusOK
 	if err != nil {
-		var ref *analysis.RefError
+		var ref *collection.RefError
 		var bad badRequest
 		switch {
-		case errors.Is(err, analysis.ErrNotThere):
+		case errors.Is(err, collection.ErrNotThere):
 			code = http.StatusNotFound
 		case errors.As(err, &ref), errors.As(err, &bad):
 			code = http.StatusUnprocessableEntity

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -62,7 +64,9 @@ func (s *Server) at(ctx context.Context, ref string, what detail) (*state, error
 	} else { // all is replayed: once for whatever is asked
 		what = ofObjects
 	}
-	return from.get(ctx, fmt.Sprint(key, " ", what), func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
+	return from.get(ctx, fmt.Sprint(key, " ", what), func(ctx context.Context) (*state, error) {
+		return s.data.state(ctx, key, ref, what)
+	})
 }
 
 // state gives the state after the collection that ref means: as it was kept, else it is replayed.
@@ -78,7 +82,7 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 	}
 	st := &state{key: key}
 	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replayer) (err error) {
-		st.r, st.c, err = analysis.Open(ref, open, open)
+		st.r, st.c, err = collection.Open(ref, open, open)
 		return err
 	})
 	if err != nil {
@@ -185,9 +189,10 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*grouping, error) {
 		a, grain := classify.Needs(by, filters)
 		ages := classify.Ages(by, filters)
-		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages), func(context.Context) ([]classify.Tuple, error) {
-			return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
-		})
+		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages),
+			func(context.Context) ([]classify.Tuple, error) {
+				return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
+			})
 		if err != nil { // too many
 			return nil, badRequest{err}
 		}
@@ -220,7 +225,8 @@ type branch struct {
 }
 
 func branchOf(n *classify.Node, count int) *branch {
-	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh, count, nil}
+	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow,
+		n.BytesHigh, count, nil}
 }
 
 // whole gives a node that has its children, with all of them that have at least so many bytes.
@@ -296,7 +302,8 @@ type groupReply struct {
 	Shown              int     `json:"shown,omitempty"` // of these
 }
 
-// group answers with a part of a grouping: below path, a level of it or what is large enough to be drawn, or what a search finds there.
+// group answers with a part of a grouping: below path, a level of it or what is large enough to be drawn, or what a
+// search finds there.
 func (s *Server) group(r *http.Request) (any, error) {
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
@@ -365,7 +372,8 @@ func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 }
 
 // search finds the groups below n, at path, whose key matches.
-func (g *grouping) search(n *classify.Node, match func(string) bool, path, find string) (found *classify.Node, hits, shown int, err error) {
+func (g *grouping) search(n *classify.Node, match func(string) bool, path, find string) (found *classify.Node, hits,
+	shown int, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if asked := [2]string{path, find}; g.found == nil || g.asked != asked {
@@ -390,7 +398,7 @@ func searchOf(r *http.Request) func(key string) bool {
 	return re.MatchString
 }
 
-// classifiers answers with what `heapcam classifiers --json` gives.
+// classifiers answers with the list that `heapcam classifiers --json` gives.
 func (s *Server) classifiers(*http.Request) (any, error) {
 	l := classify.NewLibrary()
 	if s.cfg.Library != nil {
@@ -446,9 +454,9 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		attach(w, name+".json", "application/json")
 		return ui.JSONLines(w).Encode(&part)
 	case "pprof": // of the whole state, as `heapcam export` gives it
-		var p *analysis.Profile
+		var p *export.Profile
 		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replayer) (err error) {
-			p, err = analysis.MakeProfile(r, g.GC)
+			p, err = export.NewProfile(r, g.GC)
 			return err
 		}); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -27,7 +28,8 @@ func (s *blocks) Next() (trace.Block, error) {
 	return b, nil
 }
 
-// TestTape groups the state after each known collection, kept or replayed from a kept one, and compares with a replay from the start.
+// TestTape groups the state after each known collection, kept or replayed from a kept one, and compares with a replay
+// from the start.
 func TestTape(t *testing.T) {
 	m := tracetest.New(tracetest.All(4, trace.CollectorG1, trace.DepthSurvivors))
 	var bs []trace.Block
@@ -39,7 +41,8 @@ func TestTape(t *testing.T) {
 		}
 	}
 	input := func() (*Input, error) { return &Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil }
-	s := New(Config{Open: func(func(done, total int64)) (*Input, error) { return input() }, OpenFrom: func(uint64) (*Input, error) { return input() }})
+	s := New(Config{Open: func(func(done, total int64)) (*Input, error) { return input() },
+		OpenFrom: func(uint64) (*Input, error) { return input() }})
 	defer s.Close()
 	ctx := context.Background()
 	tape := s.tape(ctx)
@@ -59,7 +62,8 @@ func TestTape(t *testing.T) {
 	tape.kept = thin
 	points := tape.points
 	tape.mu.Unlock()
-	for _, by := range []string{"type, site, birth, spacetype", "type, length", "type, site"} { // of the last two counts are enough
+	// of the last two counts are enough
+	for _, by := range []string{"type, site, birth, spacetype", "type, length", "type, site"} {
 		q := question{by: by}
 		by, _, err := q.make(s)
 		if err != nil {
@@ -75,7 +79,7 @@ func TestTape(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := heap.NewReplayer(&blocks{slices.Clone(bs)})
-			c, err := analysis.At(r, p.GC)
+			c, err := collection.At(r, p.GC)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,8 +88,11 @@ func TestTape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Objects != want.Objects || got.Bytes != want.Bytes || !reflect.DeepEqual(rows(all), rows(want.Tree)) {
-				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups", p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
+			if got.Objects != want.Objects || got.Bytes != want.Bytes ||
+				!reflect.DeepEqual(rows(all), rows(want.Tree)) {
+				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups",
+					p.GC,
+					got.Objects, got.Bytes, want.Objects, want.Bytes)
 			}
 		}
 	}
@@ -95,13 +102,14 @@ func TestTape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := analysis.Trend(heap.NewReplayer(&blocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
-			by, filters, err := q.make(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return by, filters
-		}, trendRows)
+		want, err := analysis.Trend(heap.NewReplayer(&blocks{slices.Clone(bs)}),
+			func() ([]classify.Classifier, []classify.Filter) {
+				by, filters, err := q.make(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return by, filters
+			}, trendRows)
 		if err != nil {
 			t.Fatal(err)
 		}

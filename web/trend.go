@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 )
@@ -17,7 +18,8 @@ const (
 	lifeRows    = 40  // curves of survival
 )
 
-// courseRow is a row of a trend; of a small one Objects is left out and Bytes holds the collections that courses.At names.
+// courseRow is a row of a trend; of a small one Objects is left out and Bytes holds the collections that courses.At
+// names.
 type courseRow struct {
 	analysis.TrendRow
 	Objects []uint64 `json:"objects,omitempty"`
@@ -105,9 +107,9 @@ func (s *Server) trend(r *http.Request) (any, error) {
 // survival answers as `heapcam trend --survival --json`.
 func (s *Server) survival(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "survival", func(ctx context.Context) (any, error) {
-		var rep *analysis.SurvivalReport
+		var rep *history.SurvivalReport
 		err := s.data.replay(ctx, "following what survives", func(p *heap.Replayer) (err error) {
-			rep, err = analysis.Survival(p, lifeRows)
+			rep, err = history.Survival(p, lifeRows)
 			return err
 		})
 		if err != nil {

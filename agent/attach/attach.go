@@ -1,19 +1,23 @@
-// Package attach speaks HotSpot's dynamic attach protocol: it loads an agent library into a running JVM and sends it diagnostic
-// commands, without a JDK and without a helper.
+// Package attach speaks HotSpot's dynamic attach protocol: it loads an agent library into a running JVM and sends it
+// diagnostic commands, without a JDK and without a helper.
 //
-// The protocol, on Linux. A JVM listens on a socket <tmp>/.java_pid<N>, N its pid in its own pid namespace. If it does not yet, a file
-// .attach_pid<N> in its working directory (or <tmp>) followed by SIGQUIT makes it. A request is version "1", a command and three
-// arguments, each NUL-terminated; the answer is a line with a status number, then text, until the JVM closes.
+// The protocol, on Linux. A JVM listens on a socket <tmp>/.java_pid<N>, N its pid in its own pid namespace. If it does
+// not yet, a file .attach_pid<N> in its working directory (or <tmp>) followed by SIGQUIT makes it. A request is
+// version "1", a command and three arguments, each NUL-terminated; the answer is a line with a status number, then
+// text, until the JVM closes.
 //
 // Invariants:
 //
-//  1. SIGQUIT goes only to a process whose SigCgt has it (a JVM that attaching was not disabled in): any other would be killed.
-//  2. The trigger file is taken away again, whatever happened.
-//  3. What the JVM answers is bounded (maxAnswer) and never believed to be anything but text.
-//  4. Every wait ends with the context, at the latest after Timeout.
+//  1. SIGQUIT goes only to the process that was asked for, and only if it catches it (a JVM that attaching was not
+//     disabled in): any other would be killed. A process that took over the pid gets nothing.
+//  2. Root lends the JVM no rights: files are made and sockets connected with the ids of the JVM's user alone (As).
+//  3. Who answers is the JVM itself, as the kernel says (SO_PEERCRED), by a socket that no link led to.
+//  4. The trigger file is removed again, whatever happened.
+//  5. What the JVM answers is bounded (maxAnswer, maxLoadAnswer) and never believed to be anything but text.
+//  6. Every wait ends with the context, at the latest after Timeout.
 //
-// What it does not do: find JVMs (package jvms), copy the library to where the JVM sees it, detach an agent (the shared ring's detach
-// word does), systems other than Linux (ErrUnsupported).
+// What it does not do: find JVMs (package jvms), copy the library to where the JVM sees it (package place), detach an
+// agent (the shared ring's detach word does), systems other than Linux (ErrUnsupported).
 package attach
 
 import (
@@ -25,12 +29,23 @@ import (
 	"time"
 )
 
-// Timeout bounds one call when the context has no earlier deadline. Loading runs the agent's start inside a safepoint-free JVM thread;
-// a JVM that collects garbage all the time may take seconds to answer.
+// Timeout bounds one call when the context has no earlier deadline. Loading runs the agent's start inside a
+// safepoint-free JVM thread; a JVM that collects garbage all the time may take seconds to answer.
 const Timeout = 15 * time.Second
 
-// maxAnswer bounds an answer in bytes: the largest known, a class histogram of many classes, takes a few MiB.
-const maxAnswer = 64 << 20
+const (
+	// maxAnswer bounds an answer in bytes: the largest known, a class histogram of many classes, takes a few MiB.
+	maxAnswer = 64 << 20
+	// maxLoadAnswer bounds the answer to load: a return code, or one line of dlopen's.
+	maxLoadAnswer = 64 << 10
+)
+
+// JVM names a process. StartTicks (field 22 of /proc/PID/stat) tells it from another one that has its pid later; 0
+// stands for whichever process has the pid now.
+type JVM struct {
+	PID        int
+	StartTicks uint64
+}
 
 var (
 	// ErrNoProcess says that there is no such process.
@@ -39,8 +54,8 @@ var (
 	ErrNotJVM = errors.New("not a HotSpot JVM")
 	// ErrPermission says that the JVM belongs to another user and we lack the rights.
 	ErrPermission = errors.New("not permitted: the JVM runs as another user")
-	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT and does not
-	// listen either. (With -Xrs it does not catch it, but listens from its start.)
+	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT
+	// and does not listen either. (With -Xrs it does not catch it, but listens from its start.)
 	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism)")
 	// ErrReadOnly says that the JVM can not open its socket.
 	ErrReadOnly = errors.New("the JVM can not take attaching: its /tmp is mounted read-only")
@@ -60,7 +75,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("attach to %d: %s: %v", e.PID, e.Op, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReturnError says that the library was loaded and its Agent_OnAttach returned Code, not 0. The library stays in the JVM.
+// ReturnError says that the library was loaded and its Agent_OnAttach returned Code, not 0. The library stays in the
+// JVM.
 type ReturnError struct {
 	Code int
 	Text string // what else the JVM said
@@ -85,24 +101,24 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("status %d: %s", e.Status, firstLine(e.Text))
 }
 
-// Load makes the JVM with that pid (in our namespace) load the library at libPath, a path as *the JVM* sees it, absolute, and start it
-// with options. Errors, in an *Error: the sentinels above, *ReturnError, *LoadError, the context's.
-func Load(ctx context.Context, pid int, libPath, options string) error {
-	answer, err := call(ctx, pid, "load", libPath, "true", options)
+// Load makes the JVM load the library at libPath, an absolute path as *the JVM* sees it, and start it with options.
+// Errors, in an *Error: the sentinels above, *ReturnError, *LoadError, the context's.
+func Load(ctx context.Context, j JVM, libPath, options string) error {
+	answer, err := call(ctx, j, maxLoadAnswer, "load", libPath, "true", options)
 	if err == nil {
 		err = parseLoad(answer)
 	}
 	if err != nil {
-		return &Error{pid, "load " + libPath, err}
+		return &Error{j.PID, "load " + libPath, err}
 	}
 	return nil
 }
 
-// Command sends one command (properties, jcmd, threaddump, inspectheap, …) with up to three arguments and gives the JVM's text. For
-// jcmd the arguments are one: Command(ctx, pid, "jcmd", "GC.class_histogram -all").
+// Command sends one command (properties, jcmd, threaddump, inspectheap, …) with up to three arguments and gives the
+// JVM's text. For jcmd the arguments are one: Command(ctx, j, "jcmd", "GC.class_histogram -all").
 // Errors, in an *Error: the sentinels above, *CommandError, the context's.
-func Command(ctx context.Context, pid int, name string, args ...string) (string, error) {
-	answer, err := call(ctx, pid, name, args...)
+func Command(ctx context.Context, j JVM, name string, args ...string) (string, error) {
+	answer, err := call(ctx, j, maxAnswer, name, args...)
 	if err == nil {
 		var status int
 		var text string
@@ -113,7 +129,7 @@ func Command(ctx context.Context, pid int, name string, args ...string) (string,
 			err = &CommandError{status, text}
 		}
 	}
-	return "", &Error{pid, name, err}
+	return "", &Error{j.PID, name, err}
 }
 
 // request frames a command. NUL would end an argument early, so it can not be sent.
@@ -143,8 +159,9 @@ func parseAnswer(b []byte) (status int, text string, err error) {
 	return status, text, nil
 }
 
-// parseLoad reads the answer to load. Forms seen: "0\nreturn code: N" (JDK 9 and later, loaded); "0\n<text>" (not loaded: dlopen's
-// words, JDK 17); "-1\n<text>" (JDK 8, and not found); and the status itself as Agent_OnAttach's return value (JDK 8).
+// parseLoad reads the answer to load. Forms seen: "0\nreturn code: N" (JDK 9 and later, loaded); "0\n<text>" (not
+// loaded: dlopen's words, JDK 17); "-1\n<text>" (JDK 8, and not found); and the status itself as Agent_OnAttach's
+// return value (JDK 8).
 func parseLoad(b []byte) error {
 	status, text, err := parseAnswer(b)
 	if err != nil {

@@ -7,6 +7,6 @@ import (
 	"errors"
 )
 
-func call(ctx context.Context, pid int, name string, args ...string) ([]byte, error) {
+func call(context.Context, JVM, int64, string, ...string) ([]byte, error) {
 	return nil, errors.ErrUnsupported
 }

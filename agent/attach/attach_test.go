@@ -32,7 +32,9 @@ func TestParseLoad(t *testing.T) {
 		{"0\n", func(err error) bool { return err == nil }},
 		{"0\nreturn code: 7\n", func(err error) bool { return errors.As(err, &ret) && ret.Code == 7 }},
 		{"0\nreturn code: -3", func(err error) bool { return errors.As(err, &ret) && ret.Code == -3 }},
-		{"-1\n/x.so: cannot open shared object file", func(err error) bool { return errors.As(err, &load) && strings.Contains(load.Text, "cannot open") }},
+		{"-1\n/x.so: cannot open shared object file", func(err error) bool {
+			return errors.As(err, &load) && strings.Contains(load.Text, "cannot open")
+		}},
 		{"0\n/x.so was not loaded.", func(err error) bool { return errors.As(err, &load) }},
 		{"102", func(err error) bool { return errors.As(err, &ret) && ret.Code == 102 }},
 		{"", func(err error) bool { return errors.Is(err, ErrProtocol) }},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,10 +12,26 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
-const sleeper = `public class Sleeper { public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); } }`
+const sleeper = `public class Sleeper {
+	public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); }
+}`
+
+// of gives the JVM that has a pid now.
+func of(pid int) JVM { return JVM{PID: pid} }
+
+// lookAt is look at the process that has a pid now.
+func lookAt(t *testing.T, pid int) (target, error) {
+	t.Helper()
+	p, err := procfs.Open(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return look(p)
+}
 
 // java gives a launcher of that major, or skips.
 func java(t *testing.T, major string) string {
@@ -80,25 +95,28 @@ func TestJVM(t *testing.T) {
 	dir := compiled(t)
 	for _, major := range []string{"17", "25"} {
 		t.Run(major, func(t *testing.T) {
-			cmd := exec.Command(java(t, major), "-Xshare:auto", "-XX:+UseSerialGC", "-Dheapcam.test="+major, "-cp", dir, "Sleeper")
+			cmd := exec.Command(java(t, major), "-Xshare:auto", "-XX:+UseSerialGC", "-Dheapcam.test="+major,
+				"-cp", dir, "Sleeper")
 			cmd.Dir = dir
 			launch(t, cmd)
 			pid := cmd.Process.Pid
 			ctx := context.Background()
 
-			text, err := Command(ctx, pid, "properties")
+			text, err := Command(ctx, of(pid), "properties")
 			if err != nil || !strings.Contains(text, "heapcam.test="+major) {
 				t.Fatalf("properties: %v, %.200q", err, text)
 			}
-			if text, err = Command(ctx, pid, "jcmd", "VM.version"); err != nil || !strings.Contains(text, "JDK "+major) {
+			text, err = Command(ctx, of(pid), "jcmd", "VM.version")
+			if err != nil || !strings.Contains(text, "JDK "+major) {
 				t.Errorf("jcmd VM.version: %v, %q", err, text)
 			}
 			var bad *CommandError
-			if _, err = Command(ctx, pid, "nonsense"); !errors.As(err, &bad) || bad.Status == 0 {
+			if _, err = Command(ctx, of(pid), "nonsense"); !errors.As(err, &bad) || bad.Status == 0 {
 				t.Errorf("unknown command: %v", err)
 			}
 			var load *LoadError
-			if err = Load(ctx, pid, "/nonexistent/lib.so", ""); !errors.As(err, &load) || !strings.Contains(load.Text, "/nonexistent/lib.so") {
+			err = Load(ctx, of(pid), "/nonexistent/lib.so", "")
+			if !errors.As(err, &load) || !strings.Contains(load.Text, "/nonexistent/lib.so") {
 				t.Errorf("missing library: %v", err)
 			}
 			left, _ := filepath.Glob(filepath.Join(dir, ".attach_pid*"))
@@ -127,11 +145,12 @@ func TestAgentReturns(t *testing.T) {
 	for _, major := range []string{"17", "25"} {
 		t.Run(major, func(t *testing.T) {
 			cmd := launch(t, exec.Command(java(t, major), "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
-			if err := Load(context.Background(), cmd.Process.Pid, lib, "0"); err != nil {
+			if err := Load(context.Background(), of(cmd.Process.Pid), lib, "0"); err != nil {
 				t.Error(err)
 			}
 			var ret *ReturnError
-			if err := Load(context.Background(), cmd.Process.Pid, lib, "42"); !errors.As(err, &ret) || ret.Code != 42 {
+			err := Load(context.Background(), of(cmd.Process.Pid), lib, "42")
+			if !errors.As(err, &ret) || ret.Code != 42 {
 				t.Errorf("got %v, want return code 42", err)
 			}
 		})
@@ -141,10 +160,10 @@ func TestAgentReturns(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	dir := compiled(t)
 	ctx := context.Background()
-	if err := Load(ctx, 1<<22+5, "/x", ""); !errors.Is(err, ErrNoProcess) {
+	if err := Load(ctx, of(1<<22+5), "/x", ""); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("no process: %v", err)
 	}
-	if err := Load(ctx, -1, "/x", ""); !errors.Is(err, ErrNoProcess) {
+	if err := Load(ctx, of(-1), "/x", ""); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("pid -1: %v", err)
 	}
 	sleep := exec.Command("sleep", "600")
@@ -152,22 +171,23 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sleep.Process.Kill(); sleep.Wait() })
-	if err := Load(ctx, sleep.Process.Pid, "/x", ""); !errors.Is(err, ErrNotJVM) {
+	if err := Load(ctx, of(sleep.Process.Pid), "/x", ""); !errors.Is(err, ErrNotJVM) {
 		t.Errorf("sleep: %v", err)
 	}
 	if sleep.Process.Signal(syscall.Signal(0)) != nil {
 		t.Error("sleep was killed")
 	}
-	off := launch(t, exec.Command(java(t, "17"), "-XX:+DisableAttachMechanism", "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
-	if err := Load(ctx, off.Process.Pid, "/x", ""); !errors.Is(err, ErrDisabled) {
+	off := launch(t, exec.Command(java(t, "17"),
+		"-XX:+DisableAttachMechanism", "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
+	if err := Load(ctx, of(off.Process.Pid), "/x", ""); !errors.Is(err, ErrDisabled) {
 		t.Errorf("disabled: %v", err)
 	}
 	// -Xrs does not catch SIGQUIT, but listens from the start: must work, and without the signal that would kill it.
 	rs := launch(t, exec.Command(java(t, "17"), "-Xrs", "-XX:+UseSerialGC", "-cp", dir, "Sleeper"))
-	if tg, err := look(rs.Process.Pid); err != nil || tg.quit {
+	if tg, err := lookAt(t, rs.Process.Pid); err != nil || tg.quit {
 		t.Errorf("-Xrs: %+v, %v", tg, err)
 	}
-	if _, err := Command(ctx, rs.Process.Pid, "properties"); err != nil {
+	if _, err := Command(ctx, of(rs.Process.Pid), "properties"); err != nil {
 		t.Errorf("-Xrs: %v", err)
 	}
 	// A stopped JVM does not answer.
@@ -175,11 +195,11 @@ func TestRefusals(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGSTOP)
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if err := Load(short, cmd.Process.Pid, "/x", ""); !errors.Is(err, ErrTimeout) {
+	if err := Load(short, of(cmd.Process.Pid), "/x", ""); !errors.Is(err, ErrTimeout) {
 		t.Errorf("stopped: %v", err)
 	}
 	cmd.Process.Signal(syscall.SIGCONT)
-	if _, err := Command(ctx, cmd.Process.Pid, "properties"); err != nil {
+	if _, err := Command(ctx, of(cmd.Process.Pid), "properties"); err != nil {
 		t.Errorf("after SIGCONT: %v", err)
 	}
 }
@@ -214,7 +234,7 @@ func TestOtherUser(t *testing.T) {
 	if out, err := other.CombinedOutput(); err != nil {
 		t.Errorf("as another user: %v %s", err, out)
 	}
-	if _, err := Command(context.Background(), cmd.Process.Pid, "properties"); err != nil {
+	if _, err := Command(context.Background(), of(cmd.Process.Pid), "properties"); err != nil {
 		t.Errorf("as root: %v", err)
 	}
 }
@@ -224,12 +244,13 @@ func TestHelper(t *testing.T) {
 	if _, err := fmt.Sscan(os.Getenv("ATTACH_TO"), &pid); err != nil {
 		t.Skip("only as a process of TestOtherUser")
 	}
-	if _, err := Command(context.Background(), pid, "properties"); !errors.Is(err, ErrPermission) {
+	if _, err := Command(context.Background(), of(pid), "properties"); !errors.Is(err, ErrPermission) {
 		t.Errorf("got %v, want ErrPermission", err)
 	}
 }
 
-// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user namespace too.
+// TestNamespaces attaches to a JVM in its own pid and mount namespace with its own /tmp, and in its own user
+// namespace, too.
 func TestNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: needs root")
@@ -254,77 +275,19 @@ func TestNamespaces(t *testing.T) {
 				t.Skipf("not run: namespaces: %v", err)
 			}
 			// Its /tmp hides the classes: they come by another way.
-			script := fmt.Sprintf("mount --bind %s /mnt && mount -t tmpfs tmpfs /tmp && cd / && exec %s -XX:+UseSerialGC -cp /mnt Sleeper", dir, java(t, "17"))
+			script := fmt.Sprintf("mount --bind %s /mnt && mount -t tmpfs tmpfs /tmp && cd / && "+
+				"exec %s -XX:+UseSerialGC -cp /mnt Sleeper", dir, java(t, "17"))
 			cmd := exec.Command("sh", "-c", script)
 			cmd.SysProcAttr = &c.attr
 			launch(t, cmd)
-			tg, err := look(cmd.Process.Pid)
+			tg, err := lookAt(t, cmd.Process.Pid)
 			if err != nil || tg.nspid != 1 {
 				t.Fatalf("look: %+v, %v", tg, err)
 			}
-			text, err := Command(context.Background(), cmd.Process.Pid, "properties")
+			text, err := Command(context.Background(), of(cmd.Process.Pid), "properties")
 			if err != nil || !strings.Contains(text, "java.version=17") {
 				t.Errorf("properties: %v", err)
 			}
 		})
-	}
-}
-
-// TestAsLeavesFirstThread: whoever's ids the work was done with, the process stays its user's.
-func TestAsLeavesFirstThread(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not run: ids of other users (needs root)")
-	}
-	for range 50 { // the scheduler decides on which thread
-		if err := As(61001, 61001, func() error {
-			if uid := syscall.Geteuid(); uid != 61001 {
-				return fmt.Errorf("runs as %d", uid)
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil || !strings.Contains(string(b), "Uid:\t0\t0\t0\t0\n") {
-		t.Errorf("the process' first thread is another's: %s %v", b, err)
-	}
-}
-
-// TestFalseSocket: what another user has put in the place of a JVM's socket is not talked to.
-func TestFalseSocket(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("not run: sockets of other users (needs root)")
-	}
-	dir, err := os.MkdirTemp("", "hc") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	tmp, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(tmp)
-	l, err := net.Listen("unix", filepath.Join(dir, "socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := errors.Join(os.Symlink("socket", filepath.Join(dir, "link")), os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name       string
-		owner, jvm int
-		ok         bool
-	}{
-		{"socket", 61001, 61001, true}, {"socket", 0, 61001, true}, {"socket", 61002, 61001, false}, {"socket", 61001, 0, false},
-		{"link", 61001, 61001, false}, {"file", 61001, 61001, false}, {"none", 61001, 61001, false},
-	} {
-		os.Lchown(filepath.Join(dir, c.name), c.owner, c.owner)
-		if err := checkSocket(tmp, c.name, target{uid: c.jvm}); (err == nil) != c.ok {
-			t.Errorf("%+v: %v", c, err)
-		}
 	}
 }

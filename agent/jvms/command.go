@@ -7,25 +7,30 @@ import (
 )
 
 // withValue are the options of the java launcher whose value is the next argument.
-var withValue = []string{"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules",
-	"--limit-modules", "--add-reads", "--add-exports", "--add-opens", "--patch-module", "--source", "--enable-native-access",
-	"--illegal-native-access", "-d", "--describe-module"}
+var withValue = []string{
+	"-cp", "-classpath", "--class-path", // a class path: first, see Program
+	"-p", "--module-path", "--upgrade-module-path", "--add-modules", "--limit-modules", "--add-reads", "--add-exports",
+	"--add-opens", "--patch-module", "--source", "--enable-native-access", "--illegal-native-access", "-d",
+	"--describe-module",
+}
 
 // springLoader begins the names of the classes that start the program inside of a Spring Boot archive.
 const springLoader = "org.springframework.boot.loader."
 
-// Program gives what the arguments of a JVM's process run: the main class, the file name of the jar, or the name of a tool of the JDK like
-// javac; and the options of the JVM among them. sure is false where the arguments do not say it for certain, so that the JVM's own word
-// (PerfData) is better: an @file stands before the main class, or the program has the JVM inside.
+// Program gives what the arguments of a JVM's process run: the main class, the file name of the jar, or the name of a
+// tool of the JDK like javac; and the options of the JVM among them. sure is false where the arguments do not say it
+// for certain, so that the JVM's own word (PerfData) is better: an @file stands before the main class, or the program
+// has the JVM inside.
 //
 // An @file is not read: its name is the word of the JVM's user, and what stands in it would be shown.
 func Program(args []string) (name string, options []string, sure bool) {
 	if len(args) == 0 || args[0] == "" {
 		return "", nil, false
 	}
-	if program := strings.TrimSuffix(path.Base(args[0]), ".exe"); !isLauncher(program) { // its arguments are not those of java
+	// Another program has other arguments than java. Tools of the JDK take options behind -J, jsvc as they are.
+	if program := strings.TrimSuffix(path.Base(args[0]), ".exe"); !isLauncher(program) {
 		for _, a := range args[1:] {
-			if o, ok := strings.CutPrefix(a, "-J"); ok || strings.HasPrefix(a, "-X") { // as tools of the JDK take them, and as jsvc does
+			if o, ok := strings.CutPrefix(a, "-J"); ok || strings.HasPrefix(a, "-X") {
 				options = append(options, o)
 			}
 		}
@@ -79,7 +84,8 @@ func isLauncher(program string) bool {
 	return ok && (rest == "" || rest == "w" || rest[0] < 'a' || rest[0] > 'z')
 }
 
-// springName names what a class of Spring Boot's loader starts, as far as the command line says it: all programs share that class.
+// springName names what a class of Spring Boot's loader starts, as far as the command line says it: all programs
+// share that class.
 func springName(class, classPath string, options []string) string {
 	for _, o := range options {
 		if main, ok := strings.CutPrefix(o, "-Dloader.main="); ok && main != "" {
@@ -93,20 +99,23 @@ func springName(class, classPath string, options []string) string {
 	return class
 }
 
-// commandName gives the main class or jar of sun.rt.javaCommand, whose rest are the program's arguments: not for other eyes.
+// commandName gives the main class or jar of sun.rt.javaCommand, whose rest are the program's arguments: not for
+// other eyes.
 func commandName(cmd string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(cmd), " ")
 	if first == "" {
 		return ""
 	}
 	module, class, inModule := strings.Cut(first, "/")
-	if inModule && module == "jdk.compiler" && strings.HasPrefix(class, "com.sun.tools.javac.launcher.") { // java X.java
+	const sourceLauncher = "com.sun.tools.javac.launcher." // of java X.java
+	if inModule && module == "jdk.compiler" && strings.HasPrefix(class, sourceLauncher) {
 		source, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		if strings.HasSuffix(source, ".java") {
 			return path.Base(source)
 		}
 	}
-	if inModule && (strings.HasPrefix(module, "jdk.") || strings.HasPrefix(module, "java.")) || class == "" && isTool(first) {
+	ofJDK := strings.HasPrefix(module, "jdk.") || strings.HasPrefix(module, "java.")
+	if inModule && ofJDK || class == "" && isTool(first) {
 		return toolName(first[strings.LastIndexByte(first, '/')+1:])
 	}
 	return path.Base(first)
@@ -114,11 +123,14 @@ func commandName(cmd string) string {
 
 // isTool says that a class that was started without its module is a tool of the JDK.
 func isTool(class string) bool {
-	return strings.HasSuffix(class, ".Main") && (strings.HasPrefix(class, "com.sun.tools.") || strings.HasPrefix(class, "sun.tools."))
+	ofTools := strings.HasPrefix(class, "com.sun.tools.") || strings.HasPrefix(class, "sun.tools.")
+	return ofTools && strings.HasSuffix(class, ".Main")
 }
 
 // toolClasses are main classes that do not stand in a package of their tool's name.
-var toolClasses = map[string]string{"SALauncher": "jhsdb", "JWebServer": "jwebserver", "RegistryImpl": "rmiregistry", "TTY": "jdb"}
+var toolClasses = map[string]string{
+	"SALauncher": "jhsdb", "JWebServer": "jwebserver", "RegistryImpl": "rmiregistry", "TTY": "jdb",
+}
 
 // toolName gives the name by which a user starts a tool of the JDK: com.sun.tools.javac.Main is javac.
 func toolName(class string) string {

@@ -22,7 +22,8 @@ const (
 	ReadOnlyTmp    Problem = "read-only-tmp"
 )
 
-// Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has the last word.
+// Verdict says whether a running JVM can be recorded by attaching, as far as can be seen from outside. The probe has
+// the last word.
 type Verdict struct {
 	Recordable bool     `json:"recordable"`
 	Problem    Problem  `json:"problem,omitempty"`
@@ -44,17 +45,23 @@ func Doctor(j JVM) Verdict {
 	}
 	switch {
 	case !j.readable:
-		return no(NoRights, "run heapcam as root or as that user", "it runs as user %s and we may not look into it", userName(j.UID))
+		return no(NoRights, "run heapcam as root or as that user",
+			"it runs as user %s and we may not look into it", userName(j.UID))
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
-		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC", "collector %s can not be recorded", j.Collector)
+		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
+			"collector %s can not be recorded", j.Collector)
 	case j.musl:
 		return no(Musl, "use a JDK that is built against glibc", "it runs on musl libc, the probe needs glibc")
 	case j.Major != 0 && !testedMajors[j.Major]:
-		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first", "JDK %d is untested", j.Major)
+		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first",
+			"JDK %d is untested", j.Major)
 	case j.AttachDisabled:
-		return no(AttachDisabled, "start it with the line that `heapcam doctor --java-tool-options` prints, under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+		return no(AttachDisabled, "start it with the line that `heapcam doctor --java-tool-options` prints, "+
+			"under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
 	case j.readonly && !j.Recorded:
-		return no(ReadOnlyTmp, "give it a /tmp that it can write to, or start it with the line that `heapcam doctor --java-tool-options` prints", "its /tmp is mounted read-only: it can not open the socket through which it is attached to")
+		return no(ReadOnlyTmp, "give it a /tmp that it can write to, "+
+			"or start it with the line that `heapcam doctor --java-tool-options` prints",
+			"its /tmp is mounted read-only: it can not open the socket through which it is attached to")
 	case j.noPerf:
 		return no(NoPerfData, "start it without that flag", "-XX:-UsePerfData hides which pauses are which")
 	}
@@ -75,7 +82,8 @@ func Doctor(j JVM) Verdict {
 		}
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, lost when JVM and heapcam both die, unless heapcam is a systemd service", j.shmFree>>10))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, "+
+			"lost when JVM and heapcam both die, unless heapcam is a systemd service", j.shmFree>>10))
 	}
 	return v
 }

@@ -12,8 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeOf names the environment variable by which this test program plays a JVM: it maps the files that are named there.
+// fakeOf names the environment variable by which this test program plays a JVM: it maps the files that are named
+// there.
 const fakeOf = "HEAPCAM_TEST_MAPS"
+
+// chrootOf names the root folder that it then changes to, if any.
+const chrootOf = "HEAPCAM_TEST_CHROOT"
 
 func TestMain(m *testing.M) {
 	if files := os.Getenv(fakeOf); files != "" {
@@ -23,6 +27,12 @@ func TestMain(m *testing.M) {
 				_, err = unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE)
 			}
 			if err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+		}
+		if dir := os.Getenv(chrootOf); dir != "" {
+			if err := unix.Chroot(dir); err != nil {
 				fmt.Println(err)
 				os.Exit(1)
 			}
@@ -50,7 +60,8 @@ func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(home, "release"), fmt.Appendf(nil, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=%q\n", version), 0o644); err != nil {
+	release := fmt.Appendf(nil, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=%q\n", version)
+	if err := os.WriteFile(filepath.Join(home, "release"), release, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-XX:+UseG1GC", "org.example.Main", "secret")
@@ -82,7 +93,8 @@ func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 	return j
 }
 
-// TestForeign: JVMs that no test machine has, played by a process that maps what they map, are listed with reason and remedy.
+// TestForeign: JVMs that no test machine has, played by a process that maps what they map, are listed with reason and
+// remedy.
 func TestForeign(t *testing.T) {
 	for _, c := range []struct {
 		name, version string
@@ -101,7 +113,9 @@ func TestForeign(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			j := fakeJVM(t, c.version, c.libs...)
 			v := Doctor(j)
-			if v.Problem != c.want || v.Recordable != (c.want == OK) || !strings.Contains(v.Reason, c.reason) || (v.Remedy == "") != (c.want == OK) {
+			ok := c.want == OK
+			if v.Problem != c.want || v.Recordable != ok || (v.Remedy == "") != ok ||
+				!strings.Contains(v.Reason, c.reason) {
 				t.Errorf("%+v of %+v", v, j)
 			}
 			if j.Name != "org.example.Main" || j.Collector != "G1" {

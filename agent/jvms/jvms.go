@@ -1,22 +1,22 @@
 // Package jvms finds the JVMs of this host and says from outside which of them can be recorded.
 //
-// Terms. A JVM is a process that maps libjvm. Its *id* is pid and start time, in a short form that is never reused while the host is
-// up. *PerfData* is the file of counters that HotSpot shares (/tmp/hsperfdata_<user>/<pid>, both as the JVM sees them).
+// Terms. A JVM is a process that maps libjvm. Its *id* is pid and start time, in a short form that is never reused
+// while the host is up. *PerfData* is the file of counters that HotSpot shares (/tmp/hsperfdata_<user>/<pid>, both as
+// the JVM sees them).
 //
 // Invariants:
 //
-//  1. Everything under /proc/PID and every byte of PerfData was written by the JVM's user, who may be anyone: files are opened without
-//     following links or blocking, read up to a limit, their owner compared, each offset checked; texts are stripped of control
-//     characters. Otherwise listing as root would show, or follow, what they like.
+//  1. Everything under /proc/PID and every byte of PerfData was written by the JVM's user, who may be anyone: files
+//     are opened without following links or blocking, read up to a limit, their owner compared, each offset checked;
+//     texts are stripped of control characters. Otherwise listing as root would show, or follow, what they like.
 //  2. Looking changes nothing: no signal, no attach, no file.
 //  3. A process that goes away while it is looked at is left out; it is no error.
 //
-// What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On systems other than Linux
-// List finds nothing and says ErrUnsupported.
+// What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On
+// systems other than Linux List finds nothing and says ErrUnsupported.
 package jvms
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,7 +40,7 @@ type JVM struct {
 	PerfData   bool   `json:"perf_data"`
 	Container  bool   `json:"container"` // has a mount namespace of its own
 	Userns     bool   `json:"user_namespace"`
-	Apart      bool   `json:"-"` // its root folder is not that of the first process in sight: what rules call a container
+	Apart      bool   `json:"-"` // its root folder is not the first process' in sight: what rules call a container
 
 	Args           []string `json:"-"` // the VM's options, those of the environment included; they may hold secrets
 	AttachDisabled bool     `json:"attach_disabled"`
@@ -59,38 +59,6 @@ func ID(pid int, startTicks uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(startTicks, 36)
 }
 
-// NotFoundError says that no JVM matches a reference. Process says that there is a process of that pid, but no JVM.
-type NotFoundError struct {
-	Ref     string
-	Process bool
-}
-
-func (e *NotFoundError) Error() string {
-	if e.Process {
-		return fmt.Sprintf("process %s is not a JVM", e.Ref)
-	}
-	return fmt.Sprintf("no JVM %q here", e.Ref)
-}
-
-// AmbiguousError says that several JVMs match a reference.
-type AmbiguousError struct {
-	Ref     string
-	Matches []JVM
-}
-
-func (e *AmbiguousError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q is %d JVMs:", e.Ref, len(e.Matches))
-	for i, j := range e.Matches {
-		if i == 8 {
-			b.WriteString(" …")
-			break
-		}
-		fmt.Fprintf(&b, " %s (%s)", j.ID, j.Name)
-	}
-	return b.String()
-}
-
 // Resolve gives the JVM of this host that ref means: see Find. Errors: *NotFoundError, *AmbiguousError, List's.
 func Resolve(ref string) (JVM, error) {
 	all, err := List()
@@ -100,8 +68,9 @@ func Resolve(ref string) (JVM, error) {
 	return Find(all, ref)
 }
 
-// Find picks the one JVM of all that ref means: its pid; else its id; else its name, the last part of its name (Main of org.example.Main),
-// or the beginning of its id, whatever gives a match first. Errors: *NotFoundError, *AmbiguousError.
+// Find picks the one JVM of all that ref means: its pid; else its id; else its name, the last part of its name (Main
+// of org.example.Main), or the beginning of its id, whatever gives a match first. Errors: *NotFoundError,
+// *AmbiguousError.
 func Find(all []JVM, ref string) (JVM, error) {
 	pid, number := strconv.Atoi(ref)
 	for _, match := range []func(JVM) bool{
@@ -155,8 +124,13 @@ func (j *JVM) fromPerf(p map[string]string) {
 	}
 	// JDK 8 to 11 name collectors otherwise; the policy is named alike in all.
 	if j.Collector == "" {
-		j.Collector = map[string]string{"Copy:MSC": "Serial", "ParScav:MSC": "Parallel", "GarbageFirst": "G1", "ParNew:CMS": "CMS"}[p["sun.gc.policy.name"]]
+		j.Collector = collectorOfPolicy[p["sun.gc.policy.name"]]
 	}
+}
+
+// collectorOfPolicy names collectors by sun.gc.policy.name.
+var collectorOfPolicy = map[string]string{
+	"Copy:MSC": "Serial", "ParScav:MSC": "Parallel", "GarbageFirst": "G1", "ParNew:CMS": "CMS",
 }
 
 // fromArgs fills in what is still open from the options.

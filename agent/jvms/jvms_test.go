@@ -40,7 +40,8 @@ func perfFile(order binary.ByteOrder, kv ...string) []byte {
 
 func TestPerf(t *testing.T) {
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-		b := perfFile(order, "sun.rt.javaCommand", "org.x.Main secret", "sun.gc.collector.0.name", "G1 young\x1b[2J", "java.property.java.version", "1.8.0_402")
+		b := perfFile(order, "sun.rt.javaCommand", "org.x.Main secret", "sun.gc.collector.0.name", "G1 young\x1b[2J",
+			"java.property.java.version", "1.8.0_402")
 		p, err := parsePerf(b)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +95,7 @@ func TestNames(t *testing.T) {
 		"jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher Hello.java": "Hello.java",
 		"com.sun.tools.javac.Main -d out":                                     "javac",
 		"jdk.jshell/jdk.internal.jshell.tool.JShellToolProvider":              "jshell",
-		"jdk.jshell.execution.RemoteExecutionControl 41235":                   "jdk.jshell.execution.RemoteExecutionControl",
+		"jdk.jshell.execution.RemoteControl 41235":                            "jdk.jshell.execution.RemoteControl",
 		"jdk.jlink/jdk.tools.jlink.internal.Main --version":                   "jlink",
 		"jdk.jartool/sun.tools.jar.Main cf x.jar .":                           "jar",
 		"jdk.javadoc/jdk.javadoc.internal.tool.Main -help":                    "javadoc",
@@ -111,6 +112,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("commandName(%q) = %q, want %q", in, got, want)
 		}
 	}
+	const spring = "org.springframework.boot.loader."
 	for in, want := range map[string]string{ // the full name, and the short one that a recording has
 		"java -Xmx1g -cp a:b org.x.Main x":                            "org.x.Main Main",
 		"java --class-path=a:b org.x.Main x":                          "org.x.Main Main",
@@ -124,23 +126,24 @@ func TestNames(t *testing.T) {
 		"java @args":    "",
 		"java @args 17": "",
 		"java -Xmx1g @/etc/jvm.args server start": "",
-		"java":                                                       "",
-		"java -version":                                              "",
-		"java -ea --add-opens a/b=C org.x.M y":                       "org.x.M M",
-		"java src/Hello.java 17":                                     "Hello.java Hello",
-		"java --source 17 src/Hello.java":                            "Hello.java Hello",
-		"/usr/bin/java-17 org.x.Main":                                "org.x.Main Main",
-		"javaw.exe org.x.Main":                                       "org.x.Main Main",
-		"/opt/jdk/bin/javac --release 17 X.java":                     "javac javac",
-		"javac -J-Xmx64m -d 17 X.java":                               "javac javac",
-		"javadoc -d 17 X.java":                                       "javadoc javadoc",
-		"jshell --feedback concise":                                  "jshell jshell",
-		"jlink --add-modules java.base --output 17":                  "jlink jlink",
-		"java -m jdk.compiler/com.sun.tools.javac.Main --release 17": "javac javac",
-		"java -m jdk.jlink/jdk.tools.jlink.internal.Main":            "jlink jlink",
-		"java org.springframework.boot.loader.launch.JarLauncher 17": "org.springframework.boot.loader.launch.JarLauncher JarLauncher",
-		"java -cp /srv/shop.jar org.springframework.boot.loader.launch.PropertiesLauncher 17":                           "shop.jar shop",
-		"java -cp /srv/shop.jar -Dloader.main=org.shop.Batch org.springframework.boot.loader.PropertiesLauncher --x 17": "org.shop.Batch Batch",
+		"java":                                                              "",
+		"java -version":                                                     "",
+		"java -ea --add-opens a/b=C org.x.M y":                              "org.x.M M",
+		"java src/Hello.java 17":                                            "Hello.java Hello",
+		"java --source 17 src/Hello.java":                                   "Hello.java Hello",
+		"/usr/bin/java-17 org.x.Main":                                       "org.x.Main Main",
+		"javaw.exe org.x.Main":                                              "org.x.Main Main",
+		"/opt/jdk/bin/javac --release 17 X.java":                            "javac javac",
+		"javac -J-Xmx64m -d 17 X.java":                                      "javac javac",
+		"javadoc -d 17 X.java":                                              "javadoc javadoc",
+		"jshell --feedback concise":                                         "jshell jshell",
+		"jlink --add-modules java.base --output 17":                         "jlink jlink",
+		"java -m jdk.compiler/com.sun.tools.javac.Main --release 17":        "javac javac",
+		"java -m jdk.jlink/jdk.tools.jlink.internal.Main":                   "jlink jlink",
+		"java " + spring + "launch.JarLauncher 17":                          spring + "launch.JarLauncher JarLauncher",
+		"java -cp /srv/shop.jar " + spring + "launch.PropertiesLauncher 17": "shop.jar shop",
+		"java -cp /srv/shop.jar -Dloader.main=org.shop.Batch " +
+			spring + "PropertiesLauncher --x 17": "org.shop.Batch Batch",
 		"/opt/db/bin/embedder 17": "embedder embedder",
 	} {
 		name, _, sure := Program(strings.Fields(in))
@@ -148,17 +151,23 @@ func TestNames(t *testing.T) {
 		if name != full || ShortName(name) != short && name != "" {
 			t.Errorf("Program(%q) = %q, short %q, want %q", in, name, ShortName(name), want)
 		}
-		if p, _, _ := strings.Cut(in, " "); sure && (name == "" || strings.Contains(in, "@") || !isLauncher(path.Base(strings.TrimSuffix(p, ".exe")))) {
+		program, _, _ := strings.Cut(in, " ")
+		ofJava := isLauncher(path.Base(strings.TrimSuffix(program, ".exe")))
+		if sure && (name == "" || strings.Contains(in, "@") || !ofJava) {
 			t.Errorf("Program(%q) is sure of %q", in, name)
 		}
 	}
-	if _, options, _ := Program(strings.Fields("javac -J-XX:-UsePerfData -d out X.java")); !slices.Equal(options, []string{"-XX:-UsePerfData"}) {
+	_, options, _ := Program(strings.Fields("javac -J-XX:-UsePerfData -d out X.java"))
+	if !slices.Equal(options, []string{"-XX:-UsePerfData"}) {
 		t.Errorf("options of javac: %q", options)
 	}
-	if _, options, _ := Program(strings.Fields("java -XX:+UseZGC -cp x Main -XX:+DisableAttachMechanism")); !slices.Equal(options, []string{"-XX:+UseZGC"}) {
+	_, options, _ = Program(strings.Fields("java -XX:+UseZGC -cp x Main -XX:+DisableAttachMechanism"))
+	if !slices.Equal(options, []string{"-XX:+UseZGC"}) {
 		t.Errorf("options of java: %q", options)
 	}
-	for in, want := range map[string]int{"17.0.15": 17, "25": 25, "1.8.0_402": 8, "25-ea": 25, "x": 0, "": 0, "99999999999999999999": 0} {
+	for in, want := range map[string]int{
+		"17.0.15": 17, "25": 25, "1.8.0_402": 8, "25-ea": 25, "x": 0, "": 0, "99999999999999999999": 0,
+	} {
 		if got := major(in); got != want {
 			t.Errorf("major(%q) = %d, want %d", in, got, want)
 		}
@@ -172,7 +181,9 @@ func TestFind(t *testing.T) {
 		{PID: 7, ID: ID(7, 99), Name: "app.jar"},
 		{PID: 8, ID: ID(8, 99), Name: "12"},
 	}
-	for ref, pid := range map[string]int{"12": 12, "123": 123, ID(7, 99): 7, "org.other.Main": 123, "app": 7, "app.jar": 7, "12-": 12} {
+	for ref, pid := range map[string]int{
+		"12": 12, "123": 123, ID(7, 99): 7, "org.other.Main": 123, "app": 7, "app.jar": 7, "12-": 12,
+	} {
 		if j, err := Find(all, ref); err != nil || j.PID != pid {
 			t.Errorf("Find(%q) = %d, %v, want %d", ref, j.PID, err, pid)
 		}

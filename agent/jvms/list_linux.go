@@ -13,14 +13,15 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
-const (
-	maxCmdline = 2 << 20
-)
+// maxStatus bounds what is read of /proc/PID/status.
+const maxStatus = 64 << 10
 
-// List gives the JVMs of this host in the order of their pids. JVMs of other users that we may not look into are in it as far as the
-// name of their program is java or their PerfData is listed, with little said about them.
+// List gives the JVMs of this host in the order of their pids. JVMs of other users that we may not look into are in it
+// as far as the name of their program is java or their PerfData is listed, with little said about them.
 func List() ([]JVM, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -49,19 +50,20 @@ func List() ([]JVM, error) {
 func Look(pid int) (JVM, error) {
 	notFound := &NotFoundError{Ref: strconv.Itoa(pid), Process: exists(pid)}
 	j := JVM{PID: pid, NSPID: pid, UID: -1, GID: -1, shmFree: -1}
-	start, err := startTicks(pid)
+	p, err := procfs.Open(pid)
 	if err != nil {
 		return j, notFound
 	}
-	j.StartTicks, j.ID = start, ID(pid, start)
-	if !j.status() {
+	defer p.Close()
+	j.StartTicks, j.ID = p.StartTicks, ID(pid, p.StartTicks)
+	if !j.status(p) {
 		return j, notFound
 	}
-	maps, err := readLimited(fmt.Sprintf("/proc/%d/maps", pid), maxMaps)
+	maps, err := p.Read("maps", procfs.MaxMaps)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		// Somebody else's: is it one at all?
-		if !j.looksLikeJava() {
+		if !j.looksLikeJava(p) {
 			return j, notFound
 		}
 	case err != nil:
@@ -73,33 +75,42 @@ func Look(pid int) (JVM, error) {
 			return j, notFound
 		}
 	}
-	args := splitNul(readText(fmt.Sprintf("/proc/%d/cmdline", pid), maxCmdline))
-	name, options, sure := Program(args)
+	j.describe(p)
+	if !p.Alive() {
+		return j, notFound
+	}
+	return j, nil
+}
+
+// describe fills in what the process' arguments, counters and files say.
+func (j *JVM) describe(p *procfs.Process) {
+	name, options, sure := Program(splitNul(p.Text("cmdline", procfs.MaxText)))
+	root := -1
 	if j.readable {
-		j.Container = differs(pid, "mnt")
-		j.Userns = differs(pid, "user")
-		j.Apart = apart(pid)
-		j.room()
-		if p := j.perf(); p != nil {
-			j.fromPerf(p)
+		j.Container = differs(p, "mnt")
+		j.Userns = differs(p, "user")
+		j.Apart = apart(j.PID)
+		if fd, err := p.Root(); err == nil {
+			root = fd
+			defer unix.Close(fd)
+		}
+		j.room(root)
+		if c := j.perf(root); c != nil {
+			j.fromPerf(c)
 		}
 	}
 	if name != "" && (sure || j.Name == "") {
 		j.Name = name
 	}
 	if len(j.Args) == 0 { // PerfData is not there, or not complete yet: rules decide on the options
-		env := splitNul(readText(fmt.Sprintf("/proc/%d/environ", pid), maxCmdline))
+		env := splitNul(p.Text("environ", procfs.MaxText))
 		j.Args = append(append(envOptions(env, "JAVA_TOOL_OPTIONS="), options...), envOptions(env, "_JAVA_OPTIONS=")...)
 	}
 	if !j.PerfData {
-		j.fromRelease()
+		j.fromRelease(root)
 	}
 	j.fromArgs()
 	j.Name = clean(j.Name)
-	if again, err := startTicks(pid); err != nil || again != start {
-		return j, notFound
-	}
-	return j, nil
 }
 
 func exists(pid int) bool {
@@ -108,8 +119,8 @@ func exists(pid int) bool {
 }
 
 // status reads ids; false: a thread, a zombie, or nothing.
-func (j *JVM) status() bool {
-	for line := range strings.Lines(readText(fmt.Sprintf("/proc/%d/status", j.PID), 1<<16)) {
+func (j *JVM) status(p *procfs.Process) bool {
+	for line := range strings.Lines(p.Text("status", maxStatus)) {
 		key, v, _ := strings.Cut(line, ":")
 		f := strings.Fields(v)
 		if len(f) == 0 {
@@ -154,35 +165,35 @@ func (j *JVM) fromMaps(maps []byte) {
 }
 
 // looksLikeJava is for processes whose maps are closed to us.
-func (j *JVM) looksLikeJava() bool {
-	if m, _ := filepath.Glob("/tmp/hsperfdata_*/" + strconv.Itoa(j.PID)); len(m) > 0 {
+func (j *JVM) looksLikeJava(p *procfs.Process) bool {
+	if m, _ := filepath.Glob("/tmp/" + perfFolder + "*/" + strconv.Itoa(j.PID)); len(m) > 0 {
 		return true
 	}
-	args := splitNul(readText(fmt.Sprintf("/proc/%d/cmdline", j.PID), maxCmdline))
+	args := splitNul(p.Text("cmdline", procfs.MaxText))
 	return len(args) > 0 && filepath.Base(args[0]) == "java"
 }
 
-// perf reads the PerfData file; nil if there is none that can be read. The folder's name holds a user name of the JVM's own passwd, so
-// all are tried; the owner decides.
-func (j *JVM) perf() map[string]string {
-	tmp := fmt.Sprintf("/proc/%d/root/tmp", j.PID)
-	d, err := os.Open(tmp)
+// perf reads the PerfData file; nil if there is none that can be read. The folder's name holds a user name of the
+// JVM's own passwd, so all are tried; the owner decides.
+func (j *JVM) perf(root int) map[string]string {
+	tmp, err := procfs.InRoot(root, "tmp", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
+	d := os.NewFile(uintptr(tmp), "tmp")
 	defer d.Close()
 	for budget := 1 << 16; budget > 0; budget -= 256 {
 		names, err := d.Readdirnames(256)
 		for _, n := range names {
-			if !strings.HasPrefix(n, "hsperfdata_") {
+			if !strings.HasPrefix(n, perfFolder) {
 				continue
 			}
-			b, err := readOwned(int(d.Fd()), n, strconv.Itoa(j.NSPID), j.UID)
+			b, err := readOwned(tmp, n, strconv.Itoa(j.NSPID), j.UID)
 			if err != nil {
 				continue
 			}
-			if p, err := parsePerf(b); err == nil {
-				return p
+			if c, err := parsePerf(b); err == nil {
+				return c
 			}
 		}
 		if err != nil {
@@ -192,48 +203,42 @@ func (j *JVM) perf() map[string]string {
 	return nil
 }
 
+// perfFolder begins the names of the folders with PerfData.
+const perfFolder = "hsperfdata_"
+
 // readOwned reads dir/name below tmp, following no link, if it is a regular file of that user.
 func readOwned(tmp int, dir, name string, uid int) ([]byte, error) {
-	dfd, err := unix.Openat(tmp, dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	at, err := unix.Openat(tmp, dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(dfd)
-	var st unix.Stat_t
-	if err := unix.Fstatat(dfd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return nil, err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != uid {
-		return nil, fs.ErrInvalid
-	}
-	fd, err := unix.Openat(dfd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	defer unix.Close(at)
+	f, st, err := procfs.Regular(at, name)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != uid {
+	if int(st.Uid) != uid {
 		return nil, fs.ErrInvalid
 	}
 	return io.ReadAll(io.LimitReader(f, maxPerfData))
 }
 
+// maxRelease bounds what is read of a JDK's release file.
+const maxRelease = 64 << 10
+
 // fromRelease reads JAVA_VERSION from the JDK's release file, when the counters do not say it.
-func (j *JVM) fromRelease() {
+func (j *JVM) fromRelease(root int) {
 	home := filepath.Dir(filepath.Dir(filepath.Dir(j.LibJVM)))
 	if !filepath.IsAbs(home) {
 		return
 	}
-	fd, err := unix.Open(fmt.Sprintf("/proc/%d/root%s/release", j.PID, home), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	f, _, err := procfs.RegularInRoot(root, filepath.Join(home, "release"))
 	if err != nil {
 		return
 	}
-	f := os.NewFile(uintptr(fd), "release")
 	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return
-	}
-	b, _ := io.ReadAll(io.LimitReader(f, 1<<16))
+	b, _ := io.ReadAll(io.LimitReader(f, maxRelease))
 	for line := range strings.Lines(string(b)) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
 			j.Version = clean(strings.Trim(v, `"`))
@@ -244,24 +249,32 @@ func (j *JVM) fromRelease() {
 }
 
 // room looks at the file systems that a recording needs.
-func (j *JVM) room() {
-	var st unix.Statfs_t
-	if unix.Statfs(fmt.Sprintf("/proc/%d/root/tmp", j.PID), &st) == nil {
+func (j *JVM) room(root int) {
+	if st, err := fileSystem(root, "tmp"); err == nil {
 		j.noexec, j.readonly = st.Flags&unix.ST_NOEXEC != 0, st.Flags&unix.ST_RDONLY != 0
 	}
-	if unix.Statfs(fmt.Sprintf("/proc/%d/root/dev/shm", j.PID), &st) == nil {
+	if st, err := fileSystem(root, "dev/shm"); err == nil {
 		j.shmFree = int64(min(st.Bavail, 1<<40) * uint64(st.Bsize))
 	}
 }
 
-func differs(pid int, ns string) bool {
-	a, err1 := os.Readlink("/proc/self/ns/" + ns)
-	b, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
-	return err1 == nil && err2 == nil && a != b
+func fileSystem(root int, path string) (st unix.Statfs_t, err error) {
+	fd, err := procfs.FolderInRoot(root, path)
+	if err != nil {
+		return st, err
+	}
+	defer unix.Close(fd)
+	return st, unix.Fstatfs(fd, &st)
 }
 
-// apart says whether pid has a root folder other than the first process in sight, which is the host's even where the agent is in a container itself,
-// as long as it sees the host's processes. Mount namespaces say less: services have them, too.
+func differs(p *procfs.Process, ns string) bool {
+	apart, err := p.Apart(ns)
+	return err == nil && apart
+}
+
+// apart says whether pid has a root folder other than the first process in sight, which is the host's even where the
+// agent is in a container itself, as long as it sees the host's processes. Mount namespaces say less: services have
+// them, too.
 func apart(pid int) bool {
 	host, err := os.Stat("/proc/1/root")
 	if err != nil { // not ours to see
@@ -271,19 +284,14 @@ func apart(pid int) bool {
 	return err == nil && err2 == nil && !os.SameFile(host, its)
 }
 
-func startTicks(pid int) (uint64, error) {
-	s := readText(fmt.Sprintf("/proc/%d/stat", pid), 4096)
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-	if len(f) < 20 {
-		return 0, fs.ErrNotExist
-	}
-	return strconv.ParseUint(f[19], 10, 64)
-}
-
 // StartTicks gives when a process was started, as JVM.StartTicks does; false: there is none.
 func StartTicks(pid int) (uint64, bool) {
-	t, err := startTicks(pid)
-	return t, err == nil
+	p, err := procfs.Open(pid)
+	if err != nil {
+		return 0, false
+	}
+	defer p.Close()
+	return p.StartTicks, true
 }
 
 func envOptions(env []string, name string) []string {
@@ -303,25 +311,12 @@ func splitNul(s string) []string {
 	return strings.Split(s, "\x00")
 }
 
-// readText gives "" for what can not be read.
-func readText(path string, limit int64) string {
-	b, _ := readLimited(path, limit)
-	return string(b)
-}
-
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
-}
-
-// Cgroup gives a process' path in the unified hierarchy, or in that of systemd or memory where there is none; "" if it can not be told.
+// Cgroup gives a process' path in the unified hierarchy, or in that of systemd or memory where there is none; "" if it
+// can not be told.
 func Cgroup(pid int) string {
 	best, rank := "", 0
-	for line := range strings.Lines(readText(fmt.Sprintf("/proc/%d/cgroup", pid), 64<<10)) {
+	b, _ := ReadProc(pid, "cgroup")
+	for line := range strings.Lines(string(b)) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(f) != 3 {
 			continue

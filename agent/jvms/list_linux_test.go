@@ -10,9 +10,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
-const sleeper = `package org.example; public class Sleeper { public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); } }`
+const sleeper = `package org.example; public class Sleeper {
+	public static void main(String[] a) throws Exception { System.out.println("up"); Thread.sleep(600000); }
+}`
 
 func java(t *testing.T, major string) string {
 	m, _ := filepath.Glob("/usr/lib/jvm/*-" + major + "-*/bin/java")
@@ -84,7 +88,8 @@ func TestList(t *testing.T) {
 		{"25", "Shenandoah", BadCollector, true, nil, false},
 	} {
 		t.Run(fmt.Sprint(c.major, c.gc, c.opts), func(t *testing.T) {
-			args := append(append([]string{"-Xmx64m", "-Xlog:disable"}, c.opts...), "-XX:+Use"+c.gc+"GC", "-cp", dir, "org.example.Sleeper", "secret")
+			args := append([]string{"-Xmx64m", "-Xlog:disable"}, c.opts...)
+			args = append(args, "-XX:+Use"+c.gc+"GC", "-cp", dir, "org.example.Sleeper", "secret")
 			cmd := launch(t, java(t, c.major), args...)
 			all, err := List()
 			if err != nil {
@@ -94,8 +99,9 @@ func TestList(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Name != "org.example.Sleeper" || fmt.Sprint(j.Major) != c.major || j.Collector != c.gc || j.PerfData != c.perf ||
-				j.UID != os.Geteuid() || j.NSPID != lastNS(j.PID) || j.Container || filepath.Base(j.LibJVM) != "libjvm.so" || j.Recorded {
+			if j.Name != "org.example.Sleeper" || fmt.Sprint(j.Major) != c.major || j.Collector != c.gc ||
+				j.PerfData != c.perf || j.UID != os.Geteuid() || j.NSPID != lastNS(j.PID) || j.Container ||
+				filepath.Base(j.LibJVM) != "libjvm.so" || j.Recorded {
 				t.Errorf("%+v", j)
 			}
 			if v := Doctor(j); v.Recordable != c.recordable || v.Problem != c.problem {
@@ -107,7 +113,10 @@ func TestList(t *testing.T) {
 
 func lastNS(pid int) int {
 	j := JVM{PID: pid, NSPID: pid}
-	j.status()
+	if p, err := procfs.Open(pid); err == nil {
+		j.status(p)
+		p.Close()
+	}
 	return j.NSPID
 }
 
@@ -187,7 +196,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestApart demands that what has a root folder of its own counts as a container, and what has a mount namespace alone does not.
+// TestApart demands that what has a root folder of its own counts as a container, and what has a mount namespace
+// alone does not.
 func TestApart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: a process with another root folder (needs root)")

@@ -7,13 +7,15 @@ import (
 	"strconv"
 )
 
-// Layout of HotSpot's PerfData, version 2 (perfMemory.hpp). Magic and byte order come first, so that the rest can be read.
+// Layout of HotSpot's PerfData, version 2 (perfMemory.hpp). Magic and byte order come first, so that the rest can be
+// read.
 //
 //	0  u32 magic (big-endian ca fe c0 c0)   8  i32 used       24 i32 entry_offset
 //	4  u8 byte order (1: little), u8 major  12 i32 overflow   28 i32 num_entries
 //	6  u8 minor, u8 accessible              16 i64 mod_time
 //
-//	entry: 0 i32 length, 4 i32 name_offset, 8 i32 vector_length, 12 u8 type, 13 u8 flags, 14 u8 units, 15 u8 variability, 16 i32 data_offset
+//	entry: 0 i32 length, 4 i32 name_offset, 8 i32 vector_length, 12 u8 type, 13 u8 flags, 14 u8 units, 15 u8
+//	variability, 16 i32 data_offset
 const (
 	perfMagic      = 0xcafec0c0
 	perfHeader     = 32
@@ -32,8 +34,8 @@ type PerfError struct {
 
 func (e *PerfError) Error() string { return fmt.Sprintf("PerfData at %d: %s", e.Offset, e.Why) }
 
-// parsePerf gives the counters that are texts or longs. The file changes while it is read; b is a copy. One that the JVM is still
-// filling (accessible = 0) is an error, to be tried again.
+// parsePerf gives the counters that are texts or longs. The file changes while it is read; b is a copy. One that the
+// JVM is still filling (accessible = 0) is an error, to be tried again.
 func parsePerf(b []byte) (map[string]string, error) {
 	if len(b) < perfHeader {
 		return nil, &PerfError{0, "short header"}
@@ -61,7 +63,8 @@ func parsePerf(b []byte) (map[string]string, error) {
 			return nil, &PerfError{int(min(off, maxPerfData)), "entry beyond the end"}
 		}
 		e := b[off:]
-		length, name, vector, data := uint64(order.Uint32(e)), uint64(order.Uint32(e[4:])), uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
+		length, name := uint64(order.Uint32(e)), uint64(order.Uint32(e[4:]))
+		vector, data := uint64(order.Uint32(e[8:])), uint64(order.Uint32(e[16:]))
 		if length < perfEntry || length > uint64(len(e)) || name >= length || data >= length {
 			return nil, &PerfError{int(off), "entry's lengths contradict each other"}
 		}

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
 // claimed is how much of its memory the process below says to be its command line and its environment.
@@ -45,7 +47,8 @@ func claim(at uint64) error {
 		auxv                                                                                                  uint64
 		auxvSize                                                                                              uint32
 		exe                                                                                                   int32
-	}{field(26), field(27), field(45), field(46), field(47), uint64(brk), field(28), at, at + claimed, at + claimed, at + 2*claimed - 1, 0, 0, -1}
+	}{field(26), field(27), field(45), field(46), field(47), uint64(brk), field(28), at,
+		at + claimed, at + claimed, at + 2*claimed - 1, 0, 0, -1}
 	return unix.Prctl(unix.PR_SET_MM, unix.PR_SET_MM_MAP, uintptr(unsafe.Pointer(&m)), unsafe.Sizeof(m), 0)
 }
 
@@ -73,7 +76,7 @@ func TestHugeCommandLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, name := range []string{"cmdline", "environ"} {
-		if b, err := ReadProc(c.Process.Pid, name); err != nil || len(b) != maxProc {
+		if b, err := ReadProc(c.Process.Pid, name); err != nil || len(b) != procfs.MaxText {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}

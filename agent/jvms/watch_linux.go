@@ -14,40 +14,50 @@ import (
 )
 
 const (
-	rescan = 5 * time.Second        // finds what is started by other names than java, or long after its process; and mends lost events
+	rescan = 5 * time.Second        // finds what is started by other names than java, or late; and mends lost events
 	glance = 500 * time.Millisecond // finds what shows no PerfData here, in containers or with -XX:-UsePerfData
 	young  = 10 * time.Second       // a process that has not become a JVM by then is left to the rescan
 	settle = 60 * time.Millisecond  // after a PerfData file appears its counters take about 40 ms to be complete
+
+	// maxFolders bounds the folders of PerfData, one a user, that are watched. Anybody can make folders of such names,
+	// and root's watches are few. JVMs in further folders are found by looking.
+	maxFolders = 256
+	// idleShare times what a rescan took passes before files that somebody made cause another one.
+	idleShare = 10
 )
 
-// Watch calls f with the JVMs that are there, then with those that come and go, until the context ends; it gives the context's error.
-// A JVM's name or collector may be missing at first: a later List knows more. f runs on Watch's goroutine.
+// watcher remembers which JVMs were reported.
+type watcher struct {
+	report  func(added, gone []JVM)
+	known   map[string]JVM // by id
+	started newcomers
+	folders folders
+	timer   *time.Timer // of the next rescan
+	soon    bool        // it was set by an event
+	tired   time.Time   // no event causes a rescan before
+}
+
+// Watch calls f with the JVMs that are there, then with those that start and end, until the context ends; it gives the
+// context's error. A JVM's name or collector may be missing at first: a later List knows more. f runs on Watch's
+// goroutine.
 func Watch(ctx context.Context, f func(added, gone []JVM)) error {
+	w := watcher{report: f, known: map[string]JVM{}, started: newcomers{}, timer: time.NewTimer(0)}
+	defer w.timer.Stop()
 	// Without inotify (its instances are few) the rescan alone has to do.
 	var events chan fsnotify.Event
-	w, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer w.Close()
-		events = w.Events
+	if n, err := fsnotify.NewWatcher(); err == nil {
+		defer n.Close()
+		events = n.Events
 		go func() {
-			for range w.Errors { // an overflow: the next rescan mends it
+			for range n.Errors { // an overflow: the next rescan mends it
 			}
 		}()
-		if w.Add("/tmp") == nil {
-			dirs, _ := filepath.Glob("/tmp/hsperfdata_*")
-			for _, d := range dirs {
-				w.Add(d)
-			}
-		}
+		w.folders = folders{base: "/tmp", add: n.Add, watched: map[string]bool{}}
+		w.folders.addAll()
 	}
-	known := map[string]JVM{}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	often := time.NewTicker(glance)
 	defer often.Stop()
-	soon := false
-	procs := newcomers{}
-	procs.look(nil) // what is there already the first List finds
+	w.started.look(nil) // what is there already the first List finds
 	for {
 		select {
 		case <-ctx.Done():
@@ -57,68 +67,116 @@ func Watch(ctx context.Context, f func(added, gone []JVM)) error {
 				events = nil
 				continue
 			}
-			if !strings.HasPrefix(e.Name, "/tmp/hsperfdata_") {
-				continue
-			}
-			if filepath.Dir(e.Name) == "/tmp" && e.Has(fsnotify.Create) {
-				w.Add(e.Name)
-			}
-			if !soon && (e.Has(fsnotify.Create) || e.Has(fsnotify.Remove)) {
-				soon = true
-				timer.Reset(settle)
-			}
-			continue
+			w.event(e)
 		case <-often.C:
-			var added []JVM
-			procs.look(func(pid int) bool {
-				j, err := Look(pid)
-				if err != nil {
-					return false
-				}
-				if _, ok := known[j.ID]; !ok {
-					known[j.ID] = j
-					added = append(added, j)
-				}
-				return true
-			})
-			if len(added) > 0 {
-				f(added, nil)
-			}
-			continue
-		case <-timer.C:
+			w.glance()
+		case <-w.timer.C:
+			w.rescan()
 		}
-		soon = false
-		timer.Reset(rescan)
-		all, err := List()
+	}
+}
+
+// event has the JVMs listed soon, if it is about PerfData.
+func (w *watcher) event(e fsnotify.Event) {
+	if !strings.HasPrefix(e.Name, filepath.Join(w.folders.base, perfFolder)) {
+		return
+	}
+	if filepath.Dir(e.Name) == w.folders.base {
+		if e.Has(fsnotify.Create) {
+			w.folders.watch(e.Name)
+		}
+		if e.Has(fsnotify.Remove) {
+			delete(w.folders.watched, e.Name) // inotify has dropped it
+		}
+	}
+	if !w.soon && (e.Has(fsnotify.Create) || e.Has(fsnotify.Remove)) {
+		w.soon = true
+		w.timer.Reset(max(settle, time.Until(w.tired)))
+	}
+}
+
+// glance looks at processes that have started of late.
+func (w *watcher) glance() {
+	var added []JVM
+	w.started.look(func(pid int) bool {
+		j, err := Look(pid)
 		if err != nil {
-			continue
+			return false
 		}
-		now := make(map[string]JVM, len(all))
-		var added, gone []JVM
-		for _, j := range all {
-			now[j.ID] = j
-			if _, ok := known[j.ID]; !ok {
-				added = append(added, j)
-			}
+		if _, ok := w.known[j.ID]; !ok {
+			w.known[j.ID] = j
+			added = append(added, j)
 		}
-		for id, j := range known {
-			if _, ok := now[id]; !ok {
-				gone = append(gone, j)
-			}
+		return true
+	})
+	if len(added) > 0 {
+		w.report(added, nil)
+	}
+}
+
+// rescan lists all JVMs.
+func (w *watcher) rescan() {
+	w.soon = false
+	w.timer.Reset(rescan)
+	begun := time.Now()
+	all, err := List()
+	w.tired = time.Now().Add(idleShare * time.Since(begun))
+	if err != nil {
+		return
+	}
+	now := make(map[string]JVM, len(all))
+	var added, gone []JVM
+	for _, j := range all {
+		now[j.ID] = j
+		if _, ok := w.known[j.ID]; !ok {
+			added = append(added, j)
 		}
-		slices.SortFunc(gone, func(a, b JVM) int { return a.PID - b.PID })
-		known = now
-		if len(added)+len(gone) > 0 {
-			f(added, gone)
+	}
+	for id, j := range w.known {
+		if _, ok := now[id]; !ok {
+			gone = append(gone, j)
 		}
+	}
+	slices.SortFunc(gone, func(a, b JVM) int { return a.PID - b.PID })
+	w.known = now
+	if len(added)+len(gone) > 0 {
+		w.report(added, gone)
+	}
+}
+
+// folders are the folders of PerfData that are watched.
+type folders struct {
+	base    string
+	add     func(path string) error
+	watched map[string]bool
+}
+
+func (f *folders) addAll() {
+	if f.add(f.base) != nil {
+		return
+	}
+	all, _ := filepath.Glob(filepath.Join(f.base, perfFolder+"*"))
+	for _, d := range all {
+		f.watch(d)
+	}
+}
+
+// watch watches a folder of PerfData. What a link of such a name leads to is none.
+func (f *folders) watch(path string) {
+	st, err := os.Lstat(path)
+	if err != nil || !st.IsDir() || f.watched[path] || len(f.watched) >= maxFolders {
+		return
+	}
+	if f.add(path) == nil {
+		f.watched[path] = true
 	}
 }
 
 // newcomers are the processes of this host, with when each was seen first; zero: nothing more is expected of it.
 type newcomers map[int]time.Time
 
-// look calls f with the processes that have come of late and run a program named java, until f says that it knows them. It costs a listing of
-// /proc, and a look at the name of each that is new.
+// look calls f with the processes that have started of late and run a program named java, until f says that it knows
+// them. It costs a listing of /proc, and a look at the name of each that is new.
 func (n newcomers) look(f func(pid int) (known bool)) {
 	d, err := os.Open("/proc")
 	if err != nil {

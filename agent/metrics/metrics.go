@@ -17,21 +17,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/spool"
 )
 
 // Source is what is told. Both functions must be safe to call at any time.
 type Source struct {
-	Status func() []agent.Status
+	Status func() []session.Status
 	// AttachFailures counts by reason, of a closed set; may be nil.
 	AttachFailures func() map[string]uint64
-	Others         func() []agent.Other
+	Others         func() []api.Other
 	// Self is what the agent itself takes; nil: not told.
-	Self func() agent.Self
+	Self func() quota.Self
 	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
 	Incidents func() (n int, bytes int64)
 	// Spool tells of the spool folder; nil, or a nil answer: there is none.
-	Spool   func() *agent.SpoolStatus
+	Spool   func() *spool.Status
 	Version string
 }
 
@@ -39,7 +42,7 @@ type Source struct {
 type field struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
-	value func(*agent.Status) float64
+	value func(*session.Status) float64
 }
 
 var jvmLabels = []string{"recording", "jvm"}
@@ -58,49 +61,49 @@ func truth(b bool) float64 {
 }
 
 var fields = func() (fs []field) {
-	add := func(kind prometheus.ValueType, name, help string, value func(*agent.Status) float64) {
+	add := func(kind prometheus.ValueType, name, help string, value func(*session.Status) float64) {
 		fs = append(fs, field{desc(name, help, jvmLabels...), kind, value})
 	}
 	const c, g = prometheus.CounterValue, prometheus.GaugeValue
-	add(g, "recording_up", "1 while the JVM is being recorded, 0 when the recording is over.", func(s *agent.Status) float64 { return truth(!s.Phase.Over()) })
-	add(g, "ring_bytes", "What the recording occupies on disk.", func(s *agent.Status) float64 { return float64(s.TraceBytes) })
-	add(c, "written_bytes_total", "What was written into the recording by this agent.", func(s *agent.Status) float64 { return float64(s.WrittenBytes) })
-	add(g, "ring_limit_bytes", "What it may occupy: max_trace_size and its deviation, or what the disk leaves.", func(s *agent.Status) float64 { return float64(s.TraceLimit) })
-	add(g, "ring_files", "Files of the recording.", func(s *agent.Status) float64 { return float64(s.Files) })
-	add(g, "ring_held_bytes", "What a pull holds of files that the ring has given up.", func(s *agent.Status) float64 { return float64(s.HeldBytes) })
-	add(c, "rotations_total", "Files begun.", func(s *agent.Status) float64 { return float64(s.Rotations) })
-	add(c, "files_evicted_total", "Files given up for newer ones.", func(s *agent.Status) float64 { return float64(s.FilesEvicted) })
-	add(c, "collections_total", "Collections recorded.", func(s *agent.Status) float64 { return float64(s.Collections) })
-	add(c, "missed_collections_total", "Full collections that the JVM posted no events of, so that their pauses are unknown.", func(s *agent.Status) float64 { return float64(s.Missed) })
-	add(g, "sync_pause_seconds", "What the newest sync point added to its pause.", func(s *agent.Status) float64 { return seconds(s.LastSyncNS) })
-	add(g, "sync_pause_longest_seconds", "What the longest sync point added to its pause.", func(s *agent.Status) float64 { return seconds(s.LongestSyncNS) })
-	add(g, "sync_pause_predicted_seconds", "What a sync point would add to a pause now; above max_sync_pause the depth is samples.", func(s *agent.Status) float64 { return seconds(s.PredictedSyncNS) })
-	add(c, "emergencies_total", "Sync points that did not wait for a natural collection.", func(s *agent.Status) float64 { return float64(s.Emergencies) })
-	add(c, "emergencies_unanswered_total", "Emergencies that the JVM did not answer in time.", func(s *agent.Status) float64 { return float64(s.EmergenciesUnanswered) })
-	add(c, "samples_total", "Sampled allocations recorded.", func(s *agent.Status) float64 { return float64(s.Samples) })
-	add(c, "sites_cut_total", "Samples told by the callers that were known, the table of frames being full.", func(s *agent.Status) float64 { return float64(s.SitesCut) })
-	add(c, "sites_folded_total", "Least used frames that left the full table of frames.", func(s *agent.Status) float64 { return float64(s.SitesFolded) })
-	add(g, "live_bytes", "Bytes that the heap's spaces held after the last collection.", func(s *agent.Status) float64 { return float64(s.LiveBytes) })
-	add(g, "shared_ring_bytes", "Memory taken from the application's host by the shared ring.", func(s *agent.Status) float64 { return float64(s.RingBytes) })
-	add(g, "shared_ring_backlog_bytes", "What the agent has not read yet.", func(s *agent.Status) float64 { return float64(s.Backlog) })
-	add(c, "probe_pause_seconds_total", "What heapcam added to pauses, by the probe's clock.", func(s *agent.Status) float64 { return seconds(s.ProbeNS) })
-	add(c, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", func(s *agent.Status) float64 { return seconds(s.PauseNS) })
-	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, CPU time.", func(s *agent.Status) float64 { return seconds(s.SampleNS) })
-	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.", func(s *agent.Status) float64 { return seconds(s.UpNS) })
-	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.", func(s *agent.Status) float64 { return float64(s.Switches) })
-	add(c, "agent_cpu_seconds_total", "CPU time of this agent for the recording.", func(s *agent.Status) float64 { return seconds(s.AgentCPUNS) })
-	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *agent.Status) float64 { return truth(s.DiskFull) })
-	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.", func(s *agent.Status) float64 { return truth(s.GuaranteeMet) })
-	add(c, "incidents_total", "Windows that were frozen by themselves.", func(s *agent.Status) float64 { return float64(s.Incidents) })
-	add(c, "incidents_failed_total", "Windows that should have been frozen and could not be.", func(s *agent.Status) float64 { return float64(s.IncidentsFailed) })
-	add(c, "store_faults_total", "Refusals of the disk.", func(s *agent.Status) float64 { return float64(s.StoreFaults) })
+	add(g, "recording_up", "1 while the JVM is being recorded, 0 when the recording is over.", func(s *session.Status) float64 { return truth(!s.Phase.Over()) })
+	add(g, "ring_bytes", "What the recording occupies on disk.", func(s *session.Status) float64 { return float64(s.TraceBytes) })
+	add(c, "written_bytes_total", "What was written into the recording by this agent.", func(s *session.Status) float64 { return float64(s.WrittenBytes) })
+	add(g, "ring_limit_bytes", "What it may occupy: max_trace_size and its deviation, or what the disk leaves.", func(s *session.Status) float64 { return float64(s.TraceLimit) })
+	add(g, "ring_files", "Files of the recording.", func(s *session.Status) float64 { return float64(s.Files) })
+	add(g, "ring_held_bytes", "What a pull holds of files that the ring has given up.", func(s *session.Status) float64 { return float64(s.HeldBytes) })
+	add(c, "rotations_total", "Files begun.", func(s *session.Status) float64 { return float64(s.Rotations) })
+	add(c, "files_evicted_total", "Files given up for newer ones.", func(s *session.Status) float64 { return float64(s.FilesEvicted) })
+	add(c, "collections_total", "Collections recorded.", func(s *session.Status) float64 { return float64(s.Collections) })
+	add(c, "missed_collections_total", "Full collections that the JVM posted no events of, so that their pauses are unknown.", func(s *session.Status) float64 { return float64(s.Missed) })
+	add(g, "sync_pause_seconds", "What the newest sync point added to its pause.", func(s *session.Status) float64 { return seconds(s.LastSyncNS) })
+	add(g, "sync_pause_longest_seconds", "What the longest sync point added to its pause.", func(s *session.Status) float64 { return seconds(s.LongestSyncNS) })
+	add(g, "sync_pause_predicted_seconds", "What a sync point would add to a pause now; above max_sync_pause the depth is samples.", func(s *session.Status) float64 { return seconds(s.PredictedSyncNS) })
+	add(c, "emergencies_total", "Sync points that did not wait for a natural collection.", func(s *session.Status) float64 { return float64(s.Emergencies) })
+	add(c, "emergencies_unanswered_total", "Emergencies that the JVM did not answer in time.", func(s *session.Status) float64 { return float64(s.EmergenciesUnanswered) })
+	add(c, "samples_total", "Sampled allocations recorded.", func(s *session.Status) float64 { return float64(s.Samples) })
+	add(c, "sites_cut_total", "Samples told by the callers that were known, the table of frames being full.", func(s *session.Status) float64 { return float64(s.SitesCut) })
+	add(c, "sites_folded_total", "Least used frames that left the full table of frames.", func(s *session.Status) float64 { return float64(s.SitesFolded) })
+	add(g, "live_bytes", "Bytes that the heap's spaces held after the last collection.", func(s *session.Status) float64 { return float64(s.LiveBytes) })
+	add(g, "shared_ring_bytes", "Memory taken from the application's host by the shared ring.", func(s *session.Status) float64 { return float64(s.RingBytes) })
+	add(g, "shared_ring_backlog_bytes", "What the agent has not read yet.", func(s *session.Status) float64 { return float64(s.Backlog) })
+	add(c, "probe_pause_seconds_total", "What heapcam added to pauses, by the probe's clock.", func(s *session.Status) float64 { return seconds(s.ProbeNS) })
+	add(c, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", func(s *session.Status) float64 { return seconds(s.PauseNS) })
+	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, CPU time.", func(s *session.Status) float64 { return seconds(s.SampleNS) })
+	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.", func(s *session.Status) float64 { return seconds(s.UpNS) })
+	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.", func(s *session.Status) float64 { return float64(s.Switches) })
+	add(c, "agent_cpu_seconds_total", "CPU time of this agent for the recording.", func(s *session.Status) float64 { return seconds(s.AgentCPUNS) })
+	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.", func(s *session.Status) float64 { return truth(s.DiskFull) })
+	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.", func(s *session.Status) float64 { return truth(s.GuaranteeMet) })
+	add(c, "incidents_total", "Windows that were frozen by themselves.", func(s *session.Status) float64 { return float64(s.Incidents) })
+	add(c, "incidents_failed_total", "Windows that should have been frozen and could not be.", func(s *session.Status) float64 { return float64(s.IncidentsFailed) })
+	add(c, "store_faults_total", "Refusals of the disk.", func(s *session.Status) float64 { return float64(s.StoreFaults) })
 	return fs
 }()
 
 var (
 	lostEpochs = desc("lost_epochs_total", "Collections whose fates were lost, by reason.", append(jvmLabels, "reason")...)
 	lostOther  = desc("lost_total", "Samples, definitions and blocks lost.", append(jvmLabels, "what")...)
-	quality    = desc("quality_ratio", "Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.", append(jvmLabels, "site")...)
+	quality    = desc("site_coverage_ratio", "Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.", append(jvmLabels, "site")...)
 	syncPoints = desc("sync_points_total", "Listings recorded: natural ones, forced by a full collection or a loss, emergencies.", append(jvmLabels, "kind")...)
 	attachBad  = desc("attach_failures_total", "Attempts of discovery to attach that failed, by reason.", "reason")
 	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
@@ -116,7 +119,7 @@ var (
 	build      = desc("build_info", "1, with the version.", "version")
 )
 
-var phases = []agent.Phase{agent.Recording, agent.Paused, agent.Silent, agent.Refused, agent.EndedPhase, agent.GonePhase, agent.GaveUp, agent.Quarantined, agent.Stopped}
+var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase, session.GonePhase, session.GaveUp, session.Quarantined, session.Stopped}
 
 type collector struct{ src Source }
 
@@ -133,7 +136,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
-	byPhase := map[agent.Phase]int{}
+	byPhase := map[session.Phase]int{}
 	for _, s := range c.src.Status() {
 		byPhase[s.Phase]++
 		for _, f := range fields {

@@ -10,22 +10,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/spool"
 )
 
 func source() Source {
 	return Source{
 		Version: "v1",
-		Status: func() []agent.Status {
-			return []agent.Status{
-				{ID: "Shop-1-a", Name: "Shop", Phase: agent.Recording, Depth: "full", TraceBytes: 4096, ProbeNS: 2_500_000_000, Dropped: agent.Drops{StoreEpochs: 3},
-					Quality: &agent.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
-				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: agent.GonePhase},
+		Status: func() []session.Status {
+			return []session.Status{
+				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096, ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
+					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
+				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.GonePhase},
 			}
 		},
 		Incidents: func() (int, int64) { return 2, 8192 },
-		Spool:     func() *agent.SpoolStatus { return &agent.SpoolStatus{Taken: 5, Left: make([]agent.SpoolItem, 3)} },
-		Others:    func() []agent.Other { return []agent.Other{{Ignored: true}, {}, {}} },
+		Spool:     func() *spool.Status { return &spool.Status{Taken: 5, Left: make([]spool.Item, 3)} },
+		Others:    func() []api.Other { return []api.Other{{Ignored: true}, {}, {}} },
 	}
 }
 

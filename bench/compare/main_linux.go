@@ -1,6 +1,7 @@
-// Command compare measures what reading costs: wall time, CPU time and the most memory that `heapcam` takes on a synthetic recording of many live
-// objects, and on any recording that it is given; and beside it what tools that are not ours take to answer the same question, how many
-// objects and bytes of each class a heap holds: `jcmd GC.class_histogram` on the JVM, and VisualVM's heap library on a heap dump.
+// Command compare measures what reading costs: wall time, CPU time and the most memory that `heapcam` takes on a
+// synthetic recording of many live objects, and on any recording that it is given; and beside it what tools that are
+// not ours take to answer the same question, how many objects and bytes of each class a heap holds: `jcmd
+// GC.class_histogram` on the JVM, and VisualVM's heap library on a heap dump.
 package main
 
 import (
@@ -63,7 +64,8 @@ func all(dir, tool, java, recording string, objects, thousands int) error {
 	if objects > 0 {
 		ring := filepath.Join(dir, "synthetic")
 		// In a process of its own: a child's most memory is at least what its parent had.
-		if out, err := exec.Command(os.Args[0], "-synthesise", ring, "-objects", strconv.Itoa(objects)).CombinedOutput(); err != nil {
+		if out, err := exec.Command(os.Args[0], "-synthesise", ring, "-objects",
+			strconv.Itoa(objects)).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		if err := read(tool, ring, fmt.Sprintf("synthetic, %d live objects", objects), objects); err != nil {
@@ -92,8 +94,10 @@ func read(tool, ring, name string, objects int) error {
 	}
 	name += fmt.Sprintf(", %.1f MiB on disk", float64(size)/(1<<20))
 	time.Sleep(3 * time.Second) // what was just written is not kept as read
-	for _, args := range [][]string{{"report"}, {"report"}, {"group", "--by", "type"}, {"group", "--by", "type, site, age"}} {
-		if _, err := measure(name+": heapcam "+strings.Join(args, " "), objects, exec.Command(tool, append(args, ring)...)); err != nil {
+	for _, args := range [][]string{
+		{"report"}, {"report"}, {"group", "--by", "type"}, {"group", "--by", "type, site, age"}} {
+		if _, err := measure(name+": heapcam "+strings.Join(args, " "), objects,
+			exec.Command(tool, append(args, ring)...)); err != nil {
 			return err
 		}
 	}
@@ -113,7 +117,8 @@ func measure(name string, objects int, c *exec.Cmd) (out []byte, err error) {
 	if objects > 0 {
 		memory += fmt.Sprintf(", %.1f bytes an object", float64(most)/float64(objects))
 	}
-	fmt.Printf("| %s | %.2f s | %.2f s | %s |\n", name, time.Since(from).Seconds(), (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds(), memory)
+	fmt.Printf("| %s | %.2f s | %.2f s | %s |\n", name, time.Since(from).Seconds(),
+		(c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds(), memory)
 	return out, nil
 }
 
@@ -126,50 +131,8 @@ func others(dir, tool, java string, thousands int) error {
 	if err != nil {
 		return err
 	}
-	bin := filepath.Dir(home)
-	if out, err := exec.Command(filepath.Join(bin, "javac"), "-d", dir, "bench/compare/Big.java").CombinedOutput(); err != nil {
-		return fmt.Errorf("javac: %w\n%s", err, out)
-	}
-	rec := filepath.Join(dir, "rec")
-	c := exec.Command(tool, "run", "--out", rec, "--max-trace-size", "2GiB", "--max-sync-pause", "60s", "--", home, "-XX:+UseParallelGC", "-Xmx"+strconv.Itoa(thousands/10+512)+"m", "-cp", dir, "Big", strconv.Itoa(thousands))
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	pid := ""
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && lines.Text() != "ready" {
-		if p, ok := strings.CutPrefix(lines.Text(), "pid "); ok {
-			pid = p
-		}
-	}
-	dump := filepath.Join(dir, "heap.hprof")
-	jcmd := filepath.Join(bin, "jcmd")
-	// ask has the JVM count, and dump its heap.
-	ask := func() (map[string]string, error) {
-		said, err := measure("`jcmd GC.class_histogram` (the JVM stands still; its own CPU and memory are not counted)", 0, exec.Command(jcmd, pid, "GC.class_histogram"))
-		if err != nil {
-			return nil, err
-		}
-		if _, err := measure("`jcmd GC.heap_dump` (the same)", 0, exec.Command(jcmd, pid, "GC.heap_dump", dump)); err != nil {
-			return nil, err
-		}
-		return rows(said), nil
-	}
-	own, err := ask()
-	in.Close()
-	io.Copy(io.Discard, out)
-	if werr := c.Wait(); err == nil {
-		err = werr
-	}
+	dump, rec := filepath.Join(dir, "heap.hprof"), filepath.Join(dir, "rec")
+	own, err := recordBig(dir, tool, home, rec, dump, thousands)
 	if err != nil {
 		return err
 	}
@@ -179,7 +142,8 @@ func others(dir, tool, java string, thousands int) error {
 	if _, err := os.Stat(heapLibrary); err != nil {
 		fmt.Println("| VisualVM's heap library on the dump | not run: not installed | | |")
 	} else {
-		said, err := measure("VisualVM's heap library: histogram of the dump", 0, exec.Command(home, "-cp", heapLibrary, "bench/compare/HeapLibrary.java", dump))
+		said, err := measure("VisualVM's heap library: histogram of the dump", 0,
+			exec.Command(home, "-cp", heapLibrary, "bench/compare/HeapLibrary.java", dump))
 		if err != nil {
 			return err
 		}
@@ -190,12 +154,65 @@ func others(dir, tool, java string, thousands int) error {
 		return fmt.Errorf("%d recordings in %s: %w", len(folders), rec, err)
 	}
 	time.Sleep(3 * time.Second)
-	said, err := measure("heapcam histogram of the recording", 0, exec.Command(tool, "histogram", "--top", "0", folders[0]))
+	said, err := measure("heapcam histogram of the recording", 0,
+		exec.Command(tool, "histogram", "--top", "0", folders[0]))
 	if err != nil {
 		return err
 	}
 	same(own, rows(said), "heapcam")
 	return read(tool, folders[0], "the recording", 0)
+}
+
+// recordBig records a JVM with a heap of so many thousand objects. It gives the JVM's own histogram, and writes a heap
+// dump.
+func recordBig(dir, tool, home, rec, dump string, thousands int) (own map[string]string, err error) {
+	bin := filepath.Dir(home)
+	javac := exec.Command(filepath.Join(bin, "javac"), "-d", dir, "bench/compare/Big.java")
+	if out, err := javac.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("javac: %w\n%s", err, out)
+	}
+	c := exec.Command(tool, "run", "--out", rec, "--max-trace-size", "2GiB", "--max-sync-pause", "60s", "--", home,
+		"-XX:+UseParallelGC", "-Xmx"+strconv.Itoa(thousands/10+512)+"m", "-cp", dir, "Big", strconv.Itoa(thousands))
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	pid := ""
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+		if p, ok := strings.CutPrefix(lines.Text(), "pid "); ok {
+			pid = p
+		}
+	}
+	own, err = askJVM(filepath.Join(bin, "jcmd"), pid, dump)
+	in.Close()
+	io.Copy(io.Discard, out)
+	if werr := c.Wait(); err == nil {
+		err = werr
+	}
+	return own, err
+}
+
+// askJVM has the JVM count, and dump its heap.
+func askJVM(jcmd, pid, dump string) (map[string]string, error) {
+	said, err := measure("`jcmd GC.class_histogram` (the JVM stands still; its own CPU and memory are not counted)", 0,
+		exec.Command(jcmd, pid, "GC.class_histogram"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := measure("`jcmd GC.heap_dump` (the same)", 0,
+		exec.Command(jcmd, pid, "GC.heap_dump", dump)); err != nil {
+		return nil, err
+	}
+	return rows(said), nil
 }
 
 var histogramRow = regexp.MustCompile(`(?m)^ *(?:\d+: +)?(\d+) +(\d+) +(\S+)`)

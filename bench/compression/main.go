@@ -1,11 +1,11 @@
 //go:build unix
 
-// Command compression measures what the store makes of real recordings: bytes per object at full depth and per listed object, and the time
-// it takes, in each mode. It is given ring folders that were recorded with --compression none (bench/compression/record.sh), and stores their
-// frames again. Modes are run in turns, and the median is shown.
+// Command compression measures what the store makes of real recordings: bytes per object at full depth and per listed
+// object, and the time it takes, in each mode. It is given ring folders that were recorded with --compression none
+// (bench/compression/record.sh), and stores their frames again. Modes are run in turns, and the median is shown.
 //
-// Bytes of a listing are its frame's, in proportion to its raw size. Time is the process's CPU time over all that the store does, the write
-// to the file system included.
+// Bytes of a listing are its frame's, in proportion to its raw size. Time is the process's CPU time over all that the
+// store does, the write to the file system included.
 package main
 
 import (
@@ -70,14 +70,17 @@ func main() {
 		n++
 		for _, m := range modes {
 			r := median(all[m])
-			fmt.Printf("| %s | %s | %.3f | %.3f | %.3f | %.1f |\n", t.name, m, r.perBorn, r.perListed, r.ratio, r.nsPerObject)
+			fmt.Printf("| %s | %s | %.3f | %.3f | %.3f | %.1f |\n", t.name, m, r.perBorn, r.perListed, r.ratio,
+				r.nsPerObject)
 			s := sums[m]
-			sums[m] = result{s.perBorn + r.perBorn, s.perListed + r.perListed, s.ratio + r.ratio, s.nsPerObject + r.nsPerObject}
+			sums[m] = result{s.perBorn + r.perBorn, s.perListed + r.perListed, s.ratio + r.ratio,
+				s.nsPerObject + r.nsPerObject}
 		}
 	}
 	for _, m := range modes {
 		s := sums[m]
-		fmt.Printf("| **mean** | %s | %.3f | %.3f | %.3f | %.1f |\n", m, s.perBorn/n, s.perListed/n, s.ratio/n, s.nsPerObject/n)
+		fmt.Printf("| **mean** | %s | %.3f | %.3f | %.3f | %.1f |\n", m, s.perBorn/n, s.perListed/n, s.ratio/n,
+			s.nsPerObject/n)
 	}
 }
 
@@ -163,7 +166,8 @@ func store(t *tape, mode string) (r result, err error) {
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	s, _, err := ringstore.Open(ringstore.Config{Dir: filepath.Join(dir, "rec"), MaxTraceSize: 4 << 30, Deviation: 0.5, Compression: mode, CPU: 1000},
+	s, _, err := ringstore.Open(ringstore.Config{Dir: filepath.Join(dir, "rec"), MaxTraceSize: 4 << 30, Deviation: 0.5,
+		Compression: mode, CPU: 1000},
 		ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
 	if err != nil {
 		return r, err
@@ -202,7 +206,8 @@ func store(t *tape, mode string) (r result, err error) {
 			i++
 		}
 	}
-	return result{(stored - listings) / float64(t.born), listings / float64(max(1, t.listed)), stored / float64(t.raw), float64(took.Nanoseconds()) / float64(t.born)}, nil
+	return result{(stored - listings) / float64(t.born), listings / float64(max(1, t.listed)), stored / float64(t.raw),
+		float64(took.Nanoseconds()) / float64(t.born)}, nil
 }
 
 func median(rs []result) result {

@@ -12,7 +12,7 @@ for w in "$@"; do
   for r in $(seq "$rounds"); do
     for m in none adaptive full; do
       rm -rf "$tmp/out"
-      JAVA_OPTS="-XX:+UseParallelGC -Xms${h[$w]} -Xmx${h[$w]}" N=${n[$w]} "$here/../bin/heapcam" run --depth full --ring "$ring" --compression "$m" \
+      JAVA_OPTS="-XX:+UseParallelGC -Xms${h[$w]} -Xmx${h[$w]}" N=${n[$w]} "$here/../bin/heapcam" run --depth full --shm-size "$ring" --compression "$m" \
         --max-trace-size 8GiB --out "$tmp/out" -- "$here/workloads/$w/run.sh" >/dev/null 2>"$tmp/err" || { cat "$tmp/err"; exit 1; }
       lost=$("$here/../bin/heapcam" report --json "$tmp"/out/* | grep -o "\"lost_epochs\": *[0-9]*" | grep -o "[0-9]*$"); echo "$w $ring $m $(grep -o "[0-9]* collections" "$tmp/err"), ${lost:-0} lost, $(du -sb "$tmp/out" | cut -f1) bytes"
     done

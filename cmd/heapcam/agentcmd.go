@@ -8,14 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
+	"github.com/heapcam/heapcam/agent/place"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
@@ -24,23 +27,24 @@ import (
 type agentOptions struct {
 	rec      recordOptions
 	socket   string
-	rings    string
+	shmDir   string
 	spool    string
 	config   string
 	discover bool
 	service  bool
 	metrics  string
-	budget   percent
+	budget   ui.Percent
 	pause    time.Duration
-	cpu      percent
-	memory   size
+	cpu      ui.Percent
+	memory   ui.Size
 	disabled string
-	remote   agent.RemoteConfig
-	rate     size
-	maxPull  size
+	remote   api.RemoteConfig
+	rate     ui.Size
+	maxPull  ui.Size
 }
 
-// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would let go of what it has just begun.
+// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would
+// let go of what it has just begun.
 const leastMemory = 64 << 20
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -50,11 +54,14 @@ func (o *agentOptions) command() *cobra.Command {
 		Use:   "agent",
 		Short: "The daemon: record many JVMs, continue after a restart, answer on a Unix socket",
 		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by\n" +
-			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each of them.\n" +
+			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each " +
+			"of them.\n" +
 			"One that comes back continues each recording where the shared ring stands.\n" +
-			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no agent reaches\n" +
+			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no " +
+			"agent reaches\n" +
 			"them (another container, a volume), and recordings that are put there.\n" +
-			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say (`heapcam config`).",
+			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say " +
+			"(`heapcam config`).",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return asService(o.service, func(ctx context.Context) error { return o.run(ctx, c) })
@@ -62,26 +69,27 @@ func (o *agentOptions) command() *cobra.Command {
 	}
 	o.rec.add(c)
 	addSocket(c, &o.socket)
-	c.Flags().StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
-	c.Flags().BoolVar(&o.discover, "discover", false, "attach to every JVM that comes, as the rules of the configuration say")
-	c.Flags().BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
-	c.Flags().Var(&o.budget, "overhead-cpu", "what the probe may cost a JVM, as a share of wall time (like 2%); above it, less depth and fewer samples; 0: any")
-	c.Flags().DurationVar(&o.pause, "overhead-pause", 0, "what an ordinary collection's record may add to its pause (like 10ms); 0: any")
-	c.Flags().Var(&o.cpu, "agent-max-cpu", "what the agent itself may take of one core (like 50%), all JVMs together, each the same part: above its part a JVM is compressed less, then recorded at a lower depth; 0: any")
-	c.Flags().Var(&o.memory, "agent-max-memory", "memory that the agent itself may hold, shared rings apart: when it is nearly used up no further recording begins, then the largest is let go of; at least 64 MiB; 0: any")
-	c.Flags().Lookup("agent-max-memory").DefValue = ""
-	c.Flags().StringVar(&o.metrics, "metrics", "", "address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464; empty: none")
-	c.Flags().StringVar(&o.remote.Listen, "remote", "", "address for status and pulls from other hosts over HTTPS, like 0.0.0.0:9465; empty: none")
-	c.Flags().StringVar(&o.remote.Cert, "remote-cert", "", "certificate of this host for --remote, PEM")
-	c.Flags().StringVar(&o.remote.Key, "remote-key", "", "its key, PEM; nobody but its owner may read the file")
-	c.Flags().StringVar(&o.remote.Tokens, "remote-tokens", "", "file of bearer tokens for --remote, lines of NAME SCOPE[,SCOPE] TOKEN with the scopes status and pull; nobody but its owner may read it")
-	c.Flags().StringVar(&o.remote.ClientCA, "remote-client-ca", "", "who has a certificate of this CA may see and pull, PEM")
-	c.Flags().Var(&o.rate, "remote-rate", "bytes a second that all pulls from other hosts may take; 0: any")
-	c.Flags().Var(&o.maxPull, "remote-max-pull", "what one pull from another host may take, newest whole files; 0: any")
-	c.Flags().StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
-	_ = c.Flags().MarkHidden("disabled") // for tests: operators need one place to look at
-	c.Flags().StringVar(&o.spool, "spool", "", "folder for rings of JVMs that this agent can not reach (probe option spool:DIR), and for recordings from elsewhere, which are taken; empty: none")
-	c.Flags().StringVar(&o.rings, "rings", defaultRings, "where the folder for shared rings, heapcam-UID, is made")
+	f := c.Flags()
+	f.StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
+	f.BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
+	f.StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
+	_ = f.MarkHidden("disabled") // for tests: operators need one place to look at
+	bind(f, "discover", &o.discover)
+	bind(f, "overhead_cpu", &o.budget)
+	bind(f, "overhead_pause", &o.pause)
+	bind(f, "agent_max_cpu", &o.cpu)
+	bind(f, "agent_max_memory", &o.memory)
+	bind(f, "metrics", &o.metrics)
+	bind(f, "remote", &o.remote.Listen)
+	bind(f, "remote_cert", &o.remote.Cert)
+	bind(f, "remote_key", &o.remote.Key)
+	bind(f, "remote_tokens", &o.remote.Tokens)
+	bind(f, "remote_client_ca", &o.remote.ClientCA)
+	bind(f, "remote_rate", &o.rate)
+	bind(f, "remote_max_pull", &o.maxPull)
+	bind(f, "spool", &o.spool)
+	bind(f, "shm_dir", &o.shmDir)
+	o.shmDir = defaultRings // of this platform
 	return c
 }
 
@@ -91,26 +99,41 @@ func (o *agentOptions) check() error {
 		return err
 	}
 	if o.memory != 0 && o.memory < leastMemory {
-		return usage("--agent-max-memory %s: at least %s", &o.memory, humanBytes(leastMemory))
+		return usage("--agent-max-memory %s: at least %s", &o.memory, ui.Bytes(int64(leastMemory)))
 	}
 	if o.pause < 0 {
 		return usage("--overhead-pause %v: it is negative", o.pause)
 	}
-	if strings.ContainsAny(o.rings, optionSeparators) {
-		return usage("--rings %s: its name may hold none of %q, which part the probe's options", o.rings, optionSeparators)
+	if strings.ContainsAny(o.shmDir, optionSeparators) {
+		return usage("--shm-dir %s: its name may hold none of %q, which part the probe's options", o.shmDir,
+			optionSeparators)
 	}
 	if o.spool != "" && !filepath.IsAbs(o.spool) {
 		return usage("--spool %s: an absolute path, please", o.spool)
 	}
-	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"}, {"remote", o.remote.Listen, "0.0.0.0:9465"}} {
+	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"},
+		{"remote", o.remote.Listen, "0.0.0.0:9465"}} {
 		if _, _, err := net.SplitHostPort(a.address); a.address != "" && err != nil {
 			return usage("--%s %s: it is no address (like %s)", a.flag, a.address, a.like)
 		}
 	}
-	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" && o.remote.ClientCA == "") {
+	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
+		o.remote.ClientCA == "") {
 		return usage("--remote needs --remote-cert and --remote-key, and --remote-tokens or --remote-client-ca")
 	}
 	return nil
+}
+
+// daemon is an agent at work, with what belongs to its process.
+type daemon struct {
+	options *agentOptions
+	live    *liveConfig
+	config  agent.Config
+	agent   *agent.Agent // nil before open
+	api     *api.Server
+	found   *jvms.Discovery
+	socket  string
+	rings   string // the folder for shared rings
 }
 
 // run runs the agent until ctx is done.
@@ -126,140 +149,195 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	if o.rec.out == "" && os.Getenv("HEAPCAM_OUT") == "" && privileged() {
 		o.rec.out = systemOut
 	}
-	sock, err := socketPath(o.socket)
-	if err != nil {
+	d := &daemon{options: o, live: live}
+	if err := d.folders(); err != nil {
 		return err
 	}
-	if err := socketFolder(sock); err != nil {
+	d.configure(kept)
+	d.discovery()
+	if d.agent, err = agent.New(d.config); err != nil {
+		return err
+	}
+	d.api = api.New(d.agent, api.Config{Attach: d.attach, Reload: d.reload, Kind: kindOf, Rings: d.config.Watch,
+		Log: d.config.Log})
+	d.logOption()
+	return d.serve(ctx)
+}
+
+// folders makes the folders of the socket and of shared rings.
+func (d *daemon) folders() (err error) {
+	if d.socket, err = socketPath(d.options.socket); err != nil {
+		return err
+	}
+	if err := socketFolder(d.socket); err != nil {
 		return fmt.Errorf("folder of the socket: %w", err)
 	}
-	rings := filepath.Join(o.rings, ringFolder())
-	if err := ownDir(rings, os.Getuid()); err != nil {
-		return fmt.Errorf("--rings: %w", err)
+	d.rings = filepath.Join(d.options.shmDir, ringFolder())
+	if err := place.OwnFolder(d.rings, os.Getuid()); err != nil {
+		return fmt.Errorf("--shm-dir: %w", err)
 	}
+	return nil
+}
+
+// configure makes the agent's configuration of the settings, and hands it the descriptors that systemd kept.
+func (d *daemon) configure(kept []*os.File) {
+	o := d.options
 	logTo := ui.Stderr
 	if o.service {
 		logTo = svc.Log(logTo)
 	}
-	cfg := o.rec.config(logTo)
+	d.config = o.rec.config(logTo)
 	level := zerolog.InfoLevel
 	if o.rec.verbose {
 		level = zerolog.DebugLevel
 	}
-	cfg.Log = newLog(logTo, level)
-	cfg.Watch, cfg.Spool = []string{rings}, o.spool
-	o.limit(&cfg)
-	cfg.Kept = kept
-	if svc.Store() {
-		cfg.KeepFD = svc.Keep
-		cfg.DropFD = func(name string) {
-			if err := svc.Drop(name); err != nil {
-				cfg.Log.Warn().Err(err).Str("descriptor", name).
-					Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
-			}
+	log := newLog(logTo, level)
+	d.config.Log = log
+	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
+	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
+	o.limit(&d.config)
+	d.config.Kept = kept
+	if !svc.Store() {
+		return
+	}
+	d.config.KeepFD = svc.Keep
+	d.config.DropFD = func(name string) {
+		if err := svc.Drop(name); err != nil {
+			log.Warn().Err(err).Str("descriptor", name).
+				Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
 		}
 	}
-	var a *agent.Agent
-	attach := func(ctx context.Context, r agent.AttachRequest) (agent.AttachReply, error) {
-		return o.attach(ctx, a, r)
-	}
-	found := newDiscovery(attach, cfg.Log, live.decide)
-	recorded := func(j jvms.JVM) bool { return recording(a, j) }
-	cfg.Probe = probe.Version()
-	cfg.Others, cfg.Switch = found.list, o.disabled
-	found.wait = func() (agent.Other, bool) {
-		if a.Off() {
-			return agent.Other{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
-		}
-		if err := a.Room(); err != nil { // what it would cost the JVM is for nothing
-			return agent.Other{Why: "agent memory", Reason: err.Error(), Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
-		}
-		return agent.Other{}, false
-	}
-	found.detached = func(j jvms.JVM) string { return a.DetachedBy(j.PID, j.StartTicks, j.UID) }
-	found.adopt = func(ctx context.Context, j jvms.JVM) {
-		ctx, stop := context.WithTimeout(ctx, adoptFor)
-		defer stop()
-		a.Await(ctx, j.PID, j.StartTicks) // nothing comes of a JVM that was detached from, or is another recorder's
-	}
-	cfg.Reload = func() error {
-		defer svc.Reloading()()
-		now, err := live.reload()
-		if err != nil {
-			cfg.Log.Error().Err(err).Msg("the configuration was not reloaded")
-			return err
-		}
-		limits := now.rec.config(io.Discard)
-		now.limit(&limits)
-		a.SetLimits(limits.Limits())
-		cfg.Log.Info().Msg("the configuration was reloaded")
-		found.again(recorded)
-		return nil
-	}
-	if a, err = agent.New(cfg); err != nil {
+}
+
+// discovery connects the agent with what finds JVMs.
+func (d *daemon) discovery() {
+	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
+	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) }
+	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
+		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})
 		return err
 	}
-	if lib, err := probeForOptions(); err != nil {
-		cfg.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
-	} else {
-		cfg.Log.Info().Str("option", "-agentpath:"+lib+"="+o.rec.probeOptions(rings)).Msg("JVMs with this option are recorded")
+	d.config.Others = func() []api.Other { return others(d.found) }
+	d.found.Wait = func() (jvms.Unrecorded, bool) {
+		if d.agent.Off() {
+			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
+		}
+		if err := d.agent.Room(); err != nil { // what it would cost the JVM is for nothing
+			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(),
+				Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+		}
+		return jvms.Unrecorded{}, false
 	}
+	d.found.DetachedBy = func(j jvms.JVM) string { return d.agent.DetachedBy(j.PID, j.StartTicks, j.UID) }
+	d.found.Adopt = func(ctx context.Context, j jvms.JVM) {
+		ctx, stop := context.WithTimeout(ctx, jvms.AdoptFor)
+		defer stop()
+		// nothing comes of a JVM that was detached from, or is another recorder's
+		d.agent.Await(ctx, j.PID, j.StartTicks)
+	}
+}
+
+func (d *daemon) attach(ctx context.Context, r api.AttachRequest) (api.AttachReply, error) {
+	return d.options.attach(ctx, d.agent, r)
+}
+
+// reload reads the configuration again and applies what may change while the agent runs.
+func (d *daemon) reload() error {
+	defer svc.Reloading()()
+	now, err := d.live.reload()
+	if err != nil {
+		d.config.Log.Error().Err(err).Msg("the configuration was not reloaded")
+		return err
+	}
+	limits := now.rec.config(io.Discard)
+	now.limit(&limits)
+	d.agent.SetLimits(limits.Limits())
+	d.config.Log.Info().Msg("the configuration was reloaded")
+	d.found.Reconsider()
+	return nil
+}
+
+// logOption logs the option that has a JVM load the probe by itself.
+func (d *daemon) logOption() {
+	lib, err := place.ProbeForOptions()
+	if err != nil {
+		d.config.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
+		return
+	}
+	d.config.Log.Info().Str("option", "-agentpath:"+lib+"="+d.options.rec.probeOptions(d.rings)).
+		Msg("JVMs with this option are recorded")
+}
+
+// serve records and answers until ctx is done, and returns when all of it has ended.
+func (d *daemon) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.Run(ctx)
-	}()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		svc.Notify(ctx, agentAlive(a, sock))
-	}()
-	go resume(ctx, a, o.rings)
-	if o.metrics != "" {
-		alive := agentAlive(a, sock)
-		h := metrics.Handler(metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: found.failures, Incidents: a.Incidents, Spool: a.Spool, Version: version}, func(context.Context) error {
-			_, err := alive()
-			return err
-		})
-		go func() { // recording goes on without
-			l, err := net.Listen("tcp", o.metrics)
-			if err == nil {
-				err = metrics.Serve(ctx, l, h)
-			}
-			if err != nil {
-				cfg.Log.Error().Err(err).Msg("metrics are not served")
-			}
-		}()
+	var wait sync.WaitGroup
+	wait.Go(func() { d.agent.Run(ctx) })
+	wait.Go(func() { svc.Notify(ctx, agentAlive(d.agent, d.socket)) })
+	recorder := place.Recorder{Out: d.agent.Out(), Watch: d.agent.Watch, Await: func(ctx context.Context, j jvms.JVM) {
+		awaitRing(ctx, d.agent, j)
+	}}
+	go place.Resume(ctx, recorder, d.options.shmDir)
+	if d.options.metrics != "" {
+		go d.serveMetrics(ctx)
 	}
-	if o.remote.Listen != "" {
-		o.remote.Rate, o.remote.MaxPull = int64(o.rate), int64(o.maxPull)
-		go func() { // recording goes on without
-			if err := a.ServeRemote(ctx, o.remote, exitCode); err != nil {
-				cfg.Log.Error().Err(err).Msg("nothing is offered to other hosts")
-			}
-		}()
+	if d.options.remote.Listen != "" {
+		go d.serveRemote(ctx)
 	}
-	go onReload(ctx, cfg.Reload)
-	if o.discover {
+	go onReload(ctx, d.reload)
+	if d.options.discover {
 		go func() {
-			if err := found.run(ctx, recorded); err != nil && ctx.Err() == nil {
-				cfg.Log.Error().Err(err).Msg("JVMs that come are not seen")
+			if err := d.found.Run(ctx); err != nil && ctx.Err() == nil {
+				d.config.Log.Error().Err(err).Msg("JVMs that come are not seen")
 			}
 		}()
 	}
-	err = a.Serve(ctx, sock, attach, exitCode)
+	err := d.api.Serve(ctx, d.socket)
 	cancel()
-	<-done
-	<-told
+	wait.Wait()
 	return err
+}
+
+// serveMetrics answers Prometheus. Recording continues if it cannot.
+func (d *daemon) serveMetrics(ctx context.Context) {
+	a, alive := d.agent, agentAlive(d.agent, d.socket)
+	source := metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: d.found.Failures,
+		Incidents: a.Incidents, Spool: a.Spool, Version: version}
+	h := metrics.Handler(source, func(context.Context) error {
+		_, err := alive()
+		return err
+	})
+	l, err := net.Listen("tcp", d.options.metrics)
+	if err == nil {
+		err = metrics.Serve(ctx, l, h)
+	}
+	if err != nil {
+		d.config.Log.Error().Err(err).Msg("metrics are not served")
+	}
+}
+
+// serveRemote answers other hosts. Recording continues if it cannot.
+func (d *daemon) serveRemote(ctx context.Context) {
+	remote := d.options.remote
+	remote.Rate, remote.MaxPull = int64(d.options.rate), int64(d.options.maxPull)
+	if err := d.api.ServeRemote(ctx, remote); err != nil {
+		d.config.Log.Error().Err(err).Msg("nothing is offered to other hosts")
+	}
 }
 
 // limit puts the agent's own part of limitKeys into cfg.
 func (o *agentOptions) limit(cfg *agent.Config) {
 	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
 	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
+}
+
+// others gives the JVMs that discovery left alone.
+func others(d *jvms.Discovery) (out []api.Other) {
+	for _, u := range d.Unrecorded() {
+		out = append(out, api.Other(u))
+	}
+	return out
 }
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
@@ -272,19 +350,20 @@ func recording(a *agent.Agent, j jvms.JVM) bool {
 	return false
 }
 
-func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.AttachRequest) (agent.AttachReply, error) {
+func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachRequest) (api.AttachReply, error) {
 	j, err := resolve(r.JVM)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	if a.Off() {
-		return agent.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there", o.disabled)
+		return api.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there",
+			o.disabled)
 	}
 	if err := a.Room(); err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
 	if recording(a, j) {
-		return agent.AttachReply{}, withCode(exitUsage, "pid %d (%s) is being recorded already", j.PID, j.Name)
+		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is being recorded already", j.PID, j.Name)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
@@ -293,20 +372,20 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r agent.Attac
 	if r.Options != "" {
 		opts += "," + r.Options // what comes later holds
 	}
-	if err := refusal(j, opts); err != nil {
-		return agent.AttachReply{}, err
+	if err := place.Refusal(j, opts); err != nil {
+		return api.AttachReply{}, err
 	}
-	asJVM, ours, err := ringDirFor(j, o.rings)
+	ring, err := place.RingDirFor(j, o.shmDir)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
-	a.Watch(ours)
-	if err := loadProbe(ctx, j, asJVM, opts); err != nil {
-		return agent.AttachReply{}, err
+	a.Watch(ring.Ours)
+	if err := place.Load(ctx, j, ring.AsJVM, opts); err != nil {
+		return api.AttachReply{}, err
 	}
 	st, err := awaitRing(ctx, a, j)
 	if err != nil {
-		return agent.AttachReply{}, err
+		return api.AttachReply{}, err
 	}
-	return agent.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
+	return api.AttachReply{ID: st.ID, PID: j.PID, Name: j.Name, Dir: st.Dir}, nil
 }

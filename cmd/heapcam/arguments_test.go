@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestHostileArguments gives each verb that starts nothing words and flags that would act on a terminal: somebody's file names and links get there.
+// TestHostileArguments gives each verb that starts nothing words and flags that would act on a terminal: somebody's
+// file names and links get there.
 func TestHostileArguments(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code := "\x1b]0;x\x07\x1b[31m"
@@ -19,13 +20,15 @@ func TestHostileArguments(t *testing.T) {
 		if slices.Contains([]string{"run", "record", "agent", "view", "service"}, c.Name()) {
 			continue
 		}
-		for _, arg := range []string{code, "--" + code, "--" + code + "=1", "-\u202e", evil + "\n" + evil, "--out=" + code + "\n" + evil, "--socket=" + code, "\xff\xfe"} {
+		for _, arg := range []string{code, "--" + code, "--" + code + "=1", "-\u202e", evil + "\n" + evil,
+			"--out=" + code + "\n" + evil, "--socket=" + code, "\xff\xfe"} {
 			out, errs := talk(t, func() { run([]string{c.Name(), arg}) })
 			harmless(t, c.Name(), slices.Concat(out, errs))
 			n++
 		}
 	}
-	for _, args := range [][]string{{code}, {evil + "\n" + evil}, {"help", code}, {"__complete", code}, {"__complete", "report", "--" + code}, {"--" + code}} {
+	for _, args := range [][]string{{code}, {evil + "\n" + evil}, {"help", code}, {"__complete", code},
+		{"__complete", "report", "--" + code}, {"--" + code}} {
 		out, errs := talk(t, func() { run(args) })
 		harmless(t, args[0], slices.Concat(out, errs))
 		n++

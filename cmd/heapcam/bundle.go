@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -32,13 +32,15 @@ type bundleOptions struct {
 func newBundleCmd() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
-		Use:   "support-bundle",
-		Short: "What somebody who helps needs to know, in one file: status, configuration, log, versions", Annotations: mayLeaveDisk,
-		Long: `support-bundle writes a tar.gz of texts: versions and machine, the agent's status, the configuration in force and where each value comes from, the JVMs
-here and whether they can be recorded, the names and sizes of recordings and incidents, and the end of the service's log. What can not be had
-stands in errors.txt.
-It holds no recording, no option or environment of a JVM, no content of any file that the configuration names, and of a rule's "flag" pattern only
-what stands before "=". Names of programs and users are in it: look through it before you give it away.`,
+		Use:         "support-bundle",
+		Short:       "What somebody who helps needs to know, in one file: status, configuration, log, versions",
+		Annotations: mayLeaveDisk,
+		Long: `support-bundle writes a tar.gz of texts: versions and machine, the agent's status, the configuration
+in force and where each value comes from, the JVMs here and whether they can be recorded, the names
+and sizes of recordings and incidents, and the end of the service's log. What can not be had stands
+in errors.txt. It holds no recording, no option or environment of a JVM, no content of any file that
+the configuration names, and of a rule's "flag" pattern only what stands before "=". Names of
+programs and users are in it: look through it before you give it away.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
@@ -67,7 +69,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	}
 	w := io.Writer(ui.RawStdout())
 	if name == "-" {
-		if isTerminal(ui.RawStdout()) {
+		if ui.IsTerminal(ui.RawStdout()) {
 			return usage("support-bundle -o -: stdout is a terminal")
 		}
 	} else {
@@ -99,7 +101,8 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		if len(b) == 0 {
 			return nil
 		}
-		h := &tar.Header{Name: "heapcam-support/" + member, Mode: 0o600, Size: int64(len(b)), ModTime: now.Truncate(time.Second)}
+		h := &tar.Header{Name: "heapcam-support/" + member, Mode: 0o600, Size: int64(len(b)),
+			ModTime: now.Truncate(time.Second)}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
@@ -110,7 +113,8 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		name string
 		make func(context.Context) ([]byte, error)
 	}{
-		{"versions.json", o.versions}, {"status.json", o.status}, {"config.json", o.settings}, {"doctor.json", o.doctor}, {"recordings.json", o.recordings},
+		{"versions.json", o.versions}, {"status.json", o.status}, {"config.json", o.settings},
+		{"doctor.json", o.doctor}, {"recordings.json", o.recordings},
 		{"log.txt", serviceLog},
 	} {
 		b, err, answered := within(bundleWait, func() ([]byte, error) { return p.make(ctx) })
@@ -147,8 +151,10 @@ func (o *bundleOptions) versions(context.Context) ([]byte, error) {
 		return line
 	}
 	m := map[string]any{
-		"schema": "heapcam.support/1", "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
-		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "load": one("/proc/loadavg"), "distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
+		"schema": "heapcam.support/1", "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS,
+		"arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
+		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "load": one("/proc/loadavg"),
+		"distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
 	}
 	if perr != nil {
 		m["probe_error"] = perr.Error()
@@ -161,7 +167,7 @@ func (o *bundleOptions) status(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl, err := agent.Dial(path)
+	cl, err := api.Dial(path)
 	if err != nil {
 		return nil, err
 	}
@@ -248,12 +254,14 @@ func serviceLog(ctx context.Context) ([]byte, error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, bundleWait)
 	defer stop()
-	c := exec.CommandContext(ctx, exe, "--unit=heapcam", "--no-pager", "--output=short-iso-precise", "--lines="+bundleLogLines)
+	c := exec.CommandContext(ctx, exe, "--unit=heapcam", "--no-pager", "--output=short-iso-precise",
+		"--lines="+bundleLogLines)
 	c.Dir = filepath.Dir(exe)
 	var b bytes.Buffer
 	c.Stdout = &limited{&b, bundleLogLimit}
 	if err = c.Run(); err == nil && bytes.HasPrefix(b.Bytes(), []byte("-- No entries --")) {
-		return nil, errors.New("the journal has nothing of heapcam.service: if the agent runs otherwise, add what it wrote on stderr")
+		return nil, errors.New("the journal has nothing of heapcam.service: if the agent runs otherwise, add what " +
+			"it wrote on stderr")
 	}
 	return b.Bytes(), err
 }

@@ -8,51 +8,22 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// jvmKeys are settings that a rule may give to the JVMs that it matches. They are options of the probe, so a change of them holds for JVMs
-// that are attached to from then on. limitKeys hold for running recordings as soon as they are reloaded. All others hold for the agent's life.
-var jvmKeys = []string{"depth", "sampling", "stack_depth", "ring", "max_sync_pause", "thread_names", "allow_untested_jdk"}
+// jvmKeys are settings that a rule may give to the JVMs that it matches; limitKeys hold for running recordings as soon
+// as they are reloaded. All others hold for the agent's life.
+var (
+	jvmKeys   = config.Reloading(config.NextAttach)
+	limitKeys = config.Reloading(config.AtOnce)
+)
 
-var limitKeys = []string{"overhead_cpu", "overhead_pause", "sampling_max_overhead", "sampling_target_live_samples", "max_write_rate",
-	"max_total_write_rate", "agent_max_cpu", "agent_max_memory"}
-
-// reloadable says what a reload does with a change of key.
-func reloadable(key string) string {
-	switch {
-	case slices.Contains(jvmKeys, key):
-		return "may stand in a rule; a reload makes a change hold for JVMs that are attached to from then on"
-	case slices.Contains(limitKeys, key):
-		return "a reload makes a change hold at once, for running recordings too"
-	}
-	return "a change needs a restart of the agent"
-}
-
-func keyOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
-func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
-func envOf(key string) string  { return "HEAPCAM_" + strings.ToUpper(key) }
-
-// settings are the flags of the agent that a configuration file may hold.
-func settings(c *cobra.Command) (keys []string) {
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"config", "help", "service"}, f.Name) && !f.Hidden {
-			keys = append(keys, keyOf(f.Name))
-		}
-	})
-	slices.Sort(keys)
-	return keys
-}
-
-func configKeys(c *cobra.Command) config.Keys {
-	return config.Keys{Settings: settings(c), JVM: jvmKeys}
-}
+func flagOf(key string) string { return config.Lookup(key).Flag() }
+func envOf(key string) string  { return config.Lookup(key).Env() }
 
 // setting is a value in force.
 type setting struct {
@@ -61,14 +32,14 @@ type setting struct {
 	Source string `json:"source"` // default, FILE:LINE, HEAPCAM_KEY, flag
 }
 
-// configure gives the flags of the agent that the command line does not set their values from the environment or the file, in this order.
-// An explicit file must be there; the system's need not.
+// configure gives the flags of the agent that the command line does not set their values from the environment or
+// the file, in this order. An explicit file must be there; the system's need not.
 func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	explicit := name != ""
 	if !explicit {
 		name = systemConfig
 	}
-	file, err := config.Read(name, configKeys(c))
+	file, err := config.Read(name, config.Known())
 	switch {
 	case err == nil:
 	case !explicit && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
@@ -81,7 +52,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 		return nil, nil, usage("%v", err)
 	}
 	var out []setting
-	for _, key := range settings(c) {
+	for _, key := range config.Names() {
 		f := c.Flags().Lookup(flagOf(key))
 		s := setting{Key: key, Source: "default"}
 		set := func(text, source string) error {
@@ -158,8 +129,10 @@ func newConfigCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "The agent's configuration: check a file, show what is in force, explain a key",
-		Long: "The agent reads " + systemConfig + " or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
-			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the default.",
+		Long: "The agent reads " + systemConfig +
+			" or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
+			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the " +
+			"default.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -186,7 +159,8 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name, plural(uint64(len(file.Settings)), "setting"), plural(uint64(len(file.Rules)), "rule"))
+			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name,
+				ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
 			tellReload(ui.Stderr, file)
 			return nil
 		},
@@ -212,7 +186,8 @@ func tellReload(w io.Writer, file *config.File) {
 	for _, part := range []struct {
 		what string
 		keys []string
-	}{{"`heapcam reload` makes changes hold at once", now}, {"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
+	}{{"`heapcam reload` makes changes hold at once", now},
+		{"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
 		{"changes need a restart of the agent", restart}} {
 		if len(part.keys) > 0 {
 			ui.Fprintf(w, "heapcam: %s: %s\n", part.what, strings.Join(part.keys, ", "))
@@ -239,7 +214,7 @@ func newConfigShowCmd() *cobra.Command {
 					Rules    int       `json:"rules"`
 				}{"heapcam.config/1", all, len(file.Rules)})
 			}
-			w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+			w := ui.NewTable(ui.Stdout)
 			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")
 			for _, s := range all {
 				ui.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
@@ -255,22 +230,40 @@ func newConfigShowCmd() *cobra.Command {
 func newConfigExplainCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What a key means, its default, and its flag and variable; without KEY: all keys",
+		Short: "What a setting means, its default, which limit wins, its flag and variable; without KEY: all settings",
 		Args:  atMostOne("KEY"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c := (&agentOptions{}).command()
-			keys := settings(c)
+			keys := config.Names()
 			if len(args) == 1 {
-				if !slices.Contains(keys, args[0]) {
+				if config.Lookup(args[0]) == nil {
 					return usage("unknown key %q%s", args[0], config.Suggest(args[0], keys))
 				}
 				keys = args
 			}
 			for _, key := range keys {
-				f := c.Flags().Lookup(flagOf(key))
-				ui.Fprintf(ui.Stdout, "%s\n  %s\n  default %s; --%s, %s; %s\n", key, f.Usage, or(or(f.DefValue, f.Value.String()), `""`), f.Name, envOf(key), reloadable(key))
+				explain(ui.Stdout, config.Lookup(key))
 			}
 			return nil
 		},
+	}
+}
+
+// explain prints all that the registry says of a setting.
+func explain(w io.Writer, d *config.Def) {
+	ui.Fprintf(w, "%s (%s)\n", d.Key, or(strings.Join(d.Choices, ", "), d.Kind.Unit()))
+	for _, line := range []struct{ name, text string }{
+		{"sets", d.Help},
+		{"", d.More},
+		{"default", or(d.Default, `""`)},
+		{"package", d.Packaged},
+		{d.ZeroValue(), d.Zero},
+		{"limits", d.Wins},
+		{"flag", "--" + d.Flag()},
+		{"variable", d.Env()},
+		{"change", "takes effect " + d.Reload.String()},
+	} {
+		if line.text != "" {
+			ui.Fprintf(w, "  %-9s %s\n", line.name, line.text)
+		}
 	}
 }

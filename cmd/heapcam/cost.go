@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -26,12 +25,15 @@ func newCostCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cost [JVM|FILE]",
 		Short: "What heapcam itself cost a JVM, minute by minute, and what changed it", Annotations: mayLeaveDisk,
-		Long: `cost reads a recording and says, for each minute of the whole window, how long the application stood still for heapcam and what sampling took, by
-the probe's own clock, with every switch of depth or sampling, attach, pause, sync point and loss between. It needs no agent.
+		Long: `cost reads a recording and says, for each minute of the whole window, how long the application stood
+still for heapcam and what sampling took, by the probe's own clock, with every switch of depth or
+sampling, attach, pause, sync point and loss between. It needs no agent.
 
-IN PAUSES is what ordinary collections were made longer by, SYNC what the listings of sync points added, STOPS what heapcam stopped the application for by
-itself, SAMPLING the time of application threads in sampling, LONGEST the most that one pause was made longer by, SHARE all of it over wall time.
-What is not in it: the agent's own CPU, and what the JVM spends on drawing samples before it asks heapcam.`,
+IN PAUSES is what ordinary collections were made longer by, SYNC what the listings of sync points
+added, STOPS what heapcam stopped the application for by itself, SAMPLING the time of application
+threads in sampling, LONGEST the most that one pause was made longer by, SHARE all of it over wall
+time. What is not in it: the agent's own CPU, and what the JVM spends on drawing samples before it
+asks heapcam.`,
 		Example: "  heapcam cost 4711\n  heapcam cost --json incident.heapcam | jq .total",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -46,7 +48,8 @@ What is not in it: the agent's own CPU, and what the JVM spends on drawing sampl
 			}
 			cost.Close()
 			if bad > 0 {
-				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n", plural(bad, "place"))
+				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n",
+					ui.Plural(bad, "place"))
 			}
 			if asJSON {
 				return errors.Join(ui.JSON(c.OutOrStdout(), cost), err)
@@ -59,12 +62,13 @@ What is not in it: the agent's own CPU, and what the JVM spends on drawing sampl
 	return c
 }
 
-// readCost reads the recording that args name. Where the disk hangs it gives what it has read until then, or nil, and an error.
-func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err error) {
+// readCost reads the recording that args name. Where the disk hangs it gives what it has read until then, or nil,
+// and an error.
+func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error) {
 	where := strings.Join(append(slices.Clone(args), outDirs(out)...), ", ")
 	var (
 		mu   sync.Mutex // of what is read: who is left behind may come back
-		read *analysis.Cost
+		read *cost.Cost
 	)
 	err, answered := untilStuck(costWait, func(tick func()) error {
 		path := ""
@@ -87,7 +91,7 @@ func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err e
 		}
 		defer rec.Close()
 		mu.Lock()
-		read, where = analysis.NewCost(), path
+		read, where = cost.New(), path
 		mu.Unlock()
 		for _, f := range rec.Files {
 			for b, err := range f.Blocks() {
@@ -111,16 +115,17 @@ func readCost(out string, args []string) (cost *analysis.Cost, bad uint64, err e
 	return read, bad, err
 }
 
-func printCost(w io.Writer, c *analysis.Cost) error {
+func printCost(w io.Writer, c *cost.Cost) error {
 	clock := func(ns uint64) string {
 		return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)).Format("2006-01-02 15:04:05")
 	}
 	ms := func(ns uint64) string { return fmt.Sprintf("%.1f ms", float64(ns)/1e6) }
-	row := func(t io.Writer, what string, m *analysis.CostMinute) {
-		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses), ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
+	row := func(t io.Writer, what string, m *cost.Minute) {
+		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses),
+			ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
 			ms(m.Sampling), ms(m.Longest), 100*m.Share())
 	}
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	t := ui.NewTable(w)
 	ui.Fprintf(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t\n")
 	for i := range c.Minutes {
 		row(t, clock(c.Minutes[i].From), &c.Minutes[i])

@@ -8,14 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // askVerb is a verb that asks the agent something about one JVM, or all.
 type askVerb struct {
 	use, short, long, done string
-	ask                    func(*agent.Client, context.Context, agent.DetachRequest) (agent.DetachReply, error)
+	ask                    func(*api.Client, context.Context, api.DetachRequest) (api.DetachReply, error)
 }
 
 // ownersToo ends the help of what a JVM's own user may ask of the host's agent.
@@ -24,30 +25,36 @@ const ownersToo = "The user of a JVM may do that\nwith the own JVMs."
 func newDetachCmd() *cobra.Command {
 	return askVerb{
 		use: "detach", short: "Have the agent stop recording a JVM, or all, for good; the recording stays",
-		long: "detach ends a recording: the probe gives up its events and its sites, and makes its ring go. The library stays mapped in the JVM, idle, until\n" +
-			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not come back to a JVM that was detached\n" +
+		long: "detach ends a recording: the probe gives up its events and its sites, and makes its ring go. The " +
+			"library stays mapped in the JVM, idle, until\n" +
+			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not " +
+			"come back to a JVM that was detached\n" +
 			"from, and status says who asked for it. For a while only: `heapcam pause`. " + ownersToo,
-		done: "detaching from", ask: (*agent.Client).Detach,
+		done: "detaching from", ask: (*api.Client).Detach,
 	}.command()
 }
 
 func newPauseCmd() *cobra.Command {
 	return askVerb{
 		use: "pause", short: "Stop recording a JVM, or all, until resume",
-		long: "pause has the probe do nothing but read a flag in each collection, and no longer see allocations, within a tenth of a second. It stays paused\n" +
-			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " + hostSwitch + ".\n" +
+		long: "pause has the probe do nothing but read a flag in each collection, and no longer see allocations, " +
+			"within a tenth of a second. It stays paused\n" +
+			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " +
+			hostSwitch + ".\n" +
 			ownersToo,
-		done: "paused", ask: (*agent.Client).Pause,
+		done: "paused", ask: (*api.Client).Pause,
 	}.command()
 }
 
 func newResumeCmd() *cobra.Command {
 	return askVerb{
 		use: "resume", short: "Let what was paused go on",
-		long: "resume has a probe record again. What happened meanwhile is not known: the next collection lists what lives then (a sync point).\n" +
-			"What the host's switch (" + hostSwitch + ") stops goes on when that file is removed. What root paused only root resumes;\n" +
+		long: "resume has a probe record again. What happened meanwhile is not known: the next collection lists " +
+			"what lives then (a sync point).\n" +
+			"What the host's switch (" + hostSwitch +
+			") stops goes on when that file is removed. What root paused only root resumes;\n" +
 			"what a JVM's user paused goes on when that user resumes it, or root names it (--all leaves it paused).",
-		done: "goes on:", ask: (*agent.Client).Resume,
+		done: "goes on:", ask: (*api.Client).Resume,
 	}.command()
 }
 
@@ -59,7 +66,8 @@ func (v askVerb) command() *cobra.Command {
 		Example: "  heapcam " + v.use + " 4711\n  heapcam " + v.use + " --all",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) || len(args) > 1 {
-				return usage("%s needs one JVM (a pid, the beginning of an id, or a name: see `heapcam status`) or --all", v.use)
+				return usage("%s needs one JVM (a pid, the beginning of an id, or a name: see `heapcam status`) or "+
+					"--all", v.use)
 			}
 			return nil
 		},
@@ -70,20 +78,22 @@ func (v askVerb) command() *cobra.Command {
 			}
 			st, err := cl.Status(c.Context())
 			if err != nil {
-				return remote(err)
+				return err
 			}
-			var running []agent.Status
+			var running []session.Status
 			for _, s := range st.JVMs {
 				if !s.Phase.Over() {
 					running = append(running, s)
 				}
 			}
-			req, what := agent.DetachRequest{All: all}, "all JVMs"
+			req, what := api.DetachRequest{All: all}, "all JVMs"
 			if !all {
 				s, err := pick(running, args[0])
-				if err != nil && exitCode(err) == exitNotFound && st.Self == nil { // an agent tells of itself to those who see all
-					return withCode(exitNotFound, "%q: no JVM of this user is recorded under that name; only root and the members of the group"+
-						" %s see those of other users", args[0], agent.Group)
+				// an agent tells of itself to those who see all
+				if err != nil && exitCode(err) == exitNotFound && st.Self == nil {
+					return withCode(exitNotFound,
+						"%q: no JVM of this user is recorded under that name; only root and the members of the group"+
+							" %s see those of other users", args[0], api.Group)
 				}
 				if err != nil {
 					return err
@@ -92,7 +102,7 @@ func (v askVerb) command() *cobra.Command {
 			}
 			r, err := v.ask(cl, c.Context(), req)
 			if err != nil {
-				return remote(err)
+				return err
 			}
 			if asJSON {
 				return ui.JSON(ui.Stdout, struct {
@@ -102,7 +112,7 @@ func (v askVerb) command() *cobra.Command {
 				}{"heapcam." + v.use + "/1", req.ID, r.Asked})
 			}
 			if all {
-				what = plural(uint64(r.Asked), "JVM")
+				what = ui.Plural(uint64(r.Asked), "JVM")
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: %s %s\n", v.done, what)
 			return nil
@@ -114,18 +124,19 @@ func (v askVerb) command() *cobra.Command {
 	return c
 }
 
-// pick finds the one recording that ref means: its pid; else its name; else the beginning of its folder's name or of its id.
-func pick(all []agent.Status, ref string) (agent.Status, error) {
-	tests := []func(agent.Status) bool{
-		func(s agent.Status) bool { return s.ID == ref },
-		func(s agent.Status) bool { return strconv.Itoa(s.PID) == ref },
-		func(s agent.Status) bool { return s.Name == ref || strings.EqualFold(s.Name, ref) },
-		func(s agent.Status) bool {
+// pick finds the one recording that ref means: its pid; else its name; else the beginning of its folder's name or
+// of its id.
+func pick(all []session.Status, ref string) (session.Status, error) {
+	tests := []func(session.Status) bool{
+		func(s session.Status) bool { return s.ID == ref },
+		func(s session.Status) bool { return strconv.Itoa(s.PID) == ref },
+		func(s session.Status) bool { return s.Name == ref || strings.EqualFold(s.Name, ref) },
+		func(s session.Status) bool {
 			return strings.HasPrefix(s.ID, ref) || strings.HasPrefix(strings.TrimPrefix(s.ID, s.Name+"-"), ref)
 		},
 	}
 	for _, test := range tests {
-		var hits []agent.Status
+		var hits []session.Status
 		for _, s := range all {
 			if test(s) {
 				hits = append(hits, s)
@@ -139,11 +150,11 @@ func pick(all []agent.Status, ref string) (agent.Status, error) {
 			for i, h := range hits {
 				ids[i] = h.ID
 			}
-			return agent.Status{}, withCode(exitUsage, "%q means several: %s", ref, strings.Join(ids, ", "))
+			return session.Status{}, withCode(exitUsage, "%q means several: %s", ref, strings.Join(ids, ", "))
 		}
 	}
 	if len(all) == 0 {
-		return agent.Status{}, withCode(exitNotFound, "%q: nothing is being recorded (`heapcam status` says why)", ref)
+		return session.Status{}, withCode(exitNotFound, "%q: nothing is being recorded (`heapcam status` says why)", ref)
 	}
-	return agent.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
+	return session.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
 }

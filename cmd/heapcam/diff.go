@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/compare"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -18,7 +20,7 @@ import (
 type diffOptions struct {
 	grouper
 	from, to  string
-	fold      percent
+	fold      ui.Percent
 	json, csv bool
 }
 
@@ -27,16 +29,19 @@ func newDiffCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff FILE|DIR|JVM [AFTER]",
 		Short: "What died, stayed and was born between two collections, or how two recordings differ",
-		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at the first only), are permanent (at both)
-and were born (at the second only), and what that makes. ` + groupingHelp + ` Addresses
-change with each collection and are no classifiers here; spaces are kinds of spaces. Age and space of what died are those at the first
-collection, all else is where it is at the second.
+		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at
+the first only), are permanent (at both) and were born (at the second only), and what that makes.
+` + groupingHelp + `
+Addresses change with each collection and are no classifiers here; spaces are kinds of spaces. Age and
+space of what died are those at the first collection, all else is where it is at the second.
 
-Objects are followed by identity. A full collection in between may leave the identity of some unproven: they are permanent or born, and then
-figures have bounds, shown as LOW–HIGH. Below sites figures are estimates, as in group.
+Objects are followed by identity. A full collection in between may leave the identity of some
+unproven: they are permanent or born, and then figures have bounds, shown as LOW–HIGH. Below sites
+figures are estimates, as in group.
 
-With two recordings, of before and after a change, it compares how fast live bytes grow, by allocation site (matched by their methods; lines
-may move), by time and by bytes allocated, and ends in one sentence with the slopes and their intervals.`,
+With two recordings, of before and after a change, it compares how fast live bytes grow, by
+allocation site (matched by their methods; lines may move), by time and by bytes allocated, and ends
+in one sentence with the slopes and their intervals.`,
 		Example: `  heapcam diff --from 10 --to last incident.heapcam
   heapcam diff --from first --to peak --by 'type, ages' incident.heapcam
   heapcam diff --json before.heapcam after.heapcam | jq -r .sentence`,
@@ -62,7 +67,8 @@ may move), by time and by bytes allocated, and ends in one sentence with the slo
 	c.Flags().StringVar(&o.to, "to", o.to, "the second collection")
 	o.grouper.add(c)
 	c.Flags().Var(&o.fold, "fold", "fold what has less than this share of what died, stayed or was born; 0 shows all")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.diff/1, of two recordings heapcam.diff2/1), nothing folded")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.diff/1, of two recordings heapcam.diff2/1), "+
+		"nothing folded")
 	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each group, nothing folded")
 	return c
 }
@@ -99,13 +105,13 @@ func (p *replays) close() {
 
 // refError gives an error of a reference to a collection its exit code.
 func refError(rec *ringstore.Recording, flag string, err error) error {
-	var bad *analysis.RefError
+	var bad *collection.RefError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &bad):
 		return usage("--%s %v", flag, err)
-	case errors.Is(err, analysis.ErrNotThere):
+	case errors.Is(err, collection.ErrNotThere):
 		return withCode(exitNotFound, "%s: %v", rec.Path, err)
 	}
 	return fmt.Errorf("%s: %w", rec.Path, err)
@@ -125,7 +131,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	defer rec.Close()
 	p := &replays{rec: rec}
 	defer p.close()
-	from, to, err := analysis.FindTwo(o.from, o.to, p.count, p.open)
+	from, to, err := collection.FindTwo(o.from, o.to, p.count, p.open)
 	if err != nil {
 		return refError(rec, "from, --to:", err)
 	}
@@ -145,9 +151,11 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return d.WriteCSV(w)
 	}
-	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time), collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
+	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
+		collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
-		ui.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have bounds\n", d.Lost)
+		ui.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have "+
+			"bounds\n", d.Lost)
 	}
 	ui.Fprintf(w, "%21s %21s %21s %14s  %s\n", "DIED", "PERMANENT", "BORN (bytes)", "NET", "GROUP")
 	all := d.Tree.Bytes
@@ -171,7 +179,8 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 	if c.Estimated {
 		mark = "~"
 	}
-	ui.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent), mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
+	ui.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent),
+		mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
 	small := 0
 	for _, x := range c.Children {
 		b := x.Bytes
@@ -188,21 +197,21 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 
 // two compares two recordings.
 func (o *diffOptions) two(w io.Writer, before, after string) error {
-	var courses [2]*analysis.Growth
+	var courses [2]*compare.Growth
 	for i, path := range []string{before, after} {
 		rec, err := openReading(path)
 		if err != nil {
 			return err
 		}
 		p := &replays{rec: rec}
-		courses[i], err = analysis.GrowthOf(p.open())
+		courses[i], err = compare.GrowthOf(p.open())
 		p.close()
 		rec.Close()
 		if err != nil {
 			return refError(rec, "", err)
 		}
 	}
-	d := analysis.DiffTwo(courses[0], courses[1])
+	d := compare.Recordings(courses[0], courses[1])
 	if o.json {
 		return ui.JSON(w, d)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +20,11 @@ func newDoctorCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [JVM]",
 		Short: "Which JVMs here can be recorded, and if not why",
-		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded, and if not why and what would help.
---java-tool-options prints a line for the environment of JVMs that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
-load the probe at their start, and an agent with discover: true, as the packages set it up, finds and records them. An existing value stays in front.`,
+		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded,
+and if not why and what would help. --java-tool-options prints a line for the environment of JVMs
+that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
+load the probe at their start, and an agent with discover: true, as the packages set it up, finds
+and records them. An existing value stays in front.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -75,8 +76,10 @@ load the probe at their start, and an agent with discover: true, as the packages
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&options, "java-tool-options", false, "print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
-	c.Flags().StringVar(&configFile, "config", "", "with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
+	c.Flags().BoolVar(&options, "java-tool-options", false,
+		"print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
+	c.Flags().StringVar(&configFile, "config", "",
+		"with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
 	return c
 }
 
@@ -100,7 +103,7 @@ func printDoctor(rows []doctorRow) {
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM runs here, as far as this user can see\n")
 		return
 	}
-	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	w := ui.NewTable(ui.Stdout)
 	ui.Fprintf(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t\n")
 	for _, r := range rows {
 		ok := ui.Text("yes")

@@ -34,7 +34,7 @@ func newDumpCmd() *cobra.Command {
 				return nil
 			}
 			if err == nil && bad > 0 {
-				return withCode(exitDamaged, "%s could not be read", plural(bad, "place"))
+				return withCode(exitDamaged, "%s could not be read", ui.Plural(bad, "place"))
 			}
 			return err
 		},

@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -29,18 +30,21 @@ func newExportCmd() *cobra.Command {
 		Short: "Write a recording for other tools: pprof, collapsed stacks, HPROF, Parquet, CSV, JSON",
 		Long: `Writes what other tools go on with. Formats:
 
-  pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label "type"; opens in go tool pprof and Pyroscope
+  pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label
+             "type"; opens in go tool pprof and Pyroscope
   collapsed  a line for each stack and class, for flame graphs; --value says which of the four
   parquet, csv, json
-             a table: state (each object after --at), samples (each sampled allocation of the window and when it died) or histories (each
-             class after each collection)
-  hprof      a heap dump of the state after --at, for VisualVM and Eclipse MAT: classes, objects with address and size, lengths of arrays, stacks of
-             sampled objects. Values are zeros, which take as much room as the heap did (how much is said before; they pack well: -o - | gzip);
-             there are no references, so that each object is a root and retains itself alone
+             a table: state (each object after --at), samples (each sampled allocation of the window and
+             when it died) or history (each class after each collection)
+  hprof      a heap dump of the state after --at, for VisualVM and Eclipse MAT: classes, objects with
+             address and size, lengths of arrays, stacks of sampled objects. Values are zeros, which take
+             as much room as the heap did (how much is said before; they pack well: -o - | gzip).
+             There are no references, so that each object is a root and retains itself alone
 
-Live figures of pprof and collapsed are those of group --by 'type, site' after --at, and add up to the exact state; what was allocated is
-estimated from all samples of the window up to there. The columns of tables are documented in docs/reading.md; their schema has a version.
-OUT appears when it is complete; "-" is stdout.`,
+Live figures of pprof and collapsed are those of group --by 'type, site' after --at, and add up to
+the exact state; what was allocated is estimated from all samples of the window up to there. The
+columns of tables are documented in docs/reading.md; their schema has a version. OUT appears when it
+is complete; "-" is stdout.`,
 		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
   heapcam export --format collapsed --value alloc_space -o - incident.heapcam | flamegraph.pl > alloc.svg
   heapcam export --format hprof --at peak -o heap.hprof incident.heapcam
@@ -49,9 +53,11 @@ OUT appears when it is complete; "-" is stdout.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
 	}
 	c.Flags().StringVar(&o.format, "format", "", "pprof, collapsed, hprof, parquet, csv or json")
-	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or histories")
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for samples and histories)")
-	c.Flags().StringVar(&o.value, "value", o.value, "with collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space")
+	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or history")
+	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for "+
+		"samples and history)")
+	c.Flags().StringVar(&o.value, "value", o.value,
+		"with collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space")
 	c.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; -: stdout")
 	return c
 }
@@ -60,12 +66,13 @@ func (o *exportOptions) check() error {
 	switch o.format {
 	case "pprof", "collapsed", "hprof":
 	default:
-		if !slices.Contains(analysis.TableFormats, o.format) {
-			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format, strings.Join(analysis.TableFormats, ", "))
+		if !slices.Contains(export.TableFormats, o.format) {
+			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format,
+				strings.Join(export.TableFormats, ", "))
 		}
 	}
-	if !slices.Contains([]string{"state", "samples", "histories"}, o.table) {
-		return usage("--table %q is not one of state, samples, histories", o.table)
+	if !slices.Contains([]string{"state", "samples", "history"}, o.table) {
+		return usage("--table %q is not one of state, samples, history", o.table)
 	}
 	if !slices.Contains([]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, o.value) {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
@@ -73,7 +80,8 @@ func (o *exportOptions) check() error {
 	if o.file == "" {
 		return usage("export needs -o OUT (- is stdout)")
 	}
-	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" && isTerminal(ui.RawStdout()) {
+	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" &&
+		ui.IsTerminal(ui.RawStdout()) {
 		return usage("export -o -: stdout is a terminal")
 	}
 	return nil
@@ -98,11 +106,11 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	return whole(o.file, func(w io.Writer) error {
 		switch {
 		case o.format == "pprof" || o.format == "collapsed":
-			gc, err := analysis.Find(o.at, p.count, p.open)
+			gc, err := collection.Find(o.at, p.count, p.open)
 			if err != nil {
 				return refError(rec, "at", err)
 			}
-			prof, err := analysis.MakeProfile(p.open(), gc)
+			prof, err := export.NewProfile(p.open(), gc)
 			if err != nil {
 				return refError(rec, "at", err)
 			}
@@ -114,23 +122,24 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			}
 			return prof.WriteCollapsed(w, o.value)
 		case o.table == "samples" && o.format != "hprof":
-			return analysis.ExportSamples(ctx, w, o.format, p.open())
-		case o.table == "histories" && o.format != "hprof":
-			return analysis.ExportHistories(ctx, w, o.format, p.open())
+			return export.Samples(ctx, w, o.format, p.open())
+		case o.table == "history" && o.format != "hprof":
+			return export.Histories(ctx, w, o.format, p.open())
 		}
-		r, c, err := analysis.Open(o.at, p.count, p.open)
+		r, c, err := collection.Open(o.at, p.count, p.open)
 		if err != nil {
 			return refError(rec, "at", err)
 		}
 		if o.format == "hprof" {
-			h, err := analysis.NewHprof(r)
+			h, err := export.NewHprof(r)
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects, c.GC, analysis.Bytes(h.Bytes))
+			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d, about %s\n", ui.Path(o.file), h.Objects,
+				c.GC, ui.Bytes(h.Bytes))
 			return h.Write(ctx, w)
 		}
-		return analysis.ExportState(ctx, w, o.format, r, c)
+		return export.State(ctx, w, o.format, r, c)
 	})
 }
 

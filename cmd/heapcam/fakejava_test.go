@@ -19,8 +19,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// fakeJava is a JVM with a probe, as far as heapcam can see: it makes a ring in the folder that JAVA_TOOL_OPTIONS names and lets the
-// reference model run in it. Arguments: collections, then exit CODE, kill, or hang.
+// fakeJava is a JVM with a probe, as far as heapcam can see: it makes a ring in the folder that JAVA_TOOL_OPTIONS
+// names and lets the reference model run in it. Arguments: collections, then exit CODE, kill, or hang.
 func fakeJava() {
 	fail := func(err error) {
 		if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestPlaceholders demands that the help names the value of each flag in capitals: neither a type of Go's nor a word that stands in back quotes.
+// TestPlaceholders demands that the help names the value of each flag in capitals: neither a type of Go's nor a
+// word that stands in back quotes.
 func TestPlaceholders(t *testing.T) {
 	capitals := regexp.MustCompile(`^[A-Z|]+$`)
 	each(newRoot(), func(c *cobra.Command) {
@@ -27,34 +27,22 @@ func TestPlaceholders(t *testing.T) {
 	})
 }
 
-// TestExitTable demands that the documents name the exit codes that exitTable does, in its words.
-func TestExitTable(t *testing.T) {
-	b, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(b), "\n## Exit codes\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	rows := regexp.MustCompile(`(?m)^\| ([0-9][0-9n, +]*) \| (.*) \|$`).FindAllStringSubmatch(section, -1)
-	if len(rows) != len(exitTable) {
-		t.Fatalf("the table in docs/operations.md has %d codes, exitTable %d", len(rows), len(exitTable))
-	}
-	for i, e := range exitTable {
-		if rows[i][1] != e.code || rows[i][2] != e.meaning {
-			t.Errorf("docs/operations.md: %q %q, want %q %q", rows[i][1], rows[i][2], e.code, e.meaning)
+// TestAttachOptions demands that each flag of attach reaches the probe, and none that was not given.
+func TestAttachOptions(t *testing.T) {
+	for flag, want := range map[string]string{
+		"depth=full": "depth=full", "sampling=100000": "interval=100000", "stack-depth=9": "stack=9",
+		"shm-size=4MiB": "ring=4194304", "max-sync-pause=40ms": "max_sync=40", "thread-names=off": "names=off",
+		"allow-untested-jdk=true": "allow_untested=1",
+	} {
+		o := attachOptions{}
+		c := &cobra.Command{}
+		o.rec.addProbe(c)
+		name, value, _ := strings.Cut(flag, "=")
+		if err := c.Flags().Set(name, value); err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// TestReloadableKeys demands that docs/operations.md names the keys that a reload makes hold at once, and later.
-func TestReloadableKeys(t *testing.T) {
-	b, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, keys := range map[string][]string{"at once, ": limitKeys, "for JVMs that are attached to ": append(jvmKeys[:len(jvmKeys):len(jvmKeys)], "rules")} {
-		if row := "| `" + strings.Join(keys, "`, `") + "` | " + want; !strings.Contains(string(b), row) {
-			t.Errorf("docs/operations.md has no row %q", row)
+		if got, err := o.options(c); err != nil || got != want {
+			t.Errorf("--%s: %q, %v, want %q", flag, got, err, want)
 		}
 	}
 }

@@ -31,8 +31,9 @@ type grouper struct {
 
 const defaultBy = "type, site"
 
-const groupingHelp = `A list of classifiers, with commas between, gives the levels of the tree: names (` + "`heapcam classifiers`" + ` documents them all) or expressions
-over the object's properties. Those of heapcam.classifiers.yaml, if there is such a file in the current folder, are known by name. A filter is
+const groupingHelp = `A list of classifiers, with commas between, gives the levels of the tree: names
+(` + "`heapcam classifiers`" + ` documents them all) or expressions over the object's properties. Those of
+heapcam.classifiers.yaml, if there is such a file in the current folder, are known by name. A filter is
 an expression that is true for what is kept.`
 
 func (g *grouper) add(c *cobra.Command) {
@@ -40,8 +41,10 @@ func (g *grouper) add(c *cobra.Command) {
 		g.by = defaultBy
 	}
 	c.Flags().StringVar(&g.by, "by", g.by, "classifiers, with commas between")
-	c.Flags().StringArrayVar(&g.where, "where", nil, "keep only what this expression is true for (may be given again: all must be true)")
-	c.Flags().StringVar(&g.defs, "classifiers", "", "file of user-defined classifiers (default heapcam.classifiers.yaml, if it is there)")
+	c.Flags().StringArrayVar(&g.where, "where", nil,
+		"keep only what this expression is true for (may be given again: all must be true)")
+	c.Flags().StringVar(&g.defs, "classifiers", "",
+		"file of user-defined classifiers (default heapcam.classifiers.yaml, if it is there)")
 }
 
 // library knows the built-in classifiers and those of the file.
@@ -97,8 +100,8 @@ func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
 	return g.by_, g.filters
 }
 
-// openReading opens what the argument of a reading verb names: a pulled file, a ring folder, a ring file, or a JVM that is or was recorded
-// (name, pid or id, as `heapcam status` lists them).
+// openReading opens what the argument of a reading verb names: a pulled file, a ring folder, a ring file, or a JVM
+// that is or was recorded (name, pid or id, as `heapcam status` lists them).
 func openReading(arg string) (*ringstore.Recording, error) {
 	st, err := os.Stat(arg)
 	if strings.ContainsRune(arg, os.PathSeparator) || err == nil && !st.IsDir() {
@@ -117,8 +120,8 @@ func openReading(arg string) (*ringstore.Recording, error) {
 	return openRecording(dir)
 }
 
-// recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status lists, and where the agent
-// that answers us says it is.
+// recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status
+// lists, and where the agent that answers us says it is.
 func recordingNamed(ref string) (string, error) {
 	recs, err := recordings(outDirs(""))
 	if err != nil {
@@ -140,7 +143,8 @@ func recordingNamed(ref string) (string, error) {
 	}
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {
-		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` lists them)", ref,
+		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` "+
+			"lists them)", ref,
 			strings.Join(outDirs(""), " or "))
 	}
 	return s.Dir, err
@@ -152,7 +156,7 @@ const readingArg = "one FILE: a pulled recording, a ring folder, a ring file, or
 type groupOptions struct {
 	grouper
 	at, find  string
-	fold      percent
+	fold      ui.Percent
 	depth     int
 	list      string
 	limit     int
@@ -164,13 +168,15 @@ func newGroupCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "group FILE|DIR|JVM",
 		Short: "The heap after one collection, grouped by any list of classifiers",
-		Long: `Groups the objects that were alive after one collection, outside eden, by a list of classifiers into a tree with objects, bytes and their
-share at every node, the largest first. ` + groupingHelp + `
+		Long: `Groups the objects that were alive after one collection, outside eden, by a list of classifiers into
+a tree with objects, bytes and their share at every node, the largest first.
+` + groupingHelp + `
 
-Figures are exact as long as no level looks at allocation sites; those are known by samples. An estimated node is marked with ~ and JSON and
-CSV give the bounds that hold the true number with 95 % probability; recorded with --sampling 0, all is exact. What no sample covers stands
-under (site unknown), what stood when the recording began and was not sampled under (before the tape). An object that a classifier puts into
-several groups counts in each of them and once in their parent.`,
+Figures are exact as long as no level looks at allocation sites; those are known by samples. An
+estimated node is marked with ~ and JSON and CSV give the bounds that hold the true number with 95 %
+probability; recorded with --sampling 0, all is exact. What no sample covers stands under (site
+unknown), what stood when the recording began and was not sampled under (before the tape). An object
+that a classifier puts into several groups counts in each of them and once in their parent.`,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
   heapcam group --by 'age > 10 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' incident.heapcam
@@ -179,14 +185,18 @@ several groups counts in each of them and once in their parent.`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or RFC 3339)")
+	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or "+
+		"RFC 3339)")
 	o.grouper.add(c)
 	c.Flags().Var(&o.fold, "fold", "fold what has less than this share of all bytes; 0 shows all")
 	c.Flags().IntVar(&o.depth, "depth", 0, "show so many levels of nodes; 0: all")
-	c.Flags().StringVar(&o.find, "find", "", "show only groups whose key matches this regular expression, what is below and what is above them")
-	c.Flags().StringVar(&o.list, "list", "", "list the objects of the group with this path of keys, '/' between them (lossless mode)")
+	c.Flags().StringVar(&o.find, "find", "", "show only groups whose key matches this regular expression, what is "+
+		"below and what is above them")
+	c.Flags().StringVar(&o.list, "list", "", "list the objects of the group with this path of keys, '/' between "+
+		"them (lossless mode)")
 	c.Flags().IntVar(&o.limit, "limit", o.limit, "with --list: so many objects at most; 0: all")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.group/1), nothing folded; with --list one object a line")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.group/1), nothing folded; with --list one object "+
+		"a line")
 	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each node, nothing folded")
 	return c
 }
@@ -234,7 +244,8 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return g.WriteCSV(w)
 	}
-	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects, humanBytes(int64(g.Bytes)), ui.Join(g.By, ", "))
+	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects,
+		ui.Bytes(int64(g.Bytes)), ui.Join(g.By, ", "))
 	if !g.Exact {
 		ui.Fprintf(w, "~ is an estimate from samples (--json gives its 95 %% interval)\n")
 	}
@@ -263,7 +274,8 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		if len(path) > 0 {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
-		ui.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes, 100*float64(n.Bytes)/float64(all), indent, n.Key)
+		ui.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes,
+			100*float64(n.Bytes)/float64(all), indent, n.Key)
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
@@ -297,7 +309,8 @@ func (o *groupOptions) printList(w io.Writer, r *heap.Replayer, g *analysis.Grou
 		if l.AtLeast {
 			mark = "≤"
 		}
-		_, werr = ui.Fprintf(w, "%18s %12d %8s  %s%s\n", l.Address, l.Bytes, mark+strconv.FormatUint(l.Birth, 10), l.Class, site)
+		_, werr = ui.Fprintf(w, "%18s %12d %8s  %s%s\n", l.Address, l.Bytes, mark+strconv.FormatUint(l.Birth, 10),
+			l.Class, site)
 		return werr == nil
 	})
 	return werr
@@ -313,17 +326,20 @@ func newClassifiersCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "classifiers",
 		Short: "The classifiers that group, diff and trend know",
-		Long: `Lists all classifiers with what they say, their cardinality and an example: the built-in ones, and those of heapcam.classifiers.yaml. Such a
-file holds a list below "classifiers:", each with name, description, example, cardinality (one, many or hierarchy) and expression.
+		Long: `Lists all classifiers with what they say, their cardinality and an example: the built-in ones, and
+those of heapcam.classifiers.yaml. Such a file holds a list below "classifiers:", each with name,
+description, example, cardinality (one, many or hierarchy) and expression.
 
-Expressions (the language is expr-lang's) see of each object: type, package, loader, array, kind, length, size, age, atleast, birth, space,
-spacetype, spacemode, address, thread, confidence and site with site.known, site.top(N), site.frames() and site.has(TEXT); beside the
-language's own functions path(KEY, …) for a hierarchy, power(N) for ranges of powers of two and glob(TEXT, PATTERN). They are evaluated once
-for each distinct combination of the properties that they name. A list gives several keys, none gives (others). An evaluation that takes too
-much memory or time ends with an error.
+Expressions (the language is expr-lang's) see of each object: type, package, loader, array, kind,
+length, size, age, atleast, birth, space, spacetype, spacemode, address, thread, confidence and site
+with site.known, site.top(N), site.frames() and site.has(TEXT); beside the language's own functions
+path(KEY, …) for a hierarchy, power(N) for ranges of powers of two and glob(TEXT, PATTERN). They are
+evaluated once for each distinct combination of the properties that they name. A list gives several
+keys, none gives (others). An evaluation that takes too much memory or time ends with an error.
 
-Which part of the VM allocated an object (ICPE'18's allocating subsystem) can not be known on a stock VM. What points to what is not recorded.`,
-		Example: "  heapcam classifiers\n  heapcam classifiers --json | jq -r '.[].name'",
+Which part of the VM allocated an object (ICPE'18's allocating subsystem) can not be known on a
+stock VM. What points to what is not recorded.`,
+		Example: "  heapcam classifiers\n  heapcam classifiers --json | jq -r '.classifiers[].name'",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := library(o.defs)
@@ -331,15 +347,18 @@ Which part of the VM allocated an object (ICPE'18's allocating subsystem) can no
 				return err
 			}
 			if o.json {
-				return ui.JSON(c.OutOrStdout(), l.Docs())
+				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.classifiers/1",
+					"classifiers": l.Docs()})
 			}
 			for _, d := range l.Docs() {
-				ui.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n", d.Name+strings.TrimSuffix("("+d.Args+")", "()"), d.Cardinality, d.Text, d.Keys, d.Example)
+				ui.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n",
+					d.Name+strings.TrimSuffix("("+d.Args+")", "()"), d.Cardinality, d.Text, d.Keys, d.Example)
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&o.defs, "classifiers", "", "file of user-defined classifiers (default heapcam.classifiers.yaml, if it is there)")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().StringVar(&o.defs, "classifiers", "",
+		"file of user-defined classifiers (default heapcam.classifiers.yaml, if it is there)")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.classifiers/1)")
 	return c
 }

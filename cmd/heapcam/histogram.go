@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -25,16 +26,20 @@ func newHistogramCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "histogram FILE|DIR|JVM",
 		Short: "The classes that were alive after one collection",
-		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old space a dead object stays until its
-space is collected. With --sites it also shows what lived by allocation site: exactly where a sample stands on the object, inferred for the
-others from samples of the same type, size and age, with intervals that hold the true number with 95 % probability; with --sampling 0 every
-object is a sample and the numbers are exact. What no site has stands below: "(site unknown)", and "(before the tape)" for what may be older
-than the recording. The rows of a class add up to what the class has.`,
-		Example: "  heapcam histogram --at peak incident.heapcam\n  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
-		Args:    exactly(1, readingArg),
-		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
+		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old
+space a dead object stays until its space is collected. With --sites it also shows what lived by
+allocation site: exactly where a sample stands on the object, inferred for the others from samples
+of the same type, size and age, with intervals that hold the true number with 95 % probability; with
+--sampling 0 every object is a sample and the numbers are exact. What no site has stands below:
+"(site unknown)", and "(before the tape)" for what may be older than the recording. The rows of a
+class add up to what the class has.`,
+		Example: "  heapcam histogram --at peak incident.heapcam\n" +
+			"  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
+		Args: exactly(1, readingArg),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or RFC 3339)")
+	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or "+
+		"RFC 3339)")
 	c.Flags().IntVar(&o.top, "top", o.top, "how many classes and sites to print; 0: all")
 	c.Flags().BoolVar(&o.sites, "sites", false, "what lived by allocation site, too")
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.histogram/1), all classes and sites")
@@ -51,16 +56,17 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	h := analysis.MakeHistogram(r, c)
+	h := sites.MakeHistogram(r, c)
 	if o.sites {
-		h.Sites = analysis.Sites(r, c.GC)
+		h.Sites = sites.Live(r, c.GC)
 	}
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime), h.Objects, humanBytes(int64(h.Bytes)))
+	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime),
+		h.Objects, ui.Bytes(int64(h.Bytes)))
 	if h.Uncompacted {
-		ui.Fprintf(w, "%s\n", ui.Text(analysis.MayCountDead))
+		ui.Fprintf(w, "%s\n", ui.Text(collection.MayCountDead))
 	}
 	ui.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
 	for i, r := range h.Classes {
@@ -80,11 +86,11 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	return nil
 }
 
-func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
+func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 	ui.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
-	for i, s := range sites {
+	for i, s := range rows {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(sites)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(rows)-o.top)
 			break
 		}
 		name := s.Class
@@ -94,7 +100,8 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 		if s.Child != "" {
 			name += " " + s.Child
 		}
-		ui.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects, fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
+		ui.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects,
+			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
 		for j, f := range s.Site {
 			if j == 4 {
 				ui.Fprintf(w, "%63s   … %d more\n", "", len(s.Site)-j)
@@ -104,34 +111,36 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 		}
 	}
 	var exact, inferred, unknown, before uint64
-	for _, s := range sites {
+	for _, s := range rows {
 		switch s.Child {
 		case "":
 			exact += s.ExactBytes
 			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
-		case analysis.SiteUnknown:
+		case sites.SiteUnknown:
 			unknown += s.Bytes
-		case analysis.BeforeTape:
+		case sites.BeforeTape:
 			before += s.Bytes
 		}
 	}
-	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n", humanBytes(int64(exact)), humanBytes(int64(inferred)), humanBytes(int64(unknown)), humanBytes(int64(before)))
+	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n",
+		ui.Bytes(int64(exact)), ui.Bytes(int64(inferred)), ui.Bytes(int64(unknown)), ui.Bytes(int64(before)))
 }
 
-// stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there is of each type.
+// stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there
+// is of each type.
 func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.Replayer, *heap.Collection, error) {
 	p := &replays{rec: rec}
 	defer p.close()
-	opened := analysis.Open
+	opened := collection.Open
 	if types {
-		opened = analysis.OpenTypes
+		opened = collection.OpenTypes
 	}
 	r, c, err := opened(ref, p.count, p.open)
-	var bad *analysis.RefError
+	var bad *collection.RefError
 	switch {
 	case errors.As(err, &bad):
 		return nil, nil, usage("--at %v", err)
-	case errors.Is(err, analysis.ErrNotThere):
+	case errors.Is(err, collection.ErrNotThere):
 		return nil, nil, withCode(exitNotFound, "%s: %v", rec.Path, err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", rec.Path, err)

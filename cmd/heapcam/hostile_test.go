@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,19 +25,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/spool"
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/export"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// evil begins what an attacker wants to see as a line of its own; body is what hostile names have in common, heads how they begin. A name is a head and
-// body, some are longer than what is shown.
+// evil begins what an attacker wants to see as a line of its own; body is what hostile names have in common, heads
+// how they begin. A name is a head and body, some are longer than what is shown.
 const (
 	evil = "EVIL"
-	body = "x\n" + evil + " no leak found\r" + evil + "\t\x1b[2J\x1b]0;t\a\x00\x7f\u0085\u009b31m\u202e\u2066\u200b\u200d\ufeff\u2028" + evil + "\u2029\u00a0\u3164\ufe0f\U000e0041\\x1b  " + evil
+	body = "x\n" + evil + " no leak found\r" + evil +
+		"\t\x1b[2J\x1b]0;t\a\x00\x7f\u0085\u009b31m\u202e\u2066\u200b\u200d\ufeff\u2028" + evil +
+		"\u2029\u00a0\u3164\ufe0f\U000e0041\\x1b  " + evil
 )
 
 var heads = []string{"=", "+", "-", "@", "\t=", "\r=", "\n" + evil, "\x1b[1A", "\u202e", "＝", "'"}
@@ -55,7 +65,9 @@ func hostileRing(t *testing.T, dir string) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20}, ringstore.Identity{Session: strings.Repeat("0", 32), Name: hostileName(0), VM: hostileName(1), Probe: hostileName(2)})
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20},
+		ringstore.Identity{Session: strings.Repeat("0", 32), Name: hostileName(0), VM: hostileName(1),
+			Probe: hostileName(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +86,8 @@ func hostileRing(t *testing.T, dir string) {
 				if meta.HasJVM {
 					meta.JVM.VM, meta.JVM.Probe = next(), next()
 				}
-				meta.Notes = append(meta.Notes, trace.Note{Time: i + 1, Text: next()}, trace.Note{Time: i + 1, Text: trace.NoteSites + next()})
+				meta.Notes = append(meta.Notes, trace.Note{Time: i + 1, Text: next()},
+					trace.Note{Time: i + 1, Text: trace.NoteSites + next()})
 				b = trace.EncodeMeta(meta)
 			case trace.KindDefs:
 				d, err := trace.DecodeDefs(b)
@@ -102,7 +115,8 @@ func hostileRing(t *testing.T, dir string) {
 		if i%10 == 0 {
 			write = s.Rotate
 		}
-		if err := write(frame, ringstore.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1, T0: i + 1, T1: i + 1}); err != nil {
+		if err := write(frame, ringstore.FrameInfo{Source: i + 1, FirstGC: i + 1, LastGC: i + 1,
+			T0: i + 1, T1: i + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,23 +133,28 @@ func hostileAgent(t *testing.T, socket string, fails bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	st := agent.Status{ID: hostileName(0), Name: "svc", PID: 4711, Phase: agent.Recording, Depth: hostileName(5), DepthAsked: hostileName(6), DepthWhy: hostileName(7), Reason: hostileName(8),
-		Incident: hostileName(9), StoreError: hostileName(10), Renew: true, Probe: hostileName(1), Dir: "/" + hostileName(2), Session: hostileName(3)}
+	st := session.Status{ID: hostileName(0), Name: "svc", PID: 4711, Phase: session.Recording, Depth: hostileName(5),
+		DepthAsked: hostileName(6), DepthWhy: hostileName(7), Reason: hostileName(8),
+		Incident: hostileName(9), StoreError: hostileName(10), Renew: true, Probe: hostileName(1),
+		Dir: "/" + hostileName(2), Session: hostileName(3)}
 	other := st
-	other.Name, other.PID, other.Phase = hostileName(4), 4712, agent.Phase(hostileName(5))
-	status := agent.StatusReply{Schema: agent.StatusSchema, Agent: true, JVMs: []agent.Status{st, other}, Self: &agent.Self{},
-		Others: []agent.Other{{ID: hostileName(0), Name: hostileName(1), Why: hostileName(2), Reason: hostileName(3), Remedy: hostileName(4)}},
-		Spool:  &agent.SpoolStatus{Dir: hostileName(5), Error: hostileName(6), Left: []agent.SpoolItem{{Name: hostileName(7), Reason: hostileName(8)}}}}
+	other.Name, other.PID, other.Phase = hostileName(4), 4712, session.Phase(hostileName(5))
+	status := api.StatusReply{Schema: api.StatusSchema, Agent: true, JVMs: []session.Status{st, other},
+		Self: &quota.Self{},
+		Others: []api.Other{{ID: hostileName(0), Name: hostileName(1), Why: hostileName(2),
+			Reason: hostileName(3), Remedy: hostileName(4)}},
+		Spool: &spool.Status{Dir: hostileName(5), Error: hostileName(6),
+			Left: []spool.Item{{Name: hostileName(7), Reason: hostileName(8)}}}}
 	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var reply any = status
 		switch verb := filepath.Base(r.URL.Path); {
 		case fails && verb != "status", verb == "pull":
 			w.WriteHeader(http.StatusBadRequest)
-			reply = map[string]any{"error": hostileName(7), "code": 1}
+			reply = map[string]any{"error": hostileName(7), "kind": hostileName(1)}
 		case verb == "attach":
-			reply = agent.AttachReply{ID: hostileName(0), PID: 7, Name: hostileName(1), Dir: hostileName(2)}
+			reply = api.AttachReply{ID: hostileName(0), PID: 7, Name: hostileName(1), Dir: hostileName(2)}
 		case verb != "status":
-			reply = agent.DetachReply{Asked: 1}
+			reply = api.DetachReply{Asked: 1}
 		}
 		json.NewEncoder(w).Encode(reply)
 	}))
@@ -171,7 +190,8 @@ func talk(t *testing.T, f func()) (out, errs []byte) {
 	return all[0], all[1]
 }
 
-// harmless fails on what must not reach a terminal: hidden characters, bytes that are no UTF-8, lines that an attacker began.
+// harmless fails on what must not reach a terminal: hidden characters, bytes that are no UTF-8, lines that an
+// attacker began.
 func harmless(t *testing.T, what string, text []byte) {
 	t.Helper()
 	for _, line := range strings.Split(string(text), "\n") {
@@ -188,65 +208,12 @@ func harmless(t *testing.T, what string, text []byte) {
 	}
 }
 
-// said is what is asked of a verb. Of every verb there must be one: a new verb needs a line, and each of its formats.
-type said struct {
-	args  string // blanks part arguments; R is the recording, F a pulled file of it, O a new file
-	shows bool   // hostile names must be in what it prints: else nothing is tested
-	bytes string // "pprof", or "raw" for what is no text
-}
-
-var verbs = map[string][]said{
-	"report":    {{args: "report R", shows: true}, {args: "report --json R", shows: true}},
-	"histogram": {{args: "histogram --sites --top 0 R", shows: true}, {args: "histogram --sites --json R", shows: true}, {args: "histogram --at N R"}},
-	"group":     {{args: "group --fold 0% --by type,site,thread,loader R", shows: true}, {args: "group --csv --by type,site,thread R", shows: true}, {args: "group --json --by type,thread R", shows: true}, {args: "group --by type --list C --limit 3 R", shows: true}, {args: "group --by type --list C --json R", shows: true}, {args: "group --by N R", shows: true}, {args: "group --find N R"}, {args: "group --where N R", shows: true}},
-	"diff":      {{args: "diff --fold 0% --by type,site R", shows: true}, {args: "diff --csv R", shows: true}, {args: "diff --json R", shows: true}, {args: "diff R F", shows: true}, {args: "diff --json R F", shows: true}},
-	"trend":     {{args: "trend --top 0 --by type,site R", shows: true}, {args: "trend --csv --by type R", shows: true}, {args: "trend --json R", shows: true}, {args: "trend --survival R", shows: true}, {args: "trend --survival --json R", shows: true}},
-	"histories": {{args: "histories --top 0 R", shows: true}, {args: "histories --json R", shows: true}, {args: "histories --sync-points R", shows: true}},
-	"leaks":     {{args: "leaks R"}, {args: "leaks --json R"}, {args: "leaks NOSUCH/N", shows: true}},
-	"quality":   {{args: "quality R"}, {args: "quality --json R"}},
-	"cost":      {{args: "cost R", shows: true}, {args: "cost --json R", shows: true}},
-	"verify":    {{args: "verify R", shows: true}, {args: "verify --json R", shows: true}, {args: "verify R/..", shows: true}, {args: "verify --salvage -o - R", bytes: "raw"}},
-	"dump":      {{args: "dump R", shows: true}, {args: "dump --brief R", shows: true}},
-	"export":    {{args: "export --format collapsed -o - R", shows: true}, {args: "export --format pprof -o - R", bytes: "pprof"}, {args: "export --format hprof -o - R", bytes: "raw"}, {args: "export --format parquet -o - R", bytes: "raw"}, {args: "export --format csv -o - R", shows: true}, {args: "export --format csv --table samples -o - R", shows: true}, {args: "export --format csv --table histories -o - R", shows: true}, {args: "export --format json -o - R", shows: true}, {args: "export --format json --table samples -o - R", shows: true}, {args: "export --format N -o O R", shows: true}},
-	"status":    {{args: "status --socket A", shows: true}, {args: "status --json --socket A", shows: true}, {args: "status", shows: true}},
-	"incidents": {{args: "incidents", shows: true}, {args: "incidents --json", shows: true}},
-	"freeze":    {{args: "freeze --reason N R", shows: true}, {args: "freeze --json --reason N R", shows: true}, {args: "freeze N", shows: true}},
-	"pull":      {{args: "pull -o - R", bytes: "raw"}, {args: "pull -o PULLED R"}, {args: "pull -o O N", shows: true}, {args: "pull -o O --out NOSUCH N", shows: true}, {args: "pull --incident N -o O", shows: true}, {args: "pull --remote N --token-file T -o O", shows: true}},
-	"attach":    {{args: "attach --socket A svc", shows: true}, {args: "attach --json --socket A svc", shows: true}, {args: "attach --socket B svc", shows: true}},
-	"detach":    {{args: "detach --socket A svc", shows: true}, {args: "detach --json --socket A svc", shows: true}, {args: "detach --socket B svc", shows: true}, {args: "detach --socket A N", shows: true}},
-	"pause":     {{args: "pause --socket A svc", shows: true}, {args: "pause --json --socket A svc"}, {args: "pause --socket B svc", shows: true}},
-	"resume":    {{args: "resume --socket A svc", shows: true}, {args: "resume --json --socket A svc"}, {args: "resume --socket B svc", shows: true}},
-	"reload":    {{args: "reload --socket B", shows: true}, {args: "reload --socket N"}},
-	"doctor":    {{args: "doctor N", shows: true}, {args: "doctor --json"}},
-	"record":    {{args: "record N", shows: true}},
-	"run":       {{args: "run -- ./N", shows: true}},
-	"agent":     {{args: "agent --rings a,N", shows: true}, {args: "agent --config N", shows: true}},
-	"view":      {{args: "view NOSUCH/N", shows: true}},
-	"classifiers": {{args: "classifiers"}, {args: "classifiers --json"}, {args: "classifiers --classifiers N", shows: true},
-		{args: "classifiers --classifiers Y", shows: true}, {args: "classifiers --json --classifiers Y", shows: true}},
-	"support-bundle": {{args: "support-bundle --socket A -o -", bytes: "raw"}, {args: "support-bundle --socket B -o ./N", shows: true}},
-	"config check":   {{args: "config check N", shows: true}, {args: "config check K", shows: true}},
-	"config show":    {{args: "config show --config N", shows: true}, {args: "config show --config V", shows: true}, {args: "config show --json --config V", shows: true}},
-	"config explain": {{args: "config explain N", shows: true}, {args: "config explain"}},
-	"incidents show": {{args: "incidents show N", shows: true}, {args: "incidents show I", shows: true},
-		{args: "incidents show N --json", shows: true}, {args: "incidents show I --json", shows: true}},
-	"incidents delete":  {{args: "incidents delete NOSUCH/N", shows: true}},
-	"service install":   {{args: "service install N", shows: true}},
-	"service uninstall": {{args: "service uninstall N", shows: true}},
-	"service start":     {{args: "service start N", shows: true}},
-	"service stop":      {{args: "service stop N", shows: true}},
-	"service restart":   {{args: "service restart N", shows: true}},
-	"service status":    {{args: "service status"}, {args: "service status --json"}},
-	"man":               {{args: "man /dev/null/N"}},
-	"version":           {{args: "version"}, {args: "version --json"}, {args: "version N", shows: true}},
-	"":                  {{args: "N", shows: true}, {args: "--N", shows: true}, {args: "help N"}},
-}
-
 // TestHostileNames sends hostile names through every verb and every format.
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for k, v := range map[string]string{"HEAPCAM_OUT": dir + "/rec", "HEAPCAM_SOCKET": dir + "/none.sock", "XDG_CACHE_HOME": dir + "/cache", "XDG_RUNTIME_DIR": dir} {
+	for k, v := range map[string]string{"HEAPCAM_OUT": dir + "/rec", "HEAPCAM_SOCKET": dir + "/none.sock",
+		"XDG_CACHE_HOME": dir + "/cache", "XDG_RUNTIME_DIR": dir} {
 		t.Setenv(k, v)
 	}
 	name := strings.ReplaceAll(hostileName(0), "\x00", "") // a file's
@@ -261,12 +228,17 @@ func TestHostileNames(t *testing.T) {
 		return file
 	}
 	quoted, _ := json.Marshal(hostileName(0))
-	quoted = bytes.ReplaceAll(ui.EscapeJSON(quoted), []byte(`\udb40\udc41`), []byte(`\U000e0041`)) // YAML reads such strings
+	// YAML reads such strings
+	quoted = bytes.ReplaceAll(ui.EscapeJSON(quoted), []byte(`\udb40\udc41`), []byte(`\U000e0041`))
 	words := map[string]string{
-		"R": ring, "R/..": filepath.Dir(ring), "N": name, "./N": "./" + name + "/", "a,N": "a," + name, "--N": "--" + name, "NOSUCH/N": "nosuch/" + name, "/dev/null/N": "/dev/null/" + name, "NOSUCH": "nosuch", "PULLED": "pulled" + name, "A": dir + "/a.sock", "B": dir + "/b.sock",
+		"R": ring, "R/..": filepath.Dir(ring), "N": name, "./N": "./" + name + "/", "a,N": "a," + name,
+		"--N": "--" + name, "NOSUCH/N": "nosuch/" + name, "/dev/null/N": "/dev/null/" + name,
+		"NOSUCH": "nosuch", "PULLED": "pulled" + name, "A": dir + "/a.sock", "B": dir + "/b.sock",
 		"T": write("token", strings.Repeat("t", 32)),
-		"Y": write("y.yaml", fmt.Sprintf("classifiers:\n- name: evil\n  description: %s\n  example: %[1]s\n  cardinality: one\n  expression: type\n", quoted)),
-		"K": write("k.yaml", fmt.Sprintf("%s: 1\n", quoted)), "V": write("v.yaml", fmt.Sprintf("spool: \"/%s\n", quoted[1:])),
+		"Y": write("y.yaml", fmt.Sprintf("classifiers:\n- name: evil\n  description: %s\n  example: %[1]s\n  "+
+			"cardinality: one\n  expression: type\n", quoted)),
+		"K": write("k.yaml", fmt.Sprintf("%s: 1\n", quoted)),
+		"V": write("v.yaml", fmt.Sprintf("spool: \"/%s\n", quoted[1:])),
 	}
 	if err := os.MkdirAll("run", 0o700); err != nil {
 		t.Fatal(err)
@@ -278,12 +250,14 @@ func TestHostileNames(t *testing.T) {
 	out, _ := talk(t, func() { run([]string{"freeze", "--reason", hostileName(1), ring}) })
 	out2, _ := talk(t, func() { run([]string{"incidents", "--json"}) })
 	var incidents struct{ Incidents []ringstore.Incident }
-	if err := json.Unmarshal(out2, &incidents); err != nil || len(incidents.Incidents) != 1 || incidents.Incidents[0].Reason != strings.ToValidUTF8(hostileName(1), "\ufffd") {
+	if err := json.Unmarshal(out2, &incidents); err != nil || len(incidents.Incidents) != 1 ||
+		incidents.Incidents[0].Reason != strings.ToValidUTF8(hostileName(1), "\ufffd") {
 		t.Fatalf("%s\n%s\n%v", out, out2, err)
 	}
 	out, _ = talk(t, func() { run([]string{"histogram", "--json", ring}) })
-	var h analysis.Histogram
-	if err := json.Unmarshal(out, &h); err != nil || len(h.Classes) == 0 || !strings.Contains(h.Classes[0].Class, trace.PrettyClass(body)) {
+	var h sites.Histogram
+	if err := json.Unmarshal(out, &h); err != nil || len(h.Classes) == 0 ||
+		!strings.Contains(h.Classes[0].Class, trace.PrettyClass(body)) {
 		t.Fatalf("JSON does not give names as they are: %v %.300s", err, out)
 	}
 	words["C"] = h.Classes[0].Class
@@ -347,8 +321,8 @@ func TestHostileNames(t *testing.T) {
 				if strings.Contains(s.args, "csv") {
 					formulas(t, what, out)
 				}
-				if strings.Contains(s.args, "json") && len(out) > 0 && !strings.Contains(s.args, "--list") && !json.Valid(out) {
-					t.Errorf("%s: no JSON", what)
+				if strings.Contains(s.args, "json") && len(out) > 0 && !strings.Contains(s.args, "--list") {
+					names(t, what, verb, out)
 				}
 			}
 			if s.shows && !bytes.Contains(shown, []byte(evil)) {
@@ -357,7 +331,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	every(t, newRoot(), used)
-	for _, f := range append([]string{"pprof", "collapsed", "hprof"}, analysis.TableFormats...) {
+	for _, f := range append([]string{"pprof", "collapsed", "hprof"}, export.TableFormats...) {
 		if !used["format "+f] {
 			t.Errorf("export --format %s is not tested with hostile names", f)
 		}
@@ -372,7 +346,7 @@ func every(t *testing.T, c *cobra.Command, used map[string]bool) {
 		}
 	}
 	verb := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "heapcam"), " ")
-	if verb == "service" || verb == "config" { // help alone
+	if verb == "service" || verb == "config" || verb == "exit-codes" { // help alone
 		return
 	}
 	if _, ok := verbs[verb]; !ok {
@@ -381,6 +355,54 @@ func every(t *testing.T, c *cobra.Command, used map[string]bool) {
 	for _, f := range []string{"json", "csv"} {
 		if c.LocalFlags().Lookup(f) != nil && !used[verb+" --"+f] {
 			t.Errorf("heapcam %s --%s is not tested with hostile names: add it to verbs", verb, f)
+		}
+	}
+}
+
+// schemas are the names that the JSON of a verb may have where it is not heapcam.VERB/VERSION.
+var schemas = map[string][]string{
+	"config show": {"config"}, "diff": {"diff", "diff2"}, "export": {"export.state", "export.samples"},
+	"freeze": {"incident"}, "incidents show": {"incident"}, "trend": {"trend", "survival"},
+}
+
+var (
+	schemaName = regexp.MustCompile(`^heapcam\.([a-z0-9.-]+)/[1-9][0-9]*$`)
+	jsonName   = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
+)
+
+// names demands that a verb's JSON says its schema, named after the verb, and that all its names are words with
+// underscores between: one spelling everywhere.
+func names(t *testing.T, what, verb string, out []byte) {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Errorf("%s: no JSON: %v", what, err)
+		return
+	}
+	want := schemas[verb]
+	if want == nil {
+		want = []string{strings.ReplaceAll(verb, " ", "-")}
+	}
+	schema, _ := doc["schema"].(string)
+	if m := schemaName.FindStringSubmatch(schema); m == nil || !slices.Contains(want, m[1]) {
+		t.Errorf("%s: schema %q, want heapcam.%s/N", what, schema, strings.Join(want, " or "))
+	}
+	spelled(t, what, doc)
+}
+
+func spelled(t *testing.T, what string, v any) {
+	t.Helper()
+	switch x := v.(type) {
+	case map[string]any:
+		for k, v := range x {
+			if !jsonName.MatchString(k) {
+				t.Errorf("%s: the name %q", what, k)
+			}
+			spelled(t, what, v)
+		}
+	case []any:
+		for _, v := range x {
+			spelled(t, what, v)
 		}
 	}
 }
@@ -394,7 +416,8 @@ func formulas(t *testing.T, what string, text []byte) {
 	}
 	for _, row := range rows {
 		for _, cell := range row {
-			if _, err := strconv.ParseFloat(cell, 64); cell != "" && err != nil && strings.ContainsRune("=+-@\t\r＝＋－＠", []rune(cell)[0]) {
+			if _, err := strconv.ParseFloat(cell, 64); cell != "" && err != nil &&
+				strings.ContainsRune("=+-@\t\r＝＋－＠", []rune(cell)[0]) {
 				t.Errorf("%s: a formula: %.100q", what, cell)
 				return
 			}
@@ -414,27 +437,38 @@ func TestHostileText(t *testing.T) {
 	for what, f := range map[string]func(){
 		"doctor": func() {
 			j := jvms.JVM{ID: hostileName(0), Name: hostileName(1), Version: hostileName(2), Collector: hostileName(3)}
-			printDoctor([]doctorRow{{j, jvms.Verdict{Reason: hostileName(4), Remedy: hostileName(5), Warnings: []string{hostileName(6)}}}})
+			printDoctor([]doctorRow{{j, jvms.Verdict{Reason: hostileName(4), Remedy: hostileName(5),
+				Warnings: []string{hostileName(6)}}}})
 		},
 		"summary": func() {
-			for _, p := range []agent.Phase{agent.Refused, agent.GaveUp, agent.GonePhase} {
-				ui.Fprintf(ui.Stdout, "%s\n", summary(agent.Status{Name: hostileName(0), Dir: hostileName(1), Reason: hostileName(2), Phase: p}))
+			for _, p := range []session.Phase{session.Refused, session.GaveUp, session.GonePhase} {
+				ui.Fprintf(ui.Stdout, "%s\n", summary(session.Status{Name: hostileName(0), Dir: hostileName(1),
+					Reason: hostileName(2), Phase: p}))
 			}
 		},
 		"log": func() {
 			log := newLog(ui.Stdout, zerolog.InfoLevel)
-			log.Info().Str("name", hostileName(0)).Strs("all", []string{hostileName(1)}).Err(fmt.Errorf("%s", hostileName(2))).Interface("any", map[string]string{hostileName(3): hostileName(4)}).Msg(hostileName(5))
+			log.Info().Str("name", hostileName(0)).Strs("all", []string{hostileName(1)}).
+				Err(fmt.Errorf("%s", hostileName(2))).Interface("any",
+				map[string]string{hostileName(3): hostileName(4)}).Msg(hostileName(5))
 		},
 		"leaks": func() {
 			line := 7
-			site := []analysis.StackFrame{{Class: "java." + hostileName(0), Method: hostileName(1), File: hostileName(2), Line: &line}, {Class: hostileName(3), Method: hostileName(4)}}
-			l := analysis.LeakReport{Note: hostileName(5), Verdicts: []analysis.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site, Sentence: ui.Text(hostileName(2))}}}
+			site := []sites.StackFrame{{Class: "java." + hostileName(0), Method: hostileName(1),
+				File: hostileName(2), Line: &line}, {Class: hostileName(3), Method: hostileName(4)}}
+			l := leak.Report{Note: hostileName(5),
+				Verdicts: []leak.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site,
+					Sentence: ui.Text(hostileName(2))}}}
 			l.WriteText(ui.Stdout)
-			r := analysis.Report{JVM: hostileName(0), Collector: hostileName(1), End: hostileName(2), SitesCut: hostileName(3), FirstLook: ui.Text(hostileName(4)), Collections: make([]analysis.CollectionRow, 1), Suspects: l.Verdicts}
+			r := analysis.Report{JVM: hostileName(0), Collector: hostileName(1), End: hostileName(2),
+				SitesCut: hostileName(3), FirstLook: ui.Text(hostileName(4)),
+				Collections: make([]analysis.CollectionRow, 1), Suspects: l.Verdicts}
 			r.WriteText(ui.Stdout)
 		},
 		"refusal": func() {
-			ui.Fprintf(ui.Stderr, "heapcam: %v\n", withCode(exitNoRecord, "pid %d (%s) can not be recorded: %w", 7, hostileName(0), fmt.Errorf("%q", hostileName(1))))
+			ui.Fprintf(ui.Stderr, "heapcam: %v\n",
+				withCode(exitNoRecord, "pid %d (%s) can not be recorded: %w", 7, hostileName(0),
+					fmt.Errorf("%q", hostileName(1))))
 		},
 	} {
 		out, errs := talk(t, f)

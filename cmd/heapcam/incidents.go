@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,13 +23,14 @@ func incidentsIn(out string, max int64) *ringstore.Incidents {
 func newFreezeCmd() *cobra.Command {
 	var out, reason string
 	asJSON := false
-	max := size(agent.DefaultIncidents)
+	max := ui.Size(agent.DefaultIncidents)
 	c := &cobra.Command{
 		Use:   "freeze [JVM]",
 		Short: "Keep the present window of a recording as an incident",
-		Long: `freeze keeps what the ring of a JVM, running or ended, holds now: its closed files as hard links, the one that is being written to as a copy.
-The ring goes on. Incidents together never take more than --max-incidents-size; older ones that were made automatically go first.
-On a full disk freeze keeps what needs no copy, says what is missing, and ends with status 10.`,
+		Long: `freeze keeps what the ring of a JVM, running or ended, holds now: its closed files as hard links,
+the one that is being written to as a copy. The ring goes on. Incidents together never take more
+than --max-incidents-size; older ones that were made automatically go first. On a full disk freeze
+keeps what needs no copy, says what is missing, and ends with status 10.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("freeze takes one JVM, got %d arguments", len(args))
@@ -48,8 +48,10 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 			case errors.Is(err, ringstore.ErrIncidentRoom):
 				return fmt.Errorf("%w of %s: delete some (`heapcam incidents delete ID`)", err, &max)
 			case ringstore.DiskFull(err):
-				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was frozen, and %s is as it was. Free some space"+
-					" (`heapcam incidents` lists what can be deleted) and run the same command again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
+				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was frozen, and %s is as it was. "+
+					"Free some space"+
+					" (`heapcam incidents` lists what can be deleted) and run the same command again (%w)", n.Dir,
+					freeOn(dir), filepath.Base(dir), err)
 			case err != nil:
 				return err
 			case asJSON:
@@ -59,7 +61,8 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 				return status(exitNoRoom)
 			}
 			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
-			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", humanBytes(i.Bytes), i.JVM, plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM,
+				ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
 			for _, f := range i.Foreign {
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
 			}
@@ -67,7 +70,8 @@ On a full disk freeze keeps what needs no copy, says what is missing, and ends w
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
 			}
 			if i.Full {
-				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest one could not be copied."+
+				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest "+
+					"one could not be copied."+
 					" Free some space and run the same command again", n.Dir, freeOn(dir), i.JVM)
 			}
 			return nil
@@ -96,14 +100,15 @@ func newIncidentsCmd() *cobra.Command {
 			if asJSON {
 				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
+			w := ui.NewTable(c.OutOrStdout())
 			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
 			for _, i := range all {
 				by := "hand"
 				if i.Auto {
 					by = "itself"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by, humanBytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by,
+					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
 		},
@@ -149,11 +154,11 @@ func freeOn(dir string) ui.Text {
 	if err != nil || n < 0 {
 		return ""
 	}
-	return ui.Text(fmt.Sprintf(" (%s free)", humanBytes(n)))
+	return ui.Text(fmt.Sprintf(" (%s free)", ui.Bytes(n)))
 }
 
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
-	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	w := ui.NewTable(to)
 	by := "by hand"
 	if i.Auto {
 		by = "automatically"
@@ -163,7 +168,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	ui.Fprintf(w, "frozen\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
-	ui.Fprintf(w, "size\t%s in %s\n", humanBytes(i.Bytes), plural(uint64(i.Files), "file"))
+	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
 	for _, l := range i.Left {
 		ui.Fprintf(w, "left out\t%s\n", l)
 	}

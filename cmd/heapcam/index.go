@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/history"
 )
 
-// readIndex keeps what was made of recordings, so that one that was read once opens at once. It lies in a folder of the reader's own: a recording may be
-// where nobody may write, and what lies beside one could be anybody's. A thing is found by what its recording is (names, sizes, times and both ends
-// of its files) and by the program that made it, so what is stale is never found.
+// readIndex keeps what was made of recordings, so that one that was read once opens at once. It lies in a folder of
+// the reader's own: a recording may be where nobody may write, and what lies beside one could be anybody's. A thing
+// is found by what its recording is (names, sizes, times and both ends of its files) and by the program that made
+// it, so what is stale is never found.
 type readIndex struct {
 	dir     string // made if need be; "": nothing is kept
 	program string // whose work is as good as one's own
@@ -44,8 +46,9 @@ var (
 		},
 	}
 	// keptHistories are those of what survived so many collections.
-	keptHistories = func(survived int) kept[analysis.Histories] {
-		return kept[analysis.Histories]{fmt.Sprintf("histories%d", survived), (*analysis.Histories).Pack, func(b []byte, h *analysis.Histories) error { return h.Unpack(b) }}
+	keptHistories = func(survived int) kept[history.Histories] {
+		return kept[history.Histories]{fmt.Sprintf("histories%d", survived), (*history.Histories).Pack,
+			func(b []byte, h *history.Histories) error { return h.Unpack(b) }}
 	}
 )
 
@@ -59,8 +62,8 @@ const (
 	settled = 2 * time.Second
 )
 
-// indexed gives a thing of the kind k of the recording at path (a file, or a folder of ring files) as makeIt would make it. What goes wrong with the
-// index is no error: then nothing is kept.
+// indexed gives a thing of the kind k of the recording at path (a file, or a folder of ring files) as makeIt would
+// make it. What goes wrong with the index is no error: then nothing is kept.
 func indexed[T any](x readIndex, k kept[T], path string, makeIt func() (*T, error)) (*T, error) {
 	key, ok := x.key(path)
 	if !ok {
@@ -198,5 +201,6 @@ func ownIndex() readIndex {
 	if err != nil {
 		return readIndex{}
 	}
-	return readIndex{filepath.Join(dir, "heapcam"), fmt.Sprintf("%s %d %d", version, st.Size(), st.ModTime().UnixNano())}
+	return readIndex{filepath.Join(dir, "heapcam"),
+		fmt.Sprintf("%s %d %d", version, st.Size(), st.ModTime().UnixNano())}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -17,16 +17,20 @@ func newLeaksCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "leaks FILE|DIR|JVM",
 		Short: "Which allocation sites leak, and how sure that is",
-		Long: `Names the allocation sites whose objects survive collections, are not let go and grow all through the window, the fastest first, with one
-sentence each. What has only not been collected yet is no growth: sites are judged by what full collections and remarks left, and where the
-window has none of them the verdict says so. Caches that filled up and stopped, start-up, and batches that are dropped again are no leaks.
-FILE is a pulled file, a ring folder, one ring file or a recorded JVM. A window of a minute with ten collections is a good one.
+		Long: `Names the allocation sites whose objects survive collections, are not let go and grow all through
+the window, the fastest first, with one sentence each. What has only not been collected yet is no
+growth: sites are judged by what full collections and remarks left, and where the window has none of
+them the verdict says so. Caches that filled up and stopped, start-up, and batches that are dropped
+again are no leaks. FILE is a pulled file, a ring folder, one ring file or a recorded JVM. A window
+of a minute with ten collections is a good one.
 
-With --json the document has "verdicts": for each leak class, site (frames innermost first), confidence, bytes_per_second and sentence, besides the
-figures behind them; the list is empty when there is no leak. Exit status 9 with --fail-on-leak if there is one, else 0.`,
-		Example: "  heapcam leaks incident.heapcam\n  heapcam leaks --fail-on-leak --json ring/ | jq -r '.verdicts[].sentence'",
-		Args:    exactly(1, readingArg),
-		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
+With --json the document has "verdicts": for each leak class, site (frames innermost first),
+confidence, bytes_per_second and sentence, besides the figures behind them; the list is empty when
+there is no leak. Exit status 9 with --fail-on-leak if there is one, else 0.`,
+		Example: "  heapcam leaks incident.heapcam\n  heapcam leaks --fail-on-leak --json ring/ | jq -r " +
+			"'.verdicts[].sentence'",
+		Args: exactly(1, readingArg),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.leaks/1)")
 	c.Flags().BoolVar(&o.fail, "fail-on-leak", false, "exit with status 9 if there is a leak")
@@ -39,10 +43,10 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	var l *analysis.LeakReport
+	var l *leak.Report
 	if err := countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
-		l, err = analysis.Leaks(r)
-		return l != nil, ifNot(err, analysis.ErrOpen)
+		l, err = leak.Find(r)
+		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}

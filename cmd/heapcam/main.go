@@ -1,5 +1,6 @@
-// Command heapcam is a dashcam for the JVM heap: it records running JVMs into a bounded ring, and reads what was recorded. One file a
-// verb; docs/operations.md documents verbs, flags and exit codes. Data goes to stdout, talk to stderr.
+// Command heapcam is a dashcam for the JVM heap: it records running JVMs into a bounded ring, and reads what was
+// recorded. One file a verb; docs/operations.md documents verbs, flags and exit codes. Data goes to stdout, talk to
+// stderr.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/internal/attend"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -16,9 +18,12 @@ import (
 var version = "dev"
 
 func main() {
-	code, attended := attend(os.Args[1:])
+	code, attended := 0, false
+	if c, _, err := newRoot().Find(os.Args[1:]); err == nil && leavesDisk(c) {
+		code, attended = attend.Run()
+	}
 	if !attended {
-		answer := answering()
+		answer := attend.Answering()
 		code = run(os.Args[1:])
 		answer(code)
 	}
@@ -47,9 +52,10 @@ func run(args []string) int {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "heapcam",
-		Short:         "A dashcam for the JVM heap",
-		Long:          "heapcam records what lives in the heap of running JVMs into a ring of files that never grows past its limit.\nAfter an incident, pull the last part and see the heap at every collection of it.",
+		Use:   "heapcam",
+		Short: "A dashcam for the JVM heap",
+		Long: "heapcam records what lives in the heap of running JVMs into a ring of files that never " +
+			"grows past its limit.\nAfter an incident, pull the last part and see the heap at every collection of it.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
@@ -67,12 +73,15 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(), newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
-		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(), newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
-		newLeaksCmd(), newQualityCmd(), newHistoriesCmd(),
+		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(),
+		newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
+		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(),
+		newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
+		newLeaksCmd(), newCoverageCmd(), newHistoryCmd(),
 		newViewCmd(),
 	)
-	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd())
+	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd(),
+		newExitCodesTopic())
 	each(root, func(c *cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error { return misused(check(c, args)) }

@@ -5,14 +5,18 @@ package main
 import (
 	"fmt"
 	"os"
-	"regexp"
+	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
 
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/packaging"
 )
 
 func TestMain(m *testing.M) {
@@ -42,80 +46,48 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestSample demands that the packaged configuration is sound and has every key, with the default where it is commented out.
-func TestSample(t *testing.T) {
-	const name = "../../packaging/heapcam.yaml"
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := (&agentOptions{}).command()
-	keys := configKeys(c)
-	if _, err := config.Parse(name, b, keys); err != nil {
-		t.Fatal(err)
-	}
-	open := regexp.MustCompile(`(?m)^#((?:[a-z_]+: \S.*|rules:|  - .*|    [a-z_]+: .*))$`).ReplaceAll(b, []byte("$1"))
-	open = regexp.MustCompile(`(?m)^(discover|out|socket|metrics|overhead_cpu|agent_max_[a-z]+): .*`).ReplaceAll(open, nil)
-	file, err := config.Parse(name, open, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(b)
-	for _, key := range keys.Settings {
-		if !regexp.MustCompile(`(?m)^#?` + key + `: `).MatchString(text) {
-			t.Errorf("%s is not in %s", key, name)
-		}
-	}
-	for _, s := range file.Settings {
-		f := c.Flags().Lookup(flagOf(s.Key))
-		if s.Key == "ring" { // 0 stands for the probe's own default
-			continue
-		}
-		if was := f.Value.String(); f.Value.Set(s.Text) != nil || f.Value.String() != was {
-			t.Errorf("%s: %s is not the default, %s", s.Key, s.Text, was)
-		}
-	}
-	if len(file.Rules) != 2 {
-		t.Errorf("%d rules", len(file.Rules))
-	}
-}
-
-// TestEveryKey demands that the table in docs/operations.md has every key, its default and what the package sets.
-func TestEveryKey(t *testing.T) {
-	b, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(b), "\n### Every key\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	type row struct{ def, pkg string }
-	rows := map[string]row{}
-	for _, m := range regexp.MustCompile(`(?m)^\| (`+"`[a-z_`, ]+`"+`) \| (.*?) \| (.*?) ?\| .* \|$`).FindAllStringSubmatch(section, -1) {
-		for _, key := range strings.Split(m[1], ", ") {
-			rows[strings.Trim(key, "`")] = row{strings.Trim(m[2], "`"), m[3]}
-		}
-	}
+// TestRegistry demands that the registry of settings and the flags of the agent are the same, that what an agent
+// without configuration does is what the registry says, and that the packaged file starts one.
+func TestRegistry(t *testing.T) {
 	o := &agentOptions{}
 	c := o.command()
-	defaults := map[string]string{}
-	for _, key := range settings(c) {
-		defaults[key] = or(c.Flags().Lookup(flagOf(key)).Value.String(), `""`)
+	left := config.Names()
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains([]string{"config", "help", "service", "disabled"}, f.Name) {
+			return
+		}
+		i := slices.IndexFunc(left, func(key string) bool { return flagOf(key) == f.Name })
+		if i < 0 {
+			t.Errorf("--%s is not in the registry of settings", f.Name)
+			return
+		}
+		left = slices.Delete(left, i, i+1)
+	})
+	if len(left) > 0 {
+		t.Errorf("heapcam agent has no flag for %q", left)
 	}
-	_, all, err := configure(c, "../../packaging/heapcam.yaml")
-	if err != nil {
+	if err := o.check(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+	if o.rec.maxTrace != agent.DefaultMaxTraceSize || o.rec.deviation != agent.DefaultDeviation ||
+		o.rec.sampling != session.DefaultSampling || o.rec.maxIncidents != agent.DefaultIncidents ||
+		o.rec.samplingMax.Percent != session.DefaultSamplingShare || o.rec.samplingMax.given {
+		t.Error("the registry's defaults are not the agent's")
+	}
+	file := filepath.Join(t.TempDir(), "heapcam.yaml")
+	if err := os.WriteFile(file, packaging.Config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range all {
-		want := row{def: defaults[s.Key]}
-		if s.Source != "default" {
-			want.pkg = s.Value
-		}
-		if got, ok := rows[s.Key]; !ok || got != want {
-			t.Errorf("%s: the table says %q, it is %q", s.Key, got, want)
-		}
-		delete(rows, s.Key)
+	_, all, err := configure(c, file)
+	if err == nil {
+		err = o.check()
 	}
-	for key := range rows {
-		t.Errorf("%s: there is no such key", key)
+	if err != nil {
+		t.Fatalf("the packaged configuration: %v", err)
+	}
+	for _, s := range all {
+		if (s.Source == "default") != (config.Lookup(s.Key).Packaged == "") {
+			t.Errorf("%s has its value from %s", s.Key, s.Source)
+		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newManCmd is what the packages are built with: man pages and completions of all verbs. Their date is $SOURCE_DATE_EPOCH if that is set.
+// newManCmd is what the packages are built with: man pages and completions of all verbs. Their date is
+// $SOURCE_DATE_EPOCH if that is set.
 func newManCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -97,7 +98,8 @@ func roff(s string) string {
 func manPage(c *cobra.Command, date time.Time) []byte {
 	var b bytes.Buffer
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
-	fmt.Fprintf(&b, ".TH %q 1 %q %q %q\n", strings.ToUpper(name), date.Format(time.DateOnly), "heapcam "+version, "heapcam manual")
+	fmt.Fprintf(&b, ".TH %q 1 %q %q %q\n", strings.ToUpper(name), date.Format(time.DateOnly),
+		"heapcam "+version, "heapcam manual")
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(firstLower(c.Short)))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
 	long := c.Long
@@ -134,7 +136,7 @@ func manPage(c *cobra.Command, date time.Time) []byte {
 		})
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, e := range exitTable {
+	for _, e := range exitDocs {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.code), roff(e.meaning))
 	}
 	b.WriteString(".SH SEE ALSO\n")

@@ -34,18 +34,20 @@ func TestMan(t *testing.T) {
 			t.Errorf("%s: another page the second time", path)
 		}
 		for _, l := range strings.Split(string(b), "\n") {
-			if strings.HasPrefix(l, "'") || strings.HasPrefix(l, ".") && !strings.HasPrefix(l, ".TH ") && !strings.HasPrefix(l, ".SH ") &&
+			if strings.HasPrefix(l, "'") || strings.HasPrefix(l, ".") && !strings.HasPrefix(l, ".TH ") &&
+				!strings.HasPrefix(l, ".SH ") &&
 				!strings.HasPrefix(l, ".B") && l != ".TP" && l != ".PP" {
 				t.Errorf("%s: %q", path, l)
 			}
 		}
-		for _, e := range exitTable {
+		for _, e := range exitDocs {
 			if !strings.Contains(string(b), "\n.B "+roff(e.code)+"\n") {
 				t.Errorf("%s: no word of exit code %s", path, e.code)
 			}
 		}
 		if groff != "" {
-			if out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", "-z", path).CombinedOutput(); err != nil || len(out) > 0 {
+			if out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", "-z", path).CombinedOutput(); err != nil ||
+				len(out) > 0 {
 				t.Errorf("%s: %v %s", path, err, out)
 			}
 		}

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -70,7 +70,7 @@ func TestOwnJVM(t *testing.T) {
 	ended := make(chan error, 2)
 	sock := filepath.Join(dir, "s")
 	go func() { ended <- a.Run(ctx) }()
-	go func() { ended <- a.Serve(ctx, sock, nil, exitCode) }()
+	go func() { ended <- api.New(a, api.Config{Kind: kindOf}).Serve(ctx, sock) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := errors.Join(<-ended, <-ended); err != nil {
@@ -131,7 +131,7 @@ func TestOwnJVM(t *testing.T) {
 			t.Errorf("not paused: %d", paused())
 		}
 		p.State(shmring.StatePaused, "")
-		until("paused", func() bool { return a.Status()[0].Phase == agent.Paused })
+		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
 		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
 		expect(owner, ns, 0, `goes on: sleep`, "resume", "sleep")
 		if paused() != 0 {
@@ -149,7 +149,7 @@ func TestOwnJVM(t *testing.T) {
 	if err := <-atEnd; err != nil {
 		t.Fatal(err)
 	}
-	until("the end", func() bool { return a.Status()[0].Phase == agent.EndedPhase })
+	until("the end", func() bool { return a.Status()[0].Phase == session.EndedPhase })
 	for _, uid := range []uint32{owner, 0} {
 		expect(uid, false, 0, `sleep-`+pid+`\S* +ended(.|\n)*: detached by uid 61001`, "status")
 	}
@@ -161,16 +161,17 @@ func TestOwnJVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	attached := 0
-	d := newDiscovery(func(context.Context, agent.AttachRequest) (agent.AttachReply, error) {
-		attached++
-		return agent.AttachReply{}, nil
-	}, zerolog.Nop(), func(config.JVM) (string, string, bool) { return "", "", true })
-	d.wait = func() (agent.Other, bool) { return agent.Other{}, false }
-	d.adopt = func(context.Context, jvms.JVM) { attached++ }
-	d.detached = func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) }
+	d := jvms.NewDiscovery(jvms.DiscoveryConfig{
+		Attach:     func(context.Context, jvms.JVM, string) error { attached++; return nil },
+		Decide:     func(config.JVM) (string, string, bool) { return "", "", true },
+		Wait:       func() (jvms.Unrecorded, bool) { return jvms.Unrecorded{}, false },
+		Adopt:      func(context.Context, jvms.JVM) { attached++ },
+		Recorded:   func(jvms.JVM) bool { return false },
+		DetachedBy: func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) },
+	})
 	j := jvms.JVM{PID: st.PID, UID: st.UID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x", PerfData: true, Collector: "G1", Major: 17, Recorded: true}
-	d.one(ctx, j, func(jvms.JVM) bool { return false })
-	if o := d.list(); attached > 0 || len(o) != 1 || o[0].Why != "detached" || o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
+	d.Consider(ctx, j)
+	if o := d.Unrecorded(); attached > 0 || len(o) != 1 || o[0].Why != "detached" || o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
 		t.Errorf("%d attached, %+v", attached, o)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // Where things are on this system.
@@ -19,6 +22,19 @@ const (
 	// optionSeparators part the probe's options.
 	optionSeparators = ",:"
 )
+
+// toolOption gives the option that has a JVM load the probe, which makes its ring where the agent looks for it.
+func (o *agentOptions) toolOption() (string, error) {
+	lib, err := place.ProbeForOptions()
+	if err != nil {
+		return "", err
+	}
+	if lib != place.PackagedProbe {
+		ui.Fprintf(ui.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n",
+			lib, place.PackagedProbe)
+	}
+	return "-agentpath:" + lib + "=" + o.rec.attachOptions(), nil
+}
 
 // socketFolder makes the folder of the agent's socket. Users may ask the host's agent about their own JVMs: who calls is looked at there.
 func socketFolder(sock string) error {

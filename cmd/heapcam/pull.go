@@ -19,8 +19,8 @@ import (
 
 type pullOptions struct {
 	out          string
-	last         last
-	since, until instant
+	last         ui.Span
+	since, until ui.Instant
 	incident     string
 	redact       bool
 	exact        bool
@@ -34,14 +34,18 @@ func newPullCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pull [JVM]",
 		Short: "Copy the last part of a recording, or an incident, into one file",
-		Long: `pull copies a recording, running or ended, into one self-contained file (a tar): whole ring files, at least what is asked for. Without JVM
-there must be only one recording. It holds types, sizes, addresses and sites, never a field's value.
---exact cuts at collections instead: it leaves out every collection that ended after --until, and begins at the last sync point before --since,
-without which what follows can not be understood. pull says how much more or less than asked for it holds.
-Who may not open the recordings, a member of the group heapcam or the user of the JVM, gets them from the agent through its socket; --remote
-asks the agent of another host. What was interrupted stays as FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs the space meanwhile the pull loses its
-oldest files, and says so.`,
-		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o incident.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
+		Long: `pull copies a recording, running or ended, into one self-contained file (a tar): whole ring files,
+at least what is asked for. Without JVM there must be only one recording. It holds types, sizes,
+addresses and sites, never a field's value. --exact cuts at collections instead: it leaves out every
+collection that ended after --until, and begins at the last sync point before --since, without which
+what follows can not be understood. pull says how much more or less than asked for it holds. Who may
+not open the recordings, a member of the group heapcam or the user of the JVM, gets them from the
+agent through its socket; --remote asks the agent of another host. What was interrupted stays as
+FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs
+the space meanwhile the pull loses its oldest files, and says so.`,
+		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o " +
+			"incident.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
+			"myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("pull takes one JVM, got %d arguments", len(args))
@@ -51,13 +55,16 @@ oldest files, and says so.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
+	f.StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else "+
+		"/var/lib/heapcam)")
 	f.Var(&o.last, "last", "how much, like 64MiB or 15m, counted back from the recording's last data (default: all)")
 	f.Var(&o.since, "since", "from this instant on: RFC 3339, 2026-11-21 15:04:05 or 15:04:05")
 	f.Var(&o.until, "until", "up to this instant")
 	f.StringVar(&o.incident, "incident", "", "a frozen window instead (\"heapcam incidents\" lists them)")
-	f.BoolVar(&o.exact, "exact", false, "with --since, --until or --last DURATION: cut at collections instead of copying whole files")
-	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are written anew")
+	f.BoolVar(&o.exact, "exact", false, "with --since, --until or --last DURATION: cut at collections instead of "+
+		"copying whole files")
+	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are "+
+		"written anew")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
 	f.StringVarP(&o.file, "output", "o", "", "file to write, - for stdout")
@@ -68,16 +75,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.file == "" {
 		return usage("pull needs -o FILE (- for stdout)")
 	}
-	if o.file == "-" && isTerminal(ui.RawStdout()) {
+	if o.file == "-" && ui.IsTerminal(ui.RawStdout()) {
 		return usage("pull -o -: stdout is a terminal")
 	}
-	if o.last.set && (o.since.set || o.until.set) {
+	if o.last != (ui.Span{}) && (!o.since.IsZero() || !o.until.IsZero()) {
 		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
 	}
-	if o.exact && o.last.dur == 0 && !o.since.set && !o.until.set {
+	if o.exact && o.last.Duration == 0 && o.since.IsZero() && o.until.IsZero() {
 		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
 	}
-	if o.since.set && o.until.set && !o.since.t.Before(o.until.t) {
+	if !o.since.IsZero() && !o.until.IsZero() && !o.since.Time.Before(o.until.Time) {
 		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
 	}
 	if ctx == nil {
@@ -94,14 +101,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	dir, reason, err := o.source(args)
 	if err != nil && o.out == "" && exitCode(err) != exitUsage {
-		if cl, derr := dialAgent(o.socket); derr == nil { // the recordings are not ours to open, but maybe ours to ask for
+		// the recordings are not ours to open, but maybe ours to ask for
+		if cl, derr := dialAgent(o.socket); derr == nil {
 			return o.stream(ctx, cl, args)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	opt := ringstore.PullOptions{LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact, Reason: reason}
+	opt := ringstore.PullOptions{LastBytes: o.last.Bytes, LastDuration: o.last.Duration, Since: o.since.Time,
+		Until: o.until.Time, Redact: o.redact, Exact: o.exact, Reason: reason}
 	w, end := io.Writer(ui.RawStdout()), func(err error) error { return err }
 	if o.file != "-" {
 		if w, end, err = o.part(dir, &opt); err != nil {
@@ -109,10 +118,10 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		}
 	}
 	buf := bufio.NewWriterSize(w, 1<<20)
-	p := newProgress("pulling")
-	opt.Progress = p.at
+	p := ui.NewProgress("pulling")
+	opt.Progress = p.At
 	m, err := ringstore.Pull(ctx, dir, buf, opt)
-	p.done()
+	p.Done()
 	if ferr := buf.Flush(); err == nil {
 		err = ferr
 	}
@@ -123,14 +132,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", humanBytes(n), filepath.Base(dir), plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
-		time.Since(p.start).Round(time.Millisecond), humanBytes(int64(float64(n)/max(time.Since(p.start).Seconds(), 1e-3))))
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", ui.Bytes(n),
+		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
+		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
 	o.tellCut(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
 		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
 	}
 	for _, f := range m.Foreign {
-		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n", f.Name, f.Session, m.Session)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n",
+			f.Name, f.Session, m.Session)
 	}
 	for _, d := range m.Damaged {
 		ui.Fprintf(ui.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
@@ -140,7 +151,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 
 // tellCut says how much more or less than was asked for is in the pull.
 func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
-	if m == nil || m.ToNS == 0 || !o.last.set && !o.since.set && !o.until.set {
+	if m == nil || m.ToNS == 0 || o.last == (ui.Span{}) && o.since.IsZero() && o.until.IsZero() {
 		return
 	}
 	if o.exact && !m.Exact {
@@ -148,39 +159,42 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	}
 	whole := ui.Text(" (files are copied whole; --exact cuts closer)")
 	if m.Exact {
-		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state there)"
+		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state " +
+			"there)"
 	}
 	span := time.Duration(m.ToNS - m.FromNS)
-	round := func(d time.Duration) time.Duration {
-		if d > 10*time.Second {
-			return d.Round(time.Second)
-		}
-		return d.Round(time.Millisecond)
-	}
 	switch {
-	case o.last.bytes > 0 && bytes >= o.last.bytes:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last, humanBytes(bytes-o.last.bytes))
-	case o.last.bytes > 0:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last, humanBytes(o.last.bytes-bytes))
-	case o.last.dur > 0 && span >= o.last.dur:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.dur, round(span), round(span-o.last.dur), whole)
-	case o.last.dur > 0:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.dur, round(span), round(o.last.dur-span))
+	case o.last.Bytes > 0 && bytes >= o.last.Bytes:
+		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last,
+			ui.Bytes(bytes-o.last.Bytes))
+	case o.last.Bytes > 0:
+		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last,
+			ui.Bytes(o.last.Bytes-bytes))
+	case o.last.Duration > 0 && span >= o.last.Duration:
+		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.Duration, ui.Duration(span),
+			ui.Duration(span-o.last.Duration), whole)
+	case o.last.Duration > 0:
+		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.Duration,
+			ui.Duration(span), ui.Duration(o.last.Duration-span))
 	}
 	if m.ZeroUnixNS == 0 {
 		return
 	}
 	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
-	if from := at(m.FromNS); o.since.set && from.After(o.since.t) {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n", from.Format(time.DateTime), round(from.Sub(o.since.t)))
-	} else if o.since.set {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime), round(o.since.t.Sub(from)), whole)
+	if from := at(m.FromNS); !o.since.IsZero() && from.After(o.since.Time) {
+		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n",
+			from.Format(time.DateTime), ui.Duration(from.Sub(o.since.Time)))
+	} else if !o.since.IsZero() {
+		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime),
+			ui.Duration(o.since.Sub(from)), whole)
 	}
-	if to := at(m.ToNS); o.until.set && to.After(o.until.t) {
-		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime), round(to.Sub(o.until.t)), whole)
-	} else if o.until.set {
-		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended before --until\n", m.LastGC, to.Format(time.DateTime),
-			round(o.until.t.Sub(to)))
+	if to := at(m.ToNS); !o.until.IsZero() && to.After(o.until.Time) {
+		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime),
+			ui.Duration(to.Sub(o.until.Time)), whole)
+	} else if !o.until.IsZero() {
+		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended "+
+			"before --until\n", m.LastGC, to.Format(time.DateTime),
+			ui.Duration(o.until.Sub(to)))
 	}
 }
 
@@ -215,7 +229,8 @@ func recordingOf(out string, args []string) (string, error) {
 			s, err := pick(recs, args[0])
 			return s.Dir, err
 		}
-		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0], strings.Join(outDirs(out), " or "))
+		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
+			strings.Join(outDirs(out), " or "))
 	case len(recs) == 1:
 		return recs[0].Dir, nil
 	case len(recs) == 0:
@@ -223,12 +238,13 @@ func recordingOf(out string, args []string) (string, error) {
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
 	for _, r := range recs {
-		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, humanBytes(r.TraceBytes), r.LastGC)
+		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
 	}
 	return "", usage("there are %d recordings: say which", len(recs))
 }
 
-// part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the next try.
+// part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the
+// next try.
 func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer, end func(error) error, err error) {
 	name := o.file + ".part"
 	switch {
@@ -250,7 +266,8 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", humanBytes(at), plural(uint64(part.Files()), "file"))
+			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", ui.Bytes(at),
+				ui.Plural(uint64(part.Files()), "file"))
 		}
 	}
 	if err = f.Truncate(at); err == nil {
@@ -273,33 +290,4 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		return fmt.Errorf("%w (the same command goes on with %s)", err, name)
 	}, nil
-}
-
-// progress shows how far something is, on a terminal, if it takes longer than a second.
-type progress struct {
-	what        string
-	start, last time.Time
-	shown       bool
-}
-
-func newProgress(what string) *progress { return &progress{what: what, start: time.Now()} }
-
-func (p *progress) at(done, total int64) {
-	now := time.Now()
-	if now.Sub(p.start) < time.Second || now.Sub(p.last) < 200*time.Millisecond || total <= 0 || !isTerminal(ui.RawStderr()) {
-		return
-	}
-	p.last, p.shown = now, true
-	ui.Progress(ui.Sprintf("heapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, humanBytes(total), humanBytes(int64(float64(done)/now.Sub(p.start).Seconds()))))
-}
-
-func (p *progress) done() {
-	if p.shown {
-		ui.EndProgress()
-	}
-}
-
-func isTerminal(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }

@@ -12,80 +12,73 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // recordOptions are the flags that run, record, attach and agent share.
 type recordOptions struct {
-	out          string
-	maxTrace     size
-	deviation    float64
-	depth        string
-	sampling     size
-	samplingMax  budget
-	samplingLive uint64
-	compression  string
-	threshold    float64
-	keepFree     size
-	maxIncidents size
-	maxTotal     size
-	maxWriteRate size
-	totalRate    size
-	retainEnded  time.Duration
-	syncInterval time.Duration
-	emergency    string
-	ring         size
-	names        string
-	untested     bool
-	maxSync      time.Duration
-	verbose      bool
-	stack        int
+	out           string
+	maxTrace      ui.Size
+	deviation     float64
+	depth         string
+	sampling      ui.Size
+	samplingMax   budget
+	samplingLive  uint64
+	compression   string
+	threshold     float64
+	keepFree      ui.Size
+	maxIncidents  ui.Size
+	maxTotal      ui.Size
+	maxWriteRate  ui.Size
+	totalRate     ui.Size
+	retainEnded   time.Duration
+	fsyncInterval time.Duration
+	emergency     string
+	shmSize       ui.Size
+	names         string
+	untested      bool
+	maxSync       time.Duration
+	verbose       bool
+	stack         int
 }
 
 func (o *recordOptions) add(c *cobra.Command) {
-	o.maxTrace = agent.DefaultMaxTraceSize
 	o.addProbe(c)
 	f := c.Flags()
-	f.StringVar(&o.out, "out", "", "folder for recordings, one ring folder a JVM (default $HEAPCAM_OUT, else ./heapcam-recordings; the agent as root: /var/lib/heapcam)")
-	f.Var(&o.maxTrace, "max-trace-size", "size of the ring on disk, per JVM")
-	f.Float64Var(&o.deviation, "max-trace-size-deviation", agent.DefaultDeviation, "how far the ring may be above or below its size, 0 < d <= 0.5")
-	f.StringVar(&o.compression, "compression", "adaptive", "none, partial, full or adaptive (full as long as the CPU and the shared ring allow)")
-	f.Float64Var(&o.threshold, "compression-threshold", 0.2, "how full the shared ring must be for partial compression")
-	f.Var(&o.keepFree, "keep-free", "what shall stay free on the disk: with less the ring does not grow")
-	f.Var(&o.maxTotal, "max-total-size", "what all recordings and incidents may take; 0: no bound")
-	f.Var(&o.maxWriteRate, "max-write-rate", "what one recording may write in a second; what exceeds it lowers the depth; 0: no bound")
-	f.Var(&o.totalRate, "max-total-write-rate", "what all recordings together may write in a second, each the same part; what exceeds it lowers the depth; 0: no bound")
-	f.DurationVar(&o.retainEnded, "retain-ended", 0, "how long recordings of ended JVMs are kept; 0: until space is needed")
-	o.samplingMax.percent = agent.DefaultSamplingShare
-	f.Var(&o.samplingMax, "sampling-max-overhead", "what sampling may take, all threads together, as a share of wall time: above it the interval is lengthened; 0%: any (default 1% at the default interval, any at a chosen one)")
-	f.Uint64Var(&o.samplingLive, "sampling-target-live-samples", 0, "how many samples of live objects are wanted: the interval follows, as far as --sampling-max-overhead allows it; 0: what --sampling gives")
-	o.maxIncidents = agent.DefaultIncidents
-	f.Var(&o.maxIncidents, "max-incidents-size", "what frozen windows may take, all together; 0: nothing is frozen by itself")
-	f.DurationVar(&o.syncInterval, "sync-interval", time.Second, "how much a power loss may take")
-	f.StringVar(&o.emergency, "emergency", "walk", "what to do when no collection comes in time for a sync point: walk, gc (a full one) or off")
-	for _, name := range []string{"keep-free", "max-total-size", "max-write-rate", "max-total-write-rate", "sampling-max-overhead"} { // the help says it in words
-		f.Lookup(name).DefValue = ""
-	}
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell on stderr what the recorder does")
+	bind(f, "out", &o.out)
+	bind(f, "max_trace_size", &o.maxTrace)
+	bind(f, "max_trace_size_deviation", &o.deviation)
+	bind(f, "compression", &o.compression)
+	bind(f, "compression_threshold", &o.threshold)
+	bind(f, "keep_free", &o.keepFree)
+	bind(f, "max_total_size", &o.maxTotal)
+	bind(f, "max_write_rate", &o.maxWriteRate)
+	bind(f, "max_total_write_rate", &o.totalRate)
+	bind(f, "retain_ended", &o.retainEnded)
+	bind(f, "sampling_max_overhead", &o.samplingMax)
+	bind(f, "sampling_target_live_samples", &o.samplingLive)
+	bind(f, "max_incidents_size", &o.maxIncidents)
+	bind(f, "fsync_interval", &o.fsyncInterval)
+	bind(f, "emergency", &o.emergency)
+	bind(f, "verbose", &o.verbose)
 }
 
 // addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
 func (o *recordOptions) addProbe(c *cobra.Command) {
-	o.sampling = agent.DefaultSampling
 	f := c.Flags()
-	f.StringVar(&o.depth, "depth", "survivors", "samples, survivors or full")
-	f.Var(&o.sampling, "sampling", "mean bytes between sampled allocations; 0 samples every allocation")
-	f.IntVar(&o.stack, "stack-depth", 64, "frames of an allocation site, innermost first, 1 to 512")
-	f.Var(&o.ring, "ring", "size of the shared ring: memory, per JVM, a power of two (default: 4 MiB, growing with the heap up to 64 MiB and 5% of what the cgroup has left)")
-	f.DurationVar(&o.maxSync, "max-sync-pause", 250*time.Millisecond, "what a sync point may add to a pause: a heap that takes longer is recorded at depth samples; 0: any")
-	f.StringVar(&o.names, "thread-names", "folded", "off, folded (each run of digits is one #) or full")
-	f.Lookup("ring").DefValue = ""
-	f.BoolVar(&o.untested, "allow-untested-jdk", false, "record JDK majors that heapcam was not tested with, if a self-check passes")
+	bind(f, "depth", &o.depth)
+	bind(f, "sampling", &o.sampling)
+	bind(f, "stack_depth", &o.stack)
+	bind(f, "shm_size", &o.shmSize)
+	bind(f, "max_sync_pause", &o.maxSync)
+	bind(f, "thread_names", &o.names)
+	bind(f, "allow_untested_jdk", &o.untested)
 }
 
 // check finds what is wrong before anything is started.
 func (o *recordOptions) check() error {
-	if _, ok := agent.DepthNames[o.depth]; !ok {
+	if _, ok := session.DepthNames[o.depth]; !ok {
 		return usage("--depth %s: it is samples, survivors or full", o.depth)
 	}
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
@@ -103,8 +96,8 @@ func (o *recordOptions) check() error {
 	if o.threshold <= 0 || o.threshold > 1 {
 		return usage("--compression-threshold %v: it must be above 0 and at most 1", o.threshold)
 	}
-	if o.syncInterval <= 0 {
-		return usage("--sync-interval %v: it must be above 0", o.syncInterval)
+	if o.fsyncInterval <= 0 {
+		return usage("--fsync-interval %v: it must be above 0", o.fsyncInterval)
 	}
 	if o.maxSync != 0 && (o.maxSync < time.Millisecond || o.maxSync > time.Minute) {
 		return usage("--max-sync-pause %v: 1ms to 1m, or 0 for any", o.maxSync)
@@ -124,8 +117,8 @@ func (o *recordOptions) check() error {
 	if o.retainEnded < 0 {
 		return usage("--retain-ended %v: it is negative", o.retainEnded)
 	}
-	if o.ring != 0 && (o.ring < 1<<20 || o.ring > 1<<30 || o.ring&(o.ring-1) != 0) {
-		return usage("--ring %s: it must be a power of two from 1 MiB to 1 GiB", &o.ring)
+	if o.shmSize != 0 && (o.shmSize < 1<<20 || o.shmSize > 1<<30 || o.shmSize&(o.shmSize-1) != 0) {
+		return usage("--shm-size %s: it must be a power of two from 1 MiB to 1 GiB", &o.shmSize)
 	}
 	return nil
 }
@@ -141,21 +134,24 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	}
 	var share float64
 	if o.samplingMax.given {
-		if share = float64(o.samplingMax.percent); share == 0 {
+		if share = float64(o.samplingMax.Percent); share == 0 {
 			share = -1
 		}
 	}
 	return agent.Config{
 		SamplingShare: share, LiveSamples: o.samplingLive,
-		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded, MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
-		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression, Threshold: o.threshold,
-		KeepFree: int64(o.keepFree), SyncInterval: o.syncInterval, Emergency: o.emergency,
-		MaxRing: max(256<<20, uint64(o.ring)), Log: newLog(stderr, level),
+		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded,
+		MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
+		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression,
+		Threshold: o.threshold,
+		KeepFree:  int64(o.keepFree), SyncInterval: o.fsyncInterval, Emergency: o.emergency,
+		MaxRing: max(256<<20, uint64(o.shmSize)), Log: newLog(stderr, level),
 	}
 }
 
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
-	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly} // it quotes values of fields itself
+	// it quotes values of fields itself
+	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly}
 	console.FormatMessage = func(m any) string {
 		if m == nil {
 			return ""
@@ -168,8 +164,8 @@ func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
 // probeOptions are what follows the library's path in -agentpath.
 func (o *recordOptions) probeOptions(ringDir string) string {
 	s := fmt.Sprintf("dir=%s,depth=%s,interval=%d", ringDir, o.depth, int64(o.sampling))
-	if o.ring != 0 {
-		s += fmt.Sprintf(",ring=%d", int64(o.ring))
+	if o.shmSize != 0 {
+		s += fmt.Sprintf(",ring=%d", int64(o.shmSize))
 	}
 	s += fmt.Sprintf(",max_sync=%d", o.maxSync.Milliseconds())
 	if o.stack != 64 {
@@ -221,19 +217,20 @@ func outDirs(flag string) []string {
 }
 
 // summary is the line on one recorded JVM.
-func summary(s agent.Status) ui.Text {
+func summary(s session.Status) ui.Text {
 	line := ui.Sprintf("%s (pid %d)", s.Name, s.PID)
 	switch {
-	case s.Phase == agent.Refused:
+	case s.Phase == session.Refused:
 		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
-	case s.Phase == agent.Quarantined, s.Phase == agent.GaveUp, s.Phase == agent.Stopped && s.Reason != "":
+	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
-	case s.Phase == agent.GonePhase:
+	case s.Phase == session.GonePhase:
 		line += " was killed;"
 	}
-	line += ui.Sprintf(" %s, %s in %s: %s", plural(s.Collections, "collection"), humanBytes(s.TraceBytes), plural(uint64(s.Files), "file"), ui.Path(s.Dir))
+	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
+		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
-		line += ui.Sprintf(" (%s lost)", plural(n, "collection"))
+		line += ui.Sprintf(" (%s lost)", ui.Plural(n, "collection"))
 	}
 	return line
 }

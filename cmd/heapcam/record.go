@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"os"
 	"os/signal"
 	"strings"
 	"time"
@@ -13,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
-	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -27,9 +26,10 @@ func newRecordCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record JVM",
 		Short: "Record a running JVM until Ctrl-C, its end, or --for is over",
-		Long:  "record loads the probe into JVM (a pid, the beginning of an id, or a name), records with the recorder inside, and detaches.",
-		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
-		RunE:  func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+		Long: "record loads the probe into JVM (a pid, the beginning of an id, or a name), records with the " +
+			"recorder inside, and detaches.",
+		Args: exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
 	o.rec.add(c)
 	c.Flags().DurationVar(&o.dur, "for", 0, "record for so long (like 90s or 15m; 0: until Ctrl-C or the JVM's end)")
@@ -48,16 +48,16 @@ func (o *recordVerb) run(ref string) error {
 		return err
 	}
 	opts := strings.TrimPrefix(o.rec.probeOptions("-"), "dir=-,")
-	if err := refusal(j, opts); err != nil {
+	if err := place.Refusal(j, opts); err != nil {
 		return err
 	}
-	asJVM, ours, cleanup, err := o.ringDir(j)
+	ring, err := place.OneRingDir(j, rand.Text()[:8])
 	if err != nil {
 		return err
 	}
-	defer cleanup()
+	defer ring.Remove()
 	cfg := o.rec.config(ui.Stderr)
-	cfg.Watch = []string{ours}
+	cfg.Watch = []string{ring.Ours}
 	a, err := agent.New(cfg)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (o *recordVerb) run(ref string) error {
 	}()
 	defer func() { cancel(); <-done }()
 
-	if err := loadProbe(sig, j, asJVM, opts); err != nil {
+	if err := place.Load(sig, j, ring.AsJVM, opts); err != nil {
 		return err
 	}
 	st, err := awaitRing(sig, a, j)
@@ -104,22 +104,11 @@ func (o *recordVerb) run(ref string) error {
 	report(a, 0)
 	for _, s := range a.Status() {
 		switch s.Phase {
-		case agent.Refused, agent.GaveUp:
+		case session.Refused, session.GaveUp:
 			return status(exitNoRecord)
-		case agent.Quarantined:
+		case session.Quarantined:
 			return status(exitDamaged)
 		}
 	}
 	return nil
-}
-
-// ringDir makes a private folder for the ring: as the JVM sees it, as we do, and how to remove it.
-func (o *recordVerb) ringDir(j jvms.JVM) (asJVM, ours string, cleanup func(), err error) {
-	if j.Container {
-		asJVM, ours, err = ringDirIn(j, "/dev/shm", fmt.Sprintf("heapcam-record-%d-%s", os.Getpid(), rand.Text()[:8]))
-	} else {
-		ours, err = makeRingDir("record", j.UID)
-		asJVM = ours
-	}
-	return asJVM, ours, func() { os.RemoveAll(ours) }, err
 }

@@ -10,30 +10,18 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
 
-func storeTooNew(err error) bool {
-	var e *ringstore.TooNewError
-	return errors.As(err, &e)
-}
-
-func storeDamaged(err error) bool {
-	var e *ringstore.DamageError
-	var f *ringstore.ForeignError
-	return errors.As(err, &e) || errors.As(err, &f) || errors.Is(err, ringstore.ErrOtherRecording)
-}
-
-func storeNotFound(error) bool { return false }
-
 // recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
-func recordings(dirs []string) ([]agent.Status, error) {
-	var out []agent.Status
-	at := recorders()
+func recordings(dirs []string) ([]session.Status, error) {
+	var out []session.Status
+	at := jvms.Recorders()
 	for _, d := range dirs {
 		entries, err := os.ReadDir(d)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && len(dirs) > 1 {
@@ -47,8 +35,8 @@ func recordings(dirs []string) ([]agent.Status, error) {
 				continue
 			}
 			if s, ok := onDisk(filepath.Join(d, e.Name())); ok {
-				if who := at.of(s.Dir); who != "" {
-					s.Phase, s.Reason = agent.Recording, who
+				if who := at.Of(s.Dir); who != "" {
+					s.Phase, s.Reason = session.Recording, who
 				}
 				out = append(out, s)
 			}
@@ -58,7 +46,7 @@ func recordings(dirs []string) ([]agent.Status, error) {
 }
 
 // onDisk describes one ring folder: NAME-PID-START.
-func onDisk(dir string) (agent.Status, bool) {
+func onDisk(dir string) (session.Status, bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		abs = dir
@@ -66,9 +54,9 @@ func onDisk(dir string) (agent.Status, bool) {
 	ring, _ := ringstore.LookInto(abs)
 	files := ring.Files
 	if len(files)+len(ring.Foreign) == 0 {
-		return agent.Status{}, false
+		return session.Status{}, false
 	}
-	s := agent.Status{ID: filepath.Base(abs), Dir: abs, Phase: agent.Stopped, GuaranteeMet: true, Files: len(files)}
+	s := session.Status{ID: filepath.Base(abs), Dir: abs, Phase: session.Stopped, GuaranteeMet: true, Files: len(files)}
 	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
 	for _, f := range files {
@@ -120,8 +108,8 @@ func splitID(id string) (name string, pid int) {
 	return id, 0
 }
 
-// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one. Damaged files are told on
-// stderr and left out.
+// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one.
+// Damaged files are told on stderr and left out.
 func openRecording(path string) (*ringstore.Recording, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		if _, ok := onDisk(path); !ok {
@@ -152,20 +140,20 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		r.Close()
 		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
 	}
-	if isTerminal(ui.RawStderr()) {
+	if ui.IsTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)
 		for _, f := range r.Files {
 			total += f.Size
 		}
-		p := newProgress("reading")
+		p := ui.NewProgress("reading")
 		var mu sync.Mutex     // a source that is done with may still read ahead
 		r.Watch(func(n int) { // some verbs read twice
 			mu.Lock()
 			defer mu.Unlock()
 			done += int64(n)
-			p.at(done, ((done-1)/total+1)*total)
+			p.At(done, ((done-1)/total+1)*total)
 			if done%total < int64(n) {
-				p.done()
+				p.Done()
 			}
 		})
 	}
@@ -184,15 +172,15 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top. skimAhead is the same of what is skimmed, which
-// takes little time.
+// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top. skimAhead is the
+// same of what is skimmed, which takes little time.
 const (
 	readAhead = 32 << 20
 	skimAhead = 2 << 20
 )
 
-// source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with whoever takes the blocks. Close
-// it before the files.
+// source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with
+// whoever takes the blocks. Close it before the files.
 type source struct {
 	files []*ringstore.File
 	of    func(*ringstore.File) iter.Seq2[trace.Block, error]
@@ -220,7 +208,8 @@ func newSkimSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Skim, most: skimAhead}
 }
 
-// countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows objects.
+// countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows
+// objects.
 func countFirst(rec *ringstore.Recording, f func(r *heap.Replayer) (enough bool, err error)) error {
 	for _, counts := range [...]bool{true, false} {
 		src, replayer := newSkimSource(rec.Files...), heap.NewCounter
@@ -255,7 +244,8 @@ func (s *source) Next() (trace.Block, error) {
 		if s.files == nil {
 			return trace.Block{}, io.EOF
 		}
-		s.out, s.room, s.quit, s.gone = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}), make(chan struct{})
+		s.out, s.room, s.quit, s.gone = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}),
+			make(chan struct{})
 		go s.read(s.files)
 	}
 	u, ok := <-s.out

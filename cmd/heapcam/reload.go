@@ -53,8 +53,10 @@ func (l *liveConfig) reload() (*agentOptions, error) {
 	defer l.mu.Unlock()
 	var fixed []string
 	for i, s := range all {
-		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) && !slices.Contains(limitKeys, s.Key) {
-			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, now %s)", s.Key, s.Source, or(s.Value, `""`), or(was.Value, `""`)))
+		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) &&
+			!slices.Contains(limitKeys, s.Key) {
+			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, now %s)", s.Key, s.Source, or(s.Value, `""`),
+				or(was.Value, `""`)))
 		}
 	}
 	if len(fixed) > 0 {
@@ -100,8 +102,10 @@ func newReloadCmd() *cobra.Command {
 		Short: "Have the agent read its configuration again",
 		Long: "reload (or SIGHUP to the agent) makes changed limits hold at once, for running recordings too:\n" +
 			strings.Join(limitKeys, ", ") + ".\n" +
-			"Rules and the settings of JVMs hold for JVMs that are attached to from then on:\n" + strings.Join(jvmKeys, ", ") + ".\n" +
-			"If anything else has changed, or the file is wrong, the reload is refused as a whole and the old configuration stays.",
+			"Rules and the settings of JVMs hold for JVMs that are attached to from then on:\n" +
+			strings.Join(jvmKeys, ", ") + ".\n" +
+			"If anything else has changed, or the file is wrong, the reload is refused as a whole and the old " +
+			"configuration stays.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := dialAgent(socket)
@@ -109,7 +113,7 @@ func newReloadCmd() *cobra.Command {
 				return err
 			}
 			if err := cl.Reload(context.Background()); err != nil {
-				return remote(err)
+				return err
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: the configuration was reloaded\n")
 			return nil

@@ -12,14 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestReloadLimits changes the limits of a recording that is under way, in a real agent: by SIGHUP and by the verb, up, down and away. What needs a
-// restart is refused as a whole.
+// TestReloadLimits changes the limits of a recording that is under way, in a real agent: by SIGHUP and by the verb,
+// up, down and away. What needs a restart is refused as a whole.
 func TestReloadLimits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,7 +38,8 @@ func TestReloadLimits(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(short) })
 	sock := filepath.Join(short, "s")
-	run := exec.Command("heapcam", "agent", "--config", file("heapcam.yaml"), "--socket", sock, "--rings", dir, "--out", file("out"))
+	run := exec.Command("heapcam", "agent", "--config", file("heapcam.yaml"), "--socket", sock, "--shm-dir", dir,
+		"--out", file("out"))
 	log, err := os.Create(file("log"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +50,12 @@ func TestReloadLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { run.Process.Signal(os.Interrupt); run.Wait() })
-	status := func() (r agent.StatusReply) {
+	status := func() (r api.StatusReply) {
 		b, _ := exec.Command("heapcam", "status", "--json", "--socket", sock, "--out", file("out")).Output()
 		_ = json.Unmarshal(b, &r)
 		return r
 	}
-	until := func(what string, f func(agent.StatusReply) bool) {
+	until := func(what string, f func(api.StatusReply) bool) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 			r := status()
@@ -66,7 +68,7 @@ func TestReloadLimits(t *testing.T) {
 			}
 		}
 	}
-	until("an agent", func(r agent.StatusReply) bool { return r.Agent })
+	until("an agent", func(r api.StatusReply) bool { return r.Agent })
 	p, err := ringtest.Create(filepath.Join(dir, ringFolder()), ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
@@ -75,24 +77,27 @@ func TestReloadLimits(t *testing.T) {
 	if _, err := p.Commit(tracetest.New(tracetest.Config{Seed: 1}).Step(true).Blocks...); err != nil {
 		t.Fatal(err)
 	}
-	until("the limits of the file", func(r agent.StatusReply) bool {
-		return len(r.JVMs) == 1 && r.JVMs[0].Budget != nil && r.JVMs[0].Budget.CPU == 0.02 && r.JVMs[0].Budget.PauseNS == 1e7 && r.JVMs[0].Collections == 1 &&
+	until("the limits of the file", func(r api.StatusReply) bool {
+		return len(r.JVMs) == 1 && r.JVMs[0].Budget != nil && r.JVMs[0].Budget.CPU == 0.02 &&
+			r.JVMs[0].Budget.PauseNS == 1e7 && r.JVMs[0].Collections == 1 &&
 			r.Self.MaxMemory == 512<<20
 	})
 	began := status().JVMs[0].Since
 	room := func() uint64 { return p.Peek64(shmring.OffEpochMax) }
-	until("room for an epoch", func(agent.StatusReply) bool { return room() > 100e6 }) // 0.9 × 2 % of 10 s
+	until("room for an epoch", func(api.StatusReply) bool { return room() > 100e6 }) // 0.9 × 2 % of 10 s
 
 	write("overhead: {cpu: 1%, pause: 5ms}\nagent_max_memory: 256MiB\nagent_max_cpu: 40%\nmax_write_rate: 1MiB\n")
 	if err := run.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	until("what SIGHUP reloads", func(r agent.StatusReply) bool {
+	until("what SIGHUP reloads", func(r api.StatusReply) bool {
 		s := r.JVMs[0]
-		return s.Budget.CPU == 0.01 && s.Budget.PauseNS == 5e6 && s.Budget.WriteRate == 1<<20 && r.Self.MaxMemory == 256<<20 && r.Self.MaxCPU == 0.4 &&
-			strings.Contains(s.LastSwitch, "limits were changed: overhead_cpu 1%, overhead_pause 5ms, max_write_rate 1048576, agent_max_cpu 40%")
+		return s.Budget.CPU == 0.01 && s.Budget.PauseNS == 5e6 && s.Budget.WriteRate == 1<<20 &&
+			r.Self.MaxMemory == 256<<20 && r.Self.MaxCPU == 0.4 &&
+			strings.Contains(s.LastSwitch, "limits were changed: overhead_cpu 1%, overhead_pause 5ms, "+
+				"max_write_rate 1048576, agent_max_cpu 40%")
 	})
-	until("less room for an epoch", func(agent.StatusReply) bool { return room() < 100e6 && room() > 0 })
+	until("less room for an epoch", func(api.StatusReply) bool { return room() < 100e6 && room() > 0 })
 
 	verb := func(code int, want string) {
 		t.Helper()
@@ -105,17 +110,18 @@ func TestReloadLimits(t *testing.T) {
 	write("overhead: {cpu: 9%}\nmax_trace_size: 2GiB\n")
 	verb(exitUsage, "needs a restart of the agent has changed: max_trace_size")
 	write("agent_max_memory: 1MiB\n")
-	verb(exitUsage, "agent_max_memory 1 MiB: at least 64 MiB")
+	verb(exitUsage, "agent_max_memory 1.0 MiB: at least 64.0 MiB")
 	if b := status().JVMs[0].Budget; b.CPU != 0.01 {
 		t.Errorf("after a reload that was refused: %+v", b)
 	}
 	write("")
 	verb(0, "was reloaded")
-	until("no limits", func(r agent.StatusReply) bool {
+	until("no limits", func(r api.StatusReply) bool {
 		s := r.JVMs[0]
-		return s.Budget.CPU == 0 && s.Budget.PauseNS == 0 && s.Budget.WriteRate == 0 && r.Self.MaxMemory == 0 && r.Self.MaxCPU == 0 && room() == 0
+		return s.Budget.CPU == 0 && s.Budget.PauseNS == 0 && s.Budget.WriteRate == 0 && r.Self.MaxMemory == 0 &&
+			r.Self.MaxCPU == 0 && room() == 0
 	})
-	if s := status().JVMs[0]; !s.Since.Equal(began) || s.Phase != agent.Recording {
+	if s := status().JVMs[0]; !s.Since.Equal(began) || s.Phase != session.Recording {
 		t.Errorf("the recording did not go on: %+v", s)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -30,14 +31,14 @@ func (o *remoteOptions) add(c *cobra.Command) {
 // maxTokenFile bounds a file of a token, bytes.
 const maxTokenFile = 4096
 
-func (o *remoteOptions) dial() (*agent.Client, error) {
+func (o *remoteOptions) dial() (*api.Client, error) {
 	if (o.cert == "") != (o.key == "") {
 		return nil, usage("--cert and --key go together")
 	}
 	if o.token == "" && o.cert == "" {
 		return nil, usage("--remote needs --token-file, or --cert and --key")
 	}
-	opt := agent.RemoteOptions{CA: o.ca, Cert: o.cert, Key: o.key}
+	opt := api.RemoteOptions{CA: o.ca, Cert: o.cert, Key: o.key}
 	if o.token != "" {
 		f, err := os.Open(o.token)
 		if err != nil {
@@ -52,7 +53,7 @@ func (o *remoteOptions) dial() (*agent.Client, error) {
 			return nil, usage("--token-file %s: it must hold one token and nothing else", o.token)
 		}
 	}
-	cl, err := agent.DialRemote(o.address, opt)
+	cl, err := api.DialRemote(o.address, opt)
 	if err != nil {
 		return nil, usage("--remote: %v", err)
 	}
@@ -60,15 +61,16 @@ func (o *remoteOptions) dial() (*agent.Client, error) {
 }
 
 // stream pulls through an agent.
-func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []string) error {
-	q := agent.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.bytes, LastDuration: o.last.dur, Since: o.since.t, Until: o.until.t, Redact: o.redact, Exact: o.exact}
+func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string) error {
+	q := api.PullRequest{ID: o.incident, Incident: o.incident != "", LastBytes: o.last.Bytes,
+		LastDuration: o.last.Duration, Since: o.since.Time, Until: o.until.Time, Redact: o.redact, Exact: o.exact}
 	switch {
 	case o.incident != "" && len(args) > 0:
 		return usage("pull: an incident is of one JVM: do not name another")
 	case o.incident == "":
 		st, err := cl.Status(ctx)
 		if err == nil && len(args) == 1 {
-			var s agent.Status
+			var s session.Status
 			s, err = pick(st.JVMs, args[0])
 			q.ID = s.ID
 		} else if err == nil && len(st.JVMs) == 1 {
@@ -76,11 +78,12 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		} else if err == nil {
 			err = usage("there are %d recordings that we may see: say which", len(st.JVMs))
 		}
-		if err != nil && len(args) == 1 && exitCode(remote(err)) != exitUsage { // status may be closed to us, or know less: an id is enough
+		// status may be closed to us, or know less: an id is enough
+		if err != nil && len(args) == 1 && exitCode(err) != exitUsage {
 			q.ID, err = args[0], nil
 		}
 		if err != nil {
-			return remote(err)
+			return err
 		}
 	}
 	w, name := ui.RawStdout(), o.file+".part"
@@ -107,9 +110,10 @@ func (o *pullOptions) stream(ctx context.Context, cl *agent.Client, args []strin
 		}
 	}
 	if err != nil {
-		return remote(err)
+		return err
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", humanBytes(n.n), q.ID, time.Since(begun).Round(time.Millisecond))
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s from the agent, in %v\n", ui.Bytes(n.n), q.ID,
+		ui.Duration(time.Since(begun)))
 	if o.file != "-" {
 		if rec, err := ringstore.OpenRecording(o.file); err == nil {
 			o.tellCut(ui.Stderr, rec.Manifest, n.n)

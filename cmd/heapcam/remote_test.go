@@ -22,12 +22,13 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestRemoteStatus asks the agent of another host for its status, as a user does: with the wrong token, with one, as JSON; and for nothing of
-// this host.
+// TestRemoteStatus asks the agent of another host for its status, as a user does: with the wrong token, with one,
+// as JSON; and for nothing of this host.
 func TestRemoteStatus(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -35,8 +36,10 @@ func TestRemoteStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "host"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "host"},
+		NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:  time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err1 := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
 	kb, err2 := x509.MarshalECPrivateKey(key)
@@ -64,7 +67,8 @@ func TestRemoteStatus(t *testing.T) {
 	ended := make(chan struct{}, 2)
 	go func() { a.Run(ctx); ended <- struct{}{} }()
 	go func() {
-		a.ServeRemote(ctx, agent.RemoteConfig{Listen: address, Cert: file("cert"), Key: file("key"), Tokens: file("tokens")}, exitCode)
+		api.New(a, api.Config{Kind: kindOf}).ServeRemote(ctx, api.RemoteConfig{Listen: address, Cert: file("cert"),
+			Key: file("key"), Tokens: file("tokens")})
 		ended <- struct{}{}
 	}()
 	t.Cleanup(func() { cancel(); <-ended; <-ended })
@@ -78,7 +82,8 @@ func TestRemoteStatus(t *testing.T) {
 	}
 	ask := func(args ...string) (code int, out, said string) {
 		t.Helper()
-		c := exec.Command("heapcam", append([]string{"status", "--remote", "https://" + address, "--ca", file("cert")}, args...)...)
+		c := exec.Command("heapcam", append([]string{"status", "--remote", "https://" + address, "--ca",
+			file("cert")}, args...)...)
 		c.Env = append(os.Environ(), "HEAPCAM_OUT="+file("nothing"))
 		var o, e bytes.Buffer
 		c.Stdout, c.Stderr = &o, &e
@@ -96,7 +101,8 @@ func TestRemoteStatus(t *testing.T) {
 			t.Fatalf("%d %s %s", code, out, said)
 		}
 	}
-	if code, out, _ := ask("--token-file", file("token"), "--json"); code != 0 || !strings.Contains(out, `"schema": "heapcam.status/1"`) ||
+	if code, out, _ := ask("--token-file", file("token"), "--json"); code != 0 ||
+		!strings.Contains(out, `"schema": "heapcam.status/1"`) ||
 		!strings.Contains(out, `"phase": "recording"`) {
 		t.Errorf("%d %s", code, out)
 	}
@@ -106,7 +112,8 @@ func TestRemoteStatus(t *testing.T) {
 	if code, _, said := ask(); code != exitUsage || !strings.Contains(said, "--remote needs --token-file") {
 		t.Errorf("without a token: %d %q", code, said)
 	}
-	if code, _, said := ask("--token-file", file("token"), "--out", dir); code != exitUsage || !strings.Contains(said, "about this one") {
+	if code, _, said := ask("--token-file", file("token"), "--out", dir); code != exitUsage ||
+		!strings.Contains(said, "about this one") {
 		t.Errorf("with --out: %d %q", code, said)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -15,8 +16,9 @@ func newReportCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE|DIR|JVM",
 		Short: "What happened in this window, on one screen",
-		Long: `Says what happened in the window of a recording: collections and pauses with heapcam's own share, heap used, what grew most and the
-sites that grow, how far the figures can be trusted, and what to look at first. FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
+		Long: `Says what happened in the window of a recording: collections and pauses with heapcam's own share,
+heap used, what grew most and the sites that grow, how far the figures can be trusted, and what to
+look at first. FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
 		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq .suspects[0]",
 		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
@@ -35,8 +37,9 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: all objects are read, to see whether what holds them grows, too\n")
-				l, err := analysis.Leaks(r)
+				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: "+
+					"all objects are read, to see whether what holds them grows, too\n")
+				l, err := leak.Find(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
 				}

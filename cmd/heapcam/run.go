@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/place"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -68,7 +70,7 @@ func (o *runOptions) run(args []string) error {
 		}
 		return withCode(exitNoCommand, "%w", err)
 	}
-	if option, where := writesArchive(args); option != "" {
+	if option, where := place.WritesArchive(args); option != "" {
 		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes (%s, in %s) does not start with an agent; "+
 			"\"heapcam record\" can attach to it later\n", option, where)
 		p, err := o.command(path, args, os.Environ())
@@ -77,15 +79,16 @@ func (o *runOptions) run(args []string) error {
 		}
 		return status(waitStatus(p))
 	}
-	lib, err := installProbe()
+	lib, err := place.InstallProbe()
 	if err != nil {
 		return fail(err)
 	}
-	rings, err := makeRingDir("run", -1)
+	dir, err := place.MakeRingDir("run", -1)
 	if err != nil {
 		return fail(err)
 	}
-	defer os.RemoveAll(rings)
+	defer dir.Remove()
+	rings := dir.Ours
 	cfg := o.rec.config(ui.Stderr)
 	cfg.Watch = []string{rings}
 	a, err := agent.New(cfg)
@@ -100,7 +103,9 @@ func (o *runOptions) run(args []string) error {
 	}()
 	stop := func() { cancel(); <-done }
 	defer stop()
-	go adoptBelow(ctx, a, rings)
+	go jvms.AdoptBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
+		a.Await(ctx, j.PID, j.StartTicks) // what is wrong the agent has logged
+	})
 
 	p, err := o.command(path, args, withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings)))
 	if err != nil {
@@ -158,7 +163,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", ui.Plural(uint64(n), "JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)

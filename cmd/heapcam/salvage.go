@@ -49,7 +49,8 @@ func (o *salvageOptions) run(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: salvaged %s, collections %d to %d\n", plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC)
+	ui.Fprintf(ui.Stderr, "heapcam: salvaged %s, collections %d to %d\n", ui.Plural(uint64(len(m.Files)), "file"),
+		m.FirstGC, m.LastGC)
 	for _, v := range vs {
 		if v.State != ringstore.Sound {
 			ui.Fprintf(ui.Stderr, "heapcam: %s\n", verdictLine(v))
@@ -69,7 +70,7 @@ func printVerdicts(vs []ringstore.Verdict) {
 			ui.Fprintf(ui.Stdout, "%s\n", verdictLine(v))
 		}
 	}
-	ui.Fprintf(ui.Stdout, "%s sound\n", plural(sound, "file"))
+	ui.Fprintf(ui.Stdout, "%s sound\n", ui.Plural(sound, "file"))
 }
 
 func verdictLine(v ringstore.Verdict) ui.Text {
@@ -78,7 +79,7 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		if v.TornAt == v.Bytes && v.Bytes > 0 {
 			break // whole frames may be missing behind the last one
 		}
-		return ui.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, plural(uint64(v.Frames), "frame"))
+		return ui.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, ui.Plural(uint64(v.Frames), "frame"))
 	case ringstore.Corrupt:
 		if !strings.HasSuffix(v.File, ".hcr") {
 			break
@@ -87,11 +88,13 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		for _, a := range v.At[:min(len(v.At), maxTold)] {
 			at = append(at, fmt.Sprint(a))
 		}
-		return ui.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, plural(uint64(v.Corrupt), "frame"), strings.Join(at, ", "), plural(uint64(v.Frames), "frame"), v.Why)
+		return ui.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),
+			strings.Join(at, ", "), ui.Plural(uint64(v.Frames), "frame"), v.Why)
 	case ringstore.TooNew:
 		return ui.Sprintf("%s: too new: format version %d", v.File, v.Version)
 	case ringstore.Sound:
-		return ui.Sprintf("%s: sound up to its end, and not closed: its recorder is writing to it, or was stopped", v.File)
+		return ui.Sprintf("%s: sound up to its end, and not closed: its recorder is writing to it, or was stopped",
+			v.File)
 	}
 	return ui.Sprintf("%s: %s: %s", v.File, v.State, strings.TrimPrefix(v.Why, v.File+": "))
 }

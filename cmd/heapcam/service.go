@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/svc"
 )
@@ -21,7 +22,8 @@ func newServiceCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "service",
 		Short: "The agent as a service of this host: install, uninstall, start, stop, restart, status",
-		Long: "service installs this binary's agent into systemd (or the control manager of Windows), and removes it. Where a package\n" +
+		Long: "service installs this binary's agent into systemd (or the control manager of Windows), and removes " +
+			"it. Where a package\n" +
 			"installed heapcam the package manager does that; start, stop, restart and status work all the same.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -30,7 +32,8 @@ func newServiceCmd() *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(*cobra.Command, []string) error {
 			_, err, answered := within(serviceWait, func() (struct{}, error) { return struct{}{}, f() })
 			if !answered {
-				return fmt.Errorf("not done after %v, and not waited for any longer: `heapcam service status` says how it goes on", serviceWait)
+				return fmt.Errorf("not done after %v, and not waited for any longer: `heapcam service status` says "+
+					"how it goes on", serviceWait)
 			}
 			if err := serviceError(err); err != nil {
 				return err
@@ -58,10 +61,12 @@ func newServiceCmd() *cobra.Command {
 	}
 	uninstall.Flags().BoolVar(&purge, "purge", false, "remove the recordings in "+svc.StateDir()+" too")
 	c.AddCommand(
-		verb("install", "Install this binary as a service that starts with the host, and start it", svc.Install, "the service is installed and runs"),
+		verb("install", "Install this binary as a service that starts with the host, and start it", svc.Install,
+			"the service is installed and runs"),
 		uninstall,
 		verb("start", "Start the service", svc.Start, "the service runs"),
-		verb("stop", "Stop the service; JVMs run on, and the next start goes on with their recordings", svc.Stop, "the service is stopped"),
+		verb("stop", "Stop the service; JVMs run on, and the next start goes on with their recordings", svc.Stop,
+			"the service is stopped"),
 		verb("restart", "Stop and start the service", svc.Restart, "the service runs"),
 		newServiceStatusCmd(),
 	)
@@ -143,17 +148,18 @@ func serviceError(err error) error {
 	return err
 }
 
-// aliveWithin is how long an agent may take to answer, and its loop to come around, to count as alive. Opening a ring after a crash takes
-// a second; the watchdog's own interval comes on top.
+// aliveWithin is how long an agent may take to answer, and its loop to come around, to count as alive. Opening a
+// ring after a crash takes a second; the watchdog's own interval comes on top.
 const aliveWithin = 10 * time.Second
 
-// agentAlive asks an agent, over its own socket, what it records: an agent that does not answer there is of no use to anybody.
+// agentAlive asks an agent, over its own socket, what it records: an agent that does not answer there is of no use
+// to anybody.
 func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	return func() (string, error) {
 		if t := a.Turned(); time.Since(t) > aliveWithin {
 			return "", errors.New("the loop that looks for rings does not come around")
 		}
-		cl, err := agent.Dial(sock)
+		cl, err := api.Dial(sock)
 		if err != nil {
 			return "", err
 		}

@@ -11,11 +11,12 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestSourceReadsAhead: the blocks that come side by side are those that come one by one, over files, and a source that is closed early leaves
-// nothing running.
+// TestSourceReadsAhead: the blocks that come side by side are those that come one by one, over files, and a source
+// that is closed early leaves nothing running.
 func TestSourceReadsAhead(t *testing.T) {
 	dir := t.TempDir()
-	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20}, ringstore.Identity{Session: strings.Repeat("0", 32), Name: "x"})
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20},
+		ringstore.Identity{Session: strings.Repeat("0", 32), Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func TestSourceReadsAhead(t *testing.T) {
 					break files
 				}
 				got, err := s.Next()
-				if err != nil || werr != nil || got.Seq != want.Seq || got.Kind != want.Kind || !bytes.Equal(got.Payload, want.Payload) {
+				if err != nil || werr != nil || got.Seq != want.Seq || got.Kind != want.Kind ||
+					!bytes.Equal(got.Payload, want.Payload) {
 					t.Fatalf("block %d: %v, %v", n, err, werr)
 				}
 				n++

@@ -6,12 +6,13 @@ import (
 	"os/signal"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -26,7 +27,8 @@ type statusOptions struct {
 }
 
 const (
-	// agentWait is how long the agent has to answer, diskWait the folder for recordings: who is awake at night learns what hangs, and is not kept.
+	// agentWait is how long the agent has to answer, diskWait the folder for recordings: who is awake at night
+	// learns what hangs, and is not kept.
 	agentWait = 10 * time.Second
 	diskWait  = 5 * time.Second
 )
@@ -48,11 +50,13 @@ func newStatusCmd() *cobra.Command {
 			return o.run(ctx)
 		},
 	}
-	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else /var/lib/heapcam)")
+	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, "+
+		"else /var/lib/heapcam)")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
 	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
+	c.Flags().BoolVarP(&o.watch, "watch", "w", false,
+		"print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
 	return c
 }
 
@@ -64,7 +68,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		return o.once(ctx)
 	}
 	for tick := time.NewTicker(watchEvery); ; {
-		if isTerminal(ui.RawStdout()) && !o.json {
+		if ui.IsTerminal(ui.RawStdout()) && !o.json {
 			ui.ClearScreen()
 		}
 		if !o.json {
@@ -78,7 +82,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if !isTerminal(ui.RawStdout()) && !o.json {
+		if !ui.IsTerminal(ui.RawStdout()) && !o.json {
 			ui.Fprintf(ui.Stdout, "\n")
 		}
 	}
@@ -93,20 +97,21 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 		}
 		return o.print(r, true)
 	}
-	r := agent.StatusReply{Schema: agent.StatusSchema, JVMs: []agent.Status{}}
+	r := api.StatusReply{Schema: api.StatusSchema, JVMs: []session.Status{}}
 	path, err := clientSocket(o.socket)
 	closed := false
 	if err == nil {
-		if cl, derr := agent.Dial(path); derr == nil {
+		if cl, derr := api.Dial(path); derr == nil {
 			asked, stop := context.WithTimeout(ctx, agentWait)
 			r, err = cl.Status(asked)
 			late := asked.Err() != nil && ctx.Err() == nil
 			stop()
 			if late {
-				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it is, its watchdog ends it if it hangs", path, agentWait)
+				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it "+
+					"is, its watchdog ends it if it hangs", path, agentWait)
 			}
 			if err != nil {
-				return remote(err)
+				return err
 			}
 		} else if err := noAgent(path, derr); o.socket != "" {
 			return err
@@ -119,10 +124,10 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 	for _, s := range r.JVMs {
 		known[s.Dir] = true
 	}
-	var recs []agent.Status
+	var recs []session.Status
 	answered := o.listing.CompareAndSwap(false, true) // else it is asked already
 	if answered {
-		recs, err, answered = within(diskWait, func() ([]agent.Status, error) {
+		recs, err, answered = within(diskWait, func() ([]session.Status, error) {
 			defer o.listing.Store(false)
 			return recordings(outDirs(o.out))
 		})
@@ -133,7 +138,8 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 	if !answered {
 		defer func() {
 			if err == nil {
-				err = withCode(exitFailed, "the disk has not answered for %v: recordings in %s that the agent does not tell of are not listed", diskWait, strings.Join(outDirs(o.out), " and "))
+				err = withCode(exitFailed, "the disk has not answered for %v: recordings in %s that the agent does "+
+					"not tell of are not listed", diskWait, strings.Join(outDirs(o.out), " and "))
 			}
 		}()
 	}
@@ -146,7 +152,7 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 }
 
 // afar asks the agent of another host.
-func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err error) {
+func (o *statusOptions) afar(ctx context.Context) (r api.StatusReply, err error) {
 	cl, err := o.remote.dial()
 	if err != nil {
 		return r, err
@@ -156,11 +162,11 @@ func (o *statusOptions) afar(ctx context.Context) (r agent.StatusReply, err erro
 	if r, err = cl.Status(asked); err != nil && asked.Err() != nil && ctx.Err() == nil {
 		return r, fmt.Errorf("the agent on %s has not answered for %v", o.remote.address, agentWait)
 	}
-	return r, remote(err)
+	return r, err
 }
 
 // print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
-func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
+func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 	if o.json {
 		return ui.JSON(ui.Stdout, r)
 	}
@@ -172,7 +178,7 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 		ui.Fprintf(ui.Stderr, "heapcam: nothing is being recorded and there are no recordings\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(ui.Stdout, 0, 8, 2, ' ', 0)
+	w := ui.NewTable(ui.Stdout)
 	ui.Fprintf(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t\n")
 	var about []ui.Text
 	var rings uint64
@@ -184,17 +190,20 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 		}
 		live := "-"
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
-			live = humanBytes(int64(s.LiveBytes))
+			live = ui.Bytes(int64(s.LiveBytes))
 		}
-		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"), s.Collections, live,
-			humanBytes(s.TraceBytes), s.Files, humanBytes(int64(s.RingBytes)), share, s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
+		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"),
+			s.Collections, live,
+			ui.Bytes(s.TraceBytes), s.Files, ui.Bytes(int64(s.RingBytes)), share,
+			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
 		about = append(about, remarks(&s)...)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if rings > 0 {
-		ui.Fprintf(ui.Stdout, "MEMORY is each JVM's shared ring. The JVM maps it twice, so its RSS counts it twice; its cgroup is charged once.\n")
+		ui.Fprintf(ui.Stdout, "MEMORY is each JVM's shared ring. The JVM maps it twice, so its RSS counts it twice; "+
+			"its cgroup is charged once.\n")
 	}
 	if r.Self != nil {
 		ui.Fprintf(ui.Stdout, "\n%s\n", selfLine(r.Self))
@@ -211,7 +220,7 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 			ui.Fprintf(ui.Stdout, "  it can not be looked into: %s\n", r.Spool.Error)
 		}
 		for _, i := range r.Spool.Left {
-			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, humanBytes(i.Bytes), i.Reason)
+			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, ui.Bytes(i.Bytes), i.Reason)
 		}
 	}
 	if len(r.Others) == 0 {
@@ -229,10 +238,10 @@ func (o *statusOptions) print(r agent.StatusReply, closed bool) error {
 }
 
 // recordedNow says how many of the recordings on disk are being written to, as the end of a line.
-func recordedNow(all []agent.Status) string {
+func recordedNow(all []session.Status) string {
 	n := 0
 	for _, s := range all {
-		if s.Phase == agent.Recording {
+		if s.Phase == session.Recording {
 			n++
 		}
 	}
@@ -243,14 +252,14 @@ func recordedNow(all []agent.Status) string {
 }
 
 // selfLine says what the agent itself takes.
-func selfLine(s *agent.Self) string {
+func selfLine(s *quota.Self) string {
 	line := fmt.Sprintf("the agent itself takes %.1f %% of a core", 100*s.CPU)
 	if s.MaxCPU > 0 {
 		line += fmt.Sprintf(" (at most %.3g %%)", 100*s.MaxCPU)
 	}
-	line += " and " + humanBytes(s.Memory)
+	line += " and " + ui.Bytes(s.Memory)
 	if s.MaxMemory > 0 {
-		line += fmt.Sprintf(" (at most %s)", humanBytes(s.MaxMemory))
+		line += fmt.Sprintf(" (at most %s)", ui.Bytes(s.MaxMemory))
 	}
 	return line
 }
@@ -278,7 +287,8 @@ func within[T any](d time.Duration, f func() (T, error)) (v T, err error, answer
 	}
 }
 
-// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which tells that the disk answers.
+// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which tells that the
+// disk answers.
 func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered bool) {
 	done, ticks := make(chan error, 1), make(chan struct{}, 1)
 	go func() {
@@ -304,7 +314,7 @@ func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered
 }
 
 // remarks gives what an operator should know of a recording, a line each.
-func remarks(s *agent.Status) (out []ui.Text) {
+func remarks(s *session.Status) (out []ui.Text) {
 	say := func(format string, args ...any) {
 		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
 	}
@@ -318,7 +328,8 @@ func remarks(s *agent.Status) (out []ui.Text) {
 		say("from the spool folder: its pid is its own container's or host's")
 	}
 	if s.Missed > 0 {
-		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)", plural(s.Missed, "collection"))
+		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)",
+			ui.Plural(s.Missed, "collection"))
 	}
 	if s.NoSites {
 		say("another agent in it holds allocation sampling: no allocation sites")
@@ -330,14 +341,15 @@ func remarks(s *agent.Status) (out []ui.Text) {
 		say("the disk refused: %s", s.StoreError)
 	}
 	if s.NeededTraceSize > 0 {
-		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do", humanBytes(s.NeededTraceSize))
+		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do",
+			ui.Bytes(s.NeededTraceSize))
 	}
 	if s.DiskFull {
-		say("the disk is full: the ring goes on inside %s", humanBytes(s.TraceLimit))
+		say("the disk is full: the ring goes on inside %s", ui.Bytes(s.TraceLimit))
 	}
 	if s.ForeignFiles > 0 {
 		say("%s of other recordings in its folder, which nothing reads: `heapcam verify %s` names them",
-			plural(uint64(s.ForeignFiles), "file"), s.Dir)
+			ui.Plural(uint64(s.ForeignFiles), "file"), s.Dir)
 	}
 	if s.Phase.Over() {
 		return out

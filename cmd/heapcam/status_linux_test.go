@@ -12,7 +12,8 @@ import (
 	"github.com/heapcam/heapcam/internal/faultfs"
 )
 
-// TestStatusHangingDisk: status ends in time, and says so, when the folder for recordings lies on a disk that does not answer.
+// TestStatusHangingDisk: status ends in time, and says so, when the folder for recordings lies on a disk that does
+// not answer.
 func TestStatusHangingDisk(t *testing.T) {
 	t.Parallel()
 	m := faultfs.New(t)
@@ -38,7 +39,8 @@ func TestStatusHangingDisk(t *testing.T) {
 	o.socket = ""
 	t0 := time.Now()
 	err := o.once(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "the disk has not answered for 5s: recordings in "+m.Dir) || exitCode(err) != exitFailed {
+	if err == nil || !strings.Contains(err.Error(), "the disk has not answered for 5s: recordings in "+m.Dir) ||
+		exitCode(err) != exitFailed {
 		t.Errorf("%v, after %v", err, time.Since(t0))
 	}
 }

@@ -6,36 +6,50 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestRemarks: status tells what an operator should know of a recording, and nothing of one that is well.
 func TestRemarks(t *testing.T) {
-	well := agent.Status{ID: "Shop-7-x", Phase: agent.Recording, Depth: "survivors", DepthAsked: "survivors", DepthWhy: "depth survivors, sampling every 512 KiB: there is room in the budget", GuaranteeMet: true}
+	well := session.Status{ID: "Shop-7-x", Phase: session.Recording, Depth: "survivors", DepthAsked: "survivors",
+		DepthWhy: "depth survivors, sampling every 512 KiB: there is room in the budget", GuaranteeMet: true}
 	if r := remarks(&well); len(r) != 0 {
 		t.Errorf("of one that is well: %q", r)
 	}
-	for want, change := range map[string]func(*agent.Status){
-		"depth survivors was asked for. Now depth samples, sampling every 1024 KiB: the budget of 2 % is spent": func(s *agent.Status) {
+	for want, change := range map[string]func(*session.Status){
+		"depth survivors was asked for. Now depth samples, sampling every 1024 KiB: the budget of 2 % is " +
+			"spent": func(s *session.Status) {
 			s.Depth, s.DepthWhy = "samples", "depth samples, sampling every 1024 KiB: the budget of 2 % is spent"
 		},
-		"restart this JVM to renew it":         func(s *agent.Status) { s.Renew, s.Probe = true, "0.1" },
-		"holds allocation sampling":            func(s *agent.Status) { s.NoSites = true },
-		"--max-trace-size 2 GiB would do":      func(s *agent.Status) { s.NeededTraceSize, s.GuaranteeMet = 2<<30, false },
-		"the ring is too small":                func(s *agent.Status) { s.GuaranteeMet = false },
-		"a collection may have to wait":        func(s *agent.Status) { s.RingOnDisk = true },
-		"the disk refused: no space":           func(s *agent.Status) { s.StoreError = "no space" },
-		"the ring goes on inside 1 MiB":        func(s *agent.Status) { s.DiskFull, s.TraceLimit, s.GuaranteeMet = true, 1<<20, false },
-		"ZGC can not be recorded":              func(s *agent.Status) { s.Phase, s.Reason, s.Renew = agent.Refused, "ZGC can not be recorded", true },
-		"`heapcam pull --incident Shop-7-x-1 ": func(s *agent.Status) { s.Phase, s.Incident = agent.GonePhase, "Shop-7-x-1" },
-		"the disk has not answered for 7s: its recording stands still": func(s *agent.Status) {
+		"restart this JVM to renew it": func(s *session.Status) { s.Renew, s.Probe = true, "0.1" },
+		"holds allocation sampling":    func(s *session.Status) { s.NoSites = true },
+		"--max-trace-size 2.0 GiB would do": func(s *session.Status) {
+			s.NeededTraceSize, s.GuaranteeMet = 2<<30,
+				false
+		},
+		"the ring is too small":         func(s *session.Status) { s.GuaranteeMet = false },
+		"a collection may have to wait": func(s *session.Status) { s.RingOnDisk = true },
+		"the disk refused: no space":    func(s *session.Status) { s.StoreError = "no space" },
+		"the ring goes on inside 1.0 MiB": func(s *session.Status) {
+			s.DiskFull, s.TraceLimit,
+				s.GuaranteeMet = true, 1<<20, false
+		},
+		"ZGC can not be recorded": func(s *session.Status) {
+			s.Phase, s.Reason, s.Renew = session.Refused,
+				"ZGC can not be recorded", true
+		},
+		"`heapcam pull --incident Shop-7-x-1 ": func(s *session.Status) {
+			s.Phase, s.Incident = session.GonePhase, "Shop-7-x-1"
+		},
+		"the disk has not answered for 7s: its recording stands still": func(s *session.Status) {
 			s.StoreError = "the disk has not answered for 7s"
 		},
-		"from the spool folder: its pid is": func(s *agent.Status) { s.Spool = true },
+		"from the spool folder: its pid is": func(s *session.Status) { s.Spool = true },
 	} {
 		s := well
 		change(&s)
-		if r := remarks(&s); len(r) != 1 || !strings.HasPrefix(string(r[0]), "Shop-7-x: ") || !strings.Contains(string(r[0]), want) {
+		r := remarks(&s)
+		if len(r) != 1 || !strings.HasPrefix(string(r[0]), "Shop-7-x: ") || !strings.Contains(string(r[0]), want) {
 			t.Errorf("want one line of %q: %q", want, r)
 		}
 	}

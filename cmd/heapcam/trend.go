@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -24,12 +25,15 @@ func newTrendCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trend FILE|DIR|JVM",
 		Short: "A grouping over all collections of the window: what moved most, and what survives",
-		Long: `Groups the heap after every collection of the window and shows the groups that moved most from the first to the last, with their course.
+		Long: `Groups the heap after every collection of the window and shows the groups that moved most from the
+first to the last, with their course.
 ` + groupingHelp + `
 
-With --survival it shows instead, by type and by site, which share of the objects lives 1, 2, 4, 8 and 16 collections, and the sites of which
-nearly all objects reach old space: what they allocate is copied by young collections for nothing, and the report says how much. Types are
-counted from the first collection that saw their objects on, exactly; sites from the allocation on, estimated from their samples.`,
+With --survival it shows instead, by type and by site, which share of the objects lives 1, 2, 4, 8
+and 16 collections, and the sites of which nearly all objects reach old space: what they allocate is
+copied by young collections for nothing, and the report says how much. Types are counted from the
+first collection that saw their objects on, exactly; sites from the allocation on, estimated from
+their samples.`,
 		Example: `  heapcam trend incident.heapcam
   heapcam trend --by 'package' --where 'age > 2' incident.heapcam
   heapcam trend --survival incident.heapcam`,
@@ -63,7 +67,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 	defer p.close()
 	w := c.OutOrStdout()
 	if o.survival {
-		s, err := analysis.Survival(p.open(), o.top)
+		s, err := history.Survival(p.open(), o.top)
 		if err != nil {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
@@ -94,8 +98,10 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 		return
 	}
 	a, b := t.Collections[0], t.Collections[n-1]
-	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time), collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
-	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", plural(uint64(n), "collection"), t.Unknown, humanBytes(int64(a.Bytes)), humanBytes(int64(b.Bytes)))
+	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time),
+		collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
+	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", ui.Plural(uint64(n), "collection"),
+		t.Unknown, ui.Bytes(int64(a.Bytes)), ui.Bytes(int64(b.Bytes)))
 	if !t.Exact {
 		ui.Fprintf(w, "~ is an estimate from samples\n")
 	}
@@ -105,7 +111,9 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 		if r.Estimated {
 			mark = "~"
 		}
-		ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10), mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)), r.Spark(24), ui.Join(r.Path, " / "))
+		ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10),
+			mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)),
+			r.Spark(24), ui.Join(r.Path, " / "))
 	}
 	if t.Left > 0 {
 		ui.Fprintf(w, "and %d more groups (--top 0 shows all)\n", t.Left)
@@ -116,15 +124,16 @@ func trendCSV(w io.Writer, t *analysis.TrendReport) error {
 	out := ui.NewCSV(w, "gc", "jvm_gc", "time", "path", "estimated", "objects", "bytes")
 	for _, r := range t.Rows {
 		for i, p := range t.Collections {
-			out.Row(p.GC, p.JVMGC, p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "), r.Estimated, r.Objects[i], r.Bytes[i])
+			out.Row(p.GC, p.JVMGC, p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "),
+				r.Estimated, r.Objects[i], r.Bytes[i])
 		}
 	}
 	return out.Flush()
 }
 
-func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
+func printSurvival(w io.Writer, s *history.SurvivalReport) {
 	ages := []int{1, 2, 4, 8, 16}
-	table := func(what string, curves []analysis.Curve) {
+	table := func(what string, curves []history.Curve) {
 		ui.Fprintf(w, "%12s", "OBJECTS")
 		for _, k := range ages {
 			ui.Fprintf(w, " %7s", fmt.Sprintf("LIVE %d", k))
@@ -139,7 +148,7 @@ func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
 					ui.Fprintf(w, " %7s", "")
 				}
 			}
-			ui.Fprintf(w, "  %-20s %s\n", analysis.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
+			ui.Fprintf(w, "  %-20s %s\n", ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
 			if len(c.Site) > 0 {
 				ui.Fprintf(w, "%76s at %s\n", "", c.Site[0])
 			}
@@ -151,7 +160,8 @@ func printSurvival(w io.Writer, s *analysis.SurvivalReport) {
 		ui.Fprintf(w, "no site allocates what nearly always reaches old space: nothing to pretenure\n")
 		return
 	}
-	ui.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
+	ui.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the "+
+		"way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
 	for _, a := range s.Advice {
 		ui.Fprintf(w, "%12d %7.1f%% %14d  %s\n", a.Objects, 100*a.Tenured, a.Copied, a.Class)
 		for _, f := range a.Site[:min(3, len(a.Site))] {

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/check"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -18,32 +19,40 @@ import (
 
 // verified is what verify says of one recording or of one file opened alone.
 type verified struct {
-	File         string            `json:"file"`
-	Alone        bool              `json:"alone"` // a single ring file, opened without those before it
-	Collections  uint64            `json:"collections"`
-	Known        uint64            `json:"known"` // collections after which the state is known
-	SyncPoints   uint64            `json:"sync_points"`
-	Compared     uint64            `json:"compared"`            // sync points that met a known state
-	Objects      uint64            `json:"objects_compared"`    // objects that those list
-	Mismatches   uint64            `json:"mismatches"`          // the sum of the next three, objects, and rows of summaries and counted collections that say something else than the replay
-	Missing      uint64            `json:"missing"`             // known and not listed
-	Extra        uint64            `json:"extra"`               // listed and not known
-	Different    uint64            `json:"different"`           // known as something else
-	Explained    map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
-	First        string            `json:"first_mismatch,omitempty"`
-	Differences  []mismatch        `json:"differences,omitempty"` // the first mismatches of each sync point, at most maxTold
-	Untold       uint64            `json:"untold_pauses"`         // pauses without fates (full collections) after which the state was listed
-	Listed       uint64            `json:"untold_listed"`         // objects listed after those
-	Proven       uint64            `json:"untold_proven"`         // of them, objects whose identity is proven without a sample
-	Summaries    uint64            `json:"summaries"`             // records that tell of the window in the large, compared with the replay
-	SummaryRows  uint64            `json:"summary_rows"`          // rows of them that were compared
-	SummarySwept uint64            `json:"summary_rows_swept"`    // of these, collections after a Remark of G1, of which what lives was not compared
-	Counted      uint64            `json:"counted"`               // collections of which a replay that only counts was compared with this one
-	CountedSwept uint64            `json:"counted_swept"`         // of these, after a Remark of G1, of which what lives was not compared
-	Faults       []string          `json:"faults,omitempty"`      // what the stream says that can not be
-	Damage       []string          `json:"damage,omitempty"`
-	Lost         uint64            `json:"epochs_lost,omitempty"`
-	NoEvents     uint64            `json:"missed_collections,omitempty"`
+	File        string `json:"file"`
+	Alone       bool   `json:"alone"` // a single ring file, opened without those before it
+	Collections uint64 `json:"collections"`
+	Known       uint64 `json:"known"` // collections after which the state is known
+	SyncPoints  uint64 `json:"sync_points"`
+	Compared    uint64 `json:"compared"`         // sync points that met a known state
+	Objects     uint64 `json:"objects_compared"` // objects that those list
+	// the sum of the next three, of objects, and of rows of summaries and counted collections that differ
+	Mismatches uint64            `json:"mismatches"`
+	Missing    uint64            `json:"missing"`             // known and not listed
+	Extra      uint64            `json:"extra"`               // listed and not known
+	Different  uint64            `json:"different"`           // known as something else
+	Explained  map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
+	First      string            `json:"first_mismatch,omitempty"`
+	// the first mismatches of each sync point, at most maxTold
+	Differences []mismatch `json:"differences,omitempty"`
+	// pauses without fates (full collections) after which the state was listed
+	Untold uint64 `json:"untold_pauses"`
+	Listed uint64 `json:"untold_listed"` // objects listed after those
+	// of them, objects whose identity is proven without a sample
+	Proven uint64 `json:"untold_proven"`
+	// records that tell of the window in the large, compared with the replay
+	Summaries   uint64 `json:"summaries"`
+	SummaryRows uint64 `json:"summary_rows"` // rows of them that were compared
+	// of these, collections after a Remark of G1, of which what lives was not compared
+	SummarySwept uint64 `json:"summary_rows_swept"`
+	// collections of which a replay that only counts was compared with this one
+	Counted uint64 `json:"counted"`
+	// of these, after a Remark of G1, of which what lives was not compared
+	CountedSwept uint64   `json:"counted_swept"`
+	Faults       []string `json:"faults,omitempty"` // what the stream says that can not be
+	Damage       []string `json:"damage,omitempty"`
+	Lost         uint64   `json:"epochs_lost,omitempty"`
+	NoEvents     uint64   `json:"missed_collections,omitempty"`
 }
 
 // mismatch is one object that differs.
@@ -82,8 +91,18 @@ func newVerifyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
 		Short: "Replay, compare with every sync point, open each file alone",
-		Long:  "verify replays a recording and compares the replayed state with every sync point: address, type and size of every object. Then it\nreplays each ring file alone. A difference that the facts explain is counted under its name (see the manual page of operations); any other\nis a mismatch: missing (known and not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn (a recorder was stopped), corrupt, or too new.\n\nA file of another recording is foreign: it is not read. One that was renamed or copied is misplaced. A missing one is told where collections are missing, too.\nIt ends with 8 when anything differs that the facts do not explain, else with 6 when a file is corrupt, foreign or misplaced, with 7 when one is too new.",
-		Args:  exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring folders"),
+		Long: `verify replays a recording and compares the replayed state with every sync point: address, type
+and size of every object. Then it replays each ring file alone. A difference that the facts explain is
+counted under its name (see the manual page of operations). Any other is a mismatch: missing (known and
+not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn
+(a recorder was stopped), corrupt, or too new.
+
+A file of another recording is foreign: it is not read. One that was renamed or copied is misplaced.
+A file is reported as missing where collections are missing, too.
+The exit code is 8 when anything differs that the facts do not explain, else 6 when a file is corrupt,
+foreign or misplaced, 7 when one is too new.`,
+		Args: exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring "+
+			"folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if salvage.on || salvage.file != "" {
 				return salvage.run(args[0])
@@ -183,10 +202,10 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	src := newSource(files...)
 	defer src.Close()
 	r := heap.NewReplayer(src)
-	sums := analysis.CheckSummaries(r)
+	sums := check.Summaries(r)
 	counts := newSkimSource(files...)
 	defer counts.Close()
-	counted := analysis.CheckCounts(heap.NewCounter(counts))
+	counted := check.Counts(heap.NewCounter(counts))
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -234,11 +253,13 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	}
 	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Courses+sums.Types+sums.Sites, sums.Swept
 	if v.Mismatches += sums.Different; sums.Different > 0 {
-		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay: %s", sums.Different, sums.First))
+		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay: %s", sums.Different,
+			sums.First))
 	}
 	v.Counted, v.CountedSwept = counted.Compared, counted.Swept
 	if v.Mismatches += counted.Different; counted.Different > 0 {
-		v.Faults = append(v.Faults, fmt.Sprintf("%d collections are counted otherwise: %s", counted.Different, counted.First))
+		v.Faults = append(v.Faults, fmt.Sprintf("%d collections are counted otherwise: %s", counted.Different,
+			counted.First))
 	}
 	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxTold)]...)
 	for _, e := range r.Damage {
@@ -256,7 +277,9 @@ func printVerify(r *verifyReply) {
 		if v.Alone {
 			what = "  alone: " + what
 		}
-		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what, plural(v.Collections, "collection"), v.Known, plural(v.SyncPoints, "sync point"), v.Compared, mismatches(v.Mismatches))
+		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what,
+			ui.Plural(v.Collections, "collection"), v.Known, ui.Plural(v.SyncPoints, "sync point"), v.Compared,
+			mismatches(v.Mismatches))
 		if v.Mismatches > 0 {
 			ui.Fprintf(ui.Stdout, "    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
 		}
@@ -264,30 +287,31 @@ func printVerify(r *verifyReply) {
 			ui.Fprintf(ui.Stdout, "    %s\n", d)
 		}
 		if v.Summaries > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", plural(v.Summaries, "summary record"), v.SummaryRows)
+			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", ui.Plural(v.Summaries, "summary record"), v.SummaryRows)
 			if v.SummarySwept > 0 {
 				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.SummarySwept)
 			}
 			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Counted > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s counted without following objects", plural(v.Counted, "collection"))
+			ui.Fprintf(ui.Stdout, "    %s counted without following objects", ui.Plural(v.Counted, "collection"))
 			if v.CountedSwept > 0 {
 				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.CountedSwept)
 			}
 			ui.Fprintf(ui.Stdout, "\n")
 		}
 		if v.Untold > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they were\n", plural(v.Untold, "pause"), v.Listed, v.Proven)
+			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they "+
+				"were\n", ui.Plural(v.Untold, "pause"), v.Listed, v.Proven)
 		}
 		for _, s := range append(v.Faults, v.Damage...) {
 			ui.Fprintf(ui.Stdout, "    %s\n", ui.Prose(s))
 		}
 		if v.Lost > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s lost\n", plural(v.Lost, "epoch"))
+			ui.Fprintf(ui.Stdout, "    %s lost\n", ui.Plural(v.Lost, "epoch"))
 		}
 		if !v.Alone {
-			analysis.WriteMissed(ui.Stdout, "    ", v.NoEvents)
+			collection.WriteMissed(ui.Stdout, "    ", v.NoEvents)
 		}
 	}
 	if len(r.Explained) > 0 {
@@ -298,7 +322,7 @@ func printVerify(r *verifyReply) {
 		sort.Strings(ks)
 		ui.Fprintf(ui.Stdout, "differences that are explained: %s\n", strings.Join(ks, ", "))
 	}
-	ui.Fprintf(ui.Stdout, "%s, %s\n", plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	ui.Fprintf(ui.Stdout, "%s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
 }
 
 func mismatches(n uint64) string {

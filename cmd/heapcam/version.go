@@ -35,9 +35,11 @@ func newVersionCmd() *cobra.Command {
 					OS      string `json:"os"`
 					Arch    string `json:"arch"`
 					Probe   string `json:"probe,omitempty"`
-				}{"heapcam.version/1", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
+				}{"heapcam.version/1", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(),
+					runtime.GOOS, runtime.GOARCH, sum})
 			}
-			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version,
+				trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			if err != nil {
 				ui.Fprintf(ui.Stdout, "no probe inside: %v\n", err)
 			} else {

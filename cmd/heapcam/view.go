@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -37,11 +39,12 @@ func newViewCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "view FILE|DIR|JVM",
 		Short: "Look at a recording in the browser",
-		Long: `view opens a page with the recording: the window as a timeline, the heap after any collection grouped as you like, differences, trends,
-leaks and how far the figures can be trusted. FILE is a pulled file, DIR a ring folder, JVM the name or pid of a recorded one, whose page
-goes on with it and can freeze and pull.
-The page is served on loopback alone, at a random port and below a random token, to who knows its address; it loads nothing from elsewhere.
-From another host forward the port, as with ssh -L. Ctrl-C ends it.`,
+		Long: `view opens a page with the recording: the window as a timeline, the heap after any collection
+grouped as you like, differences, trends, leaks and how far the figures can be trusted. FILE is a
+pulled file, DIR a ring folder, JVM the name or pid of a recorded one, whose page goes on with it
+and can freeze and pull. The page is served on loopback alone, at a random port and below a random
+token, to who knows its address; it loads nothing from elsewhere. From another host forward the
+port, as with ssh -L. Ctrl-C ends it.`,
 		Example: "  heapcam view incident.heapcam\n  heapcam view --no-open myservice",
 		Args:    exactly(1, "FILE, DIR or JVM"),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
@@ -84,8 +87,8 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	return s.Serve(ctx, l)
 }
 
-// collectGarbage gives what has Go collect its garbage if there is some: while the reader looks at an answer nobody waits for it, in the
-// middle of the next answer it would take as long as that.
+// collectGarbage gives what has Go collect its garbage if there is some: while the reader looks at an answer nobody
+// waits for it, in the middle of the next answer it would take as long as that.
 func collectGarbage() func() {
 	const worth = 32 << 20
 	var last atomic.Uint64
@@ -119,8 +122,14 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		rec.Close()
 	}
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
-		Open:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, false, progress) },
-		Skim:     func(progress func(done, total int64)) (*web.Input, error) { return openInput(path, 0, true, progress) },
+		Open: func(progress func(done, total int64)) (*web.Input,
+			error) {
+			return openInput(path, 0, false, progress)
+		},
+		Skim: func(progress func(done, total int64)) (*web.Input,
+			error) {
+			return openInput(path, 0, true, progress)
+		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), keptReport, path, makeReport)
@@ -169,12 +178,12 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 }
 
 // recorded gives what the agent, if one runs, says of a JVM that ref names: a folder, pid or name.
-func (o *viewOptions) recorded(ctx context.Context, ref string) *agent.Status {
+func (o *viewOptions) recorded(ctx context.Context, ref string) *session.Status {
 	path, err := socketPath(o.socket)
 	if err != nil {
 		return nil
 	}
-	cl, err := agent.Dial(path)
+	cl, err := api.Dial(path)
 	if err != nil {
 		return nil
 	}
@@ -200,7 +209,8 @@ func (o *viewOptions) recorded(ctx context.Context, ref string) *agent.Status {
 // quiet is how long a ring that has not changed is taken to be written to.
 const quiet = 30 * time.Second
 
-// folderVersion says how far a ring folder is, and whether nobody has written to it for a while. One without files has just begun.
+// folderVersion says how far a ring folder is, and whether nobody has written to it for a while. One without files
+// has just begun.
 func folderVersion(dir string) (string, bool) {
 	files := ringFiles(dir)
 	sum, newest := int64(0), time.Time{}
@@ -215,10 +225,12 @@ func folderVersion(dir string) (string, bool) {
 	if len(files) == 0 {
 		return "", false
 	}
-	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" + strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
+	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" +
+		strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer, from the frame on that holds collection gc, or all of it (0); skim leaves out the tokens of epochs.
+// openInput opens a recording for the viewer, from the frame on that holds collection gc, or all of it (0); skim
+// leaves out the tokens of epochs.
 func openInput(path string, gc uint64, skim bool, progress func(done, total int64)) (*web.Input, error) {
 	rec, err := ringstore.OpenRecording(path)
 	if err != nil {

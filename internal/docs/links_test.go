@@ -56,7 +56,9 @@ func documents(t *testing.T) (out []string) {
 		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") && path != root {
 			return filepath.SkipDir
 		}
-		if ext := filepath.Ext(path); !d.IsDir() && (ext == ".md" || strings.HasPrefix(path, root+"/packaging/") && (ext == ".yml" || ext == ".yaml" || ext == ".json")) {
+		ext := filepath.Ext(path)
+		packaged := strings.HasPrefix(path, root+"/packaging/") && (ext == ".yml" || ext == ".yaml" || ext == ".json")
+		if !d.IsDir() && (ext == ".md" || packaged) {
 			out = append(out, path)
 		}
 		return nil
@@ -108,7 +110,8 @@ func TestLinks(t *testing.T) {
 }
 
 func TestSlug(t *testing.T) {
-	for h, want := range map[string]string{" What heapcam costs\n": "what-heapcam-costs", "`run`": "run", "A.B, C": "ab-c", "3 a.m.": "3-am"} {
+	for h, want := range map[string]string{" What heapcam costs\n": "what-heapcam-costs", "`run`": "run",
+		"A.B, C": "ab-c", "3 a.m.": "3-am"} {
 		if got := slug(h); got != want {
 			t.Errorf("%q: %q, want %q", h, got, want)
 		}

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // status asks the daemon.
-func (d *daemon) status(t *testing.T) (r agent.StatusReply) {
+func (d *daemon) status(t *testing.T) (r api.StatusReply) {
 	t.Helper()
 	out, errs, code := heapcam(t, "status", "--json", "--socket", d.sock, "--out", d.out)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
@@ -27,8 +28,9 @@ func (d *daemon) attach(t *testing.T, pid string, flags ...string) (errs string,
 	return errs, code
 }
 
-// TestAttach has the agent record a running JVM: when attach ends with 0 it is recorded; what is told of our share counts from when the probe
-// began, also after another agent has come; what can not be recorded is told with its reason, and the JVM runs on.
+// TestAttach has the agent record a running JVM: when attach ends with 0 it is recorded; what is told of our share
+// counts from when the probe began, also after another agent has come; what can not be recorded is told with its
+// reason, and the JVM runs on.
 func TestAttach(t *testing.T) {
 	needReader(t)
 	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
@@ -43,7 +45,7 @@ func TestAttach(t *testing.T) {
 		if code != 0 || !strings.Contains(errs, "recording Until") {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		find := func() (s agent.Status) {
+		find := func() (s session.Status) {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == r.pid() {
 					return s
@@ -52,7 +54,7 @@ func TestAttach(t *testing.T) {
 			return s
 		}
 		s := find()
-		if s.Phase != agent.Recording || !strings.Contains(errs, s.Dir) {
+		if s.Phase != session.Recording || !strings.Contains(errs, s.Dir) {
 			t.Errorf("attach ended with %q, the status is %+v", errs, s)
 		}
 		n := r.stops()
@@ -80,10 +82,10 @@ func TestAttach(t *testing.T) {
 		if errs, code := d.attach(t, pid); code != 0 {
 			t.Fatalf("attach after detach: status %d: %s", code, errs)
 		}
-		var second agent.Status
+		var second session.Status
 		await(t, "the second recording", func() bool {
 			for _, s := range d.status(t).JVMs {
-				if s.PID == r.pid() && s.Phase == agent.Recording && s.LastGC > 2 {
+				if s.PID == r.pid() && s.Phase == session.Recording && s.LastGC > 2 {
 					second = s
 				}
 			}
@@ -109,10 +111,12 @@ func TestAttach(t *testing.T) {
 			p := program{major: 17, heap: "256m", opts: c.opts, main: "Until", args: []string{file, "2000", "1"}}
 			r := p.plain(t)
 			await(t, "pid", func() bool { return r.pid() > 0 })
-			if errs, code := d.attach(t, r.pidText()); code != 5 || !strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
+			if errs, code := d.attach(t, r.pidText()); code != 5 || !strings.Contains(errs, c.reason) ||
+				strings.Count(errs, "\n") != 1 {
 				t.Errorf("attach: status %d: %s", code, errs)
 			}
-			if _, errs, code := heapcam(t, "record", r.pidText(), "--out", d.out); code != 5 || !strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
+			if _, errs, code := heapcam(t, "record", r.pidText(), "--out", d.out); code != 5 ||
+				!strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
 				t.Errorf("record: status %d: %s", code, errs)
 			}
 			r.end(t, file)

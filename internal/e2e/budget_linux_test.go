@@ -5,15 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestBudget records at depth full what costs more than the budget: the depth goes down to samples (and, in the long rounds, up again), each
-// switch is told, and what was listed meanwhile agrees.
+// TestBudget records at depth full what costs more than the budget: the depth goes down to samples (and, in the long
+// rounds, up again), each switch is told, and what was listed meanwhile agrees.
 func TestBudget(t *testing.T) {
 	needReader(t)
 	somePair(t, "budget", []int{17}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
-		d := newDaemon(t, "--overhead-cpu", "0.05%", "--depth", "full", "--max-sync-pause", "0s") // which would lower it on a machine that is slow enough
+		// which would lower it on a machine that is slow enough
+		d := newDaemon(t, "--overhead-cpu", "0.05%", "--depth", "full", "--max-sync-pause", "0s")
 		d.start(t)
 		file := filepath.Join(t.TempDir(), "end")
 		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "1"}}
@@ -22,17 +23,17 @@ func TestBudget(t *testing.T) {
 		if errs, code := d.attach(t, r.pidText()); code != 0 { // the depth is the agent's
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		var s agent.Status
-		find := func() agent.Status {
+		var s session.Status
+		find := func() session.Status {
 			for _, s = range d.status(t).JVMs {
 				if s.PID == r.pid() {
 					return s
 				}
 			}
-			return agent.Status{}
+			return session.Status{}
 		}
-		// The probe lowers it by itself before the agent tells of it, and what the newest switch says (of sampling, or the way up) is the machine's: the
-		// trace has them all.
+		// The probe lowers it by itself before the agent tells of it, and what the newest switch says (of sampling, or
+		// the way up) is the machine's: the trace has them all.
 		await(t, "depth samples", func() bool { return find().Depth == "samples" && s.Switches > 0 })
 		if !strings.Contains(s.LastSwitch, "budget") {
 			t.Errorf("%d switches, the last: %s", s.Switches, s.LastSwitch)
@@ -46,7 +47,8 @@ func TestBudget(t *testing.T) {
 		r.end(t, file)
 		d.stop(t)
 		verify(t, dir, 1)
-		if out, _, _ := heapcam(t, "dump", "--brief", dir); !strings.Contains(out, "depth samples, sampling every ") || !strings.Contains(out, "the budget of 0.05 %") {
+		if out, _, _ := heapcam(t, "dump", "--brief", dir); !strings.Contains(out, "depth samples, sampling every ") ||
+			!strings.Contains(out, "the budget of 0.05 %") {
 			t.Error("the trace does not tell of the switches")
 		}
 	})

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // takes is what an agent holds of the machine.
-type takes struct{ threads, fds, rss, rings, other, recordings int } // rss in KiB; files: rings, others below the folder for rings, recordings
+// rss in KiB; files: rings, others below the folder for rings, recordings
+type takes struct{ threads, fds, rss, rings, other, recordings int }
 
 func (d *daemon) takes(t *testing.T) (n takes) {
 	t.Helper()
@@ -40,8 +41,9 @@ func (d *daemon) takes(t *testing.T) (n takes) {
 	return n
 }
 
-// TestChurn lets small JVMs come and go below one agent that discovers, some at a time, every second of them killed, for as long as HEAPCAM_CHURN_FOR says:
-// each is recorded, and in the end the agent holds no more than when the first ones had gone: memory, descriptors, threads, goroutines, rings, recordings.
+// TestChurn lets small JVMs come and go below one agent that discovers, some at a time, every second of them killed,
+// for as long as HEAPCAM_CHURN_FOR says: each is recorded, and in the end the agent holds no more than when the first
+// ones had gone: memory, descriptors, threads, goroutines, rings, recordings.
 func TestChurn(t *testing.T) {
 	needReader(t)
 	span, err := time.ParseDuration(os.Getenv("HEAPCAM_CHURN_FOR"))
@@ -49,16 +51,20 @@ func TestChurn(t *testing.T) {
 		t.Skip("not run: JVMs that come and go for half an hour (make soak)")
 	}
 	const atOnce, warm, total = 4, 24, 16 << 20
-	d, mark := discoverer(t, "--max-trace-size", "1MiB", "--max-total-size", fmt.Sprint(total), "--max-incidents-size", "2MiB", "--emergency", "off")
+	d, mark := discoverer(t, "--max-trace-size", "1MiB", "--max-total-size", fmt.Sprint(total), "--max-incidents-size",
+		"2MiB", "--emergency", "off")
 	d.start(t)
 	launch := func(file string) *running {
-		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides", args: []string{file, "100000", "5000", "500000"}, timeout: span + 10*time.Minute,
-			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m", "-XX:CICompilerCount=1"}}
+		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides",
+			args:    []string{file, "100000", "5000", "500000"},
+			timeout: span + 10*time.Minute,
+			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m",
+				"-XX:CICompilerCount=1"}}
 		return p.plain(t)
 	}
 	stays := filepath.Join(t.TempDir(), "end")
 	living := launch(stays)
-	of := func(r *running) agent.Status {
+	of := func(r *running) session.Status {
 		s, _ := d.of(t, r.pid())
 		return s
 	}
@@ -121,7 +127,7 @@ func TestChurn(t *testing.T) {
 	if n := onDiskBelow(d.out); n > total {
 		t.Errorf("%d bytes of recordings, %d are allowed", n, total)
 	}
-	if s := of(living); s.Phase != agent.Recording || s.Dropped.RingEpochs+s.Dropped.StoreEpochs != 0 {
+	if s := of(living); s.Phase != session.Recording || s.Dropped.RingEpochs+s.Dropped.StoreEpochs != 0 {
 		t.Errorf("the JVM that stayed: %+v", s)
 	}
 	d.cmd.Process.Signal(syscall.SIGQUIT) // which tells its goroutines

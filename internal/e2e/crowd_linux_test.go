@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestCrowd starts a hundred JVMs within a minute below one agent that discovers: every one is recorded, none is lost, and what the agent takes of CPU, memory
-// and descriptors is told (and bounded: a core, 4 MB and 12 descriptors a JVM).
+// TestCrowd starts a hundred JVMs within a minute below one agent that discovers: every one is recorded, none is lost,
+// and what the agent takes of CPU, memory and descriptors is told (and bounded: a core, 4 MB and 12 descriptors a JVM).
 func TestCrowd(t *testing.T) {
 	needReader(t)
 	if !full {
@@ -30,8 +30,10 @@ func TestCrowd(t *testing.T) {
 	begun := time.Now()
 	var all []*running
 	for i := range n {
-		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides", args: []string{file, "100000", "5000", "500000", "0"}, timeout: 15 * time.Minute,
-			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m", "-XX:CICompilerCount=1"}}
+		p := program{major: 17, gc: "Serial", heap: "16m", main: "Tides",
+			args: []string{file, "100000", "5000", "500000", "0"}, timeout: 15 * time.Minute,
+			opts: []string{mark, "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=8m",
+				"-XX:CICompilerCount=1"}}
 		all = append(all, p.plain(t))
 		if left := time.Until(begun.Add(time.Duration(i) * 55 * time.Second / n)); left > 0 {
 			time.Sleep(left)
@@ -40,7 +42,7 @@ func TestCrowd(t *testing.T) {
 	started := time.Since(begun)
 	recorded := func() (n int) {
 		for _, s := range d.status(t).JVMs {
-			if s.Phase == agent.Recording {
+			if s.Phase == session.Recording {
 				n++
 			}
 		}
@@ -73,8 +75,10 @@ func TestCrowd(t *testing.T) {
 		rings += s.RingBytes
 	}
 	t.Logf("%d MiB of shared rings", rings>>20)
-	t.Logf("%d JVMs started in %v, all recorded after %v; the agent took %.2f cores meanwhile, %.2f after; %d MiB, %d threads, %d descriptors; %d collections, %d lost, %d MiB on disk", n,
-		started.Round(time.Second), after.Round(time.Second), joining, steady, rss>>10, threads, len(fds), gcs, lost, written>>20)
+	t.Logf("%d JVMs started in %v, all recorded after %v; the agent took %.2f cores meanwhile, %.2f after; %d MiB, %d "+
+		"threads, %d descriptors; %d collections, %d lost, %d MiB on disk", n,
+		started.Round(time.Second), after.Round(time.Second), joining, steady, rss>>10, threads, len(fds), gcs,
+		lost, written>>20)
 	if steady > 1 {
 		t.Errorf("the agent takes %.2f cores", steady)
 	}
@@ -95,7 +99,7 @@ func TestCrowd(t *testing.T) {
 	}
 	await(t, "the ends", func() bool { return recorded() == 0 })
 	for _, s := range d.status(t).JVMs {
-		if s.Phase != agent.EndedPhase {
+		if s.Phase != session.EndedPhase {
 			t.Errorf("%s: %s %s", s.ID, s.Phase, s.Reason)
 		}
 	}

@@ -53,7 +53,7 @@ func newDaemon(t *testing.T, flags ...string) *daemon {
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.stderr = &buffer{}
-	line := append(slices.Clone(d.wrap), tool, "agent", "--socket", d.sock, "--out", d.out, "--rings", d.rings)
+	line := append(slices.Clone(d.wrap), tool, "agent", "--socket", d.sock, "--out", d.out, "--shm-dir", d.rings)
 	line = append(line, d.flags...)
 	d.cmd = exec.Command(line[0], line[1:]...)
 	d.cmd.Stderr = d.stderr
@@ -128,7 +128,8 @@ func (p *program) plain(t *testing.T, wrap ...string) *running {
 		heap = "96m"
 	}
 	r := &running{program: p, gclog: filepath.Join(dir, "gc.log"), stdout: &buffer{}, stderr: &buffer{}}
-	args := append(wrap, filepath.Join(jdk(t, p.major), "bin", "java"), "-Xmx"+heap, "-Xlog:gc,safepoint:file="+r.gclog+":uptime")
+	args := append(wrap, filepath.Join(jdk(t, p.major), "bin", "java"), "-Xmx"+heap,
+		"-Xlog:gc,safepoint:file="+r.gclog+":uptime")
 	if p.gc != "" {
 		args = append(args, "-XX:+Use"+p.gc+"GC")
 	}

@@ -17,8 +17,9 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// TestDeadDisk has the disk of the recordings hang as a broken one does: whoever waits for it can not be ended. Every verb that somebody needs then ends by
-// itself all the same, and says what it could not read; the JVM runs on, pauses, resumes and detaches; when the disk is back nothing is wrong on it.
+// TestDeadDisk has the disk of the recordings hang as a broken one does: whoever waits for it can not be ended. Every
+// verb that somebody needs then ends by itself all the same, and says what it could not read; the JVM runs on, pauses,
+// resumes and detaches; when the disk is back nothing is wrong on it.
 func TestDeadDisk(t *testing.T) {
 	if !full {
 		t.Skip("not run: a minute of a disk that hangs (make test-full)")
@@ -96,7 +97,8 @@ func TestDeadDisk(t *testing.T) {
 	})
 	await(t, "the agent tells of it", func() bool {
 		out, errs, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out)
-		return strings.Contains(out, "the disk has not answered for ") && strings.Contains(errs, "the disk has not answered for 5s: recordings in "+d.out)
+		return strings.Contains(out, "the disk has not answered for ") &&
+			strings.Contains(errs, "the disk has not answered for 5s: recordings in "+d.out)
 	})
 	says := func(code int, text string, args ...string) {
 		t.Helper()
@@ -108,9 +110,11 @@ func TestDeadDisk(t *testing.T) {
 	says(1, "the disk has not answered for 20s: not read, or not to the end: ", "cost", before)
 	says(1, "the disk has not answered for 20s: not read, or not to the end: ", "cost", "--out", d.out, live.ID)
 	bundle := filepath.Join(t.TempDir(), "b.tar.gz")
-	says(0, "recordings.json: the disk has not answered for 5s: "+d.out, "support-bundle", "-o", bundle, "--out", d.out, "--socket", d.sock)
+	says(0, "recordings.json: the disk has not answered for 5s: "+d.out, "support-bundle", "-o", bundle, "--out", d.out,
+		"--socket", d.sock)
 	has := members(t, bundle)
-	if !strings.Contains(has["status.json"], live.ID) || !strings.Contains(has["errors.txt"], d.out) || has["versions.json"] == "" || has["doctor.json"] == "" {
+	if !strings.Contains(has["status.json"], live.ID) || !strings.Contains(has["errors.txt"], d.out) ||
+		has["versions.json"] == "" || has["doctor.json"] == "" {
 		t.Errorf("the bundle lacks something: %v", has["errors.txt"])
 	}
 	says(0, "paused Until", "pause", "--socket", d.sock, r.pidText())
@@ -121,9 +125,12 @@ func TestDeadDisk(t *testing.T) {
 	await(t, "it is detached from", func() bool { return d.ring(t).State == shmring.StateDetached })
 	r.end(t, file)
 
-	// The agent can not end before the disk lets it; it says that it wants to, and whoever asks it to stop learns so from the service's manager.
+	// The agent can not end before the disk lets it; it says that it wants to, and whoever asks it to stop learns so
+	// from the service's manager.
 	d.cmd.Process.Signal(syscall.SIGTERM)
-	await(t, "the agent leaves the recording behind", func() bool { return strings.Contains(d.stderr.String(), "not waited for") })
+	await(t, "the agent leaves the recording behind", func() bool {
+		return strings.Contains(d.stderr.String(), "not waited for")
+	})
 	release()
 	d.cmd.Wait()
 	d.cmd = nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent
@@ -34,7 +34,9 @@ static int ask(void) {
     return 1;
 }
 static void JNICALL on_sample(jvmtiEnv *e, JNIEnv *jni, jthread t, jobject o, jclass k, jlong size) { samples++; }
-static void JNICALL on_death(jvmtiEnv *e, JNIEnv *jni) { fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples"); }
+static void JNICALL on_death(jvmtiEnv *e, JNIEnv *jni) {
+    fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples");
+}
 static void JNICALL later(jvmtiEnv *e, JNIEnv *jni, void *arg) {
     while (access(getenv("DEMAND"), F_OK)) usleep(50000);
     for (int i = 0; !ask(); i++) {
@@ -89,9 +91,11 @@ func TestDemandingAgent(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", mode, place, major), func(t *testing.T) {
 					t.Parallel()
-					java, option := filepath.Join(jdk(t, major), "bin", "java"), "-agentpath:"+demanding(t, major)+"="+mode
+					java, option := filepath.Join(jdk(t, major), "bin", "java"),
+						"-agentpath:"+demanding(t, major)+"="+mode
 					dir := t.TempDir()
-					args := []string{"run", "--out", dir, "--", java, "-Xmx64m", "-Xcheck:jni", "-cp", classPath(t), "Collect", "3"}
+					args := []string{"run", "--out", dir, "--", java, "-Xmx64m", "-Xcheck:jni", "-cp", classPath(t),
+						"Collect", "3"}
 					env := os.Environ()
 					switch place {
 					case "command line":
@@ -108,10 +112,12 @@ func TestDemandingAgent(t *testing.T) {
 					c.Env = env
 					b, err := c.CombinedOutput()
 					out := string(b)
-					if err != nil || !strings.Contains(out, "\ndone\n") || !strings.Contains(out, "other agent: sampled") {
+					if err != nil || !strings.Contains(out, "\ndone\n") ||
+						!strings.Contains(out, "other agent: sampled") {
 						t.Fatalf("the application does not run as it does without heapcam: %v\n%s", err, out)
 					}
-					if strings.Count(out, "heapcam: ") != 2 || !strings.Contains(out, "another agent holds allocation sampling") {
+					if strings.Count(out, "heapcam: ") != 2 ||
+						!strings.Contains(out, "another agent holds allocation sampling") {
 						t.Errorf("heapcam must say in one line that there are no sites:\n%s", out)
 					}
 					if strings.Contains(out, "WARNING") || strings.Contains(out, "FATAL") {
@@ -138,14 +144,16 @@ func TestSamplingBegins(t *testing.T) {
 	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		for _, opts := range [][]string{nil, {"-agentpath:" + demanding(t, major) + "=slow"}} {
-			p := program{major: major, gc: gc, opts: opts, main: "Collect", args: []string{"3"}, flags: []string{"--sampling", "64k"}}
+			p := program{major: major, gc: gc, opts: opts, main: "Collect", args: []string{"3"},
+				flags: []string{"--sampling", "64k"}}
 			r := p.start(t)
 			r.finish(t)
 			if l := r.probeLines(); len(l) != 0 {
 				t.Errorf("the probe says %q", l)
 			}
 			text, _, _ := heapcam(t, "dump", checkCount(t, r).dir)
-			if m := regexp.MustCompile(`allocation sampling: begins (\d+) ms after`).FindStringSubmatch(text); (m != nil) != (opts != nil) || m != nil && len(m[1]) < 3 {
+			m := regexp.MustCompile(`allocation sampling: begins (\d+) ms after`).FindStringSubmatch(text)
+			if (m != nil) != (opts != nil) || m != nil && len(m[1]) < 3 {
 				t.Errorf("with %q the recording says %q of a late begin", opts, m)
 			}
 			if !regexp.MustCompile(`(?m)^\s*sample `).MatchString(text) || strings.Contains(text, "no_sampling") {
@@ -164,13 +172,14 @@ func TestSamplingHandedOver(t *testing.T) {
 		d := newDaemon(t)
 		d.start(t)
 		demand, end := filepath.Join(t.TempDir(), "demand"), filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni", "-agentpath:" + demanding(t, major) + "=later"}, main: "Until", args: []string{end, "2000", "20"}}
+		opts := []string{"-Xcheck:jni", "-agentpath:" + demanding(t, major) + "=later"}
+		p := program{major: major, gc: gc, heap: "64m", opts: opts, main: "Until", args: []string{end, "2000", "20"}}
 		r := p.plain(t, "env", "DEMAND="+demand)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		if errs, code := d.attach(t, r.pidText()); code != 0 {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		look := func() (s agent.Status) {
+		look := func() (s session.Status) {
 			for _, s = range d.status(t).JVMs {
 			}
 			return s
@@ -199,11 +208,14 @@ func TestSamplingHandedOver(t *testing.T) {
 		s := look()
 		r.end(t, end)
 		d.stop(t)
-		if e := r.stderr.String(); !strings.Contains(e, "other agent: sampled") || strings.Count(e, "another agent holds allocation sampling") != 1 {
-			t.Errorf("stderr: %s", e)
+		stderr := r.stderr.String()
+		if !strings.Contains(stderr, "other agent: sampled") ||
+			strings.Count(stderr, "another agent holds allocation sampling") != 1 {
+			t.Errorf("stderr: %s", stderr)
 		}
 		verify(t, s.Dir, 1)
-		if text, _, _ := heapcam(t, "dump", s.Dir); !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from here on") {
+		text, _, _ := heapcam(t, "dump", s.Dir)
+		if !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from here on") {
 			t.Error("the recording does not say from when on there are no sites")
 		}
 	})

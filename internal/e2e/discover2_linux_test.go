@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // discoverer is a daemon that attaches to the JVMs of one test alone.
@@ -18,14 +19,16 @@ func discoverer(t *testing.T, flags ...string) (d *daemon, mark string) {
 	dir := t.TempDir()
 	mark = "-Dheapcam.test=" + filepath.Base(filepath.Dir(dir))
 	conf := filepath.Join(dir, "heapcam.yaml")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: \"%s\"}\n  - match: {}\n    record: false\n", mark), 0o600); err != nil {
+	if err := os.WriteFile(conf,
+		fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: \"%s\"}\n  - match: {}\n   "+
+			"record: false\n", mark), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return newDaemon(t, append(flags, "--config", conf)...), mark
 }
 
 // of gives what the agent says about a JVM.
-func (d *daemon) of(t *testing.T, pid int) (s agent.Status, o agent.Other) {
+func (d *daemon) of(t *testing.T, pid int) (s session.Status, o api.Other) {
 	t.Helper()
 	st := d.status(t)
 	for _, s = range st.JVMs {
@@ -35,14 +38,14 @@ func (d *daemon) of(t *testing.T, pid int) (s agent.Status, o agent.Other) {
 	}
 	for _, o = range st.Others {
 		if o.PID == pid {
-			return agent.Status{}, o
+			return session.Status{}, o
 		}
 	}
-	return agent.Status{}, agent.Other{}
+	return session.Status{}, api.Other{}
 }
 
-// TestToolOptions starts a JVM that can not be attached to with the line that doctor prints: an agent that discovers finds its ring and records it.
-// One without that line is listed with reason and remedy.
+// TestToolOptions starts a JVM that can not be attached to with the line that doctor prints: an agent that discovers
+// finds its ring and records it. One without that line is listed with reason and remedy.
 func TestToolOptions(t *testing.T) {
 	needReader(t)
 	d, mark := discoverer(t)
@@ -51,18 +54,20 @@ func TestToolOptions(t *testing.T) {
 	c.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-Dheapcam.kept=1", "HEAPCAM_DEPTH=full")
 	out, err := c.Output()
 	line := strings.TrimSpace(string(out))
-	if err != nil || !strings.HasPrefix(line, "JAVA_TOOL_OPTIONS=-Dheapcam.kept=1 -agentpath:") || !strings.Contains(line, "depth=full") || strings.Contains(line, "\n") {
+	if err != nil || !strings.HasPrefix(line, "JAVA_TOOL_OPTIONS=-Dheapcam.kept=1 -agentpath:") ||
+		!strings.Contains(line, "depth=full") || strings.Contains(line, "\n") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	file := filepath.Join(t.TempDir(), "end")
-	p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"}, opts: []string{mark, "-XX:+DisableAttachMechanism"}}
+	p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"},
+		opts: []string{mark, "-XX:+DisableAttachMechanism"}}
 	closed := p.plain(t)
 	t.Setenv("JAVA_TOOL_OPTIONS", strings.TrimPrefix(line, "JAVA_TOOL_OPTIONS="))
 	r := p.plain(t)
 	os.Unsetenv("JAVA_TOOL_OPTIONS")
 	await(t, "pids", func() bool { return r.pid() > 0 && closed.pid() > 0 })
-	var s agent.Status
-	await(t, "a recording", func() bool { s, _ = d.of(t, r.pid()); return s.Phase == agent.Recording && s.LastGC > 3 })
+	var s session.Status
+	await(t, "a recording", func() bool { s, _ = d.of(t, r.pid()); return s.Phase == session.Recording && s.LastGC > 3 })
 	if s.Depth != "full" {
 		t.Errorf("depth %s", s.Depth)
 	}
@@ -80,8 +85,8 @@ func TestToolOptions(t *testing.T) {
 	verify(t, s.Dir, 1)
 }
 
-// TestDiscoverPrivate: JVMs in a mount namespace of their own, whose /tmp nobody here sees, are found as soon as others, and what can not be recorded
-// there is listed with reason and remedy.
+// TestDiscoverPrivate: JVMs in a mount namespace of their own, whose /tmp nobody here sees, are found as soon as
+// others, and what can not be recorded there is listed with reason and remedy.
 func TestDiscoverPrivate(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs in namespaces of their own", "unshare", "mount")
@@ -105,9 +110,13 @@ func TestDiscoverPrivate(t *testing.T) {
 	for _, c := range []struct{ mounts, reason string }{
 		{"mount -t tmpfs none /tmp", ""},
 		{"mount -t tmpfs -o ro none /tmp", "/tmp is mounted read-only"},
-		{"mount -t tmpfs -o noexec none /tmp && mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec /var/tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o noexec none /dev/shm", "noexec"},
+		{"mount -t tmpfs -o noexec none /tmp && mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec " +
+			"/var/tmp && " +
+			"mount -t tmpfs -o noexec none /run && mount -t tmpfs -o noexec none /dev/shm", "noexec"},
 	} {
-		p := program{major: 17, gc: "Serial", heap: "32m", main: "Until", args: []string{end, "2000", "5"}, classes: classes, opts: []string{mark}}
+		p := program{major: 17, gc: "Serial", heap: "32m", main: "Until", args: []string{end, "2000", "5"},
+			classes: classes,
+			opts:    []string{mark}}
 		begun := time.Now()
 		r := p.plain(t, "unshare", "-m", "sh", "-c", c.mounts+` && exec "$@"`, "sh")
 		all = append(all, r)
@@ -119,7 +128,7 @@ func TestDiscoverPrivate(t *testing.T) {
 			})
 			continue
 		}
-		await(t, "a recording", func() bool { s, _ := d.of(t, pid); return s.Phase == agent.Recording })
+		await(t, "a recording", func() bool { s, _ := d.of(t, pid); return s.Phase == session.Recording })
 		t.Logf("recorded %v after its start", time.Since(begun))
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestDiscover lets an agent find JVMs that run before it and that come after it: recorded, recorded otherwise, ignored and not recordable, as
-// the rules and the JVMs say; then the rules change.
+// TestDiscover lets an agent find JVMs that run before it and that come after it: recorded, recorded otherwise, ignored
+// and not recordable, as the rules and the JVMs say; then the rules change.
 func TestDiscover(t *testing.T) {
 	needReader(t)
 	dir := t.TempDir()
@@ -37,7 +38,8 @@ depth: survivors
 	write("false", "")
 	file := filepath.Join(dir, "end")
 	launch := func(what, gc string) *running {
-		p := program{major: 17, gc: gc, heap: "64m", opts: []string{mark + "." + what}, main: "Until", args: []string{file, "2000", "1"}}
+		p := program{major: 17, gc: gc, heap: "64m", opts: []string{mark + "." + what}, main: "Until",
+			args: []string{file, "2000", "1"}}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		return r
@@ -46,8 +48,9 @@ depth: survivors
 	d := newDaemon(t, "--config", conf)
 	d.start(t)
 	begun := time.Now()
-	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"), launch("z", "Z")
-	state := func(r *running) (s agent.Status, o agent.Other) {
+	late, deep, ignored, z := launch("late", "G1"), launch("full", "Parallel"), launch("ignored", "G1"),
+		launch("z", "Z")
+	state := func(r *running) (s session.Status, o api.Other) {
 		st := d.status(t)
 		for _, s = range st.JVMs {
 			if s.PID == r.pid() {
@@ -56,16 +59,16 @@ depth: survivors
 		}
 		for _, o = range st.Others {
 			if o.PID == r.pid() {
-				return agent.Status{}, o
+				return session.Status{}, o
 			}
 		}
-		return agent.Status{}, agent.Other{}
+		return session.Status{}, api.Other{}
 	}
 	for _, c := range []struct {
 		r     *running
 		depth string
 	}{{early, "survivors"}, {late, "survivors"}, {deep, "full"}} {
-		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == agent.Recording && s.LastGC > 2 })
+		await(t, "a recording", func() bool { s, _ := state(c.r); return s.Phase == session.Recording && s.LastGC > 2 })
 		if s, _ := state(c.r); s.Depth != c.depth {
 			t.Errorf("%s is recorded at depth %s, want %s", s.ID, s.Depth, c.depth)
 		}
@@ -74,7 +77,8 @@ depth: survivors
 	await(t, "verdicts", func() bool {
 		_, i := state(ignored)
 		_, n := state(z)
-		return i.Ignored && strings.Contains(i.Reason, "heapcam.yaml:6") && strings.Contains(n.Reason, "collector Z") && n.Remedy != ""
+		return i.Ignored && strings.Contains(i.Reason, "heapcam.yaml:6") && strings.Contains(n.Reason, "collector Z") &&
+			n.Remedy != ""
 	})
 	reload := func() (string, int) {
 		_, errs, code := heapcam(t, "reload", "--socket", d.sock)
@@ -91,7 +95,10 @@ depth: survivors
 	if errs, code := reload(); code != 0 {
 		t.Errorf("reload: status %d: %s", code, errs)
 	}
-	await(t, "the JVM that was ignored", func() bool { s, _ := state(ignored); return s.Phase == agent.Recording && s.LastGC > 1 })
+	await(t, "the JVM that was ignored", func() bool {
+		s, _ := state(ignored)
+		return s.Phase == session.Recording && s.LastGC > 1
+	})
 	for _, r := range []*running{early, late, deep, ignored, z} {
 		r.end(t, file)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last collection; one that runs out of
-// heap and goes on leaves one a burst; direct memory, whose OutOfMemoryError the library throws, none.
+// TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last
+// collection; one that runs out of heap and goes on leaves one a burst; direct memory, whose OutOfMemoryError the
+// library throws, none.
 func TestFreeze(t *testing.T) {
 	const gone, exhausted = "without goodbye", "exhausted"
 	majors := []int{17, 25}
@@ -26,9 +27,12 @@ func TestFreeze(t *testing.T) {
 		why  string // of the incident; "": there is none
 	}{
 		{"exit", []string{"-XX:+ExitOnOutOfMemoryError"}, []string{"heap"}, gone},
-		{"crash", []string{"-XX:+CrashOnOutOfMemoryError", "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"}, []string{"heap"}, gone},
+		{"crash", []string{"-XX:+CrashOnOutOfMemoryError", "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"},
+			[]string{"heap"}, gone},
 		{"killed by itself", []string{"-XX:OnOutOfMemoryError=kill -9 %p"}, []string{"heap"}, gone},
-		{"direct memory", []string{"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=8m"}, []string{"direct"}, ""}, // thrown by the library: the JVM ends as with any exception
+		// thrown by the library: the JVM ends as with any exception
+		{"direct memory", []string{"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=8m"},
+			[]string{"direct"}, ""},
 		{"caught", []string{"-XX:OnOutOfMemoryError=true"}, []string{"heap", "caught"}, exhausted},
 		{"uncaught", nil, []string{"heap"}, exhausted},
 	} {
@@ -37,7 +41,9 @@ func TestFreeze(t *testing.T) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
-				p := program{major: major, gc: collectors[(i+len(c.name))%len(collectors)], heap: "48m", main: "Oom", opts: c.opts, args: c.args, limit: "4MiB"}
+				p := program{major: major, gc: collectors[(i+len(c.name))%len(collectors)], heap: "48m",
+					main: "Oom", opts: c.opts,
+					args: c.args, limit: "4MiB"}
 				r := p.start(t)
 				r.wait(t)
 				n := &ringstore.Incidents{Dir: filepath.Join(r.out, "incidents")}
@@ -68,17 +74,19 @@ func TestFreeze(t *testing.T) {
 				verify(t, file, 1)
 				i, err := n.Find(found)
 				if err != nil || c.why == gone && int(i.LastGC) < r.recorded(t).collections {
-					t.Errorf("the incident ends at %d, %d collections were recorded", i.LastGC, r.recorded(t).collections)
+					t.Errorf("the incident ends at %d, %d collections were recorded", i.LastGC,
+						r.recorded(t).collections)
 				}
 			})
 		}
 	}
 }
 
-// TestGCStorm: one full collection after the other, each of which is listed by the probe. What the listings take is bounded, so that the
-// recording still reaches back before the storm; what was left out is told.
+// TestGCStorm: one full collection after the other, each of which is listed by the probe. What the listings take is
+// bounded, so that the recording still reaches back before the storm; what was left out is told.
 func TestGCStorm(t *testing.T) {
-	p := program{major: 17, gc: "Parallel", heap: "64m", main: "Tight", args: []string{"8000", "85"}, limit: "2MiB", timeout: 100 * time.Second}
+	p := program{major: 17, gc: "Parallel", heap: "64m", main: "Tight", args: []string{"8000", "85"}, limit: "2MiB",
+		timeout: 100 * time.Second}
 	r := p.start(t)
 	r.wait(t)
 	rec := r.recorded(t)
@@ -95,7 +103,8 @@ func TestGCStorm(t *testing.T) {
 	verify(t, rec.dir, 1)
 }
 
-// storm counts the listings that were left out and told, those that are there, and gives the number of the first collection.
+// storm counts the listings that were left out and told, those that are there, and gives the number of the first
+// collection.
 func storm(t *testing.T, rec *ringstore.Recording) (skipped, listed int, first uint64) {
 	t.Helper()
 	for _, f := range rec.Files {
@@ -124,14 +133,16 @@ func storm(t *testing.T, rec *ringstore.Recording) (skipped, listed int, first u
 	return skipped, listed, first
 }
 
-// TestThrashing: ten minutes of full collections over millions of objects, with a ring of 256 MiB. The recording still reaches back before the storm.
+// TestThrashing: ten minutes of full collections over millions of objects, with a ring of 256 MiB. The recording still
+// reaches back before the storm.
 func TestThrashing(t *testing.T) {
 	needReader(t)
 	if !full {
 		t.Skip("not run: ten minutes of full collections (make test-full)")
 	}
-	p := program{major: 17, gc: "Parallel", heap: "128m", main: "Thrash", args: []string{"60000", "600000", "88"}, limit: "256MiB",
-		opts: []string{"-XX:-UseGCOverheadLimit"}, timeout: 20 * time.Minute}
+	p := program{major: 17, gc: "Parallel", heap: "128m", main: "Thrash", args: []string{"60000", "600000", "88"},
+		limit: "256MiB",
+		opts:  []string{"-XX:-UseGCOverheadLimit"}, timeout: 20 * time.Minute}
 	r := p.start(t)
 	r.wait(t)
 	rec := r.recorded(t)
@@ -143,7 +154,8 @@ func TestThrashing(t *testing.T) {
 	skipped, listed, first := storm(t, r0)
 	last, of := r0.Files[len(r0.Files)-1].Window(), r0.Files[0].Window()
 	t.Logf("%d collections (%d lost) in %v, %d listed, %d left out, %d bytes; the recording begins with collection %d",
-		rec.collections, rec.lost, time.Duration(last.T1-of.T0).Round(time.Second), listed, skipped, ringstore.Occupied(ringstore.OS, rec.dir), first)
+		rec.collections, rec.lost, time.Duration(last.T1-of.T0).Round(time.Second), listed, skipped,
+		ringstore.Occupied(ringstore.OS, rec.dir), first)
 	if first != 1 {
 		t.Errorf("the recording begins with collection %d", first)
 	}
@@ -153,8 +165,8 @@ func TestThrashing(t *testing.T) {
 	verify(t, rec.dir, 1)
 }
 
-// TestFullDiskJVM fills the disk that a ring is on while a JVM is recorded, and empties it again: neither JVM nor recorder ends, what is lost is
-// told, recording comes back by itself, and what is there is sound.
+// TestFullDiskJVM fills the disk that a ring is on while a JVM is recorded, and empties it again: neither JVM nor
+// recorder ends, what is lost is told, recording comes back by itself, and what is there is sound.
 func TestFullDiskJVM(t *testing.T) {
 	needReader(t)
 	if !full {
@@ -170,7 +182,8 @@ func TestFullDiskJVM(t *testing.T) {
 		}
 	})
 	end := filepath.Join(t.TempDir(), "end")
-	p := program{major: 25, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"}, limit: "16MiB", flags: []string{"--out", mount, "--max-incidents-size", "0"}}
+	p := program{major: 25, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"}, limit: "16MiB",
+		flags: []string{"--out", mount, "--max-incidents-size", "0"}}
 	r := p.start(t)
 	await(t, "the first collections", func() bool { return r.stops() >= 5 })
 	ballast := filepath.Join(mount, "ballast")

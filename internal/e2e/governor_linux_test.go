@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestGovernor records at depth full a program whose allocation and survival swing by fifty times, and holds what that cost over any ten
-// seconds against the budget and a fifth more. In the calm the depth comes back.
+// TestGovernor records at depth full a program whose allocation and survival swing by fifty times, and holds what that
+// cost over any ten seconds against the budget and a fifth more. In the calm the depth comes back.
 func TestGovernor(t *testing.T) {
 	if !full {
 		t.Skip("not run: the governor at its budgets, a minute and a half each (make test-full)")
@@ -26,13 +26,13 @@ func TestGovernor(t *testing.T) {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
 				t.Fatalf("attach: status %d: %s", code, errs)
 			}
-			find := func() agent.Status {
+			find := func() session.Status {
 				for _, s := range d.status(t).JVMs {
 					if s.PID == r.pid() {
 						return s
 					}
 				}
-				return agent.Status{}
+				return session.Status{}
 			}
 			type look struct {
 				at   time.Time
@@ -40,7 +40,7 @@ func TestGovernor(t *testing.T) {
 			}
 			var looks []look
 			depths := map[string]int{}
-			var s agent.Status
+			var s session.Status
 			worst, longest := 0.0, uint64(0)
 			for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(200 * time.Millisecond) {
 				s = find()
@@ -59,7 +59,8 @@ func TestGovernor(t *testing.T) {
 				}
 			}
 			total := float64(looks[len(looks)-1].cost-looks[0].cost) / float64(looks[len(looks)-1].at.Sub(looks[0].at))
-			t.Logf("budget %v %%: %.2f %% on the whole, %.2f %% over the worst ten seconds; longest sync point %v; %d switches; depths seen %v; last: %s",
+			t.Logf("budget %v %%: %.2f %% on the whole, %.2f %% over the worst ten seconds; longest sync point %v; %d "+
+				"switches; depths seen %v; last: %s",
 				budget, 100*total, 100*worst, time.Duration(longest), s.Switches, depths, s.LastSwitch)
 			if 100*worst > 1.2*budget {
 				t.Errorf("over ten seconds the probe cost %.2f %%, the budget is %v %%", 100*worst, budget)

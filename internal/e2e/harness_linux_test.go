@@ -46,7 +46,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// ---- JDKs ------------------------------------------------------------------------------------------------------------------------------
+// ---- JDKs ----
 
 var collectors = []string{"Serial", "Parallel", "G1"}
 
@@ -61,7 +61,8 @@ var jdks = sync.OnceValue(func() map[int]string {
 		}
 		for _, major := range []int{17, 25} {
 			home := filepath.Dir(f)
-			if _, err := os.Stat(filepath.Join(home, "bin", "javac")); err == nil && bytes.Contains(b, fmt.Appendf(nil, `JAVA_VERSION="%d`, major)) {
+			if _, err := os.Stat(filepath.Join(home, "bin", "javac")); err == nil &&
+				bytes.Contains(b, fmt.Appendf(nil, `JAVA_VERSION="%d`, major)) {
 				found[major] = home
 			}
 		}
@@ -94,7 +95,8 @@ var classes = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command(filepath.Join(home, "bin", "javac"), append([]string{"--release", "17", "-Xlint:-options", "-d", dir}, src...)...).CombinedOutput()
+	out, err := exec.Command(filepath.Join(home, "bin", "javac"),
+		append([]string{"--release", "17", "-Xlint:-options", "-d", dir}, src...)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("javac: %w\n%s", err, out)
 	}
@@ -119,8 +121,8 @@ func eachPair(t *testing.T, majors []int, gcs []string, f func(t *testing.T, maj
 	}
 }
 
-// somePair is eachPair in the long rounds. In the short ones it runs f on one pair only, another one for each name: every test on its own pair,
-// all pairs together; TestPairs has them all.
+// somePair is eachPair in the long rounds. In the short ones it runs f on one pair only, another one for each name:
+// every test on its own pair, all pairs together; TestPairs has them all.
 func somePair(t *testing.T, name string, majors []int, gcs []string, f func(t *testing.T, major int, gc string)) {
 	if !full {
 		majors = slices.DeleteFunc(slices.Clone(majors), func(m int) bool { return len(majors) > 1 && jdks()[m] == "" })
@@ -130,7 +132,7 @@ func somePair(t *testing.T, name string, majors []int, gcs []string, f func(t *t
 	eachPair(t, majors, gcs, f)
 }
 
-// ---- running a program under heapcam -----------------------------------------------------------------------------------------------------
+// ---- running a program under heapcam ----
 
 // program is one Java program under `heapcam run`.
 type program struct {
@@ -189,7 +191,8 @@ func (p *program) start(t *testing.T) *running {
 			}
 		})
 	}
-	r := &running{program: p, out: filepath.Join(dir, "rec"), gclog: filepath.Join(dir, "gc.log"), stdout: &buffer{}, stderr: &buffer{}}
+	r := &running{program: p, out: filepath.Join(dir, "rec"), gclog: filepath.Join(dir, "gc.log"), stdout: &buffer{},
+		stderr: &buffer{}}
 	limit, heap := p.limit, p.heap
 	if limit == "" {
 		limit = "4MiB"
@@ -198,7 +201,8 @@ func (p *program) start(t *testing.T) *running {
 		heap = "96m"
 	}
 	args := append([]string{"run", "--out", r.out, "--max-trace-size", limit}, p.flags...)
-	args = append(args, "--", filepath.Join(home, "bin", "java"), "-Xmx"+heap, "-Xlog:gc,safepoint:file="+r.gclog+":uptime")
+	args = append(args, "--", filepath.Join(home, "bin", "java"), "-Xmx"+heap,
+		"-Xlog:gc,safepoint:file="+r.gclog+":uptime")
 	if p.gc != "" {
 		args = append(args, "-XX:+Use"+p.gc+"GC")
 	}
@@ -236,7 +240,8 @@ func (p *program) start(t *testing.T) *running {
 			r.cmd.Wait()
 		}
 		if t.Failed() {
-			t.Logf("java %v %s %v %s %v\nstdout:\n%s\nstderr:\n%s", p.major, p.gc, p.opts, p.main, p.args, tail(r.stdout.String()), tail(r.stderr.String()))
+			t.Logf("java %v %s %v %s %v\nstdout:\n%s\nstderr:\n%s", p.major, p.gc, p.opts, p.main, p.args,
+				tail(r.stdout.String()), tail(r.stderr.String()))
 		}
 	})
 	return r
@@ -304,8 +309,10 @@ func (r *running) end(t *testing.T, file string) {
 // pauses is what the JVM itself logged.
 type pauses struct {
 	lines []string // one a collection, without the word Pause
-	stops int      // stops in which there was at least one collection; some share theirs, nested (told once) or queued (told one by one)
-	idle  int      // stops that were made for a collection and had none: told to observers all the same
+	// stops in which there was at least one collection; some share theirs, nested (told once) or queued (told one by
+	// one)
+	stops int
+	idle  int // stops that were made for a collection and had none: told to observers all the same
 }
 
 func (r *running) pauses(t *testing.T) (p pauses) {
@@ -344,7 +351,9 @@ func (r *running) stops() int {
 
 var pauseLine = regexp.MustCompile(` Pause .*ms\n`)
 
-var recordedLine = regexp.MustCompile(`(?m)^heapcam: recorded (.+) \(pid (\d+)\).*? ([\d,]+) collections?, .*? in (\d+) files?: (\S+)( \((\d+) collections? lost\))?$`)
+var recordedLine = regexp.MustCompile(
+	`(?m)^heapcam: recorded (.+) \(pid (\d+)\).*? ([\d,]+) collections?, .*? in (\d+) files?: (\S+)` +
+		`( \((\d+) collections? lost\))?$`)
 
 // recorded is what `run` says at its end of one JVM.
 type recorded struct {
@@ -372,7 +381,8 @@ func (r *running) recorded(t *testing.T) recorded {
 // probeLines are the lines that the probe wrote about this JVM, without the runner's own.
 func (r *running) probeLines() (out []string) {
 	for _, l := range strings.Split(r.stderr.String(), "\n") {
-		if strings.HasPrefix(l, "heapcam: ") && !strings.HasPrefix(l, "heapcam: recorded ") && !strings.HasPrefix(l, "heapcam: no JVM was recorded") {
+		if strings.HasPrefix(l, "heapcam: ") && !strings.HasPrefix(l, "heapcam: recorded ") &&
+			!strings.HasPrefix(l, "heapcam: no JVM was recorded") {
 			out = append(out, l)
 		}
 	}
@@ -392,7 +402,7 @@ func needReader(t *testing.T) {
 	}
 }
 
-// ---- verbs that read -----------------------------------------------------------------------------------------------------------------------
+// ---- verbs that read ----
 
 // heapcam runs a verb to its end.
 func heapcam(t *testing.T, args ...string) (stdout, stderr string, code int) {
@@ -427,7 +437,8 @@ type verifyReply struct {
 	Mismatches int    `json:"mismatches"`
 }
 
-// verify replays a recording and demands that it agrees with each of its sync points, of which there must be at least least.
+// verify replays a recording and demands that it agrees with each of its sync points, of which there must be at least
+// least.
 func verify(t *testing.T, file string, least int) verifyReply {
 	t.Helper()
 	needReader(t)

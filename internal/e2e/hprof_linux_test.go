@@ -12,8 +12,8 @@ import (
 // heapLibrary is Debian's place of VisualVM's reader of heap dumps.
 const heapLibrary = "/usr/share/visualvm/visualvm/modules/org-graalvm-visualvm-lib-jfluid-heap.jar"
 
-// TestHprof: VisualVM's heap library finds in the exported heap dump of a real JVM's state as many instances and bytes of each class as
-// `heapcam histogram` has, in both layouts of objects.
+// TestHprof: VisualVM's heap library finds in the exported heap dump of a real JVM's state as many instances and bytes
+// of each class as `heapcam histogram` has, in both layouts of objects.
 func TestHprof(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(heapLibrary); err != nil {
@@ -44,7 +44,8 @@ func TestHprof(t *testing.T) {
 			if code != 0 || !strings.Contains(said, fmt.Sprintf("%d objects", h.Objects)) {
 				t.Fatalf("status %d, %d objects: %s", code, h.Objects, said)
 			}
-			out, err := exec.Command(java, "-cp", heapLibrary, "../../bench/compare/HeapLibrary.java", dump).CombinedOutput()
+			out, err := exec.Command(java, "-cp", heapLibrary, "../../bench/compare/HeapLibrary.java",
+				dump).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

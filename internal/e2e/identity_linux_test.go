@@ -10,15 +10,18 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestProvenIdentity holds what the replay proves of objects through full collections against the probe, which follows sampled objects: every
-// second sample is hidden from the replay, and where it says of such an object that it is proven since when it lives, the sample must say the
-// same. An allocation that a collection was made for is part of that pause's listing and sampled when its thread goes on, which may be some
-// collections later on a busy machine. A wrong identity would be too young as often as too old: none may be too young, and few late.
+// TestProvenIdentity holds what the replay proves of objects through full collections against the probe, which follows
+// sampled objects: every second sample is hidden from the replay, and where it says of such an object that it is proven
+// since when it lives, the sample must say the same. An allocation that a collection was made for is part of that
+// pause's listing and sampled when its thread goes on, which may be some collections later on a busy machine. A wrong
+// identity would be too young as often as too old: none may be too young, and few late.
 func TestProvenIdentity(t *testing.T) {
 	t.Parallel()
 	somePair(t, "proven", []int{17, 25}, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "12m", main: "Steady", args: []string{"12000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--sampling", "4k"}}
+		p := program{major: major, gc: gc, heap: "12m", main: "Steady", args: []string{"12000", "20000"},
+			limit: "64MiB",
+			flags: []string{"--emergency", "off", "--sampling", "4k"}}
 		r := p.start(t)
 		r.finish(t)
 		rec, err := ringstore.OpenRecording(r.recorded(t).dir)
@@ -54,7 +57,9 @@ func TestProvenIdentity(t *testing.T) {
 						late[[4]uint64{birth, uint64(o.Birth), uint64(o.Type), o.Length}] = true
 					}
 				case birth < uint64(o.Birth):
-					t.Fatalf("collection %d: the object at word %d is proven to be born before collection %d, its sample is of %d", c.GC, o.Addr, o.Birth, birth)
+					t.Fatalf("collection %d: the object at word %d is proven to be born before collection %d, its "+
+						"sample is of %d",
+						c.GC, o.Addr, o.Birth, birth)
 				case birth > uint64(o.Birth):
 					late[[4]uint64{birth, uint64(o.Birth), uint64(o.Type), o.Length}] = true
 				default:
@@ -64,7 +69,8 @@ func TestProvenIdentity(t *testing.T) {
 			})
 			held += len(hidden)
 		}
-		t.Logf("%d of %d objects proven; of %d whose samples were hidden %d are right (%d late), %d not proven", proven, listed, held, right, len(late), open)
+		t.Logf("%d of %d objects proven; of %d whose samples were hidden %d are right (%d late), %d not proven", proven,
+			listed, held, right, len(late), open)
 		if right < 100 || len(late) > right/100+2 {
 			t.Errorf("%d proven objects were checked, %d samples were late", right, len(late))
 		}

@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// TestImage builds the agent's image and runs it with the rights, mounts and configuration of the DaemonSet: a JVM of another user in a container of its own
-// is recorded, one on the host is left alone as the rules say, the recording comes through `exec … pull -o -`, and outlives the agent's container.
-// The host is a pid namespace, so that no other JVM of the machine is in sight.
+// TestImage builds the agent's image and runs it with the rights, mounts and configuration of the DaemonSet: a JVM of
+// another user in a container of its own is recorded, one on the host is left alone as the rules say, the recording
+// comes through `exec … pull -o -`, and outlives the agent's container. The host is a pid namespace, so that no other
+// JVM of the machine is in sight.
 func TestImage(t *testing.T) {
 	if !full {
 		t.Skip("not run: the container image (HEAPCAM_FULL=1)")
@@ -46,7 +47,8 @@ func TestImage(t *testing.T) {
 		}
 		return string(b)
 	}
-	init := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "--kill-child", "sh", "-c", "mount -t tmpfs none /dev/shm && while :; do sleep 1; done")
+	init := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+		"mount -t tmpfs none /dev/shm && while :; do sleep 1; done")
 	if err := init.Start(); err != nil {
 		t.Skipf("not run: the container image (%v)", err)
 	}
@@ -62,8 +64,10 @@ func TestImage(t *testing.T) {
 	conf := write("containers.conf", "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=1000:1000\"]\n")
 	run := func(args ...string) (stdout, stderr string, err error) {
 		var o, e strings.Builder
-		c := exec.Command(node[0], append(append(slices.Clone(node[1:]), "podman", "--root", filepath.Join(dir, "store"), "--runroot", filepath.Join(dir, "run"), "--storage-driver", "vfs",
-			"--events-backend", "file", "--cgroup-manager", "cgroupfs", "--runtime", "runc"), args...)...)
+		c := exec.Command(node[0],
+			append(append(slices.Clone(node[1:]), "podman", "--root", filepath.Join(dir, "store"),
+				"--runroot", filepath.Join(dir, "run"), "--storage-driver", "vfs",
+				"--events-backend", "file", "--cgroup-manager", "cgroupfs", "--runtime", "runc"), args...)...)
 		c.Env = append(os.Environ(), "CONTAINERS_CONF="+conf)
 		c.Stdout, c.Stderr = &o, &e
 		err = c.Run()
@@ -80,7 +84,8 @@ func TestImage(t *testing.T) {
 	t.Cleanup(func() { run("rm", "-f", "-t", "2", "-a") })
 
 	// The image, of what `CGO_ENABLED=0 make build` makes.
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "context/bin/heapcam"), "../../cmd/heapcam")
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "context/bin/heapcam"),
+		"../../cmd/heapcam")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "XDG_CACHE_HOME=") // with go's own cache
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -88,7 +93,8 @@ func TestImage(t *testing.T) {
 	for _, f := range []string{"LICENSE", "packaging/heapcam.yaml", "packaging/container/Containerfile"} {
 		write("context/"+f, read("../../"+f))
 	}
-	podman("build", "--isolation", "chroot", "-q", "-t", "heapcam", "-f", filepath.Join(dir, "context/packaging/container/Containerfile"), filepath.Join(dir, "context"))
+	podman("build", "--isolation", "chroot", "-q", "-t", "heapcam", "-f",
+		filepath.Join(dir, "context/packaging/container/Containerfile"), filepath.Join(dir, "context"))
 	podman("run", "--rm", "heapcam", "config", "check") // its own
 
 	// What the DaemonSet gives it.
@@ -105,7 +111,8 @@ func TestImage(t *testing.T) {
 	write("etc/heapcam.yaml", regexp.MustCompile(`(?m)^    `).ReplaceAllString(yaml, "")+"\n")
 	caps := strings.ReplaceAll(part(`add: \[(.*)\]`), " ", "")
 	rec := filepath.Join(dir, "rec")
-	for d, mode := range map[string]os.FileMode{rec: 0o755, filepath.Join(dir, "jvm"): 0o755, filepath.Join(dir, "jvm/tmp"): 0o777 | os.ModeSticky, filepath.Join(dir, "end"): 0o777} {
+	for d, mode := range map[string]os.FileMode{rec: 0o755, filepath.Join(dir, "jvm"): 0o755,
+		filepath.Join(dir, "jvm/tmp"): 0o777 | os.ModeSticky, filepath.Join(dir, "end"): 0o777} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, mode)); err != nil {
 			t.Fatal(err)
 		}
@@ -121,16 +128,21 @@ func TestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	host := (&program{major: 17, gc: "Serial", heap: "64m", main: "Until", args: []string{filepath.Join(dir, "end/host"), "20000", "12"}}).plain(t, node...)
-	args := []string{"run", "-d", "--net=none", "--user", "1234:1234", "-v", classes + ":/classes:ro", "-v", filepath.Join(dir, "end") + ":/end"}
+	host := (&program{major: 17, gc: "Serial", heap: "64m", main: "Until",
+		args: []string{filepath.Join(dir, "end/host"), "20000", "12"}}).plain(t, node...)
+	args := []string{"run", "-d", "--net=none", "--user", "1234:1234", "-v", classes + ":/classes:ro", "-v",
+		filepath.Join(dir, "end") + ":/end"}
 	for _, v := range []string{"/usr", "/etc/alternatives", "/etc/java-17-openjdk"} {
 		if _, err := os.Stat(v); err == nil {
 			args = append(args, "-v", v+":"+v+":ro")
 		}
 	}
-	box := strings.TrimSpace(podman(append(args, "--rootfs", filepath.Join(dir, "jvm"), filepath.Join(home, "bin/java"), "-XX:+UseSerialGC", "-Xmx64m", "-cp", "/classes", "Until", "/end/box", "20000", "12")...))
-	agent := strings.TrimSpace(podman("run", "-d", "--pid=host", "--net=host", "--user", "0", "--read-only", "--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--cap-add", caps,
-		"-v", filepath.Join(dir, "etc")+":/etc/heapcam:ro", "-v", rec+":/var/lib/heapcam", "-v", "/dev/shm:/dev/shm", "--tmpfs", "/run/heapcam", "--tmpfs", "/tmp", "heapcam", "agent"))
+	box := strings.TrimSpace(podman(append(args, "--rootfs", filepath.Join(dir, "jvm"), filepath.Join(home, "bin/java"),
+		"-XX:+UseSerialGC", "-Xmx64m", "-cp", "/classes", "Until", "/end/box", "20000", "12")...))
+	agent := strings.TrimSpace(podman("run", "-d", "--pid=host", "--net=host", "--user", "0", "--read-only",
+		"--security-opt", "no-new-privileges", "--cap-drop", "ALL", "--cap-add", caps,
+		"-v", filepath.Join(dir, "etc")+":/etc/heapcam:ro", "-v", rec+":/var/lib/heapcam", "-v", "/dev/shm:/dev/shm",
+		"--tmpfs", "/run/heapcam", "--tmpfs", "/tmp", "heapcam", "agent"))
 
 	type status struct {
 		JVMs []struct {
@@ -150,7 +162,9 @@ func TestImage(t *testing.T) {
 	await(t, "the JVM in a container is recorded", func() bool {
 		out, _, err := run("exec", agent, "heapcam", "status", "--json")
 		of = status{}
-		return err == nil && json.Unmarshal([]byte(out), &of) == nil && len(of.JVMs) > 0 && of.JVMs[0].Phase == "recording" && of.JVMs[0].Collections >= 5
+		return err == nil && json.Unmarshal([]byte(out), &of) == nil && len(of.JVMs) > 0 &&
+			of.JVMs[0].Phase == "recording" &&
+			of.JVMs[0].Collections >= 5
 	})
 	pid := strings.TrimSpace(podman("inspect", "-f", "{{.State.Pid}}", box))
 	if len(of.JVMs) != 1 || fmt.Sprint(of.JVMs[0].PID) != pid || host.pid() == of.JVMs[0].PID {

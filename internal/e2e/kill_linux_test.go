@@ -21,25 +21,28 @@ func told(t *testing.T, about, columns string) func(cells ...any) {
 	if !full {
 		return func(...any) {}
 	}
-	return results(t, "kills.md", "Kills and limits", "What happened to JVMs and recorders that were killed at random moments, and what rings occupied on a real disk.", about, columns)
+	return results(t, "kills.md", "Kills and limits", "What happened to JVMs and recorders that were killed at random "+
+		"moments, and what rings occupied on a real disk.", about, columns)
 }
 
-// TestKillJVM kills JVMs at random moments: everything up to the last finished collection is there. The JVM logs a pause before the probe
-// hears of its end, so one logged pause may be missing: the one in which the kill came.
+// TestKillJVM kills JVMs at random moments: everything up to the last finished collection is there. The JVM logs a
+// pause before the probe hears of its end, so one logged pause may be missing: the one in which the kill came.
 func TestKillJVM(t *testing.T) {
 	needReader(t)
 	rounds := 3
 	if full {
 		rounds = 20
 	}
-	row := told(t, "kill -9 of the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections recorded | last in the pulled report | mismatches")
+	row := told(t, "kill -9 of the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
+		"recorded | last in the pulled report | mismatches")
 	for i := range rounds {
 		gc, major := collectors[(i+1)%len(collectors)], 17
 		if i%2 == 1 {
 			major = 25
 		}
 		t.Run(gc, func(t *testing.T) {
-			p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{untilKilled, "20000", "0"}, limit: "4MiB", flags: []string{"--emergency", "off", "--ring", "64MiB"}}
+			p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{untilKilled, "20000", "0"},
+				limit: "4MiB", flags: []string{"--emergency", "off", "--shm-size", "64MiB"}}
 			r := p.start(t)
 			begun := time.Now()
 			await(t, "the first collections", func() bool { return r.stops() >= 3 })
@@ -66,7 +69,8 @@ func TestKillJVM(t *testing.T) {
 			if n == 0 || int(rep.Collections[n-1].GC) < logged-1 {
 				t.Fatalf("the report ends at %v, the JVM logged %d pauses", rep.Collections[max(0, n-1):], logged)
 			}
-			row(i+1, fmt.Sprintf("%s/%d", gc, major), after, logged, rec.collections, rep.Collections[n-1].GC, v.Mismatches)
+			row(i+1, fmt.Sprintf("%s/%d", gc, major), after, logged, rec.collections,
+				rep.Collections[n-1].GC, v.Mismatches)
 		})
 	}
 }
@@ -103,26 +107,30 @@ func TestKillRecorder(t *testing.T) {
 	verify(t, dirs[0], 1)
 }
 
-// TestKillAgent kills the daemon at random moments under load and starts it again, sometimes so late that the shared ring overflows: the JVM
-// does not notice, the recording goes on in its folder, and what is missing fell into the time when no agent ran (or one had not yet emptied
-// the ring that it found, and been told the definitions anew) and is told by gaps, to the number.
+// TestKillAgent kills the daemon at random moments under load and starts it again, sometimes so late that the shared
+// ring overflows: the JVM does not notice, the recording goes on in its folder, and what is missing fell into the time
+// when no agent ran (or one had not yet emptied the ring that it found, and been told the definitions anew) and is told
+// by gaps, to the number.
 func TestKillAgent(t *testing.T) {
 	needReader(t)
 	majors, gcs, kills := []int{17}, []string{"Parallel"}, 2
 	if full {
 		majors, gcs, kills = []int{17, 25}, collectors, 20
 	}
-	row := told(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | mismatches")
+	row := told(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
+		"collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | "+
+		"mismatches")
 	eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 		depth := "survivors"
 		if gc == "Parallel" { // overflows within a second
 			depth = "full"
 		}
-		d := newDaemon(t, "--max-trace-size", "2GiB", "--depth", depth, "--ring", "4MiB", "--emergency", "off")
+		d := newDaemon(t, "--max-trace-size", "2GiB", "--depth", depth, "--shm-size", "4MiB", "--emergency", "off")
 		d.start(t)
 		file := filepath.Join(t.TempDir(), "end")
 		// The rate is one that an agent keeps up with on a busy machine: what is lost is lost to the kills.
-		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "12"}, opts: []string{d.option(t)}}
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "12"},
+			opts: []string{d.option(t)}}
 		r := p.plain(t)
 		end := make(chan error, 1)
 		go func() { end <- r.cmd.Wait() }()
@@ -133,13 +141,16 @@ func TestKillAgent(t *testing.T) {
 			from, before := time.Now(), r.stops()
 			d.kill()
 			if i == 0 { // at least once the ring must overflow
-				await(t, "collections without an agent", func() bool { return r.stops() >= before+2 && (depth != "full" || d.ring(t).EpochsDropped > 0) })
+				await(t, "collections without an agent", func() bool {
+					return r.stops() >= before+2 && (depth != "full" || d.ring(t).EpochsDropped > 0)
+				})
 			} else {
 				time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
 			}
 			d.start(t)
 			await(t, "the agent has emptied the ring", func() bool { return d.ring(t).Backlog() < 64<<10 })
-			// While the probe tells its definitions anew a collection may find the ring taken; the one behind it lists everything.
+			// While the probe tells its definitions anew a collection may find the ring taken; the one behind it lists
+			// everything.
 			n := r.stops()
 			await(t, "collections with an agent", func() bool { return r.stops() >= n+2 })
 			away = append(away, span{from, time.Now()})
@@ -172,7 +183,8 @@ func TestKillAgent(t *testing.T) {
 			}
 			if !slices.ContainsFunc(away, hole.meets) {
 				running += hole.missing
-				t.Logf("%d collections are missing before %d, from %v to %v: an agent ran", hole.missing, hole.before, hole.from.Format("05.000"), hole.to.Format("05.000"))
+				t.Logf("%d collections are missing before %d, from %v to %v: an agent ran", hole.missing, hole.before,
+					hole.from.Format("05.000"), hole.to.Format("05.000"))
 			}
 		}
 		for _, s := range away {
@@ -191,7 +203,9 @@ func TestKillAgent(t *testing.T) {
 			t.Errorf("%d collections recorded and %d missing up to %d; the JVM logged %d", h.recorded, h.missing, h.last, stops)
 		}
 		v := verify(t, dirs[0], 2)
-		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops, h.recorded, h.missing, h.told, running, h.gaps, v.SyncPoints, v.Mismatches)
+		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops,
+			h.recorded, h.missing,
+			h.told, running, h.gaps, v.SyncPoints, v.Mismatches)
 	})
 }
 
@@ -205,7 +219,8 @@ func (s span) meets(o span) bool {
 	return !s.from.After(o.to.Add(clockSlack)) && !s.to.Before(o.from.Add(-clockSlack))
 }
 
-// hole is a stretch of collections that are missing in a recording: between the end of the one before it and the start of the one behind.
+// hole is a stretch of collections that are missing in a recording: between the end of the one before it and the start
+// of the one behind.
 type hole struct {
 	span
 	before        uint64 // the collection behind it
@@ -282,14 +297,15 @@ func readHoles(t *testing.T, dir string) (h holes) {
 	return h
 }
 
-// TestLimitOnDisk asks a real disk all the time what the folder of a real JVM's recording occupies while at least five times the limit is
-// written, with sync points from small to larger than a file's target.
+// TestLimitOnDisk asks a real disk all the time what the folder of a real JVM's recording occupies while at least five
+// times the limit is written, with sync points from small to larger than a file's target.
 func TestLimitOnDisk(t *testing.T) {
 	limit, heap, ds, slots := int64(1<<20), "48m", []string{"0.25"}, []string{"20000"}
 	if full {
 		limit, heap, ds, slots = 4<<20, "160m", []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
 	}
-	row := told(t, "limit on a real disk", "pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
+	row := told(t, "limit on a real disk",
+		"pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
 	for _, d := range ds {
 		for i, live := range slots {
 			gc, major := collectors[i%len(collectors)], 17
@@ -297,7 +313,8 @@ func TestLimitOnDisk(t *testing.T) {
 				major = 25
 			}
 			t.Run(fmt.Sprintf("d=%s,%s", d, live), func(t *testing.T) {
-				p := program{major: major, gc: gc, heap: heap, main: "Until", args: []string{untilKilled, live, "0"}, limit: fmt.Sprint(limit), timeout: 120 * time.Second,
+				p := program{major: major, gc: gc, heap: heap, main: "Until", args: []string{untilKilled, live, "0"},
+					limit: fmt.Sprint(limit), timeout: 120 * time.Second,
 					flags: []string{"--max-trace-size-deviation", d, "--compression", "none", "--depth", "full"}}
 				r := p.start(t)
 				var most, written atomic.Int64
@@ -317,7 +334,8 @@ func TestLimitOnDisk(t *testing.T) {
 						time.Sleep(200 * time.Microsecond)
 					}
 				}()
-				for end := time.Now().Add(90 * time.Second); written.Load() < 5*limit; time.Sleep(10 * time.Millisecond) {
+				for end := time.Now().Add(90 * time.Second); written.Load() < 5*limit; time.Sleep(
+					10 * time.Millisecond) {
 					if time.Now().After(end) {
 						t.Fatalf("only %d bytes were written", written.Load())
 					}
@@ -333,15 +351,17 @@ func TestLimitOnDisk(t *testing.T) {
 				}
 				rec := r.recorded(t)
 				verify(t, rec.dir, 0)
-				row(fmt.Sprintf("%s/%d", gc, major), fmt.Sprintf("%d MiB", limit>>20), d, int64(float64(limit)*dev)>>10, listingSizes(rec.dir), fmt.Sprintf("%.2f", float64(written.Load())/float64(limit)),
+				row(fmt.Sprintf("%s/%d", gc, major), fmt.Sprintf("%d MiB", limit>>20), d, int64(float64(limit)*dev)>>10,
+					listingSizes(rec.dir), fmt.Sprintf("%.2f", float64(written.Load())/float64(limit)),
 					fmt.Sprintf("%.3f", float64(most.Load())/float64(limit)), fmt.Sprintf("%.2f", 1+dev))
 			})
 		}
 	}
 }
 
-// occupied gives what the files below dir occupy, bytes, and adds to written what they have grown by since sizes were told. A look takes a
-// while on a busy machine; one during which a file came or went counts what was never there together: not ok.
+// occupied gives what the files below dir occupy, bytes, and adds to written what they have grown by since sizes were
+// told. A look takes a while on a busy machine; one during which a file came or went counts what was never there
+// together: not ok.
 func occupied(dir string, sizes map[string]int64, written *atomic.Int64) (sum int64, ok bool) {
 	list := func() []string {
 		all, _ := filepath.Glob(filepath.Join(dir, "*", "*"))

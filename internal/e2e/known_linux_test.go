@@ -15,8 +15,8 @@ import (
 	"github.com/heapcam/heapcam/probe"
 )
 
-// TestHistogram asks the JVM itself, by jcmd, three times during a recording: the recorded state of that collection has as many objects and
-// bytes of every class. Fillers aside: 25 names them, 17 makes them of int[].
+// TestHistogram asks the JVM itself, by jcmd, three times during a recording: the recorded state of that collection has
+// as many objects and bytes of every class. Fillers aside: 25 names them, 17 makes them of int[].
 func TestHistogram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -25,12 +25,14 @@ func TestHistogram(t *testing.T) {
 	}{{25, "Serial"}, {25, "Parallel"}, {25, "G1"}, {17, "G1"}} {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
-			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off"}}
+			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB",
+				flags: []string{"--emergency", "off"}}
 			r := p.start(t)
 			var jcmd []map[string][2]uint64
 			for i := range 3 {
 				await(t, "ready", func() bool { return strings.Count(r.stdout.String(), "ready\n") > i })
-				out, err := exec.Command(filepath.Join(jdk(t, c.major), "bin", "jcmd"), strconv.Itoa(r.pid()), "GC.class_histogram").CombinedOutput()
+				out, err := exec.Command(filepath.Join(jdk(t, c.major), "bin", "jcmd"), strconv.Itoa(r.pid()),
+					"GC.class_histogram").CombinedOutput()
 				if err != nil {
 					t.Fatalf("jcmd: %v\n%s", err, out)
 				}
@@ -87,7 +89,9 @@ func typeName(s string) string {
 		case 'L':
 			s = strings.TrimSuffix(s[1:], ";")
 		default:
-			s = map[byte]string{'Z': "boolean", 'B': "byte", 'C': "char", 'S': "short", 'I': "int", 'J': "long", 'F': "float", 'D': "double"}[s[0]]
+			s = map[byte]string{'Z': "boolean", 'B': "byte", 'C': "char", 'S': "short", 'I': "int",
+				'J': "long", 'F': "float",
+				'D': "double"}[s[0]]
 		}
 	}
 	return s + strings.Repeat("[]", dims)
@@ -112,7 +116,8 @@ func fold(name string) string {
 }
 
 func filler(name string) bool {
-	return strings.Contains(name, "FillerObject") || strings.Contains(name, "FillerElement") || strings.Contains(name, "FillerArray")
+	return strings.Contains(name, "FillerObject") || strings.Contains(name, "FillerElement") ||
+		strings.Contains(name, "FillerArray")
 }
 
 func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h histogramReply) {
@@ -151,11 +156,12 @@ func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h hi
 	}
 }
 
-// TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's run: every class has as
-// many objects and bytes.
+// TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's
+// run: every class has as many objects and bytes.
 func TestOracleInside(t *testing.T) {
 	t.Parallel()
-	run := func(t *testing.T, program []string, major int, gc string, opts ...string) { // no program: Until, which ends when both have been answered
+	// no program: Until, which ends when both have been answered
+	run := func(t *testing.T, program []string, major int, gc string, opts ...string) {
 		t.Parallel()
 		home := jdk(t, major)
 		lib, err := probe.Library()
@@ -168,8 +174,9 @@ func TestOracleInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr buffer
-		c := exec.Command(filepath.Join(home, "bin", "java"), append(opts, "-Xmx64m", "-XX:+Use"+gc+"GC", "-agentpath:"+so+"=dir="+dir+",oracle=1",
-			"-cp", classPath(t))...)
+		c := exec.Command(filepath.Join(home, "bin", "java"),
+			append(opts, "-Xmx64m", "-XX:+Use"+gc+"GC", "-agentpath:"+so+"=dir="+dir+",oracle=1",
+				"-cp", classPath(t))...)
 		end := filepath.Join(dir, "end")
 		if program == nil {
 			c.Args = append(c.Args, "Until", end, "20000", "0")
@@ -202,7 +209,8 @@ func TestOracleInside(t *testing.T) {
 			ring.WriteAt([]byte{oracle}, offMethod)
 			ring.WriteAt([]byte{i}, offEmergency)
 			await(t, "the oracle", func() bool {
-				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) || syscall.Kill(c.Process.Pid, 0) != nil
+				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) ||
+					syscall.Kill(c.Process.Pid, 0) != nil
 			})
 		}
 		if err := os.WriteFile(end, nil, 0o600); err != nil {
@@ -211,7 +219,9 @@ func TestOracleInside(t *testing.T) {
 		if err := <-done; err != nil || !strings.HasSuffix(stdout.String(), "done\n") {
 			t.Fatalf("the JVM: %v\n%s", err, tail(stderr.String()))
 		}
-		sums := regexp.MustCompile(`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)`).
+		sums := regexp.MustCompile(
+			`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) `+
+				`differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)`).
 			FindAllStringSubmatch(stderr.String(), -1)
 		if len(sums) != 2 {
 			t.Fatalf("%d answers of the oracle, want 2\n%s", len(sums), tail(stderr.String()))
@@ -230,18 +240,23 @@ func TestOracleInside(t *testing.T) {
 			}
 			holes += n[9]
 		}
-		// A hole is the rest of a thread's buffer. JVMTI fills it for its own iteration and counts the filler: int[] on 17, a class of its own on 25.
-		for _, d := range regexp.MustCompile(`oracle: (differs|class only in the walk:) (\S+) (?:jvmti=(\d+)/\d+ walk=(\d+)/)?`).FindAllStringSubmatch(stderr.String(), -1) {
+		// A hole is the rest of a thread's buffer. JVMTI fills it for its own iteration and counts the filler: int[] on
+		// 17, a class of its own on 25.
+		for _, d := range regexp.MustCompile(
+			`oracle: (differs|class only in the walk:) (\S+) (?:jvmti=(\d+)/\d+ walk=(\d+)/)?`).FindAllStringSubmatch(
+			stderr.String(), -1) {
 			jvmti, _ := strconv.Atoi(d[3])
 			walk, _ := strconv.Atoi(d[4])
-			if f := d[2]; d[1] == "differs" && (f == "[I" || f == "Ljava/lang/Object;" || strings.Contains(f, "jdk/internal/vm/Filler")) {
+			if f := d[2]; d[1] == "differs" &&
+				(f == "[I" || f == "Ljava/lang/Object;" || strings.Contains(f, "jdk/internal/vm/Filler")) {
 				holes -= jvmti - walk
 				continue
 			}
 			t.Errorf("walk and JVMTI differ: %s", d[0])
 		}
 		if holes != 0 {
-			t.Errorf("the fillers that JVMTI made and the holes that the walk stepped over differ by %d\n%s", holes, tail(stderr.String()))
+			t.Errorf("the fillers that JVMTI made and the holes that the walk stepped over differ by %d\n%s", holes,
+				tail(stderr.String()))
 		}
 	}
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) { run(t, nil, major, gc) })
@@ -252,9 +267,10 @@ func TestOracleInside(t *testing.T) {
 	t.Run("wide virtual threads", func(t *testing.T) { run(t, virtual, 25, "Serial", "-XX:-UseCompressedOops") })
 }
 
-// TestKnownSites holds known objects from known sites. At interval 0 every object is a sample: counts by site are exact, and so are both
-// ends of their intervals, but for samples that the recording says were lost. At others the true count lies in the 95 % interval of each site but for chance: of 20 sites more than 4 are
-// outside with a probability of 0.3 %.
+// TestKnownSites holds known objects from known sites. At interval 0 every object is a sample: counts by site are
+// exact, and so are both ends of their intervals, but for samples that the recording says were lost. At others the true
+// count lies in the 95 % interval of each site but for chance: of 20 sites more than 4 are outside with a probability
+// of 0.3 %.
 func TestKnownSites(t *testing.T) {
 	t.Parallel()
 	type site struct {
@@ -279,8 +295,10 @@ func TestKnownSites(t *testing.T) {
 		return out
 	}
 	run := func(t *testing.T, major int, gc, interval string, n int, rest, overhead string) {
-		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: []string{strconv.Itoa(n), rest}, limit: "256MiB",
-			flags: []string{"--sampling", interval, "--emergency", "off", "--ring", "64MiB", "--sampling-max-overhead", overhead}}
+		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: []string{strconv.Itoa(n), rest},
+			limit: "256MiB",
+			flags: []string{"--sampling", interval, "--emergency", "off", "--shm-size", "64MiB",
+				"--sampling-max-overhead", overhead}}
 		r := p.start(t)
 		r.finish(t)
 		rec := checkCount(t, r)
@@ -308,18 +326,24 @@ func TestKnownSites(t *testing.T) {
 			what := fmt.Sprintf("%s, line %d", k.method, k.line)
 			rows := 0
 			for _, s := range h.Sites {
-				if len(s.Site) == 0 || s.Class != k.class || s.Site[0].Method != k.method || s.Site[0].Line == nil || *s.Site[0].Line != k.line {
+				if len(s.Site) == 0 || s.Class != k.class || s.Site[0].Method != k.method || s.Site[0].Line == nil ||
+					*s.Site[0].Line != k.line {
 					continue
 				}
 				rows++
 				switch {
-				case interval == "0" && s.Samples < k.objects && s.Objects == s.Samples && s.Low == s.Samples && s.High == s.Samples:
+				case interval == "0" && s.Samples < k.objects && s.Objects == s.Samples && s.Low == s.Samples &&
+					s.High == s.Samples:
 					missing += k.objects - s.Samples // as many as the recording says that were lost
-				case interval == "0" && (s.Samples != k.objects || s.Objects != k.objects || s.Low != k.objects || s.High != k.objects):
-					t.Errorf("%s: %d live samples, %d objects (%d to %d) of %s, want %d", what, s.Samples, s.Objects, s.Low, s.High, k.class, k.objects)
+				case interval == "0" && (s.Samples != k.objects || s.Objects != k.objects || s.Low != k.objects ||
+					s.High != k.objects):
+					t.Errorf("%s: %d live samples, %d objects (%d to %d) of %s, want %d", what, s.Samples, s.Objects,
+						s.Low, s.High,
+						k.class, k.objects)
 				case k.objects < s.Low || k.objects > s.High:
 					outside++
-					t.Logf("%s: %d objects of %s, interval %d to %d from %d samples", what, k.objects, k.class, s.Low, s.High, s.Samples)
+					t.Logf("%s: %d objects of %s, interval %d to %d from %d samples", what, k.objects, k.class, s.Low,
+						s.High, s.Samples)
 				}
 			}
 			switch {
@@ -332,18 +356,22 @@ func TestKnownSites(t *testing.T) {
 		if missing > rep.LostSamples {
 			t.Errorf("%d live objects have no sample, %d samples were lost", missing, rep.LostSamples)
 		}
-		t.Logf("interval %s: of 20 sites %d outside of their intervals, %d without a sample; %d samples lost", interval, outside, none, rep.LostSamples)
-		if dump, _, _ := heapcam(t, "dump", "--brief", rec.dir); strings.Contains(dump, "its budget is") == (overhead == "0") {
+		t.Logf("interval %s: of 20 sites %d outside of their intervals, %d without a sample; %d samples lost", interval,
+			outside, none, rep.LostSamples)
+		if dump, _, _ := heapcam(t, "dump", "--brief", rec.dir); strings.Contains(dump,
+			"its budget is") == (overhead == "0") {
 			t.Errorf("the interval changed within a budget of %s: %v", overhead, overhead == "0")
 		}
 		if outside+none > 4 || interval == "0" && none > 0 {
-			t.Errorf("interval %s: of 20 sites %d are outside of their intervals, %d have no sample", interval, outside, none)
+			t.Errorf("interval %s: of 20 sites %d are outside of their intervals, %d have no sample", interval,
+				outside, none)
 		}
 	}
 	somePair(t, "known", []int{17, 25}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
 		t.Run("0", func(t *testing.T) { run(t, major, gc, "0", 500, "250", "0") })
 		t.Run("16k", func(t *testing.T) { run(t, major, gc, "16k", 6000, "0", "0") })
 		t.Run("64k", func(t *testing.T) { run(t, major, gc, "64k", 6000, "0", "0") })
-		t.Run("adaptive", func(t *testing.T) { run(t, major, gc, "16k", 6000, "100", "0.05%") }) // an interval that changes while it runs
+		// an interval that changes while it runs
+		t.Run("adaptive", func(t *testing.T) { run(t, major, gc, "16k", 6000, "100", "0.05%") })
 	})
 }

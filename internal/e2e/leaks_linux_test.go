@@ -11,8 +11,11 @@ import (
 
 // leaking and innocent are the programs of java/leaks.
 var (
-	leaking  = []string{"SlowList", "SessionMap", "Listeners", "ThreadLocals", "Loaders", "Interning", "Timers", "OwnNodes", "BrokenKey", "Backlog"}
-	innocent = []string{"CacheFills", "Sawtooth", "Released", "Warm", "Churn", "Stable", "Sessions", "Reports", "StepUp", "Catalog", "Bounded", "Softly",
+	leaking = []string{"SlowList", "SessionMap", "Listeners", "ThreadLocals", "Loaders", "Interning", "Timers",
+		"OwnNodes", "BrokenKey", "Backlog"}
+	innocent = []string{"CacheFills", "Sawtooth", "Released", "Warm", "Churn", "Stable", "Sessions",
+		"Reports", "StepUp",
+		"Catalog", "Bounded", "Softly",
 		"Batches"}
 )
 
@@ -41,8 +44,9 @@ func leakLines(t *testing.T, name string) (lines []int) {
 	return lines
 }
 
-// TestLeaks records programs that leak and programs that do not: of the former the first verdict is the marked line, the latter have none.
-// Small: one of each on one collector, for seconds; full: all of them for a minute on all collectors and JDKs at default settings.
+// TestLeaks records programs that leak and programs that do not: of the former the first verdict is the marked line,
+// the latter have none. Small: one of each on one collector, for seconds; full: all of them for a minute on all
+// collectors and JDKs at default settings.
 func TestLeaks(t *testing.T) {
 	t.Parallel()
 	type run struct {
@@ -67,10 +71,13 @@ func TestLeaks(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					heap := c.heap
-					if name == "OwnNodes" { // a chain that no array holds is told from garbage by a collection of old space alone
+					// a chain that no array holds is told from garbage by a collection of old space alone
+					if name == "OwnNodes" {
 						heap = "64m"
 					}
-					p := program{major: c.major, gc: c.gc, heap: heap, main: name, args: []string{c.sec}, flags: c.flags, limit: "64MiB"}
+					p := program{major: c.major, gc: c.gc, heap: heap, main: name, args: []string{c.sec},
+						flags: c.flags,
+						limit: "64MiB"}
 					r := p.start(t)
 					r.finish(t)
 					dir := r.recorded(t).dir
@@ -78,7 +85,8 @@ func TestLeaks(t *testing.T) {
 					heapcamJSON(t, &l, "leaks", dir)
 					_, _, code := heapcam(t, "leaks", "--fail-on-leak", dir)
 					leaks := slices.Contains(leaking, name)
-					if want := map[bool]int{true: 9}[len(l.Verdicts) > 0]; code != want || l.Verdicts == nil || l.Schema != "heapcam.leaks/1" {
+					if want := map[bool]int{true: 9}[len(l.Verdicts) > 0]; code != want || l.Verdicts == nil ||
+						l.Schema != "heapcam.leaks/1" {
 						t.Errorf("--fail-on-leak: status %d with %d verdicts", code, len(l.Verdicts))
 					}
 					if !leaks {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMaxSyncPause records a heap that takes longer to list than it may: nothing is listed while it is large, which is told, and all is
-// recorded again when it is small. What is listed agrees.
+// TestMaxSyncPause records a heap that takes longer to list than it may: nothing is listed while it is large, which is
+// told, and all is recorded again when it is small. What is listed agrees.
 func TestMaxSyncPause(t *testing.T) {
 	needReader(t)
 	majors := []int{17}
@@ -18,8 +18,11 @@ func TestMaxSyncPause(t *testing.T) {
 		var rec recorded
 		var dump string
 		large, again := -1, -1
-		for try := 0; try < 3 && again < 0; try++ { // a listing during which its thread is preempted takes long whatever it lists
-			p := program{major: major, gc: gc, heap: "256m", main: "Swell", args: []string{"1000", "30"}, limit: "64MiB", flags: []string{"--max-sync-pause", "1ms"}}
+		// a listing during which its thread is preempted takes long whatever it lists
+		for try := 0; try < 3 && again < 0; try++ {
+			p := program{major: major, gc: gc, heap: "256m", main: "Swell", args: []string{"1000", "30"},
+				limit: "64MiB",
+				flags: []string{"--max-sync-pause", "1ms"}}
 			r := p.start(t)
 			r.finish(t)
 			rec = checkCount(t, r)

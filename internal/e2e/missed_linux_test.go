@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestMissed has jcmd collect with and without events. Serial and Parallel on 17 post none for GC.class_histogram and GC.heap_dump: the recording counts each of
-// them, with its pause unknown, and the state after the next collection is jcmd's. G1, and all collectors on 25, post events: none is missed.
+// TestMissed has jcmd collect with and without events. Serial and Parallel on 17 post none for GC.class_histogram and
+// GC.heap_dump: the recording counts each of them, with its pause unknown, and the state after the next collection is
+// jcmd's. G1, and all collectors on 25, post events: none is missed.
 func TestMissed(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
@@ -17,10 +18,12 @@ func TestMissed(t *testing.T) {
 			t.Skip("a long round (HEAPCAM_FULL=1)")
 		}
 		t.Parallel()
-		p := program{major: major, gc: gc, main: "Hold", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off"}}
+		p := program{major: major, gc: gc, main: "Hold", heap: "128m", limit: "64MiB",
+			flags: []string{"--emergency", "off"}}
 		r := p.start(t)
 		jcmd := func(args ...string) string {
-			out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), append([]string{r.pidText()}, args...)...).CombinedOutput()
+			out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"),
+				append([]string{r.pidText()}, args...)...).CombinedOutput()
 			if err != nil {
 				t.Fatalf("jcmd %v: %v\n%s", args, err, out)
 			}
@@ -71,7 +74,8 @@ func TestMissed(t *testing.T) {
 		heapcamJSON(t, &rep, "report", rec.dir)
 		k, missed, lastGC := 0, uint64(0), int64(-1)
 		for _, c := range rep.Collections {
-			// The JVM's own numbers: without events are those between two collections, but for a young one before a full one of Parallel in the same pause.
+			// The JVM's own numbers: without events are those between two collections, but for a young one before a
+			// full one of Parallel in the same pause.
 			own := int64(1)
 			if gc == "Parallel" && c.Kind == "full" {
 				own = 2
@@ -110,10 +114,12 @@ func TestMissed(t *testing.T) {
 			total = 0
 		}
 		if k != len(want) || rep.Missed != total || rep.Lost != 0 {
-			t.Errorf("%d of %d collections that jcmd asked for with events, %d missed, want %d; %d lost", k, len(want), rep.Missed, total, rep.Lost)
+			t.Errorf("%d of %d collections that jcmd asked for with events, %d missed, want %d; %d lost", k, len(want),
+				rep.Missed, total, rep.Lost)
 		}
 		out, _, _ := heapcam(t, "report", rec.dir)
-		if text := fmt.Sprintf(" %d missed", total); total > 0 && (!strings.Contains(out, text) || !strings.Contains(out, "pauses unknown")) {
+		if text := fmt.Sprintf(" %d missed", total); total > 0 &&
+			(!strings.Contains(out, text) || !strings.Contains(out, "pauses unknown")) {
 			t.Errorf("report does not say%s and that their pauses are unknown:\n%s", text, out)
 		}
 	})

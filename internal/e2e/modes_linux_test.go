@@ -69,13 +69,16 @@ func listingSizes(dir string) string {
 	return fmt.Sprintf("%d to %d", low>>10, high>>10)
 }
 
-// TestCompressionNone records without compression into a ring that rotates: what was replayed is what was listed, and the frames are plain.
+// TestCompressionNone records without compression into a ring that rotates: what was replayed is what was listed, and
+// the frames are plain.
 func TestCompressionNone(t *testing.T) {
 	t.Parallel()
 	somePair(t, "none", []int{17}, []string{"Serial", "G1"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "16MiB", flags: []string{"--compression", "none", "--emergency", "off"}}
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{end, "20000", "12"},
+			limit: "16MiB",
+			flags: []string{"--compression", "none", "--emergency", "off"}}
 		r := p.start(t)
 		var dirs []string
 		await(t, "rotation", func() bool {
@@ -98,9 +101,9 @@ func rotations(dir string) uint64 {
 	return rec.Files[len(rec.Files)-1].Index - 1
 }
 
-// TestEmergency records a program that never collects for long: the samples alone fill the ring until the last resort makes a listing of its
-// own, by a walk or by a collection. One is made a phase between natural collections and no more; it agrees with what was replayed before it
-// and what is replayed from it agrees with the listings behind it.
+// TestEmergency records a program that never collects for long: the samples alone fill the ring until the last resort
+// makes a listing of its own, by a walk or by a collection. One is made a phase between natural collections and no
+// more; it agrees with what was replayed before it and what is replayed from it agrees with the listings behind it.
 func TestEmergency(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"walk", "gc"} {
@@ -110,18 +113,25 @@ func TestEmergency(t *testing.T) {
 				majors, gcs = []int{17, 25}, collectors
 			}
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
-				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet", args: []string{"10"}, limit: "1MiB",
-					flags: []string{"--emergency", method, "--sampling", "32", "--ring", "64MiB"}}
+				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet",
+					args:  []string{"10"},
+					limit: "1MiB",
+					flags: []string{"--emergency", method, "--sampling", "32", "--shm-size", "64MiB"}}
 				r := p.start(t)
 				await(t, "start", func() bool { return r.pid() > 0 })
-				kept, stop := keepFiles(t, r.out) // the ring goes on without listings: what was forced is soon rotated away
+				// the ring goes on without listings: what was forced is soon rotated away
+				kept, stop := keepFiles(t, r.out)
 				var last uint64
 				seen := map[string]bool{}
 				rounds := 0
-				for ; rounds < 6 && last == 0; rounds++ { // a busy recorder may come too late, and begin a file without listing
+				// a busy recorder may come too late, and begin a file without listing
+				for ; rounds < 6 && last == 0; rounds++ {
 					r.stdinW.WriteString("\n")
-					await(t, "a collection", func() bool { return strings.Count(r.stdout.String(), "collected\n") > rounds })
-					for end := time.Now().Add(20 * time.Second); last == 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+					await(t, "a collection", func() bool {
+						return strings.Count(r.stdout.String(), "collected\n") > rounds
+					})
+					for end := time.Now().Add(20 * time.Second); last == 0 &&
+						time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 						last = lastForced(kept, method, seen)
 					}
 				}
@@ -129,7 +139,9 @@ func TestEmergency(t *testing.T) {
 					t.Error("the last resort never came")
 				}
 				r.stdinW.WriteString("\n")
-				await(t, "a collection", func() bool { return strings.Count(r.stdout.String(), "collected\n") > rounds })
+				await(t, "a collection", func() bool {
+					return strings.Count(r.stdout.String(), "collected\n") > rounds
+				})
 				r.stdinW.Close()
 				r.finish(t)
 				stop()
@@ -154,8 +166,8 @@ func TestEmergency(t *testing.T) {
 	}
 }
 
-// lastForced gives the number of the newest stop that the last resort made, in the ring files of a folder that seen does not name yet; 0: there
-// is none.
+// lastForced gives the number of the newest stop that the last resort made, in the ring files of a folder that seen
+// does not name yet; 0: there is none.
 func lastForced(dir, method string, seen map[string]bool) (gc uint64) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
 	for _, path := range files {
@@ -171,7 +183,8 @@ func lastForced(dir, method string, seen map[string]bool) (gc uint64) {
 			if err != nil || b.Kind != trace.KindEpoch {
 				continue
 			}
-			if e, err := trace.DecodeEpoch(b); err == nil && (method == "walk" && e.Pause.Kind == trace.PauseWalk || method == "gc" && strings.Contains(e.Pause.Cause, "Jvmti")) {
+			if e, err := trace.DecodeEpoch(b); err == nil && (method == "walk" && e.Pause.Kind == trace.PauseWalk ||
+				method == "gc" && strings.Contains(e.Pause.Cause, "Jvmti")) {
 				gc = e.Pause.GC
 			}
 		}

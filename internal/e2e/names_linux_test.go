@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestStableNames runs a program that allocates through generated classes and native methods twice, with others of the former first in the second run:
-// the same code gives the same sites, without any address or counter, and the VM's own names stay in vm_class.
+// TestStableNames runs a program that allocates through generated classes and native methods twice, with others of the
+// former first in the second run: the same code gives the same sites, without any address or counter, and the VM's own
+// names stay in vm_class.
 func TestStableNames(t *testing.T) {
 	t.Parallel()
 	odd := regexp.MustCompile(`0x[0-9a-f]|\$\$Lambda.*[0-9]|\$Proxy[0-9]|jdk\.proxy[0-9]|Accessor[0-9]|LambdaForm.*/`)
@@ -24,7 +25,8 @@ func TestStableNames(t *testing.T) {
 	for _, major := range majors {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			var runs []map[string]uint64
-			// Below which native frame the loop allocates what, from the JVM and from one of the JDK's libraries through JNI.
+			// Below which native frame the loop allocates what, from the JVM and from one of the JDK's libraries
+			// through JNI.
 			lists := map[int]string{17: "list", 25: "list0"}[major]
 			natives := map[string]string{
 				"java.lang.Object.clone":               "float[]",
@@ -38,7 +40,8 @@ func TestStableNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, skip := range []string{"0", "7"} {
-				p := program{major: major, gc: "Serial", main: "Names", args: []string{skip, listed}, flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
+				p := program{major: major, gc: "Serial", main: "Names", args: []string{skip, listed},
+					flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
 				r := p.start(t)
 				r.finish(t)
 				var h struct {
@@ -69,7 +72,8 @@ func TestStableNames(t *testing.T) {
 						}
 						key += fmt.Sprintf(" %s.%s:%d:%v", f.Class, f.Method, line, f.Native)
 						own = own || f.Class == "Names" && f.Method == "main"
-						if name := f.Class + "." + f.Method; f.Native && line == 0 && s.Samples >= 450 && natives[name] == s.Class {
+						if name := f.Class + "." + f.Method; f.Native && line == 0 && s.Samples >= 450 &&
+							natives[name] == s.Class {
 							seen[name] = true
 						}
 						if odd.MatchString(f.Class) {
@@ -88,7 +92,8 @@ func TestStableNames(t *testing.T) {
 						t.Errorf("no site with the native frame %s of %s", name, natives[name])
 					}
 				}
-				if text, _, _ := heapcam(t, "histogram", "--sites", "--top", "0", dir); !strings.Contains(text, "java.lang.Object.clone(native)") {
+				if text, _, _ := heapcam(t, "histogram", "--sites", "--top", "0", dir); !strings.Contains(text,
+					"java.lang.Object.clone(native)") {
 					t.Error("no site reads java.lang.Object.clone(native)")
 				}
 				runs = append(runs, sites)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // siteLines gives the line of each comment "SITE name" of a program of java/.
@@ -45,7 +45,8 @@ type siteReply struct {
 // at sums the rows of a class whose innermost frame is in class and line.
 func (h *siteReply) at(class, in string, line int) (samples, objects uint64, rows int) {
 	for _, s := range h.Sites {
-		if s.Class == class && len(s.Site) > 0 && s.Site[0].Class == in && s.Site[0].Line != nil && *s.Site[0].Line == line {
+		if s.Class == class && len(s.Site) > 0 && s.Site[0].Class == in && s.Site[0].Line != nil &&
+			*s.Site[0].Line == line {
 			samples, objects, rows = samples+s.Samples, objects+s.Objects, rows+1
 		}
 	}
@@ -65,13 +66,16 @@ func eachMajor(t *testing.T, f func(t *testing.T, major int)) {
 	}
 }
 
-// TestUnloadedSite: a site in a class that has been unloaded keeps its class, method and line through rotations, in each file alone too; two sites of
-// one class at 1:9 are told apart; two classes of one name are two rows with their loaders, in histogram, group and histories.
+// TestUnloadedSite: a site in a class that has been unloaded keeps its class, method and line through rotations, in
+// each file alone too; two sites of one class at 1:9 are told apart; two classes of one name are two rows with their
+// loaders, in histogram, group and histories.
 func TestUnloadedSite(t *testing.T) {
 	t.Parallel()
 	lines := siteLines(t, "Unloads.java")
 	eachMajor(t, func(t *testing.T, major int) {
-		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"10000", "4000"}, heap: "48m", limit: "1MiB", flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"}}
+		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"10000", "4000"}, heap: "48m",
+			limit: "1MiB",
+			flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"}}
 		r := p.start(t)
 		r.finish(t)
 		if !strings.Contains(r.stdout.String(), "unloaded\n") {
@@ -95,8 +99,9 @@ func TestUnloadedSite(t *testing.T) {
 		for _, from := range []string{rec.dir, alone} {
 			var h siteReply
 			heapcamJSON(t, &h, "histogram", "--sites", from)
-			// An array is drawn with a probability of 0.99 (80 kB) and 0.86 (8 kB), and then has a weight of 1.01 and 1.16: five deviations.
-			// Reflection calls the first fifteen times in another way than later, which are two stacks.
+			// An array is drawn with a probability of 0.99 (80 kB) and 0.86 (8 kB), and then has a weight of 1.01 and
+			// 1.16: five deviations. Reflection calls the first fifteen times in another way than later, which are two
+			// stacks.
 			if n, _, rows := h.at("int[]", "Unloads$Gen", lines["gone"]); rows == 0 || rows > 2 || n < 35 || n > 40 {
 				t.Errorf("%s: %d samples in %d rows of the class that was unloaded, want 40", from, n, rows)
 			}
@@ -117,7 +122,7 @@ func TestUnloadedSite(t *testing.T) {
 				t.Errorf("%s: classes of one name by loader: %v", from, rows)
 			}
 		}
-		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"histories"}} {
+		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"history"}} {
 			out, errs, code := heapcam(t, append(append(verb[:1:1], rec.dir, "--json"), verb[1:]...)...)
 			if code != 0 || !strings.Contains(out, "Unloads$First #") || !strings.Contains(out, "Unloads$Second #") {
 				t.Errorf("%v: status %d, the loaders are not told\n%s", verb, code, errs)
@@ -126,13 +131,14 @@ func TestUnloadedSite(t *testing.T) {
 	})
 }
 
-// TestOrigins: sites of what was allocated while a JVM was recorded survive the death of the agent; what is older than a recording, whether its
-// JVM was recorded before or not, is before the tape and has no site.
+// TestOrigins: sites of what was allocated while a JVM was recorded survive the death of the agent; what is older than
+// a recording, whether its JVM was recorded before or not, is before the tape and has no site.
 func TestOrigins(t *testing.T) {
 	needReader(t)
 	lines := siteLines(t, "Origins.java")
 	eachMajor(t, func(t *testing.T, major int) {
-		d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off", "--sampling", "4KiB", "--sampling-max-overhead", "0%")
+		d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off", "--sampling", "4KiB",
+			"--sampling-max-overhead", "0%")
 		d.start(t)
 		p := program{major: major, gc: "Parallel", heap: "64m", main: "Origins"}
 		in, r := p.fed(t)
@@ -140,17 +146,17 @@ func TestOrigins(t *testing.T) {
 			in.WriteString("\n")
 			await(t, "objects", func() bool { return strings.Contains(r.stdout.String(), fmt.Sprintf("held %d\n", n)) })
 		}
-		recorded := func() (out []agent.Status) {
+		recorded := func() (out []session.Status) {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == r.pid() {
 					out = append(out, s)
 				}
 			}
-			slices.SortFunc(out, func(a, b agent.Status) int { return a.Since.Compare(b.Since) })
+			slices.SortFunc(out, func(a, b session.Status) int { return a.Since.Compare(b.Since) })
 			return out
 		}
 		await(t, "pid", func() bool { return r.pid() > 0 })
-		attach := func() agent.Status {
+		attach := func() session.Status {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
 				t.Fatalf("attach: status %d: %s", code, errs)
 			}
@@ -205,9 +211,12 @@ func TestOrigins(t *testing.T) {
 				}
 				switch {
 				case known && (rows != 1 || n < 35 || n > 40 || before > 40-n):
-					t.Errorf("%s: %s: %d samples in %d rows, %d before the tape; want 40 in one", filepath.Base(dir), name, n, rows, before)
+					t.Errorf("%s: %s: %d samples in %d rows, %d before the tape; want 40 in one",
+						filepath.Base(dir), name,
+						n, rows, before)
 				case !known && (before != 40 || wrong != 0):
-					t.Errorf("%s: %s: %d before the tape, %d with a site; want 40 and none", filepath.Base(dir), name, before, wrong)
+					t.Errorf("%s: %s: %d before the tape, %d with a site; want 40 and none", filepath.Base(dir), name,
+						before, wrong)
 				}
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // needRoot skips what only root can try, with the programs that it takes.
@@ -58,13 +58,13 @@ func child(t *testing.T, r *running) (pid int) {
 }
 
 // recordedBy has a daemon record the JVM pid until the program ends, and verifies what came of it.
-func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) agent.Status {
+func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) session.Status {
 	t.Helper()
 	errs, code := d.attach(t, strconv.Itoa(pid))
 	if code != 0 {
 		t.Fatalf("attach: status %d: %s", code, errs)
 	}
-	find := func() (s agent.Status) {
+	find := func() (s session.Status) {
 		for _, s := range d.status(t).JVMs {
 			if s.PID == pid {
 				return s
@@ -86,7 +86,8 @@ func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) agent.
 	return s
 }
 
-// TestOtherUser records JVMs of another user, who owns the library and the ring and nothing else; without rights the answer is one line.
+// TestOtherUser records JVMs of another user, who owns the library and the ring and nothing else; without rights the
+// answer is one line.
 func TestOtherUser(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")
@@ -139,7 +140,8 @@ func TestOtherUser(t *testing.T) {
 		p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "2000", "1"}}
 		r := p.plain(t)
 		pid := child(t, r)
-		c := exec.Command(wrap[0], append(wrap[1:], tool, "record", strconv.Itoa(pid), "--out", filepath.Join(filepath.Dir(r.gclog), "rec"))...)
+		c := exec.Command(wrap[0], append(wrap[1:], tool, "record", strconv.Itoa(pid), "--out",
+			filepath.Join(filepath.Dir(r.gclog), "rec"))...)
 		c.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
 		out, err := c.CombinedOutput()
 		if c.ProcessState.ExitCode() != 4 || strings.Count(string(out), "\n") != 1 {
@@ -160,12 +162,14 @@ func TestOtherUser(t *testing.T) {
 		}{
 			{4, []string{"record", strconv.Itoa(pid), "--out", filepath.Join(locked, "rec")}},
 			{125, []string{"run", "--out", filepath.Join(locked, "rec"), "--", "true"}},
-			{4, []string{"agent", "--out", filepath.Join(locked, "rec"), "--socket", filepath.Join(filepath.Dir(r.gclog), "s")}},
+			{4, []string{"agent", "--out", filepath.Join(locked, "rec"), "--socket",
+				filepath.Join(filepath.Dir(r.gclog), "s")}},
 		} {
 			cmd := exec.Command(wrap[0], append(append(wrap[1:], tool), c.args...)...)
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != c.code || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), locked) {
+			if cmd.ProcessState.ExitCode() != c.code || strings.Count(string(out), "\n") != 1 ||
+				!strings.Contains(string(out), locked) {
 				t.Errorf("%v: %v, want status %d: %s", c.args, err, c.code, out)
 			}
 		}
@@ -195,11 +199,13 @@ func TestOtherUser(t *testing.T) {
 	d.stop(t)
 }
 
-// TestNamespaces records JVMs that have a file system and pids of their own: the library and the ring are put where the JVM sees them.
+// TestNamespaces records JVMs that have a file system and pids of their own: the library and the ring are put where the
+// JVM sees them.
 func TestNamespaces(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs in namespaces of their own", "unshare", "mount", "setpriv")
-	if out, err := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "none", "/tmp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "-m", "-p", "--fork", "--mount-proc", "mount", "-t", "tmpfs", "none",
+		"/tmp").CombinedOutput(); err != nil {
 		t.Skipf("not run: JVMs in namespaces of their own (%v: %s)", err, out)
 	}
 	if _, err := os.Stat("/var/tmp/heapcam-0"); err != nil { // the agent puts its own library there
@@ -216,11 +222,15 @@ func TestNamespaces(t *testing.T) {
 	}{
 		{"tmp", "mount -t tmpfs none /tmp", false, false, ""},
 		{"tmp and shm", "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm", false, false, ""},
-		{"another user", "mount -t tmpfs -o mode=1777 none /tmp && mount -t tmpfs -o mode=1777 none /dev/shm", true, false, ""},
+		{"another user", "mount -t tmpfs -o mode=1777 none /tmp && mount -t tmpfs -o mode=1777 none /dev/shm",
+			true, false, ""},
 		{"user namespace", "mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm", true, true, ""},
-		{"no room for a ring", "mount -t tmpfs none /tmp && mount -t tmpfs -o size=1m none /dev/shm", false, false, ""}, // it is memory without a name
+		// it is memory without a name
+		{"no room for a ring", "mount -t tmpfs none /tmp && mount -t tmpfs -o size=1m none /dev/shm", false, false, ""},
 		{"noexec tmp", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs none /run", false, false, ""},
-		{"noexec all", "mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
+		{"noexec all",
+			"mount -t tmpfs -o noexec none /tmp && mount -t tmpfs -o noexec none /run && mount -t tmpfs -o " +
+				"noexec none /dev/shm", false, false, "/tmp is mounted noexec"},
 		{"read-only tmp", "mount -t tmpfs -o ro none /tmp", false, false, "/tmp is mounted read-only"},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
@@ -232,7 +242,8 @@ func TestNamespaces(t *testing.T) {
 			}
 			end := filepath.Join(dir, "end")
 			// /var/tmp stays as it is for the program's sake, but nothing can be loaded from it.
-			script := "mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec /var/tmp && " + c.mounts + ` && exec "$@"`
+			script := "mount --bind /var/tmp /var/tmp && mount -o remount,bind,noexec /var/tmp && " + c.mounts +
+				` && exec "$@"`
 			wrap := []string{"unshare", "-m", "-p", "--fork", "--mount-proc", "sh", "-c", script, "sh"}
 			user := []string{"setpriv", "--reuid", "64123", "--regid", "64123", "--clear-groups"}
 			switch {
@@ -247,14 +258,16 @@ func TestNamespaces(t *testing.T) {
 			case c.user:
 				wrap = append(wrap, user...)
 			}
-			p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "12"}, classes: classes}
+			p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "12"},
+				classes: classes}
 			r := p.plain(t, wrap...)
 			pid := child(t, r)
 			if c.reason == "" {
 				recordedBy(t, d, r, pid, end)
 				return
 			}
-			if errs, code := d.attach(t, strconv.Itoa(pid)); code != 5 || !strings.Contains(errs, c.reason) || strings.Count(errs, "\n") != 1 {
+			if errs, code := d.attach(t, strconv.Itoa(pid)); code != 5 || !strings.Contains(errs, c.reason) ||
+				strings.Count(errs, "\n") != 1 {
 				t.Errorf("attach: status %d: %s", code, errs)
 			}
 			n := r.stops()

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to it, nor after a restart, and
-// says who wanted that; another user can not, and an operator attaches to it again.
+// TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to
+// it, nor after a restart, and says who wanted that; another user can not, and an operator attaches to it again.
 func TestDetachedByUser(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")
@@ -39,7 +40,10 @@ func TestDetachedByUser(t *testing.T) {
 		}
 		mine, conf := filepath.Join(dir, "heapcam"), filepath.Join(dir, "heapcam.yaml")
 		mark := "-Dheapcam.owner=" + filepath.Base(dir)
-		for name, text := range map[string][]byte{mine: b, conf: fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: %q}\n  - match: {}\n    record: false\n", mark)} {
+		for name, text := range map[string][]byte{
+			mine: b, conf: fmt.Appendf(nil,
+				"discover: true\nrules:\n  - match: {flag: %q}\n  - match: {}\n    record: false\n",
+				mark)} {
 			if err := os.WriteFile(name, text, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -49,13 +53,14 @@ func TestDetachedByUser(t *testing.T) {
 		d.sock = filepath.Join(dir, "s")
 		d.start(t)
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", opts: []string{mark}, main: "Until", args: []string{end, "2000", "5"}}
+		p := program{major: major, gc: gc, heap: "64m", opts: []string{mark}, main: "Until",
+			args: []string{end, "2000", "5"}}
 		r := p.plain(t, as(uid)...)
 		pid := child(t, r)
-		find := func() (s agent.Status, o agent.Other) { // the recording that goes on, else the last one
+		find := func() (s session.Status, o api.Other) { // the recording that goes on, else the last one
 			st := d.status(t)
 			for _, j := range st.JVMs {
-				if j.PID == pid && (s.ID == "" || j.Phase == agent.Recording) {
+				if j.PID == pid && (s.ID == "" || j.Phase == session.Recording) {
 					s = j
 				}
 			}
@@ -66,7 +71,7 @@ func TestDetachedByUser(t *testing.T) {
 			}
 			return s, o
 		}
-		await(t, "discovery", func() bool { s, _ := find(); return s.Phase == agent.Recording && s.Collections > 2 })
+		await(t, "discovery", func() bool { s, _ := find(); return s.Phase == session.Recording && s.Collections > 2 })
 		detach := func(uid int) (string, int) {
 			line := as(uid, mine, "detach", strconv.Itoa(pid), "--socket", d.sock)
 			c := exec.Command(line[0], line[1:]...)
@@ -80,7 +85,7 @@ func TestDetachedByUser(t *testing.T) {
 			t.Fatalf("its user: %d %s", code, said)
 		}
 		who := fmt.Sprintf("detached by uid %d", uid)
-		await(t, "detachment", func() bool { s, _ := find(); return s.Phase == agent.EndedPhase && s.Reason == who })
+		await(t, "detachment", func() bool { s, _ := find(); return s.Phase == session.EndedPhase && s.Reason == who })
 		n := r.stops()
 		await(t, "the JVM runs on", func() bool { return r.stops() >= n+2 })
 		ends := []func(){d.kill}
@@ -92,7 +97,7 @@ func TestDetachedByUser(t *testing.T) {
 			d.start(t)
 			await(t, "word of it", func() bool {
 				s, o := find()
-				if s.Phase == agent.Recording {
+				if s.Phase == session.Recording {
 					t.Fatal("it was attached to again")
 				}
 				return o.Why == "detached" && o.Reason == who
@@ -101,11 +106,11 @@ func TestDetachedByUser(t *testing.T) {
 		if errs, code := d.attach(t, strconv.Itoa(pid)); code != 0 {
 			t.Fatalf("attach: %d %s", code, errs)
 		}
-		await(t, "a recording", func() bool { s, _ := find(); return s.Phase == agent.Recording && s.Collections > 0 })
+		await(t, "a recording", func() bool { s, _ := find(); return s.Phase == session.Recording && s.Collections > 0 })
 		if full { // from now on it is like any other
 			d.kill()
 			d.start(t)
-			await(t, "a recording that goes on", func() bool { s, _ := find(); return s.Phase == agent.Recording })
+			await(t, "a recording that goes on", func() bool { s, _ := find(); return s.Phase == session.Recording })
 		}
 		if err := os.WriteFile(end, nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -123,7 +128,9 @@ func TestToolName(t *testing.T) {
 			t.Fatal(err)
 		}
 		javac := filepath.Join(jdks()[major], "bin", "javac")
-		_, errs, code := heapcam(t, "run", "--out", filepath.Join(dir, "rec"), "--", javac, "--release", "17", "-d", dir, filepath.Join(dir, "X.java"))
+		_, errs, code := heapcam(t, "run", "--out", filepath.Join(dir, "rec"), "--", javac, "--release",
+			"17", "-d", dir,
+			filepath.Join(dir, "X.java"))
 		if code != 0 || !strings.Contains(errs, "heapcam: recorded javac (pid ") {
 			t.Errorf("%d %s", code, errs)
 		}

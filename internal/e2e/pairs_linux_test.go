@@ -12,13 +12,15 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 )
 
-// checkCount compares the collections that were recorded with the stops that the JVM logged. On a busy machine the recorder may fall behind
-// and lose some, which it tells; most of them must be there.
+// checkCount compares the collections that were recorded with the stops that the JVM logged. On a busy machine the
+// recorder may fall behind and lose some, which it tells; most of them must be there.
 func checkCount(t *testing.T, r *running) recorded {
 	t.Helper()
 	rec, p := r.recorded(t), r.pauses(t)
 	if rec.collections+rec.lost < p.stops || rec.collections > len(p.lines)+p.idle || rec.lost > p.stops/4 {
-		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without", rec.collections, rec.lost, len(p.lines), p.stops, p.idle)
+		t.Errorf("%d collections recorded and %d lost; the JVM logged %d in %d stops, and %d stops without",
+			rec.collections,
+			rec.lost, len(p.lines), p.stops, p.idle)
 	}
 	checkNumbers(t, r, rec.dir, p)
 	return rec
@@ -26,7 +28,8 @@ func checkCount(t *testing.T, r *running) recorded {
 
 var numberedPause = regexp.MustCompile(`(?m)GC\((\d+)\) Pause (\w+).* (\d+)M->(\d+)M\(.*ms$`)
 
-// checkNumbers holds each recorded collection against the JVM's log: its number there, its kind, and what was in use before and after it.
+// checkNumbers holds each recorded collection against the JVM's log: its number there, its kind, and what was in use
+// before and after it.
 func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 	t.Helper()
 	b, err := os.ReadFile(r.gclog)
@@ -46,7 +49,8 @@ func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 	if rep.Missed != 0 {
 		t.Errorf("%d collections count as missed; the JVM posts events for all that this program causes", rep.Missed)
 	}
-	words := map[string]string{"young": "Young", "mixed": "Young", "full": "Full", "remark": "Remark", "cleanup": "Cleanup"}
+	words := map[string]string{"young": "Young", "mixed": "Young", "full": "Full", "remark": "Remark",
+		"cleanup": "Cleanup"}
 	for _, c := range rep.Collections {
 		w, ok := words[c.Kind]
 		if !ok {
@@ -54,22 +58,28 @@ func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 		}
 		if strings.Contains(logged[c.JVMGC], w) {
 			u := used[c.JVMGC]
-			// A full one may be the second of its stop. What the pause grants to the thread that asked for room counts after it.
+			// A full one may be the second of its stop. What the pause grants to the thread that asked for room counts
+			// after it.
 			after := w != "Young" && w != "Full" || c.Used>>20 == u[1] || r.main == "Humongous" && c.Used>>20 > u[1]
 			if w == "Young" && c.Before>>20 != u[0] || !after {
-				t.Errorf("collection %d (%s, GC(%d)): %d -> %d bytes, the JVM's log has %d -> %d MiB", c.GC, c.Kind, c.JVMGC, c.Before, c.Used, u[0], u[1])
+				t.Errorf("collection %d (%s, GC(%d)): %d -> %d bytes, the JVM's log has %d -> %d MiB", c.GC,
+					c.Kind, c.JVMGC,
+					c.Before, c.Used, u[0], u[1])
 			}
 			continue
 		}
-		if p.idle > 0 && (w == "Remark" || w == "Cleanup") { // a stop of G1 that collected nothing looks like one of these
+		// a stop of G1 that collected nothing looks like one of these
+		if p.idle > 0 && (w == "Remark" || w == "Cleanup") {
 			continue
 		}
-		t.Errorf("collection %d (%s) is said to be GC(%d), which is %q in the JVM's log", c.GC, c.Kind, c.JVMGC, logged[c.JVMGC])
+		t.Errorf("collection %d (%s) is said to be GC(%d), which is %q in the JVM's log", c.GC, c.Kind, c.JVMGC,
+			logged[c.JVMGC])
 		return
 	}
 }
 
-// TestPairs records a program with objects of all ages on each collector, JDK and walking depth: what was replayed is what was listed.
+// TestPairs records a program with objects of all ages on each collector, JDK and walking depth: what was replayed is
+// what was listed.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
@@ -83,7 +93,9 @@ func TestPairs(t *testing.T) {
 				if full {
 					rounds = "400000"
 				}
-				p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{rounds, "20000"}, limit: limit, flags: []string{"--depth", depth, "--emergency", "off"}}
+				p := program{major: major, gc: gc, heap: "64m", main: "Steady",
+					args: []string{rounds, "20000"}, limit: limit,
+					flags: []string{"--depth", depth, "--emergency", "off"}}
 				r := p.start(t)
 				r.finish(t)
 				rec := checkCount(t, r)
@@ -93,8 +105,8 @@ func TestPairs(t *testing.T) {
 	})
 }
 
-// TestSituations records what is hard for a collector or for an observer of it. log must match a line of the JVM's own log of pauses: the
-// situation did occur.
+// TestSituations records what is hard for a collector or for an observer of it. log must match a line of the JVM's own
+// log of pauses: the situation did occur.
 func TestSituations(t *testing.T) {
 	t.Parallel()
 	big := func(small, large string) string {
@@ -115,29 +127,51 @@ func TestSituations(t *testing.T) {
 		log     string
 		inexact bool // collections may be lost or more than those logged
 	}{
-		{name: "class unloading", main: "Classes", args: []string{big("1000", "20000"), "100"}, opts: []string{"-XX:MetaspaceSize=8m"}, log: "Metadata GC Threshold"},
-		{name: "metadata threshold", main: "Meta", args: []string{big("3000", "30000")}, opts: []string{"-XX:MetaspaceSize=4m"}, log: "Metadata GC Threshold", heap: "64m"},
-		{name: "humongous", gcs: []string{"G1"}, main: "Humongous", args: []string{big("300", "5000")}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "G1 Humongous Allocation"},
-		{name: "large arrays", gcs: []string{"Serial", "Parallel"}, main: "Humongous", args: []string{big("300", "5000")}, heap: "64m"},
-		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "350"}, opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30", "-XX:G1HeapWastePercent=1", "-XX:+UnlockExperimentalVMOptions", "-XX:G1MixedGCLiveThresholdPercent=99"}, log: `Young \(Mixed\)`},
-		{name: "evacuation failure", gcs: []string{"G1"}, majors: []int{25}, main: "Evac", args: []string{big("700", "10000"), "40", "40"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "Evacuation Failure"},
+		{name: "class unloading", main: "Classes", args: []string{big("1000", "20000"), "100"},
+			opts: []string{"-XX:MetaspaceSize=8m"}, log: "Metadata GC Threshold"},
+		{name: "metadata threshold", main: "Meta", args: []string{big("3000", "30000")},
+			opts: []string{"-XX:MetaspaceSize=4m"}, log: "Metadata GC Threshold", heap: "64m"},
+		{name: "humongous", gcs: []string{"G1"}, main: "Humongous", args: []string{big("300", "5000")},
+			opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m", log: "G1 Humongous Allocation"},
+		{name: "large arrays", gcs: []string{"Serial", "Parallel"}, main: "Humongous",
+			args: []string{big("300", "5000")}, heap: "64m"},
+		{name: "mixed", gcs: []string{"G1"}, main: "Mixed", args: []string{big("1500", "20000"), "350"},
+			opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=30",
+				"-XX:G1HeapWastePercent=1",
+				"-XX:+UnlockExperimentalVMOptions", "-XX:G1MixedGCLiveThresholdPercent=99"}, log: `Young \(Mixed\)`},
+		{name: "evacuation failure", gcs: []string{"G1"}, majors: []int{25}, main: "Evac",
+			args: []string{big("700", "10000"), "40", "40"}, opts: []string{"-XX:G1HeapRegionSize=1m"}, heap: "64m",
+			log: "Evacuation Failure"},
 		{name: "tight", main: "Tight", args: []string{big("700", "10000"), "75"}, heap: "48m", log: "Pause"},
 		{name: "a heap that fills up", gcs: []string{"Serial"}, main: "Fill", opts: []string{"-Xmn2m"}, heap: "8m"},
 		{name: "System.gc", main: "Collect", args: []string{big("15", "300")}, log: `System.gc\(\)`},
-		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm", args: []string{big("15", "200")}, heap: "64m"},
-		{name: "virtual threads", majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", flags: []string{"--sampling", "16k"}},
-		{name: "wide virtual threads", gcs: []string{"G1"}, majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:-UseCompressedOops"}},
-		{name: "compact virtual threads", gcs: []string{"Serial"}, majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:+UseCompactObjectHeaders"}},
+		{name: "threads", gcs: []string{"Parallel", "G1"}, main: "Storm",
+			args: []string{big("15", "200")}, heap: "64m"},
+		{name: "virtual threads", majors: []int{25}, main: "Virtual", args: []string{big("30", "400")}, heap: "64m",
+			flags: []string{"--sampling", "16k"}},
+		{name: "wide virtual threads", gcs: []string{"G1"}, majors: []int{25}, main: "Virtual",
+			args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:-UseCompressedOops"}},
+		{name: "compact virtual threads", gcs: []string{"Serial"}, majors: []int{25}, main: "Virtual",
+			args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:+UseCompactObjectHeaders"}},
 		{name: "forks", gcs: []string{"G1"}, main: "Forker", args: []string{big("10", "100")}, heap: "64m"},
-		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
-		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
-		{name: "wide classes", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:-UseCompressedClassPointers"}, heap: "96m"},
+		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"},
+			opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
+		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"},
+			opts: []string{"-XX:-UseCompressedOops"}, heap: "96m"},
+		{name: "wide classes", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"},
+			opts: []string{"-XX:-UseCompressedClassPointers"}, heap: "96m"},
 		// On a machine of one node the JVM switches it off; on another the probe refuses Parallel by name.
-		{name: "NUMA", gcs: []string{"G1"}, majors: []int{17}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:+UseNUMA"}, heap: "64m"},
-		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"25000", "20000"}, opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
-		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"30000", "20000"}, opts: []string{"-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true,jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=/dev/null"}, heap: "96m"},
-		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"}, flags: []string{"--sampling", "0"}, inexact: true},
-		{name: "samples only", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"}, flags: []string{"--depth", "samples"}, heap: "64m"},
+		{name: "NUMA", gcs: []string{"G1"}, majors: []int{17}, main: "Steady", args: []string{"25000", "20000"},
+			opts: []string{"-XX:+UseNUMA"}, heap: "64m"},
+		{name: "compact headers", majors: []int{25}, main: "Steady", args: []string{"25000", "20000"},
+			opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
+		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"30000", "20000"},
+			opts: []string{"-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true," +
+				"jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=/dev/null"}, heap: "96m"},
+		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"},
+			flags: []string{"--sampling", "0"}, inexact: true},
+		{name: "samples only", gcs: []string{"G1"}, main: "Steady", args: []string{"25000", "20000"},
+			flags: []string{"--depth", "samples"}, heap: "64m"},
 	} {
 		majors, gcs := c.majors, c.gcs
 		if majors == nil {
@@ -153,12 +187,14 @@ func TestSituations(t *testing.T) {
 					t.Run(depth, func(t *testing.T) {
 						var r *running
 						args := slices.Clone(c.args)
-						flags := append([]string{"--depth", depth, "--emergency", "off", "--ring", "64MiB"}, c.flags...)
+						flags := append([]string{"--depth", depth, "--emergency", "off", "--shm-size", "64MiB"}, c.flags...)
 						for try := 1; ; try++ { // a busy machine takes longer to get there
-							p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: args, limit: "64MiB", flags: flags}
+							p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: args,
+								limit: "64MiB", flags: flags}
 							r = p.start(t)
 							r.finish(t)
-							if c.log == "" || regexp.MustCompile(c.log).MatchString("Pause "+strings.Join(r.pauses(t).lines, "\n")) {
+							if c.log == "" ||
+								regexp.MustCompile(c.log).MatchString("Pause "+strings.Join(r.pauses(t).lines, "\n")) {
 								break
 							}
 							if try == 3 {
@@ -177,12 +213,14 @@ func TestSituations(t *testing.T) {
 							t.Errorf("the probe complains: %s", l)
 						}
 						least := 1
-						if depth == "samples" || rec.collections < 3 { // a listing may be the last thing that is asked for
+						// a listing may be the last thing that is asked for
+						if depth == "samples" || rec.collections < 3 {
 							least = 0
 						}
 						verify(t, rec.dir, least)
 						most := 0
-						if c.main == "Classes" || c.main == "Meta" { // seen once in 169: a class that came and went between two looks
+						// seen once in 169: a class that came and went between two looks
+						if c.main == "Classes" || c.main == "Meta" {
 							most = 1 + rec.collections/100
 						}
 						if gc == "Parallel" { // it gives memory back before it tells of the collection's end
@@ -198,7 +236,8 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// depths are those that a situation is recorded at: survivors, in the long rounds full too, but what its flags name if they name one.
+// depths are those that a situation is recorded at: survivors, in the long rounds full too, but what its flags name if
+// they name one.
 func depths(flags []string) []string {
 	if i := slices.Index(flags, "--depth"); i >= 0 {
 		return flags[i+1 : i+2]
@@ -209,8 +248,8 @@ func depths(flags []string) []string {
 	return []string{"survivors"}
 }
 
-// TestHumongousReclaim demands that G1 frees dead humongous objects in young collections even while their allocations are sampled: what is
-// held weakly is not freed by them.
+// TestHumongousReclaim demands that G1 frees dead humongous objects in young collections even while their allocations
+// are sampled: what is held weakly is not freed by them.
 func TestHumongousReclaim(t *testing.T) {
 	t.Parallel()
 	somePair(t, "humongous", []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
@@ -218,14 +257,17 @@ func TestHumongousReclaim(t *testing.T) {
 		freed := func(flags ...string) (n int) {
 			log := filepath.Join(t.TempDir(), "heap.log")
 			p := program{major: major, gc: gc, heap: "256m", main: "Humongous", args: []string{"400"}, flags: flags,
-				opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=100", "-Xlog:gc,gc+heap:file=" + log}}
+				opts: []string{"-XX:G1HeapRegionSize=1m", "-XX:InitiatingHeapOccupancyPercent=100",
+					"-Xlog:gc,gc+heap:file=" + log}}
 			r := p.start(t)
 			r.finish(t)
 			b, err := os.ReadFile(log)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range regexp.MustCompile(`Humongous regions: (\d+)->(\d+)\n.* Pause Young`).FindAllStringSubmatch(string(b), -1) {
+			for _, m := range regexp.MustCompile(
+				`Humongous regions: (\d+)->(\d+)\n.* Pause Young`).FindAllStringSubmatch(
+				string(b), -1) {
 				from, _ := strconv.Atoi(m[1])
 				to, _ := strconv.Atoi(m[2])
 				n += max(0, from-to)
@@ -235,7 +277,9 @@ func TestHumongousReclaim(t *testing.T) {
 		plain, sampled := freed("--depth", "samples", "--sampling", "1GiB"), freed()
 		t.Logf("freed: %d, %d", plain, sampled)
 		if plain < 100 || sampled < plain/2 {
-			t.Errorf("%d humongous regions freed in young collections while allocations are sampled, %d while hardly any are", sampled, plain)
+			t.Errorf("%d humongous regions freed in young collections while allocations are sampled, %d while "+
+				"hardly any are",
+				sampled, plain)
 		}
 	})
 }
@@ -257,7 +301,8 @@ func TestRefused(t *testing.T) {
 				t.Parallel()
 				p := program{major: major, heap: "512m", opts: c.opts, main: "Collect", args: []string{"2"}}
 				r := p.start(t)
-				if code := r.wait(t); code != 0 && strings.Contains(r.stdout.String()+r.stderr.String(), "Unrecognized VM option") {
+				if code := r.wait(t); code != 0 &&
+					strings.Contains(r.stdout.String()+r.stderr.String(), "Unrecognized VM option") {
 					t.Skipf("not run: %s (JDK %d is built without it)", c.name, major)
 				} else if code != 0 || !strings.HasSuffix(r.stdout.String(), "done\n") {
 					t.Fatalf("status %d: the JVM must run on", code)
@@ -276,14 +321,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// otherAgent is what another tool's agent does: it takes the sampling of allocations, which only one agent can have, and uses it.
+// otherAgent is what another tool's agent does: it takes the sampling of allocations, which only one agent can have,
+// and uses it.
 const otherAgent = `
 #include <jvmti.h>
 #include <stdio.h>
 #include <string.h>
 static volatile long samples;
 static void JNICALL on_sample(jvmtiEnv *ti, JNIEnv *jni, jthread t, jobject o, jclass k, jlong size) { samples++; }
-static void JNICALL on_death(jvmtiEnv *ti, JNIEnv *jni) { fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples"); }
+static void JNICALL on_death(jvmtiEnv *ti, JNIEnv *jni) {
+    fprintf(stderr, "other agent: %s\n", samples ? "sampled" : "no samples");
+}
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
     jvmtiEnv *ti;
     jvmtiCapabilities c;
@@ -302,15 +350,18 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {
 }
 `
 
-// TestSecondAgent loads another agent first, which takes the sampling of allocations: it keeps it, and what is recorded is whole but for sites.
+// TestSecondAgent loads another agent first, which takes the sampling of allocations: it keeps it, and what is recorded
+// is whole but for sites.
 func TestSecondAgent(t *testing.T) {
 	t.Parallel()
 	somePair(t, "second", []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		inc := filepath.Join(jdk(t, major), "include")
 		lib := compiled(t, "libother.so", otherAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"},
-			env: []string{"JAVA_TOOL_OPTIONS=-agentpath:" + lib}}
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"},
+			limit: "64MiB",
+			flags: []string{"--emergency", "off"},
+			env:   []string{"JAVA_TOOL_OPTIONS=-agentpath:" + lib}}
 		r := p.start(t)
 		r.finish(t)
 		if !strings.Contains(r.stderr.String(), "other agent: sampled") {
@@ -328,7 +379,9 @@ func TestCheckJNI(t *testing.T) {
 	t.Parallel()
 	somePair(t, "check", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Collect", args: []string{"8"}, flags: []string{"--sampling", "64k"}}
+		p := program{major: major, gc: gc, heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Collect",
+			args:  []string{"8"},
+			flags: []string{"--sampling", "64k"}}
 		r := p.start(t)
 		r.finish(t)
 		silent(t, r)
@@ -337,7 +390,8 @@ func TestCheckJNI(t *testing.T) {
 	t.Run("memory given back", func(t *testing.T) {
 		t.Parallel()
 		// Parallel does so before it tells of the collection's end, and there is no guard with this option
-		p := program{major: 25, gc: "Parallel", heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Virtual", args: []string{"20"}, flags: []string{"--depth", "full"}}
+		p := program{major: 25, gc: "Parallel", heap: "64m", opts: []string{"-Xcheck:jni"}, main: "Virtual",
+			args: []string{"20"}, flags: []string{"--depth", "full"}}
 		r := p.start(t)
 		r.finish(t)
 		silent(t, r)
@@ -355,12 +409,15 @@ func silent(t *testing.T, r *running) {
 	}
 }
 
-// TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again, and all goes on.
+// TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again,
+// and all goes on.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"},
+			limit: "64MiB",
+			flags: []string{"--emergency", "off"}, probe: "fault_at=6"}
 		r := p.start(t)
 		r.finish(t)
 		rec := checkCount(t, r)
@@ -371,12 +428,15 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// TestUntested takes the JDKs for ones that nobody tested: refused, or recorded if that is allowed and a walk of the whole heap understands it.
+// TestUntested takes the JDKs for ones that nobody tested: refused, or recorded if that is allowed and a walk of the
+// whole heap understands it.
 func TestUntested(t *testing.T) {
 	t.Parallel()
 	somePair(t, "untested", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--allow-untested-jdk"}, probe: "untested=1"}
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10000", "20000"},
+			limit: "64MiB",
+			flags: []string{"--emergency", "off", "--allow-untested-jdk"}, probe: "untested=1"}
 		r := p.start(t)
 		r.finish(t)
 		verify(t, checkCount(t, r).dir, 1)
@@ -384,7 +444,8 @@ func TestUntested(t *testing.T) {
 			{"untested=1", "--emergency=off", "--allow-untested-jdk tries it"},
 			{"untested=2", "--allow-untested-jdk", "is untested, and a self-check walk understood"},
 		} {
-			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10", "20000"}, flags: []string{c.flag}, probe: c.probe}
+			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10", "20000"},
+				flags: []string{c.flag}, probe: c.probe}
 			r := p.start(t)
 			r.finish(t)
 			if s := r.stderr.String(); !strings.Contains(s, c.want) {

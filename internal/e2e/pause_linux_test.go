@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestPause stops recording by verb and by the host's switch and lets it go on: the probe counts no collection meanwhile, trace and status tell
-// of it, an agent that comes later knows it, and what is recorded before and behind agrees with its sync points.
+// TestPause stops recording by verb and by the host's switch and lets it go on: the probe counts no collection
+// meanwhile, trace and status tell of it, an agent that comes later knows it, and what is recorded before and behind
+// agrees with its sync points.
 func TestPause(t *testing.T) {
 	needReader(t)
 	gcs := []string{"G1"}
@@ -30,25 +31,26 @@ func TestPause(t *testing.T) {
 		if errs, code := d.attach(t, r.pidText()); code != 0 {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		find := func(pid int) agent.Status {
+		find := func(pid int) session.Status {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == pid {
 					return s
 				}
 			}
-			return agent.Status{}
+			return session.Status{}
 		}
 		records := func(what string) {
 			t.Helper()
 			n := find(r.pid()).LastGC
-			await(t, what, func() bool { s := find(r.pid()); return s.Phase == agent.Recording && s.LastGC > n+2 })
+			await(t, what, func() bool { s := find(r.pid()); return s.Phase == session.Recording && s.LastGC > n+2 })
 		}
 		still := func(what string) { // while the application collects
 			t.Helper()
 			had, n, samples := d.ring(t).Epochs, r.stops(), d.ring(t).Samples
 			await(t, "collections", func() bool { return r.stops() > n+2 })
 			if h := d.ring(t); h.Epochs != had || h.Samples != samples {
-				t.Errorf("%s: %d collections and %d samples were recorded meanwhile", what, h.Epochs-had, h.Samples-samples)
+				t.Errorf("%s: %d collections and %d samples were recorded meanwhile", what, h.Epochs-had,
+					h.Samples-samples)
 			}
 		}
 		records("a recording")
@@ -59,11 +61,11 @@ func TestPause(t *testing.T) {
 			}
 		}
 		verb("pause", r.pidText())
-		await(t, "pause", func() bool { s := find(r.pid()); return s.Phase == agent.Paused && s.Reason == "asked for" })
+		await(t, "pause", func() bool { s := find(r.pid()); return s.Phase == session.Paused && s.Reason == "asked for" })
 		still("pause")
 		d.stop(t)
 		d.start(t)
-		await(t, "the agent that came later knows it", func() bool { return find(r.pid()).Phase == agent.Paused })
+		await(t, "the agent that came later knows it", func() bool { return find(r.pid()).Phase == session.Paused })
 		still("pause, another agent")
 		verb("resume", "--all")
 		records("resume")
@@ -121,8 +123,11 @@ func TestPause(t *testing.T) {
 		}
 		heapcamJSON(t, &cost, "cost", dir)
 		texts := fmt.Sprint(cost.Events)
-		if cost.Schema != "heapcam.cost/1" || cost.Total.Collections == 0 || cost.Total.Probe == 0 || cost.Total.Sync == 0 || cost.Total.Sampling == 0 ||
-			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 || !strings.Contains(texts, "sync point (lost)") {
+		if cost.Schema != "heapcam.cost/1" || cost.Total.Collections == 0 || cost.Total.Probe == 0 ||
+			cost.Total.Sync == 0 ||
+			cost.Total.Sampling == 0 ||
+			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 ||
+			!strings.Contains(texts, "sync point (lost)") {
 			t.Errorf("cost: %+v", cost)
 		}
 	})

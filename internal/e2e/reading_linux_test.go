@@ -51,8 +51,8 @@ type diffReply struct {
 	Lost uint64 `json:"identity_lost"`
 }
 
-// TestGroupAndDiff asks the JVM itself, by jcmd, three times: `group --by type` of that collection has as many objects and bytes of every class,
-// and `diff --by type` between two of them says what lies between the JVM's histograms.
+// TestGroupAndDiff asks the JVM itself, by jcmd, three times: `group --by type` of that collection has as many objects
+// and bytes of every class, and `diff --by type` between two of them says what lies between the JVM's histograms.
 func TestGroupAndDiff(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -60,7 +60,8 @@ func TestGroupAndDiff(t *testing.T) {
 		gc    string
 	}{{25, "G1"}, {17, "Parallel"}} {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
-			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off"}}
+			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB",
+				flags: []string{"--emergency", "off"}}
 			r := p.start(t)
 			var jcmd []map[string][2]uint64
 			for i := range 3 {
@@ -98,7 +99,8 @@ func TestGroupAndDiff(t *testing.T) {
 			if len(asked) != len(jcmd) {
 				t.Fatalf("%d of %d heap inspections were recorded", len(asked), len(jcmd))
 			}
-			// On 17 dead wood that a full collection leaves is filled with int[] and Object, which the JVM's own histogram does not count alike.
+			// On 17 dead wood that a full collection leaves is filled with int[] and Object, which the JVM's own
+			// histogram does not count alike.
 			padded := func(name string) bool {
 				return filler(name) || c.major == 17 && (name == "int[]" || name == "java.lang.Object")
 			}
@@ -140,16 +142,21 @@ func TestGroupAndDiff(t *testing.T) {
 				sums := map[string][2]int64{}
 				for _, x := range d.Tree.Children {
 					n := fold(x.Key)
-					sums[n] = [2]int64{sums[n][0] + int64(x.Objects.After.Value) - int64(x.Objects.Before.Value), sums[n][1] + int64(x.Bytes.After.Value) - int64(x.Bytes.Before.Value)}
+					sums[n] = [2]int64{sums[n][0] + int64(x.Objects.After.Value) - int64(x.Objects.Before.Value),
+						sums[n][1] + int64(x.Bytes.After.Value) - int64(x.Bytes.Before.Value)}
 					for _, c := range []changes{x.Objects, x.Bytes} {
-						if c.Died.Low > c.Before.Value || c.Permanent.High < c.Permanent.Low || c.Born.Low > c.After.Value {
+						if c.Died.Low > c.Before.Value || c.Permanent.High < c.Permanent.Low ||
+							c.Born.Low > c.After.Value {
 							t.Errorf("%s: %+v", x.Key, c)
 						}
 					}
 				}
 				for n, w := range want {
-					if diff := [2]int64{int64(w[0]) - int64(before[n][0]), int64(w[1]) - int64(before[n][1])}; !padded(n) && sums[n] != diff {
-						t.Errorf("from %s to %s, %s: the histograms differ by %v, diff says %v", asked[k-1], at, n, diff, sums[n])
+					if diff := [2]int64{
+						int64(w[0]) - int64(before[n][0]), int64(w[1]) - int64(before[n][1])}; !padded(n) &&
+						sums[n] != diff {
+						t.Errorf("from %s to %s, %s: the histograms differ by %v, diff says %v", asked[k-1], at, n,
+							diff, sums[n])
 					}
 				}
 				t.Logf("%s: identity lost for %d objects", at, d.Lost)
@@ -161,8 +168,9 @@ func TestGroupAndDiff(t *testing.T) {
 	}
 }
 
-// runs is how many collections jcmd asks for before an inspection: Parallel of 17 tells no agent of the one that the inspection itself makes, so
-// the state is that of the collection before, the second since what cleaners hold goes with the first.
+// runs is how many collections jcmd asks for before an inspection: Parallel of 17 tells no agent of the one that the
+// inspection itself makes, so the state is that of the collection before, the second since what cleaners hold goes with
+// the first.
 func runs(gc string) int {
 	if gc == "Parallel" {
 		return 2
@@ -170,13 +178,15 @@ func runs(gc string) int {
 	return 0
 }
 
-// TestBuggyStack is ICPE'18 §5.3.1 on a real JVM: a stack that keeps what it popped. With every allocation a sample the sites are counted
-// exactly; at 64 KiB the intervals hold the truth.
+// TestBuggyStack is ICPE'18 §5.3.1 on a real JVM: a stack that keeps what it popped. With every allocation a sample the
+// sites are counted exactly; at 64 KiB the intervals hold the truth.
 func TestBuggyStack(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ sampling, n, m, rest string }{{"0", "100000", "10000", "40"}, {"64KiB", "1000000", "100000", "0"}} {
+	for _, c := range []struct{ sampling, n, m, rest string }{
+		{"0", "100000", "10000", "40"}, {"64KiB", "1000000", "100000", "0"}} {
 		t.Run(c.sampling, func(t *testing.T) {
-			p := program{major: 17, gc: "Parallel", main: "BuggyStack", args: []string{c.n, c.m, c.rest}, heap: "256m", limit: "128MiB", flags: []string{"--emergency", "off", "--sampling", c.sampling}}
+			p := program{major: 17, gc: "Parallel", main: "BuggyStack", args: []string{c.n, c.m, c.rest}, heap: "256m",
+				limit: "128MiB", flags: []string{"--emergency", "off", "--sampling", c.sampling}}
 			r := p.start(t)
 			r.finish(t)
 			rec := r.recorded(t)
@@ -233,7 +243,8 @@ func TestBuggyStack(t *testing.T) {
 					continue
 				}
 				o := x.Objects
-				if o.Died.Low > m || o.Died.High < m || o.Born.Low > m || o.Born.High < m || o.Permanent.Low > n-m || o.Permanent.High < n-m || o.Before.Value != n || o.After.Value != n {
+				if o.Died.Low > m || o.Died.High < m || o.Born.Low > m || o.Born.High < m || o.Permanent.Low > n-m ||
+					o.Permanent.High < n-m || o.Before.Value != n || o.After.Value != n {
 					t.Errorf("died %+v, permanent %+v, born %+v", o.Died, o.Permanent, o.Born)
 				}
 				t.Logf("died %v, permanent %v, born %v", o.Died, o.Permanent, o.Born)

@@ -38,24 +38,30 @@ var workloads = []workload{
 // leastRotations is how often the ring of each recording must rotate.
 const leastRotations = 5
 
-// leastCompared is how many sync points must have met a known state: those behind a collection without fates (full ones) begin anew.
+// leastCompared is how many sync points must have met a known state: those behind a collection without fates (full
+// ones) begin anew.
 const leastCompared = 2
 
-// TestReplayWorkloads is oracle 3 at full size: real programs on every pair at both walking depths, recorded into rings that rotate at least
-// five times. verify finds no difference that the facts do not explain, and each file opened alone gives the states that the whole gives.
-// HEAPCAM_ONLY, a regular expression, selects by name. What it saw is appended to docs/results/replay.md.
+// TestReplayWorkloads is oracle 3 at full size: real programs on every pair at both walking depths, recorded into rings
+// that rotate at least five times. verify finds no difference that the facts do not explain, and each file opened alone
+// gives the states that the whole gives. HEAPCAM_ONLY, a regular expression, selects by name. What it saw is appended
+// to docs/results/replay.md.
 func TestReplayWorkloads(t *testing.T) {
 	if !full {
 		t.Skip("not run: replay of real programs on all pairs (make test-full)")
 	}
 	needReader(t)
-	out := results(t, "replay.md", "Replay against sync points", `Each recording is of one program of bench/workloads under `+"`heapcam run`"+` with the default emergency method, in a ring so small that it
-rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is verified, and not its window alone.
-*Compared* are the sync points that met a known state and were compared with it object by object; *explained* the differences that the facts
-explain, by name; *alone* the files that were opened alone, and the collections at which their state was held, object by object (address,
-type, size, length), against the state that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store;
-*window* what was in the ring at the end.`, "",
-		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | dropped | alone: files, states | differing | window: collections, compared, mismatches")
+	out := results(t, "replay.md", "Replay against sync points",
+		`Each recording is of one program of bench/workloads under `+"`heapcam run`"+
+			` with the default emergency method, in a ring so small that it
+rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is
+verified, and not its window alone. *Compared* are the sync points that met a known state and were compared with it
+object by object; *explained* the differences that the facts explain, by name; *alone* the files that were opened alone,
+and the collections at which their state was held, object by object (address, type, size, length), against the state
+that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store; *window* what was in the
+ring at the end.`, "",
+		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | "+
+			"dropped | alone: files, states | differing | window: collections, compared, mismatches")
 	only := regexp.MustCompile(os.Getenv("HEAPCAM_ONLY"))
 	for _, w := range workloads {
 		t.Run(w.name, func(t *testing.T) {
@@ -82,7 +88,8 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 	prepare := exec.Command(run, "prepare")
 	prepare.Env = append(os.Environ(), "JAVA="+java)
 	if msg, err := prepare.CombinedOutput(); err != nil {
-		t.Skipf("not run: workload %s (bench/workloads/install.sh installs what it needs): %v: %s", w.name, err, tail(string(msg)))
+		t.Skipf("not run: workload %s (bench/workloads/install.sh installs what it needs): %v: %s", w.name, err,
+			tail(string(msg)))
 	}
 	limit := w.limit[depth]
 	for try := 1; ; try++ {
@@ -127,8 +134,11 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 			explained = []string{"-"}
 		}
 		f, in := v.Files[0], window.Files[0]
-		out(w.name, fmt.Sprintf("%s/%d", gc, major), depth, fmt.Sprintf("%.1f MiB", float64(limit)/(1<<20)), rec.collections, rotations, f.SyncPoints, f.Compared, v.Mismatches,
-			strings.Join(explained, ", "), rec.lost, fmt.Sprintf("%d, %d", files, states), differing, fmt.Sprintf("%d, %d, %d", in.Collections, in.Compared, window.Mismatches))
+		out(w.name, fmt.Sprintf("%s/%d", gc, major), depth, fmt.Sprintf("%.1f MiB", float64(limit)/(1<<20)),
+			rec.collections,
+			rotations, f.SyncPoints, f.Compared, v.Mismatches,
+			strings.Join(explained, ", "), rec.lost, fmt.Sprintf("%d, %d", files, states), differing,
+			fmt.Sprintf("%d, %d, %d", in.Collections, in.Compared, window.Mismatches))
 		if n := v.Mismatches + window.Mismatches; n != 0 {
 			t.Errorf("%d mismatches: %s%s", n, told, toldWindow)
 		}
@@ -153,7 +163,8 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 	}
 }
 
-// keepFiles copies every ring file below dir into a folder of its own until stop is called: one that has a successor is finished.
+// keepFiles copies every ring file below dir into a folder of its own until stop is called: one that has a successor is
+// finished.
 func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 	all = t.TempDir()
 	look := func(last bool) {
@@ -163,7 +174,8 @@ func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 			if _, err := os.Stat(to); !last && (err == nil || i == len(files)-1) {
 				continue
 			}
-			if b, err := os.ReadFile(f); err == nil && os.WriteFile(to+".part", b, 0o600) == nil { // what is missed is told by its number
+			// what is missed is told by its number
+			if b, err := os.ReadFile(f); err == nil && os.WriteFile(to+".part", b, 0o600) == nil {
 				os.Rename(to+".part", to)
 			}
 		}
@@ -234,7 +246,8 @@ func readAlone(t *testing.T, whole *ringstore.Recording) (files, states, differi
 		n := 0
 		for gc, s := range replayed(t, seed, f) {
 			w, ok := want[gc]
-			if !ok || w.synced != s.synced { // the listing behind a file's last collection begins the next one: verify compares these two
+			// the listing behind a file's last collection begins the next one: verify compares these two
+			if !ok || w.synced != s.synced {
 				continue
 			}
 			n++
@@ -280,7 +293,8 @@ func replayed(t *testing.T, seed maphash.Seed, files ...*ringstore.File) iter.Se
 			}
 			h := uint64(0)
 			r.State.Each(func(o heap.Object) bool {
-				h = h*0x9e3779b97f4a7c15 + maphash.Comparable(seed, [4]uint64{o.Addr, o.Words, o.Length, uint64(o.Type)})
+				h = h*0x9e3779b97f4a7c15 + maphash.Comparable(seed,
+					[4]uint64{o.Addr, o.Words, o.Length, uint64(o.Type)})
 				return true
 			})
 			if !yield(c.GC, state{h, c.Synced}) {
@@ -320,8 +334,8 @@ func (s *blockSource) close() {
 	s.next, s.stop = nil, nil
 }
 
-// results begins a dated table about something in docs/results/NAME and gives what appends a row to it. The file is made with title and words if it is not
-// there. Rows are written as they come: a run that is ended leaves what it had.
+// results begins a dated table about something in docs/results/NAME and gives what appends a row to it. The file is
+// made with title and words if it is not there. Rows are written as they come: a run that is ended leaves what it had.
 func results(t *testing.T, name, title, words, about, columns string) func(cells ...any) {
 	t.Helper()
 	path := filepath.Join("../../docs/results", name)
@@ -352,7 +366,9 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 	return func(cells ...any) {
 		if !begun {
 			begun = true
-			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about, time.Now().UTC().Format(time.DateOnly), v, columns, strings.Repeat("---|", strings.Count(columns, "|")+1)))
+			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about,
+				time.Now().UTC().Format(time.DateOnly), v, columns,
+				strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string
 		for _, c := range cells {

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/shmring"
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/shmring"
 )
 
 // mapped finds the ring that a process has mapped.
@@ -97,12 +98,15 @@ var ringAttacks = []ringAttack{
 func init() {
 	for i := int64(0); full && i < 64; i++ {
 		to := (shmring.HeaderSize+4<<20)*i/64 + i*i*7%4096
-		ringAttacks = append(ringAttacks, ringAttack{fmt.Sprintf("truncate to %d", to), "yes", func(p string) error { return os.Truncate(p, to) }})
+		ringAttacks = append(ringAttacks, ringAttack{fmt.Sprintf("truncate to %d", to), "yes", func(p string) error {
+			return os.Truncate(p, to)
+		}})
 	}
 }
 
-// TestRingAttacks does to the shared ring's file what its owner can do to it, while all threads of the JVM are in the probe's callbacks as often as can
-// be: the JVM goes on to its end; the recording goes on, or somebody says why it does not.
+// TestRingAttacks does to the shared ring's file what its owner can do to it, while all threads of the JVM are in the
+// probe's callbacks as often as can be: the JVM goes on to its end; the recording goes on, or somebody says why it does
+// not.
 func TestRingAttacks(t *testing.T) {
 	for i, a := range ringAttacks {
 		// In the short rounds each attack is made on one pair, and those that end the recording on both JDKs.
@@ -118,7 +122,7 @@ func TestRingAttacks(t *testing.T) {
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 				file := filepath.Join(t.TempDir(), "end")
 				p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "50"},
-					flags: []string{"--sampling", "2KiB", "--ring", "4MiB"}}
+					flags: []string{"--sampling", "2KiB", "--shm-size", "4MiB"}}
 				r := p.start(t)
 				await(t, "collections", func() bool { return r.stops() >= 3 })
 				if err := a.do(mappedRing(t, r.pid())); err != nil {
@@ -134,7 +138,8 @@ func TestRingAttacks(t *testing.T) {
 				if !strings.HasSuffix(strings.TrimSpace(r.stdout.String()), "done") {
 					t.Fatalf("the JVM did not come to its end: status %d", code)
 				}
-				said := strings.Contains(r.stderr.String(), "stopped recording") || strings.Contains(r.stderr.String(), "contract")
+				said := strings.Contains(r.stderr.String(), "stopped recording") ||
+					strings.Contains(r.stderr.String(), "contract")
 				if a.ends == "yes" && !said || a.ends == "no" && said {
 					t.Errorf("the recording ends: %s; somebody says so: %v", a.ends, said)
 				}
@@ -143,7 +148,8 @@ func TestRingAttacks(t *testing.T) {
 	}
 }
 
-// onTmpfs records a program whose ring is on a tmpfs of its own, does something to that, and wants the JVM to come to its end.
+// onTmpfs records a program whose ring is on a tmpfs of its own, does something to that, and wants the JVM to come to
+// its end.
 func onTmpfs(t *testing.T, do func(dir, ring string)) (said string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -159,7 +165,8 @@ func onTmpfs(t *testing.T, do func(dir, ring string)) (said string) {
 			}
 		})
 		file := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "50"}, flags: []string{"--sampling", "2KiB"},
+		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "50"},
+			flags: []string{"--sampling", "2KiB"},
 			probe: "dir=" + dir + ",ring=4194304"}
 		r := p.start(t)
 		await(t, "collections", func() bool { return r.stops() >= 3 })
@@ -183,9 +190,16 @@ func onTmpfs(t *testing.T, do func(dir, ring string)) (said string) {
 // TestRingUnmounted unmounts the tmpfs of a ring that is in use, and makes it read-only or smaller.
 func TestRingUnmounted(t *testing.T) {
 	for name, do := range map[string]func(dir string) error{
-		"unmount":               func(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) },
-		"read-only":             func(dir string) error { unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); return nil }, // refused while it is in use
-		"smaller":               func(dir string) error { unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4096"); return nil },
+		"unmount": func(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) },
+		// refused while it is in use
+		"read-only": func(dir string) error {
+			unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
+			return nil
+		},
+		"smaller": func(dir string) error {
+			unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4096")
+			return nil
+		},
 		"another mount over it": func(dir string) error { return unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +212,8 @@ func TestRingUnmounted(t *testing.T) {
 	}
 }
 
-// TestFullTmpfsHole punches a hole into a ring on a tmpfs that somebody else then fills: the page that is missing can not be had again.
+// TestFullTmpfsHole punches a hole into a ring on a tmpfs that somebody else then fills: the page that is missing can
+// not be had again.
 func TestFullTmpfsHole(t *testing.T) {
 	said := onTmpfs(t, func(dir, ring string) {
 		if err := punch(ring, 0, shmring.HeaderSize+4<<20); err != nil {
@@ -244,8 +259,9 @@ func TestDetachLeavesNothing(t *testing.T) {
 	d.start(t)
 	somePair(t, t.Name(), []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		file := filepath.Join(t.TempDir(), "end")
-		p := program{major: major, gc: gc, heap: "32m", main: "Until", args: []string{file, "2000", "5"}, timeout: 20 * time.Minute,
-			opts: []string{"-Xms32m", "-XX:+AlwaysPreTouch", "-Xint"}}
+		p := program{major: major, gc: gc, heap: "32m", main: "Until", args: []string{file, "2000", "5"},
+			timeout: 20 * time.Minute,
+			opts:    []string{"-Xms32m", "-XX:+AlwaysPreTouch", "-Xint"}}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		pid := r.pidText()
@@ -274,7 +290,9 @@ func TestDetachLeavesNothing(t *testing.T) {
 				maps1, first, fds1 = maps, rss, fds
 			}
 		}
-		t.Logf("after %d cycles: %d mappings of ours, %d KiB resident, %d descriptors; after %d: %d, %d, %d", warm, maps1, first, fds1, cycles, maps, rss, fds)
+		t.Logf("after %d cycles: %d mappings of ours, %d KiB resident, %d descriptors; after %d: %d, %d, %d",
+			warm, maps1,
+			first, fds1, cycles, maps, rss, fds)
 		if maps != maps1 || fds > fds1+1 {
 			t.Errorf("mappings %d, then %d; descriptors %d, then %d", maps1, maps, fds1, fds)
 		}

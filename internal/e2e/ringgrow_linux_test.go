@@ -23,8 +23,9 @@ func ringCapacity(run int) (n uint64) {
 	return n
 }
 
-// TestRingGrows records heaps that outgrow a ring of 4 MiB: larger ones take over, nothing is lost, and what is replayed agrees with the sync points. Also
-// where the data can not be mapped twice, as with pages larger than the header or on Windows.
+// TestRingGrows records heaps that outgrow a ring of 4 MiB: larger ones take over, nothing is lost, and what is
+// replayed agrees with the sync points. Also where the data can not be mapped twice, as with pages larger than the
+// header or on Windows.
 func TestRingGrows(t *testing.T) {
 	for _, c := range []struct{ name, depth, probe string }{
 		{"survivors", "survivors", ""}, {"unmirrored", "survivors", "unmirrored=1"}, {"full", "full", ""},
@@ -34,7 +35,9 @@ func TestRingGrows(t *testing.T) {
 		}
 		somePair(t, "TestRingGrows "+c.name, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 			t.Run(c.name, func(t *testing.T) {
-				p := program{major: major, gc: gc, heap: "768m", main: "Swell", args: []string{"6000", "60"}, limit: "256MiB", probe: c.probe,
+				p := program{major: major, gc: gc, heap: "768m", main: "Swell", args: []string{"6000", "60"},
+					limit: "256MiB",
+					probe: c.probe,
 					flags: []string{"--depth", c.depth, "--max-sync-pause", "0"}, opts: []string{"-Xmn64m"}}
 				r := p.start(t)
 				first, most := uint64(0), uint64(0)
@@ -61,7 +64,9 @@ func TestRingGrows(t *testing.T) {
 					t.Errorf("the ring had %d bytes first and %d at most", first, most)
 				}
 				rec := r.recorded(t)
-				if rec.lost > 2 { // a heap that fills within a second, on a busy machine: what came while the ring was too small is counted
+				// a heap that fills within a second, on a busy machine: what came while the ring was too small is
+				// counted
+				if rec.lost > 2 {
 					t.Errorf("%d collections lost", rec.lost)
 				}
 				verify(t, rec.dir, 1)

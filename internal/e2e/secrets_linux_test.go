@@ -13,13 +13,14 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// TestSecrets plants secrets in field values, strings, arrays, environment, system properties, arguments and the name of a thread of a program that
-// is recorded with every object and every allocation, and looks for them in all that heapcam keeps and tells: the recording as it is stored and
-// decompressed, the shared ring, the agent's folder, log and status, a pull, a support bundle.
+// TestSecrets plants secrets in field values, strings, arrays, environment, system properties, arguments and the name
+// of a thread of a program that is recorded with every object and every allocation, and looks for them in all that
+// heapcam keeps and tells: the recording as it is stored and decompressed, the shared ring, the agent's folder, log and
+// status, a pull, a support bundle.
 func TestSecrets(t *testing.T) {
 	needReader(t)
 	for _, names := range []string{"folded", "off", "full"} {
@@ -27,7 +28,8 @@ func TestSecrets(t *testing.T) {
 			d := newDaemon(t, "--depth", "full", "--sampling", "0", "--thread-names", names, "-v")
 			d.start(t)
 			file := filepath.Join(t.TempDir(), "end")
-			p := program{major: 17, gc: "Serial", heap: "48m", main: "Secrets", args: []string{file, "secret-argument-7f3a"},
+			p := program{major: 17, gc: "Serial", heap: "48m", main: "Secrets",
+				args: []string{file, "secret-argument-7f3a"},
 				opts: []string{"-Dhc.secret=secret-property-7f3a", "-Dsecret-name-7f3a=x"}}
 			t.Setenv("HC_SECRET", "secret-environment-7f3a")
 			r := p.plain(t)
@@ -35,7 +37,7 @@ func TestSecrets(t *testing.T) {
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
 				t.Fatalf("attach: status %d: %s", code, errs)
 			}
-			var s agent.Status
+			var s session.Status
 			await(t, "a recording", func() bool {
 				for _, s = range d.status(t).JVMs {
 					if s.LastGC > 3 && s.SyncPoints > 0 {
@@ -53,7 +55,9 @@ func TestSecrets(t *testing.T) {
 				}
 				told = append(told, b)
 			}
-			for _, verb := range [][]string{{"status", "--json", "--socket", d.sock}, {"status", "--socket", d.sock}, {"doctor", "--json"}, {"doctor"}} {
+			for _, verb := range [][]string{
+				{"status", "--json", "--socket", d.sock}, {"status", "--socket", d.sock},
+				{"doctor", "--json"}, {"doctor"}} {
 				out, errs, _ := heapcam(t, verb...)
 				told = append(told, []byte(out), []byte(errs))
 			}
@@ -96,11 +100,14 @@ func TestSecrets(t *testing.T) {
 					t.Errorf("the recording has no %s", want)
 				}
 			}
-			thread := map[string]string{"folded": "card # of user-#", "full": "card 4929123456781234 of user-55512345", "off": ""}[names]
+			thread := map[string]string{"folded": "card # of user-#", "full": "card 4929123456781234 of user-55512345",
+				"off": ""}[names]
 			if !bytes.Contains(decoded, []byte(thread)) {
 				t.Errorf("the recording has no thread %q", thread)
 			}
-			secrets := []string{"secret-literal-", "secret-chars-", "secret-bytes-", "secret-argument-", "secret-property-", "secret-name-", "secret-environment-"}
+			secrets := []string{"secret-literal-", "secret-chars-", "secret-bytes-", "secret-argument-",
+				"secret-property-",
+				"secret-name-", "secret-environment-"}
 			if names != "full" {
 				secrets = append(secrets, "4929123456781234", "55512345")
 			}
@@ -117,7 +124,8 @@ func TestSecrets(t *testing.T) {
 					}
 				}
 				for _, n := range numbers {
-					if bytes.Contains(b, binary.LittleEndian.AppendUint64(nil, n)) || bytes.Contains(b, binary.BigEndian.AppendUint64(nil, n)) {
+					if bytes.Contains(b, binary.LittleEndian.AppendUint64(nil, n)) ||
+						bytes.Contains(b, binary.BigEndian.AppendUint64(nil, n)) {
 						t.Errorf("the number %x is in what is kept or told (%d of %d)", n, i, len(told))
 					}
 				}

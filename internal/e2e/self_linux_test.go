@@ -13,23 +13,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestAgentBound records three JVMs at depth full, of which two cost the agent far more than it may take: they are compressed less and lowered until it keeps its bound, the
-// quiet one keeps what it has, all go on, and what was recorded verifies.
+// TestAgentBound records three JVMs at depth full, of which two cost the agent far more than it may take: they are
+// compressed less and lowered until it keeps its bound, the quiet one keeps what it has, all go on, and what was
+// recorded verifies.
 func TestAgentBound(t *testing.T) {
 	if !full {
 		t.Skip("not run: half a minute of what the agent itself may take (make test-full)")
 	}
 	const bound = 0.04 // of a core; finding JVMs, looking at rings and status take half of that
-	d := newDaemon(t, "--depth", "full", "--sampling", "64k", "--compression", "full", "--agent-max-cpu", strconv.FormatFloat(100*bound, 'g', -1, 64)+"%",
+	d := newDaemon(t, "--depth", "full", "--sampling", "64k", "--compression", "full", "--agent-max-cpu",
+		strconv.FormatFloat(100*bound, 'g', -1, 64)+"%",
 		"--agent-max-memory", "512MiB", "--max-sync-pause", "0")
 	d.start(t)
 	file := filepath.Join(t.TempDir(), "end")
 	var all []*running
-	for i, args := range [][]string{{file, "100000", "2000", "200000", "0"}, {file, "1", "100000", "4000000", "1000"}, {file, "1", "100000", "4000000", "1000"}} {
-		p := program{major: 17, gc: []string{"Serial", "G1", "Parallel"}[i], heap: "64m", main: "Tides", args: args, timeout: 3 * time.Minute}
+	for i, args := range [][]string{{file, "100000", "2000", "200000", "0"}, {file, "1", "100000", "4000000", "1000"},
+		{file, "1", "100000", "4000000", "1000"}} {
+		p := program{major: 17, gc: []string{"Serial", "G1", "Parallel"}[i], heap: "64m", main: "Tides", args: args,
+			timeout: 3 * time.Minute}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		if errs, code := d.attach(t, r.pidText()); code != 0 {
@@ -37,7 +43,7 @@ func TestAgentBound(t *testing.T) {
 		}
 		all = append(all, r)
 	}
-	quiet := func() (s agent.Status, loud []agent.Status, self agent.Self) {
+	quiet := func() (s session.Status, loud []session.Status, self quota.Self) {
 		st := d.status(t)
 		for _, j := range st.JVMs {
 			if j.PID == all[0].pid() {
@@ -69,7 +75,8 @@ func TestAgentBound(t *testing.T) {
 	for _, s := range loud {
 		t.Log(s.LastSwitch)
 	}
-	t.Logf("at first %.1f %% of a core, after %v %.1f %%, may %.1f %%; memory %d MiB; %v, %v", 100*highest, lowered.Round(time.Second), 100*share, 100*bound, to.Memory>>20, q.Depth,
+	t.Logf("at first %.1f %% of a core, after %v %.1f %%, may %.1f %%; memory %d MiB; %v, %v", 100*highest,
+		lowered.Round(time.Second), 100*share, 100*bound, to.Memory>>20, q.Depth,
 		[]string{loud[0].Depth, loud[1].Depth})
 	if share > 1.2*bound {
 		t.Errorf("the agent takes %.1f %% of a core, may take %.1f %%", 100*share, 100*bound)
@@ -79,7 +86,8 @@ func TestAgentBound(t *testing.T) {
 	}
 	for _, s := range loud {
 		if s.AgentCPUNS < q.AgentCPUNS {
-			t.Errorf("%s: %.2f s of CPU, the quiet one %.2f s; %s", s.ID, float64(s.AgentCPUNS)/1e9, float64(q.AgentCPUNS)/1e9, s.LastSwitch)
+			t.Errorf("%s: %.2f s of CPU, the quiet one %.2f s; %s", s.ID, float64(s.AgentCPUNS)/1e9,
+				float64(q.AgentCPUNS)/1e9, s.LastSwitch)
 		}
 	}
 	for _, r := range all {
@@ -91,8 +99,9 @@ func TestAgentBound(t *testing.T) {
 	}
 }
 
-// TestAgentMemory has one agent record three JVMs that together take more of its memory than it may hold: its own memory stays within the bound, who is let go of is told
-// in status and metrics and comes back when there is room, the others go on, and what was recorded verifies.
+// TestAgentMemory has one agent record three JVMs that together take more of its memory than it may hold: its own
+// memory stays within the bound, who is let go of is told in status and metrics and comes back when there is room, the
+// others go on, and what was recorded verifies.
 func TestAgentMemory(t *testing.T) {
 	if !full {
 		t.Skip("not run: a minute of what the agent itself may hold (make test-full)")
@@ -104,16 +113,18 @@ func TestAgentMemory(t *testing.T) {
 	}
 	scrape := l.Addr().String()
 	l.Close()
-	d := newDaemon(t, "--depth", "full", "--sampling", "64k", "--compression", "full", "--agent-max-memory", "96MiB", "--max-sync-pause", "0", "--metrics", scrape)
+	d := newDaemon(t, "--depth", "full", "--sampling", "64k", "--compression", "full", "--agent-max-memory", "96MiB",
+		"--max-sync-pause", "0", "--metrics", scrape)
 	d.start(t)
 	file := filepath.Join(t.TempDir(), "end")
 	var all []*running
 	for i := range 3 { // all at once
-		p := program{major: 17, gc: collectors[i], heap: "96m", opts: []string{d.option(t)}, main: "Tides", args: []string{file, "1", "100000", "4000000", "1000"}, timeout: 5 * time.Minute}
+		p := program{major: 17, gc: collectors[i], heap: "96m", opts: []string{d.option(t)}, main: "Tides",
+			args: []string{file, "1", "100000", "4000000", "1000"}, timeout: 5 * time.Minute}
 		all = append(all, p.plain(t))
 	}
-	most, rss, told, refused, left := int64(0), int64(0), agent.Other{}, false, false
-	look := func() agent.StatusReply {
+	most, rss, told, refused, left := int64(0), int64(0), api.Other{}, false, false
+	look := func() api.StatusReply {
 		own, with := resident(t, d.cmd.Process.Pid)
 		most, rss = max(most, own), max(rss, with)
 		st := d.status(t)
@@ -135,10 +146,13 @@ func TestAgentMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if b, err := io.ReadAll(resp.Body); err != nil || !regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded\{why="agent memory"\} [1-3]$`).Match(b) {
-		t.Errorf("the metrics do not tell of it: %v\n%s", err, regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded.*$`).FindAll(b, -1))
+	if b, err := io.ReadAll(resp.Body); err != nil ||
+		!regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded\{why="agent memory"\} [1-3]$`).Match(b) {
+		t.Errorf("the metrics do not tell of it: %v\n%s", err,
+			regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded.*$`).FindAll(b, -1))
 	}
-	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // who was let go of is tried again meanwhile
+	// who was let go of is tried again meanwhile
+	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		look()
 	}
 	n := func() (n uint64) {
@@ -153,7 +167,9 @@ func TestAgentMemory(t *testing.T) {
 	for _, s := range st.JVMs {
 		t.Logf("%s: %s, %d collections, %+v", s.ID, s.Phase, s.Collections, s.Dropped)
 	}
-	t.Logf("not begun for want of memory: %v, let go of: %v; %d MiB of the agent's own at most, %d MiB with its program and the shared rings; now %+v", refused, left, most>>20, rss>>20, *st.Self)
+	t.Logf("not begun for want of memory: %v, let go of: %v; %d MiB of the agent's own at most, %d MiB with "+
+		"its program "+
+		"and the shared rings; now %+v", refused, left, most>>20, rss>>20, *st.Self)
 	if most > bound {
 		t.Errorf("the agent held %d MiB, may hold %d", most>>20, bound>>20)
 	}

@@ -27,11 +27,12 @@ func holding(t *testing.T, pid int, begun time.Time) held {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return held{time.Since(begun), float64(number(t, fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")), float64(len(es)), float64(bytes.Count(b, []byte("\n")))}
+	return held{time.Since(begun), float64(number(t, fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")), float64(len(es)),
+		float64(bytes.Count(b, []byte("\n")))}
 }
 
-// slope fits a line to what remains behind the first third, by the means of 20 stretches (looks that follow each other are not independent), and gives what
-// it rises by an hour with the half width of its 95 % interval.
+// slope fits a line to what remains behind the first third, by the means of 20 stretches (looks that follow each other
+// are not independent), and gives what it rises by an hour with the half width of its 95 % interval.
 func slope(hs []held, of func(held) float64) (perHour, plusMinus float64) {
 	hs = hs[len(hs)/3:]
 	const parts, t975 = 20, 2.101 // Student's t, 18 degrees of freedom
@@ -62,26 +63,32 @@ func slope(hs []held, of func(held) float64) (perHour, plusMinus float64) {
 	return b, t975 * math.Sqrt(rest/(parts-2)/sxx)
 }
 
-// TestAttachSoak has one agent attach to a JVM and detach from it again and again, while another stays recorded and a third never is, all of them with
-// classes that come and go under G1: what the JVMs and the agent hold does not rise. For as long as HEAPCAM_ATTACH_FOR says.
+// TestAttachSoak has one agent attach to a JVM and detach from it again and again, while another stays recorded and a
+// third never is, all of them with classes that come and go under G1: what the JVMs and the agent hold does not rise.
+// For as long as HEAPCAM_ATTACH_FOR says.
 func TestAttachSoak(t *testing.T) {
 	needReader(t)
 	span, err := time.ParseDuration(os.Getenv("HEAPCAM_ATTACH_FOR"))
 	if err != nil {
 		t.Skip("not run: attaching and detaching for an hour and a half (make soak)")
 	}
-	d := newDaemon(t, "--max-trace-size", "2MiB", "--max-total-size", "16MiB", "--emergency", "off", "--retain-ended", "1m")
+	d := newDaemon(t, "--max-trace-size", "2MiB", "--max-total-size", "16MiB", "--emergency", "off",
+		"--retain-ended", "1m")
 	d.start(t)
 	file := filepath.Join(t.TempDir(), "end")
 	launch := func(major int) *running {
-		p := program{major: major, gc: "G1", heap: "64m", main: "ClassChurn", args: []string{file, "40", "20"}, timeout: span + 20*time.Minute,
-			env: []string{"MALLOC_ARENA_MAX=1"}, opts: []string{"-Xms64m", "-XX:+AlwaysPreTouch", "-XX:MaxMetaspaceSize=48m", "-XX:ReservedCodeCacheSize=16m",
+		p := program{major: major, gc: "G1", heap: "64m", main: "ClassChurn", args: []string{file, "40", "20"},
+			timeout: span + 20*time.Minute,
+			env:     []string{"MALLOC_ARENA_MAX=1"},
+			opts: []string{"-Xms64m", "-XX:+AlwaysPreTouch", "-XX:MaxMetaspaceSize=48m",
+				"-XX:ReservedCodeCacheSize=16m",
 				"-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xlog:all=error"}}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		return r
 	}
-	names := []string{"attached again and again, 17", "attached again and again, 25", "recorded all the time, 17", "never recorded, 17", "never recorded, 25"}
+	names := []string{"attached again and again, 17", "attached again and again, 25", "recorded all the time, 17",
+		"never recorded, 17", "never recorded, 25"}
 	jvms := []*running{launch(17), launch(25), launch(17), launch(17), launch(25)}
 	if errs, code := d.attach(t, jvms[2].pidText()); code != 0 {
 		t.Fatalf("attach: %d %s", code, errs)
@@ -96,13 +103,17 @@ func TestAttachSoak(t *testing.T) {
 		}
 		time.Sleep(500 * time.Millisecond) // some collections
 		for i, r := range jvms[:2] {
-			// A JVM that is attached to may still have dead objects of classes that were unloaded before: nobody knows their size.
-			if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code == 3 && strings.Contains(r.stderr.String(), "stopped recording") {
+			// A JVM that is attached to may still have dead objects of classes that were unloaded before: nobody knows
+			// their size.
+			if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code == 3 &&
+				strings.Contains(r.stderr.String(), "stopped recording") {
 				gaveUp++
 			} else if code != 0 {
 				t.Fatalf("detach %d of %s: status %d: %s", cycles, names[i], code, errs)
 			}
-			await(t, "the end of the recording", func() bool { return !strings.Contains(ringsMapped(r.pid()), ".ring") })
+			await(t, "the end of the recording", func() bool {
+				return !strings.Contains(ringsMapped(r.pid()), ".ring")
+			})
 		}
 		for i, r := range jvms {
 			series[i] = append(series[i], holding(t, r.pid(), begun))
@@ -128,8 +139,11 @@ func TestAttachSoak(t *testing.T) {
 		l.rss, l.rssPM = slope(s, func(h held) float64 { return h.rss })
 		l.fds, l.fdsPM = slope(s, func(h held) float64 { return h.fds })
 		l.maps, l.mapsPM = slope(s, func(h held) float64 { return h.maps })
-		t.Logf("%s: %d cycles in %v: RSS %.0f, then %.0f KiB: %+.0f ± %.0f KiB/h; descriptors %.0f, then %.0f: %+.2f ± %.2f/h; "+
-			"mappings %.0f, then %.0f: %+.2f ± %.2f/h", name, cycles, span, first.rss, last.rss, l.rss, l.rssPM, first.fds, last.fds, l.fds, l.fdsPM,
+		t.Logf("%s: %d cycles in %v: RSS %.0f, then %.0f KiB: %+.0f ± %.0f KiB/h; descriptors %.0f, then %.0f: "+
+			"%+.2f ± %.2f/h; "+
+			"mappings %.0f, then %.0f: %+.2f ± %.2f/h", name, cycles, span, first.rss, last.rss, l.rss,
+			l.rssPM, first.fds,
+			last.fds, l.fds, l.fdsPM,
 			first.maps, last.maps, l.maps, l.mapsPM)
 	}
 	for i, like := range map[int]int{0: 3, 1: 4, 2: 3, 5: -1} { // each JVM beside one of its JDK that is never recorded
@@ -141,7 +155,8 @@ func TestAttachSoak(t *testing.T) {
 			continue // says nothing
 		}
 		// 5 MiB for 200 cycles is what is allowed; a tenth of that is a leak all the same.
-		if perCycle := (l.rss - l.rssPM - control.rss - control.rssPM) * span.Hours() / float64(cycles); perCycle > 2.5 {
+		if perCycle := (l.rss - l.rssPM - control.rss - control.rssPM) * span.Hours() / float64(
+			cycles); perCycle > 2.5 {
 			t.Errorf("%s: at least %.1f KiB a cycle more", append(names, "agent")[i], perCycle)
 		}
 		if l.fds-l.fdsPM > 1 || l.maps-l.mapsPM > 10+control.maps+control.mapsPM {

@@ -11,12 +11,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/spool"
 	"github.com/heapcam/heapcam/shmring"
 )
 
 // spoolStatus asks the agent.
-func (d *daemon) spoolStatus(t *testing.T) (s agent.SpoolStatus) {
+func (d *daemon) spoolStatus(t *testing.T) (s spool.Status) {
 	t.Helper()
 	if st := d.status(t).Spool; st != nil {
 		s = *st
@@ -24,15 +25,17 @@ func (d *daemon) spoolStatus(t *testing.T) (s agent.SpoolStatus) {
 	return s
 }
 
-// TestSpool lets two JVMs in namespaces of their own write rings into a folder, without any agent: one is killed, long after its ring was full. An agent that
-// sees none of their processes comes later and takes both: of the killed one the newest collections, of the other one all. Then it takes recordings
-// that are dropped there, and leaves, and tells, what is none.
+// TestSpool lets two JVMs in namespaces of their own write rings into a folder, without any agent: one is killed, long
+// after its ring was full. An agent that sees none of their processes comes later and takes both: of the killed one the
+// newest collections, of the other one all. Then it takes recordings that are dropped there, and leaves, and tells,
+// what is none.
 func TestSpool(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs and an agent in pid namespaces of their own", "unshare")
 	// The counters that a JVM which is killed leaves behind would be those of this host's process of its number.
 	own := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "--ipc",
-		"sh", "-c", `mkdir -p -m 755 /tmp/hsperfdata_root && mount -t tmpfs none /tmp/hsperfdata_root && exec "$@"`, "sh"}
+		"sh", "-c", `mkdir -p -m 755 /tmp/hsperfdata_root && mount -t tmpfs none /tmp/hsperfdata_root && exec "$@"`,
+		"sh"}
 	spool := filepath.Join(t.TempDir(), "spool")
 	if err := os.Mkdir(spool, 0o777); err != nil {
 		t.Fatal(err)
@@ -43,7 +46,8 @@ func TestSpool(t *testing.T) {
 	d.kill() // nobody reads for now
 	end := filepath.Join(t.TempDir(), "end")
 	start := func(ring string, args ...string) *running {
-		p := program{major: 17, gc: "Serial", heap: "32m", main: "Until", args: append([]string{end}, args...), opts: []string{lib + "=spool:" + spool + ",ring=" + ring}}
+		p := program{major: 17, gc: "Serial", heap: "32m", main: "Until", args: append([]string{end}, args...),
+			opts: []string{lib + "=spool:" + spool + ",ring=" + ring}}
 		return p.plain(t, own...)
 	}
 	ringOf := func(pid int) (path string, h shmring.Status) {
@@ -89,7 +93,7 @@ func TestSpool(t *testing.T) {
 
 	d.wrap = own
 	d.start(t)
-	find := func(session string) (s agent.Status) {
+	find := func(session string) (s session.Status) {
 		for _, s := range d.status(t).JVMs {
 			if s.Session == session {
 				return s
@@ -99,10 +103,11 @@ func TestSpool(t *testing.T) {
 	}
 	await(t, "the killed one's ring is drained and gone", func() bool {
 		_, err := os.Lstat(ringK)
-		return os.IsNotExist(err) && find(atDeath.Session).Phase == agent.GonePhase
+		return os.IsNotExist(err) && find(atDeath.Session).Phase == session.GonePhase
 	})
 	k := find(atDeath.Session)
-	last := k.LastGC == atDeath.Epochs || k.LastGC+1 == atDeath.Epochs // it may have been killed in a pause, before that was told
+	// it may have been killed in a pause, before that was told
+	last := k.LastGC == atDeath.Epochs || k.LastGC+1 == atDeath.Epochs
 	if !k.Spool || !last || k.PID != int(atDeath.PID) || !strings.HasPrefix(k.Name, "Until") {
 		t.Errorf("%+v, want the newest collection %d of %s", k, atDeath.Epochs, atDeath.Name)
 	}
@@ -110,14 +115,14 @@ func TestSpool(t *testing.T) {
 
 	ringL, h := ringOf(pidL)
 	await(t, "the living one is recorded", func() bool { return find(h.Session).Collections > h.Epochs })
-	if l := find(h.Session); !l.Spool || l.Phase != agent.Recording || l.RingOnDisk != (h.Flags&shmring.FlagDisk != 0) {
+	if l := find(h.Session); !l.Spool || l.Phase != session.Recording || l.RingOnDisk != (h.Flags&shmring.FlagDisk != 0) {
 		t.Errorf("%+v", l)
 	}
 
 	drops(t, d, spool, k)
 
 	living.end(t, end)
-	await(t, "the end", func() bool { return find(h.Session).Phase == agent.EndedPhase })
+	await(t, "the end", func() bool { return find(h.Session).Phase == session.EndedPhase })
 	l := find(h.Session)
 	if lost := l.Dropped; l.Collections != l.LastGC || lost.RingEpochs+lost.StoreEpochs+lost.Corrupt != 0 {
 		t.Errorf("%d of %d collections, lost %+v", l.Collections, l.LastGC, lost)
@@ -129,7 +134,7 @@ func TestSpool(t *testing.T) {
 }
 
 // drops drops recordings and what is none.
-func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
+func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 	t.Helper()
 	put := func(name string, b []byte) {
 		if err := os.WriteFile(filepath.Join(spool, name), b, 0o600); err != nil {
@@ -172,8 +177,11 @@ func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
 		t.Fatal(err)
 	}
 	inside := filepath.Join(spool, "with a link inside")
-	for _, err := range []error{os.Symlink(secret, filepath.Join(spool, "link.heapcam")), os.Symlink(secret, filepath.Join(spool, "heapcam-7-7.ring")), os.Link(secret, filepath.Join(spool, "twice.heapcam")),
-		syscall.Mkfifo(filepath.Join(spool, "fifo.heapcam"), 0o666), os.Mkdir(inside, 0o777), os.Symlink(secret, filepath.Join(inside, "00000001.hcr"))} {
+	for _, err := range []error{os.Symlink(secret, filepath.Join(spool, "link.heapcam")),
+		os.Symlink(secret, filepath.Join(spool, "heapcam-7-7.ring")),
+		os.Link(secret, filepath.Join(spool, "twice.heapcam")),
+		syscall.Mkfifo(filepath.Join(spool, "fifo.heapcam"), 0o666), os.Mkdir(inside, 0o777),
+		os.Symlink(secret, filepath.Join(inside, "00000001.hcr"))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +216,8 @@ func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
 			t.Errorf("%s was taken and is still there: %v", gone, err)
 		}
 	}
-	for _, m := range regexp.MustCompile(`a recording was taken.* dir=(\S+)`).FindAllStringSubmatch(d.stderr.String(), -1) {
+	for _, m := range regexp.MustCompile(`a recording was taken.* dir=(\S+)`).FindAllStringSubmatch(d.stderr.String(),
+		-1) {
 		verify(t, m[1], 1)
 		var who struct {
 			UID     int
@@ -226,7 +235,8 @@ func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
 		}
 	}
 	out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out)
-	if !strings.Contains(out, "left in the spool folder "+spool) || !strings.Contains(out, fmt.Sprintf("%s-2", rec.ID)) {
+	if !strings.Contains(out, "left in the spool folder "+spool) ||
+		!strings.Contains(out, fmt.Sprintf("%s-2", rec.ID)) {
 		t.Errorf("status:\n%s", out)
 	}
 	for name := range bad {
@@ -235,8 +245,8 @@ func drops(t *testing.T, d *daemon, spool string, rec agent.Status) {
 	await(t, "nothing is left", func() bool { return len(d.spoolStatus(t).Left) == 0 })
 }
 
-// TestSpoolSeen has an agent that discovers, and sees the process, find a JVM of another user whose ring lies in the spool folder: recorded once, by its real pid,
-// as its user's own.
+// TestSpoolSeen has an agent that discovers, and sees the process, find a JVM of another user whose ring lies in the
+// spool folder: recorded once, by its real pid, as its user's own.
 func TestSpoolSeen(t *testing.T) {
 	needReader(t)
 	const uid = 64124
@@ -259,16 +269,19 @@ func TestSpoolSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lib := filepath.Join(filepath.Dir(spool), "libheapcam.so") // by which it is known before its ring is there; the agent's own folder is closed to others
+	// by which it is known before its ring is there; the agent's own folder is closed to others
+	lib := filepath.Join(filepath.Dir(spool), "libheapcam.so")
 	if err := os.WriteFile(lib, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	end := filepath.Join(t.TempDir(), "end")
-	p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "2000", "2"}, opts: []string{mark, "-agentpath:" + lib + "=spool:" + spool}}
+	p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "2000", "2"},
+		opts: []string{mark, "-agentpath:" + lib + "=spool:" + spool}}
 	r := p.plain(t, "setpriv", "--reuid", fmt.Sprint(uid), "--regid", fmt.Sprint(uid), "--clear-groups")
 	pid := child(t, r)
 	await(t, "its recording", func() bool { s, _ := d.of(t, pid); return s.Collections > 3 })
-	if all := d.status(t).JVMs; len(all) != 1 || all[0].Spool || all[0].UID != uid || all[0].Name != "Until" || all[0].Phase != agent.Recording {
+	if all := d.status(t).JVMs; len(all) != 1 || all[0].Spool || all[0].UID != uid || all[0].Name != "Until" ||
+		all[0].Phase != session.Recording {
 		t.Errorf("%+v", all)
 	}
 	if left := d.spoolStatus(t).Left; len(left) != 0 {
@@ -283,7 +296,7 @@ func TestSpoolSeen(t *testing.T) {
 	if err := r.cmd.Wait(); err != nil || r.stderr.String() != "" {
 		t.Errorf("the JVM: %v: %s", err, r.stderr.String())
 	}
-	await(t, "the end", func() bool { s, _ := d.of(t, pid); return s.Phase == agent.EndedPhase })
+	await(t, "the end", func() bool { s, _ := d.of(t, pid); return s.Phase == session.EndedPhase })
 	s, _ := d.of(t, pid)
 	verify(t, s.Dir, 1)
 	if rings, _ := shmring.Scan(spool); len(rings) != 0 {
@@ -291,7 +304,8 @@ func TestSpoolSeen(t *testing.T) {
 	}
 }
 
-// TestSpoolRefused gives the probe spool folders that it can not use: one line says so, the JVM runs on, and nothing is made anywhere.
+// TestSpoolRefused gives the probe spool folders that it can not use: one line says so, the JVM runs on, and nothing is
+// made anywhere.
 func TestSpoolRefused(t *testing.T) {
 	d := newDaemon(t)
 	d.start(t)
@@ -319,8 +333,11 @@ func TestSpoolRefused(t *testing.T) {
 		"spool:/proc":                        "not on tmpfs",
 		"spool:" + full:                      "64 rings that no agent has taken",
 	} {
-		out, err := exec.Command(filepath.Join(jdk(t, 17), "bin", "java"), lib+"="+option, "-Xmx32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-version").CombinedOutput()
-		if n := strings.Count(string(out), "heapcam: "); err != nil || n != 1 || !strings.Contains(string(out), want) || !strings.Contains(string(out), "openjdk version") {
+		out, err := exec.Command(filepath.Join(jdk(t, 17), "bin", "java"), lib+"="+option, "-Xmx32m",
+			"-XX:+UseSerialGC",
+			"-XX:TieredStopAtLevel=1", "-version").CombinedOutput()
+		if n := strings.Count(string(out), "heapcam: "); err != nil || n != 1 || !strings.Contains(string(out), want) ||
+			!strings.Contains(string(out), "openjdk version") {
 			t.Errorf("%s: %v: %s", option, err, out)
 		}
 	}

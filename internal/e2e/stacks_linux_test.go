@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, until the least used ones have made room for
-// a new one that is used much; nothing else suffers. A recursion
-// has the innermost frames of its site, as many as were asked for.
+// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, until the
+// least used ones have made room for a new one that is used much; nothing else suffers. A recursion has the innermost
+// frames of its site, as many as were asked for.
 func TestStacks(t *testing.T) {
 	t.Parallel()
 	n := "10"
@@ -17,10 +17,12 @@ func TestStacks(t *testing.T) {
 		t.Log("not run: 131,072 distinct stacks (HEAPCAM_FULL=1)")
 	}
 	for frames, want := range map[string]bool{"frames=400": true, "stack=200": false} {
-		p := program{major: 17, gc: "Serial", main: "Stacks", args: []string{n}, probe: frames, limit: "64MiB", flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
+		p := program{major: 17, gc: "Serial", main: "Stacks", args: []string{n}, probe: frames, limit: "64MiB",
+			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
 		r := p.start(t)
 		r.finish(t)
-		if told := strings.Count(r.stderr.String(), "the table of allocation sites is full"); (told == 1) != want && !(full && told == 1) {
+		if told := strings.Count(r.stderr.String(), "the table of allocation sites is full"); (told == 1) != want &&
+			!(full && told == 1) {
 			t.Errorf("%s: told %d times", frames, told)
 		}
 		dir := r.recorded(t).dir

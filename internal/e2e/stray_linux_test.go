@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // smallShm runs a command where /dev/shm has no room for a ring: it becomes memory without a name.
@@ -23,7 +23,9 @@ func TestStrayRing(t *testing.T) {
 	}
 	t.Run("run", func(t *testing.T) {
 		end := filepath.Join(t.TempDir(), "end")
-		p := program{major: 25, gc: "Serial", heap: "64m", main: "Until", args: []string{end, "20000", "12"}, limit: "16MiB", wrap: smallShm}
+		p := program{major: 25, gc: "Serial", heap: "64m", main: "Until", args: []string{end, "20000", "12"},
+			limit: "16MiB",
+			wrap:  smallShm}
 		r := p.start(t)
 		await(t, "collections", func() bool { return r.stops() >= 10 })
 		r.end(t, end)
@@ -43,7 +45,7 @@ func TestStrayRing(t *testing.T) {
 		if errs, code := d.attach(t, strconv.Itoa(pid)); code != 0 {
 			t.Fatalf("attach: status %d: %s", code, errs)
 		}
-		find := func() (s agent.Status) {
+		find := func() (s session.Status) {
 			for _, s := range d.status(t).JVMs {
 				if s.PID == pid {
 					return s

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// libnuma tells a JVM of a machine of two nodes, on which its memory lies in turns: UseNUMA stays on then, as it does not on a machine of one.
+// libnuma tells a JVM of a machine of two nodes, on which its memory lies in turns: UseNUMA stays on then, as it does
+// not on a machine of one.
 const libnuma = `
 #include <string.h>
 #include <sys/syscall.h>
@@ -23,7 +24,11 @@ unsigned long *numa_all_nodes = &two;
 int numa_available(void) { return 0; }
 int numa_max_node(void) { return 1; }
 int numa_num_configured_nodes(void) { return 2; }
-int numa_node_to_cpus(int node, struct bitmask *m) { memset(m->maskp, 0, m->size / 8); m->maskp[0] = 1ul << node; return 0; }
+int numa_node_to_cpus(int node, struct bitmask *m) {
+    memset(m->maskp, 0, m->size / 8);
+    m->maskp[0] = 1ul << node;
+    return 0;
+}
 void numa_tonode_memory(void *p, size_t n, int node) { (void)p, (void)n, (void)node; }
 void numa_interleave_memory(void *p, size_t n, struct bitmask *m) { (void)p, (void)n, (void)m; }
 void numa_set_bind_policy(int s) { (void)s; }
@@ -57,14 +62,15 @@ func compiled(t *testing.T, name, source string, flags ...string) string {
 	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", append(flags, "-shared", "-fPIC", "-o", lib, src)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc",
+		append(flags, "-shared", "-fPIC", "-o", lib, src)...).CombinedOutput(); err != nil {
 		t.Skipf("not run: %s (gcc: %v: %s)", name, err, out)
 	}
 	return lib
 }
 
-// TestNUMA runs JVMs that take the machine for one of two nodes: Parallel parts eden by node and is refused by name; G1 is recorded, and what is replayed
-// agrees with what is listed.
+// TestNUMA runs JVMs that take the machine for one of two nodes: Parallel parts eden by node and is refused by name; G1
+// is recorded, and what is replayed agrees with what is listed.
 func TestNUMA(t *testing.T) {
 	versions := filepath.Join(t.TempDir(), "numa.map")
 	if err := os.WriteFile(versions, []byte(libnumaVersions), 0o600); err != nil {
@@ -72,8 +78,11 @@ func TestNUMA(t *testing.T) {
 	}
 	lib := compiled(t, "libnuma.so.1", libnuma, "-Wl,-soname,libnuma.so.1", "-Wl,--version-script="+versions)
 	eachPair(t, []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"}, limit: "64MiB", flags: []string{"--emergency", "off", "--depth", "full"},
-			opts: []string{"-XX:+UseNUMA", "-Xlog:os=info:file=%s"}, env: []string{"LD_LIBRARY_PATH=" + filepath.Dir(lib)}}
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"25000", "20000"},
+			limit: "64MiB",
+			flags: []string{"--emergency", "off", "--depth", "full"},
+			opts:  []string{"-XX:+UseNUMA", "-Xlog:os=info:file=%s"},
+			env:   []string{"LD_LIBRARY_PATH=" + filepath.Dir(lib)}}
 		if gc == "Parallel" {
 			p.args = []string{"10", "20000"}
 		}
@@ -88,35 +97,39 @@ func TestNUMA(t *testing.T) {
 			verify(t, checkCount(t, r).dir, 1)
 			return
 		}
-		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA parts Parallel's eden by node") || !strings.Contains(s, "use G1, or -XX:-UseNUMA") {
+		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA parts Parallel's eden by node") ||
+			!strings.Contains(s, "use G1, or -XX:-UseNUMA") {
 			t.Errorf("it is not refused by name: %s", s)
 		}
 	})
 }
 
-// TestSamplingTaken attaches to a JVM in which another agent holds the sampling of allocations: it is recorded, and status tells what is missing and why.
+// TestSamplingTaken attaches to a JVM in which another agent holds the sampling of allocations: it is recorded, and
+// status tells what is missing and why.
 func TestSamplingTaken(t *testing.T) {
 	inc := filepath.Join(jdk(t, 17), "include")
 	lib := compiled(t, "libother.so", otherAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
 	d := newDaemon(t)
 	d.start(t)
 	file := filepath.Join(t.TempDir(), "end")
-	p := program{major: 17, gc: "G1", heap: "64m", opts: []string{"-agentpath:" + lib}, main: "Until", args: []string{file, "2000", "1"}}
+	p := program{major: 17, gc: "G1", heap: "64m", opts: []string{"-agentpath:" + lib}, main: "Until",
+		args: []string{file, "2000", "1"}}
 	r := p.plain(t)
 	await(t, "pid", func() bool { return r.pid() > 0 })
 	if errs, code := d.attach(t, r.pidText()); code != 0 {
 		t.Fatalf("attach: status %d: %s", code, errs)
 	}
-	var s agent.Status
+	var s session.Status
 	await(t, "collections", func() bool {
 		for _, s = range d.status(t).JVMs {
 		}
 		return s.LastGC > 3
 	})
-	if !s.NoSites || s.Phase != agent.Recording || s.Samples != 0 {
+	if !s.NoSites || s.Phase != session.Recording || s.Samples != 0 {
 		t.Errorf("%+v", s)
 	}
-	if out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out); !strings.Contains(out, "another agent in it holds allocation sampling: no allocation sites") {
+	if out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out); !strings.Contains(out,
+		"another agent in it holds allocation sampling: no allocation sites") {
 		t.Errorf("status does not tell: %s", out)
 	}
 	r.end(t, file)

@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestTides is TestGovernor with more to walk and 32 times the samples: it keeps budgets of 1, 2 and 5 % under a program whose allocation and survival swing by fifty, at depth full and with every 16 KiB sampled: by the
-// probe's own clock no stretch of 10 s after the first costs more than 1.2 times the budget, sync points keep their own limit, and the depth comes back
-// to full when it calms.
+// TestTides is TestGovernor with more to walk and 32 times the samples: it keeps budgets of 1, 2 and 5 % under a
+// program whose allocation and survival swing by fifty, at depth full and with every 16 KiB sampled: by the probe's own
+// clock no stretch of 10 s after the first costs more than 1.2 times the budget, sync points keep their own limit, and
+// the depth comes back to full when it calms.
 func TestTides(t *testing.T) {
 	needReader(t)
 	if !full {
@@ -29,10 +30,13 @@ func TestTides(t *testing.T) {
 	for _, gc := range []string{"G1", "Parallel"} {
 		for _, budget := range []int{1, 2, 5} {
 			t.Run(fmt.Sprintf("%s/%d", gc, budget), func(t *testing.T) {
-				d := newDaemon(t, "--overhead-cpu", fmt.Sprintf("%d%%", budget), "--depth", "full", "--sampling", "16k", "--max-trace-size", "256MiB")
+				d := newDaemon(t, "--overhead-cpu", fmt.Sprintf("%d%%", budget), "--depth", "full", "--sampling", "16k",
+					"--max-trace-size", "256MiB")
 				d.start(t)
 				file := filepath.Join(t.TempDir(), "end")
-				p := program{major: 17, gc: gc, heap: "512m", main: "Tides", args: []string{file, "20", "1000000", "8000000", "4"}, timeout: 4 * length}
+				p := program{major: 17, gc: gc, heap: "512m", main: "Tides",
+					args:    []string{file, "20", "1000000", "8000000", "4"},
+					timeout: 4 * length}
 				r := p.plain(t)
 				await(t, "pid", func() bool { return r.pid() > 0 })
 				if errs, code := d.attach(t, r.pidText()); code != 0 {
@@ -59,31 +63,37 @@ func TestTides(t *testing.T) {
 					}
 					now := time.Now()
 					points = append(points, point{now, h.ProbeNS + h.SampleNS, h.SampleNS})
-					depths[agent.DepthName(uint64(h.Depth))]++
+					depths[session.DepthName(uint64(h.Depth))]++
 					back = now.Sub(begun) > length && h.Depth == trace.DepthFull
 					for len(points) > 1 && now.Sub(points[1].at) >= span {
 						points = points[1:]
 					}
 					if first := points[0]; now.Sub(first.at) >= span && first.at.Sub(begun) >= span {
-						if share := float64(h.ProbeNS+h.SampleNS-first.cost) / float64(now.Sub(first.at)); share > worst {
-							worst, worstAt, sampling = share, now.Sub(begun), float64(h.SampleNS-first.sample)/float64(now.Sub(first.at))
+						if share := float64(h.ProbeNS+
+							h.SampleNS-first.cost) / float64(now.Sub(first.at)); share > worst {
+							worst, worstAt, sampling = share, now.Sub(begun),
+								float64(h.SampleNS-first.sample)/float64(now.Sub(first.at))
 						}
 					}
 					mean = float64(h.ProbeNS+h.SampleNS) / float64(now.Sub(begun))
 					time.Sleep(every)
 				}
-				var s agent.Status
+				var s session.Status
 				for _, s = range d.status(t).JVMs {
 				}
-				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v, sampling %.2f %%), mean %.2f %%, %d switches, time at depths %v, full again after %v, longest sync point %v, %d collections", budget, 100*worst, worstAt.Round(time.Second), 100*sampling,
-					100*mean, s.Switches, depths, time.Since(begun).Round(time.Second)-length, time.Duration(s.LongestSyncNS), s.Collections)
+				t.Logf("budget %d %%: worst 10 s %.2f %% (at %v, sampling %.2f %%), mean %.2f %%, %d switches, "+
+					"time at depths "+
+					"%v, full again after %v, longest sync point %v, %d collections", budget, 100*worst,
+					worstAt.Round(time.Second), 100*sampling,
+					100*mean, s.Switches, depths, time.Since(begun).Round(time.Second)-length,
+					time.Duration(s.LongestSyncNS),
+					s.Collections)
 				if !back {
 					t.Logf("the depth did not come back:\n%s", d.stderr.String())
 				}
-				if load := loadAverage(t); worst > 1.2*float64(budget)/100 && load > 4*float64(runtime.NumCPU()) {
-					t.Skipf("not judged: with a load average of %.0f on %d processors a pause waits for one longer than the budget is", load, runtime.NumCPU())
-				} else if worst > 1.2*float64(budget)/100 {
-					t.Errorf("10 s cost %.2f %%, the budget is %d %%", 100*worst, budget)
+				if worst > 1.2*float64(budget)/100 {
+					t.Errorf("10 s cost %.2f %%, the budget is %d %% (load average %.0f on %d processors: on a busy "+
+						"machine a pause also waits for one)", 100*worst, budget, loadAverage(t), runtime.NumCPU())
 				}
 				if !back {
 					t.Error("the depth did not come back to full")

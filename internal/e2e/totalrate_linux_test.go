@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTotalRate records three JVMs, of which two write far more than what all may together: they are lowered until the sum stays within it, the small
-// one keeps its depth, and all go on.
+// TestTotalRate records three JVMs, of which two write far more than what all may together: they are lowered until the
+// sum stays within it, the small one keeps its depth, and all go on.
 func TestTotalRate(t *testing.T) {
 	if !full {
 		t.Skip("not run: a minute and a half of writing (make test-full)")
@@ -18,8 +18,10 @@ func TestTotalRate(t *testing.T) {
 	d.start(t)
 	file := filepath.Join(t.TempDir(), "end")
 	var all []*running
-	for i, args := range [][]string{{file, "100000", "5000", "500000", "0"}, {file, "2", "200000", "8000000", "1000"}, {file, "2", "200000", "8000000", "1000"}} {
-		p := program{major: 17, gc: []string{"Serial", "G1", "Parallel"}[i], heap: "128m", main: "Tides", args: args, timeout: 5 * time.Minute}
+	for i, args := range [][]string{{file, "100000", "5000", "500000", "0"}, {file, "2", "200000", "8000000", "1000"},
+		{file, "2", "200000", "8000000", "1000"}} {
+		p := program{major: 17, gc: []string{"Serial", "G1", "Parallel"}[i], heap: "128m", main: "Tides", args: args,
+			timeout: 5 * time.Minute}
 		r := p.plain(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		if errs, code := d.attach(t, r.pidText()); code != 0 {

@@ -9,21 +9,25 @@ import (
 	"testing"
 )
 
-// TestUncompacted has G1 leave regions uncompacted in which nearly all lives: the recorded state counts none of the dead objects in them (17 leaves them there,
-// from 20 on fillers cover them), and a replay agrees with each listing afterwards.
+// TestUncompacted has G1 leave regions uncompacted in which nearly all lives: the recorded state counts none of the
+// dead objects in them (17 leaves them there, from 20 on fillers cover them), and a replay agrees with each listing
+// afterwards.
 func TestUncompacted(t *testing.T) {
 	t.Parallel()
 	somePair(t, "uncompacted", []int{17}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
 				t.Parallel()
-				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB", flags: []string{"--emergency", "off", "--depth", depth},
-					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5", "-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
+				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB",
+					flags: []string{"--emergency", "off", "--depth", depth},
+					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5",
+						"-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
 				r := p.start(t)
 				var jcmd []map[string][2]uint64
 				for i := range 3 {
 					await(t, "ready", func() bool { return strings.Count(r.stdout.String(), "ready\n") > i })
-					out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "GC.class_histogram").CombinedOutput()
+					out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(),
+						"GC.class_histogram").CombinedOutput()
 					if err != nil {
 						t.Fatalf("jcmd: %v\n%s", err, out)
 					}

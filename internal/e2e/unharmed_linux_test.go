@@ -18,7 +18,8 @@ func TestRunLoads(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ wrap, below []string }{
 		"another user": {below: []string{"setpriv", "--reuid", "64124", "--regid", "64124", "--clear-groups"}},
-		"noexec":       {wrap: []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs -o noexec tmpfs "$TMPDIR" && mount -t tmpfs tmpfs /var/tmp && exec "$@"`, "sh"}},
+		"noexec": {wrap: []string{"unshare", "--mount", "sh", "-c",
+			`mount -t tmpfs -o noexec tmpfs "$TMPDIR" && mount -t tmpfs tmpfs /var/tmp && exec "$@"`, "sh"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -30,7 +31,8 @@ func TestRunLoads(t *testing.T) {
 			}
 			os.Chmod(scratch, 0o755)
 			line := append(append(c.wrap, tool, "run", "--out", filepath.Join(dir, "rec"), "--"), c.below...)
-			line = append(line, filepath.Join(jdk(t, 17), "bin", "java"), "-Xmx64m", "-cp", classPath(t), "Until", end, "2000", "5")
+			line = append(line, filepath.Join(jdk(t, 17), "bin", "java"), "-Xmx64m", "-cp", classPath(t), "Until",
+				end, "2000", "5")
 			cmd := exec.Command(line[0], line[1:]...)
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR=")
 			if c.wrap != nil {
@@ -46,7 +48,8 @@ func TestRunLoads(t *testing.T) {
 			}
 			time.AfterFunc(3*time.Second, func() { os.WriteFile(end, nil, 0o644) })
 			defer time.AfterFunc(60*time.Second, func() { cmd.Process.Signal(os.Interrupt) }).Stop()
-			if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "\ndone\n") || !strings.Contains(out.String(), "heapcam: recorded Until ") {
+			if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "\ndone\n") ||
+				!strings.Contains(out.String(), "heapcam: recorded Until ") {
 				t.Errorf("%v\n%s", err, out.String())
 			}
 		})
@@ -69,7 +72,9 @@ func TestExitInTime(t *testing.T) {
 		}
 		took := func(opts ...string) time.Duration {
 			begin := time.Now()
-			if out, err := exec.Command(java, append(opts, "-Xmx64m", "-XX:+UseSerialGC", "-cp", classPath(t), "Collect", "0")...).CombinedOutput(); err != nil {
+			if out, err := exec.Command(java,
+				append(opts, "-Xmx64m", "-XX:+UseSerialGC", "-cp", classPath(t), "Collect",
+					"0")...).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			return time.Since(begin)

@@ -22,8 +22,9 @@ type unload struct {
 	last      uint64 // highest id
 }
 
-// resolves reads each file of a recording alone: whatever names a type, loader, frame or thread must stand behind its definition. fresh: the recording
-// of an agent that found in the ring what another one had been told the definitions of.
+// resolves reads each file of a recording alone: whatever names a type, loader, frame or thread must stand behind its
+// definition. fresh: the recording of an agent that found in the ring what another one had been told the definitions
+// of.
 func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	t.Helper()
 	rec, err := ringstore.OpenRecording(dir)
@@ -33,8 +34,10 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	defer rec.Close()
 	u.files = len(rec.Files)
 	for i, f := range rec.Files {
-		types, loaders, frames, threads := trace.NewTypeTable(8), map[uint64]bool{0: true}, map[uint64]bool{0: true}, map[uint64]bool{0: true}
-		used := map[uint64]bool{} // loaders: one that an agent before was told may come behind its type, with all definitions
+		types, loaders, frames, threads := trace.NewTypeTable(8), map[uint64]bool{0: true}, map[uint64]bool{0: true},
+			map[uint64]bool{0: true}
+		// loaders: one that an agent before was told may come behind its type, with all definitions
+		used := map[uint64]bool{}
 		heads, bytes, listed := 0, 0, false
 		var wrong []string
 		need := func(ok bool, what string, id uint64) {
@@ -156,22 +159,25 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 			need(loaders[id], "loader", id)
 		}
 		if len(wrong) > 0 && !fresh {
-			t.Errorf("%s: not defined: %s", filepath.Join(filepath.Base(filepath.Dir(dir)), f.Name), strings.Join(wrong, ", "))
+			t.Errorf("%s: not defined: %s", filepath.Join(filepath.Base(filepath.Dir(dir)), f.Name),
+				strings.Join(wrong, ", "))
 		}
 	}
 	return u
 }
 
-// TestUnload records a JVM that loads and drops classes all the time, with full collections amid, while its agent is killed and comes again: each file has what it names and little
-// else, the probe's log is tidied, ids go on where the probe's tables are used again, and what is replayed is what was listed. The probe checks that no
-// object has a type that has gone (oracle=1).
+// TestUnload records a JVM that loads and drops classes all the time, with full collections amid, while its agent is
+// killed and comes again: each file has what it names and little else, the probe's log is tidied, ids go on where the
+// probe's tables are used again, and what is replayed is what was listed. The probe checks that no object has a type
+// that has gone (oracle=1).
 func TestUnload(t *testing.T) {
 	needReader(t)
 	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second
 	if full {
 		gcs, depths, span = collectors, []string{"survivors", "full"}, 8*time.Second
 	}
-	if d, err := time.ParseDuration(os.Getenv("HEAPCAM_UNLOAD_FOR")); err == nil { // a longer look at what the agent holds
+	// a longer look at what the agent holds
+	if d, err := time.ParseDuration(os.Getenv("HEAPCAM_UNLOAD_FOR")); err == nil {
 		span = d
 	}
 	somePair(t, "TestUnload", majors, gcs, func(t *testing.T, major int, gc string) {
@@ -184,14 +190,18 @@ func TestUnload(t *testing.T) {
 				d := newDaemon(t, "--max-trace-size", limit, "--emergency", "off", "--depth", depth)
 				d.start(t)
 				file := filepath.Join(t.TempDir(), "end")
-				p := program{major: major, gc: gc, heap: "64m", main: "ClassChurn", args: []string{file, "5000", "20"}, timeout: 10 * time.Minute,
-					opts: []string{d.option(t) + ",oracle=1,first_type=1048000", "-XX:MetaspaceSize=8m", "-XX:MaxMetaspaceSize=24m", "-XX:TieredStopAtLevel=1"}}
+				p := program{major: major, gc: gc, heap: "64m", main: "ClassChurn", args: []string{file, "5000", "20"},
+					timeout: 10 * time.Minute,
+					opts: []string{d.option(t) + ",oracle=1,first_type=1048000", "-XX:MetaspaceSize=8m",
+						"-XX:MaxMetaspaceSize=24m",
+						"-XX:TieredStopAtLevel=1"}}
 				r := p.plain(t)
 				await(t, "its pid", func() bool { return r.pid() > 0 })
 				await(t, "a recording", func() bool { return len(d.recordings()) == 1 })
 				for range 3 {
 					time.Sleep(span / 3)
-					if out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "GC.run").CombinedOutput(); err != nil {
+					if out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(),
+						"GC.run").CombinedOutput(); err != nil {
 						t.Fatalf("jcmd: %v\n%s", err, out)
 					}
 				}
@@ -208,12 +218,16 @@ func TestUnload(t *testing.T) {
 				time.Sleep(span / 2)
 				r.end(t, file)
 				d.stop(t)
-				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" && strings.Contains(s, "heapcam: ") { // Parallel may give memory back
+				// Parallel may give memory back
+				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" &&
+					strings.Contains(s, "heapcam: ") {
 					t.Errorf("the probe says: %s", tail(s))
 				}
 				a, b := resolves(t, old, false), resolves(t, d.recordings()[0], true)
 				loaded := int(b.last) - 1048000
-				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d told again to a new agent, agent %d KiB: %+v %+v", loaded, b.head, b.headBytes, b.first, rss, a, b)
+				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d told again to a new "+
+					"agent, agent %d "+
+					"KiB: %+v %+v", loaded, b.head, b.headBytes, b.first, rss, a, b)
 				if loaded < 5000 || a.files < 2 || a.head == 0 {
 					t.Fatalf("%d classes, %d files: the test says nothing", loaded, a.files)
 				}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused and told to be renewed, an agent that
-// comes later goes on, and what is recorded agrees with its sync points.
+// TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused
+// and told to be renewed, an agent that comes later goes on, and what is recorded agrees with its sync points.
 func TestKeptProbes(t *testing.T) {
 	needReader(t)
 	jdk(t, 17)
@@ -47,9 +47,10 @@ func TestKeptProbes(t *testing.T) {
 			d.start(t)
 			dir := regexp.MustCompile(`dir=([^,]+)`).FindStringSubmatch(d.option(t))
 			file := filepath.Join(t.TempDir(), "end")
-			p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"}, opts: []string{"-agentpath:" + lib + "=dir=" + dir[1]}}
+			p := program{major: 17, gc: "G1", heap: "32m", main: "Until", args: []string{file, "2000", "10"},
+				opts: []string{"-agentpath:" + lib + "=dir=" + dir[1]}}
 			r := p.plain(t)
-			var s agent.Status
+			var s session.Status
 			records := func(what string) {
 				t.Helper()
 				n := s.LastGC
@@ -57,14 +58,15 @@ func TestKeptProbes(t *testing.T) {
 					if all := d.status(t).JVMs; len(all) == 1 {
 						s = all[0]
 					}
-					return s.Phase == agent.Recording && s.LastGC > n+3
+					return s.Phase == session.Recording && s.LastGC > n+3
 				})
 			}
 			records("a recording")
 			if s.Probe != "kept-"+commit || !s.Renew {
 				t.Errorf("status: probe %q, to be renewed: %v", s.Probe, s.Renew)
 			}
-			if out, _, _ := heapcam(t, "status", "--socket", d.sock); !strings.Contains(out, "kept-"+commit+": restart this JVM to renew it") {
+			if out, _, _ := heapcam(t, "status", "--socket", d.sock); !strings.Contains(out,
+				"kept-"+commit+": restart this JVM to renew it") {
 				t.Errorf("status: %s", out)
 			}
 			d.kill()
@@ -73,7 +75,7 @@ func TestKeptProbes(t *testing.T) {
 			if _, errs, code := heapcam(t, "pause", "--all", "--socket", d.sock); code != 0 {
 				t.Errorf("pause: %d %s", code, errs)
 			}
-			await(t, "the pause", func() bool { return d.status(t).JVMs[0].Phase == agent.Paused })
+			await(t, "the pause", func() bool { return d.status(t).JVMs[0].Phase == session.Paused })
 			heapcam(t, "resume", "--all", "--socket", d.sock)
 			records("resume")
 			r.end(t, file)

@@ -49,7 +49,8 @@ func New(t testing.TB) *Mount {
 	data := &fs.LoopbackRoot{Path: m.Backing, Dev: uint64(st.Dev)}
 	root := &node{&fs.LoopbackNode{RootData: data}, m}
 	data.RootNode = root
-	srv, err := fs.Mount(m.Dir, root, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "faultfs", Name: "faultfs"}})
+	srv, err := fs.Mount(m.Dir, root,
+		&fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "faultfs", Name: "faultfs"}})
 	if err != nil {
 		t.Skipf("not run: FUSE can not be mounted (root, /dev/fuse): %v", err)
 	}
@@ -64,8 +65,8 @@ func New(t testing.TB) *Mount {
 	return m
 }
 
-// Fail decides from now on which operations fail: f is asked before each, by several goroutines at once, with the path of what it changes, below
-// Dir, and gives the error, or 0. It may take its time: a slow disk. nil: none fails.
+// Fail decides from now on which operations fail: f is asked before each, by several goroutines at once, with the path
+// of what it changes, below Dir, and gives the error, or 0. It may take its time: a slow disk. nil: none fails.
 func (m *Mount) Fail(f func(op Op, name string) syscall.Errno) {
 	m.mu.Lock()
 	m.fail = f
@@ -107,7 +108,8 @@ func through(f fs.FileHandle) fs.FileHandle {
 
 func (n *node) name() string { return n.Path(n.Root()) }
 
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode,
+	fs.FileHandle, uint32, syscall.Errno) {
 	if e := n.m.ask(Create, filepath.Join(n.name(), name)); e != 0 {
 		return nil, nil, 0, e
 	}
@@ -178,14 +180,16 @@ func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
 	return n.LoopbackNode.Rmdir(ctx, name)
 }
 
-func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, to string, flags uint32) syscall.Errno {
+func (n *node) Rename(ctx context.Context, name string, parent fs.InodeEmbedder, to string,
+	flags uint32) syscall.Errno {
 	if e := n.m.ask(Rename, filepath.Join(n.name(), to)); e != 0 {
 		return e
 	}
 	return n.LoopbackNode.Rename(ctx, name, parent, to, flags)
 }
 
-func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode,
+	syscall.Errno) {
 	if e := n.m.ask(Link, filepath.Join(n.name(), name)); e != 0 {
 		return nil, e
 	}

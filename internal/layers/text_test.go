@@ -12,20 +12,21 @@ import (
 
 // aside are files that may write otherwise than through package ui, and why.
 var aside = map[string]string{
-	"cmd/heapcam/attend_linux.go": "it passes on bytes that the program it attends has written, through package ui",
-	"cmd/heapcam/index.go":        "it writes to a hash and to the cache",
-	"cmd/heapcam/man.go":          "it writes manual pages, of our own words alone",
+	"cmd/heapcam/index.go": "it writes to a hash and to the cache",
+	"cmd/heapcam/man.go":   "it writes manual pages, of our own words alone",
 }
 
-// around are the ways around package ui: what they write is not escaped, or has a newline that nobody can tell from ours.
+// around are the ways around package ui: what they write is not escaped, or has a newline that nobody can tell from
+// ours.
 var around = map[string]bool{
-	"fmt.Print": true, "fmt.Printf": true, "fmt.Println": true, "fmt.Fprint": true, "fmt.Fprintf": true, "fmt.Fprintln": true, "io.WriteString": true,
+	"fmt.Print": true, "fmt.Printf": true, "fmt.Println": true, "fmt.Fprint": true, "fmt.Fprintf": true,
+	"fmt.Fprintln": true, "io.WriteString": true,
 	"os.Stdout": true, "os.Stderr": true, "os.Stdin": true, "log.Print": true, "log.Printf": true, "log.Println": true,
 	"csv.NewWriter": true, "json.NewEncoder": true,
 }
 
-// TestTextGoesThroughUI: names of a recording reach the reader through package ui alone, whose formats are constants: so no name can begin a line, move
-// the cursor or become a formula. Package ui says why this is enough.
+// TestTextGoesThroughUI: names of a recording reach the reader through package ui alone, whose formats are constants:
+// so no name can begin a line, move the cursor or become a formula. Package ui says why this is enough.
 func TestTextGoesThroughUI(t *testing.T) {
 	seen := map[string]bool{}
 	for _, dir := range []string{"cmd/heapcam", "analysis"} {
@@ -40,7 +41,7 @@ func TestTextGoesThroughUI(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			files[dir+"/"+filepath.Base(path)] = f
+			files[dir+strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(root))] = f
 			for _, d := range f.Decls {
 				if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST {
 					for _, s := range g.Specs {
@@ -96,7 +97,8 @@ func bypasses(f *ast.File, consts map[string]bool) (out []bypass) {
 			}
 			p, ok := s.X.(*ast.Ident)
 			at := map[string]int{"Fprintf": 1, "Sprintf": 0}
-			if i, is := at[s.Sel.Name]; ok && p.Name == "ui" && is && !constant(n.Args[i], consts) && !passed[n.Args[i]] {
+			if i, is := at[s.Sel.Name]; ok && p.Name == "ui" && is && !constant(n.Args[i], consts) &&
+				!passed[n.Args[i]] {
 				out = append(out, bypass{n.Args[i].Pos(), "a format that is no constant"})
 			}
 		}
@@ -105,7 +107,8 @@ func bypasses(f *ast.File, consts map[string]bool) (out []bypass) {
 	return out
 }
 
-// forwards finds the calls of a function (format string, args ...any) that pass both on, as go vet follows them to where the constants are.
+// forwards finds the calls of a function (format string, args ...any) that pass both on, as go vet follows them to
+// where the constants are.
 func forwards(f *ast.FuncType, body *ast.BlockStmt, passed map[ast.Expr]bool) {
 	l := f.Params.List
 	if body == nil || len(l) < 2 || len(l[len(l)-2].Names) != 1 {
@@ -143,9 +146,12 @@ func constant(e ast.Expr, consts map[string]bool) bool {
 func TestBypasses(t *testing.T) {
 	const head = "package x\nfunc f(name string) {\n"
 	for text, want := range map[string]int{
-		`fmt.Println(name)`: 1, `fmt.Fprintf(ui.Stdout, "%s", name)`: 1, `os.Stdout.WriteString(name)`: 1, `io.WriteString(ui.Stdout, name)`: 1, `ui.Fprintf(w, name)`: 1,
-		`ui.Sprintf("a" + name)`: 1, `ui.Fprintf(w, "a"+"b%s", name)`: 0, `fmt.Sprintf(name)`: 0, `ui.Fprintf(w, good, name)`: 0,
-		`say := func(format string, args ...any) { ui.Fprintf(w, format, args...) }`: 0, `g := func(format string, args ...any) { ui.Fprintf(w, format) }`: 1,
+		`fmt.Println(name)`: 1, `fmt.Fprintf(ui.Stdout, "%s", name)`: 1, `os.Stdout.WriteString(name)`: 1,
+		`io.WriteString(ui.Stdout, name)`: 1, `ui.Fprintf(w, name)`: 1,
+		`ui.Sprintf("a" + name)`: 1, `ui.Fprintf(w, "a"+"b%s", name)`: 0, `fmt.Sprintf(name)`: 0,
+		`ui.Fprintf(w, good, name)`: 0,
+		`say := func(format string, args ...any) { ui.Fprintf(w, format, args...) }`: 0,
+		`g := func(format string, args ...any) { ui.Fprintf(w, format) }`:            1,
 	} {
 		f, err := parser.ParseFile(token.NewFileSet(), "x.go", head+text+"\n}", 0)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// alertCase is what one alert must do: fire on the first series at that time, with that text, and neither before `for` has passed nor on the others.
+// alertCase is what one alert must do: fire on the first series at that time, with that text, and neither before `for`
+// has passed nor on the others.
 type alertCase struct {
 	fires   map[string]string // values by series, one a minute, in promtool's notation
 	at      string            // when it fires
@@ -38,17 +39,21 @@ var alertCases = map[string]alertCase{
 	"HeapcamAgentDown": {
 		fires: one(`up{`+onHost+`}`, "1 0x20"), at: "4m", before: "2m", labels: ofHost,
 		summary: "no agent answers on h:9464: nothing is read from the shared rings of its JVMs",
-		quiet:   []map[string]string{one(`up{`+onHost+`}`, "1 0 1x20"), one(`up{job="node",instance="h:9100"}`, "0x20")}, // a restart; another exporter
+		// a restart; another exporter
+		quiet: []map[string]string{one(`up{`+onHost+`}`, "1 0 1x20"), one(`up{job="node",instance="h:9100"}`, "0x20")},
 	},
 	"HeapcamAgentRestarts": {
 		fires: one(`process_start_time_seconds{`+onHost+`}`, "100 100 200 300 400x20"), at: "5m", labels: ofHost,
 		summary: "the agent on h:9464 has started 3 times within a quarter of an hour",
-		quiet:   []map[string]string{one(`process_start_time_seconds{`+onHost+`}`, "100 100 200 300x20"), one(`process_start_time_seconds{job="node",instance="h:9100"}`, "1 2 3 4 5 6x20")},
+		quiet: []map[string]string{one(`process_start_time_seconds{`+onHost+`}`, "100 100 200 300x20"),
+			one(`process_start_time_seconds{job="node",instance="h:9100"}`, "1 2 3 4 5 6x20")},
 	},
 	"HeapcamIncident": {
 		fires: one(counter("heapcam_incidents_total"), "0x5 1x20"), at: "8m", labels: ofJVM,
 		summary: "a window of Shop was frozen: it died, ran out of memory, or collects all the time",
-		quiet:   []map[string]string{one(counter("heapcam_incidents_total"), "3x30"), one(counter("heapcam_incidents_total"), "3x5 0x20")}, // old ones; an agent that begins anew
+		// old ones; an agent that begins anew
+		quiet: []map[string]string{one(counter("heapcam_incidents_total"), "3x30"),
+			one(counter("heapcam_incidents_total"), "3x5 0x20")},
 	},
 	"HeapcamIncidentFailed": {
 		fires: one(counter("heapcam_incidents_failed_total"), "0x5 1x20"), at: "8m", labels: ofJVM,
@@ -56,7 +61,8 @@ var alertCases = map[string]alertCase{
 		quiet:   []map[string]string{one(counter("heapcam_incidents_failed_total"), "1x30")},
 	},
 	"HeapcamCollectionsLost": {
-		fires: one(`heapcam_lost_epochs_total{`+onJVM+`,reason="store"}`, "0x5 4x20"), at: "12m", before: "8m", labels: with(ofJVM, "reason", "store"),
+		fires: one(`heapcam_lost_epochs_total{`+onJVM+`,reason="store"}`, "0x5 4x20"), at: "12m", before: "8m",
+		labels:  with(ofJVM, "reason", "store"),
 		summary: "collections of Shop are lost at the store",
 		quiet:   []map[string]string{one(`heapcam_lost_epochs_total{`+onJVM+`,reason="store"}`, "9x30")},
 	},
@@ -77,13 +83,17 @@ var alertCases = map[string]alertCase{
 	},
 	"HeapcamOverhead": { // 6 % of each minute: 2 in pauses, 4 in sampling
 		fires: map[string]string{
-			counter("heapcam_probe_pause_seconds_total"): "0+1.2x40", counter("heapcam_probe_sampling_seconds_total"): "0+2.4x40", counter("heapcam_up_seconds_total"): "0+60x40",
+			counter("heapcam_probe_pause_seconds_total"):    "0+1.2x40",
+			counter("heapcam_probe_sampling_seconds_total"): "0+2.4x40", counter("heapcam_up_seconds_total"): "0+60x40",
 		}, at: "30m", before: "9m", labels: ofJVM,
 		summary: "Shop stands still for heapcam for 6% of the time",
 		quiet: []map[string]string{{
-			counter("heapcam_probe_pause_seconds_total"): "0+1.2x40", counter("heapcam_probe_sampling_seconds_total"): "0+1.2x40", counter("heapcam_up_seconds_total"): "0+60x40",
+			counter("heapcam_probe_pause_seconds_total"):    "0+1.2x40",
+			counter("heapcam_probe_sampling_seconds_total"): "0+1.2x40", counter("heapcam_up_seconds_total"): "0+60x40",
 		}, { // a JVM that has ended stands still for nobody
-			counter("heapcam_probe_pause_seconds_total"): "100x40", counter("heapcam_probe_sampling_seconds_total"): "100x40", counter("heapcam_up_seconds_total"): "600x40",
+			counter("heapcam_probe_pause_seconds_total"):    "100x40",
+			counter("heapcam_probe_sampling_seconds_total"): "100x40",
+			counter("heapcam_up_seconds_total"):             "600x40",
 		}},
 	},
 	"HeapcamSyncPauseLong": {
@@ -97,22 +107,27 @@ var alertCases = map[string]alertCase{
 		quiet:   []map[string]string{one(counter("heapcam_emergencies_unanswered_total"), "1x30")},
 	},
 	"HeapcamProbeGaveUp": {
-		fires: one(`heapcam_recordings{`+onHost+`,phase="gave up"}`, "0 0 1x20"), at: "3m", labels: map[string]string{"instance": "h:9464", "phase": "gave up"},
+		fires: one(`heapcam_recordings{`+onHost+`,phase="gave up"}`, "0 0 1x20"), at: "3m",
+		labels:  map[string]string{"instance": "h:9464", "phase": "gave up"},
 		summary: "a recording on h:9464 has ended: gave up",
-		quiet:   []map[string]string{one(`heapcam_recordings{`+onHost+`,phase="killed"}`, "0 1x20"), one(`heapcam_recordings{`+onHost+`,phase="recording"}`, "3x20")},
+		quiet: []map[string]string{one(`heapcam_recordings{`+onHost+`,phase="killed"}`, "0 1x20"),
+			one(`heapcam_recordings{`+onHost+`,phase="recording"}`, "3x20")},
 	},
 	"HeapcamAttachFails": {
-		fires: one(`heapcam_attach_failures_total{`+onHost+`,reason="denied"}`, "0x5 1x20"), at: "8m", labels: map[string]string{"instance": "h:9464", "reason": "denied"},
+		fires: one(`heapcam_attach_failures_total{`+onHost+`,reason="denied"}`, "0x5 1x20"), at: "8m",
+		labels:  map[string]string{"instance": "h:9464", "reason": "denied"},
 		summary: "attaching to JVMs on h:9464 fails: denied",
 		quiet:   []map[string]string{one(`heapcam_attach_failures_total{`+onHost+`,reason="denied"}`, "5x30")},
 	},
 	"HeapcamNotRecorded": {
 		fires: map[string]string{
-			`heapcam_jvms_not_recorded{` + onHost + `,why="musl"}`: "2x30", `heapcam_jvms_not_recorded{` + onHost + `,why="ignored"}`: "7x30",
+			`heapcam_jvms_not_recorded{` + onHost + `,why="musl"}`:    "2x30",
+			`heapcam_jvms_not_recorded{` + onHost + `,why="ignored"}`: "7x30",
 		}, at: "12m", before: "9m", labels: map[string]string{"instance": "h:9464"},
 		summary: "2 JVMs on h:9464 are not recorded",
 		quiet: []map[string]string{
-			one(`heapcam_jvms_not_recorded{`+onHost+`,why="ignored"}`, "7x30"), one(`heapcam_jvms_not_recorded{`+onHost+`,why="switch"}`, "3x30"),
+			one(`heapcam_jvms_not_recorded{`+onHost+`,why="ignored"}`, "7x30"),
+			one(`heapcam_jvms_not_recorded{`+onHost+`,why="switch"}`, "3x30"),
 			one(`heapcam_jvms_not_recorded{`+onHost+`,why="failed"}`, "1x8 0x30"),
 		},
 	},
@@ -126,7 +141,8 @@ func with(m map[string]string, k, v string) map[string]string {
 	return out
 }
 
-// TestAlertsFire lets promtool play series to the rules: each alert fires on what it is for, not before its time, and not on what it is not for.
+// TestAlertsFire lets promtool play series to the rules: each alert fires on what it is for, not before its time, and
+// not on what it is not for.
 func TestAlertsFire(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -184,7 +200,8 @@ func TestAlertsFire(t *testing.T) {
 			fires.Looks = append(fires.Looks, look{At: c.before, Name: a.Alert})
 		}
 		fires.Looks = append(fires.Looks, look{c.at, a.Alert, []alert{{
-			with(c.labels, "severity", a.Labels["severity"]), map[string]string{"summary": c.summary, "runbook_url": a.Annotations["runbook_url"]},
+			with(c.labels, "severity", a.Labels["severity"]),
+			map[string]string{"summary": c.summary, "runbook_url": a.Annotations["runbook_url"]},
 		}}})
 		f.Tests = append(f.Tests, fires)
 		for _, q := range c.quiet {
@@ -206,7 +223,8 @@ func TestAlertsFire(t *testing.T) {
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(promtool, "test", "rules", name).CombinedOutput(); err != nil || !strings.Contains(string(out), "SUCCESS") {
+	if out, err := exec.Command(promtool, "test", "rules", name).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "SUCCESS") {
 		t.Errorf("promtool test rules: %v\n%s", err, out)
 	}
 }

@@ -45,9 +45,14 @@ func TestRulesAndDashboard(t *testing.T) {
 	}
 	dir := t.TempDir()
 	agentAddr, promAddr := freeAddr(t), freeAddr(t)
-	run(t, tool, "agent", "--metrics", agentAddr, "--socket", filepath.Join(dir, "s"), "--out", filepath.Join(dir, "out"), "--rings", dir)
+	run(t, tool, "agent", "--metrics", agentAddr, "--socket", filepath.Join(dir, "s"), "--out",
+		filepath.Join(dir, "out"),
+		"--shm-dir", dir)
 	rings := filepath.Join(dir, fmt.Sprintf("heapcam-%d", os.Getuid()))
-	await(t, "the agent's metrics", func() bool { _, err := get("http://" + agentAddr + "/healthz"); return err == nil })
+	await(t, "the agent's metrics", func() bool {
+		_, err := get("http://" + agentAddr + "/healthz")
+		return err == nil
+	})
 	record(t, rings)
 
 	m, err := get("http://" + agentAddr + "/metrics")
@@ -65,11 +70,13 @@ func TestRulesAndDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	conf := filepath.Join(dir, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 500ms, evaluation_interval: 500ms}\nrule_files: [%q]\nscrape_configs:\n- job_name: heapcam\n  static_configs:\n  - targets: [%q]\n", abs, agentAddr)
+	text := fmt.Sprintf("global: {scrape_interval: 500ms, evaluation_interval: 500ms}\nrule_files: "+
+		"[%q]\nscrape_configs:\n- job_name: heapcam\n  static_configs:\n  - targets: [%q]\n", abs, agentAddr)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, prometheus, "--config.file", conf, "--storage.tsdb.path", filepath.Join(dir, "tsdb"), "--web.listen-address", promAddr, "--log.level=error")
+	run(t, prometheus, "--config.file", conf, "--storage.tsdb.path", filepath.Join(dir, "tsdb"), "--web.listen-address",
+		promAddr, "--log.level=error")
 	await(t, "three scrapes", func() bool {
 		n, err := query(promAddr, `count_over_time(heapcam_recording_up[1m]) >= 3`)
 		return err == nil && n > 0

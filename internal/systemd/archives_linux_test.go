@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestArchives: each archive holds the program, its bill of materials and the documents; only the one for linux on amd64 holds the probe; and
-// the same sources give the same bytes again.
+// TestArchives: each archive holds the program, its bill of materials and the documents; only the one for linux on
+// amd64 holds the probe; and the same sources give the same bytes again.
 func TestArchives(t *testing.T) {
 	if os.Getenv("HEAPCAM_FULL") == "" {
 		t.Skip("not run: archives for all systems, built twice (make test-full)")
@@ -52,7 +52,8 @@ func TestArchives(t *testing.T) {
 		if strings.Contains(path, "windows") {
 			exe = files["heapcam.exe"]
 			_, err := exec.LookPath("x86_64-w64-mingw32-gcc")
-			if has, want := bytes.Contains(files["heapcam.dll"], []byte("Agent_OnLoad")), err == nil && strings.Contains(path, "amd64"); has != want {
+			if has, want := bytes.Contains(files["heapcam.dll"], []byte("Agent_OnLoad")),
+				err == nil && strings.Contains(path, "amd64"); has != want {
 				t.Errorf("%s: holds a DLL: %v", filepath.Base(path), has)
 			}
 		}
@@ -60,7 +61,8 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%s lacks files", path)
 		}
 		// The mark stands in the library, and as two halves in whatever looks for it.
-		if has, want := bytes.Contains(exe, append([]byte{0}, mark...)), strings.Contains(path, "linux-amd64"); has != want {
+		if has, want := bytes.Contains(exe, append([]byte{0}, mark...)),
+			strings.Contains(path, "linux-amd64"); has != want {
 			t.Errorf("%s: holds a probe: %v", filepath.Base(path), has)
 		}
 		if !strings.Contains(path, "linux-amd64") && !bytes.Contains(exe, []byte("no probe is proven")) {
@@ -73,7 +75,8 @@ func TestArchives(t *testing.T) {
 				Hashes        []struct{ Content string }
 			}
 		}
-		if err := json.Unmarshal(files["sbom.cdx.json"], &sbom); err != nil || sbom.Format != "CycloneDX" || len(sbom.Components) < 15 {
+		if err := json.Unmarshal(files["sbom.cdx.json"], &sbom); err != nil || sbom.Format != "CycloneDX" ||
+			len(sbom.Components) < 15 {
 			t.Errorf("%s: bill of materials: %v, %d components", filepath.Base(path), err, len(sbom.Components))
 		}
 		for _, c := range sbom.Components {

@@ -65,7 +65,8 @@ func boot(t *testing.T, what string) *host {
 		}
 	}
 	// Opaque folders hide what this machine would start.
-	hide := []string{"etc/systemd/system", "etc/init.d", "var/lib/systemd/deb-systemd-helper-enabled", "var/lib/heapcam"}
+	hide := []string{"etc/systemd/system", "etc/init.d", "var/lib/systemd/deb-systemd-helper-enabled",
+		"var/lib/heapcam"}
 	for _, l := range "0123456S" {
 		hide = append(hide, "etc/rc"+string(l)+".d")
 	}
@@ -81,15 +82,18 @@ func boot(t *testing.T, what string) *host {
 	if err := os.WriteFile(filepath.Join(upper, "etc/fstab"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run("mount", "-t", "overlay", "overlay", "-o", "lowerdir=/,upperdir="+upper+",workdir="+work, root); err != nil {
+	if err := run("mount", "-t", "overlay", "overlay", "-o", "lowerdir=/,upperdir="+upper+",workdir="+work,
+		root); err != nil {
 		t.Skipf("not run: %s (no overlay: %v)", what, err)
 	}
 	t.Cleanup(func() { run("umount", "-l", root) })
-	os.Remove(filepath.Join(root, "usr/sbin/policy-rc.d")) // by which images of containers forbid packages to start services
+	// by which images of containers forbid packages to start services
+	os.Remove(filepath.Join(root, "usr/sbin/policy-rc.d"))
 	os.Remove(filepath.Join(root, "var/lib/man-db/auto-update"))
 
 	var log bytes.Buffer
-	nspawn := exec.Command("systemd-nspawn", "--quiet", "--boot", "--directory="+root, "--machine=heapcam"+strconv.Itoa(os.Getpid()), "--register=no",
+	nspawn := exec.Command("systemd-nspawn", "--quiet", "--boot", "--directory="+root,
+		"--machine=heapcam"+strconv.Itoa(os.Getpid()), "--register=no",
 		"--keep-unit", "--private-network", "--link-journal=no", "--console=pipe")
 	nspawn.Stdout, nspawn.Stderr = &log, &log
 	nspawn.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -139,7 +143,8 @@ func (h *host) try(args ...string) (string, error) {
 	defer stop()
 	root := "/proc/" + h.init + "/root"
 	c := exec.CommandContext(ctx, "nsenter", append([]string{"-t", h.init, "-a", "--root=" + root, "--wd=" + root,
-		"env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive"}, args...)...)
+		"env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C",
+		"DEBIAN_FRONTEND=noninteractive"}, args...)...)
 	c.WaitDelay = time.Second
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs

@@ -40,7 +40,8 @@ func TestKeptRing(t *testing.T) {
 	h.do("useradd", "-M", "-u", "64201", "u64201")
 	h.do("heapcam", "service", "install")
 	h.do("systemd-run", "-q", "--unit=jvm", "--uid=64201", "-p", "ReadOnlyPaths=/dev/shm",
-		"java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-Xlog:gc:file=/tmp/gc.log", "-cp", "/opt/heapcam-test", "Churn")
+		"java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-Xlog:gc:file=/tmp/gc.log", "-cp",
+		"/opt/heapcam-test", "Churn")
 	pid, err := strconv.Atoi(strings.TrimSpace(h.do("systemctl", "show", "jvm", "-P", "MainPID")))
 	if err != nil {
 		t.Fatal(err)

@@ -8,73 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
 const module = "../.."
-
-// packaged is the folder that the packages were built into, once for all tests.
-var packaged struct {
-	once sync.Once
-	dir  string
-	skip string
-	err  error
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if packaged.dir != "" {
-		os.RemoveAll(packaged.dir)
-	}
-	os.Exit(code)
-}
-
-// packages gives the path of the deb.
-func packages(t *testing.T) string {
-	t.Helper()
-	packaged.once.Do(func() {
-		if _, err := os.Stat(module + "/probe/lib/libheapcam-linux-amd64.so"); err != nil {
-			packaged.skip = "no probe: make build"
-			return
-		}
-		if packaged.dir, packaged.err = os.MkdirTemp("", "heapcam-packages-"); packaged.err == nil {
-			packaged.skip, packaged.err = buildPackages(packaged.dir, "0.0.1")
-		}
-	})
-	if packaged.skip != "" {
-		t.Skipf("not run: packages (%s)", packaged.skip)
-	}
-	if packaged.err != nil {
-		t.Fatal(packaged.err)
-	}
-	return debIn(t, packaged.dir)
-}
-
-func buildPackages(dir, version string) (skip string, err error) {
-	c := exec.Command("tools/packages")
-	c.Dir = module
-	c.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
-	out, err := c.CombinedOutput()
-	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
-		return fmt.Sprintf("nfpm can not be had: %.200s", out), nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("tools/packages: %w\n%s", err, out)
-	}
-	return "", nil
-}
-
-func debIn(t *testing.T, dir string) string {
-	t.Helper()
-	debs, _ := filepath.Glob(dir + "/*.deb")
-	if len(debs) != 1 {
-		t.Fatalf("debs: %q", debs)
-	}
-	return debs[0]
-}
 
 // session is what `heapcam status --json` tells of a JVM.
 type session struct {
@@ -131,7 +70,8 @@ func (h *host) goOn(what string, pids []int, before map[int]session, within time
 	return now
 }
 
-// recorded waits until pid is recorded, and holds that it took no more than two seconds from begun, when it was started.
+// recorded waits until pid is recorded, and holds that it took no more than two seconds from begun, when it was
+// started.
 func (h *host) recorded(pid int, begun time.Time) {
 	h.t.Helper()
 	h.eventually("the new JVM is recorded", 20*time.Second, func() error {
@@ -148,7 +88,8 @@ func (h *host) recorded(pid int, begun time.Time) {
 	}
 }
 
-// pulls holds who may copy the recording of pid, whose user is 64201: root, the group heapcam, that user; not a stranger.
+// pulls holds who may copy the recording of pid, whose user is 64201: root, the group heapcam, that user; not a
+// stranger.
 func (h *host) pulls(pid int) {
 	h.t.Helper()
 	now, err := h.sessions()
@@ -180,7 +121,8 @@ func (h *host) pulls(pid int) {
 // frozenAfterOOM has a JVM run out of memory, which must leave an incident.
 func (h *host) frozenAfterOOM() {
 	h.t.Helper()
-	h.do("systemd-run", "-q", "--unit=fill", "--uid=64201", "java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-cp", "/opt/heapcam-test", "Fill")
+	h.do("systemd-run", "-q", "--unit=fill", "--uid=64201", "java", "-Xmx64m", "-XX:+UseSerialGC",
+		"-XX:+ExitOnOutOfMemoryError", "-cp", "/opt/heapcam-test", "Fill")
 	h.eventually("an OutOfMemoryError leaves an incident", 60*time.Second, func() error {
 		out, err := h.try("heapcam", "incidents", "--json")
 		if err == nil && !strings.Contains(out, "Fill-") {
@@ -283,9 +225,11 @@ func TestService(t *testing.T) {
 	jvm(64202, "-p", "PrivateTmp=yes", "-p", "PrivateUsers=yes", "-p", "PrivateMounts=yes")
 	h.recorded(pids[len(pids)-1], begun)
 	begun = time.Now()
-	h.do("systemd-run", "-q", "--unit=contained", "-p", "PrivateTmp=yes", "unshare", "--pid", "--fork", "--mount-proc", "java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")
+	h.do("systemd-run", "-q", "--unit=contained", "-p", "PrivateTmp=yes", "unshare", "--pid", "--fork", "--mount-proc",
+		"java", "-Xmx64m", "-Xmn4m", "-XX:+UseSerialGC", "-cp", "/opt/heapcam-test", "Churn")
 	h.eventually("the JVM in a pid namespace has started", 10*time.Second, func() error {
-		out, err := h.try("pgrep", "-P", strings.TrimSpace(h.do("systemctl", "show", "contained", "-P", "MainPID")), "-x", "java")
+		out, err := h.try("pgrep", "-P", strings.TrimSpace(h.do("systemctl", "show", "contained", "-P", "MainPID")),
+			"-x", "java")
 		if err != nil {
 			return err
 		}
@@ -302,7 +246,8 @@ func TestService(t *testing.T) {
 	h.refuses(2, "package", "heapcam", "service", "install")
 	h.refuses(2, "package", "heapcam", "service", "uninstall", "--purge")
 	h.do("getent", "group", "heapcam")
-	if out := h.do("heapcam", "service", "status"); !strings.HasPrefix(out, "active (running), pid ") || !strings.Contains(out, "from a package") {
+	if out := h.do("heapcam", "service", "status"); !strings.HasPrefix(out, "active (running), pid ") ||
+		!strings.Contains(out, "from a package") {
 		t.Errorf("service status: %s", out)
 	}
 	before := h.goOn("all are found and recorded", pids, nil, 20*time.Second)
@@ -416,7 +361,9 @@ func TestService(t *testing.T) {
 	}
 	h.do("dpkg", "--force-unsafe-io", "-P", "heapcam")
 	h.logf("purged")
-	for _, p := range []string{"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service", "etc/systemd/system/multi-user.target.wants/heapcam.service"} {
+	for _, p := range []string{
+		"var/lib/heapcam", "etc/heapcam", "usr/lib/heapcam", "lib/systemd/system/heapcam.service",
+		"etc/systemd/system/multi-user.target.wants/heapcam.service"} {
 		if h.exists(p) {
 			t.Errorf("dpkg -P left /%s", p)
 		}

@@ -15,8 +15,8 @@ var (
 	stderr = &Guard{to: func() io.Writer { return os.Stderr }}
 )
 
-// RawStdout takes bytes that are no text for people: recordings, profiles, what a command below heapcam writes. RawStdin and RawStderr are for such a
-// command. Terminals are recognized by these, too.
+// RawStdout takes bytes that are no text for people: recordings, profiles, what a command below heapcam writes.
+// RawStdin and RawStderr are for such a command. Terminals are recognized by these, too.
 func RawStdin() *os.File  { return os.Stdin }
 func RawStdout() *os.File { return os.Stdout }
 func RawStderr() *os.File { return os.Stderr }
@@ -27,7 +27,8 @@ func Flush() {
 	stderr.Flush()
 }
 
-// Guard escapes hidden characters, but newline and tab, in what passes through it. It is safe for use by several goroutines.
+// Guard escapes hidden characters, but newline and tab, in what passes through it. It is safe for use by several
+// goroutines.
 type Guard struct {
 	to   func() io.Writer
 	mu   sync.Mutex
@@ -66,9 +67,3 @@ func (g *Guard) Flush() {
 
 // ClearScreen empties the terminal at stdout.
 func ClearScreen() { io.WriteString(os.Stdout, "\x1b[H\x1b[2J") }
-
-// Progress writes text over the line of the terminal at stderr.
-func Progress(text Text) { Fprintf(os.Stderr, "\r%s", text) }
-
-// EndProgress removes that line.
-func EndProgress() { io.WriteString(os.Stderr, "\r\x1b[K") }

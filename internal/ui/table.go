@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 )
 
-// formula are the characters that make a spreadsheet take a cell for a formula, in full width, too, and the mark that says it is text.
+// formula are the characters that make a spreadsheet take a cell for a formula, in full width, too, and the mark
+// that says it is text.
 const formula = "=+-@＝＋－＠'"
 
-// CSVCell gives a cell of text: escaped as by Escape, not cut, and behind an apostrophe if a spreadsheet would take it for a formula. Who reads such
-// cells by a program takes one leading apostrophe off.
+// NewTable gives a writer that aligns columns: cells end with a tab, rows with a newline. Flush writes it out.
+func NewTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
+
+// CSVCell gives a cell of text: escaped as by Escape, not cut, and behind an apostrophe if a spreadsheet would take
+// it for a formula. Who reads such cells by a program takes one leading apostrophe off.
 func CSVCell(s string) string {
 	t := string(Escape(s))
 	if r, size := utf8.DecodeRuneInString(t); size > 0 && strings.ContainsRune(formula, r) {

@@ -1,26 +1,35 @@
-// Package ui is the boundary between heapcam's data and the reader's terminal. Names of classes, methods, source files, threads, loaders, JVMs and
-// files, notes and reasons come from recordings and processes: they are hostile input. What they may not do is move the cursor, hide or reorder
-// what stands beside them, begin a line of their own, or become a formula in a spreadsheet.
+// Package ui is the boundary between heapcam's data and the reader's terminal. Names of classes, methods, source
+// files, threads, loaders, JVMs and files, notes and reasons come from recordings and processes: they are hostile
+// input. What they may not do is move the cursor, hide or reorder what stands beside them, begin a line of their
+// own, or become a formula in a spreadsheet.
 //
-// The rule that holds this: text goes out through Fprintf and Sprintf of this package only. The format is a constant of ours and holds all layout,
-// newlines too; each argument is data, whatever its type, and is escaped and cut here. Nobody has to remember to clean a name, as nobody has to
-// in a template of html/template. Two tests keep the rule: internal/layers forbids the ways around (fmt.Fprintf, os.Stdout, io.WriteString …, and
-// formats that are no constants) in the packages that write text, and cmd/heapcam sends hostile names through every verb and format.
-// Stdout and Stderr are a second line: they escape forbidden characters in whatever reaches them, and can not know whose newline it is.
+// The rule that holds this: text goes out through Fprintf and Sprintf of this package only. The format is a
+// constant of ours and holds all layout, newlines too; each argument is data, whatever its type, and is escaped and
+// cut here. Nobody has to remember to clean a name, as nobody has to in a template of html/template. Two tests keep
+// the rule: internal/layers forbids the ways around (fmt.Fprintf, os.Stdout, io.WriteString …, and formats that are
+// no constants) in the packages that write text, and cmd/heapcam sends hostile names through every verb and format.
+// Stdout and Stderr are a second line: they escape forbidden characters in whatever reaches them, and can not know
+// whose newline it is.
 //
 // Terms:
-//   - A hidden character is one that a reader does not see as a mark of its own: control characters (C0, DEL, C1), format characters (bidi controls,
-//     zero-width ones), other spaces than U+0020, line and paragraph separators, variation selectors, blank letters, unassigned and private ones.
-//   - An escape is \xHH for a byte (characters below U+0080, and bytes that are no UTF-8), \uHHHH or \UHHHHHHHH for a character.
+//   - A hidden character is one that a reader does not see as a mark of its own: control characters (C0, DEL, C1),
+//     format characters (bidi controls, zero-width ones), other spaces than U+0020, line and paragraph separators,
+//     variation selectors, blank letters, unassigned and private ones.
+//   - An escape is \xHH for a byte (characters below U+0080, and bytes that are no UTF-8), \uHHHH or \UHHHHHHHH for
+//     a character.
 //   - Text is what was made for people already: hidden characters in it are escaped, its backslashes are not.
 //
 // Invariants:
-//   - Nothing that this package returns as Text by Name, Path, Prose, Join or Sprintf of a format without newline holds a hidden character.
-//   - Escape is injective: two names never look the same because of it. So a backslash is doubled where it would read as the beginning of an escape or
-//     another backslash follows, and only there: C:\data\x stays as it is. Hence it is not idempotent: names are escaped once, where they are printed.
-//   - What is cut ends in "…#" and 12 hexadecimal digits of the SHA-256 of all of it, and no name that is not cut can end so.
+//   - Nothing that this package returns as Text by Name, Path, Prose, Join or Sprintf of a format without newline
+//     holds a hidden character.
+//   - Escape is injective: two names never look the same because of it. So a backslash is doubled where it would
+//     read as the beginning of an escape or another backslash follows, and only there: C:\data\x stays as it is.
+//     Hence it is not idempotent: names are escaped once, where they are printed.
+//   - What is cut ends in "…#" and 12 hexadecimal digits of the SHA-256 of all of it, and no name that is not cut
+//     can end so.
 //
-// It does not judge letters that look like others, nor text that is written from right to left, and a long name can still fill a whole line.
+// It does not judge letters that look like others, nor text that is written from right to left, and a long name can
+// still fill a whole line.
 package ui
 
 import (
@@ -37,7 +46,8 @@ import (
 	"unicode/utf8"
 )
 
-// How many characters are shown of a name, and of paths, errors and reasons. A JVM allows names of 65,535 bytes; a path of Linux has 4,096 at most.
+// How many characters are shown of a name, and of paths, errors and reasons. A JVM allows names of 65,535 bytes; a
+// path of Linux has 4,096 at most.
 const (
 	MaxName = 512
 	MaxText = 4096
@@ -51,14 +61,16 @@ func Hidden(r rune) bool {
 	if r < 0x7f {
 		return r < ' '
 	}
-	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800' // blank Braille
+	// blank Braille
+	return !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector) || r == '\u2800'
 }
 
 // ellipsis marks what is cut; in names it is escaped, so that none can pretend to be.
 const ellipsis = '…'
 
-// Escape shows a name whole: hidden characters as escapes, and so a space that stands beside another or at an end, for a run of spaces can push what
-// follows into the next line of a terminal.
+// Escape shows a name whole: hidden characters as escapes, and so a space that stands beside another or at an end,
+// for a run of spaces can push what follows into the next line of a terminal.
 func Escape(s string) Text { return Text(escape(s, true, len(s)*len(`\Uhhhhhhhh`))) }
 
 // Name is Escape, cut at MaxName characters.
@@ -67,7 +79,8 @@ func Name(s string) Text { return Text(escape(s, true, MaxName)) }
 // Path is Escape, cut at MaxText characters.
 func Path(s string) Text { return Text(escape(s, true, MaxText)) }
 
-// Prose is text that may hold quoted names already: its hidden characters are escaped, and it is cut at MaxText characters.
+// Prose is text that may hold quoted names already: its hidden characters are escaped, and it is cut at MaxText
+// characters.
 func Prose(s string) Text { return Text(escape(s, false, MaxText)) }
 
 // Join joins names, each as Name shows it. sep is ours.
@@ -92,7 +105,8 @@ func plain(s string) bool {
 	return true
 }
 
-// escape writes s with at most limit characters; name says that backslashes and spaces are escaped, too, so that s can be had back.
+// escape writes s with at most limit characters; name says that backslashes and spaces are escaped, too, so that s
+// can be had back.
 func escape(s string, name bool, limit int) string {
 	if len(s) <= limit && plain(s) {
 		return s
@@ -135,7 +149,8 @@ func escape(s string, name bool, limit int) string {
 	return b.String()[:keep] + string(ellipsis) + "#" + hex.EncodeToString(sum[:6])
 }
 
-// doubled says whether a backslash must be doubled before rest: because it would begin an escape, or because what follows is shown with a backslash.
+// doubled says whether a backslash must be doubled before rest: because it would begin an escape, or because what
+// follows is shown with a backslash.
 func doubled(rest string) bool {
 	if rest == "" {
 		return false
@@ -144,11 +159,13 @@ func doubled(rest string) bool {
 		return len(rest) > n && strings.Trim(rest[1:1+n], "0123456789abcdefABCDEF") == ""
 	}
 	r, w := utf8.DecodeRuneInString(rest)
-	return r == '\\' || r == utf8.RuneError && w == 1 || Hidden(r) || r == ellipsis || rest == " " || strings.HasPrefix(rest, "  ")
+	return r == '\\' || r == utf8.RuneError && w == 1 || Hidden(r) || r == ellipsis || rest == " " ||
+		strings.HasPrefix(rest, "  ")
 }
 
-// Fprintf writes text as fmt.Fprintf does, but that every argument is data: strings, errors, Stringers and composed values are escaped and cut as Name
-// does (errors as Prose). Text, Path(x) for instance, is taken as made for people. The format must be a constant. Elements of args are replaced.
+// Fprintf writes text as fmt.Fprintf does, but that every argument is data: strings, errors, Stringers and composed
+// values are escaped and cut as Name does (errors as Prose). Text, Path(x) for instance, is taken as made for
+// people. The format must be a constant. Elements of args are replaced.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	for i := range args {
 		args[i] = data(args[i])
@@ -167,7 +184,8 @@ func Sprintf(format string, args ...any) Text {
 // data gives what fmt may format of v.
 func data(v any) any {
 	switch x := v.(type) {
-	case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64, time.Duration:
+	case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64,
+		time.Duration:
 		return v
 	case string:
 		if len(x) <= MaxName && plain(x) {
@@ -230,8 +248,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// guarded escapes in p what may not reach a terminal, whoever wrote it: all hidden characters but newline and tab. Bytes that may be the beginning of
-// a character are left over.
+// guarded escapes in p what may not reach a terminal, whoever wrote it: all hidden characters but newline and tab.
+// Bytes that may be the beginning of a character are left over.
 func guarded(p []byte) (out, rest []byte) {
 	clean := true
 	for i := 0; i < len(p) && clean; i++ {
@@ -261,7 +279,8 @@ func guarded(p []byte) (out, rest []byte) {
 	return out, nil
 }
 
-// EscapeJSON writes hidden characters in a JSON document as \uHHHH: what a reader of it parses is unchanged. It gives b itself if there are none.
+// EscapeJSON writes hidden characters in a JSON document as \uHHHH: what a reader of it parses is unchanged. It
+// gives b itself if there are none.
 func EscapeJSON(b []byte) []byte {
 	ascii := true
 	for i := 0; i < len(b) && ascii; i++ {

@@ -16,11 +16,16 @@ import (
 
 func TestEscape(t *testing.T) {
 	for in, want := range map[string]Text{
-		"java.util.HashMap$Node[]": "java.util.HashMap$Node[]", "Müller.größe": "Müller.größe", "類": "類", "😀": "😀", "": "", "a b": "a b",
-		"\x1b[31mred": `\x1b[31mred`, "a\nb\tc\rd\x00\x7f": `a\x0ab\x09c\x0dd\x00\x7f`, "\u009b31m": `\u009b31m`, "\x9b": `\x9b`,
-		"a\u202eb\u2066": `a\u202eb\u2066`, "a\u200bb\u200d\ufeff": `a\u200bb\u200d\ufeff`, "\u2028\u2029": `\u2028\u2029`, "\u00a0\u3000": `\u00a0\u3000`,
-		"\u115f\u3164\u034f\ufe0f\u2800": `\u115f\u3164\u034f\ufe0f\u2800`, "\U000e0041": `\U000e0041`, "\ue000\U0010fffe": `\ue000\U0010fffe`, "\ufffd": "\ufffd",
-		`C:\data\users\x`: `C:\data\users\x`, `\\server\share`: `\\\server\share`, `\x1b`: `\\x1b`, `\u202e`: `\\u202e`, "\\\x1b": `\\\x1b`, `a\`: `a\`,
+		"java.util.HashMap$Node[]": "java.util.HashMap$Node[]", "Müller.größe": "Müller.größe", "類": "類", "😀": "😀",
+		"": "", "a b": "a b",
+		"\x1b[31mred": `\x1b[31mred`, "a\nb\tc\rd\x00\x7f": `a\x0ab\x09c\x0dd\x00\x7f`, "\u009b31m": `\u009b31m`,
+		"\x9b":           `\x9b`,
+		"a\u202eb\u2066": `a\u202eb\u2066`, "a\u200bb\u200d\ufeff": `a\u200bb\u200d\ufeff`,
+		"\u2028\u2029": `\u2028\u2029`, "\u00a0\u3000": `\u00a0\u3000`,
+		"\u115f\u3164\u034f\ufe0f\u2800": `\u115f\u3164\u034f\ufe0f\u2800`, "\U000e0041": `\U000e0041`,
+		"\ue000\U0010fffe": `\ue000\U0010fffe`, "\ufffd": "\ufffd",
+		`C:\data\users\x`: `C:\data\users\x`, `\\server\share`: `\\\server\share`, `\x1b`: `\\x1b`,
+		`\u202e`: `\\u202e`, "\\\x1b": `\\\x1b`, `a\`: `a\`,
 		"a  b": `a\x20\x20b`, " a ": `\x20a\x20`, "a…#0": `a\u2026#0`,
 	} {
 		if got := Escape(in); got != want {
@@ -64,7 +69,8 @@ func TestFprintf(t *testing.T) {
 		{Sprintf("%d %5.1f %v %s %t %x", 7, 1.25, uint8(3), time.Second, true, 255), "7   1.2 3 1s true ff"},
 		{Sprintf("%s", evil), `a\x0a\x1b[2J`},
 		{Sprintf("%-14s|%14v|", evil, named{evil}), `a\x0a\x1b[2J  |  a\x0a\x1b[2J|`},
-		{Sprintf("%s %v %s %v", kind(evil), &named{evil}, []string{evil}, map[string]string{"k": evil}), `a\x0a\x1b[2J &{a\x0a\x1b[2J} [a\x0a\x1b[2J] map[k:a\x0a\x1b[2J]`},
+		{Sprintf("%s %v %s %v", kind(evil), &named{evil}, []string{evil}, map[string]string{"k": evil}),
+			`a\x0a\x1b[2J &{a\x0a\x1b[2J} [a\x0a\x1b[2J] map[k:a\x0a\x1b[2J]`},
 		{Sprintf("%q %q", evil, "C:\\d\u3164"), `"a\n\x1b[2J" "C:\\d\u3164"`},
 		{Sprintf("%v", errors.New("x: "+evil+` "C:\\d"`)), `x: a\x0a\x1b[2J "C:\\d"`},
 		{Sprintf("%s", errors.Join(errors.New("one"), errors.New("two\n3"))), `one; two\x0a3`},
@@ -84,7 +90,8 @@ func TestFprintf(t *testing.T) {
 func TestCSV(t *testing.T) {
 	var b bytes.Buffer
 	w := NewCSV(&b, "name", "n", "x", "ok")
-	names := []string{"a.B", "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "＝1", "a,b", `q"`, "a\nb", " =1"}
+	names := []string{"a.B", "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "＝1", "a,b", `q"`,
+		"a\nb", " =1"}
 	for _, n := range names {
 		if err := w.Row(n, -5, -0.5, true); err != nil {
 			t.Fatal(err)
@@ -163,11 +170,13 @@ func hidden(s string) bool {
 }
 
 func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"", "a.B", "\x1b[0m", `\x1b`, `\\u202e`, "\\\\\n", "a\\ ", "\\  ", "\xe2\x80", "\u202e", strings.Repeat("\\x41", 300), "=1", "…#"} {
+	for _, s := range []string{"", "a.B", "\x1b[0m", `\x1b`, `\\u202e`, "\\\\\n", "a\\ ", "\\  ", "\xe2\x80",
+		"\u202e", strings.Repeat("\\x41", 300), "=1", "…#"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, x := range []Text{Escape(s), Name(s), Path(s), Prose(s), Sprintf("%s%v%q", s, s, s), Join([]string{s, s}, ", "), Sprintf("%v", errors.New(s)), Text(CSVCell(s))} {
+		for _, x := range []Text{Escape(s), Name(s), Path(s), Prose(s), Sprintf("%s%v%q", s, s, s),
+			Join([]string{s, s}, ", "), Sprintf("%v", errors.New(s)), Text(CSVCell(s))} {
 			if hidden(string(x)) {
 				t.Fatalf("%q shows a hidden character: %q", s, x)
 			}
@@ -194,7 +203,8 @@ func FuzzEscape(f *testing.F) {
 			t.Fatalf("%v: %q", err, b.String())
 		}
 		was, _ := json.Marshal(map[string]string{"k": s})
-		if json.Unmarshal(was, &plain) != nil || json.Unmarshal(b.Bytes(), &got) != nil || !reflect.DeepEqual(plain, got) {
+		if json.Unmarshal(was, &plain) != nil || json.Unmarshal(b.Bytes(), &got) != nil ||
+			!reflect.DeepEqual(plain, got) {
 			t.Fatalf("JSON has another value: %q", b.String())
 		}
 	})

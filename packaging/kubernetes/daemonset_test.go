@@ -1,5 +1,5 @@
-// Package kubernetes tests that the manifest is what Kubernetes takes: each object is decoded strictly against its API type, so that a
-// field that is misspelt or misplaced fails, and what the parts say of each other agrees.
+// Package kubernetes tests that the manifest is what Kubernetes takes: each object is decoded strictly against its API
+// type, so that a field that is misspelt or misplaced fails, and what the parts say of each other agrees.
 package kubernetes
 
 import (
@@ -34,7 +34,8 @@ func TestManifest(t *testing.T) {
 	}
 	pod := set.Spec.Template.Spec
 	c := pod.Containers[0]
-	if ns.Kind != "Namespace" || config.Kind != "ConfigMap" || set.Kind != "DaemonSet" || set.APIVersion != "apps/v1" || config.Namespace != ns.Name || set.Namespace != ns.Name {
+	if ns.Kind != "Namespace" || config.Kind != "ConfigMap" || set.Kind != "DaemonSet" || set.APIVersion != "apps/v1" ||
+		config.Namespace != ns.Name || set.Namespace != ns.Name {
 		t.Error("kinds or namespaces differ")
 	}
 	for k, v := range set.Spec.Selector.MatchLabels {
@@ -57,7 +58,8 @@ func TestManifest(t *testing.T) {
 	if port := c.LivenessProbe.HTTPGet.Port.StrVal; port != c.Ports[0].Name {
 		t.Errorf("the probe asks port %s", port)
 	}
-	if s := c.SecurityContext; !pod.HostPID || *s.AllowPrivilegeEscalation || s.Privileged != nil && *s.Privileged || len(s.Capabilities.Drop) != 1 || len(s.Capabilities.Add) != 5 {
+	if s := c.SecurityContext; !pod.HostPID || *s.AllowPrivilegeEscalation || s.Privileged != nil && *s.Privileged ||
+		len(s.Capabilities.Drop) != 1 || len(s.Capabilities.Add) != 5 {
 		t.Error("rights differ from what attaching needs")
 	}
 	// The configuration within is one that the agent takes.

@@ -1,24 +1,31 @@
 //go:build ignore
 
-// marks.c: dead objects that stay in place. A full collection of G1 on 17 to 19 leaves regions as they are of which 95 % or more live (MarkSweepDeadRatio), dead
-// objects and all; from 20 on it puts fillers over them. Only the bitmap of that marking tells which they are.
+// marks.c: dead objects that stay in place. A full collection of G1 on 17 to 19 leaves regions as they are of which 95
+// % or more live (MarkSweepDeadRatio), dead objects and all; from 20 on it puts fillers over them. Only the bitmap of
+// that marking tells which they are.
 //
-// No table exports the bitmap, so it is looked for where JDK 12 to 19 have it and believed if everything around it is as it must be: G1CollectedHeap points at
-// an object (G1ConcurrentMark) whose second word points back; in it stand two bitmaps that cover exactly the heap, pointers to both, the first of which is
-// the newest complete marking, and the heap's bounds. Behind a region's type stand four other words, and then four that count: up to where the newest marking
-// and the running one have seen the region, and how many bytes of it they found alive. If these four make no sense in any region, or a full collection
-// has left a mark inside of an object, the bitmap is not used any more.
+// No table exports the bitmap, so it is looked for where JDK 12 to 19 have it and believed if everything around it is
+// as it must be: G1CollectedHeap points at an object (G1ConcurrentMark) whose second word points back; in it stand two
+// bitmaps that cover exactly the heap, pointers to both, the first of which is the newest complete marking, and the
+// heap's bounds. Behind a region's type stand four other words, and then four that count: up to where the newest
+// marking and the running one have seen the region, and how many bytes of it they found alive. If these four make no
+// sense in any region, or a full collection has left a mark inside of an object, the bitmap is not used any more.
 //
-// What a listing left out for dead is a grave: a bit for each of its words. Later walks step over graves, so that nothing in them dies a second time.
-#define _GNU_SOURCE
-#include "probe.h"
+// What a listing left out for dead is a grave: a bit for each of its words. Later walks step over graves, so that
+// nothing in them dies a second time.
+#include "marks.h"
 
 #include <string.h>
+
+#include "guard.h"
+#include "os.h"
+#include "recording.h"
 
 PER_RECORDING uint64_t *graves;
 PER_RECORDING uint8_t *grave_in;
 PER_RECORDING bool graves_known, marks_clean;
-static PER_RECORDING uint64_t newest; // address of the pointer to the bitmap of the newest complete marking; 0: not found
+// Address of the pointer to the bitmap of the newest complete marking; 0: not found
+static PER_RECORDING uint64_t newest;
 static PER_RECORDING uint64_t covers; // where its covered range stands in it, bytes
 static PER_RECORDING int64_t hr_marked;
 
@@ -30,7 +37,8 @@ static uint32_t shifter(void) { return mark_shift - 3; }
 
 static bool bitmap_at(const uint64_t *w) {
     uint64_t words = vm.heap_bytes / 8;
-    return w[0] == (uint64_t)vm.heap_base && w[1] == words && (uint32_t)w[2] == shifter() && w[3] && w[4] == words >> shifter();
+    return w[0] == (uint64_t)vm.heap_base && w[1] == words && (uint32_t)w[2] == shifter() && w[3] &&
+           w[4] == words >> shifter();
 }
 
 static bool marking_at(uint64_t p) {
@@ -50,7 +58,7 @@ static bool marking_at(uint64_t p) {
 }
 
 bool marks_init(uint32_t regions) {
-    if (vm.collector != HC_COLLECTOR_G1) return true;
+    if (!vm_has_regions()) return true;
     mark_shift = (uint32_t)__builtin_ctzll(vm.align);
     uint64_t h[HEAP_WORDS];
     bool found = false;
@@ -65,7 +73,8 @@ bool marks_init(uint32_t regions) {
     for (uint64_t i = 0; i < n && i < regions; i++) {
         uint64_t r, m[4], lo = base + i * vm.region_bytes;
         if (!safe_read(&r, (uint64_t)(rdp(vm.g1_table) + 8 * i), 8) || !r) continue;
-        if (!safe_read(m, r + (uint64_t)hr_marked, sizeof m) || m[0] - lo > vm.region_bytes || m[1] - lo > vm.region_bytes || m[2] > m[0] - lo || m[3] > vm.region_bytes) {
+        if (!safe_read(m, r + (uint64_t)hr_marked, sizeof m) || m[0] - lo > vm.region_bytes ||
+            m[1] - lo > vm.region_bytes || m[2] > m[0] - lo || m[3] > vm.region_bytes) {
             newest = 0;
             return true;
         }
@@ -79,19 +88,24 @@ bool marks_there(void) { return newest != 0; }
 
 void marks_distrust(void) { newest = 0; }
 
-// What of a region the newest marking has seen, and its bits, one for each place where an object may begin in the heap. Objects from *seen on are newer and live.
+// What of a region the newest marking has seen, and its bits, one for each place where an object may begin in the heap.
+// Objects from *seen on are newer and live.
 const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen) {
     uint64_t i = (bottom - (uint64_t)vm.heap_base) / vm.region_bytes;
     char *r = rdp(rdp(vm.g1_table) + 8 * i);
-    uint64_t to = rd64(r + hr_marked), next = rd64(r + hr_marked + 8), live = rd64(r + hr_marked + 16), next_live = rd64(r + hr_marked + 24);
+    uint64_t to = rd64(r + hr_marked), next = rd64(r + hr_marked + 8), live = rd64(r + hr_marked + 16),
+             next_live = rd64(r + hr_marked + 24);
     if (to < bottom || to > top || next < bottom || next > top || live > to - bottom || next_live > top - bottom) {
         marks_distrust();
         violation("the marks of a region make no sense", bottom);
     }
     // Closed archive regions are not marked: all in them lives.
-    *seen = vm.g1_archive_mask && (int)rd32(r + vm.hr_tag) & vm.g1_archive_mask && rd32(r + vm.hr_tag) & 1 ? bottom : to;
+    *seen =
+        vm.g1_archive_mask && (int)rd32(r + vm.hr_tag) & vm.g1_archive_mask && rd32(r + vm.hr_tag) & 1 ? bottom : to;
     const uint64_t *bits = (const uint64_t *)rdp(rdp((void *)newest) + covers + 24);
-    if (*seen > bottom) need_memory((uint64_t)bits + ((bottom - (uint64_t)vm.heap_base) >> (3 + mark_shift)), (uint64_t)bits + ((top - (uint64_t)vm.heap_base) >> (3 + mark_shift)) + 8);
+    if (*seen > bottom)
+        need_memory((uint64_t)bits + ((bottom - (uint64_t)vm.heap_base) >> (3 + mark_shift)),
+                    (uint64_t)bits + ((top - (uint64_t)vm.heap_base) >> (3 + mark_shift)) + 8);
     return bits;
 }
 
@@ -107,8 +121,6 @@ uint64_t marks_in(const uint64_t *bits, uint64_t lo, uint64_t hi) {
     }
     return n;
 }
-
-#define WORD(a) (((a) - (uint64_t)vm.heap_base) >> 3)
 
 void grave_dig(uint64_t lo, uint64_t hi) {
     grave_in[(lo - (uint64_t)vm.heap_base) / vm.region_bytes] = 1;
@@ -134,4 +146,6 @@ void graves_drop(uint32_t region) {
     memset((uint8_t *)graves + (uint64_t)region * (vm.region_bytes >> 6), 0, vm.region_bytes >> 6);
 }
 
-bool graves_at(uint64_t bottom) { return graves_known && grave_in[(bottom - (uint64_t)vm.heap_base) / vm.region_bytes]; }
+bool graves_at(uint64_t bottom) {
+    return graves_known && grave_in[(bottom - (uint64_t)vm.heap_base) / vm.region_bytes];
+}

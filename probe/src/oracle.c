@@ -1,21 +1,29 @@
 //go:build ignore
 
-// oracle.c: the probe's walk against JVMTI's own heap iteration, inside one stop (test mode).
-#define _GNU_SOURCE
-#include "probe.h"
+// oracle.c: oracle.h.
+#include "oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static PER_RECORDING uint64_t *o_count, *o_bytes, o_n, raw_objects, raw_bytes, raw_unknown;
+#include "census.h"
+#include "deflog.h"
+#include "epoch.h"
+#include "jvm.h"
+#include "log.h"
+#include "ring.h"
+#include "tlabs.h"
+
+static PER_RECORDING uint64_t *o_count, *o_bytes, o_n;
+static PER_RECORDING struct tally raw;
 static PER_RECORDING bool o_walked;
 static PER_RECORDING uint32_t o_holes;
 static jint JNICALL each_object(jlong class_tag, jlong size, jlong *tag, jint len, void *user) {
     (void)tag, (void)len, (void)user;
     if (!o_walked) {
         o_walked = true;
-        raw_unknown = oracle_tally(&raw_objects, &raw_bytes);
+        epoch_tally(&raw);
         o_holes = nholes; // the next pause counts anew
     }
     uint64_t i = class_tag > 0 && (uint64_t)class_tag <= o_n ? (uint64_t)class_tag : 0;
@@ -28,7 +36,9 @@ struct named {
     char *sig;
     uint64_t n, b, rn, rb;
 };
-static int by_sig(const void *a, const void *b) { return strcmp(((const struct named *)a)->sig, ((const struct named *)b)->sig); }
+static int by_sig(const void *a, const void *b) {
+    return strcmp(((const struct named *)a)->sig, ((const struct named *)b)->sig);
+}
 
 // Types by signature from the definition log, so that both sides are compared by name, summed over loaders.
 static void raw_by_name(struct named *t, uint64_t n) {
@@ -55,9 +65,64 @@ static void raw_by_name(struct named *t, uint64_t n) {
             if (r)
                 r->rn += cn, r->rb += cb;
             else if (cn)
-                say("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
+                log_line("oracle: class only in the walk: %s objects=%llu", key, (unsigned long long)cn);
         }
     }
+}
+
+static uint64_t tag_classes(struct named *t, const jclass *ks, jint n) {
+    for (jint i = 0; i < n; i++) {
+        (*jvmti)->SetTag(jvmti, ks[i], i + 1);
+        (*jvmti)->GetClassSignature(jvmti, ks[i], &t[i].sig, NULL);
+        for (char *c = t[i].sig; c && *c; c++)
+            if (*c == '.' || *c == '+') *c = '/';
+    }
+    return (uint64_t)n;
+}
+
+// One name, several loaders: one row. Returns how many rows there are.
+static uint64_t merge_names(struct named *t, uint64_t n) {
+    uint64_t m = 0;
+    qsort(t, n, sizeof *t, by_sig);
+    for (uint64_t i = 0; i < n; i++) {
+        if (m && !strcmp(t[m - 1].sig, t[i].sig))
+            t[m - 1].n += t[i].n, t[m - 1].b += t[i].b;
+        else
+            t[m++] = t[i];
+    }
+    return m;
+}
+
+static void compare(struct named *t, uint64_t n) {
+    uint64_t objects = o_count[0], bytes = o_bytes[0], bad = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1];
+        objects += t[i].n, bytes += t[i].b;
+    }
+    uint64_t m = merge_names(t, n);
+    raw_by_name(t, m);
+    for (uint64_t i = 0; i < m; i++)
+        if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
+            bad++;
+            log_line("oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", t[i].sig, (unsigned long long)t[i].n,
+                     (unsigned long long)t[i].b, (unsigned long long)t[i].rn, (unsigned long long)t[i].rb);
+        }
+    log_line("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu "
+             "unknown=%llu untagged=%llu holes=%u",
+             (unsigned long long)raw.objects, (unsigned long long)raw.bytes, (unsigned long long)objects,
+             (unsigned long long)bytes, (unsigned long long)m, (unsigned long long)bad, (unsigned long long)raw.unknown,
+             (unsigned long long)o_count[0], o_holes);
+}
+
+static void iterate(void) {
+    jvmtiHeapCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.heap_iteration_callback = each_object;
+    o_walked = false;
+    types_keep();
+    lock_writer(); // keeps ordinary epochs out of the counters
+    (*jvmti)->IterateThroughHeap(jvmti, 0, NULL, &cb, NULL);
+    ring_unlock();
 }
 
 void oracle(JNIEnv *jni) {
@@ -65,48 +130,15 @@ void oracle(JNIEnv *jni) {
     jclass *ks = NULL;
     char why[HC_MAX_REASON];
     if (!vm_late(why)) return; // no collection may have come yet: the walk needs the reserve behind a TLAB
-    if ((*ti)->GetLoadedClasses(ti, &n, &ks)) return;
-    o_n = (uint64_t)n;
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &ks)) return;
     o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);
     struct named *t = calloc((size_t)n + 1, sizeof *t);
-    if (!o_count || !o_bytes || !t) return;
-    for (jint i = 0; i < n; i++) {
-        (*ti)->SetTag(ti, ks[i], i + 1);
-        (*ti)->GetClassSignature(ti, ks[i], &t[i].sig, NULL);
-        for (char *c = t[i].sig; c && *c; c++)
-            if (*c == '.' || *c == '+') *c = '/';
+    if (o_count && o_bytes && t) {
+        o_n = tag_classes(t, ks, n);
+        iterate();
+        compare(t, o_n);
+        for (jint i = 0; i < n; i++) (*jvmti)->SetTag(jvmti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
     }
-    jvmtiHeapCallbacks cb;
-    memset(&cb, 0, sizeof cb);
-    cb.heap_iteration_callback = each_object;
-    o_walked = false;
-    types_keep();
-    lock_writer(); // keeps ordinary epochs out of the counters
-    (*ti)->IterateThroughHeap(ti, 0, NULL, &cb, NULL);
-    ring_unlock();
-    uint64_t jn = 0, jb = 0;
-    for (jint i = 0; i < n; i++) t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1], jn += t[i].n, jb += t[i].b;
-    jn += o_count[0], jb += o_bytes[0];
-    qsort(t, (size_t)n, sizeof *t, by_sig);
-    uint64_t m = 0;
-    for (jint i = 0; i < n; i++) { // one name, several loaders: one row
-        if (m && !strcmp(t[m - 1].sig, t[i].sig))
-            t[m - 1].n += t[i].n, t[m - 1].b += t[i].b;
-        else
-            t[m++] = t[i];
-    }
-    raw_by_name(t, m);
-    uint64_t bad = 0;
-    for (uint64_t i = 0; i < m; i++)
-        if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
-            bad++;
-            say("oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", t[i].sig, (unsigned long long)t[i].n, (unsigned long long)t[i].b,
-                (unsigned long long)t[i].rn, (unsigned long long)t[i].rb);
-        }
-    say("oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu unknown=%llu untagged=%llu holes=%u",
-        (unsigned long long)raw_objects, (unsigned long long)raw_bytes, (unsigned long long)jn, (unsigned long long)jb, (unsigned long long)m,
-        (unsigned long long)bad, (unsigned long long)raw_unknown, (unsigned long long)o_count[0], o_holes);
-    for (jint i = 0; i < n; i++) (*ti)->SetTag(ti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
-    (*ti)->Deallocate(ti, (unsigned char *)ks);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)ks);
     free(o_count), free(o_bytes), free(t);
 }

@@ -2,7 +2,6 @@
 
 // os_posix.c: os.h for Linux.
 #ifndef _WIN32
-#define _GNU_SOURCE
 #include "os.h"
 
 #include <dlfcn.h>
@@ -19,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe.h"
+#include "guard.h"
 
-// The probe is built where glibc is new and loaded where it is old: these moved from libdl and libpthread to libc with 2.34, under a new version. The old
-// one is there in both (glibc_test.go holds the rest).
+// The probe is built where glibc is new and loaded where it is old: these moved from libdl and libpthread to libc
+// with 2.34, under a new version. The old one is there in both (glibc_test.go holds the rest).
 #if defined(__x86_64__) && defined(__GLIBC__)
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
 __asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
@@ -34,11 +33,11 @@ bool os_init(void) { return true; }
 
 extern uint8_t __start_hc_recording[], __stop_hc_recording[]; // the linker's
 void *os_state(size_t *n) {
-    *n = (size_t)(__stop_hc_recording - __start_hc_recording);
+    *n = (uintptr_t)__stop_hc_recording - (uintptr_t)__start_hc_recording;
     return __start_hc_recording;
 }
 
-// ---- time ----------------------------------------------------------------------------------------------------------------------------
+// ---- time ---------------------------------------------------------------------------------------
 static uint64_t clock_ns(clockid_t c) {
     struct timespec t;
     clock_gettime(c, &t);
@@ -50,7 +49,7 @@ uint64_t cpu_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 uint64_t os_wall_ms(void) { return clock_ns(CLOCK_REALTIME) / 1000000; }
 void os_sleep_us(unsigned us) { usleep(us); }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 void *os_memory(size_t n) {
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
@@ -59,7 +58,7 @@ void *os_sparse(size_t n) { return os_memory(n); }
 void os_give_back(void *p, size_t n) { madvise(p, n, MADV_DONTNEED); }
 void os_release(void *p, size_t n) { munmap(p, n); }
 
-// ---- the process -------------------------------------------------------------------------------------------------------------------------
+// ---- the process --------------------------------------------------------------------------------
 uint32_t os_pid(void) { return (uint32_t)getpid(); }
 
 static ssize_t content(const char *path, char *b, size_t n) { // NUL-terminated, cut
@@ -102,8 +101,10 @@ uint64_t os_memory_left(void) {
         if (!path || strlen(path) > 400 || (!v2 && !strstr(line, ":memory:"))) continue;
         // Inside a container the path is the host's or "/"; what is mounted is the container's own group.
         for (int own = 0; own < 2; own++) {
-            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "max" : "limit_in_bytes");
-            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1, v2 ? "current" : "usage_in_bytes");
+            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
+                     v2 ? "max" : "limit_in_bytes");
+            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
+                     v2 ? "current" : "usage_in_bytes");
             uint64_t m = number_in(max), c = number_in(now);
             if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
         }
@@ -133,168 +134,13 @@ void *os_thread_value(unsigned key) { return pthread_getspecific((pthread_key_t)
 void os_lock(os_mutex *m) { pthread_mutex_lock(m); }
 void os_unlock(os_mutex *m) { pthread_mutex_unlock(m); }
 
-// ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
-// The kernel's own call: glibc has fstat as a symbol since 2.33 only.
-static bool stat_of(int fd, struct stat *st) { return syscall(SYS_fstat, fd, st) == 0; }
-
-// Only the header's first page is used: the rest is there so that the data can be mapped whatever the size of a page is.
-// In small parts: on tmpfs a signal of the application, of a profiler's timer for example, undoes a part and no more.
-static int allocate(int fd, size_t capacity) {
-    enum { PART = 256 << 10, TRIES = 1000 };
-    int err = 0, tries = 0;
-    for (size_t at = 0; !err && at < HC_RING_HEADER_SIZE + capacity;) { // the capacity is a multiple of it
-        err = posix_fallocate(fd, (off_t)at, at ? PART : HC_RING_HEADER_USED);
-        if (!err)
-            at = at ? at + PART : HC_RING_HEADER_SIZE;
-        else if (err == EINTR && ++tries < TRIES)
-            err = 0;
-    }
-    return err;
-}
-
-static bool create_file(struct os_ring *r, const char *path, char *why) { // false: errno says why as well
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err = errno;
-    if (fd < 0) {
-        snprintf(why, HC_MAX_REASON, "cannot create %s: %s", path, strerror(err));
-        errno = err;
-        return false;
-    }
-    err = allocate(fd, r->capacity); // a full tmpfs must fail here and not inside a pause
-    if (!err) return r->fd = fd, true;
-    snprintf(why, HC_MAX_REASON, "no room for a shared ring of %llu bytes at %s: %s", (unsigned long long)r->capacity, path, strerror(err));
-    unlink(path);
-    close(fd);
-    errno = err; // not what stood there before: there may be room elsewhere
-    return false;
-}
-
-static bool create_first(struct os_ring *r, const char *dir, uint64_t ticks, char *why) {
-    if (opt.spool[0]) return (r->fd = spool_open(HC_RING_HEADER_SIZE + r->capacity, ticks, &r->flags, why)) >= 0;
-    const char *dirs[] = {dir[0] ? dir : "/dev/shm", "/dev/shm", NULL};
-    for (int i = 0; dirs[i]; i++) {
-        snprintf(r->path, sizeof r->path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
-        if (create_file(r, r->path, why)) return true;
-        if (errno == EEXIST) return false;
-    }
-    r->path[0] = 0;
-    // It is lost when the JVM and the agent have both gone. Sealed: nobody can truncate it; holes can still be punched.
-    enum { CLOEXEC = 1, ALLOW_SEALING = 2, ADD_SEALS = 1033, SEAL_SHRINK_GROW_SEAL = 7 };
-    int fd = (int)syscall(SYS_memfd_create, "heapcam.ring", CLOEXEC | ALLOW_SEALING);
-    if (fd < 0) return false;
-    if (allocate(fd, r->capacity)) {
-        close(fd);
-        return false;
-    }
-    fcntl(fd, ADD_SEALS, SEAL_SHRINK_GROW_SEAL);
-    r->flags |= HC_RING_MEMFD;
-    r->fd = fd; // the agent finds it through /proc/PID/fd
-    return true;
-}
-
-static bool map_at(uint8_t *at, size_t n, int fd, size_t off) {
-    return mmap(at, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)off) != MAP_FAILED;
-}
-
-static bool map_ring(struct os_ring *r) {
-    size_t once = HC_RING_HEADER_SIZE + r->capacity, page = (size_t)sysconf(_SC_PAGESIZE);
-    r->mapped = once + r->capacity;
-    r->map = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (r->map == MAP_FAILED) return false;
-    // The data a second time right behind itself: one contiguous view of a ring that wraps.
-    size_t head = HC_RING_HEADER_USED < page ? page : HC_RING_HEADER_USED;
-    r->mirrored = !opt.unmirrored && map_at(r->map, head, r->fd, 0) && map_at(r->map + HC_RING_HEADER_SIZE, r->capacity, r->fd, HC_RING_HEADER_SIZE) &&
-                  map_at(r->map + once, r->capacity, r->fd, HC_RING_HEADER_SIZE);
-    if (!r->mirrored && !map_at(r->map, once, r->fd, 0)) {
-        munmap(r->map, r->mapped);
-        return false;
-    }
-    madvise(r->map, r->mapped, MADV_DONTFORK);
-    return true;
-}
-
-bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why) {
-    *r = (struct os_ring){.capacity = capacity, .fd = -1};
-    struct stat st;
-    if (after) {
-        char next[OS_RING_PATH + 8];
-        snprintf(next, sizeof next, "%s.next", after->path);
-        if (!create_file(r, next, why)) return false;
-        memcpy(r->path, after->path, sizeof r->path); // where it will be
-    } else if (!create_first(r, dir, ticks, why)) {
-        return false;
-    }
-    if (stat_of(r->fd, &st) && map_ring(r)) {
-        r->dev = st.st_dev, r->ino = st.st_ino;
-        return true;
-    }
-    snprintf(why, HC_MAX_REASON, "cannot map the shared ring: %s", strerror(errno));
-    r->map = NULL;
-    os_ring_drop(r, after);
-    return false;
-}
-
-static bool same_file(const struct os_ring *r, uint64_t least) {
-    struct stat st;
-    return stat_of(r->fd, &st) && (uint64_t)st.st_dev == r->dev && (uint64_t)st.st_ino == r->ino && (uint64_t)st.st_size >= least;
-}
-
-static bool whole(const struct os_ring *r) { return same_file(r, HC_RING_HEADER_SIZE + r->capacity); }
-
-// Between a look at the descriptor and a write to it the application may close it and open a file of its own, which gets the number. So the bytes go
-// through the mapping, which is ours, by a call that fails where a page is missing. The descriptor is for processes that are refused this call.
-static bool refused(void) { return errno == EPERM || errno == ENOSYS || errno == EACCES; }
-
-bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
-    if (!whole(r)) return false;
-    if (safe_read(to, (uint64_t)(r->map + off), n)) return true;
-    if (!refused()) return false;
-    ssize_t k;
-    while ((k = pread(r->fd, to, n, (off_t)off)) < 0 && errno == EINTR) {
-    }
-    return k == (ssize_t)n;
-}
-
-bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n) {
-    if (!n) return true;
-    if (!whole(r)) return false;
-    // pages that were punched out are allocated anew, or there is no room for them
-    if (safe_write((uint64_t)(r->map + off), from, n)) return true;
-    if (!refused()) return false;
-    for (size_t done = 0; done < n;) {
-        ssize_t k = whole(r) ? pwrite(r->fd, (const uint8_t *)from + done, n - done, (off_t)(off + done)) : -1;
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return false;
-        done += (size_t)k;
-    }
-    return true;
-}
-
-bool os_ring_waits(const struct os_ring *r) {
-    char next[OS_RING_PATH + 8];
-    snprintf(next, sizeof next, "%s.next", r->path);
-    return os_exists(next);
-}
-
-void os_ring_close(struct os_ring *r) {
-    if (r->map) munmap(r->map, r->mapped);
-    if (r->fd >= 0 && (!r->ino || same_file(r, 0))) close(r->fd);
-    r->map = NULL;
-    r->fd = -1;
-}
-
-void os_ring_drop(struct os_ring *r, const struct os_ring *after) {
-    char path[OS_RING_PATH + 8];
-    snprintf(path, sizeof path, "%s%s", r->path, after ? ".next" : "");
-    if (r->path[0]) unlink(path);
-    os_ring_close(r);
-}
-
-// ---- the guard ---------------------------------------------------------------------------------------------------------------------------
+// ---- the guard ----------------------------------------------------------------------------------
 sigjmp_buf guard_env;
 static volatile sig_atomic_t armed;
 static pthread_t armed_thread;
-// The application may set handlers of its own while ours are there, and then passes on to ours what is not its own, for good. So ours are several: one
-// that somebody has built on is not armed again, and always passes on to what was there before it.
+// The application may set handlers of its own while ours are there, and then passes on to ours what is not its own, for
+// good. So ours are several: one that somebody has built on is not armed again, and always passes on to what was there
+// before it.
 enum { GUARDS = 4 };
 static struct guard_of {
     int sig;
@@ -305,7 +151,7 @@ static struct guard_of {
 
 static void on_fault(int no, int sig, siginfo_t *si, void *uc) {
     if (armed && pthread_equal(pthread_self(), armed_thread)) {
-        violated = "a read faulted";
+        violated = fault_text;
         violated_at = (uint64_t)si->si_addr;
         siglongjmp(guard_env, 1);
     }
@@ -324,7 +170,9 @@ static void on_fault2(int sig, siginfo_t *si, void *uc) { on_fault(2, sig, si, u
 static void on_fault3(int sig, siginfo_t *si, void *uc) { on_fault(3, sig, si, uc); }
 static void (*const handlers[GUARDS])(int, siginfo_t *, void *) = {on_fault0, on_fault1, on_fault2, on_fault3};
 
-static bool is_ours(const struct sigaction *a, int no) { return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handlers[no]; }
+static bool is_ours(const struct sigaction *a, int no) {
+    return a->sa_flags & SA_SIGINFO && a->sa_sigaction == handlers[no];
+}
 
 static void guard_set(struct guard_of *g) {
     if (g->no == GUARDS) violation("other agents keep setting handlers for faults in collections", (uint64_t)g->sig);
@@ -352,7 +200,8 @@ void guard_arm(void) {
     violated = NULL;
     armed_thread = pthread_self();
     armed = 1;
-    if (vm.check_jni) return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
+    if (guard_without_handler)
+        return; // -Xcheck:jni complains about a foreign handler; walks are bounded by what is committed
     for (int i = 0; i < 2; i++) guard_set(&guards[i]);
 }
 
@@ -376,18 +225,20 @@ bool safe_write(uint64_t addr, const void *src, size_t n) {
     return process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
-// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none (-Xcheck:jni) each page is
-// asked for before it is walked.
+// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none
+// (-Xcheck:jni) each page is asked for before it is walked.
 void need_memory(uint64_t lo, uint64_t hi) {
-    if (!vm.check_jni) return;
+    if (!guard_without_handler) return;
     enum { PAGE = 4096, AT_ONCE = 256 };
     struct iovec from[AT_ONCE];
     uint8_t byte[AT_ONCE];
     while (lo < hi) {
         size_t n = 0;
         for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
+        // cppcheck-suppress legacyUninitvar ; the call fills it
         struct iovec to = {byte, n};
-        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n) violation("memory that was emptied has been given back", lo);
+        if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n)
+            violation("memory that was emptied has been given back", lo);
         lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
     }
 }

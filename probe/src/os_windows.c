@@ -10,9 +10,9 @@
 #include <string.h>
 #include <windows.h>
 
-#include "probe.h"
+#include "guard.h"
 
-// ---- time ----------------------------------------------------------------------------------------------------------------------------
+// ---- time ---------------------------------------------------------------------------------------
 static uint64_t frequency = 1; // of the performance counter; os_init asks
 
 uint64_t now_ns(void) { // as shmring.Monotonic counts
@@ -22,7 +22,8 @@ uint64_t now_ns(void) { // as shmring.Monotonic counts
     return c / frequency * 1000000000u + c % frequency * 1000000000u / frequency;
 }
 
-// The times of threads are told in ticks of 15 ms, which is more than any pause: what passed stands in for what was used.
+// The times of threads are told in ticks of 15 ms, which is more than any pause: what passed stands in for what was
+// used.
 uint64_t cpu_ns(void) { return now_ns(); }
 
 static uint64_t ticks100(FILETIME t) { return (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime; } // 100 ns since 1601
@@ -35,13 +36,11 @@ uint64_t os_wall_ms(void) {
 
 void os_sleep_us(unsigned us) { Sleep((us + 999) / 1000); }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------------------------
-// Windows promises what it hands out: a table of 800 MB that stays empty would count in full. Such ones are reserved alone, and committed by
-// the handler below where they are touched, as Linux does by itself: in a pause, too.
+// ---- memory -------------------------------------------------------------------------------------
+// Windows promises what it hands out: a table of 800 MB that stays empty would count in full. Such ones are reserved
+// alone, and committed by the handler below where they are touched, as Linux does by itself: in a pause, too.
 enum { CHUNK = 1 << 16, MAX_SPARSE = 8 };
-static struct {
-    uintptr_t lo, hi;
-} sparse[MAX_SPARSE];
+static struct { uintptr_t lo, hi; } sparse[MAX_SPARSE];
 static _Atomic int nsparse;
 
 void *os_memory(size_t n) { return VirtualAlloc(NULL, n, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
@@ -75,7 +74,7 @@ static bool commit(uintptr_t at) {
     return false;
 }
 
-// ---- the process -------------------------------------------------------------------------------------------------------------------------
+// ---- the process --------------------------------------------------------------------------------
 uint32_t os_pid(void) { return GetCurrentProcessId(); }
 
 uint64_t os_start_ticks(void) {
@@ -87,7 +86,8 @@ uint64_t os_pid_namespace(void) { return 0; }
 
 uint64_t os_memory_left(void) {
     MEMORYSTATUSEX m = {.dwLength = sizeof m};
-    return GlobalMemoryStatusEx(&m) ? m.ullAvailPageFile : UINT64_MAX; // what may still be promised, to this process too
+    return GlobalMemoryStatusEx(&m) ? m.ullAvailPageFile
+                                    : UINT64_MAX; // what may still be promised, to this process too
 }
 
 void os_random(uint8_t b[16]) {
@@ -112,7 +112,8 @@ void os_stderr(const char *s, size_t n) {
 
 void *os_library_of(void *address) {
     HMODULE m = NULL;
-    GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, address, &m);
+    GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, address,
+                       &m);
     return m;
 }
 
@@ -123,103 +124,24 @@ void *os_thread_value(unsigned key) { return TlsGetValue(key); }
 void os_lock(os_mutex *m) { AcquireSRWLockExclusive((SRWLOCK *)m); }
 void os_unlock(os_mutex *m) { ReleaseSRWLockExclusive((SRWLOCK *)m); }
 
-// ---- the shared ring's file ------------------------------------------------------------------------------------------------------------------
-// Windows shortens no file that is mapped, and punches no holes into one that is not sparse: reading and writing are done in the mapping.
-static bool failed(char *why, const char *what, const char *path) {
-    snprintf(why, HC_MAX_REASON, "cannot %s %s: error %lu", what, path, GetLastError());
-    return false;
-}
-
-static bool map_ring(struct os_ring *r, HANDLE f, char *why) {
-    r->mapped = HC_RING_HEADER_SIZE + r->capacity;
-    LARGE_INTEGER end = {.QuadPart = (LONGLONG)r->mapped};
-    // A full disk must fail here and not inside a pause.
-    if (!SetFilePointerEx(f, end, NULL, FILE_BEGIN) || !SetEndOfFile(f)) return failed(why, "allocate", r->path);
-    HANDLE h = CreateFileMappingA(f, NULL, PAGE_READWRITE, (DWORD)((uint64_t)r->mapped >> 32), (DWORD)r->mapped, NULL);
-    if (h) r->map = MapViewOfFile(h, FILE_MAP_READ | FILE_MAP_WRITE, 0, 0, r->mapped);
-    bool ok = r->map || failed(why, "map", r->path);
-    if (h) CloseHandle(h); // the view keeps it
-    return ok;
-}
-
-// Others may read, write and delete the file: the agent. A file and no named memory, since what a killed JVM left must outlive it.
-bool os_ring_make(struct os_ring *r, const struct os_ring *after, const char *dir, uint64_t ticks, size_t capacity, char *why) {
-    *r = (struct os_ring){.capacity = capacity, .flags = HC_RING_DISK, .fd = -1};
-    if (opt.spool[0] || after) {
-        snprintf(why, HC_MAX_REASON, "a spool folder is for Linux: leave the option spool out");
-        return false;
-    }
-    char temp[MAX_PATH + 1] = "";
-    if (!dir[0]) { // where an agent of the same user looks
-        DWORD n = GetTempPathA(sizeof temp, temp);
-        if (!n || n > MAX_PATH) return failed(why, "find", "the folder for temporary files");
-        snprintf(r->path, sizeof r->path, "%sheapcam-rings", temp);
-        CreateDirectoryA(r->path, NULL);
-        snprintf(r->path, sizeof r->path, "%sheapcam-rings\\heapcam-%lu-%llu.ring", temp, GetCurrentProcessId(), (unsigned long long)ticks);
-    } else {
-        snprintf(r->path, sizeof r->path, "%s\\heapcam-%lu-%llu.ring", dir, GetCurrentProcessId(), (unsigned long long)ticks);
-    }
-    HANDLE f = CreateFileA(r->path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_NEW,
-                           FILE_ATTRIBUTE_TEMPORARY, NULL);
-    if (f == INVALID_HANDLE_VALUE) return failed(why, "create", r->path);
-    bool ok = map_ring(r, f, why);
-    if (!ok) {
-        FILE_DISPOSITION_INFO gone = {TRUE};
-        SetFileInformationByHandle(f, FileDispositionInfo, &gone, sizeof gone);
-    }
-    CloseHandle(f);
-    for (size_t i = 0; ok && i < r->mapped; i += 4096) ((volatile uint8_t *)r->map)[i] = 0;
-    return ok;
-}
-
-bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
-    memcpy(to, r->map + off, n);
-    return true;
-}
-
-bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n) {
-    if (n == 8 && off % 8 == 0)
-        atomic_store((_Atomic uint64_t *)(r->map + off), *(const uint64_t *)from);
-    else
-        memcpy(r->map + off, from, n);
-    return true;
-}
-
-bool os_ring_waits(const struct os_ring *r) { return (void)r, true; }
-
-void os_ring_close(struct os_ring *r) {
-    if (r->map) UnmapViewOfFile(r->map);
-    r->map = NULL;
-}
-
-void os_ring_drop(struct os_ring *r, const struct os_ring *after) {
-    (void)after;
-    os_ring_close(r);
-    DeleteFileA(r->path);
-}
-
-// Without a spool folder (spool.c) there is never anything to do.
-PER_RECORDING _Atomic bool spool_waits;
-void spool_name(const char *command) { (void)command; }
-bool spool_turn(uint64_t now) { return (void)now, false; }
-void spool_mark(uint64_t at) { (void)at; }
-
-// ---- the guard ---------------------------------------------------------------------------------------------------------------------------
+// ---- the guard ----------------------------------------------------------------------------------
 void *guard_env[5];
 static volatile DWORD armed_thread; // 0: none
 
-// Where a guarded thread goes on after a fault, on its own stack and outside of the handler. It has nowhere to return to.
+// Where a guarded thread goes on after a fault, on its own stack and outside of the handler. It has nowhere to return
+// to.
 static void after_fault(void) { guard_leave(); }
 
-// The first of the process' handlers, asked in whatever thread. All that is not ours goes on as if we were not there: the JVM lives on such
-// faults (safepoints, null checks, stack banging).
+// The first of the process' handlers, asked in whatever thread. All that is not ours goes on as if we were not there:
+// the JVM lives on such faults (safepoints, null checks, stack banging).
 static LONG CALLBACK on_fault(EXCEPTION_POINTERS *x) {
     const EXCEPTION_RECORD *r = x->ExceptionRecord;
-    if ((r->ExceptionCode != EXCEPTION_ACCESS_VIOLATION && r->ExceptionCode != EXCEPTION_IN_PAGE_ERROR) || r->NumberParameters < 2)
+    if ((r->ExceptionCode != EXCEPTION_ACCESS_VIOLATION && r->ExceptionCode != EXCEPTION_IN_PAGE_ERROR) ||
+        r->NumberParameters < 2)
         return EXCEPTION_CONTINUE_SEARCH;
     if (commit(r->ExceptionInformation[1])) return EXCEPTION_CONTINUE_EXECUTION;
     if (armed_thread != GetCurrentThreadId()) return EXCEPTION_CONTINUE_SEARCH;
-    violated = "a read faulted";
+    violated = fault_text;
     violated_at = r->ExceptionInformation[1];
     CONTEXT *c = x->ContextRecord;
     c->Rip = (DWORD64)(uintptr_t)after_fault;
@@ -242,7 +164,8 @@ bool os_init(void) {
     if (QueryPerformanceFrequency(&f) && f.QuadPart > 0) frequency = (uint64_t)f.QuadPart;
     if (done) return true;
     // The handler stays as long as the process, and so must the library.
-    done = GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN, (void *)(uintptr_t)on_fault, &m) &&
+    done = GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                              (void *)(uintptr_t)on_fault, &m) &&
            AddVectoredExceptionHandler(1, on_fault);
     return done;
 }

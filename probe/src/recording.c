@@ -1,12 +1,17 @@
 //go:build ignore
 
-// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays there, so attaching and detaching
-// must neither leave memory behind nor carry anything over.
-#define _GNU_SOURCE
-#include "probe.h"
+// recording.c: what one recording has and the next one begins without. A library that was loaded into a JVM stays
+// there, so attaching and detaching must neither leave memory behind nor carry anything over.
+#include "recording.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "log.h"
+#include "os.h"
+
+PER_RECORDING _Atomic bool gave_up;
+PER_RECORDING _Atomic uint64_t gc_counter;
+PER_RECORDING uint64_t probe_epoch_ns;
 
 // These outlive recordings.
 static _Atomic bool recording; // from recording_begin to recording_end
@@ -83,7 +88,7 @@ bool recording_begin(void) {
     else if ((pristine = os_memory(n)))
         memcpy(pristine, state, n);
     static bool said;
-    if (!pristine && !said) said = true, say("not recording this JVM: no memory for what the probe begins with");
+    if (!pristine && !said) said = true, log_line("not recording this JVM: no memory for what the probe begins with");
     if (!pristine) return atomic_store(&recording, false), false;
     atomic_fetch_add(&recording_no, 1);
     return true;
@@ -97,8 +102,6 @@ void recording_close(void) {
 }
 
 void recording_end(void) {
-    recording_close();
-    ring_close();
     for (int i = 0; i < MOST_PIECES; i++) {
         if (pieces[i].p) os_release(pieces[i].p, pieces[i].n);
         pieces[i].p = NULL;

@@ -1,26 +1,32 @@
 //go:build ignore
 
-// ring.c: the shared ring (docs/format/shared-ring.md), blocks, and the definition logs.
-#define _GNU_SOURCE
-#include "probe.h"
+// ring.c: ring.h.
+#include "ring.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "deflog.h"
+#include "guard.h"
+#include "options.h"
+#include "os.h"
+#include "recording.h"
+#include "version.h"
+#include "vmstructs.h"
 
 // For who looks into the file: the version that stands in every ring of this probe.
 __attribute__((used)) static const char version_mark[] = "heapcam-probe-version=" HC_PROBE_VERSION;
 
-// The header's words as this process has them, and as every thread of it reads and writes them. The file's own belong to others as well: the VM
-// thread and the control thread carry the agent's words in and the probe's out.
+// The header's words as this process has them, and as every thread of it reads and writes them. The file's own belong
+// to others as well: the VM thread and the control thread carry the agent's words in and the probe's out.
 PER_RECORDING _Alignas(8) uint8_t ring[HC_RING_WORDS];
 PER_RECORDING bool ring_made;
 static PER_RECORDING struct os_ring files[2];
 static PER_RECORDING struct os_ring *_Atomic now; // the one that is written
-// Private: what is in the making and is copied when it is committed. The control thread's always; the VM thread's where it cannot write to the
-// mapping as to memory (not mirrored; -Xcheck:jni, which has no guard).
+// Private: what is in the making and is copied when it is committed. The control thread's always; the VM thread's where
+// it cannot write to the mapping as to memory (not mirrored; -Xcheck:jni, which has no guard).
 static PER_RECORDING uint8_t *staging;
-static PER_RECORDING uint64_t capacity, seq;
+static PER_RECORDING uint64_t capacity;
 PER_RECORDING _Atomic uint64_t largest_epoch; // bytes, without a listing
 static PER_RECORDING bool fixed_size;
 static PER_RECORDING uint64_t refused_until;
@@ -28,62 +34,10 @@ static PER_RECORDING atomic_flag writer = ATOMIC_FLAG_INIT;
 static PER_RECORDING uint8_t *reserve;
 enum { RESERVE = 8 << 20, FIRST_CAPACITY = 4 << 20, MOST_CAPACITY = 64 << 20 };
 PER_RECORDING _Atomic uint64_t reserve_len;
-PER_RECORDING struct deflog type_log, site_log;
 
-void put_str(struct enc *e, const char *s, size_t n) {
-    put_u(e, n);
-    if (!room(e, n)) return;
-    memcpy(e->p, s, n);
-    e->p += n;
-}
-
-uint8_t *blob_begin(struct enc *e, int tag) {
-    put8(e, (uint8_t)tag);
-    uint8_t *at = e->p;
-    if (room(e, 4)) e->p += 4;
-    return at;
-}
-
-void blob_end(struct enc *e, uint8_t *at) {
-    if (e->over) return;
-    uint32_t n = (uint32_t)(e->p - at - 4);
-    memcpy(at, &n, 4);
-}
-
-uint8_t *block_begin(struct enc *e, int kind) {
-    while ((e->p - e->base) & 7) put8(e, 0);
-    uint8_t *at = e->p;
-    if (!room(e, HC_BLOCK_HEADER_SIZE)) return at;
-    memset(at, 0, HC_BLOCK_HEADER_SIZE);
-    at[0] = (uint8_t)kind;
-    at[1] = HC_FORMAT_VERSION;
-    e->p += HC_BLOCK_HEADER_SIZE;
-    return at;
-}
-
-void block_end(struct enc *e, uint8_t *at) {
-    if (e->over) return;
-    uint32_t n = (uint32_t)(e->p - at - HC_BLOCK_HEADER_SIZE);
-    uint64_t s = ++seq;
-    memcpy(at + HC_BLOCK_OFF_LENGTH, &n, 4);
-    memcpy(at + HC_BLOCK_OFF_SEQ, &s, 8);
-    while ((e->p - e->base) & 7) put8(e, 0);
-}
-
-static PER_RECORDING struct deflog spare; // see types_tidy
-
-// What is told again after a reader came back goes in parts: all at once might never fit.
-enum { DEFS_CHUNK = 256 << 10 };
-
-static bool log_init(struct deflog *l, size_t cap) {
-    l->mem = memory_sparse(cap);
-    l->marks = memory((cap / DEFS_CHUNK + 1) * sizeof *l->marks);
-    l->cap = cap;
-    return l->mem && l->marks;
-}
-
-// ---- size ------------------------------------------------------------------------------------------------------------------------------
-// The ring must hold a listing of the heap, of about two bytes for each object of 48, and the largest epoch beside what the agent has not read.
+// ---- size ---------------------------------------------------------------------------------------
+// The ring must hold a listing of the heap, of about two bytes for each object of 48, and the largest epoch beside what
+// the agent has not read.
 static uint64_t capacity_for(uint64_t heap, uint64_t epoch) {
     uint64_t want = heap / 24 + 2 * epoch, n = FIRST_CAPACITY;
     while (n < want && n < MOST_CAPACITY) n *= 2;
@@ -100,12 +54,13 @@ static uint64_t affordable(uint64_t n) {
 // used: bytes of the heap that are in use now. A ring that cannot grow is made for the largest heap.
 static uint64_t first_capacity(uint64_t used) {
     uint64_t n = capacity_for(OS_RING_GROWS && !opt.spool[0] ? used : vm.max_heap, 0);
-    uint64_t eden = vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch tells of a whole eden
+    uint64_t eden =
+        vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch tells of a whole eden
     while (opt.depth == HC_DEPTH_FULL && n < eden) n *= 2;
     return affordable(n);
 }
 
-// ---- the file --------------------------------------------------------------------------------------------------------------------------
+// ---- the file -----------------------------------------------------------------------------------
 // What is not to be read again: a ring that takes over gets the other words by ring_publish.
 static void describe(const struct os_ring *r, uint64_t ticks) {
     memset(ring, 0, HC_RING_OFF_SESSION);
@@ -118,7 +73,7 @@ static void describe(const struct os_ring *r, uint64_t ticks) {
     *(uint64_t *)(ring + HC_RING_OFF_PIDNS) = os_pid_namespace();
 }
 
-bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
+bool ring_create(uint64_t used, ring_opener *open_file, char why[HC_MAX_REASON]) {
     fixed_size = opt.ring != 0 || !OS_RING_GROWS || opt.spool[0];
     uint64_t want = opt.ring ? opt.ring : first_capacity(used), ticks = os_start_ticks();
     if (!ticks) { // the agent would take this process for another one
@@ -128,11 +83,11 @@ bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
     capacity = HC_RING_MIN_CAPACITY;
     while (capacity < want && capacity < HC_RING_MAX_CAPACITY) capacity *= 2;
     struct os_ring *r = &files[0];
-    if (!os_ring_make(r, NULL, opt.dir, ticks, capacity, why)) return false;
+    if (!os_ring_make(r, NULL, open_file, opt.dir, ticks, capacity, why)) return false;
     fixed_size |= !r->path[0];
     staging = memory_sparse(capacity);
     reserve = memory(RESERVE);
-    if (!log_init(&type_log, 64 << 20) || !log_init(&spare, 64 << 20) || !log_init(&site_log, 64 << 20) || !reserve || !staging) {
+    if (!deflogs_init() || !reserve || !staging) {
         snprintf(why, HC_MAX_REASON, "no memory for the shared ring's logs");
         os_ring_drop(r, NULL);
         return false;
@@ -154,7 +109,8 @@ bool ring_create(uint64_t used, char why[HC_MAX_REASON]) {
 // Lets agents see the ring: the magic comes last.
 void ring_show(void) {
     struct os_ring *r = atomic_load(&now);
-    bool ok = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI, HC_RING_WORDS - HC_RING_OFF_ABI) && os_ring_write(r, 0, HC_RING_MAGIC, 8);
+    bool ok = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI, HC_RING_WORDS - HC_RING_OFF_ABI) &&
+              os_ring_write(r, 0, HC_RING_MAGIC, 8);
     if (!ok) ring_lost();
 }
 
@@ -164,14 +120,17 @@ void ring_state(uint32_t state, const char *reason) {
     atomic_store_explicit(ring32(HC_RING_OFF_STATE), state, memory_order_release);
 }
 
-// The file was truncated, or a hole of it could not be filled. Nothing is written any more; the control thread ends the recording.
+// The file was truncated, or a hole of it could not be filled. Nothing is written any more; the control thread ends the
+// recording.
 static void ring_end(const char *why) {
     if (atomic_load(&gave_up)) return;
     ring_state(HC_STATE_GAVE_UP, why);
     atomic_store(&gave_up, true);
 }
 
-void ring_lost(void) { ring_end("its shared ring was truncated, or a hole was punched into it where there is no room"); }
+void ring_lost(void) {
+    ring_end("its shared ring was truncated, or a hole was punched into it where there is no room");
+}
 
 // The VM thread's: after a write to the ring that the guard broke off, or that it did not let begin.
 void ring_broken(void) {
@@ -185,7 +144,8 @@ void ring_broken(void) {
 static const struct stretch {
     int from, to;
 } agents[] = {{HC_RING_OFF_AGENT_HEARTBEAT, HC_RING_OFF_EXHAUSTED}},
-  probes[] = {{HC_RING_OFF_EXHAUSTED, HC_RING_WORDS}, {HC_RING_OFF_STATE, HC_RING_OFF_TAIL}}; // texts before the state that they explain
+  probes[] = {{HC_RING_OFF_EXHAUSTED, HC_RING_WORDS},
+              {HC_RING_OFF_STATE, HC_RING_OFF_TAIL}}; // texts before the state that they explain
 
 // Not for the VM thread.
 void ring_exchange(void) {
@@ -202,8 +162,14 @@ void ring_exchange(void) {
 bool ring_publish(void) {
     struct os_ring *r = atomic_load(&now);
     for (size_t i = 0; i < 2; i++)
-        if (!os_ring_write(r, (size_t)probes[i].from, ring + probes[i].from, (size_t)(probes[i].to - probes[i].from))) return false;
+        if (!os_ring_write(r, (size_t)probes[i].from, ring + probes[i].from, (size_t)(probes[i].to - probes[i].from)))
+            return false;
     return true;
+}
+
+bool ring_abandoned(void) {
+    uint64_t beat = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_HEARTBEAT), memory_order_relaxed);
+    return beat && !opt.spool[0] && now_ns() > beat + (uint64_t)HC_RING_AGENT_STALE_NS * 12;
 }
 
 // Not for the VM thread. Whether the file can be read still.
@@ -223,7 +189,8 @@ static void map_put(struct os_ring *r, size_t off, const void *from, size_t n) {
 static uint64_t map_word(struct os_ring *r, int off) {
     uint64_t v;
     if (!vm.check_jni) return atomic_load_explicit((_Atomic uint64_t *)(r->map + off), memory_order_acquire);
-    if (!safe_read(&v, (uint64_t)(r->map + off), sizeof v)) violation("the shared ring cannot be read", (uint64_t)(r->map + off));
+    if (!safe_read(&v, (uint64_t)(r->map + off), sizeof v))
+        violation("the shared ring cannot be read", (uint64_t)(r->map + off));
     return v;
 }
 
@@ -236,13 +203,15 @@ static void map_set_word(struct os_ring *r, int off, uint64_t v) {
 
 void ring_refresh_in_pause(void) {
     struct os_ring *r = atomic_load(&now);
-    for (int off = agents[0].from; off < agents[0].to; off += 8) atomic_store_explicit(ring64(off), map_word(r, off), memory_order_relaxed);
+    for (int off = agents[0].from; off < agents[0].to; off += 8)
+        atomic_store_explicit(ring64(off), map_word(r, off), memory_order_relaxed);
 }
 
 void ring_publish_in_pause(void) {
     struct os_ring *r = atomic_load(&now);
     for (size_t i = 0; i < 2; i++)
-        for (int off = probes[i].from; off < (probes[i].to < HC_RING_OFF_JVM ? probes[i].to : HC_RING_OFF_JVM); off += 8)
+        for (int off = probes[i].from; off < (probes[i].to < HC_RING_OFF_JVM ? probes[i].to : HC_RING_OFF_JVM);
+             off += 8)
             map_set_word(r, off, atomic_load_explicit(ring64(off), memory_order_relaxed));
 }
 
@@ -252,9 +221,13 @@ bool ring_faulted(void) {
     return violated_at >= (uint64_t)r->map && violated_at < (uint64_t)(r->map + r->mapped);
 }
 
-// ---- commits ---------------------------------------------------------------------------------------------------------------------------
+// ---- commits ------------------------------------------------------------------------------------
 bool ring_try(void) { return !atomic_flag_test_and_set_explicit(&writer, memory_order_acquire); }
 void ring_unlock(void) { atomic_flag_clear_explicit(&writer, memory_order_release); }
+
+void lock_writer(void) {
+    while (!ring_try()) os_sleep_us(200);
+}
 
 static bool stages(struct os_ring *r, bool in_pause) { return !in_pause || !r->mirrored || vm.check_jni; }
 
@@ -266,7 +239,8 @@ uint64_t ring_room_in_pause(void) {
 void ring_begin(struct enc *e, bool in_pause) {
     struct os_ring *r = atomic_load(&now);
     uint64_t head = *ring64(HC_RING_OFF_HEAD), tail;
-    // Pairs with the agent's store of tail after it has persisted what it read. The word is the agent's: do not trust it.
+    // Pairs with the agent's store of tail after it has persisted what it read. The word is the agent's: do not trust
+    // it.
     if (in_pause)
         *ring64(HC_RING_OFF_TAIL) = tail = map_word(r, HC_RING_OFF_TAIL);
     else if (os_ring_read(r, HC_RING_OFF_TAIL, &tail, sizeof tail))
@@ -287,7 +261,8 @@ static bool copy_out(struct os_ring *r, uint64_t head, uint64_t n, bool in_pause
         map_put(r, HC_RING_HEADER_SIZE, staging + first, n - first);
         return true;
     }
-    return os_ring_write(r, HC_RING_HEADER_SIZE + at, staging, first) && os_ring_write(r, HC_RING_HEADER_SIZE, staging + first, n - first);
+    return os_ring_write(r, HC_RING_HEADER_SIZE + at, staging, first) &&
+           os_ring_write(r, HC_RING_HEADER_SIZE, staging + first, n - first);
 }
 
 bool ring_commit(struct enc *e, bool in_pause) {
@@ -308,9 +283,10 @@ bool ring_commit(struct enc *e, bool in_pause) {
     return true;
 }
 
-// ---- a larger ring that takes over -------------------------------------------------------------------------------------------------------
-// Control thread. The ring is too small when the next listing may not fit, or when an epoch did not. While nobody reads, a larger one would only hold
-// more of what nobody reads.
+// ---- a larger ring that takes over --------------------------------------------------------------
+// Control
+// thread. The ring is too small when the next listing may not fit, or when an epoch did not. While nobody reads, a
+// larger one would only hold more of what nobody reads.
 void ring_grow(uint64_t t, bool read, bool overflowed) {
     uint64_t want = capacity_for(*ring64(HC_RING_OFF_LIVE_BYTES), atomic_load(&largest_epoch));
     if (overflowed && want <= capacity && capacity < MOST_CAPACITY) want = 2 * capacity;
@@ -321,7 +297,7 @@ void ring_grow(uint64_t t, bool read, bool overflowed) {
     char why[HC_MAX_REASON];
     refused_until = t + RETRY_GROWTH_NS;
     if (!room) return;
-    if (!os_ring_make(r, old, "", 0, want, why)) {
+    if (!os_ring_make(r, old, NULL, "", 0, want, why)) {
         memory_give_back(room);
         return;
     }
@@ -329,8 +305,10 @@ void ring_grow(uint64_t t, bool read, bool overflowed) {
     uint64_t head = *ring64(HC_RING_OFF_HEAD), base = *ring64(HC_RING_OFF_BASE), none = 0;
     *ring64(HC_RING_OFF_BASE) = head;
     describe(r, *(uint64_t *)(ring + HC_RING_OFF_START_TICKS));
-    bool made = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI, HC_RING_WORDS - HC_RING_OFF_ABI) && // the agent's words as they were
-                os_ring_write(r, HC_RING_OFF_TAIL, &head, sizeof head) && os_ring_write(r, HC_RING_OFF_AGENT_GENERATION, &none, sizeof none) &&
+    bool made = os_ring_write(r, HC_RING_OFF_ABI, ring + HC_RING_OFF_ABI,
+                              HC_RING_WORDS - HC_RING_OFF_ABI) && // the agent's words as they were
+                os_ring_write(r, HC_RING_OFF_TAIL, &head, sizeof head) &&
+                os_ring_write(r, HC_RING_OFF_AGENT_GENERATION, &none, sizeof none) &&
                 os_ring_write(r, 0, HC_RING_MAGIC, 8);
     if (!made) {
         describe(old, *(uint64_t *)(ring + HC_RING_OFF_START_TICKS));
@@ -381,8 +359,8 @@ void ring_close(void) {
 
 void reserve_begin(struct enc *e) {
     e->base = e->p = reserve;
-    // An epoch that waits for the writer stays whole: who does not fit beside it must not write at all, since what is over still writes while there
-    // is room.
+    // An epoch that waits for the writer stays whole: who does not fit beside it must not write at all, since what is
+    // over still writes while there is room.
     e->over = atomic_load_explicit(&reserve_len, memory_order_acquire) != 0;
     e->end = reserve + (e->over ? 0 : RESERVE);
 }
@@ -407,162 +385,4 @@ bool reserve_flush(bool in_pause) {
     }
     atomic_store_explicit(&reserve_len, 0, memory_order_release);
     return ok;
-}
-
-bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {
-    size_t len = atomic_load_explicit(&l->len, memory_order_relaxed);
-    if (n > l->cap - len) return false;
-    if (len - l->last_mark >= DEFS_CHUNK) {
-        uint32_t m = atomic_load_explicit(&l->nmarks, memory_order_relaxed);
-        l->marks[m] = (uint32_t)len;
-        l->last_mark = len;
-        atomic_store_explicit(&l->nmarks, m + 1, memory_order_release);
-    }
-    memcpy(l->mem + len, b, n);
-    atomic_store_explicit(&l->len, len + n, memory_order_release);
-    return true;
-}
-
-static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to) {
-    if (from == to) return;
-    uint8_t *at = block_begin(e, HC_KIND_DEFS);
-    if (room(e, to - from)) {
-        memcpy(e->p, l->mem + from, to - from);
-        e->p += to - from;
-    }
-    block_end(e, at);
-}
-
-static struct deflog *const logs[] = {&type_log, &site_log};
-
-// A pause that finds the writer busy tells what the writer may be telling just now, and it is told once more afterwards.
-void put_defs(struct enc *e, bool locked) {
-    for (int i = 0; i < 2; i++) {
-        size_t len = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
-        if (locked) logs[i]->pending = len;
-        put_defs_of(e, logs[i], logs[i]->sent, len);
-    }
-}
-
-bool put_defs_again(struct enc *e, uint32_t *at) {
-    put_defs(e, true); // what is new keeps its order
-    uint32_t n = *at;
-    for (int i = 0; i < 2; i++) {
-        struct deflog *l = logs[i];
-        uint32_t marks = atomic_load_explicit(&l->nmarks, memory_order_acquire);
-        if (n <= marks) {
-            put_defs_of(e, l, n ? l->marks[n - 1] : 0, n < marks ? l->marks[n] : l->pending);
-            ++*at;
-            return true;
-        }
-        n -= marks + 1;
-    }
-    return false;
-}
-
-void defs_committed(bool ok) {
-    for (int i = 0; i < 2; i++) {
-        if (ok)
-            logs[i]->sent = logs[i]->pending;
-        else
-            logs[i]->pending = logs[i]->sent; // the next commit may tell none
-    }
-}
-
-// ---- the type log without what has gone ---------------------------------------------------------------------------------------------------
-// The control thread copies what was sent and has not gone to a second log. In the next pause that has the writer lock the VM thread, which alone
-// appends, adds the rest and lets it take the first one's place: thus nobody waits, and who reads the log holds the lock. Then the first one is the
-// second.
-static PER_RECORDING size_t told;                    // of the type log, stands in spare
-static PER_RECORDING size_t tidied;                  // length of the log when it was tidy last
-enum { NOTHING, READY, SWAPPING, SWAPPED };
-static PER_RECORDING _Atomic int tidy;
-static PER_RECORDING uint64_t *id_marks;             // bits by id: types that have gone, loaders that have, loaders of types that have not
-enum { ID_WORDS = MAX_TYPE_IDS / 64, TIDY_FROM = 256 << 10 };
-
-bool next_def(const uint8_t **p, uint64_t f[6], const char **name, uint64_t *len) {
-    const uint8_t *q = *p;
-    f[0] = *q++;
-    *len = 0;
-    bool type = f[0] == HC_EV_TYPE, named = type || f[0] == HC_EV_LOADER;
-    if (!named && f[0] != HC_EV_TYPEGONE && f[0] != HC_EV_LOADERGONE) return false;
-    for (int i = 1; i <= (type ? 6 : 1) + named; i++) {
-        uint64_t v = 0;
-        for (int s = 0;; s += 7) {
-            v |= (uint64_t)(*q & 127) << s;
-            if (*q++ < 128) break;
-        }
-        if (named && i == (type ? 7 : 2))
-            *len = v;
-        else if (i < 6)
-            f[i] = v;
-    }
-    *name = (const char *)q;
-    *p = q + *len;
-    return true;
-}
-
-static bool marked(int which, uint64_t id) { return id < MAX_TYPE_IDS && id_marks[which * ID_WORDS + id / 64] >> id % 64 & 1; }
-static void mark(int which, uint64_t id) {
-    if (id < MAX_TYPE_IDS) id_marks[which * ID_WORDS + id / 64] |= 1ull << id % 64;
-}
-
-static void log_empty(struct deflog *l) {
-    os_give_back(l->mem, l->cap);
-    l->len = l->sent = l->pending = l->last_mark = 0;
-    l->nmarks = 0;
-}
-
-// One that is taking its place now has done so when the caller gets the lock.
-void types_keep(void) {
-    int ready = READY;
-    if (atomic_compare_exchange_strong(&tidy, &ready, NOTHING)) tidied = 0;
-}
-
-void types_tidy(void) {
-    int was = atomic_load(&tidy);
-    if (was == READY || was == SWAPPING) return;
-    if (was == SWAPPED) atomic_store(&tidy, NOTHING);
-    size_t n = type_log.sent;
-    if (n < 2 * tidied + TIDY_FROM) {
-        if (spare.len) log_empty(&spare);
-        return;
-    }
-    enum { TYPES, LOADERS, USED };
-    size_t bytes = 3 * ID_WORDS * sizeof *id_marks;
-    if (!id_marks && !(id_marks = memory_sparse(bytes))) return;
-    if (spare.len) log_empty(&spare);
-    uint64_t f[6], len;
-    const char *name;
-    const uint8_t *end = type_log.mem + n;
-    for (const uint8_t *p = type_log.mem; p < end && next_def(&p, f, &name, &len);)
-        if (f[0] == HC_EV_TYPEGONE)
-            mark(TYPES, f[1]);
-        else if (f[0] == HC_EV_LOADERGONE)
-            mark(LOADERS, f[1]);
-    for (const uint8_t *p = type_log.mem; p < end && next_def(&p, f, &name, &len);)
-        if (f[0] == HC_EV_TYPE && !marked(TYPES, f[1])) mark(USED, f[5]);
-    for (const uint8_t *p = type_log.mem, *from = p; p < end && next_def(&p, f, &name, &len); from = p) {
-        bool type = f[0] == HC_EV_TYPE || f[0] == HC_EV_TYPEGONE;
-        if (type ? !marked(TYPES, f[1]) : !marked(LOADERS, f[1]) || marked(USED, f[1])) (void)deflog_append(&spare, from, (size_t)(p - from));
-    }
-    os_give_back(id_marks, bytes);
-    told = n;
-    tidied = spare.len;
-    atomic_store(&tidy, READY);
-}
-
-void types_swap(void) {
-    int ready = READY;
-    if (!atomic_compare_exchange_strong(&tidy, &ready, SWAPPING)) return;
-    size_t from = told, len = type_log.len, sent = spare.len + (type_log.sent - told);
-    for (uint32_t m = 0; m < type_log.nmarks; m++) // in the parts that it has
-        if (type_log.marks[m] > from) (void)deflog_append(&spare, type_log.mem + from, type_log.marks[m] - from), from = type_log.marks[m];
-    (void)deflog_append(&spare, type_log.mem + from, len - from);
-    spare.sent = spare.pending = sent;
-    struct deflog t;
-    memcpy(&t, &type_log, sizeof t);
-    memcpy(&type_log, &spare, sizeof t);
-    memcpy(&spare, &t, sizeof t);
-    atomic_store(&tidy, SWAPPED);
 }

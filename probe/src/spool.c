@@ -1,11 +1,11 @@
 //go:build ignore
 
-// spool.c: a ring in a folder that an agent reads which can not reach this process, or reads later (option spool:DIR; docs/format/shared-ring.md).
-// The ring is a file of a disk, most likely. While no agent reads it the oldest part is given up for the newest, as whole segments: each begins with
-// META and all definitions, and a listing follows.
-#ifndef _WIN32 // where os_windows.c refuses the option
-#define _GNU_SOURCE
-#include "probe.h"
+// spool.c: a ring in a folder that an agent reads which can not reach this process, or reads later (option spool:DIR;
+// docs/format/shared-ring.md). The ring is a file of a disk, most likely. While no agent reads it the oldest part is
+// given up for the newest, as whole segments: each begins with META and all definitions, and a listing follows.
+#include "spool.h"
+
+#ifndef _WIN32
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,12 +17,19 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { MOST_RINGS = 64 };              // in one folder: JVMs that die and come again must not fill a disk that nobody empties
-#define TURN_NS 1000000000ull          // a segment costs a listing: no more often than this, and at most a hundredth of the time for it
-static PER_RECORDING int ring_fd = -1;               // holds the lock by which an agent knows that this process lives
+#include "heapcam_abi.h"
+#include "log.h"
+#include "options.h"
+#include "os.h"
+#include "ring.h"
+
+enum { MOST_RINGS = 64 }; // in one folder: JVMs that die and come again must not fill a disk that nobody empties
+#define TURN_NS                                                                                                        \
+    1000000000ull // a segment costs a listing: no more often than this, and at most a hundredth of the time for it
+static PER_RECORDING int ring_fd = -1;         // holds the lock by which an agent knows that this process lives
 static PER_RECORDING uint64_t dropped, turned; // spool_turn: epochs lost so far, when the last segment began
-static PER_RECORDING uint64_t mark;                  // where the newest segment begins
-PER_RECORDING _Atomic bool spool_waits;              // it is too early for a new segment
+static PER_RECORDING uint64_t mark;            // where the newest segment begins
+PER_RECORDING _Atomic bool spool_waits;        // it is too early for a new segment
 
 // Where mapped memory neither waits for another host nor faults for want of room that was allocated.
 static bool local_disk(int dir, uint32_t *flags) {
@@ -59,11 +66,15 @@ int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
         return -1;
     }
     if (!local_disk(dir, flags)) {
-        snprintf(why, HC_MAX_REASON, "the spool folder %s is not on tmpfs, ext4, xfs, f2fs or overlay: a pause might wait for it", opt.spool);
+        snprintf(why, HC_MAX_REASON,
+                 "the spool folder %s is not on tmpfs, ext4, xfs, f2fs or overlay: a pause might wait for it",
+                 opt.spool);
         goto out;
     }
     if (rings_in(dir) >= MOST_RINGS) {
-        snprintf(why, HC_MAX_REASON, "the spool folder %s holds %d rings that no agent has taken: does one run with --spool?", opt.spool, MOST_RINGS);
+        snprintf(why, HC_MAX_REASON,
+                 "the spool folder %s holds %d rings that no agent has taken: does one run with --spool?", opt.spool,
+                 MOST_RINGS);
         goto out;
     }
     for (int i = 0; i < 16; i++) { // two containers may share pid and start time; the header says whose the ring is
@@ -75,10 +86,12 @@ int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
         snprintf(why, HC_MAX_REASON, "cannot create a ring in the spool folder %s: %s", opt.spool, strerror(errno));
         goto out;
     }
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET}; // of the open file: it goes with the last descriptor and mapping
+    struct flock whole = {.l_type = F_WRLCK,
+                          .l_whence = SEEK_SET}; // of the open file: it goes with the last descriptor and mapping
     int err = fcntl(fd, F_OFD_SETLK, &whole) ? errno : posix_fallocate(fd, 0, (off_t)size);
     if (err) {
-        snprintf(why, HC_MAX_REASON, "no ring of %llu bytes in the spool folder %s: %s", (unsigned long long)size, opt.spool, strerror(err));
+        snprintf(why, HC_MAX_REASON, "no ring of %llu bytes in the spool folder %s: %s", (unsigned long long)size,
+                 opt.spool, strerror(err));
         unlinkat(dir, name, 0);
         close(fd);
         fd = -1;
@@ -107,14 +120,17 @@ void spool_mark(uint64_t at) { mark = at; }
 
 bool spool_turn(uint64_t now) {
     if (ring_fd < 0) return false;
-    uint64_t beat = *ring64(HC_RING_OFF_AGENT_HEARTBEAT), lost = *ring64(HC_RING_OFF_EPOCHS_DROPPED), size = *(uint64_t *)(ring + HC_RING_OFF_CAPACITY);
-    uint64_t head = *ring64(HC_RING_OFF_HEAD), tail = *ring64(HC_RING_OFF_TAIL), from = mark > tail && mark <= head ? mark : tail;
+    uint64_t beat = *ring64(HC_RING_OFF_AGENT_HEARTBEAT), lost = *ring64(HC_RING_OFF_EPOCHS_DROPPED),
+             size = *(uint64_t *)(ring + HC_RING_OFF_CAPACITY);
+    uint64_t head = *ring64(HC_RING_OFF_HEAD), tail = *ring64(HC_RING_OFF_TAIL),
+             from = mark > tail && mark <= head ? mark : tail;
     bool full = lost != dropped || head - tail > size / 8 * 7, half = head - from >= size / 2, begin = false;
     dropped = lost;
     uint64_t seldom = 100 * *ring64(HC_RING_OFF_SYNC_PREDICTED);
     if (seldom < TURN_NS) seldom = TURN_NS;
     // Tail is the agent's. Whoever has its lock is the agent; one that comes again gets some seconds for it.
-    if ((beat && now < beat + HC_RING_AGENT_STALE_NS && beat < now + HC_RING_AGENT_STALE_NS) || tail > head || head - tail > size) {
+    if ((beat && now < beat + HC_RING_AGENT_STALE_NS && beat < now + HC_RING_AGENT_STALE_NS) || tail > head ||
+        head - tail > size) {
         atomic_store(&spool_waits, false);
         return false;
     }
@@ -128,11 +144,24 @@ bool spool_turn(uint64_t now) {
         } else {
             begin = true;
             turned = now;
-            (void)ring_set_tail(from == tail && !half ? head : from); // less than half, and the next listing does not fit beside it
+            (void)ring_set_tail(
+                from == tail && !half ? head : from); // less than half, and the next listing does not fit beside it
             atomic_store(&spool_waits, false);
         }
     }
     flock(ring_fd, LOCK_UN);
     return begin;
 }
+
+#else // ring_file_windows.c refuses the option: there is never anything to do
+#include "os.h"
+
+PER_RECORDING _Atomic bool spool_waits;
+int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
+    return (void)size, (void)ticks, (void)flags, (void)why, -1;
+}
+void spool_name(const char *command) { (void)command; }
+bool spool_turn(uint64_t now) { return (void)now, false; }
+void spool_mark(uint64_t at) { (void)at; }
+
 #endif

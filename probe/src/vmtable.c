@@ -1,15 +1,15 @@
 //go:build ignore
 
 // vmtable.c: vmtable.h.
-#define _GNU_SOURCE
 #include "vmtable.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "guard.h"
 #include "os.h"
 
-// ---- reading --------------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 // The loader reads some 10,000 names and values, which lie in some 100 pages.
 enum { PAGE = 4096, PAGES = 32 };
 static struct {
@@ -85,7 +85,7 @@ bool vm_peek_pointer(char **to, uint64_t from) {
     return true;
 }
 
-// ---- tables ---------------------------------------------------------------------------------------------------------
+// ---- tables -------------------------------------------------------------------------------------
 // 17 has 2,000 rows in all four tables, and its longest name 60 bytes.
 enum { MAX_ROWS = 1 << 14, MAX_NAME = 512, MAX_STRIDE = 256, MAX_COLUMNS = 6 };
 
@@ -105,7 +105,7 @@ static bool symbol64(void *library, const char *name, uint64_t *to) {
 }
 
 static bool table_open(struct table *t, void *library, const char *name, const char *entry,
-    const struct column *columns, int n, char *why) {
+                       const struct column *columns, int n, char *why) {
     char symbol[128];
     *t = (struct table){.name = name};
     if (!symbol64(library, name, &t->base) || !t->base) {
@@ -119,8 +119,7 @@ static bool table_open(struct table *t, void *library, const char *name, const c
     }
     if (t->stride < 16 || t->stride > MAX_STRIDE || t->stride % 8 || t->base % 8) {
         snprintf(why, HC_MAX_REASON, "%s is at %#llx and has a stride of %llu bytes, which makes no sense", name,
-            (unsigned long long)t->base,
-                 (unsigned long long)t->stride);
+                 (unsigned long long)t->base, (unsigned long long)t->stride);
         return false;
     }
     for (int i = 0; i < n; i++) {
@@ -131,8 +130,7 @@ static bool table_open(struct table *t, void *library, const char *name, const c
         }
         if (t->at[i] > t->stride - columns[i].width || t->at[i] % columns[i].width) {
             snprintf(why, HC_MAX_REASON, "%s is %llu, which makes no sense in rows of %llu bytes", symbol,
-                (unsigned long long)t->at[i],
-                     (unsigned long long)t->stride);
+                     (unsigned long long)t->at[i], (unsigned long long)t->stride);
             return false;
         }
     }
@@ -201,8 +199,8 @@ static bool read_type_sizes(void *library, struct vm_field *f, size_t n, uint64_
 }
 
 bool vm_read_fields(void *library, struct vm_field *f, size_t n, uint64_t *flag_size, char why[HC_MAX_REASON]) {
-    static const struct column columns[] = {{"TypeName", 8}, {"FieldName", 8}, {"TypeString", 8}, {"IsStatic", 4},
-        {"Offset", 8}, {"Address", 8}};
+    static const struct column columns[] = {{"TypeName", 8}, {"FieldName", 8}, {"TypeString", 8},
+                                            {"IsStatic", 4}, {"Offset", 8},    {"Address", 8}};
     struct table t;
     char type[MAX_NAME], field[MAX_NAME];
     int more;
@@ -224,7 +222,7 @@ bool vm_read_fields(void *library, struct vm_field *f, size_t n, uint64_t *flag_
                     (is_static != f[i].is_static || offset != f[i].at_offset || address != f[i].at_address))
                     f[i].differs = true;
                 f[i].found = a + 1, f[i].is_static = is_static, f[i].at_offset = offset, f[i].at_address = address,
-                    f[i].declared = cell64(&t, 2);
+                f[i].declared = cell64(&t, 2);
             }
         }
     }
@@ -254,7 +252,7 @@ bool vm_read_constants(void *library, const char *kind, struct vm_constant *c, s
     return more == 0;
 }
 
-// ---- checks ---------------------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 static bool one_of(const char *s, const char *const names[]) {
     for (; *names; names++)
         if (!strcmp(s, *names)) return true;
@@ -306,8 +304,8 @@ static bool no_type_needed(const struct vm_field *f) {
 }
 
 static uint64_t width_of(const struct vm_field *f) {
-    static const unsigned width[] = {[VM_POINTER] = 8, [VM_SIZE] = 8, [VM_INT] = 4, [VM_SHORT] = 2,
-        [VM_UNTYPED_POINTER] = 8, [VM_UNTYPED_BYTES] = 1};
+    static const unsigned width[] = {[VM_POINTER] = 8,         [VM_SIZE] = 8,         [VM_INT] = 4, [VM_SHORT] = 2,
+                                     [VM_UNTYPED_POINTER] = 8, [VM_UNTYPED_BYTES] = 1};
     return f->shape == VM_STRUCT ? f->inner_size : width[f->shape];
 }
 
@@ -317,7 +315,7 @@ static uint64_t alignment_of(const struct vm_field *f) {
 }
 
 static void not_exported(char *why, const char *what, const char *name, const char *other, const char *type,
-    const char *other_type) {
+                         const char *other_type) {
     int n = snprintf(why, HC_MAX_REASON, "this JVM does not export the %s %s%s%s", what, type, *type ? "::" : "", name);
     if (other && n > 0 && n < HC_MAX_REASON)
         snprintf(why + n, HC_MAX_REASON - (size_t)n, " (or %s%s%s)", other_type, *other_type ? "::" : "", other);
@@ -338,7 +336,7 @@ bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
     }
     if (f->is_static > 1) {
         snprintf(why, HC_MAX_REASON, "this JVM does not say whether %s::%s is static (it says %u)", t, n,
-            (unsigned)f->is_static);
+                 (unsigned)f->is_static);
         return false;
     }
     if (f->is_static != (f->address != NULL)) {
@@ -355,8 +353,8 @@ bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
         if (!has_shape(f, bare_type(bare))) {
             for (char *c = declared; *c; c++)
                 if (*c < ' ' || *c > '~') *c = '?'; // the reason is one line, whatever a JVM calls its types
-            snprintf(why, HC_MAX_REASON, "%s::%s has the type \"%.100s\" in this JVM, which the probe does not know",
-                t, n, declared);
+            snprintf(why, HC_MAX_REASON, "%s::%s has the type \"%.100s\" in this JVM, which the probe does not know", t,
+                     n, declared);
             return false;
         }
     }
@@ -369,7 +367,7 @@ bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
         uint8_t bytes[8];
         if (f->at_address % alignment_of(f) || !vm_peek(bytes, f->at_address, width < 8 ? width : 8)) {
             snprintf(why, HC_MAX_REASON, "%s::%s is at %#llx in this JVM, which cannot be read", t, n,
-                (unsigned long long)f->at_address);
+                     (unsigned long long)f->at_address);
             return false;
         }
         *f->address = (char *)(uintptr_t)f->at_address;
@@ -377,7 +375,7 @@ bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
     }
     if (size > MAX_SIZE) {
         snprintf(why, HC_MAX_REASON,
-            "%s, the type that has the field %s, has %llu bytes in this JVM, which makes no sense", t, n,
+                 "%s, the type that has the field %s, has %llu bytes in this JVM, which makes no sense", t, n,
                  (unsigned long long)size);
         return false;
     }
@@ -385,7 +383,7 @@ bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
     const uint64_t room = size ? size : UNKNOWN_SIZE;
     if (f->at_offset % alignment_of(f) || room < width || f->at_offset > room - width) {
         snprintf(why, HC_MAX_REASON,
-            "%s::%s has the offset %lld in this JVM, which is not inside a %s of %llu bytes, or not aligned", t, n,
+                 "%s::%s has the offset %lld in this JVM, which is not inside a %s of %llu bytes, or not aligned", t, n,
                  (long long)f->at_offset, t, (unsigned long long)room);
         return false;
     }
@@ -406,8 +404,7 @@ bool vm_take_constant(struct vm_constant *c, char why[HC_MAX_REASON]) {
     }
     if (c->value < c->least || c->value > c->most) {
         snprintf(why, HC_MAX_REASON, "the constant %s is %lld in this JVM; the probe knows %lld to %lld", n,
-            (long long)c->value, (long long)c->least,
-                 (long long)c->most);
+                 (long long)c->value, (long long)c->least, (long long)c->most);
         return false;
     }
     if (c->to) *c->to = (int)c->value;

@@ -13,19 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vm.h"
+#include "log.h"
 
-// ---- reading --------------------------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 // One thread at a time. Begins anew: what was read before may have changed. false: this process refuses safe_read
 // (seccomp); then the guard
 // is used, which swaps the handlers of SIGSEGV and SIGBUS for each page.
 bool vm_peek_begin(void);
-bool vm_peek(void *to, uint64_t from, size_t n);          // false: not all of it can be read
-bool vm_peek_string(char *to, size_t n, uint64_t from);   // false: it cannot be read, or has n bytes and more
+bool vm_peek(void *to, uint64_t from, size_t n);        // false: not all of it can be read
+bool vm_peek_string(char *to, size_t n, uint64_t from); // false: it cannot be read, or has n bytes and more
 // false: not readable, or what is there does not point to readable, aligned memory
 bool vm_peek_pointer(char **to, uint64_t from);
 
-// ---- fields ---------------------------------------------------------------------------------------------------------
+// ---- fields -------------------------------------------------------------------------------------
 // What a field must be declared as. The name of a pointed-at type does not matter, its width and kind do.
 enum vm_shape { VM_POINTER, VM_SIZE, VM_INT, VM_SHORT, VM_STRUCT, VM_UNTYPED_POINTER, VM_UNTYPED_BYTES };
 
@@ -43,7 +43,7 @@ struct vm_field {
     } name[2];
     const char *inner; // VM_STRUCT: its type, without the prefix G1 that some JDKs have
     // what the table says
-    int found; // 1 + index into name; 0: missing
+    int found;    // 1 + index into name; 0: missing
     bool differs; // it is listed twice, with different values
     uint32_t is_static;
     uint64_t at_offset, at_address, declared; // declared: address of the type's name, 0: none

@@ -1,4 +1,4 @@
-// loader.c: feeds the probe's loader (vm.c, vmtable.c) with the tables of a real libjvm, damaged in many ways. No
+// loader.c: feeds the probe's loader (vmstructs.c, vmtable.c) with the tables of a real libjvm, damaged in many ways. No
 // JVM is started: the library is
 // opened, its tables are copied, and around them stands what a JVM has at VMInit (heap, flags, counters), as far as
 // the loader reads it.
@@ -9,7 +9,6 @@
 // copy: safe_read works; guard: it is refused, as seccomp does. Each case runs in a process of its own and prints
 // one line:
 // NUMBER TAB WHAT WAS DAMAGED TAB loaded | refused: REASON | signal N | REASON IS NO LINE
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -21,19 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probe.h"
+#include "guard.h"
+#include "heapcam_abi.h"
+#include "os.h"
+#include "vmstructs.h"
 
-// ---- what os_posix.c and vm.c need of the rest of the probe ---------------------------------------------------------
+// ---- what os_posix.c and vmstructs.c need of the rest of the probe -------------------------------------
 PER_RECORDING int none_here; // the section must not be empty
-struct options opt;
-const char *violated;
-uint64_t violated_at;
-int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) { return (void)size, (void)ticks,
-    (void)flags, (void)why, -1; }
-_Noreturn void violation(const char *what, uint64_t where) {
-    violated = what, violated_at = where;
-    guard_leave();
-}
 bool real_safe_read(void *dst, uint64_t addr, size_t n);
 static bool refuse_copies;
 bool safe_read(void *dst, uint64_t addr, size_t n) { return !refuse_copies && real_safe_read(dst, addr, n); }
@@ -41,7 +34,7 @@ bool safe_read(void *dst, uint64_t addr, size_t n) { return !refuse_copies && re
 static void *libjvm;
 void *os_library_of(void *address) { return (void)address, libjvm; }
 
-// ---- memory: blocks that end where none follows ---------------------------------------------------------------------
+// ---- memory: blocks that end where none follows -------------------------------------------------
 enum { PAGE = 4096 };
 // n bytes in front of a page that cannot be read, `before` readable ones ahead of them
 static char *block(size_t n, size_t before) {
@@ -52,7 +45,7 @@ static char *block(size_t n, size_t before) {
 }
 static char *closed; // a page that cannot be read; the one in front of it is full of the letter A
 
-// ---- symbols --------------------------------------------------------------------------------------------------------
+// ---- symbols ------------------------------------------------------------------------------------
 enum { MAX_SYMBOLS = 64 };
 static struct symbol {
     char name[80];
@@ -77,7 +70,7 @@ void *os_symbol(void *library, const char *name) {
     return s ? s->at : NULL;
 }
 
-// ---- tables ---------------------------------------------------------------------------------------------------------
+// ---- tables -------------------------------------------------------------------------------------
 struct fieldrow {
     const char *type, *field, *declared;
     int32_t is_static;
@@ -121,7 +114,8 @@ static void copy_tables(void) {
         if (*symbol_of(t == FIELDS  ? "gHotSpotVMStructEntryArrayStride"
                        : t == TYPES ? "gHotSpotVMTypeEntryArrayStride"
                        : t == INTS  ? "gHotSpotVMIntConstantEntryArrayStride"
-                                    : "gHotSpotVMLongConstantEntryArrayStride")->at != tables[t].width)
+                                    : "gHotSpotVMLongConstantEntryArrayStride")
+                 ->at != tables[t].width)
             abort();
     }
 }
@@ -146,7 +140,7 @@ static struct fieldrow *row_of(const char *type, const char *field) {
     return NULL;
 }
 
-// ---- the JVM around them --------------------------------------------------------------------------------------------
+// ---- the JVM around them ------------------------------------------------------------------------
 static char *heap;
 static char *perf;
 // gives a static field memory of its own
@@ -172,8 +166,8 @@ static uint64_t either(const char *type, const char *other, const char *field) {
 }
 static void put(char *object, uint64_t offset, const void *value) { memcpy(object + offset, &value, 8); }
 
-static const char *const some_flags[] = {"MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders",
-    "CheckJNICalls", "UseZGC", "UsePerfData"};
+static const char *const some_flags[] = {
+    "MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders", "CheckJNICalls", "UseZGC", "UsePerfData"};
 static void *some_values[6]; // found before anything is damaged
 
 static void *flag_value(const char *name) {
@@ -221,8 +215,8 @@ static void build(const char *collector) {
     *(uint64_t *)flag_value("MaxHeapSize") = 64 << 20;
     for (int i = 0; i < 6; i++) some_values[i] = flag_value(some_flags[i]);
     if (g1) {
-        char *table = block(64 * 8, 0), *at = heap + offset_of("G1CollectedHeap", "_hrm") + either("HeapRegionManager",
-            "G1HeapRegionManager", "_regions");
+        char *table = block(64 * 8, 0), *at = heap + offset_of("G1CollectedHeap", "_hrm") +
+                                              either("HeapRegionManager", "G1HeapRegionManager", "_regions");
         put(at, offset_of("G1HeapRegionTable", "_base"), table);
         put(at, offset_of("G1HeapRegionTable", "_length"), (void *)64);
         grain_cell = cell_of("HeapRegion", "GrainBytes", 1 << 20);
@@ -264,7 +258,7 @@ static void build(const char *collector) {
     if (mprotect(closed, PAGE, PROT_NONE)) abort();
 }
 
-// ---- damage ---------------------------------------------------------------------------------------------------------
+// ---- damage -------------------------------------------------------------------------------------
 static uint64_t state;
 static uint64_t any(void) { // xorshift64*
     state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
@@ -292,24 +286,58 @@ static uint64_t bad_address(void) {
     }
 }
 static uint64_t bad_number(void) {
-    static const uint64_t some[] = {0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 48, 64, 255, 256, 257, 4095, 4096, 65536,
-        1 << 20, INT32_MAX, UINT32_MAX, 1ull << 46,
-                                    INT64_MAX, UINT64_MAX, UINT64_MAX - 7};
+    static const uint64_t some[] = {0,          1,
+                                    2,          3,
+                                    4,          7,
+                                    8,          15,
+                                    16,         17,
+                                    24,         48,
+                                    64,         255,
+                                    256,        257,
+                                    4095,       4096,
+                                    65536,      1 << 20,
+                                    INT32_MAX,  UINT32_MAX,
+                                    1ull << 46, INT64_MAX,
+                                    UINT64_MAX, UINT64_MAX - 7};
     return below(4) ? some[below(sizeof some / 8)] : any() >> below(64);
 }
 
 // The names that the loader looks for are hit as often as all the others together.
 static size_t some_field(void) {
-    static const char *const types[] = {"Universe", "CollectedHeap", "MemRegion", "JVMFlag", "ParallelScavengeHeap",
-        "PSYoungGen", "PSOldGen", "MutableSpace",
-                                        "GenCollectedHeap", "SerialHeap", "DefNewGeneration", "TenuredGeneration",
-                                            "Space", "ContiguousSpace", "G1CollectedHeap",
-                                        "HeapRegion", "G1HeapRegion", "HeapRegionManager", "G1HeapRegionManager",
-                                            "G1HeapRegionTable", "HeapRegionType",
-                                        "G1HeapRegionType", "ClassLoaderDataGraph", "ClassLoaderData", "Klass",
-                                            "Symbol", "CompressedKlassPointers",
-                                        "java_lang_Class", "ThreadsSMRSupport", "ThreadsList", "Thread", "NamedThread",
-                                            "ThreadLocalAllocBuffer", "PerfMemory"};
+    static const char *const types[] = {"Universe",
+                                        "CollectedHeap",
+                                        "MemRegion",
+                                        "JVMFlag",
+                                        "ParallelScavengeHeap",
+                                        "PSYoungGen",
+                                        "PSOldGen",
+                                        "MutableSpace",
+                                        "GenCollectedHeap",
+                                        "SerialHeap",
+                                        "DefNewGeneration",
+                                        "TenuredGeneration",
+                                        "Space",
+                                        "ContiguousSpace",
+                                        "G1CollectedHeap",
+                                        "HeapRegion",
+                                        "G1HeapRegion",
+                                        "HeapRegionManager",
+                                        "G1HeapRegionManager",
+                                        "G1HeapRegionTable",
+                                        "HeapRegionType",
+                                        "G1HeapRegionType",
+                                        "ClassLoaderDataGraph",
+                                        "ClassLoaderData",
+                                        "Klass",
+                                        "Symbol",
+                                        "CompressedKlassPointers",
+                                        "java_lang_Class",
+                                        "ThreadsSMRSupport",
+                                        "ThreadsList",
+                                        "Thread",
+                                        "NamedThread",
+                                        "ThreadLocalAllocBuffer",
+                                        "PerfMemory"};
     for (int i = 0; i < 1000 && below(8); i++) {
         size_t r = below(tables[FIELDS].n);
         for (size_t k = 0; k < sizeof types / sizeof *types; k++)
@@ -332,8 +360,8 @@ static void tell(const char *fmt, ...) {
 static bool last; // of the damage of one case: only then a name may be lost by which the harness itself finds rows
 
 static void damage_field(void) {
-    static const char *const types[] = {"int", "bool", "HeapWord*", "size_t", "", "u2", "const", "volatile", "Atomic<",
-        "Atomic<>", "*", "A\x1b[2J", "MemRegion"};
+    static const char *const types[] = {"int",      "bool",    "HeapWord*", "size_t", "",         "u2",       "const",
+                                        "volatile", "Atomic<", "Atomic<>",  "*",      "A\x1b[2J", "MemRegion"};
     size_t i = some_field();
     struct fieldrow *r = &fieldrows()[i];
     uint64_t v;
@@ -356,8 +384,10 @@ static void damage_field(void) {
         break;
     case 7:
         v = bad_address();
-        if (below(2)) r->type = (char *)v;
-        else r->field = (char *)v;
+        if (below(2))
+            r->type = (char *)v;
+        else
+            r->field = (char *)v;
         tell("name at %" PRIx64 ";", v);
         break;
     default: r->is_static = (int32_t)(v = any()), tell("static %d;", (int32_t)v); break;
@@ -373,22 +403,28 @@ static void damage_other(void) {
     case 0: {
         struct symbol *s = &symbols[below((uint64_t)nsymbols)];
         tell("%s ", s->name);
-        if (!below(3)) s->at = NULL, tell("missing;");
-        else if (!below(3)) s->at = (uint64_t *)(v = bad_address() & ~7ull), tell("at %" PRIx64 ";", v);
-        else *s->at = v = below(2) ? bad_number() : bad_address(), tell("is %" PRIx64 ";", v);
+        if (!below(3))
+            s->at = NULL, tell("missing;");
+        else if (!below(3))
+            s->at = (uint64_t *)(v = bad_address() & ~7ull), tell("at %" PRIx64 ";", v);
+        else
+            *s->at = v = below(2) ? bad_number() : bad_address(), tell("is %" PRIx64 ";", v);
         break; // the harness itself does not ask for symbols again
     }
-    case 6: *(uint64_t *)row = v = bad_address(), tell("%s row %zu name at %" PRIx64 ";", tables[t].symbol, i, v);
+    case 6:
+        *(uint64_t *)row = v = bad_address(), tell("%s row %zu name at %" PRIx64 ";", tables[t].symbol, i, v);
         break;
     case 2: remove_row(t, i), tell("%s row %zu removed;", tables[t].symbol, i); break;
     case 3: // the last row is no end
-        if (last) memcpy(tables[t].rows + tables[t].n * tables[t].width, row, tables[t].width), tell("%s endless;",
-            tables[t].symbol);
+        if (last)
+            memcpy(tables[t].rows + tables[t].n * tables[t].width, row, tables[t].width),
+                tell("%s endless;", tables[t].symbol);
         break;
     case 4: {
         struct typerow *y = (struct typerow *)tables[TYPES].rows + below(tables[TYPES].n);
         for (int k = 0; k < 500 && below(8) && !row_of(y->name, "_top") && !row_of(y->name, "_name") &&
-            !row_of(y->name, "_regions"); k++)
+                        !row_of(y->name, "_regions");
+             k++)
             y = (struct typerow *)tables[TYPES].rows + below(tables[TYPES].n);
         y->size = v = bad_number();
         tell("size of %s %" PRIx64 ";", y->name, v);
@@ -396,16 +432,16 @@ static void damage_other(void) {
     }
     case 5: {
         struct longrow *y = (struct longrow *)tables[LONGS].rows;
-        for (int k = 0; k < 500 && strncmp(y->name, "markWord",
-            8); k++) y = (struct longrow *)tables[LONGS].rows + below(tables[LONGS].n);
+        for (int k = 0; k < 500 && strncmp(y->name, "markWord", 8); k++)
+            y = (struct longrow *)tables[LONGS].rows + below(tables[LONGS].n);
         y->value = (int64_t)(v = bad_number());
         tell("%s is %" PRIx64 ";", y->name, v);
         break;
     }
     default: {
         struct introw *y = (struct introw *)tables[INTS].rows;
-        for (int k = 0; k < 500 && !strstr(y->name,
-            "HeapRegionType"); k++) y = (struct introw *)tables[INTS].rows + below(tables[INTS].n);
+        for (int k = 0; k < 500 && !strstr(y->name, "HeapRegionType"); k++)
+            y = (struct introw *)tables[INTS].rows + below(tables[INTS].n);
         y->value = (int32_t)(v = bad_number());
         tell("%s is %" PRIx64 ";", y->name, v);
     }
@@ -413,12 +449,13 @@ static void damage_other(void) {
 }
 
 static void damage_value(void) {
-    uint64_t *cells[] = {perf_start_cell, perf_top_cell, heap_cell, flags_cell, flag_count_cell, young_cell, old_cell,
-        grain_cell};
+    uint64_t *cells[] = {perf_start_cell, perf_top_cell, heap_cell, flags_cell,
+                         flag_count_cell, young_cell,    old_cell,  grain_cell};
     uint64_t v, *c;
     switch (below(5)) {
     case 0:
-        while (!(c = cells[below(8)])) {}
+        while (!(c = cells[below(8)])) {
+        }
         *c = v = below(2) ? bad_number() : bad_address();
         tell("value at %p is %" PRIx64 ";", (void *)c, v);
         break;
@@ -501,7 +538,7 @@ static bool directed(char *line) {
     return false;
 }
 
-// ---- one case -------------------------------------------------------------------------------------------------------
+// ---- one case -----------------------------------------------------------------------------------
 static char *answer; // shared with the process of the case
 
 // What the probe does with a loaded vm: outside the guard only what the loader vouches for.
@@ -515,7 +552,8 @@ static void use(void) {
         char *spaces[] = {vm.eden, vm.from, vm.to, vm.old};
         for (int i = 0; i < 4 && vm.collector != HC_COLLECTOR_G1; i++) sum += rd64(spaces[i] + vm.space_top);
         if (vm.collector == HC_COLLECTOR_G1) sum += rd64(vm.g1_len) + rd64(rdp(vm.g1_table));
-        sum += vm_gc_number(false) + rd64(vm.cld_head) + rd64(vm.thread_list) + rd32(vm.mirror_size_offset) + rd32(vm.narrow_klass_shift);
+        sum += vm_gc_number(false) + rd64(vm.cld_head) + rd64(vm.thread_list) + rd32(vm.mirror_size_offset) +
+               rd32(vm.narrow_klass_shift);
     }
     guard_disarm();
 }
@@ -534,8 +572,8 @@ static void run(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5 || !(libjvm = dlopen(argv[1], RTLD_LAZY | RTLD_GLOBAL))) return fprintf(stderr, "loader: %s\n",
-        argc < 5 ? "usage" : dlerror()), 2;
+    if (argc < 5 || !(libjvm = dlopen(argv[1], RTLD_LAZY | RTLD_GLOBAL)))
+        return fprintf(stderr, "loader: %s\n", argc < 5 ? "usage" : dlerror()), 2;
     const bool random = !strcmp(argv[4], "random") && argc == 7;
     build(argv[2]);
     refuse_copies = !strcmp(argv[3], "guard");
@@ -555,24 +593,23 @@ int main(int argc, char **argv) {
             if (random) {
                 // The symbols are known by name once they have been asked for.
                 for (int t = 0; t < TABLES; t++) symbol_of(tables[t].symbol);
-                static const char *const more[] = {"gHotSpotVMStructEntryTypeNameOffset",
-                    "gHotSpotVMStructEntryFieldNameOffset", "gHotSpotVMStructEntryTypeStringOffset",
-                                                   "gHotSpotVMStructEntryIsStaticOffset",
-                                                       "gHotSpotVMStructEntryOffsetOffset",
-                                                           "gHotSpotVMStructEntryAddressOffset",
-                                                   "gHotSpotVMTypeEntryTypeNameOffset",
-                                                       "gHotSpotVMTypeEntrySizeOffset",
-                                                           "gHotSpotVMIntConstantEntryNameOffset",
-                                                   "gHotSpotVMIntConstantEntryValueOffset",
-                                                       "gHotSpotVMLongConstantEntryNameOffset",
-                                                           "gHotSpotVMLongConstantEntryValueOffset"};
+                static const char *const more[] = {
+                    "gHotSpotVMStructEntryTypeNameOffset",   "gHotSpotVMStructEntryFieldNameOffset",
+                    "gHotSpotVMStructEntryTypeStringOffset", "gHotSpotVMStructEntryIsStaticOffset",
+                    "gHotSpotVMStructEntryOffsetOffset",     "gHotSpotVMStructEntryAddressOffset",
+                    "gHotSpotVMTypeEntryTypeNameOffset",     "gHotSpotVMTypeEntrySizeOffset",
+                    "gHotSpotVMIntConstantEntryNameOffset",  "gHotSpotVMIntConstantEntryValueOffset",
+                    "gHotSpotVMLongConstantEntryNameOffset", "gHotSpotVMLongConstantEntryValueOffset"};
                 for (size_t k = 0; k < sizeof more / sizeof *more; k++) symbol_of(more[k]);
                 for (uint64_t k = 1 + below(3); k; k--) {
                     uint64_t kind = below(10);
                     last = k == 1;
-                    if (kind < 5) damage_field();
-                    else if (kind < 7) damage_other();
-                    else damage_value();
+                    if (kind < 5)
+                        damage_field();
+                    else if (kind < 7)
+                        damage_other();
+                    else
+                        damage_value();
                 }
             } else {
                 go = directed(line);
@@ -586,8 +623,10 @@ int main(int argc, char **argv) {
         if (waitpid(child, &status, 0) != child) return perror("loader: waitpid"), 2;
         for (char *c = what; *c; c++)
             if (*c < ' ' || *c > '~') *c = '?';
-        if (WIFSIGNALED(status)) printf("%" PRIu64 "\t%s\tsignal %d\n", i, what, WTERMSIG(status));
-        else printf("%" PRIu64 "\t%s\t%s\n", i, what, answer);
+        if (WIFSIGNALED(status))
+            printf("%" PRIu64 "\t%s\tsignal %d\n", i, what, WTERMSIG(status));
+        else
+            printf("%" PRIu64 "\t%s\t%s\n", i, what, answer);
     }
     return 0;
 }

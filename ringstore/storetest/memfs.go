@@ -1,10 +1,9 @@
-// Package storetest is a file system in memory for tests of stores: it counts what occupies blocks as a disk does (by file, whatever its
-// names, open ones without a name too), lets operations fail, and forgets at a power loss what was not synced.
+// Package storetest is a file system in memory for tests of stores: it counts what occupies blocks as a disk does (by
+// file, whatever its names, open ones without a name too), lets operations fail, and forgets at a power loss what was
+// not synced.
 package storetest
 
 import (
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -47,7 +46,8 @@ type MemFS struct {
 	durable map[string]*inode // names that a power loss leaves
 	all     map[*inode]bool   // that occupy blocks
 
-	// Fail, if set, is asked before each operation; an error makes it fail. A write that fails takes half of its bytes before.
+	// Fail, if set, is asked before each operation; an error makes it fail. A write that fails takes half of its
+	// bytes before.
 	Fail func(op, path string) error
 	// After, if set, is told what is occupied after each operation that takes blocks.
 	After func(op string, occupied int64)
@@ -278,7 +278,8 @@ func (m *MemFS) ReadDir(p string) ([]ringstore.Info, error) {
 }
 
 func (m *MemFS) info(p string, i *inode) ringstore.Info {
-	return ringstore.Info{Name: path.Base(p), Dir: i.dir, Size: int64(len(i.data)), Blocks: i.blocks(), ID: ringstore.FileID{Dev: 1, Ino: i.id}, Links: i.links}
+	return ringstore.Info{Name: path.Base(p), Dir: i.dir, Size: int64(len(i.data)), Blocks: i.blocks(),
+		ID: ringstore.FileID{Dev: 1, Ino: i.id}, Links: i.links}
 }
 
 // SyncDir implements ringstore.FS.
@@ -316,7 +317,8 @@ func (m *MemFS) Kill() {
 	}
 }
 
-// PowerLoss is Kill, and of what was not synced a part is gone: tails are cut or not what was written, names may be missing.
+// PowerLoss is Kill, and of what was not synced a part is gone: tails are cut or not what was written, names may be
+// missing.
 func (m *MemFS) PowerLoss(r *rand.Rand) {
 	m.Kill()
 	m.mu.Lock()
@@ -378,139 +380,4 @@ func (m *MemFS) Put(p string, b []byte) {
 	i.data = append([]byte(nil), b...)
 	i.synced = append([]byte(nil), b...)
 	m.durable[p] = i
-}
-
-type file struct {
-	m      *MemFS
-	i      *inode
-	p      string
-	write  bool
-	closed bool
-	lock   byte
-}
-
-func (f *file) ReadAt(b []byte, at int64) (int, error) {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if err := f.m.op("read", f.p); err != nil {
-		return 0, err
-	}
-	if at >= int64(len(f.i.data)) {
-		return 0, io.EOF
-	}
-	n := copy(b, f.i.data[at:])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-func (f *file) WriteAt(b []byte, at int64) (int, error) {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if f.closed || !f.write {
-		return 0, os.ErrClosed
-	}
-	err := f.m.op("write", f.p)
-	if err != nil {
-		b = b[:len(b)/2]
-	}
-	if at > int64(len(f.i.data)) {
-		return 0, fmt.Errorf("%s: a hole is written at %d behind %d", f.p, at, len(f.i.data))
-	}
-	if grow := at + int64(len(b)) - max(int64(len(f.i.data)), f.i.ahead); grow > 0 && f.m.Capacity > 0 {
-		if left := f.m.Capacity - f.m.Foreign - f.m.occupied(); (at+int64(len(b))+Block-1)/Block*Block-f.i.blocks() > left {
-			b = b[:max(int64(len(b))-grow, 0)]
-			if err == nil {
-				err = &os.PathError{Op: "write", Path: f.p, Err: syscall.ENOSPC}
-			}
-		}
-	}
-	if end := at + int64(len(b)); end > int64(len(f.i.data)) {
-		f.i.data = append(f.i.data, make([]byte, end-int64(len(f.i.data)))...)
-	}
-	copy(f.i.data[at:], b)
-	f.m.after("write")
-	return len(b), err
-}
-
-func (f *file) Truncate(n int64) error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if err := f.m.op("truncate", f.p); err != nil {
-		return err
-	}
-	if n > int64(len(f.i.data)) {
-		return fmt.Errorf("%s: made longer by truncation: %d, was %d", f.p, n, len(f.i.data))
-	}
-	f.i.data, f.i.ahead = f.i.data[:n], 0
-	if int64(len(f.i.synced)) > n {
-		f.i.synced = f.i.synced[:n]
-	}
-	return nil
-}
-
-func (f *file) Allocate(at, n int64) error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if err := f.m.op("allocate", f.p); err != nil {
-		return err
-	}
-	if f.m.Capacity > 0 && (at+n+Block-1)/Block*Block-f.i.blocks() > f.m.Capacity-f.m.Foreign-f.m.occupied() {
-		return syscall.ENOSPC
-	}
-	f.i.ahead = max(f.i.ahead, at+n)
-	f.m.after("allocate")
-	return nil
-}
-
-func (f *file) TryLock(exclusive bool) (bool, error) {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if exclusive {
-		if f.i.locked || f.i.shared > 0 {
-			return false, nil
-		}
-		f.i.locked, f.lock = true, 'x'
-		return true, nil
-	}
-	if f.i.locked {
-		return false, nil
-	}
-	f.i.shared++
-	f.lock = 's'
-	return true, nil
-}
-
-func (f *file) Sync() error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if err := f.m.op("sync", f.p); err != nil {
-		return err
-	}
-	f.i.synced = append(f.i.synced[:0], f.i.data...)
-	return nil
-}
-
-func (f *file) Close() error {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	if f.closed {
-		return os.ErrClosed
-	}
-	f.closed = true
-	f.i.open = max(f.i.open-1, 0)
-	switch f.lock {
-	case 'x':
-		f.i.locked = false
-	case 's':
-		f.i.shared = max(f.i.shared-1, 0)
-	}
-	return nil
-}
-
-func (f *file) Info() (ringstore.Info, error) {
-	f.m.mu.Lock()
-	defer f.m.mu.Unlock()
-	return f.m.info(f.p, f.i), nil
 }

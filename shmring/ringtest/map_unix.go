@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapping is a file that is mapped, so that its maker counts as alive while it is silent, and written to by pwrite all the same.
+// mapping is a file that is mapped, so that its maker counts as alive while it is silent, and written to by pwrite
+// all the same.
 type mapping struct {
 	*os.File
 	b []byte

@@ -1,7 +1,8 @@
-// Package ringtest is a producer of shared rings in Go, for tests: it does what the probe does to the file, by pwrite where the probe
-// has a mapping, and can be made to misbehave. It checks nothing that it was told to write.
+// Package ringtest is a producer of shared rings in Go, for tests: it does what the probe does to the file, by pwrite
+// where the probe has a mapping, and can be made to misbehave. It checks nothing that it was told to write.
 //
-// Unless Mapped it does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five seconds.
+// Unless Mapped it does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five
+// seconds.
 package ringtest
 
 import (
@@ -147,8 +148,8 @@ func (p *Producer) Ready() error {
 // Close closes the file and leaves it, as a JVM that dies does.
 func (p *Producer) Close() error { return p.f.Close() }
 
-// Commit writes blocks and moves head behind them. Blocks with Seq 0 get the next number. If they do not fit all are dropped and
-// counted as one epoch: ok is false.
+// Commit writes blocks and moves head behind them. Blocks with Seq 0 get the next number. If they do not fit all are
+// dropped and counted as one epoch: ok is false.
 func (p *Producer) Commit(blocks ...trace.Block) (ok bool, err error) {
 	var b []byte
 	seq := p.seq
@@ -179,8 +180,8 @@ func (p *Producer) CommitBytes(b []byte) (ok bool, err error) {
 	return true, p.Poke64(shmring.OffHead, p.head)
 }
 
-// Grow makes a ring of another capacity that takes over where this one ends, and writes there from now on. Whoever reads finds it by the state of the
-// old one, which tell leaves out if it is false.
+// Grow makes a ring of another capacity that takes over where this one ends, and writes there from now on. Whoever
+// reads finds it by the state of the old one, which tell leaves out if it is false.
 func (p *Producer) Grow(capacity uint64, tell bool) error {
 	c := p.config
 	c.Capacity, c.Base, c.Session = capacity, p.head, p.Session
@@ -197,7 +198,8 @@ func (p *Producer) Grow(capacity uint64, tell bool) error {
 	return err
 }
 
-// EndWhenAsked does as the probe does after a detach: it beats until the agent asks for it, and ends. What it gives is closed then.
+// EndWhenAsked does as the probe does after a detach: it beats until the agent asks for it, and ends. What it gives
+// is closed then.
 func (p *Producer) EndWhenAsked() <-chan error {
 	done := make(chan error, 1)
 	go func() {

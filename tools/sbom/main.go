@@ -1,5 +1,6 @@
-// Command sbom prints what a Go program was built from, as a CycloneDX 1.5 bill of materials: every module with its version and the hash that
-// go.sum has of it, the Go toolchain, and how it was built. It reads the program itself, so it can not differ from it.
+// Command sbom prints what a Go program was built from, as a CycloneDX 1.5 bill of materials: every module with its
+// version and the hash that go.sum has of it, the Go toolchain, and how it was built. It reads the program itself, so
+// it can not differ from it.
 //
 //	sbom VERSION PROGRAM
 //
@@ -73,14 +74,16 @@ func run(args []string) error {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "GOOS", "GOARCH", "CGO_ENABLED", "-trimpath":
-			b.Metadata.Component.Properties = append(b.Metadata.Component.Properties, property{"go:build:" + s.Key, s.Value})
+			b.Metadata.Component.Properties = append(b.Metadata.Component.Properties,
+				property{"go:build:" + s.Key, s.Value})
 		}
 	}
 	if n, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		b.Metadata.Timestamp = time.Unix(n, 0).UTC().Format(time.RFC3339)
 	}
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
-	b.Components = append(b.Components, component{Type: "library", Name: "std", Version: goVersion, PURL: "pkg:golang/std@" + goVersion, Ref: "pkg:golang/std@" + goVersion})
+	b.Components = append(b.Components, component{Type: "library", Name: "std", Version: goVersion,
+		PURL: "pkg:golang/std@" + goVersion, Ref: "pkg:golang/std@" + goVersion})
 	for _, d := range info.Deps {
 		if d.Replace != nil {
 			d = d.Replace

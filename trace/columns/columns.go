@@ -1,7 +1,8 @@
-// Package columns rearranges blocks so that a general compressor packs them better and sooner: the tokens of walks and lists, whose types,
-// lengths and destinations alternate in the stream, become columns, and the symbols that are frequent become single bytes. It is a pure
-// transformation of bytes: Decode gives back exactly what Encode was given, whatever that was; what does not parse as blocks or tokens stays
-// as it is. It does not compress and keeps nothing that a reader needs outside the result, so that a lost frame costs only itself.
+// Package columns rearranges blocks so that a general compressor packs them better and sooner: the tokens of walks and
+// lists, whose types, lengths and destinations alternate in the stream, become columns, and the symbols that are
+// frequent become single bytes. It is a pure transformation of bytes: Decode gives back exactly what Encode was given,
+// whatever that was; what does not parse as blocks or tokens stays as it is. It does not compress and keeps nothing
+// that a reader needs outside the result, so that a lost frame costs only itself.
 //
 // The layout is drawn in docs/format/ring-file.md ("Columns").
 package columns
@@ -14,7 +15,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// A symbol is a token without operands; its key is token<<2 | list<<1 | has length. Skips of a walk are one symbol, their words an operand.
+// A symbol is a token without operands; its key is token<<2 | list<<1 | has length. Skips of a walk are one symbol,
+// their words an operand.
 const (
 	keyLength = 1
 	keyList   = 2
@@ -41,15 +43,16 @@ var ErrCorrupt = errors.New("corrupt columns")
 
 func corrupt(why string) error { return fmt.Errorf("%w: %s", ErrCorrupt, why) }
 
-// Encoder rearranges one payload after the other of one stream of blocks. It learns the types from the DEFS blocks that it sees and which
-// symbols are frequent; neither is needed for decoding. Not safe for concurrent use.
+// Encoder rearranges one payload after the other of one stream of blocks. It learns the types from the DEFS blocks that
+// it sees and which symbols are frequent; neither is needed for decoding. Not safe for concurrent use.
 type Encoder struct {
-	lengths    []bool      // by type id
-	walk, list table       // by token, of this frame
-	counts     []uint32    // by code, of this frame
-	keys       []uint32    // by code
-	common     [2][]uint32 // keys that get the first codes of the next frame; of frames that are epochs, and of those that are listings
-	kind       int         // of this frame
+	lengths    []bool   // by type id
+	walk, list table    // by token, of this frame
+	counts     []uint32 // by code, of this frame
+	keys       []uint32 // by code
+	// keys that get the first codes of the next frame; of frames that are epochs, and of those that are listings
+	common [2][]uint32
+	kind   int // of this frame
 
 	blobs                      []blob
 	skeleton, syms, ops, dests []byte
@@ -107,8 +110,8 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 	return e.finish(dst)
 }
 
-// Cuts gives the offsets, from where the newest Encode began to write, at which what follows is of another kind: a compressor that begins
-// anew there does better. They are valid until the next Encode.
+// Cuts gives the offsets, from where the newest Encode began to write, at which what follows is of another kind: a
+// compressor that begins anew there does better. They are valid until the next Encode.
 func (e *Encoder) Cuts() []int { return e.cuts }
 
 // minPart is the smallest part that is worth a beginning of its own, bytes.

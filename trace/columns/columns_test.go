@@ -75,7 +75,8 @@ func TestManySymbols(t *testing.T) {
 			w.Dead(i+1, 0)
 		}
 		w.End()
-		p = trace.AppendBlock(p, trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 1, Kind: 1, Depth: 3}, Allocs: [][]byte{w.Bytes()}}))
+		p = trace.AppendBlock(p,
+			trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 1, Kind: 1, Depth: 3}, Allocs: [][]byte{w.Bytes()}}))
 	}
 	back(t, new(columns.Encoder), p)
 }
@@ -189,7 +190,9 @@ func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
 			want.Seq, want.Flags = seq, flags
 		}
 		if !b.Equal(want) {
-			t.Fatalf("a block of kind %d and %d bytes is skimmed to kind %d and %d bytes", want.Kind, len(want.Payload), b.Kind, len(b.Payload))
+			t.Fatalf("a block of kind %d and %d bytes is skimmed to kind %d and %d bytes", want.Kind,
+				len(want.Payload), b.Kind,
+				len(b.Payload))
 		}
 	}
 	if len(got) != 0 {

@@ -99,8 +99,8 @@ func (e *Encoder) forget(key uint32) {
 	}
 }
 
-// tokens appends a blob's tokens to the columns. It is false, and the columns hold rubbish behind where they ended, for what is not a sequence
-// of tokens in its shortest form, ended as it should be.
+// tokens appends a blob's tokens to the columns. It is false, and the columns hold rubbish behind where they ended, for
+// what is not a sequence of tokens in its shortest form, ended as it should be.
 func (e *Encoder) tokens(b []byte, list bool) bool {
 	heads := 2 // integers at the start of a segment: where it begins and, for walks, its words
 	known := &e.walk
@@ -113,12 +113,9 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 	pos, in := 0, 0
 	for pos < len(b) {
 		if in < heads {
-			w := operand(b[pos:])
-			if w == 0 {
+			if dests, pos = take(dests, b, pos); pos < 0 {
 				return false
 			}
-			dests = append(dests, b[pos:pos+w]...)
-			pos += w
 			in++
 			continue
 		}
@@ -162,27 +159,18 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 		if x&entrySkip != 0 {
 			ops = append(ops, b[at:pos]...) // the whole token
 		} else if x&entryOperand != 0 {
-			w := operand(b[pos:])
-			if w == 0 {
+			to := &ops
+			if list {
+				to = e.column(x)
+			}
+			if *to, pos = take(*to, b, pos); pos < 0 {
 				return false
 			}
-			if list {
-				for int(x&entryCode) > len(e.lists) {
-					e.lists = append(e.lists, nil)
-				}
-				e.lists[x&entryCode-1] = append(e.lists[x&entryCode-1], b[pos:pos+w]...)
-			} else {
-				ops = append(ops, b[pos:pos+w]...)
-			}
-			pos += w
 		}
 		if x&entryDest != 0 {
-			w := operand(b[pos:])
-			if w == 0 {
+			if dests, pos = take(dests, b, pos); pos < 0 {
 				return false
 			}
-			dests = append(dests, b[pos:pos+w]...)
-			pos += w
 		}
 		if x&entryEnd != 0 {
 			in = 0
@@ -192,7 +180,25 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 	return in == 0
 }
 
-// operand gives the bytes of the LEB128 at the start of b, 0 if it is none. Its form need not be the shortest: it is copied.
+// column gives the operands of a symbol of lists.
+func (e *Encoder) column(x entry) *[]byte {
+	for int(x&entryCode) > len(e.lists) {
+		e.lists = append(e.lists, nil)
+	}
+	return &e.lists[x&entryCode-1]
+}
+
+// take appends the operand at b[pos:] to a column and gives the position behind it, negative if there is none.
+func take(column, b []byte, pos int) ([]byte, int) {
+	w := operand(b[pos:])
+	if w == 0 {
+		return column, -1
+	}
+	return append(column, b[pos:pos+w]...), pos + w
+}
+
+// operand gives the bytes of the LEB128 at the start of b, 0 if it is none. Its form need not be the shortest: it is
+// copied.
 func operand(b []byte) int {
 	for i := 0; i < len(b) && i < binary.MaxVarintLen64; i++ {
 		if b[i] < 0x80 {
@@ -202,7 +208,8 @@ func operand(b []byte) int {
 	return 0
 }
 
-// rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the table least.
+// rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the
+// table least.
 func (e *Encoder) rank() {
 	if len(e.syms) < 1<<12 && len(e.common[e.kind]) > 0 {
 		return // too few to tell

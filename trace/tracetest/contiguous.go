@@ -6,7 +6,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// memory is the part of the model that differs between collectors: where objects lie and what a collection does with them.
+// memory is the part of the model that differs between collectors: where objects lie and what a collection does with
+// them.
 type memory interface {
 	words() uint64       // of the heap
 	regionWords() uint64 // 0 unless G1
@@ -144,7 +145,8 @@ func (t *target) retire(cur, end uint64) {
 	ty := t.m.typ(filler)
 	t.m.nextID++
 	o := &obj{addr: cur, dead: true, Object: Object{
-		ID: t.m.nextID, Type: uint32(ty.ID), Length: (end - cur - 2) * 2, Words: end - cur, Born: t.m.gc, Age: 1, Space: t.kind,
+		ID: t.m.nextID, Type: uint32(ty.ID), Length: (end - cur - 2) * 2, Words: end - cur, Born: t.m.gc, Age: 1,
+		Space: t.kind,
 	}}
 	t.pl.fillers = append(t.pl.fillers, o)
 	*t.out = append(*t.out, o)

@@ -27,8 +27,10 @@ const (
 )
 
 var methods = []trace.Method{
-	{Class: "Lshop/Cart;", Name: "add", Sig: "(Lshop/Item;)V", File: "Cart.java", Lines: []trace.LineEntry{{BCI: 0, Line: 30}, {BCI: 7, Line: 31}, {BCI: 12, Line: 29}}},
-	{Class: "Lshop/Main;", Name: "main", Sig: "([Ljava/lang/String;)V", File: "Main.java", Lines: []trace.LineEntry{{BCI: 0, Line: 5}}},
+	{Class: "Lshop/Cart;", Name: "add", Sig: "(Lshop/Item;)V", File: "Cart.java",
+		Lines: []trace.LineEntry{{BCI: 0, Line: 30}, {BCI: 7, Line: 31}, {BCI: 12, Line: 29}}},
+	{Class: "Lshop/Main;", Name: "main", Sig: "([Ljava/lang/String;)V", File: "Main.java",
+		Lines: []trace.LineEntry{{BCI: 0, Line: 5}}},
 	{Class: "Ljava/util/HashMap;", Name: "newNode", Sig: "()V", File: "HashMap.java"},
 	{Class: "Ljava/lang/Object;", Name: "clone", Sig: "()Ljava/lang/Object;", Flags: trace.MethodNative},
 }

@@ -1,14 +1,16 @@
-// Package tracetest is a reference JVM for tests: a small model of a heap and its collectors that makes random, legal streams and
-// knows the truth about them. It is the oracle for heap, ringstore, quality and the codec itself.
+// Package tracetest is a reference JVM for tests: a small model of a heap and its collectors that makes random, legal
+// streams and knows the truth about them. It is the oracle for heap, ringstore, quality and the codec itself.
 //
-// Terms. The *truth* is one struct an object, held in maps and slices; the *state* is what a reader of the stream must know after an
-// epoch (docs/format/stream.md, "How a reader applies an EPOCH"): what entered survivor, old or humongous space, or was listed in eden,
-// and is not known dead.
+// Terms. The *truth* is one struct an object, held in maps and slices; the *state* is what a reader of the stream must
+// know after an epoch (docs/format/stream.md, "How a reader applies an EPOCH"): what entered survivor, old or humongous
+// space, or was listed in eden, and is not known dead.
 //
-// Invariants: what State says follows from Blocks alone, by the rules of the format page, whenever Known is set; the same Config gives
-// the same stream, byte for byte; a Model never panics for lack of room (it collects, or lets objects die).
+// Invariants: what State says follows from Blocks alone, by the rules of the format page, whenever Known is set; the
+// same Config gives the same stream, byte for byte; a Model never panics for lack of room (it collects, or lets objects
+// die).
 //
-// What it does not do: it is not fast, knows nothing of depth `samples`, and does not imitate any real program's demography.
+// What it does not do: it is not fast, knows nothing of depth `samples`, and does not imitate any real program's
+// demography.
 package tracetest
 
 import (
@@ -35,7 +37,8 @@ type Config struct {
 
 // All gives a configuration in which every rare event happens.
 func All(seed, collector, depth uint64) Config {
-	return Config{Seed: seed, Collector: collector, Depth: depth, Full: 0.05, Remark: 0.1, EvacFail: 0.04, Fault: 0.04, Drop: 0.03}
+	return Config{Seed: seed, Collector: collector, Depth: depth, Full: 0.05, Remark: 0.1, EvacFail: 0.04,
+		Fault: 0.04, Drop: 0.03}
 }
 
 // Object is the truth about an object of the state.
@@ -60,7 +63,8 @@ type Epoch struct {
 	Dropped bool              // Blocks is one GAP
 	State   map[uint64]Object // by address in words; the truth even when not Known
 	Died    []Object          // left the state dead at this finish, in no order
-	// Allocated and AllocatedBytes count all allocations of the phase that ended, short-lived ones included, fillers not.
+	// Allocated and AllocatedBytes count all allocations of the phase that ended, short-lived ones included, fillers
+	// not.
 	Allocated, AllocatedBytes uint64
 	Samples                   []trace.Sample // of the phase
 }
@@ -116,12 +120,16 @@ func New(cfg Config) *Model {
 	}
 	m := &Model{
 		cfg: cfg, r: rand.New(rand.NewPCG(cfg.Seed, cfg.Collector<<8|cfg.Depth)), types: trace.NewTypeTable(cfg.Align),
-		have: map[string]bool{}, known: map[uint64]*obj{}, unresolved: map[uint64]*obj{}, given: map[uint64]trace.Sample{}, owe: trace.SyncFirst, lost: true,
+		have: map[string]bool{}, known: map[uint64]*obj{}, unresolved: map[uint64]*obj{},
+		given: map[uint64]trace.Sample{},
+		owe:   trace.SyncFirst, lost: true,
 	}
 	m.mem = newMemory(m)
 	m.jvm = trace.JVM{
-		ABI: trace.ABIVersion, Major: 25, Collector: cfg.Collector, PID: 4711, StartMS: 1_700_000_000_000, T0WallMS: 1_700_000_000_250,
-		HeapBase: 0x7_0000_0000, Align: cfg.Align, RegionWords: m.mem.regionWords(), Flags: trace.JVMCompressedOops | trace.JVMAtStart,
+		ABI: trace.ABIVersion, Major: 25, Collector: cfg.Collector, PID: 4711, StartMS: 1_700_000_000_000,
+		T0WallMS: 1_700_000_000_250,
+		HeapBase: 0x7_0000_0000, Align: cfg.Align, RegionWords: m.mem.regionWords(),
+		Flags: trace.JVMCompressedOops | trace.JVMAtStart,
 		Depth: cfg.Depth, Interval: uint64(cfg.SampleEvery) * 40, MaxHeap: m.mem.words() * 8,
 		Session: fmt.Sprintf("%032x", cfg.Seed), VM: "Reference VM", Probe: "tracetest",
 	}
@@ -131,7 +139,8 @@ func New(cfg Config) *Model {
 // Meta gives the META block, seq 0.
 func (m *Model) Meta() trace.Block { return trace.EncodeMeta(trace.Meta{JVM: m.jvm, HasJVM: true}) }
 
-// Head gives META and DEFS with all definitions given so far, seq 0: what the agent writes at the start of a file, before its SYNC.
+// Head gives META and DEFS with all definitions given so far, seq 0: what the agent writes at the start of a file,
+// before its SYNC.
 func (m *Model) Head() []trace.Block { return []trace.Block{m.Meta(), trace.EncodeDefs(m.defs)} }
 
 // Defs gives all definitions given so far. The caller must not change it.
@@ -148,8 +157,9 @@ func (m *Model) End() trace.Block {
 	return m.seal(trace.EncodeEnd(trace.End{Time: m.now, Reason: trace.EndDeath}))
 }
 
-// Step runs the program up to its next pause and collects. With wantSync the pause is one that answers a sync request, and a SYNC is
-// the last of the blocks (unless the epoch is dropped; the SYNC then comes with the next). The first step begins with META.
+// Step runs the program up to its next pause and collects. With wantSync the pause is one that answers a sync request,
+// and a SYNC is the last of the blocks (unless the epoch is dropped; the SYNC then comes with the next). The first step
+// begins with META.
 func (m *Model) Step(wantSync bool) *Epoch {
 	m.mutate()
 	if wantSync && m.owe == 0 {
@@ -258,7 +268,9 @@ func (m *Model) sample(o *obj) {
 	o.Sample = m.nextSamp
 	m.unresolved[o.Sample] = o
 	m.samples = append(m.samples, trace.Sample{
-		ID: o.Sample, Time: m.now, Thread: m.thread(), Type: uint64(o.Type), Size: o.Words * 8, Interval: m.jvm.Interval, Frame: m.stack(),
+		ID: o.Sample, Time: m.now, Thread: m.thread(), Type: uint64(o.Type), Size: o.Words * 8,
+		Interval: m.jvm.Interval,
+		Frame:    m.stack(),
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestReaderFollowsModel replays random streams of every collector and depth with the plainest reader and holds the state after each
-// epoch against the truth: objects, samples, identity, census.
+// TestReaderFollowsModel replays random streams of every collector and depth with the plainest reader and holds the
+// state after each epoch against the truth: objects, samples, identity, census.
 func TestReaderFollowsModel(t *testing.T) {
 	seeds := uint64(12)
 	if os.Getenv("HEAPCAM_FULL") == "1" {
@@ -17,61 +17,63 @@ func TestReaderFollowsModel(t *testing.T) {
 	}
 	for _, col := range []uint64{trace.CollectorSerial, trace.CollectorParallel, trace.CollectorG1} {
 		for _, depth := range []uint64{trace.DepthSurvivors, trace.DepthFull} {
-			t.Run(fmt.Sprintf("%s-%s", trace.CollectorNames.String(col), trace.DepthNames.String(depth)), func(t *testing.T) {
-				var moved, kinds, exact = 0, map[uint64]int{}, 0
-				for seed := range seeds {
-					cfg := All(seed, col, depth)
-					cfg.Eden = 512 << (seed % 4)
-					if seed%3 == 2 {
-						cfg.Align = 16
-					}
-					m, r, ids := New(cfg), NewReader(), map[uint64]uint64{}
-					for step := range 60 {
-						var ep *Epoch
-						switch step % 20 {
-						case 11:
-							ep = m.Walk()
-						case 17:
-							ep = m.FullGC()
-						default:
-							ep = m.Step(step%7 == 0)
+			t.Run(fmt.Sprintf("%s-%s", trace.CollectorNames.String(col), trace.DepthNames.String(depth)),
+				func(t *testing.T) {
+					var moved, kinds, exact = 0, map[uint64]int{}, 0
+					for seed := range seeds {
+						cfg := All(seed, col, depth)
+						cfg.Eden = 512 << (seed % 4)
+						if seed%3 == 2 {
+							cfg.Align = 16
 						}
-						kinds[ep.Pause.Kind]++
-						if ep.Pause.Flags&trace.PauseExact != 0 {
-							exact++
-						}
-						for _, b := range ep.Blocks {
-							if err := r.Apply(b); err != nil {
-								t.Fatalf("seed %d step %d %v: %v", seed, step, b.Kind, err)
+						m, r, ids := New(cfg), NewReader(), map[uint64]uint64{}
+						for step := range 60 {
+							var ep *Epoch
+							switch step % 20 {
+							case 11:
+								ep = m.Walk()
+							case 17:
+								ep = m.FullGC()
+							default:
+								ep = m.Step(step%7 == 0)
 							}
-							if b.Kind == trace.KindSync && r.Mismatch != "" {
-								t.Fatalf("seed %d step %d: %s", seed, step, r.Mismatch)
+							kinds[ep.Pause.Kind]++
+							if ep.Pause.Flags&trace.PauseExact != 0 {
+								exact++
 							}
-						}
-						if why := r.Compare(ep, ids); why != "" {
-							t.Fatalf("seed %d step %d kind %s: %s", seed, step, trace.PauseKindNames.String(ep.Pause.Kind), why)
-						}
-						for _, o := range ep.State {
-							if o.Age > 1 {
-								moved++
+							for _, b := range ep.Blocks {
+								if err := r.Apply(b); err != nil {
+									t.Fatalf("seed %d step %d %v: %v", seed, step, b.Kind, err)
+								}
+								if b.Kind == trace.KindSync && r.Mismatch != "" {
+									t.Fatalf("seed %d step %d: %s", seed, step, r.Mismatch)
+								}
+							}
+							if why := r.Compare(ep, ids); why != "" {
+								t.Fatalf("seed %d step %d kind %s: %s", seed, step,
+									trace.PauseKindNames.String(ep.Pause.Kind), why)
+							}
+							for _, o := range ep.State {
+								if o.Age > 1 {
+									moved++
+								}
 							}
 						}
 					}
-				}
-				// The test proves nothing if the model makes nothing.
-				want := []uint64{trace.PauseYoung, trace.PauseFull, trace.PauseWalk}
-				if col == trace.CollectorG1 {
-					want = append(want, trace.PauseMixed, trace.PauseRemark, trace.PauseCleanup)
-				}
-				for _, k := range want {
-					if kinds[k] == 0 {
-						t.Errorf("no pause of kind %s", trace.PauseKindNames.String(k))
+					// The test proves nothing if the model makes nothing.
+					want := []uint64{trace.PauseYoung, trace.PauseFull, trace.PauseWalk}
+					if col == trace.CollectorG1 {
+						want = append(want, trace.PauseMixed, trace.PauseRemark, trace.PauseCleanup)
 					}
-				}
-				if moved == 0 || exact == 0 {
-					t.Errorf("%d old objects, %d exact epochs", moved, exact)
-				}
-			})
+					for _, k := range want {
+						if kinds[k] == 0 {
+							t.Errorf("no pause of kind %s", trace.PauseKindNames.String(k))
+						}
+					}
+					if moved == 0 || exact == 0 {
+						t.Errorf("%d old objects, %d exact epochs", moved, exact)
+					}
+				})
 		}
 	}
 }

@@ -13,8 +13,8 @@ type segment struct {
 	eden         bool
 }
 
-// plan is what a collection does: filled by the memory, written down by pause. When pause gets it, survivors have moved (addr, Space)
-// and from holds where each was.
+// plan is what a collection does: filled by the memory, written down by pause. When pause gets it, survivors have moved
+// (addr, Space) and from holds where each was.
 type plan struct {
 	segs    []segment
 	from    map[*obj]uint64
@@ -23,257 +23,323 @@ type plan struct {
 	frees   []*obj // what was in freed
 }
 
+// finish is a pause that is being written down: what the collection did, what the state makes of it, and the event.
+type finish struct {
+	*Model
+	kind   uint64
+	sure   bool // no rare event strikes
+	pl     plan
+	pause  trace.Pause
+	e      *trace.Epoch
+	ep     *Epoch
+	before []trace.Space
+
+	dropped, fault bool
+	evac           uint64 // trace.PauseEvacFailed, or 0
+
+	allocs, moves       *trace.WalkEncoder
+	census              map[[2]uint64]*trace.CensusRow
+	moved, born, births []*obj
+}
+
 // pause ends the phase with a pause of that kind and writes all of it down. Unless sure, rare events may strike.
 func (m *Model) pause(kind uint64, sure bool) *Epoch {
+	f := m.start(kind, sure)
+	f.collect()
+	// The truth first: who is known now, who died.
+	for _, s := range f.pl.segs {
+		f.walk(s)
+	}
+	f.enterAll()
+	f.record()
+	sync := f.decideSync()
+	if f.dropped {
+		f.drop()
+	} else {
+		f.write(sync)
+		f.ep.Known = !m.lost
+	}
+	f.ep.State = m.state()
+	return f.ep
+}
+
+// start takes over what the phase has gathered.
+func (m *Model) start(kind uint64, sure bool) *finish {
 	m.gc++
-	gc := m.gc
-	ep := &Epoch{Allocated: m.allocated, AllocatedBytes: m.bytes, Samples: m.samples}
+	f := &finish{
+		Model: m, kind: kind, sure: sure, pl: plan{from: map[*obj]uint64{}}, e: &trace.Epoch{},
+		ep:     &Epoch{Allocated: m.allocated, AllocatedBytes: m.bytes, Samples: m.samples},
+		allocs: trace.NewWalkEncoder(m.types), moves: trace.NewWalkEncoder(m.types),
+		census: map[[2]uint64]*trace.CensusRow{},
+	}
 	m.allocated, m.bytes, m.samples = 0, 0, nil
 	if kind != trace.PauseWalk {
 		m.jvmGC++
 	}
-	p := trace.Pause{
-		GC: gc, Kind: kind, Flags: trace.PauseExact, Depth: m.cfg.Depth, Start: m.now, Dur: 1000 + m.r.Uint64N(1e6), JVMGC: m.jvmGC,
-		PhaseStart: m.lastFinish, Cause: "Allocation Failure", Interval: m.jvm.Interval,
+	f.pause = trace.Pause{
+		GC: m.gc, Kind: kind, Flags: trace.PauseExact, Depth: m.cfg.Depth, Start: m.now, Dur: 1000 + m.r.Uint64N(1e6),
+		JVMGC: m.jvmGC, PhaseStart: m.lastFinish, Cause: "Allocation Failure", Interval: m.jvm.Interval,
 	}
-	p.Probe = p.Dur / 4
-	m.now += p.Dur
+	f.pause.Probe = f.pause.Dur / 4
+	m.now += f.pause.Dur
 	m.lastFinish = m.now
-	before := m.mem.spaces()
+	f.before = m.mem.spaces()
+	return f
+}
 
-	fate := m.r.Float64()
-	dropped := !sure && fate < m.cfg.Drop
-	fault := !sure && !dropped && fate < m.cfg.Drop+m.cfg.Fault
-	evac := uint64(0)
-	moving := kind == trace.PauseYoung || kind == trace.PauseMixed
-	var pl plan
-	pl.from = map[*obj]uint64{}
-	switch {
-	case moving:
-		fail := m.cfg.Collector == trace.CollectorG1 && m.r.Float64() < m.cfg.EvacFail
-		if m.mem.young(&pl, kind == trace.PauseMixed, fail) {
-			evac = trace.PauseEvacFailed
+// collect draws the rare events and has the memory collect.
+func (f *finish) collect() {
+	fate := f.r.Float64()
+	f.dropped = !f.sure && fate < f.cfg.Drop
+	f.fault = !f.sure && !f.dropped && fate < f.cfg.Drop+f.cfg.Fault
+	switch f.kind {
+	case trace.PauseYoung, trace.PauseMixed:
+		fail := f.cfg.Collector == trace.CollectorG1 && f.r.Float64() < f.cfg.EvacFail
+		if f.mem.young(&f.pl, f.kind == trace.PauseMixed, fail) {
+			f.evac = trace.PauseEvacFailed
 		}
-	case kind == trace.PauseFull:
-		m.mem.full(&pl)
+	case trace.PauseFull:
+		f.mem.full(&f.pl)
 	default:
-		p.Flags |= trace.PauseEdenKept
-		if kind != trace.PauseWalk {
-			m.mem.sweep(&pl)
+		f.pause.Flags |= trace.PauseEdenKept
+		if f.kind != trace.PauseWalk {
+			f.mem.sweep(&f.pl)
 		}
 	}
+}
 
-	// The truth first: who is known now, who died.
-	e := &trace.Epoch{}
-	census := map[[2]uint64]*trace.CensusRow{}
-	cell := func(o *obj, bucket uint64, i int) {
-		k := [2]uint64{uint64(o.Type), bucket}
-		if census[k] == nil {
-			census[k] = &trace.CensusRow{Type: k[0], Bucket: k[1]}
-		}
-		census[k].Cells[i].Objects++
-		census[k].Cells[i].Bytes += o.Words * 8
+// walk goes over a segment: its objects move or die.
+func (f *finish) walk(s segment) {
+	enc := f.moves
+	if s.eden && f.cfg.Depth == trace.DepthFull {
+		enc = f.allocs
 	}
-	allocs, moves := trace.NewWalkEncoder(m.types), trace.NewWalkEncoder(m.types)
-	die := func(o *obj, at uint64) {
-		if o.in {
-			delete(m.known, at)
-			o.in = false
-			ep.Died = append(ep.Died, o.Object)
-			if o.Sample != 0 {
-				e.SampleDead = append(e.SampleDead, o.Sample)
-			}
-			if o.Space == trace.SpaceSurvivor || o.Space == trace.SpaceEden {
-				cell(o, trace.Bucket(o.Age), trace.CensusDiedYoung)
-			} else {
-				cell(o, trace.BucketOld, trace.CensusDiedOld)
-			}
-		}
-		delete(m.unresolved, o.Sample)
+	listed := enc == f.allocs || slices.ContainsFunc(s.objs, func(o *obj) bool { return o.in }) || !s.eden
+	if listed {
+		enc.Begin(s.start, s.words)
 	}
-	var moved, born []*obj
-	for _, s := range pl.segs {
-		enc := moves
-		if s.eden && m.cfg.Depth == trace.DepthFull {
-			enc = allocs
-		}
-		listed := enc == allocs || slices.ContainsFunc(s.objs, func(o *obj) bool { return o.in }) || !s.eden
-		if listed {
-			enc.Begin(s.start, s.words)
-		}
-		for _, o := range s.objs {
-			at, survives := pl.from[o]
-			if !survives {
-				at = o.addr
-				die(o, at)
-				if enc == allocs {
-					enc.SkipTo(at)
-					enc.Dead(o.Type, o.Length)
-				}
-				continue
-			}
-			if o.in {
-				delete(m.known, at)
-				if o.Space == trace.SpaceOld && !m.mem.wasOld(at) {
-					cell(o, trace.Bucket1, trace.CensusPromoted) // the probe does not read the header again
-				}
-				moved = append(moved, o)
-			} else {
-				born = append(born, o)
-			}
-			o.Age++
-			if enc == allocs || o.in {
+	for _, o := range s.objs {
+		at, survives := f.pl.from[o]
+		if !survives {
+			at = o.addr
+			f.die(o, at)
+			if enc == f.allocs {
 				enc.SkipTo(at)
-				enc.Move(o.Type, o.Length, o.addr)
+				enc.Dead(o.Type, o.Length)
 			}
+			continue
 		}
-		if listed {
-			enc.End()
+		if o.in {
+			delete(f.known, at)
+			if o.Space == trace.SpaceOld && !f.mem.wasOld(at) {
+				f.count(o, trace.Bucket1, trace.CensusPromoted) // the probe does not read the header again
+			}
+			f.moved = append(f.moved, o)
+		} else {
+			f.born = append(f.born, o)
+		}
+		o.Age++
+		if enc == f.allocs || o.in {
+			enc.SkipTo(at)
+			enc.Move(o.Type, o.Length, o.addr)
 		}
 	}
-	for _, o := range pl.frees {
-		die(o, o.addr)
+	if listed {
+		enc.End()
 	}
-	for _, o := range moved {
-		m.known[o.addr] = o
+}
+
+// count adds an object to a cell of the census.
+func (f *finish) count(o *obj, bucket uint64, cell int) {
+	k := [2]uint64{uint64(o.Type), bucket}
+	if f.census[k] == nil {
+		f.census[k] = &trace.CensusRow{Type: k[0], Bucket: k[1]}
 	}
-	births := slices.Clone(pl.fillers)
-	for _, o := range m.direct { // a full collection has them in its segments
-		if kind != trace.PauseFull && !slices.Contains(pl.frees, o) {
-			births = append(births, o)
+	f.census[k].Cells[cell].Objects++
+	f.census[k].Cells[cell].Bytes += o.Words * 8
+}
+
+// die takes an object out of the state.
+func (f *finish) die(o *obj, at uint64) {
+	if o.in {
+		delete(f.known, at)
+		o.in = false
+		f.ep.Died = append(f.ep.Died, o.Object)
+		if o.Sample != 0 {
+			f.e.SampleDead = append(f.e.SampleDead, o.Sample)
+		}
+		if o.Space == trace.SpaceSurvivor || o.Space == trace.SpaceEden {
+			f.count(o, trace.Bucket(o.Age), trace.CensusDiedYoung)
+		} else {
+			f.count(o, trace.BucketOld, trace.CensusDiedOld)
 		}
 	}
-	m.direct = nil
-	for _, o := range births {
-		if _, done := m.known[o.addr]; done {
+	delete(f.unresolved, o.Sample)
+}
+
+// enter puts an object into the state.
+func (f *finish) enter(o *obj) {
+	o.in, o.Entered = true, f.gc
+	f.known[o.addr] = o
+	if o.Sample != 0 {
+		f.e.Resolved = append(f.e.Resolved, trace.SampleAddr{ID: o.Sample, Addr: o.addr})
+		delete(f.unresolved, o.Sample)
+	}
+	switch o.Space {
+	case trace.SpaceSurvivor, trace.SpaceEden:
+		f.count(o, trace.Bucket(o.Age), trace.CensusBornYoung)
+	default:
+		f.count(o, trace.BucketOld, trace.CensusBornOld)
+	}
+}
+
+// enterAll ends what lay in freed ranges, and brings the state up to date with what moved and what was born.
+func (f *finish) enterAll() {
+	for _, o := range f.pl.frees {
+		f.die(o, o.addr)
+	}
+	for _, o := range f.moved {
+		f.known[o.addr] = o
+	}
+	f.births = slices.Clone(f.pl.fillers)
+	for _, o := range f.direct { // a full collection has them in its segments
+		if f.kind != trace.PauseFull && !slices.Contains(f.pl.frees, o) {
+			f.births = append(f.births, o)
+		}
+	}
+	f.direct = nil
+	for _, o := range f.births {
+		if _, done := f.known[o.addr]; done {
 			panic("tracetest: two objects at one address")
 		}
 	}
-	enter := func(o *obj) {
-		o.in, o.Entered = true, gc
-		m.known[o.addr] = o
-		if o.Sample != 0 {
-			e.Resolved = append(e.Resolved, trace.SampleAddr{ID: o.Sample, Addr: o.addr})
-			delete(m.unresolved, o.Sample)
-		}
-		switch o.Space {
-		case trace.SpaceSurvivor, trace.SpaceEden:
-			cell(o, trace.Bucket(o.Age), trace.CensusBornYoung)
-		default:
-			cell(o, trace.BucketOld, trace.CensusBornOld)
-		}
+	for _, o := range f.births {
+		f.enter(o)
 	}
-	for _, o := range births {
-		enter(o)
+	for _, o := range f.born {
+		f.enter(o)
 	}
-	for _, o := range born {
-		enter(o)
+	if f.cfg.Depth != trace.DepthFull {
+		f.births = append(f.births, f.born...)
 	}
-	if m.cfg.Depth != trace.DepthFull {
-		births = append(births, born...)
-	}
-	// What the pause says of it.
-	if m.owe == 0 || m.owe == trace.SyncRotation {
+}
+
+// record fills the event: what the pause says of the collection.
+func (f *finish) record() {
+	if f.owe == 0 || f.owe == trace.SyncRotation {
 		switch {
-		case kind == trace.PauseFull:
-			m.owe = trace.SyncFull
-		case evac != 0:
-			m.owe = trace.SyncEvacFailed
-		case fault:
-			m.owe = trace.SyncFault
+		case f.kind == trace.PauseFull:
+			f.owe = trace.SyncFull
+		case f.evac != 0:
+			f.owe = trace.SyncEvacFailed
+		case f.fault:
+			f.owe = trace.SyncFault
 		}
 	}
-	if kind == trace.PauseFull || evac != 0 || fault {
-		p.Flags = p.Flags&^trace.PauseExact | evac
-		if fault {
-			p.Flags |= trace.PauseFault
+	e := f.e
+	if f.kind == trace.PauseFull || f.evac != 0 || f.fault {
+		f.pause.Flags = f.pause.Flags&^trace.PauseExact | f.evac
+		if f.fault {
+			f.pause.Flags |= trace.PauseFault
 		}
-		m.lost = true
+		f.lost = true
 	} else {
-		e.Allocs, e.Moves = blobOf(allocs), blobOf(moves)
-		slices.SortFunc(births, func(a, b *obj) int { return cmp(a.addr, b.addr) })
-		if len(births) > 0 {
-			enc := trace.NewListEncoder(m.types)
-			for _, o := range births {
-				enc.Object(o.addr, o.Type, o.Length)
-			}
-			must(enc.Err())
-			e.Births = [][]byte{enc.Bytes()}
-		}
-		e.Freed = pl.freed
-		for _, r := range census {
-			e.Census = append(e.Census, *r)
-		}
-		slices.SortFunc(e.Census, func(a, b trace.CensusRow) int {
-			if a.Type != b.Type {
-				return cmp(a.Type, b.Type)
-			}
-			return cmp(a.Bucket, b.Bucket)
-		})
+		f.recordObjects()
 	}
 	slices.SortFunc(e.Resolved, func(a, b trace.SampleAddr) int { return cmp(a.ID, b.ID) })
 	slices.Sort(e.SampleDead)
-	e.Regions = m.mem.regions()
-	e.Spaces = m.mem.spaces()
+	e.Regions = f.mem.regions()
+	e.Spaces = f.mem.spaces()
 	for i := range e.Spaces {
-		e.Spaces[i].UsedBefore = before[i].UsedAfter
+		e.Spaces[i].UsedBefore = f.before[i].UsedAfter
 	}
+}
 
-	// A fault may leave the sync point to the next collection, as may a pause that answers none.
-	sync := m.owe != 0 && kind != trace.PauseRemark && kind != trace.PauseCleanup
-	if fault && kind != trace.PauseFull && m.r.IntN(2) == 0 {
-		sync = false
+// recordObjects writes moves, births, freed ranges and the census of a pause whose objects could be read.
+func (f *finish) recordObjects() {
+	e := f.e
+	e.Allocs, e.Moves = blobOf(f.allocs), blobOf(f.moves)
+	slices.SortFunc(f.births, func(a, b *obj) int { return cmp(a.addr, b.addr) })
+	if len(f.births) > 0 {
+		enc := trace.NewListEncoder(f.types)
+		for _, o := range f.births {
+			enc.Object(o.addr, o.Type, o.Length)
+		}
+		must(enc.Err())
+		e.Births = [][]byte{enc.Bytes()}
 	}
-	if dropped {
-		m.owe, m.lost = trace.SyncLost, true
-		ep.Dropped = true
-		ep.Blocks = []trace.Block{trace.EncodeGap(trace.Gap{
-			Reason: trace.GapOverflow, Epochs: 1, Samples: uint64(len(ep.Samples)), Time: m.now,
-		})}
-		// The samples are lost with it: a later listing can not name them.
+	e.Freed = f.pl.freed
+	for _, r := range f.census {
+		e.Census = append(e.Census, *r)
+	}
+	slices.SortFunc(e.Census, func(a, b trace.CensusRow) int {
+		if a.Type != b.Type {
+			return cmp(a.Type, b.Type)
+		}
+		return cmp(a.Bucket, b.Bucket)
+	})
+}
+
+// decideSync says whether a sync point follows. A fault may leave it to the next collection, as may a pause that
+// answers none.
+func (f *finish) decideSync() bool {
+	sync := f.owe != 0 && f.kind != trace.PauseRemark && f.kind != trace.PauseCleanup
+	if f.fault && f.kind != trace.PauseFull && f.r.IntN(2) == 0 {
+		return false
+	}
+	return sync
+}
+
+// drop loses the epoch: a gap is all that is written.
+func (f *finish) drop() {
+	ep := f.ep
+	f.owe, f.lost = trace.SyncLost, true
+	ep.Dropped = true
+	ep.Blocks = []trace.Block{trace.EncodeGap(trace.Gap{
+		Reason: trace.GapOverflow, Epochs: 1, Samples: uint64(len(ep.Samples)), Time: f.now,
+	})}
+	// The samples are lost with it: a later listing can not name them.
+	for _, s := range ep.Samples {
+		if o := f.unresolved[s.ID]; o != nil {
+			o.Sample = 0
+			delete(f.unresolved, s.ID)
+		}
+	}
+	for _, r := range f.e.Resolved {
 		for _, s := range ep.Samples {
-			if o := m.unresolved[s.ID]; o != nil {
-				o.Sample = 0
-				delete(m.unresolved, s.ID)
+			if s.ID == r.ID {
+				f.known[r.Addr].Sample = 0
 			}
 		}
-		for _, r := range e.Resolved {
-			for _, s := range ep.Samples {
-				if s.ID == r.ID {
-					m.known[r.Addr].Sample = 0
-				}
-			}
-		}
-		ep.Samples = nil
-		ep.State = m.state()
-		return ep
 	}
+	ep.Samples = nil
+}
+
+// write seals the blocks of the epoch, and those of the sync point that follows it.
+func (f *finish) write(sync bool) {
+	ep := f.ep
 	if sync {
-		p.Flags |= trace.PauseSyncFollows
+		f.pause.Flags |= trace.PauseSyncFollows
 	}
-	e.Pause, ep.Pause = p, p
-	if m.seq == 0 {
-		b := m.Meta()
-		ep.Blocks = append(ep.Blocks, m.seal(b))
+	f.e.Pause, ep.Pause = f.pause, f.pause
+	if f.seq == 0 {
+		ep.Blocks = append(ep.Blocks, f.seal(f.Meta()))
 	}
 	for _, s := range ep.Samples {
-		m.given[s.ID] = s
+		f.given[s.ID] = s
 	}
-	if sync && kind == trace.PauseWalk && m.cfg.Depth == trace.DepthFull {
-		m.enterEden(gc) // the listing shows what the program has in eden
+	if sync && f.kind == trace.PauseWalk && f.cfg.Depth == trace.DepthFull {
+		f.enterEden(f.gc) // the listing shows what the program has in eden
 	}
-	ep.Blocks = append(ep.Blocks, m.flushDefs()...)
+	ep.Blocks = append(ep.Blocks, f.flushDefs()...)
 	if len(ep.Samples) > 0 {
-		ep.Blocks = append(ep.Blocks, m.seal(trace.EncodeSamples(ep.Samples)))
+		ep.Blocks = append(ep.Blocks, f.seal(trace.EncodeSamples(ep.Samples)))
 	}
-	ep.Blocks = append(ep.Blocks, m.seal(trace.EncodeEpoch(e)))
+	ep.Blocks = append(ep.Blocks, f.seal(trace.EncodeEpoch(f.e)))
 	if sync {
-		ep.Blocks = append(ep.Blocks, m.seal(m.sync(kind)))
-		ep.Synced, m.lost, m.owe = true, false, 0
+		ep.Blocks = append(ep.Blocks, f.seal(f.sync(f.kind)))
+		ep.Synced, f.lost, f.owe = true, false, 0
 	}
-	ep.Known = !m.lost
-	ep.State = m.state()
-	return ep
 }
 
 // enterEden puts all of eden into the state; the listing of a walk holds the dead ones too.
@@ -297,7 +363,8 @@ func (m *Model) sync(kind uint64) trace.Block {
 	live := func(o *obj) {
 		if x, ok := m.given[o.Sample]; ok {
 			s.Samples = append(s.Samples, trace.LiveSample{
-				ID: x.ID, Addr: o.addr, Frame: x.Frame, Thread: x.Thread, Birth: o.Born, Interval: x.Interval, Size: x.Size,
+				ID: x.ID, Addr: o.addr, Frame: x.Frame, Thread: x.Thread, Birth: o.Born,
+				Interval: x.Interval, Size: x.Size,
 			})
 		}
 	}

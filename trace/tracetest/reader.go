@@ -16,8 +16,8 @@ type Seen struct {
 	Serial uint64 // identity within this reader; kept while the object is followed
 }
 
-// Reader applies a stream to a map, rule by rule as the format page has them: the plainest reader there can be. It is the second
-// opinion on the model, and an oracle for faster readers.
+// Reader applies a stream to a map, rule by rule as the format page has them: the plainest reader there can be. It is
+// the second opinion on the model, and an oracle for faster readers.
 type Reader struct {
 	Types    *trace.TypeTable
 	State    map[uint64]Seen
@@ -141,7 +141,8 @@ func (r *Reader) epoch(b trace.Block) error {
 	}
 	for _, c := range e.Census {
 		n := func(i int) int64 { return int64(c.Cells[i].Objects) }
-		r.Live[c.Type] += n(trace.CensusBornYoung) + n(trace.CensusBornOld) - n(trace.CensusDiedYoung) - n(trace.CensusDiedOld)
+		r.Live[c.Type] += n(trace.CensusBornYoung) +
+			n(trace.CensusBornOld) - n(trace.CensusDiedYoung) - n(trace.CensusDiedOld)
 	}
 	return nil
 }
@@ -209,8 +210,9 @@ func (r *Reader) born(typ uint32, length, words uint64) Seen {
 	return Seen{Type: typ, Length: length, Words: words, Serial: r.serial}
 }
 
-// Compare says how the reader's state differs from the truth after an epoch, "" if it does not or if it is not known to either.
-// Identity is compared as a bijection that ids keeps from call to call: the reader's serials against the model's.
+// Compare says how the reader's state differs from the truth after an epoch, "" if it does not or if it is not known to
+// either. Identity is compared as a bijection that ids keeps from call to call: the reader's serials against the
+// model's.
 func (r *Reader) Compare(ep *Epoch, ids map[uint64]uint64) string {
 	if r.Known != ep.Known {
 		return fmt.Sprintf("known: reader %v, model %v", r.Known, ep.Known)
@@ -224,7 +226,8 @@ func (r *Reader) Compare(ep *Epoch, ids map[uint64]uint64) string {
 	live := map[uint64]int64{}
 	for a, want := range ep.State {
 		got, ok := r.State[a]
-		if !ok || got.Type != want.Type || got.Length != want.Length || got.Words != want.Words || got.Sample != want.Sample {
+		if !ok || got.Type != want.Type || got.Length != want.Length || got.Words != want.Words ||
+			got.Sample != want.Sample {
 			return fmt.Sprintf("at %d: reader %+v, model %+v", a, got, want)
 		}
 		if id, ok := ids[got.Serial]; ok && id != want.ID {

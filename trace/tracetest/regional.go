@@ -270,7 +270,8 @@ func (g *regional) full(pl *plan) {
 	}
 	at := 0
 	for _, o := range live {
-		for g.regs[at].kind != trace.SpaceFree && (g.regs[at].kind != trace.SpaceOld || g.regs[at].top+o.Words > g.size) {
+		for g.regs[at].kind != trace.SpaceFree &&
+			(g.regs[at].kind != trace.SpaceOld || g.regs[at].top+o.Words > g.size) {
 			at++
 		}
 		g.regs[at].kind = trace.SpaceOld

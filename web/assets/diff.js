@@ -3,20 +3,36 @@ import { h, go, get, bytes, count, signed, when, save, state, notice, keys } fro
 import { TreeTable } from './tree.js';
 import { ask, told, classifiers, gcField, name } from './ask.js';
 
-let box, data, table, shown = '';
+let box,
+  data,
+  table,
+  shown = '';
 
 const known = () => data.report.collections.filter(c => c.known);
-const question = params => ({ from: params.get('from') || String(known()[0].gc), to: params.get('to') || String(known().at(-1).gc), by: params.get('by') || 'type', where: params.get('filter') });
+const question = params => ({
+  from: params.get('from') || String(known()[0].gc),
+  to: params.get('to') || String(known().at(-1).gc),
+  by: params.get('by') || 'type',
+  where: params.get('filter'),
+});
 
 export async function show(main, d, params) {
   data = d;
   shown = '';
   const list = (await classifiers()).filter(c => c.name !== 'address');
   if (!known().length) {
-    main.append(h('h2', {}, 'Diff'), h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'));
+    main.append(
+      h('h2', {}, 'Diff'),
+      h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'),
+    );
     return;
   }
-  box = { top: h('div', {}), head: h('div', { id: 'head', 'aria-live': 'polite' }), table: h('div', { id: 'diff' }), list };
+  box = {
+    top: h('div', {}),
+    head: h('div', { id: 'head', 'aria-live': 'polite' }),
+    table: h('div', { id: 'diff' }),
+    list,
+  };
   main.append(h('h2', {}, 'What died, stayed and was born'), box.top, box.head, box.table);
   await update(d, params);
 }
@@ -26,15 +42,37 @@ export async function update(d, params) {
   if (!box) return;
   const mine = box;
   let open = new Set();
-  try { open = new Set(JSON.parse(params.get('open') || '[]')); } catch { /* a link that was cut */ }
-  const q = question(params), unit = params.get('unit') === 'objects' ? 'objects' : 'bytes';
+  try {
+    open = new Set(JSON.parse(params.get('open') || '[]'));
+  } catch {
+    /* a link that was cut */
+  }
+  const q = question(params),
+    unit = params.get('unit') === 'objects' ? 'objects' : 'bytes';
   const fields = JSON.stringify([q, unit]);
   if (box.fields !== fields) {
     box.fields = fields;
     const focus = document.activeElement?.id;
-    box.top.replaceChildren(h('div', { class: 'bar' }, gcField(data.report.collections, q.from, 'From collection', v => go('diff', { from: v }), 'from'), gcField(data.report.collections, q.to, 'to', v => go('diff', { to: v }), 'to'),
-      h('button', { type: 'button', 'aria-pressed': String(unit === 'objects'), click: () => go('diff', { unit: unit === 'objects' ? null : 'objects' }) }, 'Objects'),
-      h('span', { class: 'grow' }), ...['csv', 'json'].map(f => h('button', { type: 'button', click: () => file(f) }, f.toUpperCase()))), ...ask(params, box.list, 'type'));
+    box.top.replaceChildren(
+      h(
+        'div',
+        { class: 'bar' },
+        gcField(data.report.collections, q.from, 'From collection', v => go('diff', { from: v }), 'from'),
+        gcField(data.report.collections, q.to, 'to', v => go('diff', { to: v }), 'to'),
+        h(
+          'button',
+          {
+            type: 'button',
+            'aria-pressed': String(unit === 'objects'),
+            click: () => go('diff', { unit: unit === 'objects' ? null : 'objects' }),
+          },
+          'Objects',
+        ),
+        h('span', { class: 'grow' }),
+        ...['csv', 'json'].map(f => h('button', { type: 'button', click: () => file(f) }, f.toUpperCase())),
+      ),
+      ...ask(params, box.list, 'type'),
+    );
     if (focus) document.getElementById(focus)?.focus();
   }
   const key = JSON.stringify([q, unit, params.get('tz')]);
@@ -50,43 +88,105 @@ export async function update(d, params) {
   }
   shown = key;
   told(null);
-  const t = r.tree[unit], show = unit === 'bytes' ? bytes : count;
-  box.head.replaceChildren(h('p', {}, `From ${name(r.from)}, `, when(r.from.time), `, to ${name(r.to)}, `, when(r.to.time), `: ${range(t.died, show)} died, ${range(t.permanent, show)} stayed, ${range(t.born, show)} were born.`,
-    r.identity_lost ? ` Full collections in between lost the identity of ${count(r.identity_lost)} objects: they stayed or were born, so figures have bounds.` : ''),
-  h('p', { class: 'sub bar' }, keys(['kdied', 'died'], ['kperm', 'stayed'], ['kborn', 'born'])));
+  const t = r.tree[unit],
+    show = unit === 'bytes' ? bytes : count;
+  box.head.replaceChildren(
+    h(
+      'p',
+      {},
+      `From ${name(r.from)}, `,
+      when(r.from.time),
+      `, to ${name(r.to)}, `,
+      when(r.to.time),
+      `: ${range(t.died, show)} died, ${range(t.permanent, show)} stayed, ${range(t.born, show)} were born.`,
+      r.identity_lost
+        ? ` Full collections in between lost the identity of ${count(r.identity_lost)} objects: they stayed or were ` +
+            `born, so figures have bounds.`
+        : '',
+    ),
+    h('p', { class: 'sub bar' }, keys(['kdied', 'died'], ['kperm', 'stayed'], ['kborn', 'born'])),
+  );
   box.table.replaceChildren();
   const width = n => n[unit].died.value + n[unit].permanent.value + n[unit].born.value;
   let widest = Math.max(1, ...(r.tree.children || []).map(width));
-  const cell = k => ({ title: { died: 'Died', permanent: 'Stayed', born: 'Born' }[k], numeric: true, cell: n => (n.estimated ? '~' : '') + range(n[unit][k], show) });
+  const cell = k => ({
+    title: { died: 'Died', permanent: 'Stayed', born: 'Born' }[k],
+    numeric: true,
+    cell: n => (n.estimated ? '~' : '') + range(n[unit][k], show),
+  });
   table = new TreeTable(box.table, {
-    label: 'Groups', open, changed: () => go('diff', { open: open.size ? JSON.stringify([...open]) : null }),
+    label: 'Groups',
+    open,
+    changed: () => go('diff', { open: open.size ? JSON.stringify([...open]) : null }),
     more: async (p, skip) => (await get('diff', { ...q, path: JSON.stringify(p), skip })).tree,
-    columns: [cell('died'), cell('permanent'), cell('born'),
-      { title: 'Net', numeric: true, cell: n => { const v = n[unit].after.value - n[unit].before.value; return unit === 'bytes' ? (v > 0 ? '+' : '') + bytes(v) : signed(v); } },
-      { title: 'Died, stayed, born', cell: n => bars(n[unit], widest, n.key, show) }],
+    columns: [
+      cell('died'),
+      cell('permanent'),
+      cell('born'),
+      {
+        title: 'Net',
+        numeric: true,
+        cell: n => {
+          const v = n[unit].after.value - n[unit].before.value;
+          return unit === 'bytes' ? (v > 0 ? '+' : '') + bytes(v) : signed(v);
+        },
+      },
+      { title: 'Died, stayed, born', cell: n => bars(n[unit], widest, n.key, show) },
+    ],
   });
   table.show(r.tree);
 }
 
 // range writes a figure, or its bounds.
-const range = (r, show) => r.low === r.high ? show(r.value) : `${show(r.low)} to ${show(r.high)}`;
+const range = (r, show) => (r.low === r.high ? show(r.value) : `${show(r.low)} to ${show(r.high)}`);
 
 function bars(c, widest, key, show) {
   let x = 0;
-  const part = (k, v) => { const w = 1000 * v / widest; const e = h('rect', { x, y: 1, width: w, height: 12, fill: `var(--${k})` }); x += w; return w > 0 ? e : null; };
-  return h('svg', { class: 'dpb', viewBox: '0 0 1000 14', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${key}: died ${range(c.died, show)}, stayed ${range(c.permanent, show)}, born ${range(c.born, show)}` },
-    part('died', c.died.value), part('perm', c.permanent.value), part('born', c.born.value));
+  const part = (k, v) => {
+    const w = (1000 * v) / widest;
+    const e = h('rect', { x, y: 1, width: w, height: 12, fill: `var(--${k})` });
+    x += w;
+    return w > 0 ? e : null;
+  };
+  return h(
+    'svg',
+    {
+      class: 'dpb',
+      viewBox: '0 0 1000 14',
+      preserveAspectRatio: 'none',
+      role: 'img',
+      'aria-label':
+        `${key}: died ${range(c.died, show)}, stayed ${range(c.permanent, show)}, born ` + `${range(c.born, show)}`,
+    },
+    part('died', c.died.value),
+    part('perm', c.permanent.value),
+    part('born', c.born.value),
+  );
 }
 
 async function file(format) {
-  const q = new URLSearchParams({ format, ...Object.fromEntries(Object.entries(question(state().params)).filter(([, v]) => v)) });
+  const q = new URLSearchParams({
+    format,
+    ...Object.fromEntries(Object.entries(question(state().params)).filter(([, v]) => v)),
+  });
   const r = await fetch('api/export-diff?' + q);
-  if (!r.ok) { notice('Not exported: ' + (await r.json()).error); return; }
+  if (!r.ok) {
+    notice('Not exported: ' + (await r.json()).error);
+    return;
+  }
   save(/filename="([^"]+)"/.exec(r.headers.get('Content-Disposition'))?.[1] || 'heapcam.' + format, await r.blob());
 }
 
-export function leave() { box = table = null; shown = ''; }
+export function leave() {
+  box = table = null;
+  shown = '';
+}
 export async function refresh(d, params) {
-  if (!box) { const main = document.getElementById('main').firstElementChild; main.replaceChildren(); await show(main, d, params); return; }
+  if (!box) {
+    const main = document.getElementById('main').firstElementChild;
+    main.replaceChildren();
+    await show(main, d, params);
+    return;
+  }
   await update(d, params);
 }

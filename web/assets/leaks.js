@@ -2,20 +2,68 @@
 import { h, bytes, count, share, plain, span, stack, facts, frame, address } from './lib.js';
 
 export function show(main, data) {
-  const r = data.report, list = r.suspects;
+  const r = data.report,
+    list = r.suspects;
   main.append(h('h2', {}, 'Leaks'));
   if (!list.length) {
     main.append(h('p', { id: 'no-leak' }, r.look_first));
     return;
   }
-  main.append(h('p', { class: 'sub' }, `Sites whose surviving objects grow all through the window. Old space was collected ${count(r.old_collections)} times in it.`));
-  main.append(h('ol', { class: 'cards', id: 'leaks' }, list.map((s, i) => h('li', { class: 'leak' },
-    h('p', {}, h('b', {}, `${i + 1}.`), s.sentence),
-    facts([['Class', s.class + (s.loader ? ` (${s.loader})` : '')], ['Growth', `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ${bytes(s.bytes_per_second_high)}/s)`], ['In the window', '+' + bytes(s.grown_bytes)], ['Share of the growth', share(s.share_of_growth)],
-      ['Confidence', plain(s.confidence)], ['Live samples', count(s.live_samples)], ['Test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`], ['Outlived', `${count(s.floors)} collections of old space`],
-      s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)]]),
-    h('details', { open: i === 0 }, h('summary', {}, 'Where it is allocated'), stack(s.site)),
-    s.site.length ? h('p', {}, h('a', { class: 'history', href: address('trends', { by: 'type, site(1)', filter: null, row: JSON.stringify([s.class, frame(s.site[0])]) }) }, 'Its history, and what of it survived')) : null))));
+  main.append(
+    h(
+      'p',
+      { class: 'sub' },
+      `Sites whose surviving objects grow all through the window. Old space was collected ` +
+        `${count(r.old_collections)} times in it.`,
+    ),
+  );
+  main.append(
+    h(
+      'ol',
+      { class: 'cards', id: 'leaks' },
+      list.map((s, i) =>
+        h(
+          'li',
+          { class: 'leak' },
+          h('p', {}, h('b', {}, `${i + 1}.`), s.sentence),
+          facts([
+            ['Class', s.class + (s.loader ? ` (${s.loader})` : '')],
+            [
+              'Growth',
+              `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ` +
+                `${bytes(s.bytes_per_second_high)}/s)`,
+            ],
+            ['In the window', '+' + bytes(s.grown_bytes)],
+            ['Share of the growth', share(s.share_of_growth)],
+            ['Confidence', plain(s.confidence)],
+            ['Live samples', count(s.live_samples)],
+            ['Test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
+            ['Outlived', `${count(s.floors)} collections of old space`],
+            s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)],
+          ]),
+          h('details', { open: i === 0 }, h('summary', {}, 'Where it is allocated'), stack(s.site)),
+          s.site.length
+            ? h(
+                'p',
+                {},
+                h(
+                  'a',
+                  {
+                    class: 'history',
+                    href: address('trends', {
+                      by: 'type, site(1)',
+                      filter: null,
+                      row: JSON.stringify([s.class, frame(s.site[0])]),
+                    }),
+                  },
+                  'Its history, and what of it survived',
+                ),
+              )
+            : null,
+        ),
+      ),
+    ),
+  );
 }
 export function refresh(data, params) {
   const main = document.getElementById('main').firstElementChild;

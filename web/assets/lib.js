@@ -1,19 +1,28 @@
 // What all views use: elements, figures in the reader's locale, requests, and the page's address as its state.
 
-// visible is text with what a reader would not see as \u escapes: control and format characters (bidi controls, zero-width ones), variation selectors,
-// blank letters. Names come from a recording: none may reorder what stands beside it or pass for another. (Spaces stay: locales part figures by them.)
-const hiding = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]/gu;
-export const visible = s => s.replace(hiding, c => {
-  const n = c.codePointAt(0), x = n.toString(16);
-  return n < 0x80 ? '\\x' + x.padStart(2, '0') : n > 0xffff ? '\\U' + x.padStart(8, '0') : '\\u' + x.padStart(4, '0');
-});
+// visible is text with what a reader would not see as \u escapes: control and format characters (bidi controls,
+// zero-width ones), variation selectors, blank letters. Names come from a recording: none may reorder what stands
+// beside it or pass for another. (Spaces stay: locales part figures by them.)
+const hiding =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]/gu;
+export const visible = s =>
+  s.replace(hiding, c => {
+    const n = c.codePointAt(0),
+      x = n.toString(16);
+    return n < 0x80 ? '\\x' + x.padStart(2, '0') : n > 0xffff ? '\\U' + x.padStart(8, '0') : '\\u' + x.padStart(4, '0');
+  });
 const told = ['title', 'aria-label', 'placeholder'];
-// Formats of some locales hold marks of direction, which are ours and are not needed: figures and dates stand in elements of their own.
+// Formats of some locales hold marks of direction, which are ours and are not needed: figures and dates stand in
+// elements of their own.
 const local = f => ({ format: x => f.format(x).replace(/[\u061c\u200e\u200f]/g, '') });
 
-// h makes an element; children that are text are text, never markup, and visible. Attributes that are functions listen; null and false leave out.
+// h makes an element; children that are text are text, never markup, and visible. Attributes that are functions
+// listen; null and false leave out.
 export function h(tag, attrs, ...children) {
-  const e = tag === 'svg' || h.svg.has(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
+  const e =
+    tag === 'svg' || h.svg.has(tag)
+      ? document.createElementNS('http://www.w3.org/2000/svg', tag)
+      : document.createElement(tag);
   for (const [k, v] of Object.entries(attrs || {})) {
     if (v === null || v === undefined || v === false) continue;
     if (typeof v === 'function') e.addEventListener(k, v);
@@ -23,7 +32,12 @@ export function h(tag, attrs, ...children) {
     else if (k === 'value' && 'value' in e) e.value = v;
     else e.setAttribute(k, v === true ? '' : told.includes(k) ? visible(String(v)) : v);
   }
-  e.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false).map(c => c instanceof Node ? c : visible(String(c))));
+  e.append(
+    ...children
+      .flat(9)
+      .filter(c => c !== null && c !== undefined && c !== false)
+      .map(c => (c instanceof Node ? c : visible(String(c)))),
+  );
   return e;
 }
 h.svg = new Set(['g', 'title', 'rect', 'text', 'path', 'line', 'polyline', 'clipPath', 'tspan']);
@@ -47,17 +61,40 @@ export const plain = x => few.format(x);
 export const ms = ns => few.format(ns / 1e6) + ' ms';
 export function span(ns) {
   const s = ns / 1e9;
-  return s < 1 ? ms(ns) : s < 120 ? one.format(s) + ' s' : s < 7200 ? one.format(s / 60) + ' min' : one.format(s / 3600) + ' h';
+  return s < 1
+    ? ms(ns)
+    : s < 120
+      ? one.format(s) + ' s'
+      : s < 7200
+        ? one.format(s / 60) + ' min'
+        : one.format(s / 3600) + ' h';
 }
 
-const zone = () => state().params.get('tz') === 'utc' ? 'UTC' : undefined;
+const zone = () => (state().params.get('tz') === 'utc' ? 'UTC' : undefined);
 export function clock(t, fraction = false) {
-  return local(new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: fraction ? 3 : undefined, timeZone: zone(), hourCycle: 'h23' })).format(new Date(t));
+  return local(
+    new Intl.DateTimeFormat(undefined, {
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      fractionalSecondDigits: fraction ? 3 : undefined,
+      timeZone: zone(),
+      hourCycle: 'h23',
+    }),
+  ).format(new Date(t));
 }
 export function date(t) {
-  return local(new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone: zone() })).format(new Date(t)) + (zone() ? ' UTC' : '');
+  return (
+    local(new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone: zone() })).format(
+      new Date(t),
+    ) + (zone() ? ' UTC' : '')
+  );
 }
-export const utc = t => new Date(t).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+export const utc = t =>
+  new Date(t)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
 // when shows a time with UTC at hand.
 export const when = t => h('time', { datetime: new Date(t).toISOString(), title: utc(t) }, date(t));
 
@@ -87,7 +124,10 @@ export function go(view, change, replace = true) {
 
 // Failure is an answer that is an error; column says where in what was asked, from 1.
 export class Failure extends Error {
-  constructor(body, status) { super(body.error || 'no answer'); Object.assign(this, body, { status }); }
+  constructor(body, status) {
+    super(body.error || 'no answer');
+    Object.assign(this, body, { status });
+  }
 }
 const running = new Map(); // questions of a kind, to stop them by
 export const asking = () => [...running.keys()].some(k => k !== 'overview');
@@ -118,7 +158,11 @@ async function ask(path, params, signal) {
   return body;
 }
 export async function post(path, body) {
-  const r = await fetch('api/' + path, { method: 'POST', headers: { 'X-Heapcam': '1', 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  const r = await fetch('api/' + path, {
+    method: 'POST',
+    headers: { 'X-Heapcam': '1', 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   const v = await r.json();
   if (!r.ok) throw new Failure(v, r.status);
   return v;
@@ -128,7 +172,9 @@ let noticeTimer;
 export function notice(text) {
   document.getElementById('notice').textContent = visible(text);
   clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => { document.getElementById('notice').textContent = ''; }, 6000);
+  noticeTimer = setTimeout(() => {
+    document.getElementById('notice').textContent = '';
+  }, 6000);
 }
 
 // save has the browser keep a file.
@@ -141,8 +187,12 @@ export function save(name, blob) {
 export const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // frame writes a stack frame as the report does.
-export const frame = f => f.class + '.' + f.method + (f.native ? '(native)' : f.line === null || f.line === undefined ? '' : `(${f.file || ''}:${f.line})`);
-const pkg = f => f.class.includes('.') ? f.class.slice(0, f.class.lastIndexOf('.')) : '(no package)';
+export const frame = f =>
+  f.class +
+  '.' +
+  f.method +
+  (f.native ? '(native)' : f.line === null || f.line === undefined ? '' : `(${f.file || ''}:${f.line})`);
+const pkg = f => (f.class.includes('.') ? f.class.slice(0, f.class.lastIndexOf('.')) : '(no package)');
 // stack lists frames; runs of one package, but for the first frame, are folded.
 export function stack(frames) {
   if (!frames || !frames.length) return h('p', { class: 'quiet' }, 'The site is not known.');
@@ -152,11 +202,32 @@ export function stack(frames) {
     while (j < frames.length && pkg(frames[j]) === pkg(frames[i])) j++;
     const run = frames.slice(i, j);
     if (run.length < 3) out.push(...run.map(f => h('li', {}, frame(f))));
-    else out.push(h('li', {}, h('details', {}, h('summary', {}, `${run.length} frames of ${pkg(run[0])}`), h('ul', { class: 'stack' }, run.map(f => h('li', {}, frame(f)))))));
+    else
+      out.push(
+        h(
+          'li',
+          {},
+          h(
+            'details',
+            {},
+            h('summary', {}, `${run.length} frames of ${pkg(run[0])}`),
+            h(
+              'ul',
+              { class: 'stack' },
+              run.map(f => h('li', {}, frame(f))),
+            ),
+          ),
+        ),
+      );
     i = j;
   }
   return h('ul', { class: 'stack' }, out);
 }
 
-export const facts = list => h('dl', { class: 'facts' }, list.filter(Boolean).map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
+export const facts = list =>
+  h(
+    'dl',
+    { class: 'facts' },
+    list.filter(Boolean).map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))),
+  );
 export const keys = (...list) => list.map(([c, t]) => h('span', { class: 'key ' + c }, t));

@@ -2,28 +2,59 @@
 import { h, go, address, bytes, count, share, ms, span, when, clock, facts, plain } from './lib.js';
 import { Timeline } from './charts.js';
 
-let line = null, rows = [], picked, table, parent;
+let line = null,
+  rows = [],
+  picked,
+  table,
+  parent;
 
 export function show(main, data, params) {
   parent = main;
   const r = data.report;
   rows = r.collections;
-  const heads = h('ul', { class: 'cards', id: 'headlines' }, data.headlines.map(x => h('li', { class: x.kind }, h('b', {}, x.kind), h('a', { href: link(x.view) }, x.text))));
+  const heads = h(
+    'ul',
+    { class: 'cards', id: 'headlines' },
+    data.headlines.map(x => h('li', { class: x.kind }, h('b', {}, x.kind), h('a', { href: link(x.view) }, x.text))),
+  );
   if (!rows.length) {
-    main.append(h('h2', {}, 'What happened'), heads, h('p', { class: 'quiet' }, 'No collection is in this recording, so there is no state to show.'), damage(r));
+    main.append(
+      h('h2', {}, 'What happened'),
+      heads,
+      h('p', { class: 'quiet' }, 'No collection is in this recording, so there is no state to show.'),
+      damage(r),
+    );
     return;
   }
   const probe = r.probe_ns / (r.window_ns || 1);
-  main.append(h('h2', {}, 'What happened'), heads,
-    facts([['JVM', r.jvm + ', ' + r.collector], ['Window', h('span', {}, when(r.from), ' to ', when(r.to), ` (${span(r.window_ns)})`)],
+  main.append(
+    h('h2', {}, 'What happened'),
+    heads,
+    facts([
+      ['JVM', r.jvm + ', ' + r.collector],
+      ['Window', h('span', {}, when(r.from), ' to ', when(r.to), ` (${span(r.window_ns)})`)],
       ['Collections', `${count(rows.length)}: ${count(rows[0].gc)} to ${count(rows[rows.length - 1].gc)}`],
-      ['Pauses', `${span(r.pause_ns)} in all`], ['heapcam’s share', `${span(r.probe_ns)}, ${share(probe)} of the window`], ['End', r.end]]));
+      ['Pauses', `${span(r.pause_ns)} in all`],
+      ['heapcam’s share', `${span(r.probe_ns)}, ${share(probe)} of the window`],
+      ['End', r.end],
+    ]),
+  );
   picked = h('div', { class: 'panel', id: 'picked', 'aria-live': 'polite' });
   main.append(picked);
   const charts = h('div', { id: 'timeline' });
   main.append(charts);
   draw(charts, data);
-  table = h('details', { id: 'table', toggle: () => { if (table.open) list(); } }, h('summary', {}, 'All collections as a table'), h('div', {}));
+  table = h(
+    'details',
+    {
+      id: 'table',
+      toggle: () => {
+        if (table.open) list();
+      },
+    },
+    h('summary', {}, 'All collections as a table'),
+    h('div', {}),
+  );
   main.append(table);
   update(data, params);
 }
@@ -36,19 +67,35 @@ function link(view) {
 
 function damage(r) {
   if (!r.damage.length) return null;
-  return h('details', {}, h('summary', {}, `${r.damage.length} damaged parts`), h('ul', {}, r.damage.slice(0, 100).map(d => h('li', { class: 'name' }, d))));
+  return h(
+    'details',
+    {},
+    h('summary', {}, `${r.damage.length} damaged parts`),
+    h(
+      'ul',
+      {},
+      r.damage.slice(0, 100).map(d => h('li', { class: 'name' }, d)),
+    ),
+  );
 }
 
 function draw(box, data) {
   const times = rows.map(c => Date.parse(c.time) / 1000);
-  for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4; // a chart's times ascend
+  // The times of a chart ascend.
+  for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
   const of = f => rows.map(f);
-  const dt = i => i ? times[i] - times[i - 1] : 0;
-  const kinds = [['young', 'c0'], ['mixed', 'c2'], ['full', 'c3'], ['other', 'c7']];
-  const kind = c => ['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other';
+  const dt = i => (i ? times[i] - times[i - 1] : 0);
+  const kinds = [
+    ['young', 'c0'],
+    ['mixed', 'c2'],
+    ['full', 'c3'],
+    ['other', 'c7'],
+  ];
+  const kind = c => (['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other');
   const own = c => c.probe_ns + (c.sync_ns || 0);
-  const total = c => c.quality.exact_bytes + c.quality.inferred_bytes + c.quality.before_tape_bytes + c.quality.unknown_bytes;
-  const part = k => of(c => c.known && total(c) ? c.quality[k] / total(c) : null);
+  const total = c =>
+    c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_tape_bytes + c.coverage.unknown_bytes;
+  const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
   const marks = [];
   rows.forEach((c, i) => {
     if (c.lost_epochs || c.missed_collections || !c.known) marks.push({ index: i, class: 'c4', dash: [2, 3] });
@@ -58,19 +105,81 @@ function draw(box, data) {
     const i = rows.findIndex(c => c.gc >= x.last_gc);
     marks.push({ index: i < 0 ? rows.length - 1 : i, class: 'c3' });
   }
-  const dash = [h('span', { class: 'key k2' }, 'dashed: sync point'), h('span', { class: 'key k4' }, 'dotted: gap or state unknown'), data.incidents.length ? h('span', { class: 'key k3' }, 'full line: incident') : null];
-  line = new Timeline(box, times, [
-    { title: 'Heap after each collection', format: bytes, binary: true, stacked: true, height: 180, extra: dash, series: [
-      { name: 'old', class: 'c0', values: of(c => c.old_bytes), kind: 'area' }, { name: 'humongous', class: 'c4', values: of(c => c.humongous_bytes), kind: 'area' },
-      { name: 'survivor', class: 'c1', values: of(c => c.survivor_bytes), kind: 'area' }, { name: 'eden', class: 'c5', values: of(c => c.eden_bytes), kind: 'area' }].filter(s => s.values.some(v => v)) },
-    { title: 'Live objects, as known', format: n => count(Math.round(n)), height: 90, series: [{ name: 'objects', class: 'c2', values: of(c => c.known ? c.objects : null), kind: 'line' }] },
-    { title: 'Allocation', binary: true, format: n => bytes(n) + '/s', height: 100, series: [{ name: 'allocated', class: 'c1', values: of((c, i) => c.allocated_bytes === null || !dt(i) ? null : c.allocated_bytes / dt(i)), kind: 'line' }] },
-    { title: 'Pauses', format: n => plain(n / 1e6) + ' ms', height: 110, series: [
-      ...kinds.map(([k, cls]) => ({ name: k, class: cls, values: of(c => kind(c) === k ? c.pause_ns : null), kind: 'bars' })).filter(s => s.values.some(v => v !== null)),
-      { name: 'heapcam’s share', class: 'c6', values: of(own), kind: 'bars' }] },
-    { title: 'Quality: is the site of live bytes known?', format: share, stacked: true, height: 90, max: 1, series: [
-      { name: 'exact', class: 'c2', values: part('exact_bytes'), kind: 'area' }, { name: 'before the tape', class: 'c7', values: part('before_tape_bytes'), kind: 'area' }, { name: 'inferred', class: 'c5', values: part('inferred_bytes'), kind: 'area' }, { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' }] },
-  ].filter(c => c.series.length), { choose, marks, label: `${rows.length} collections` });
+  const dash = [
+    h('span', { class: 'key k2' }, 'dashed: sync point'),
+    h('span', { class: 'key k4' }, 'dotted: gap or state unknown'),
+    data.incidents.length ? h('span', { class: 'key k3' }, 'full line: incident') : null,
+  ];
+  line = new Timeline(
+    box,
+    times,
+    [
+      {
+        title: 'Heap after each collection',
+        format: bytes,
+        binary: true,
+        stacked: true,
+        height: 180,
+        extra: dash,
+        series: [
+          { name: 'old', class: 'c0', values: of(c => c.old_bytes), kind: 'area' },
+          { name: 'humongous', class: 'c4', values: of(c => c.humongous_bytes), kind: 'area' },
+          { name: 'survivor', class: 'c1', values: of(c => c.survivor_bytes), kind: 'area' },
+          { name: 'eden', class: 'c5', values: of(c => c.eden_bytes), kind: 'area' },
+        ].filter(s => s.values.some(v => v)),
+      },
+      {
+        title: 'Live objects, as known',
+        format: n => count(Math.round(n)),
+        height: 90,
+        series: [{ name: 'objects', class: 'c2', values: of(c => (c.known ? c.objects : null)), kind: 'line' }],
+      },
+      {
+        title: 'Allocation',
+        binary: true,
+        format: n => bytes(n) + '/s',
+        height: 100,
+        series: [
+          {
+            name: 'allocated',
+            class: 'c1',
+            values: of((c, i) => (c.allocated_bytes === null || !dt(i) ? null : c.allocated_bytes / dt(i))),
+            kind: 'line',
+          },
+        ],
+      },
+      {
+        title: 'Pauses',
+        format: n => plain(n / 1e6) + ' ms',
+        height: 110,
+        series: [
+          ...kinds
+            .map(([k, cls]) => ({
+              name: k,
+              class: cls,
+              values: of(c => (kind(c) === k ? c.pause_ns : null)),
+              kind: 'bars',
+            }))
+            .filter(s => s.values.some(v => v !== null)),
+          { name: 'heapcam’s share', class: 'c6', values: of(own), kind: 'bars' },
+        ],
+      },
+      {
+        title: 'Coverage: is the site of live bytes known?',
+        format: share,
+        stacked: true,
+        height: 90,
+        max: 1,
+        series: [
+          { name: 'exact', class: 'c2', values: part('exact_bytes'), kind: 'area' },
+          { name: 'before the tape', class: 'c7', values: part('before_tape_bytes'), kind: 'area' },
+          { name: 'inferred', class: 'c5', values: part('inferred_bytes'), kind: 'area' },
+          { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' },
+        ],
+      },
+    ].filter(c => c.series.length),
+    { choose, marks, label: `${rows.length} collections` },
+  );
   line.describeAt = i => `collection ${rows[i].gc}, ${clock(rows[i].time, true)}, ${rows[i].kind}: `;
 }
 
@@ -79,13 +188,15 @@ function choose(a, b) {
   else go('overview', { from: rows[a].gc, to: rows[b].gc, at: null });
 }
 
-const index = gc => gc ? rows.findIndex(c => String(c.gc) === gc) : -1;
+const index = gc => (gc ? rows.findIndex(c => String(c.gc) === gc) : -1);
 // where finds a collection of the address, also first, last and peak.
-const where = gc => gc === 'first' ? 0 : gc === 'last' ? rows.length - 1 : index(gc);
+const where = gc => (gc === 'first' ? 0 : gc === 'last' ? rows.length - 1 : index(gc));
 
 export function update(data, params) {
   if (!line) return;
-  const a = where(params.get('from')), b = where(params.get('to')), at = where(params.get('at'));
+  const a = where(params.get('from')),
+    b = where(params.get('to')),
+    at = where(params.get('at'));
   if (a >= 0 && b >= 0) {
     line.select(Math.min(a, b), Math.max(a, b));
     picked.replaceChildren(two(rows[a], rows[b]));
@@ -94,41 +205,140 @@ export function update(data, params) {
     picked.replaceChildren(one(rows[at]));
   } else {
     line.select(-1, -1);
-    picked.replaceChildren('Click a chart to choose a collection, drag to choose two. With the keyboard: Tab to a chart, arrows, Shift and arrows.');
+    picked.replaceChildren(
+      'Click a chart to choose a collection, drag to choose two. With the keyboard: Tab to a chart, arrows, Shift ' +
+        'and arrows.',
+    );
   }
 }
 
 const id = c => `collection ${count(c.gc)} (GC(${c.jvm_gc}) in the JVM’s log)`;
 
 function one(c) {
-  return h('div', {}, h('b', {}, 'Chosen: ' + id(c)), ' ', when(c.time),
-    facts([['Kind', c.kind], ['Cause', c.cause], ['Pause', ms(c.pause_ns)], ['heapcam’s share', ms(c.probe_ns + (c.sync_ns || 0))],
-      ['In use', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`], c.known ? ['Live', `${count(c.objects)} objects, ${bytes(c.bytes)}`] : ['Live', 'not known'],
-      c.sync_point ? ['Sync point', 'yes'] : null, c.lost_epochs ? ['Lost before it', count(c.lost_epochs)] : null,
-      c.missed_collections ? ['Missed before it', `${count(c.missed_collections)}, pauses unknown`] : null]),
-    h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'), ' · ', h('a', { href: address('quality', { at: c.gc }) }, 'How far it is known'));
+  return h(
+    'div',
+    {},
+    h('b', {}, 'Chosen: ' + id(c)),
+    ' ',
+    when(c.time),
+    facts([
+      ['Kind', c.kind],
+      ['Cause', c.cause],
+      ['Pause', ms(c.pause_ns)],
+      ['heapcam’s share', ms(c.probe_ns + (c.sync_ns || 0))],
+      ['In use', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`],
+      c.known ? ['Live', `${count(c.objects)} objects, ${bytes(c.bytes)}`] : ['Live', 'not known'],
+      c.sync_point ? ['Sync point', 'yes'] : null,
+      c.lost_epochs ? ['Lost before it', count(c.lost_epochs)] : null,
+      c.missed_collections ? ['Missed before it', `${count(c.missed_collections)}, pauses unknown`] : null,
+    ]),
+    h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'),
+    ' · ',
+    h('a', { href: address('coverage', { at: c.gc }) }, 'How far it is known'),
+  );
 }
 
 function two(a, b) {
   const part = rows.slice(rows.indexOf(a), rows.indexOf(b) + 1);
   const sum = f => part.reduce((n, c) => n + f(c), 0);
-  return h('div', {}, h('b', {}, `Chosen: ${id(a)} to ${id(b)}`),
-    facts([['From', when(a.time)], ['To', when(b.time)], ['Collections', count(part.length)], ['Pauses', span(sum(c => c.pause_ns))], ['heapcam’s share', span(sum(c => c.probe_ns + (c.sync_ns || 0)))],
-      ['In use', `${bytes(a.used_bytes)} → ${bytes(b.used_bytes)}`], a.known && b.known ? ['Live', `${count(a.objects)} → ${count(b.objects)} objects`] : null]),
-    h('a', { href: address('diff', { from: a.gc, to: b.gc }), id: 'to-diff' }, 'What died, stayed and was born between them'));
+  return h(
+    'div',
+    {},
+    h('b', {}, `Chosen: ${id(a)} to ${id(b)}`),
+    facts([
+      ['From', when(a.time)],
+      ['To', when(b.time)],
+      ['Collections', count(part.length)],
+      ['Pauses', span(sum(c => c.pause_ns))],
+      ['heapcam’s share', span(sum(c => c.probe_ns + (c.sync_ns || 0)))],
+      ['In use', `${bytes(a.used_bytes)} → ${bytes(b.used_bytes)}`],
+      a.known && b.known ? ['Live', `${count(a.objects)} → ${count(b.objects)} objects`] : null,
+    ]),
+    h(
+      'a',
+      { href: address('diff', { from: a.gc, to: b.gc }), id: 'to-diff' },
+      'What died, stayed and was born between them',
+    ),
+  );
 }
 
 const pageRows = 200;
 function list(from = 0) {
   const body = h('tbody', {});
-  rows.slice(from, from + pageRows).forEach(c => body.append(h('tr', {},
-    h('td', { class: 'n' }, h('a', { href: address('overview', { at: c.gc, from: null, to: null }) }, count(c.gc))), h('td', { class: 'n' }, String(c.jvm_gc)), h('td', {}, clock(c.time, true)), h('td', {}, c.kind), h('td', {}, c.cause),
-    h('td', { class: 'n' }, ms(c.pause_ns)), h('td', { class: 'n' }, ms(c.probe_ns + (c.sync_ns || 0))), h('td', { class: 'n' }, bytes(c.used_bytes)), h('td', { class: 'n' }, c.known ? count(c.objects) : '–'),
-    h('td', {}, [c.sync_point ? 'sync point' : '', c.lost_epochs ? `${c.lost_epochs} lost before` : '', c.missed_collections ? `${c.missed_collections} missed before` : '', c.known ? '' : 'state unknown'].filter(Boolean).join(', ')))));
+  rows
+    .slice(from, from + pageRows)
+    .forEach(c =>
+      body.append(
+        h(
+          'tr',
+          {},
+          h(
+            'td',
+            { class: 'n' },
+            h('a', { href: address('overview', { at: c.gc, from: null, to: null }) }, count(c.gc)),
+          ),
+          h('td', { class: 'n' }, String(c.jvm_gc)),
+          h('td', {}, clock(c.time, true)),
+          h('td', {}, c.kind),
+          h('td', {}, c.cause),
+          h('td', { class: 'n' }, ms(c.pause_ns)),
+          h('td', { class: 'n' }, ms(c.probe_ns + (c.sync_ns || 0))),
+          h('td', { class: 'n' }, bytes(c.used_bytes)),
+          h('td', { class: 'n' }, c.known ? count(c.objects) : '–'),
+          h(
+            'td',
+            {},
+            [
+              c.sync_point ? 'sync point' : '',
+              c.lost_epochs ? `${c.lost_epochs} lost before` : '',
+              c.missed_collections ? `${c.missed_collections} missed before` : '',
+              c.known ? '' : 'state unknown',
+            ]
+              .filter(Boolean)
+              .join(', '),
+          ),
+        ),
+      ),
+    );
   const step = (t, n) => h('button', { type: 'button', disabled: n < 0 || n >= rows.length, click: () => list(n) }, t);
   table.lastElementChild.replaceChildren(
-    h('p', { class: 'bar' }, step('Earlier', from - pageRows), step('Later', from + pageRows), `${count(from + 1)} to ${count(Math.min(from + pageRows, rows.length))} of ${count(rows.length)}`),
-    h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Collections' }, h('table', {}, h('thead', {}, h('tr', {}, ...[['Collection', 1], ['GC()', 1], ['Time'], ['Kind'], ['Cause'], ['Pause', 1], ['heapcam', 1], ['In use after', 1], ['Objects', 1], ['Notes']].map(([t, n]) => h('th', { class: n ? 'n' : null, scope: 'col' }, t)))), body)));
+    h(
+      'p',
+      { class: 'bar' },
+      step('Earlier', from - pageRows),
+      step('Later', from + pageRows),
+      `${count(from + 1)} to ${count(Math.min(from + pageRows, rows.length))} of ${count(rows.length)}`,
+    ),
+    h(
+      'div',
+      { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Collections' },
+      h(
+        'table',
+        {},
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            ...[
+              ['Collection', 1],
+              ['GC()', 1],
+              ['Time'],
+              ['Kind'],
+              ['Cause'],
+              ['Pause', 1],
+              ['heapcam', 1],
+              ['In use after', 1],
+              ['Objects', 1],
+              ['Notes'],
+            ].map(([t, n]) => h('th', { class: n ? 'n' : null, scope: 'col' }, t)),
+          ),
+        ),
+        body,
+      ),
+    ),
+  );
 }
 
 export function refresh(data, params) {

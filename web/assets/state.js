@@ -3,7 +3,11 @@ import { h, go, get, bytes, count, share, when, save, state, notice } from './li
 import { TreeTable, icicle } from './tree.js';
 import { ask, told, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
 
-let box, data, table, open = new Set(), shown = '';
+let box,
+  data,
+  table,
+  open = new Set(),
+  shown = '';
 
 export async function show(main, d, params) {
   data = d;
@@ -11,44 +15,110 @@ export async function show(main, d, params) {
   const list = await classifiers();
   const rows = d.report.collections;
   if (!lastKnown(rows)) {
-    main.append(h('h2', {}, 'State'), h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'));
+    main.append(
+      h('h2', {}, 'State'),
+      h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'),
+    );
     return;
   }
-  box = { top: h('div', {}), head: h('p', { id: 'head', 'aria-live': 'polite' }), crumbs: h('p', { class: 'bar', id: 'crumbs' }), draw: h('div', { id: 'icicle' }), table: h('div', { id: 'tree' }), list };
+  box = {
+    top: h('div', {}),
+    head: h('p', { id: 'head', 'aria-live': 'polite' }),
+    crumbs: h('p', { class: 'bar', id: 'crumbs' }),
+    draw: h('div', { id: 'icicle' }),
+    table: h('div', { id: 'tree' }),
+    list,
+  };
   main.append(h('h2', {}, 'The heap after one collection'), box.top, box.head, box.crumbs, box.draw, box.table);
   await update(d, params);
 }
 
 const at = params => params.get('at') || String(lastKnown(data.report.collections));
 const question = params => ({ at: at(params), by: byOf(params), where: params.get('filter') });
-const zoomOf = params => { try { const z = JSON.parse(params.get('zoom') || '[]'); return Array.isArray(z) ? z : []; } catch { return []; } };
+const zoomOf = params => {
+  try {
+    const z = JSON.parse(params.get('zoom') || '[]');
+    return Array.isArray(z) ? z : [];
+  } catch {
+    return [];
+  }
+};
 
 export async function update(d, params) {
   data = d;
   if (!box) return;
   const mine = box;
-  try { open = new Set(JSON.parse(params.get('open') || '[]')); } catch { open = new Set(); }
-  const q = question(params), zoom = zoomOf(params), find = params.get('q') || '';
+  try {
+    open = new Set(JSON.parse(params.get('open') || '[]'));
+  } catch {
+    open = new Set();
+  }
+  const q = question(params),
+    zoom = zoomOf(params),
+    find = params.get('q') || '';
   // What is typed stays; the fields are made anew only when what they show has changed.
   const fields = JSON.stringify([q, find]);
   if (box.fields !== fields || !box.top.firstChild) {
     box.fields = fields;
     const focus = document.activeElement?.id;
     box.top.replaceChildren(
-      h('div', { class: 'bar' }, gcField(data.report.collections, q.at, 'After collection', v => go('state', { at: v }), 'at'),
-        h('form', { class: 'bar grow', role: 'search', submit: e => { e.preventDefault(); go('state', { q: e.target.elements.q.value, open: null }); } }, h('label', { for: 'q' }, 'Search'),
-          h('input', { id: 'q', name: 'q', type: 'search', class: 'grow', value: find, placeholder: 'part of a name, or a regular expression' })),
-        ...[['csv', 'CSV'], ['json', 'JSON'], ['pprof', 'pprof']].map(([f, t]) => h('button', { type: 'button', title: f === 'pprof' ? 'Of the whole heap after this collection' : 'Of what is shown', click: () => file(f) }, t)),
-        h('button', { type: 'button', click: image }, 'Image')),
-      ...ask(params, box.list));
+      h(
+        'div',
+        { class: 'bar' },
+        gcField(data.report.collections, q.at, 'After collection', v => go('state', { at: v }), 'at'),
+        h(
+          'form',
+          {
+            class: 'bar grow',
+            role: 'search',
+            submit: e => {
+              e.preventDefault();
+              go('state', { q: e.target.elements.q.value, open: null });
+            },
+          },
+          h('label', { for: 'q' }, 'Search'),
+          h('input', {
+            id: 'q',
+            name: 'q',
+            type: 'search',
+            class: 'grow',
+            value: find,
+            placeholder: 'part of a name, or a regular expression',
+          }),
+        ),
+        ...[
+          ['csv', 'CSV'],
+          ['json', 'JSON'],
+          ['pprof', 'pprof'],
+        ].map(([f, t]) =>
+          h(
+            'button',
+            {
+              type: 'button',
+              title: f === 'pprof' ? 'Of the whole heap after this collection' : 'Of what is shown',
+              click: () => file(f),
+            },
+            t,
+          ),
+        ),
+        h('button', { type: 'button', click: image }, 'Image'),
+      ),
+      ...ask(params, box.list),
+    );
     if (focus) document.getElementById(focus)?.focus();
   }
   const key = JSON.stringify([q, zoom, find, document.documentElement.dataset.theme, params.get('tz')]);
-  if (key === shown) { table?.render(); return; }
+  if (key === shown) {
+    table?.render();
+    return;
+  }
   const path = zoom.length ? JSON.stringify(zoom) : null;
   let r, drawn;
   try {
-    [r, drawn] = await Promise.all([get('group', { ...q, path, find }, 'group'), get('group', { ...q, path, draw: 1 }, 'draw')]);
+    [r, drawn] = await Promise.all([
+      get('group', { ...q, path, find }, 'group'),
+      get('group', { ...q, path, draw: 1 }, 'draw'),
+    ]);
     if (box !== mine) return;
   } catch (e) {
     if (e.name === 'AbortError' || box !== mine) return;
@@ -57,22 +127,67 @@ export async function update(d, params) {
   }
   shown = key;
   told(null);
-  box.head.replaceChildren(`After ${name(r)}, `, when(r.time), `: ${count(r.objects)} objects, ${bytes(r.bytes)}. ` + (r.exact ? 'All figures are exact.' : '~ marks estimates from samples, with their 95 % interval.')
-    + (r.hits === undefined ? '' : ` ${count(r.hits)} groups match` + (r.shown < r.hits ? `; the largest ${count(r.shown)} are shown.` : '.')));
-  box.crumbs.replaceChildren(...(zoom.length ? [h('button', { type: 'button', click: () => go('state', { zoom: null }) }, 'Whole heap'), ...zoom.map((k, i) => h('button', { type: 'button', click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }) }, k))] : []));
+  box.head.replaceChildren(
+    `After ${name(r)}, `,
+    when(r.time),
+    `: ${count(r.objects)} objects, ${bytes(r.bytes)}. ` +
+      (r.exact ? 'All figures are exact.' : '~ marks estimates from samples, with their 95 % interval.') +
+      (r.hits === undefined
+        ? ''
+        : ` ${count(r.hits)} groups match` + (r.shown < r.hits ? `; the largest ${count(r.shown)} are shown.` : '.')),
+  );
+  box.crumbs.replaceChildren(
+    ...(zoom.length
+      ? [
+          h('button', { type: 'button', click: () => go('state', { zoom: null }) }, 'Whole heap'),
+          ...zoom.map((k, i) =>
+            h(
+              'button',
+              { type: 'button', click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }) },
+              k,
+            ),
+          ),
+        ]
+      : []),
+  );
   const matches = find ? matcher(find) : null;
   const all = r.bytes || 1;
-  box.draw.replaceChildren(icicle(drawn.tree, { base: zoom, label: 'Bytes by group, the outermost on top. Enter looks into one.', hit: matches, pick: p => go('state', { zoom: p.length ? JSON.stringify(p) : null }, false),
-    text: n => `${n.key}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${count(n.objects)} objects` }));
+  box.draw.replaceChildren(
+    icicle(drawn.tree, {
+      base: zoom,
+      label: 'Bytes by group, the outermost on top. Enter looks into one.',
+      hit: matches,
+      pick: p => go('state', { zoom: p.length ? JSON.stringify(p) : null }, false),
+      text: n => `${n.key}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${count(n.objects)} objects`,
+    }),
+  );
   box.table.replaceChildren();
   table = new TreeTable(box.table, {
-    label: 'Groups', open, rowClass: n => matches?.(n.key) ? 'hit' : null,
-    changed: () => go('state', { open: open.size ? JSON.stringify([...open]) : null }), enter: p => go('state', { zoom: JSON.stringify(p) }, false),
+    label: 'Groups',
+    open,
+    rowClass: n => (matches?.(n.key) ? 'hit' : null),
+    changed: () => go('state', { open: open.size ? JSON.stringify([...open]) : null }),
+    enter: p => go('state', { zoom: JSON.stringify(p) }, false),
     more: async (p, skip) => (await get('group', { ...q, path: JSON.stringify(p), skip })).tree,
     columns: [
       { title: 'Objects', numeric: true, cell: n => (n.estimated ? '~' : '') + count(n.objects) },
-      { title: 'Bytes', numeric: true, cell: n => h('span', { title: count(n.bytes) }, (n.estimated ? '~' : '') + bytes(n.bytes)) },
-      { title: 'Share', numeric: true, cell: n => [h('span', { class: 'meter', 'aria-hidden': 'true' }, h('i', { width: (100 * n.bytes / all).toFixed(1) + '%' })), h('span', { class: 'share' }, share(n.bytes / all))] },
+      {
+        title: 'Bytes',
+        numeric: true,
+        cell: n => h('span', { title: count(n.bytes) }, (n.estimated ? '~' : '') + bytes(n.bytes)),
+      },
+      {
+        title: 'Share',
+        numeric: true,
+        cell: n => [
+          h(
+            'span',
+            { class: 'meter', 'aria-hidden': 'true' },
+            h('i', { width: ((100 * n.bytes) / all).toFixed(1) + '%' }),
+          ),
+          h('span', { class: 'share' }, share(n.bytes / all)),
+        ],
+      },
       { title: 'Known', cell: quality },
     ],
   });
@@ -82,20 +197,39 @@ export async function update(d, params) {
 // quality says how far a row can be trusted.
 export function quality(n) {
   if (!n.estimated) return 'exact';
-  return h('span', { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects, 95 % interval` }, `${bytes(n.bytes_low)} to ${bytes(n.bytes_high)}, ${count(n.samples || 0)} samples`);
+  return h(
+    'span',
+    { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects, 95 % interval` },
+    `${bytes(n.bytes_low)} to ${bytes(n.bytes_high)}, ${count(n.samples || 0)} samples`,
+  );
 }
 
 export function matcher(find) {
   let re;
-  try { re = new RegExp(find, 'i'); } catch { return k => k.toLowerCase().includes(find.toLowerCase()); }
+  try {
+    re = new RegExp(find, 'i');
+  } catch {
+    return k => k.toLowerCase().includes(find.toLowerCase());
+  }
   return k => re.test(k);
 }
 
 async function file(format) {
-  const p = state().params, zoom = zoomOf(p);
-  const q = new URLSearchParams({ format, ...Object.fromEntries(Object.entries({ ...question(p), path: zoom.length ? JSON.stringify(zoom) : null, find: p.get('q') }).filter(([, v]) => v)) });
+  const p = state().params,
+    zoom = zoomOf(p);
+  const q = new URLSearchParams({
+    format,
+    ...Object.fromEntries(
+      Object.entries({ ...question(p), path: zoom.length ? JSON.stringify(zoom) : null, find: p.get('q') }).filter(
+        ([, v]) => v,
+      ),
+    ),
+  });
   const r = await fetch('api/export?' + q);
-  if (!r.ok) { notice('Not exported: ' + (await r.json()).error); return; }
+  if (!r.ok) {
+    notice('Not exported: ' + (await r.json()).error);
+    return;
+  }
   save(/filename="([^"]+)"/.exec(r.headers.get('Content-Disposition'))?.[1] || 'heapcam.' + format, await r.blob());
 }
 
@@ -104,15 +238,30 @@ function image() {
   const svg = box.draw.querySelector('svg').cloneNode(true);
   svg.setAttribute('width', '1600');
   svg.querySelectorAll('text').forEach(t => t.setAttribute('font', '11px sans-serif'));
-  svg.querySelectorAll('text').forEach(t => { t.setAttribute('font-size', '11'); t.setAttribute('font-family', 'sans-serif'); t.removeAttribute('font'); });
+  svg.querySelectorAll('text').forEach(t => {
+    t.setAttribute('font-size', '11');
+    t.setAttribute('font-family', 'sans-serif');
+    t.removeAttribute('font');
+  });
   svg.querySelectorAll('rect').forEach(t => t.setAttribute('stroke', '#ffffff'));
-  save(`${data.title.replace(/\.heapcam$/, '')}-gc${at(state().params)}.svg`, new Blob([new XMLSerializer().serializeToString(svg)], { type: 'image/svg+xml' }));
+  save(
+    `${data.title.replace(/\.heapcam$/, '')}-gc${at(state().params)}.svg`,
+    new Blob([new XMLSerializer().serializeToString(svg)], { type: 'image/svg+xml' }),
+  );
 }
 
-export function leave() { box = table = null; shown = ''; }
+export function leave() {
+  box = table = null;
+  shown = '';
+}
 // refresh: what is shown stays what it is while a recording grows, unless the last collection was meant.
 export async function refresh(d, params) {
   data = d;
-  if (!box) { const main = document.getElementById('main').firstElementChild; main.replaceChildren(); await show(main, d, params); return; }
+  if (!box) {
+    const main = document.getElementById('main').firstElementChild;
+    main.replaceChildren();
+    await show(main, d, params);
+    return;
+  }
   await update(d, params);
 }

@@ -1,14 +1,28 @@
 // A tree table that is moved through with the keyboard, and an icicle of the same tree.
 import { h, count } from './lib.js';
 
-// TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path, skip) gives a node with further
-// children. open is the set of open paths (JSON), kept by the caller; changed is called when it has changed, enter(path) on Enter.
+// TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
+// skip) gives a node with further children. open is the set of open paths (JSON), kept by the caller; changed is
+// called when it has changed, enter(path) on Enter.
 export class TreeTable {
   constructor(parent, { columns, open, changed, enter, more, label, rowClass }) {
     Object.assign(this, { columns, open, changed, enter, more, rowClass });
     this.body = h('tbody', {});
-    this.table = h('table', { class: 'tree', role: 'treegrid', 'aria-label': label, keydown: e => this.key(e) },
-      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Group'), columns.map(c => h('th', { scope: 'col', class: c.numeric ? 'n' : null }, c.title)))), this.body);
+    this.table = h(
+      'table',
+      { class: 'tree', role: 'treegrid', 'aria-label': label, keydown: e => this.key(e) },
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('th', { scope: 'col' }, 'Group'),
+          columns.map(c => h('th', { scope: 'col', class: c.numeric ? 'n' : null }, c.title)),
+        ),
+      ),
+      this.body,
+    );
     parent.append(h('div', { class: 'scroll' }, this.table));
   }
 
@@ -17,7 +31,9 @@ export class TreeTable {
     this.render();
   }
 
-  isOpen(path) { return this.expanded ? !this.open.has('-' + JSON.stringify(path)) : this.open.has(JSON.stringify(path)); }
+  isOpen(path) {
+    return this.expanded ? !this.open.has('-' + JSON.stringify(path)) : this.open.has(JSON.stringify(path));
+  }
 
   render(focus) {
     const rows = [];
@@ -46,16 +62,56 @@ export class TreeTable {
     const id = JSON.stringify(path);
     const kids = node.count > 0;
     const open = kids && this.isOpen(path);
-    return h('tr', { 'aria-level': level, 'aria-posinset': at, 'aria-setsize': of || at, 'aria-expanded': kids ? String(open) : null, tabindex: '-1', 'data-path': id, class: this.rowClass?.(node) },
-      h('td', { role: 'gridcell', class: 'name', title: node.key }, h('span', { class: 'name', indent: (level - 1) * 18 + 'px' },
-        h('button', { type: 'button', class: 'twist', tabindex: '-1', 'aria-hidden': 'true', click: () => this.toggle(path, id) }, kids ? (open ? '▼' : '▶') : ''), h('span', {}, node.key))),
-      this.columns.map(c => h('td', { role: 'gridcell', class: c.numeric ? 'n' : null }, c.cell(node, this.root))));
+    return h(
+      'tr',
+      {
+        'aria-level': level,
+        'aria-posinset': at,
+        'aria-setsize': of || at,
+        'aria-expanded': kids ? String(open) : null,
+        tabindex: '-1',
+        'data-path': id,
+        class: this.rowClass?.(node),
+      },
+      h(
+        'td',
+        { role: 'gridcell', class: 'name', title: node.key },
+        h(
+          'span',
+          { class: 'name', indent: (level - 1) * 18 + 'px' },
+          h(
+            'button',
+            {
+              type: 'button',
+              class: 'twist',
+              tabindex: '-1',
+              'aria-hidden': 'true',
+              click: () => this.toggle(path, id),
+            },
+            kids ? (open ? '▼' : '▶') : '',
+          ),
+          h('span', {}, node.key),
+        ),
+      ),
+      this.columns.map(c => h('td', { role: 'gridcell', class: c.numeric ? 'n' : null }, c.cell(node, this.root))),
+    );
   }
 
   rest(node, path, level) {
     const left = node.count - node.children.length;
-    return h('tr', { 'aria-level': level, tabindex: '-1', 'data-path': 'rest' + JSON.stringify(path), 'data-rest': '1' }, h('td', { colspan: this.columns.length + 1, role: 'gridcell' },
-      h('button', { type: 'button', click: () => this.load(node, path) }, `${count(left)} more of ${count(node.count)}`)));
+    return h(
+      'tr',
+      { 'aria-level': level, tabindex: '-1', 'data-path': 'rest' + JSON.stringify(path), 'data-rest': '1' },
+      h(
+        'td',
+        { colspan: this.columns.length + 1, role: 'gridcell' },
+        h(
+          'button',
+          { type: 'button', click: () => this.load(node, path) },
+          `${count(left)} more of ${count(node.count)}`,
+        ),
+      ),
+    );
   }
 
   async load(node, path) {
@@ -65,7 +121,9 @@ export class TreeTable {
       const n = await this.more(path, have);
       node.children = [...(node.children || []), ...(n.children || [])];
       if (!n.children?.length) node.count = node.children.length;
-    } finally { node.loading = false; }
+    } finally {
+      node.loading = false;
+    }
     this.render(document.activeElement?.dataset?.path);
   }
 
@@ -78,26 +136,54 @@ export class TreeTable {
 
   key(e) {
     const tr = e.target.closest('tr[data-path]');
-    if (!tr || e.target.tagName === 'BUTTON' && (e.key === 'Enter' || e.key === ' ')) return;
-    const move = to => { if (to?.dataset?.path) { tr.tabIndex = -1; to.tabIndex = 0; to.focus(); to.scrollIntoView({ block: 'nearest' }); } };
-    const id = tr.dataset.path, path = id.startsWith('[') ? JSON.parse(id) : null;
+    if (!tr || (e.target.tagName === 'BUTTON' && (e.key === 'Enter' || e.key === ' '))) return;
+    const move = to => {
+      if (to?.dataset?.path) {
+        tr.tabIndex = -1;
+        to.tabIndex = 0;
+        to.focus();
+        to.scrollIntoView({ block: 'nearest' });
+      }
+    };
+    const id = tr.dataset.path,
+      path = id.startsWith('[') ? JSON.parse(id) : null;
     const open = tr.getAttribute('aria-expanded');
     switch (e.key) {
-      case 'ArrowDown': move(tr.nextElementSibling); break;
-      case 'ArrowUp': move(tr.previousElementSibling); break;
-      case 'Home': move(this.body.firstElementChild); break;
-      case 'End': move(this.body.lastElementChild); break;
-      case 'ArrowRight': if (open === 'false') this.toggle(path, id); else move(tr.nextElementSibling); break;
+      case 'ArrowDown':
+        move(tr.nextElementSibling);
+        break;
+      case 'ArrowUp':
+        move(tr.previousElementSibling);
+        break;
+      case 'Home':
+        move(this.body.firstElementChild);
+        break;
+      case 'End':
+        move(this.body.lastElementChild);
+        break;
+      case 'ArrowRight':
+        if (open === 'false') this.toggle(path, id);
+        else move(tr.nextElementSibling);
+        break;
       case 'ArrowLeft': {
-        if (open === 'true') { this.toggle(path, id); break; }
+        if (open === 'true') {
+          this.toggle(path, id);
+          break;
+        }
         const level = +tr.getAttribute('aria-level');
         let up = tr.previousElementSibling;
         while (up && +up.getAttribute('aria-level') >= level) up = up.previousElementSibling;
         move(up);
         break;
       }
-      case 'Enter': case ' ': if (tr.dataset.rest) tr.querySelector('button').click(); else if (e.key === 'Enter' && this.enter) this.enter(path); else if (open) this.toggle(path, id); break;
-      default: return;
+      case 'Enter':
+      case ' ':
+        if (tr.dataset.rest) tr.querySelector('button').click();
+        else if (e.key === 'Enter' && this.enter) this.enter(path);
+        else if (open) this.toggle(path, id);
+        break;
+      default:
+        return;
     }
     e.preventDefault();
   }
@@ -112,26 +198,64 @@ function tint(key) {
 
 // icicle draws a tree, the root on top; a click or Enter on a node calls pick(path). hit marks keys.
 export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], label }) {
-  const W = 1000, H = 20, min = 1.2;
+  const W = 1000,
+    H = 20,
+    min = 1.2;
   const depth = n => 1 + Math.max(0, ...(n.children || []).map(depth));
   const levels = Math.min(depth(root), 40);
-  const out = [], words = []; // words stand apart: what is cut off is no name of a button
+  const out = [],
+    words = []; // words stand apart: what is cut off is no name of a button
   const draw = (n, path, x, w, y) => {
     const says = text(n);
     const chars = Math.floor(w / 7);
-    out.push(h('g', { class: hit?.(n.key) ? 'hit' : null, tabindex: y ? '0' : null, role: 'button', 'aria-label': says, click: () => pick(path), keydown: e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); pick(path); } } },
-      h('title', {}, says), h('rect', { x, y: y * H, width: Math.max(w, 0.5), height: H - 1, fill: y ? tint(n.key) : '#b9bec5' })));
-    if (chars > 3) words.push(h('text', { x: x + 4, y: y * H + 14 }, n.key.length > chars ? '…' + n.key.slice(-(chars - 1)) : n.key));
+    out.push(
+      h(
+        'g',
+        {
+          class: hit?.(n.key) ? 'hit' : null,
+          tabindex: y ? '0' : null,
+          role: 'button',
+          'aria-label': says,
+          click: () => pick(path),
+          keydown: e => {
+            if (e.key === 'Enter' || e.key === ' ') {
+              e.preventDefault();
+              pick(path);
+            }
+          },
+        },
+        h('title', {}, says),
+        h('rect', { x, y: y * H, width: Math.max(w, 0.5), height: H - 1, fill: y ? tint(n.key) : '#b9bec5' }),
+      ),
+    );
+    if (chars > 3)
+      words.push(
+        h('text', { x: x + 4, y: y * H + 14 }, n.key.length > chars ? '…' + n.key.slice(-(chars - 1)) : n.key),
+      );
     if (y + 1 >= levels) return;
     let at = x;
     const total = Math.max(size(n), 1);
-    const sum = Math.max((n.children || []).reduce((s, c) => s + size(c), 0), total);
+    const sum = Math.max(
+      (n.children || []).reduce((s, c) => s + size(c), 0),
+      total,
+    );
     for (const c of n.children || []) {
-      const cw = w * size(c) / sum;
+      const cw = (w * size(c)) / sum;
       if (cw >= min) draw(c, [...path, c.key], at, cw, y + 1);
       at += cw;
     }
   };
   draw(root, base, 0, W, 0);
-  return h('svg', { class: 'icicle', viewBox: `0 0 ${W} ${levels * H}`, role: 'group', 'aria-label': label, xmlns: 'http://www.w3.org/2000/svg' }, out, h('g', { 'aria-hidden': 'true' }, words));
+  return h(
+    'svg',
+    {
+      class: 'icicle',
+      viewBox: `0 0 ${W} ${levels * H}`,
+      role: 'group',
+      'aria-label': label,
+      xmlns: 'http://www.w3.org/2000/svg',
+    },
+    out,
+    h('g', { 'aria-hidden': 'true' }, words),
+  );
 }

@@ -1,0 +1,28 @@
+package jvms
+
+import (
+	"bytes"
+	"context"
+	"time"
+)
+
+// AdoptFor bounds how long the ring of a JVM that started is looked for.
+const AdoptFor = 5 * time.Second
+
+// AdoptBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no
+// room there is memory without a name, and has to be looked for. It returns when ctx is done.
+func AdoptBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
+	_ = Watch(ctx, func(added, _ []JVM) {
+		for _, j := range added {
+			env, err := ReadProc(j.PID, "environ")
+			if err != nil || !bytes.Contains(env, []byte("dir="+rings)) {
+				continue
+			}
+			go func() {
+				within, stop := context.WithTimeout(ctx, AdoptFor)
+				defer stop()
+				await(within, j)
+			}()
+		}
+	})
+}

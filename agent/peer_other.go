@@ -1,8 +1,0 @@
-//go:build !linux
-
-package agent
-
-import "net"
-
-// peerOf is for Linux: elsewhere the mode of the socket decides.
-func peerOf(net.Conn) peer { return peer{} }

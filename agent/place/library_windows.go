@@ -1,0 +1,42 @@
+package place
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/heapcam/heapcam/agent/jvms"
+)
+
+var errNoRecording = errors.New("heapcam can not load its probe into a JVM on Windows: " +
+	"give the JVM the option that `heapcam doctor --java-tool-options` prints")
+
+// ProbeForOptions gives the path of the library that the archives hold beside the program. No real JVM has shown it
+// yet, so it is not inside. Errors: *jvms.RecordError.
+func ProbeForOptions() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	lib := filepath.Join(filepath.Dir(exe), "heapcam.dll")
+	if st, err := os.Stat(lib); err != nil || !st.Mode().IsRegular() {
+		return "", jvms.Errorf(jvms.Unrecordable, "%s is not there: JVMs load the probe from it", lib)
+	}
+	return lib, nil
+}
+
+// InstallProbe has no way to load what it would install.
+func InstallProbe() (string, error) { return "", errNoRecording }
+
+// PrivateDir gives a folder below this user's own one for data, which others can not write to.
+func PrivateDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(base, "heapcam")
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// OwnFolder makes dir; who may write there is what its parent hands down.
+func OwnFolder(dir string, _ int) error { return os.MkdirAll(dir, 0o700) }

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// alarms watches for what freezes an incident by itself.
+type alarms struct {
+	storm storm
+	oom   exhaustion
+}
+
+// exhaustion finds the beginning of a burst of allocations that failed: a program that catches its OutOfMemoryErrors
+// repeats them.
+type exhaustion struct {
+	seen uint64
+	at   time.Time // of the newest
+}
+
+// exhaustionCalm is how long none may come before the next one counts as a new burst. The probe does not listen for a
+// minute after each.
+const exhaustionCalm = 2 * time.Minute
+
+// look takes the number of failed allocations so far.
+func (x *exhaustion) look(now time.Time, n uint64) (onset bool) {
+	if n <= x.seen {
+		return false
+	}
+	onset = now.Sub(x.at) > exhaustionCalm
+	x.seen, x.at = n, now
+	return onset
+}
+
+// storm finds the onset of a GC storm: full collections take more than stormShare of stormSpan. It reports it once until
+// they have fallen below half of that.
+type storm struct {
+	full []trace.Pause // of the last stormSpan, oldest first
+	sum  uint64
+	in   bool
+}
+
+const (
+	stormSpan  = uint64(60 * time.Second)
+	stormShare = 0.5
+	stormLeast = 3 // full collections
+)
+
+// pause takes in a pause.
+func (s *storm) pause(p *trace.Pause) (onset bool) {
+	if p.Kind == trace.PauseFull {
+		s.full = append(s.full, trace.Pause{Start: p.Start, Dur: p.Dur})
+		s.sum += p.Dur
+	}
+	for len(s.full) > 0 && s.full[0].Start+s.full[0].Dur+stormSpan < p.Start+p.Dur {
+		s.sum -= s.full[0].Dur
+		s.full = s.full[1:]
+	}
+	share := float64(s.sum) / float64(stormSpan)
+	switch {
+	case !s.in && share > stormShare && len(s.full) >= stormLeast:
+		s.in = true
+		return true
+	case s.in && share < stormShare/2:
+		s.in = false
+	}
+	return false
+}

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestExhaustion: a burst of failed allocations is reported once, when it begins.
+func TestExhaustion(t *testing.T) {
+	var x exhaustion
+	now := time.Unix(1e9, 0)
+	var b bytes.Buffer
+	for i, n := range []uint64{0, 0, 1, 1, 5, 6, 7, 7, 7, 8, 8} { // one look a minute
+		if x.look(now.Add(time.Duration(i)*time.Minute), n) {
+			fmt.Fprintf(&b, "%d ", i)
+		}
+	}
+	if b.String() != "2 9 " {
+		t.Errorf("onsets at %s", b.String())
+	}
+}
+
+// TestStorm: a storm is reported when full collections take more than half of a minute, once until they take less than a
+// quarter; two long ones are none.
+func TestStorm(t *testing.T) {
+	var s storm
+	at := uint64(0)
+	pause := func(kind uint64, dur, gap time.Duration) bool {
+		at += uint64(gap)
+		p := trace.Pause{Kind: kind, Start: at, Dur: uint64(dur)}
+		at += uint64(dur)
+		return s.pause(&p)
+	}
+	onsets := 0
+	run := func(n int, dur, gap time.Duration) int {
+		onsets = 0
+		for range n {
+			if pause(trace.PauseFull, dur, gap) {
+				onsets++
+			}
+		}
+		return onsets
+	}
+	if n := run(2, 20*time.Second, time.Second); n != 0 {
+		t.Errorf("%d storms of two collections", n)
+	}
+	if n := run(5, 20*time.Second, time.Second); n != 1 {
+		t.Errorf("%d onsets of one storm", n)
+	}
+	if pause(trace.PauseYoung, 50*time.Second, time.Second) {
+		t.Error("a young collection begins a storm")
+	}
+	if n := run(10, time.Second, 20*time.Second); n != 0 {
+		t.Errorf("%d storms of full collections that take a twentieth", n)
+	}
+	if n := run(5, 20*time.Second, time.Second); n != 1 {
+		t.Errorf("%d onsets of a second storm", n)
+	}
+}

@@ -1,0 +1,125 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/governor"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// governEvery is how often the budget is looked at.
+const governEvery = 100 * time.Millisecond
+
+// budgets keep what the probe costs its JVM within the overhead budget, and what sampling costs within its own.
+type budgets struct {
+	governor *governor.Governor // nil: no budget, or nothing is known of the JVM yet
+	sampling *governor.Sampling
+	looked   time.Time     // when governor did last
+	longest  time.Duration // that an ordinary epoch added to a pause since then
+	current  uint64        // sampling interval at the last pause, bytes
+
+	depth            uint64 // that governor wants, 0: none yet
+	governed, sparse uint64 // intervals that governor and sampling want, bytes; 0: none yet
+}
+
+// interval returns the longer of the wished intervals, bytes; 0: no wish.
+func (b *budgets) interval() uint64 { return max(b.governed, b.sparse) }
+
+// paused takes in an epoch's pause.
+func (b *budgets) paused(p *trace.Pause) {
+	b.current = p.Interval
+	if p.Flags&trace.PauseSyncFollows == 0 && p.Kind != trace.PauseWalk {
+		b.longest = max(b.longest, time.Duration(p.Probe))
+	}
+}
+
+func (b *budgets) setLimits(l *Limits, in *stream) {
+	switch {
+	case b.governor == nil:
+	case l.BudgetCPU == 0 && l.BudgetPause == 0:
+		b.governor, b.depth, b.governed = nil, 0, 0
+	default:
+		b.governor.SetBudget(l.governed())
+	}
+	if b.sampling != nil {
+		b.sampling.SetBudget(l.samplingShare(in), l.LiveSamples)
+	}
+}
+
+// governIdle governs while the ring has no data: what the next epoch may cost grows meanwhile.
+func (s *Session) governIdle(h shmring.Status) error {
+	if s.steer.budget.governor == nil {
+		return nil
+	}
+	return s.govern(h)
+}
+
+// govern keeps the probe's cost within the budget. What it asks for takes effect in the next pause.
+func (s *Session) govern(h shmring.Status) error {
+	l, b := s.steer.limits, &s.steer.budget
+	if l.BudgetCPU == 0 && l.BudgetPause == 0 || !s.in.known {
+		return nil
+	}
+	if b.governor == nil {
+		share, pause := l.governed()
+		b.governor = governor.New(governor.Config{
+			Share: share, Pause: pause, Depth: s.in.jvm.Depth, Interval: s.in.jvm.Interval,
+		})
+	}
+	now := time.Now()
+	if now.Sub(b.looked) < governEvery {
+		return nil
+	}
+	b.looked = now
+	c, change := b.governor.Look(governor.Look{
+		Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: b.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut,
+	})
+	b.longest = 0
+	if l.BudgetCPU > 0 {
+		room := uint64(b.governor.Room())
+		if err := errors.Join(s.ring.SetEpochMax(room), s.ring.SetCostMax(h.ProbeNS+h.SampleNS+room)); err != nil {
+			return err
+		}
+	}
+	if !change {
+		return nil
+	}
+	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
+	s.log.Info().Msg(text)
+	if c.Depth != b.depth && (b.depth != 0 || c.Depth != s.in.jvm.Depth) {
+		s.noteDepth(text)
+	} else {
+		s.noteSwitch(text)
+	}
+	b.depth, b.governed = c.Depth, c.Interval
+	return errors.Join(s.setDepth(), s.setInterval())
+}
+
+// governSampling keeps the time that sampling takes, and the number of live samples, where they were asked to be.
+func (s *Session) governSampling(h shmring.Status) error {
+	l, b := s.steer.limits, &s.steer.budget
+	if !s.in.known || s.in.jvm.Flags&trace.JVMNoSampling != 0 {
+		return nil
+	}
+	if b.sampling == nil {
+		b.sampling = governor.NewSampling(governor.SamplingConfig{
+			Interval: s.in.jvm.Interval, Share: l.samplingShare(&s.in), Live: l.LiveSamples,
+		})
+	}
+	live := uint64(0)
+	if q, ok := s.heap.live.est.Figure(); ok {
+		live = q.Exact.Objects
+	}
+	n, why, change := b.sampling.Look(time.Now(), h.SampleNS, live, b.current)
+	if !change {
+		return nil
+	}
+	b.sparse = n
+	text := fmt.Sprintf("sampling every %d KiB: %s", b.interval()>>10, why)
+	s.log.Info().Msg(text)
+	s.noteSwitch(text)
+	return s.setInterval()
+}

@@ -1,0 +1,176 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+const (
+	// sampledEvery is how often the cost of sampling is noted in the recording, by notes that begin with samplingNote
+	// (package analysis reads them).
+	sampledEvery = time.Minute
+	samplingNote = "cost: sampling "
+)
+
+// look compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's status
+// of the batch.
+func (s *Session) look(h shmring.Status) error {
+	stats := s.out.st.Stats()
+	if s.resize(stats) {
+		stats = s.out.st.Stats()
+	}
+	if h.State == shmring.StatePaused { // nothing comes, so nothing is asked for
+		s.show(h, stats)
+		return nil
+	}
+	if err := errors.Join(s.applyLimits(), s.limitCPU(h)); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
+	if err := s.limitWrites(stats.Written); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
+	if err := s.syncs.ask(time.Now(), h, stats, s.ring.RequestSync); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
+	s.noteSampling(h)
+	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
+	s.noteExhaustion(h)
+	if text := s.syncs.pauseChange(h); text != "" {
+		s.log.Warn().Msg(text)
+		s.noteDepth(text)
+	}
+	s.show(h, stats)
+	return nil
+}
+
+// noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst.
+func (s *Session) noteExhaustion(h shmring.Status) {
+	if !s.alarms.oom.look(time.Now(), h.Exhausted) {
+		return
+	}
+	const text = "the heap is exhausted: an allocation failed"
+	s.note(s.in.time, text)
+	if s.hooks.Freeze != nil {
+		s.hooks.Freeze(text)
+	}
+}
+
+// noteSampling notes once a minute what sampling has cost so far, since epochs have their own cost in them, samples do
+// not; and what did not fit into the table of frames.
+func (s *Session) noteSampling(h shmring.Status) {
+	now := time.Now()
+	if !s.in.known || now.Sub(s.in.sampledAt) < sampledEvery {
+		return
+	}
+	s.in.sampledAt = now
+	texts := []string{fmt.Sprintf("%s%d ns", samplingNote, h.SampleNS)}
+	if h.SitesCut > 0 {
+		texts = append(texts, fmt.Sprintf("%sthe table of frames was full: "+
+			"%d samples so far are told by the callers that were known, %d least used frames have made room",
+			trace.NoteSites, h.SitesCut, h.SitesFolded))
+	}
+	s.note(max(s.in.time, s.in.now()), texts...)
+}
+
+// resize makes the ring folder as large as max_total_size lets it be, once a second.
+func (s *Session) resize(stats ringstore.Stats) bool {
+	now := time.Now()
+	if s.hooks.Share == nil || now.Sub(s.out.resizedAt) < time.Second {
+		return false
+	}
+	s.out.resizedAt = now
+	limit := s.hooks.Share(stats.Bytes)
+	if limit == 0 {
+		return false
+	}
+	if err := s.out.st.Resize(quota.TraceSize(limit, s.cfg.MaxTraceSize, s.cfg.Deviation)); err != nil {
+		s.set(func(st *Status) { st.StoreError = err.Error() })
+	}
+	return true
+}
+
+// show puts what ring and store say into status.
+func (s *Session) show(h shmring.Status, stats ringstore.Stats) {
+	phase, reason := Recording, ""
+	switch h.State {
+	case shmring.StatePaused:
+		phase, reason = Paused, pausedWhy(h.PauseWhy, s.UID())
+	case shmring.StateRefused:
+		phase, reason = Refused, h.Reason
+	case shmring.StateGaveUp:
+		phase, reason = GaveUp, h.Reason
+	case shmring.StateDetached, shmring.StateGoodbye:
+		// Status says so when the recording is closed and the ring has gone: somebody may wait to attach again.
+		s.in.over = EndedPhase
+	}
+	q, em := s.heap.live.quality(), s.syncs.emergency.Stats()
+	s.logStore(stats)
+	s.set(func(st *Status) {
+		st.Phase, st.Reason = phase, reason
+		if h.State == shmring.StateDetached && st.DetachedBy != "" {
+			st.Reason = "detached by " + st.DetachedBy
+		}
+		if st.VM == "" {
+			st.VM = h.JVM
+		}
+		st.fromRing(h)
+		st.fromStore(stats, &s.tally.base)
+		st.Dropped.Definitions = s.tally.base.Definitions + s.defs.dropped + s.defs.missing
+		st.Emergencies = s.tally.base.Emergencies + em.Sent
+		st.EmergenciesUnanswered = s.tally.base.EmergenciesUnanswered + em.TimedOut
+		st.Quality = q
+		st.AgentBytes = s.bytes.Load()
+	})
+}
+
+// fromRing takes over what the probe counts.
+func (st *Status) fromRing(h shmring.Status) {
+	st.Samples, st.LiveBytes, st.Backlog = h.Samples, h.LiveBytes, h.Backlog()
+	st.SitesCut, st.SitesFolded = h.SitesCut, h.SitesFolded
+	st.PredictedSyncNS = h.SyncPredicted
+	st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
+	st.UpNS = uint64(max(time.Since(st.Since), 0))
+	st.Dropped.FailedEpochs = h.EpochsFailed
+}
+
+// fromStore takes over what the store counts, beside what agents before have counted.
+func (st *Status) fromStore(s ringstore.Stats, base *counters) {
+	st.TraceBytes, st.Files, st.GuaranteeMet = s.Bytes, s.Files, s.Guarantee
+	st.WrittenBytes = s.Written
+	st.TraceLimit, st.Deviation, st.DiskFull, st.NeededTraceSize = s.Limit, s.Deviation, s.Capped, s.Needed
+	st.FilesEvicted = base.FilesEvicted + s.Evicted
+	st.SyncPointsCut = base.SyncPointsCut + s.Cut
+	st.StoreFaults = base.StoreFaults + s.Faults
+	st.HeldBytes, st.ForeignFiles = s.HeldBytes, s.Foreign
+}
+
+// logStore logs what has changed about the store that an operator should know.
+func (s *Session) logStore(now ringstore.Stats) {
+	was := s.out.logged
+	s.out.logged = now
+	switch {
+	case now.Capped && !was.Capped:
+		s.log.Warn().Int64("bytes", now.Bytes).
+			Msg("the disk is full or keep_free is reached: the ring goes on inside the space that it has")
+	case was.Capped && !now.Capped:
+		if s.syncs.plan.Blind() {
+			s.syncs.plan.Retry()
+		}
+		s.log.Info().Int64("limit", now.Limit).Msg("the disk has room again: the ring may grow")
+	}
+	if now.Deviation > was.Deviation && now.Deviation > s.cfg.Deviation {
+		s.log.Warn().Float64("deviation", now.Deviation).Int64("file", now.Target).
+			Msg("listings are large: ring files grow to four of them, and the window varies more than configured")
+	}
+	if was.Needed > 0 && now.Needed == 0 {
+		s.log.Info().Msg("listings fit again")
+	}
+}

@@ -1,0 +1,48 @@
+package session
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	// quietAfter is how many lines of log one JVM, or one folder of rings, may cause in quietFor: both are others', who can cause as many as they like.
+	// Errors do not count: what they tell of happens once.
+	quietAfter = 100
+	quietFor   = time.Minute
+)
+
+// quiet lets so many lines through, and says once that there would be more. It is a zerolog.Sampler.
+type quiet struct {
+	tell func()
+
+	mu    sync.Mutex
+	began time.Time
+	n     int
+}
+
+func (q *quiet) Sample(level zerolog.Level) bool {
+	if level >= zerolog.ErrorLevel {
+		return true
+	}
+	q.mu.Lock()
+	if now := time.Now(); now.Sub(q.began) >= quietFor {
+		q.began, q.n = now, 0
+	}
+	q.n++
+	n := q.n
+	q.mu.Unlock()
+	if n == quietAfter+1 {
+		q.tell()
+	}
+	return n <= quietAfter
+}
+
+// BoundLog returns log, bounded: what a JVM or a folder of rings makes the agent write.
+func BoundLog(log zerolog.Logger) zerolog.Logger {
+	return log.Sample(&quiet{tell: func() {
+		log.Warn().Int("lines", quietAfter).Dur("in", quietFor).Msg("it causes more lines of log than these: what is no error is left out for now")
+	}})
+}

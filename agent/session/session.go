@@ -1,0 +1,300 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+const (
+	// readBatch is how much a session takes from the ring at once, bytes; a larger block comes alone.
+	readBatch = 1 << 20
+	// smallBacklog and gather: while the ring holds less than that, a session waits so long for more, since larger
+	// frames compress better. What waits in the ring survives the death of JVM and agent alike.
+	smallBacklog = 64 << 10
+	gather       = 100 * time.Millisecond
+	// idleLook is how often a session without data looks what max_total_size leaves it, whether it is paused and
+	// whether the JVM ran out of memory.
+	idleLook = time.Second
+	// maxCorrupt is how many undecodable blocks a producer may send before its ring is put into quarantine.
+	maxCorrupt = 16
+)
+
+// Session records one JVM. New makes it, Run is called once; Status, SetPause, Evict and the other exported methods are
+// safe for concurrent use. Everything but shared and pause.mu belongs to the goroutine of Run.
+type Session struct {
+	cfg   Config
+	hooks Hooks
+	log   zerolog.Logger
+	ring  *shmring.Ring
+	shared
+
+	in     stream       // what the JVM's stream has said
+	defs   *definitions // definitions cache
+	losses losses       // what the ring or the store lost
+	syncs  schedule     // when sync points are requested and what is listed
+	heap   heapView     // live objects and the next summary
+	out    writer       // pending blocks, open file
+	steer  steering     // depth, interval and compression within all limits
+	alarms alarms       // storms and memory exhaustion
+	pause  pauseControl
+	tally  tally // counters over all agents
+}
+
+// Hooks are what a session asks of its agent while it runs. All may be nil. They are called by the session's goroutine
+// and must not block it.
+type Hooks struct {
+	// Share takes note of the bytes that the ring folder occupies, and returns its limit, bytes; 0: as before.
+	Share func(used int64) (limit int64)
+	// CPU returns what compression may take, CPUs on average.
+	CPU func() float64
+	// Freeze keeps the present window as an incident.
+	Freeze func(reason string)
+}
+
+// Run empties the ring until it ends or ctx is done, and closes the store. It returns nil after an orderly or sudden end
+// of the JVM: everything is stored then, and the ring's file is removed. Other errors say why reading stopped:
+// quota.ErrEvicted and *StoreError, after which the same ring may be recorded again later;
+// *shmring.ViolationError, after which the ring must not be read any further; the error of ctx.
+// The ring stays open: Close closes it.
+func (s *Session) Run(ctx context.Context, hooks Hooks) error {
+	s.hooks = hooks
+	s.log.Info().Str("dir", s.Dir()).Msg("recording")
+	err := s.guarded(ctx)
+	s.report(ctx, err)
+	closing := s.doing()
+	s.keepCounters()
+	if cerr := s.out.st.Close(); cerr != nil {
+		s.log.Error().Err(cerr).Msg("cannot close the recording")
+	}
+	closing()
+	stats := s.out.st.Stats() // what was allocated ahead was given back
+	s.set(func(st *Status) { st.TraceBytes, st.Files = stats.Bytes, stats.Files })
+	if err == nil { // drained: the file is memory that nobody needs any more
+		if uerr := s.ring.Unlink(); uerr != nil {
+			s.log.Warn().Err(uerr).Msg("cannot remove the drained ring")
+		}
+		if s.in.over != "" {
+			s.set(func(st *Status) { st.Phase = s.in.over })
+		}
+		st := s.Status()
+		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
+	}
+	return err
+}
+
+// Close closes the ring and leaves the shared limits, after Run.
+func (s *Session) Close() {
+	s.ring.Close()
+	s.steer.leave()
+}
+
+// report logs why recording stopped, and puts it into status.
+func (s *Session) report(ctx context.Context, err error) {
+	var bad *shmring.ViolationError
+	var full *StoreError
+	ring := s.ring.Path()
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		s.set(func(st *Status) { st.Phase = Stopped })
+	case errors.Is(err, quota.ErrEvicted):
+		s.log.Error().Err(err).Str("ring", ring).
+			Msg("recording stopped: what its ring does not hold is lost until there is room again")
+	case errors.As(err, &full):
+		s.log.Warn().Err(err).Str("ring", ring).
+			Msg("the JVM has ended, and its ring waits until all of it can be stored")
+	case errors.As(err, &bad):
+		s.set(func(st *Status) { st.Phase, st.Reason = Quarantined, err.Error() })
+		s.log.Error().Err(err).Msg("shared-ring protocol violation: ring quarantined")
+	default:
+		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
+		s.log.Error().Err(err).Msg("recording stopped")
+	}
+}
+
+// guarded is the last line of defence for the other JVMs: a mistake of ours that a producer can trigger must not end the
+// agent.
+func (s *Session) guarded(ctx context.Context) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error while reading %s: %v", s.ring.Path(), r)
+		}
+	}()
+	return s.record(ctx)
+}
+
+// record empties the ring. The error says why reading stopped; nil after an orderly or sudden end of the JVM.
+func (s *Session) record(ctx context.Context) error {
+	for {
+		err := s.wait(ctx)
+		if s.evict.Load() && ctx.Err() == nil {
+			return quota.ErrEvicted
+		}
+		if errors.Is(err, shmring.ErrEnded) || errors.Is(err, shmring.ErrGone) {
+			defer s.doing()()
+			s.finish(errors.Is(err, shmring.ErrGone))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() && !s.syncs.urgent() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(gather):
+			}
+		}
+		done := s.doing()
+		err = s.charged(s.step)
+		done()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// wait waits for data; meanwhile what the store took is synced when its time has come.
+func (s *Session) wait(ctx context.Context) error {
+	for {
+		done := s.doing()
+		s.syncDue()
+		done()
+		h, err := s.ring.Status()
+		if err != nil {
+			return err
+		}
+		s.notePause(h)
+		at := time.Now().Add(idleLook)
+		if s.out.dirty {
+			at = s.out.syncedAt.Add(s.cfg.SyncInterval)
+		}
+		until, cancel := context.WithDeadline(ctx, at)
+		err = s.ring.Wait(until)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		done = s.doing()
+		err = s.idle()
+		done()
+		if err != nil {
+			return err
+		}
+		if s.evict.Load() {
+			return quota.ErrEvicted
+		}
+	}
+}
+
+// idle does what does not wait for data. What the next epoch may cost grows meanwhile.
+func (s *Session) idle() error {
+	s.resize(s.out.st.Stats())
+	h, err := s.ring.Status()
+	if err != nil { // Wait returns it
+		return nil
+	}
+	s.noteExhaustion(h)
+	if h.State == shmring.StatePaused {
+		return nil
+	}
+	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h))
+}
+
+// step takes one batch through to the store and commits it. The ring's status is read once, behind the batch's data: its
+// counters include whatever was lost before the last block of the batch.
+func (s *Session) step() error {
+	batch, err := s.ring.Read(readBatch)
+	if err != nil || len(batch.Data) == 0 {
+		return err
+	}
+	h, unknown := s.ring.Status()
+	if unknown == nil {
+		s.sizes(h)
+	} else {
+		h = s.losses.told // so that nothing more counts as lost
+	}
+	if err := s.blocks(batch, h); err != nil {
+		return err
+	}
+	s.flush()
+	if s.ring.Away() && s.losses.pending() { // what nobody adds to can wait
+		if life, err := s.ring.Alive(); err == nil && (life == shmring.Ended || life == shmring.Gone) {
+			return &StoreError{s.Dir(), errors.New(s.Status().StoreError)}
+		}
+	}
+	if err := s.ring.Commit(batch.End); err != nil {
+		return err
+	}
+	if unknown != nil {
+		return unknown
+	}
+	h.Tail = batch.End
+	return s.look(h)
+}
+
+// sizes takes note of the ring's size and fill.
+func (s *Session) sizes(h shmring.Status) {
+	if h.Capacity == 0 {
+		return
+	}
+	if s.in.redefining && h.RedefineDone >= h.Redefine {
+		s.in.redefining, s.in.redefinedAt = false, h.Head
+	}
+	if before := s.status.RingBytes; h.Capacity != before {
+		s.log.Info().Uint64("bytes", h.Capacity).Uint64("before", before).Msg("a larger shared ring took over")
+		s.set(func(st *Status) { st.RingBytes = h.Capacity })
+	}
+	s.out.st.Queue(float64(h.Backlog()) / float64(h.Capacity))
+	if s.hooks.CPU != nil {
+		s.out.st.CPU(s.hooks.CPU())
+	}
+}
+
+// blocks takes in the blocks of a batch.
+func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
+	pos := batch.Start
+	for b, err := range trace.Blocks(batch.Data) {
+		if err != nil {
+			return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: "framing", Err: err}
+		}
+		start := pos
+		pos += uint64(b.Size())
+		if pos <= s.out.skipTo { // an agent before had stored it but not committed
+			s.stored(b)
+			continue
+		}
+		s.out.pos = pos
+		if err := s.block(b, start, h); err != nil {
+			n := s.count(func(d *Drops) { d.Corrupt++ }).Corrupt
+			s.log.Warn().Err(err).Uint64("pos", pos).Msg("cannot read a block of the probe")
+			if n >= maxCorrupt {
+				why := "too many unreadable blocks"
+				return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: why, Err: err}
+			}
+		}
+	}
+	return nil
+}
+
+// finish takes note of how the JVM ended. gone: it sent no end marker.
+func (s *Session) finish(gone bool) {
+	if h, err := s.ring.Status(); err == nil {
+		s.tell(s.losses.atEnd(h, s.in.time))
+		s.flush()
+		s.noteExhaustion(h)
+		s.in.sampledAt = time.Time{}
+		s.noteSampling(h)
+		s.show(h, s.out.st.Stats())
+	}
+	if gone {
+		s.in.over = GonePhase
+	}
+}

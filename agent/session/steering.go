@@ -1,0 +1,238 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// steering holds the limits that lower depth, sampling and compression. Each limit has a wish, the lowest depth and the
+// longest interval win.
+type steering struct {
+	source func() *Limits // of the agent
+	limits *Limits        // that the session has applied
+	write  writeLimit
+	cpu    cpuLimit
+	budget budgets
+}
+
+// leave gives back what the session has of shared limits.
+func (t *steering) leave() {
+	t.write.shared.Leave(&t.write.rate)
+	t.cpu.process.CPU().Leave(&t.cpu.rate)
+}
+
+// wishes are the depths and the interval that the limits want, 0: no limit wants any.
+type wishes struct{ write, budget, cpu, interval uint64 }
+
+func (t *steering) wishes() wishes {
+	return wishes{t.write.depth, t.budget.depth, t.cpu.depth, t.budget.interval()}
+}
+
+// depth returns the lowest of the wished depths, at most asked.
+func (w wishes) depth(asked uint64) uint64 {
+	for _, d := range []uint64{w.write, w.budget, w.cpu} {
+		if d != 0 {
+			asked = min(asked, d)
+		}
+	}
+	return asked
+}
+
+// setDepth asks the probe for the depth that the limits want.
+func (s *Session) setDepth() error {
+	asked := uint64(trace.DepthFull)
+	if s.in.known {
+		asked = s.in.jvm.Depth
+	}
+	return s.ring.SetDepth(uint32(s.steer.wishes().depth(asked)))
+}
+
+// setInterval asks the probe for the sampling interval that the limits want, if they want one.
+func (s *Session) setInterval() error {
+	if want := s.steer.wishes().interval; want != 0 {
+		return s.ring.SetInterval(want)
+	}
+	return nil
+}
+
+// applyLimits takes over limits of the agent that have changed.
+func (s *Session) applyLimits() error {
+	t := &s.steer
+	l, was := t.source(), t.limits
+	if l == was {
+		return nil
+	}
+	t.limits = l
+	s.set(func(st *Status) {
+		st.Budget = &Budget{l.BudgetCPU, int64(l.BudgetPause), l.samplingShare(&s.in), l.LiveSamples, l.MaxWriteRate}
+	})
+	if was == nil {
+		t.write.setLimits(l)
+		return nil
+	}
+	before := t.wishes()
+	var errs []error
+	if l.BudgetCPU == 0 && was.BudgetCPU != 0 {
+		errs = append(errs, s.ring.SetEpochMax(0), s.ring.SetCostMax(0))
+	}
+	t.write.setLimits(l)
+	t.budget.setLimits(l, &s.in)
+	if l.MaxCPU == 0 && t.cpu.clear() {
+		s.out.st.Ease(0)
+	}
+	if !s.in.known {
+		return errors.Join(errs...)
+	}
+	if what := l.differ(was); what != "" {
+		text := "limits were changed: " + what
+		s.log.Info().Msg(text)
+		s.noteSwitch(text)
+	}
+	if after := t.wishes(); after != before { // a limit that wanted less is gone
+		errs = append(errs, s.setDepth())
+		if after.interval == 0 {
+			errs = append(errs, s.ring.SetInterval(s.in.jvm.Interval))
+		} else {
+			errs = append(errs, s.setInterval())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeLimit keeps a recording within max_write_rate and its part of max_total_write_rate by lowering the depth.
+type writeLimit struct {
+	rate   quota.RateLimit
+	shared *quota.SharedRate // of max_total_write_rate
+	depth  uint64            // wanted, 0: none yet
+}
+
+func newWriteLimit(shared *quota.SharedRate) writeLimit {
+	return writeLimit{rate: quota.NewRateLimit("max_write_rate"), shared: shared}
+}
+
+func (w *writeLimit) setLimits(l *Limits) {
+	if l.MaxWriteRate == 0 && l.MaxTotalWriteRate == 0 {
+		w.shared.Leave(&w.rate)
+		w.rate, w.depth = quota.NewRateLimit("max_write_rate"), 0
+		return
+	}
+	shared := w.shared
+	if l.MaxTotalWriteRate == 0 {
+		shared = nil
+	}
+	w.rate.SetLimits(l.MaxWriteRate, shared)
+}
+
+// look takes the bytes written so far and the depth in force, and says whether another depth is wanted, and why.
+func (w *writeLimit) look(now time.Time, written int64, depth uint64) (why quota.Limit, change bool) {
+	want, change := w.rate.Look(now, written, depth)
+	if !change {
+		return why, false
+	}
+	w.depth = want
+	return w.rate.Cause(), true
+}
+
+// limitWrites asks the probe for another depth if the recording writes too much, or may write more.
+func (s *Session) limitWrites(written int64) error {
+	why, change := s.steer.write.look(time.Now(), written, s.in.depth)
+	if !change {
+		return nil
+	}
+	depth := DepthName(s.steer.write.depth)
+	s.log.Warn().Str("depth", depth).Int64(why.Key, why.PerSecond).Msg("the depth is changed for the sake of the disk")
+	s.noteDepth(fmt.Sprintf("depth %s: %s leaves it %d bytes a second", depth, why.Key, why.PerSecond))
+	return s.setDepth()
+}
+
+// cpuLimit keeps what a recording takes of the agent's CPU within its part of agent_max_cpu: first it is compressed
+// faster, then recorded at a lower depth.
+type cpuLimit struct {
+	rate    quota.RateLimit
+	process *quota.Process
+	spent   time.Duration // CPU time of the agent for the recording
+	asked   uint64        // depth that the probe was loaded with, 0: rate has not begun
+	top     uint64        // level of that depth with compression as configured
+	depth   uint64        // wanted, 0: none yet
+}
+
+// cpuChange is what a step of the CPU limit wants.
+type cpuChange struct {
+	depth uint64
+	ease  int // how much less is done to compress, 0 to quota.EaseLevels
+	why   quota.Limit
+	lower bool // the depth changes, and not compression alone
+}
+
+// begin starts to limit. left is the depth that an earlier agent left, asked the one that the probe was loaded with.
+// It returns how much less is done to compress from now on.
+func (c *cpuLimit) begin(asked, left uint64, compressed bool) (ease int) {
+	c.asked, c.top = asked, asked
+	if compressed {
+		c.top = asked + quota.EaseLevels
+	}
+	level := c.top
+	if left >= trace.DepthSamples && left < asked {
+		level, c.depth, ease = left, left, quota.EaseLevels
+	}
+	c.rate = quota.NewCPULimit(c.process.CPU(), c.top, level)
+	return ease
+}
+
+// clear ends limiting and says whether it had begun.
+func (c *cpuLimit) clear() (was bool) {
+	if c.asked == 0 {
+		return false
+	}
+	c.process.CPU().Leave(&c.rate)
+	c.rate, c.asked, c.depth = quota.RateLimit{}, 0, 0
+	return true
+}
+
+// look says whether another level is wanted.
+func (c *cpuLimit) look(now time.Time) (x cpuChange, change bool) {
+	want, change := c.rate.Look(now, int64(c.spent), c.rate.Level())
+	if !change {
+		return x, false
+	}
+	was := c.depth
+	x = cpuChange{depth: min(want, c.asked), ease: int(c.top - max(want, c.asked)), why: c.rate.Cause()}
+	x.lower = x.depth != was && (was != 0 || x.depth != c.asked)
+	c.depth = x.depth
+	return x, true
+}
+
+var easeNames = [quota.EaseLevels + 1]string{"", ", compressed fast", ", compressed little"}
+
+// limitCPU keeps what the recording takes of the agent's CPU within its part of agent_max_cpu.
+func (s *Session) limitCPU(h shmring.Status) error {
+	s.bytes.Store(int64(s.defs.bytes + cap(s.out.pending) + s.heap.live.bytes()))
+	c := &s.steer.cpu
+	if s.steer.limits.MaxCPU == 0 || !s.in.known {
+		return nil
+	}
+	if c.asked == 0 {
+		if ease := c.begin(s.in.jvm.Depth, uint64(h.DepthWanted), s.cfg.Compression != "none"); ease > 0 {
+			s.out.st.Ease(ease)
+		}
+	}
+	x, change := c.look(time.Now())
+	if !change {
+		return nil
+	}
+	text := fmt.Sprintf("depth %s%s: %s leaves it %.2g %% of a core", DepthName(x.depth), easeNames[x.ease],
+		x.why.Key, 100*float64(x.why.PerSecond)/float64(time.Second))
+	s.log.Warn().Msg(text)
+	s.out.st.Ease(x.ease)
+	if !x.lower { // that shows in the size of the window alone
+		s.noteSwitch(text)
+		return nil
+	}
+	s.noteDepth(text)
+	return s.setDepth()
+}

@@ -1,0 +1,120 @@
+package session
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Store is what a session needs of package ringstore, whose *Store it is in production. A session's goroutine calls it.
+type Store interface {
+	// Append adds a frame of whole blocks to the open file. After an error nothing of payload is in it. The store does
+	// not keep payload.
+	Append(payload []byte, f ringstore.FrameInfo) error
+	// Rotate begins a new file with head. After an error the file before is still the open one, if there is any.
+	Rotate(head []byte, f ringstore.FrameInfo) error
+	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.
+	LastSource() uint64
+	// Newest passes on META and definitions of the newest file, for an agent that goes on with a recording, and returns
+	// the number of the last collection in it. Before them come the definitions of older files: what still lies in the
+	// shared ring may refer to them.
+	Newest(f func(trace.Block)) (lastGC uint64)
+	// Queue says how full the queue of what is still to be stored is, 0 to 1.
+	Queue(full float64)
+	// CPU says what compression may take from now on, CPUs on average.
+	CPU(cpus float64)
+	// Ease says how much less than configured is done to compress: 0, 1 (fast) or 2 (little).
+	Ease(n int)
+	// Resize sets max_trace_size, bytes.
+	Resize(m int64) error
+	// KeepCounters keeps a small JSON document beside the recording, with the next sync; Counters returns what was kept
+	// last, nil: nothing.
+	KeepCounters(b []byte) error
+	Counters() []byte
+	Stats() ringstore.Stats
+	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; a later call returns its error.
+	SyncSoon() error
+	Close() error
+}
+
+// tooSmallError says that no sync point fits into the ring: it goes on without.
+type tooSmallError interface {
+	error
+	TooSmall() (needed int64)
+}
+
+// ringFolder is a store of package ringstore, with the folder to read back.
+type ringFolder struct {
+	*ringstore.Store
+	dir string
+}
+
+// OpenStore opens the ring folder of a session: that of the same session goes on. Errors: ringstore.ErrOtherRecording
+// for the folder of another session, those of the disk.
+func OpenStore(cfg ringstore.Config, who ringstore.Identity, log zerolog.Logger) (Store, error) {
+	s, rec, err := ringstore.Open(cfg, who)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range rec.Notes {
+		log.Warn().Str("dir", cfg.Dir).Str("file", n).
+			Msg("a ring file can not be read whole; it stays until its turn to go")
+	}
+	for _, f := range rec.Foreign {
+		log.Warn().Str("dir", cfg.Dir).Str("file", f.File).Str("session", f.Session).Str("recording_session", f.Own).
+			Msg("a ring file of another recording lies in the folder; it is not counted and not removed")
+	}
+	if rec.Torn > 0 {
+		log.Warn().Str("dir", cfg.Dir).Int64("bytes", rec.Torn).
+			Msg("cut a torn tail off the recording; the shared ring still holds what it was")
+	}
+	return ringFolder{s, cfg.Dir}, nil
+}
+
+// maxRecall bounds what is read of the files before the newest for their definitions, bytes as stored: about a second.
+const maxRecall = 64 << 20
+
+func (s ringFolder) Newest(take func(trace.Block)) (lastGC uint64) {
+	rec, err := ringstore.OpenRecording(s.dir)
+	if err != nil || len(rec.Files) == 0 {
+		return 0
+	}
+	defer rec.Close()
+	last := len(rec.Files) - 1
+	from, size := last, int64(0)
+	for ; from > 0; from-- {
+		for h, err := range rec.Files[from-1].Headers() {
+			if err == nil && mayDefine(h.Flags) {
+				size += int64(h.Stored)
+			}
+		}
+		if size > maxRecall {
+			break
+		}
+	}
+	for _, f := range rec.Files[from:last] {
+		for b, err := range f.Definitions() {
+			if err == nil && b.Kind == trace.KindDefs {
+				take(b)
+			}
+		}
+	}
+	newest := rec.Files[last]
+	for b, err := range newest.Definitions() {
+		if err == nil {
+			take(b)
+		}
+	}
+	for h, err := range newest.Headers() {
+		if err == nil {
+			lastGC = max(lastGC, h.LastGC)
+		}
+	}
+	return lastGC
+}
+
+// mayDefine says that a frame of these flags may hold definitions.
+func mayDefine(flags uint8) bool {
+	return flags&ringstore.FlagMarked == 0 || flags&(ringstore.FlagDefs|ringstore.FlagHead) != 0
+}

@@ -1,0 +1,53 @@
+package session
+
+import (
+	"slices"
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+const (
+	// maxNotes bounds the notes that are repeated in each file, maxNote the bytes of each.
+	maxNotes = 32
+	maxNote  = 4 << 10
+)
+
+// stream is what the JVM's stream has said so far.
+type stream struct {
+	jvm   trace.JVM
+	known bool // jvm is
+	notes []trace.Note
+	depth uint64 // of the last epoch
+	time  uint64 // newest of the stream, ns since the probe began
+
+	redefining  bool   // the probe is asked to send all definitions again
+	redefinedAt uint64 // position before which it has done so; 0: unknown, or taken note of
+
+	sampledAt time.Time // when the cost of sampling was noted last
+	over      Phase     // what the session will be when all is stored, "": what status says
+}
+
+// learn takes in a META. It returns the notes that are new, and whether the JVM was described before, otherwise.
+func (in *stream) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
+	if m.HasJVM {
+		changed = in.known && m.JVM.Flags != in.jvm.Flags
+		in.jvm, in.known, in.depth = m.JVM, true, m.JVM.Depth
+	}
+	before := len(in.notes)
+	for _, n := range m.Notes {
+		n.Text = n.Text[:min(len(n.Text), maxNote)]
+		if len(in.notes) < maxNotes && !slices.Contains(in.notes, n) {
+			in.notes = append(in.notes, n)
+		}
+	}
+	return in.notes[before:], changed
+}
+
+// now returns the time of the stream: ns since the probe began, 0 while nothing is known of the JVM.
+func (in *stream) now() uint64 {
+	if !in.known || in.jvm.T0WallMS == 0 {
+		return 0
+	}
+	return uint64(max(time.Since(time.UnixMilli(int64(in.jvm.T0WallMS))), 0))
+}

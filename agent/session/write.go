@@ -1,0 +1,266 @@
+package session
+
+import (
+	"errors"
+	"time"
+
+	"github.com/heapcam/heapcam/coverage"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// defsChunk bounds how many definitions go into one DEFS block of the agent.
+const defsChunk = 1 << 14
+
+// writer gathers whole blocks into the next frame.
+type writer struct {
+	st       Store
+	pending  []byte              // whole blocks that the store has not got yet
+	info     ringstore.FrameInfo // of pending; Source is set when it is written
+	epochs   uint64              // in pending
+	pos      uint64              // position behind the block in hand
+	skipTo   uint64              // position up to which the store has everything
+	open     bool                // a file is
+	dirty    bool                // the store took something that was not synced yet
+	syncedAt time.Time
+
+	logged    ringstore.Stats // as logged last
+	resizedAt time.Time
+}
+
+// push appends a block to what the next frame will hold.
+func (w *writer) push(b trace.Block) { w.pending = trace.AppendBlock(w.pending, b) }
+
+// pushEpoch is push for a block of which refusals count.
+func (w *writer) pushEpoch(b trace.Block) {
+	w.push(b)
+	w.epochs++
+}
+
+// pushDefs appends definitions.
+func (w *writer) pushDefs(d trace.Defs) {
+	if !empty(d) {
+		w.info.Flags |= ringstore.FlagDefs
+	}
+	w.pending = appendDefs(w.pending, d)
+}
+
+// collection takes note that the next frame holds the collection gc.
+func (w *writer) collection(gc uint64) {
+	if w.info.FirstGC == 0 {
+		w.info.FirstGC = gc
+	}
+	w.info.LastGC = gc
+}
+
+// stamp takes note that the next frame has something of the time t.
+func (w *writer) stamp(t uint64) {
+	if w.info.T0 == 0 || t < w.info.T0 {
+		w.info.T0 = t
+	}
+	w.info.T1 = max(w.info.T1, t)
+}
+
+// frame returns the description of the next frame, whose last block ends at the position source, and begins a new one.
+func (w *writer) frame(source uint64, flags uint8) ringstore.FrameInfo {
+	f := w.info
+	f.Source, f.Flags = source, f.Flags|flags|ringstore.FlagMarked
+	w.info = ringstore.FrameInfo{}
+	return f
+}
+
+// clear forgets what is pending.
+func (w *writer) clear() {
+	w.pending, w.epochs = w.pending[:0], 0
+	if cap(w.pending) > 8*readBatch { // a rare large sync point must not hold its memory for ever
+		w.pending = nil
+	}
+}
+
+// listing is a sync point: the block and what it says.
+type listing struct {
+	block trace.Block
+	sync  *trace.Sync
+}
+
+var errNoFile = errors.New("no file has begun: the probe has not introduced its JVM yet")
+
+// begin starts a new file with META, definitions and, unless nil, the sync point.
+func (s *Session) begin(y *listing) {
+	s.forget(y)
+	s.defs.newFile()
+	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.in.jvm, HasJVM: true, Notes: s.in.notes}))
+	head = appendDefs(head, s.defs.all())
+	if s.losses.pending() { // before the listing: what is known ends with the old file, and begins anew with it
+		head = trace.AppendBlock(head, trace.EncodeGap(s.losses.gap))
+	}
+	flags := uint8(ringstore.FlagDefs)
+	if y != nil {
+		head = appendDefs(head, s.defs.listed(y.sync))
+		head = trace.AppendBlock(head, y.block)
+		flags |= ringstore.FlagListing
+	}
+	info := s.out.info // again for the file without the listing
+	err := s.out.st.Rotate(head, s.out.frame(s.out.pos, flags))
+	if err != nil {
+		s.defs.newFile() // whatever file is open, nothing is known of what it has
+		if y != nil && s.tooLarge(err) {
+			s.out.info = info
+			s.begin(nil)
+			return
+		}
+		s.refused(err, 0)
+		if y != nil {
+			s.syncs.plan.Failed()
+		}
+		return
+	}
+	first := !s.out.open
+	s.out.open, s.out.dirty = true, true
+	s.losses.stored()
+	s.syncs.began(y != nil)
+	if !first {
+		s.set(func(st *Status) { st.Rotations++ })
+	}
+}
+
+// forget drops the types that have gone, if it is known of which types there are objects or if none are recorded.
+func (s *Session) forget(y *listing) {
+	if at := s.in.redefinedAt; at != 0 && s.out.pos >= at {
+		s.in.redefinedAt = 0
+		s.defs.redefined()
+	}
+	if !s.defs.someGone() {
+		return
+	}
+	listed := map[uint64]struct{}{}
+	known := s.heap.live.est.Totals(func(typ uint32, _ coverage.Count) { listed[uint64(typ)] = struct{}{} })
+	if !known && (y != nil || s.in.depth != trace.DepthSamples) {
+		return
+	}
+	s.defs.forget(func(typ uint64) bool { _, ok := listed[typ]; return ok })
+	s.heap.live.keep(s.defs.types, s.in.jvm.Align)
+}
+
+// tooLarge says whether err means that no sync point fits into the ring, and takes note of it.
+func (s *Session) tooLarge(err error) bool {
+	var small tooSmallError
+	if !errors.As(err, &small) {
+		return false
+	}
+	s.log.Warn().Err(err).Int64("needed", small.TooSmall()).
+		Msg("no listing fits: recording goes on without, and a file alone does not open")
+	s.syncs.plan.TooLarge()
+	s.set(func(st *Status) { st.StoreError = err.Error() })
+	return true
+}
+
+// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; the loss
+// stands in a GAP before what it takes next.
+func (s *Session) flush() bool { return s.flushTo(s.out.pos) }
+
+// flushTo is flush of what lies before the position source.
+func (s *Session) flushTo(source uint64) bool {
+	w := &s.out
+	if len(w.pending) == 0 {
+		return true
+	}
+	out, flags := w.pending, uint8(0)
+	if s.losses.pending() { // what was lost may have held definitions
+		flags = ringstore.FlagDefs
+		out = trace.AppendBlock(nil, trace.EncodeGap(s.losses.gap))
+		out = append(appendDefs(out, s.defs.all()), w.pending...)
+	}
+	info := w.frame(source, flags)
+	err := errNoFile
+	if w.open {
+		err = w.st.Append(out, info)
+	}
+	switch {
+	case err == nil:
+		s.losses.stored()
+		w.dirty = true
+	case info.Flags&ringstore.FlagListing != 0 && w.epochs == 0 && s.tooLarge(err):
+		s.defs.newFile()
+	default:
+		s.refused(err, w.epochs)
+		s.defs.newFile()
+	}
+	w.clear()
+	return err == nil
+}
+
+// refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
+func (s *Session) refused(err error, epochs uint64) {
+	if s.losses.refuse(epochs, s.in.time, time.Now()) {
+		s.log.Warn().Err(err).Msg("the store refused a write: epochs are dropped until a sync point fits")
+	}
+	s.heap.live.unknown()
+	s.syncs.plan.Lost()
+	s.count(func(d *Drops) { d.StoreEpochs += epochs })
+	s.set(func(st *Status) { st.StoreError = err.Error() })
+}
+
+// tell writes GAPs for what the shared ring lost.
+func (s *Session) tell(gaps []trace.Gap) {
+	for _, g := range gaps {
+		s.out.push(trace.EncodeGap(g))
+		s.count(func(d *Drops) { d.RingEpochs += g.Epochs; d.Samples += g.Samples })
+		if g.Reason == trace.GapOverflow {
+			s.heap.live.unknown()
+		}
+	}
+}
+
+// summarize stores what is pending before the position source, and behind it the summary of what the open file has since
+// its last one. A summary that the store refuses is no loss: the file itself has what it says.
+func (s *Session) summarize(y *trace.Sync, source uint64) {
+	s.flushTo(source)
+	sum := s.heap.view.take(y, s.heap.live.est)
+	if sum == nil || !s.out.open {
+		return
+	}
+	info := ringstore.FrameInfo{Source: source, FirstGC: sum.First, LastGC: sum.Last, T0: s.in.time, T1: s.in.time}
+	info.Flags = ringstore.FlagSummary | ringstore.FlagMarked
+	if s.out.st.Append(trace.AppendBlock(nil, trace.EncodeSummary(sum)), info) == nil {
+		s.out.dirty = true
+	}
+}
+
+// syncDue bounds what a power loss takes.
+func (s *Session) syncDue() {
+	now := time.Now()
+	if !s.out.dirty || now.Sub(s.out.syncedAt) < s.cfg.SyncInterval {
+		return
+	}
+	s.out.dirty, s.out.syncedAt = false, now
+	if s.tally.due(now) {
+		s.keepCounters()
+	}
+	if err := s.out.st.SyncSoon(); err != nil {
+		s.out.dirty = true
+		s.log.Warn().Err(err).Msg("the disk does not keep what it took: a new file begins")
+		s.set(func(st *Status) { st.StoreError = err.Error() })
+	}
+}
+
+// appendDefs appends d as DEFS blocks of bounded size.
+func appendDefs(dst []byte, d trace.Defs) []byte {
+	for !empty(d) {
+		var c trace.Defs
+		c.Loaders, d.Loaders = cut(d.Loaders)
+		c.Types, d.Types = cut(d.Types)
+		c.Methods, d.Methods = cut(d.Methods)
+		c.Threads, d.Threads = cut(d.Threads)
+		if len(d.Methods) == 0 { // a frame's method stands before it
+			c.Frames, d.Frames = cut(d.Frames)
+		}
+		dst = trace.AppendBlock(dst, trace.EncodeDefs(c))
+	}
+	return dst
+}
+
+func cut[T any](s []T) (head, rest []T) {
+	n := min(len(s), defsChunk)
+	return s[:n], s[n:]
+}

@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// switchEvery is how often the host's switch is looked at. Probes look at it by themselves, twice a second, where they see the same file.
+const switchEvery = 250 * time.Millisecond
+
+// heedSwitch pauses every session while the host's switch is set. It returns when ctx is done.
+func (a *Agent) heedSwitch(ctx context.Context) {
+	t := time.NewTicker(switchEvery)
+	defer t.Stop()
+	for {
+		// What can not be looked at is not there: a switch that a fault could turn on would lose recordings.
+		_, err := os.Stat(a.cfg.Switch)
+		if on := err == nil; on != a.off.Load() {
+			a.off.Store(on)
+			if on {
+				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is set: nothing is recorded and no JVM is attached to")
+			} else {
+				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is gone: recording goes on")
+			}
+			if _, err := a.eachOf(operator, "", func(s *session.Session) error { return s.SetPause(shmring.PauseSwitch, on) }); err != nil {
+				a.cfg.Log.Warn().Err(err).Msg("the host's switch could not be told to every probe")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// Off says whether the host's switch is set: nothing may be attached to.
+func (a *Agent) Off() bool { return a.off.Load() }

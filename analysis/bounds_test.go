@@ -1,0 +1,99 @@
+package analysis
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// bounds are the 95 % intervals of a row.
+type bounds struct{ objectsLow, objectsHigh, bytesLow, bytesHigh uint64 }
+
+// TestSameBounds prints the rows of one recording by `report`, `histogram --sites` and `group --by type,site`: of a
+// class and a whole stack the three have the same bounds. (Their figures differ: the former infer the sites of objects
+// without a sample from samples of the same kind.)
+func TestSameBounds(t *testing.T) {
+	compared, estimated, capped := 0, 0, 0
+	for seed := range uint64(6) {
+		tape := analysistest.Tape(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
+		open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: slices.Clone(tape)}) }
+		r, c, err := collection.Open("last", open, open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, rows := map[string]bounds{}, map[string]int{} // by class and frames
+		for _, s := range sites.Live(r, c.GC) {
+			if s.Child == "" {
+				k := s.Class + " " + sites.JoinStack(s.Site)
+				want[k] = bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
+				rows[k]++
+			}
+		}
+		rep, err := MakeReport(open())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range rep.Sites {
+			b := bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
+			if k := s.Class + " " + sites.JoinStack(s.Site); s.Child == "" && rows[k] == 1 &&
+				rep.Collections[len(rep.Collections)-1].GC == c.GC &&
+				b != want[k] {
+				t.Errorf("seed %d, %s: the report says %+v, the histogram %+v", seed, k, b, want[k])
+			}
+		}
+		by, err := classify.NewLibrary().By("type, site(64)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, spaces := World(r, c)
+		g, err := Group(r, c, w, spaces, by, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Tree.Walk(func(path []string, n *classify.Node) bool {
+			if len(path) < 2 || len(n.Children) > 0 || n.Samples == 0 {
+				return true
+			}
+			k := path[0] + " " + joinKeys(path[1:])
+			b := want[k]
+			if rows[k] != 1 {
+				return true // two stacks, or loaders, look alike
+			}
+			got := bounds{n.Objects, n.Objects, n.Bytes, n.Bytes}
+			if n.Estimated {
+				got = bounds{*n.ObjLow, *n.ObjHigh, *n.BytesLow, *n.BytesHigh}
+				estimated++
+				if b.objectsHigh == g.Tree.FindPath(path[0], "/").Objects {
+					capped++
+				}
+			}
+			compared++
+			if got != b {
+				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k, n.Samples,
+					n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
+			}
+			return true
+		})
+	}
+	t.Logf("%d rows compared, %d estimates, %d of them up to all that there is", compared, estimated, capped)
+	if compared < 50 || estimated < 30 || capped == 0 || capped == estimated {
+		t.Errorf("%d rows compared, %d estimates, %d of them up to all that there is", compared, estimated, capped)
+	}
+}
+
+func joinKeys(keys []string) string {
+	s := ""
+	for i, k := range keys {
+		if i > 0 {
+			s += "; "
+		}
+		s += k
+	}
+	return s
+}

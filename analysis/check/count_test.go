@@ -1,0 +1,97 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/columns"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// skimmed are the blocks without the tokens of epochs, as a ring file gives them where frames hold columns.
+func skimmed(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block) {
+	var e columns.Encoder
+	for _, b := range bs {
+		if b.Kind == trace.KindEpoch {
+			p := trace.AppendBlock(nil, b)
+			skim, err := columns.Skim(nil, bytes.NewReader(e.Encode(nil, p)), len(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, _, err = trace.ReadBlock(skim); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// TestCounter holds a replay that only counts against one that follows objects, on random recordings with full
+// collections, lost epochs and walks; and the reports that the two make.
+func TestCounter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		depth := rapid.SampledFrom([]uint64{trace.DepthSurvivors, trace.DepthFull}).Draw(t, "depth")
+		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), depth))
+		bs := m.Head()
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			var e *tracetest.Epoch
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				e = m.FullGC()
+			case 1:
+				e = m.Walk()
+			default:
+				e = m.Step(rapid.IntRange(0, 4).Draw(t, "sync") == 0)
+			}
+			bs = append(bs, e.Blocks...)
+		}
+		bs = append(bs, m.End())
+		few := skimmed(t, bs)
+		r, check := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}), Counts(
+			heap.NewCounter(&analysistest.Source{B: slices.Clone(few)}),
+		)
+		n := uint64(0)
+		if err := collection.Each(r, func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
+			t.Fatal(err)
+		}
+		if check.Different > 0 {
+			t.Fatal(check.First)
+		}
+		counter := heap.NewCounter(&analysistest.Source{B: few})
+		got, err := analysis.MakeReport(counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counter.Unsure {
+			return
+		}
+		if check.Compared != n {
+			t.Fatalf("%d of %d collections compared", check.Compared, n)
+		}
+		want, err := analysis.MakeReport(heap.NewReplayer(&analysistest.Source{B: bs}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Open {
+			got.Settle(want.Suspects)
+		}
+		if len(got.Sites) != len(want.Sites) {
+			t.Fatalf("%d sites, counted %d", len(want.Sites), len(got.Sites))
+		}
+		got.Sites, want.Sites = nil, nil // inferred otherwise
+		a, _ := json.Marshal(want)
+		if b, _ := json.Marshal(got); check.Swept == 0 && !bytes.Equal(a, b) {
+			t.Fatalf("the reports differ:\n%s\n%s", a, b)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// SummaryCheck holds the summaries of a recording against its replay. Make one with Summaries before the first Next.
+type SummaryCheck struct {
+	Summaries, Courses, Types, Sites uint64 // compared
+	Swept                            uint64 // of Courses: since a Remark or Cleanup, so that what lives was not compared
+	Different                        uint64 // rows that say something else than the replay
+	First                            string // the first of them
+
+	r    *heap.Replayer
+	at   *trace.Summary          // whose sums are still to be compared
+	told map[uint64]trace.Course // of collections whose replay is still to come
+	seen map[uint64]replayed     // until a summary tells of them
+
+	since collection.SinceSweep
+}
+
+type replayed struct {
+	trace.Course
+	swept bool
+}
+
+// Summaries has r hand its summaries to the check it gives, which wants each collection too.
+func Summaries(r *heap.Replayer) *SummaryCheck {
+	k := &SummaryCheck{r: r, told: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
+	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
+	return k
+}
+
+// Collection compares c with what a summary says of it. It must get each collection that r gives.
+func (k *SummaryCheck) Collection(c *heap.Collection) {
+	if s := k.at; s != nil && c.GC >= s.At {
+		if k.at = nil; c.GC == s.At && c.Synced && c.Known {
+			k.sums(s)
+		}
+	}
+	k.since.Collection(c)
+	row := replayed{courseRow(c), k.since.Swept}
+	if t, ok := k.told[c.GC]; ok {
+		delete(k.told, c.GC)
+		k.course(&row, &t)
+		return
+	}
+	k.seen[c.GC] = row
+	if len(k.seen) > 2*trace.MaxCourses { // a summary tells of MaxCourses at most, and they come in order
+		maps.DeleteFunc(k.seen, func(gc uint64, _ replayed) bool { return gc+trace.MaxCourses < c.GC })
+	}
+}
+
+// courseRow is c as a summary should tell it.
+func courseRow(c *heap.Collection) trace.Course {
+	before, eden, survivor, humongous, old := trace.InUse(c.Spaces)
+	row := trace.Course{GC: c.GC, Kind: c.Kind, Start: c.Start, Dur: c.Dur, Probe: c.Probe,
+		Sync: c.SyncProbe, Cause: c.Cause, Before: before, Eden: eden, Survivor: survivor, Old: old,
+		Humongous: humongous}
+	if c.Known {
+		row.Flags, row.Objects, row.Bytes = trace.CourseKnown, c.Objects, c.Bytes
+	}
+	if c.Synced {
+		row.Flags |= trace.CourseSynced
+	}
+	return row
+}
+
+func (k *SummaryCheck) differs(format string, args ...any) {
+	if k.Different++; k.Different == 1 {
+		k.First = fmt.Sprintf(format, args...)
+	}
+}
+
+// course compares what a summary tells with what replaying gives. A file alone, or one behind a loss, knows less or
+// more of the state than the recorder did; and what a listing does not list is explained where it is compared (package
+// heap). For what was swept see sinceSweep.
+func (k *SummaryCheck) course(want *replayed, t *trace.Course) {
+	k.Courses++
+	got := *t
+	switch {
+	case want.Flags != t.Flags || want.Flags&trace.CourseKnown == 0:
+		got.Flags, got.Sync, got.Objects, got.Bytes = want.Flags, want.Sync, want.Objects, want.Bytes
+	case want.swept:
+		k.Swept++
+		got.Objects, got.Bytes = want.Objects, want.Bytes
+	}
+	if got != want.Course {
+		k.differs("the summary of collection %d says %+v, its replay %+v", want.GC, *t, want.Course)
+	}
+}
+
+func (k *SummaryCheck) summary(s *trace.Summary) {
+	k.Summaries++
+	for _, t := range s.Courses {
+		if row, ok := k.seen[t.GC]; ok {
+			delete(k.seen, t.GC)
+			k.course(&row, &t)
+		} else if len(k.told) < 2*trace.MaxCourses {
+			k.told[t.GC] = t
+		}
+	}
+	k.at = s
+}
+
+// sums compares types and sites with the state after s.At, its listing read: at a rotation that stands in the next
+// file.
+func (k *SummaryCheck) sums(s *trace.Summary) {
+	r := k.r
+	per := r.State.PerType()
+	for _, t := range s.Types {
+		k.Types++
+		var n heap.Count
+		if t.Type < uint64(len(per)) {
+			n = per[t.Type]
+		}
+		if n.Objects != t.Objects || n.Bytes != t.Bytes {
+			k.differs("the summary at collection %d says %d objects and %d bytes of %s, its replay %d and %d", s.At, t.Objects,
+				t.Bytes, r.TypeName(uint32(t.Type)), n.Objects, n.Bytes)
+		}
+	}
+	type site struct{ typ, frame uint64 }
+	by := map[site][3]float64{}
+	for _, l := range r.Live {
+		n := by[site{l.Type, l.Frame}]
+		by[site{l.Type, l.Frame}] = [3]float64{n[0] + 1, n[1] + l.Weight, n[2] + l.Weight*float64(l.Size)}
+	}
+	// A stack may have several ids, and rows: together they are its site; of them some may have found no room or have no
+	// type.
+	rows := map[site]trace.SiteSum{}
+	for _, t := range s.Sites {
+		k.Sites++
+		at := site{t.Type, r.Site(t.Frame)}
+		n := rows[at]
+		rows[at] = trace.SiteSum{Samples: n.Samples + t.Samples, Objects: n.Objects + t.Objects, Bytes: n.Bytes + t.Bytes,
+			Frame: n.Frame + 1}
+	}
+	for at, t := range rows {
+		n, off := by[at], float64(t.Frame) // sums of floats, in any order, each row rounded
+		less := s.OtherSites > 0
+		near := func(a uint64, b float64) bool {
+			d := float64(a) - b
+			return d <= off+b/1e9 && (less || -d <= off+b/1e9)
+		}
+		if !less && float64(t.Samples) != n[0] || float64(t.Samples) > n[0] || !near(t.Objects, n[1]) ||
+			!near(t.Bytes, n[2]) {
+			k.differs(
+				"the summary at collection %d says %d samples, %d objects and %d bytes of %s from frame %d, its replay %.0f, %.0f and %.0f",
+				s.At,
+				t.Samples,
+				t.Objects,
+				t.Bytes,
+				r.TypeName(uint32(at.typ)),
+				at.frame,
+				n[0],
+				n[1],
+				n[2],
+			)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+// Package collection finds the collection that a user names (a number, first, last, peak, or a time) and replays a
+// recording up to it.
+package collection
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/heapcam/heapcam/heap"
+)
+
+// ErrNotThere is below errors that say that a recording does not hold what was asked for.
+var ErrNotThere = errors.New("not in the recording")
+
+// RefError says that a reference to a collection means nothing.
+type RefError struct{ Ref string }
+
+func (e *RefError) Error() string {
+	return fmt.Sprintf("%s: a number, first, last, peak, or a time like 15:04:05", e.Ref)
+}
+
+type NotThere string
+
+func (e NotThere) Error() string { return string(e) }
+func (e NotThere) Unwrap() error { return ErrNotThere }
+
+// Each calls f after each collection of r until it returns false.
+func Each(r *heap.Replayer, f func(*heap.Collection) bool) error {
+	for {
+		c, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil || !f(c) {
+			return err
+		}
+	}
+}
+
+// Point is one collection after which the state is known. Bytes are those of the state, At is the end of its pause.
+type Point struct {
+	GC, Bytes uint64
+	At        time.Time
+}
+
+// PointOf tells of c, after which the state of r is known.
+func PointOf(r *heap.Replayer, c *heap.Collection) Point {
+	return Point{c.GC, c.Bytes, Wall(r, c.Start+c.Dur)}
+}
+
+// Points replays all of r and gives the collections after which the state is known.
+func Points(r *heap.Replayer) ([]Point, error) {
+	var out []Point
+	err := Each(r, func(c *heap.Collection) bool {
+		if c.Known {
+			out = append(out, PointOf(r, c))
+		}
+		return true
+	})
+	return out, err
+}
+
+// Find gives the collection number that ref means: a number, first, last, peak, or a time (15:04:05 local or RFC 3339:
+// the last collection not after it). count gives the recording from its start for a replay that need only count, open
+// for one that follows objects; of one of them, unless ref is a number, all is replayed. Errors: *RefError,
+// ErrNotThere, and those of the replay.
+func Find(ref string, count, open func() *heap.Replayer) (uint64, error) {
+	n, _, err := FindTwo(ref, ref, count, open)
+	return n, err
+}
+
+// FindTwo is Find for two references.
+func FindTwo(a, b string, count, open func() *heap.Replayer) (uint64, uint64, error) {
+	var points []Point
+	var out [2]uint64
+	for i, ref := range []string{a, b} {
+		n, err := strconv.ParseUint(ref, 10, 64)
+		if err != nil {
+			if points == nil {
+				if points, err = countPoints(a == "peak" || b == "peak", count, open); err != nil {
+					return 0, 0, err
+				}
+			}
+			if n, err = FindAmong(ref, points); err != nil {
+				return 0, 0, err
+			}
+		}
+		out[i] = n
+	}
+	return out[0], out[1], nil
+}
+
+// countPoints is Points by counting, if that gives the same; bytes says that the bytes matter.
+func countPoints(bytes bool, count, open func() *heap.Replayer) (out []Point, err error) {
+	r := count()
+	var since SinceSweep
+	swept := false
+	if err = Each(r, func(c *heap.Collection) bool {
+		since.Collection(c)
+		swept = swept || since.Swept
+		if c.Known {
+			out = append(out, PointOf(r, c))
+		}
+		return true
+	}); err == nil && r.Counts() && (r.Unsure || bytes && swept) {
+		return Points(open())
+	}
+	return out, err
+}
+
+// FindAmong is Find for who has all points of the recording.
+func FindAmong(ref string, points []Point) (uint64, error) {
+	if n, err := strconv.ParseUint(ref, 10, 64); err == nil {
+		return n, nil
+	}
+	if len(points) == 0 {
+		return 0, NotThere("the state is known after no collection")
+	}
+	switch ref {
+	case "first":
+		return points[0].GC, nil
+	case "last":
+		return points[len(points)-1].GC, nil
+	case "peak":
+		best := points[0]
+		for _, p := range points {
+			if p.Bytes > best.Bytes {
+				best = p
+			}
+		}
+		return best.GC, nil
+	}
+	first, last := points[0].At, points[len(points)-1].At
+	t, err := parseTime(ref, last)
+	if err != nil {
+		return 0, err
+	}
+	if t.Before(first.Truncate(time.Second)) || t.After(last.Add(time.Second)) {
+		return 0, NotThere(
+			fmt.Sprintf("%s: the recording goes from %s to %s", ref, first.Local().Format(time.RFC3339),
+				last.Local().Format(time.RFC3339)),
+		)
+	}
+	i := sort.Search(len(points), func(i int) bool { return points[i].At.After(t) })
+	return points[max(i-1, 0)].GC, nil
+}
+
+// parseTime reads a time; a time of day is one of the day of day.
+func parseTime(ref string, day time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, ref); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if t, err := time.ParseInLocation(layout, ref, time.Local); err == nil {
+			d := day.Local()
+			return time.Date(d.Year(), d.Month(), d.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local), nil
+		}
+	}
+	return time.Time{}, &RefError{ref}
+}
+
+// Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for
+// Find. Errors are those of Find and At.
+func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+	if ref == "last" {
+		r := open()
+		at, known, err := toEnd(r, func(*heap.Collection) {})
+		if at != nil || err != nil {
+			return r, at, err
+		}
+		if known != 0 {
+			ref = strconv.FormatUint(known, 10)
+		}
+	}
+	gc, err := Find(ref, count, open)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := open()
+	c, err := At(r, gc)
+	return r, c, err
+}
+
+// toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last
+// collection after which it is, 0 if there is none.
+func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
+	err = Each(r, func(c *heap.Collection) bool {
+		each(c)
+		if at = c; c.Known {
+			known = c.GC
+		}
+		return true
+	})
+	if err == nil && (at == nil || !at.Known || !r.Known) {
+		at = nil
+	}
+	return at, known, err
+}
+
+// OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the
+// same.
+func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+	if ref == "last" {
+		r := count()
+		var since SinceSweep
+		at, known, err := toEnd(r, since.Collection)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case r.Counts() && (r.Unsure || since.Swept):
+			return Open(ref, count, open)
+		case at != nil:
+			return r, at, nil
+		case known != 0:
+			ref = strconv.FormatUint(known, 10)
+		}
+	}
+	gc, err := Find(ref, count, open)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := count()
+	var since SinceSweep
+	c, err := at(r, gc, since.Collection)
+	if r.Counts() && (r.Unsure || since.Swept) {
+		r = open()
+		c, err = At(r, gc)
+	}
+	return r, c, err
+}
+
+// At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is
+// not known.
+func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
+	return at(r, gc, func(*heap.Collection) {})
+}
+
+func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
+	var lo, hi uint64
+	var at *heap.Collection
+	if err := Each(r, func(c *heap.Collection) bool {
+		each(c)
+		if lo == 0 {
+			lo = c.GC
+		}
+		if hi = c.GC; hi == gc {
+			at = c
+		}
+		return at == nil
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case lo == 0:
+		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it holds none", gc))
+	case at == nil:
+		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it goes from %d to %d", gc, lo, hi))
+	case !at.Known:
+		return nil, NotThere(
+			fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc),
+		)
+	}
+	return at, nil
+}
+
+// Wall is the time of day, UTC, of a stream time.
+func Wall(r *heap.Replayer, ns uint64) time.Time {
+	// A hostile anchor must not give a year that JSON refuses.
+	return time.UnixMilli(int64(min(r.JVM.T0WallMS, 1<<47))).Add(time.Duration(ns)).UTC()
+}

@@ -1,0 +1,22 @@
+package collection
+
+import (
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// SinceSweep follows whether G1 may have freed or filled regions since the newest listing: of JDK 25 it puts fillers
+// over what is dead, and when such a region is freed the probe's census counts them, and the replay what it knew there.
+type SinceSweep struct {
+	Swept    bool
+	sweeping bool // a Remark, and no Cleanup yet
+}
+
+func (s *SinceSweep) Collection(c *heap.Collection) {
+	switch {
+	case c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup:
+		s.Swept, s.sweeping = true, c.Kind == trace.PauseRemark
+	case c.Synced && !s.sweeping:
+		s.Swept = false
+	}
+}

@@ -1,0 +1,269 @@
+// Package compare compares two recordings, before and after a change, by how fast what survives grows: in all and by
+// site, with 95 % intervals.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// Growth is how the live bytes of a recording went, in all and by class and method chain: what two recordings are
+// compared by.
+type Growth struct {
+	Collections int
+	Seconds     float64
+	Allocated   float64 // bytes, estimated from all samples of the window
+	times       []float64
+	alloc       []float64 // bytes allocated up to each collection
+	live        []float64 // exact, −1 where it is not known
+	floors      []int32
+	chains      map[string]*history.Series
+	frames      map[string][]sites.StackFrame
+	class       map[string]string
+}
+
+// GrowthOf replays all of r.
+func GrowthOf(r *heap.Replayer) (*Growth, error) {
+	h := history.NewTracker(history.Survived)
+	c := &Growth{chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{}, class: map[string]string{}}
+	if err := collection.Each(r, func(col *heap.Collection) bool {
+		for _, s := range r.Took {
+			c.Allocated += float64(s.Size) * s.Weight
+		}
+		h.Collection(r, col)
+		c.alloc = append(c.alloc, c.Allocated)
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	c.times, c.live, c.floors, c.Collections = h.Times, h.Live, h.Floors, len(h.Times)
+	if n := len(c.times); n > 0 {
+		c.Seconds = c.times[n-1] - c.times[0]
+	}
+	same := map[string][]sites.Key{}
+	for k := range h.Sites {
+		frames := sites.Stack(r, k.Frame, sites.MaxFrames)
+		var b strings.Builder
+		b.WriteString(k.Class.Name)
+		for _, f := range frames {
+			b.WriteString("\n" + f.Class + "." + f.Method)
+		}
+		id := b.String()
+		same[id] = append(same[id], k)
+		c.frames[id], c.class[id] = frames, k.Class.Name
+	}
+	for id, ks := range same {
+		c.chains[id] = h.Sum(ks)
+	}
+	return c, nil
+}
+
+// Slope is a rate with its 95 % interval.
+type Slope struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// SiteSlope is how one site's survivors grew in both recordings; a recording that does not have the site has zeros.
+type SiteSlope struct {
+	Class  string             `json:"class"`
+	Site   []sites.StackFrame `json:"site"` // lines of the recording after, if it has the site
+	Before Slope              `json:"before_bytes_per_second"`
+	After  Slope              `json:"after_bytes_per_second"`
+	// Per byte that the program allocated: a fix may also make it faster.
+	BeforeShare Slope `json:"before_bytes_per_allocated_byte"`
+	AfterShare  Slope `json:"after_bytes_per_allocated_byte"`
+}
+
+// Report is the whole of `heapcam diff` of two recordings.
+type Report struct {
+	Schema      string      `json:"schema"`
+	Before      Window      `json:"before"`
+	After       Window      `json:"after"`
+	Live        SiteSlope   `json:"live"` // all live bytes, exact; class and site are empty
+	Sites       []SiteSlope `json:"sites"`
+	Sentence    ui.Text     `json:"sentence"`
+	OnlyBefore  int         `json:"sites_only_before"`
+	OnlyAfter   int         `json:"sites_only_after"`
+	SitesShared int         `json:"sites_shared"`
+}
+
+// Window is the extent of a recording.
+type Window struct {
+	Collections int     `json:"collections"`
+	Seconds     float64 `json:"seconds"`
+	Allocated   float64 `json:"allocated_bytes"` // estimated
+}
+
+// points gives the times, bytes allocated and values that a slope is made of: after collections that left no dead in
+// old space, if the window has eight of them, else all; at most 300.
+func (c *Growth) points(v []float64) (t, a, y []float64) {
+	var at []int
+	if len(c.floors) >= 8 {
+		for _, i := range c.floors {
+			at = append(at, int(i))
+		}
+	} else {
+		for i := range v {
+			at = append(at, i)
+		}
+	}
+	at = slices.DeleteFunc(at, func(i int) bool { return v[i] < 0 })
+	const most = 300
+	n := min(most, len(at))
+	for k := range n {
+		i := at[k*len(at)/n]
+		t, a, y = append(t, c.times[i]), append(a, c.alloc[i]), append(y, v[i])
+	}
+	return t, a, y
+}
+
+// slopePoints is how many collections a slope needs.
+const slopePoints = 5
+
+// slope is that of a series: nothing of fewer than slopePoints points.
+func slope(t, v []float64) Slope {
+	if len(v) < slopePoints {
+		return Slope{}
+	}
+	value, low, high := stats.Sen(t, v)
+	return Slope{value, low, high}
+}
+
+func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
+	v, n := c.live, make([]float64, len(c.times))
+	if id != "" {
+		s := c.chains[id]
+		if s == nil {
+			return
+		}
+		v = make([]float64, len(c.times))
+		s.Spread(v, n)
+	}
+	t, a, y := c.points(v)
+	return slope(t, y), slope(a, y)
+}
+
+// Recordings compares two recordings, before and after a change.
+func Recordings(before, after *Growth) *Report {
+	d := &Report{Schema: "heapcam.diff2/1", Sites: []SiteSlope{}}
+	for _, x := range []struct {
+		to *Window
+		c  *Growth
+	}{{&d.Before, before}, {&d.After, after}} {
+		*x.to = Window{x.c.Collections, x.c.Seconds, x.c.Allocated}
+	}
+	d.Live.Site = []sites.StackFrame{}
+	d.Live.Before, d.Live.BeforeShare = before.slopes("")
+	d.Live.After, d.Live.AfterShare = after.slopes("")
+	ids := map[string]bool{}
+	for id := range before.chains {
+		ids[id] = true
+		if after.chains[id] == nil {
+			d.OnlyBefore++
+		} else {
+			d.SitesShared++
+		}
+	}
+	for id := range after.chains {
+		if !ids[id] {
+			d.OnlyAfter++
+		}
+		ids[id] = true
+	}
+	for id := range ids {
+		s := SiteSlope{Class: after.class[id], Site: after.frames[id]}
+		if s.Site == nil {
+			s.Class, s.Site = before.class[id], before.frames[id]
+		}
+		s.Before, s.BeforeShare = before.slopes(id)
+		s.After, s.AfterShare = after.slopes(id)
+		if s.Before.Value != 0 || s.After.Value != 0 {
+			d.Sites = append(d.Sites, s)
+		}
+	}
+	slices.SortFunc(d.Sites, func(x, y SiteSlope) int {
+		gap := func(s SiteSlope) float64 { return math.Abs(s.After.Value - s.Before.Value) }
+		return cmp.Or(cmp.Compare(gap(y), gap(x)), cmp.Compare(x.Class, y.Class),
+			cmp.Compare(fmt.Sprint(x.Site), fmt.Sprint(y.Site)))
+	})
+	d.Sites = d.Sites[:min(len(d.Sites), 50)]
+	d.Sentence = d.sentence()
+	return d
+}
+
+func rate(x float64) string {
+	sign := ""
+	if x < 0 {
+		sign, x = "−", -x
+	}
+	return sign + ui.Bytes(uint64(math.Round(x)))
+}
+
+func (s Slope) text(unit string, scale float64) string {
+	return fmt.Sprintf("%s/%s (95 %%: %s to %s)", rate(s.Value*scale), unit, rate(s.Low*scale), rate(s.High*scale))
+}
+
+func (d *Report) sentence() ui.Text {
+	b, a := d.Live.Before, d.Live.After
+	if min(d.Before.Collections, d.After.Collections) < slopePoints {
+		return ui.Sprintf("A recording with fewer than %d collections has no slope.", slopePoints)
+	}
+	verdict := "the two can not be told apart"
+	switch {
+	case a.High < b.Low && a.Low <= 0:
+		verdict = "the growth is gone"
+		if b.Low <= 0 {
+			verdict = "it grows less"
+		}
+	case a.High < b.Low:
+		verdict = "it grows less"
+	case a.Low > b.High:
+		verdict = "it grows more"
+	}
+	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1),
+		a.text("s", 1), verdict, rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
+	if len(d.Sites) > 0 {
+		x := d.Sites[0]
+		at := ui.Text("an unknown site")
+		if len(x.Site) > 0 {
+			at = ui.Sprintf("%s", x.Site[0])
+		}
+		s += ui.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1),
+			x.After.text("s", 1))
+	}
+	return s + "."
+}
+
+// WriteText writes the report for people.
+func (d *Report) WriteText(w io.Writer) {
+	for _, x := range []struct {
+		name string
+		w    Window
+	}{{"before", d.Before}, {"after", d.After}} {
+		ui.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds,
+			ui.Bytes(uint64(x.w.Allocated)))
+	}
+	ui.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n",
+		d.SitesShared, d.OnlyBefore, d.OnlyAfter)
+	ui.Fprintf(w, "%16s %16s  %s\n", "BEFORE (per s)", "AFTER (per s)", "CLASS AND SITE (survivors)")
+	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
+		ui.Fprintf(w, "%16s %16s  %s\n", rate(s.Before.Value), rate(s.After.Value), s.Class)
+		for _, f := range s.Site[:min(len(s.Site), 3)] {
+			ui.Fprintf(w, "%35s  at %s\n", "", f)
+		}
+	}
+	ui.Fprintf(w, "%s\n", d.Sentence)
+}

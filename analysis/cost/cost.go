@@ -1,0 +1,235 @@
+// Package cost adds up what recording cost a JVM, minute by minute, and the events that changed it. It reads blocks and
+// needs no replay.
+package cost
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// SamplingNote begins the notes by which an agent tells, once a minute, what sampling has cost since the probe began,
+// in ns.
+const SamplingNote = "cost: sampling "
+
+// Minute is what the probe took in one minute of the stream's time. Times are ns.
+type Minute struct {
+	From        uint64 `json:"from_ns"` // since the probe began
+	Span        uint64 `json:"span_ns"` // of it that the window covers
+	Collections int    `json:"collections"`
+	Pauses      uint64 `json:"pauses_ns"` // all of them, ours included
+	Probe       uint64 `json:"probe_ns"`  // ours in ordinary epochs
+	SyncPoints  int    `json:"sync_points"`
+	Sync        uint64 `json:"sync_ns"`     // ours in sync points
+	Walks       uint64 `json:"walks_ns"`    // stops that we asked for
+	Sampling    uint64 `json:"sampling_ns"` // over all threads, as far as it is told
+	Lost        uint64 `json:"lost_epochs"`
+	Longest     uint64 `json:"longest_ns"` // that we added to one pause, sync point included
+}
+
+// Stopped is how long the application stood still for us.
+func (m *Minute) Stopped() uint64 { return m.Probe + m.Sync + m.Walks }
+
+// Share is our part of the minute, sampling included.
+func (m *Minute) Share() float64 {
+	if m.Span == 0 {
+		return 0
+	}
+	return float64(m.Stopped()+m.Sampling) / float64(m.Span)
+}
+
+// Event is something that changed what the probe costs: loading, a switch, a pause, a gap, the end.
+type Event struct {
+	Time uint64 `json:"time_ns"`
+	Text string `json:"text"`
+}
+
+// Cost is heapcam's own share over a window.
+type Cost struct {
+	Schema   string   `json:"schema"` // heapcam.cost/1
+	VM       string   `json:"vm"`
+	Probe    string   `json:"probe"`
+	T0WallMS uint64   `json:"t0_wall_ms"`
+	Total    Minute   `json:"total"`
+	Minutes  []Minute `json:"minutes"` // those in which something was recorded, in order
+	Events   []Event  `json:"events"`
+
+	minutes     map[uint64]*Minute
+	seen        map[Event]bool
+	first, last uint64
+	has         bool
+	session     string
+	sampled     uint64 // ns, of the newest note
+	sampledAt   uint64
+	lastPause   Minute // of the pause whose sync point may follow
+}
+
+const minute = uint64(60e9)
+
+// New begins an account; Add its blocks in the order of the stream, then Close.
+func New() *Cost {
+	return &Cost{Schema: "heapcam.cost/1", minutes: map[uint64]*Minute{}, seen: map[Event]bool{}}
+}
+
+// maxMinutes bounds the account: ten years.
+const maxMinutes = 10 * 366 * 24 * 60
+
+func (c *Cost) at(t uint64) *Minute {
+	n := t / minute
+	m := c.minutes[n]
+	if m == nil {
+		if len(c.minutes) >= maxMinutes {
+			return &Minute{}
+		}
+		m = &Minute{From: n * minute}
+		c.minutes[n] = m
+	}
+	if !c.has || t < c.first {
+		c.first = t
+	}
+	c.has, c.last = true, max(c.last, t)
+	return m
+}
+
+func (c *Cost) event(t uint64, format string, args ...any) {
+	e := Event{t, fmt.Sprintf(format, args...)}
+	if !c.seen[e] { // each file repeats what is told of the whole
+		c.seen[e] = true
+		c.Events = append(c.Events, e)
+	}
+}
+
+// Add takes a block in. What can not be decoded is an error, and left out.
+func (c *Cost) Add(b trace.Block) error {
+	switch b.Kind {
+	case trace.KindMeta:
+		m, err := trace.DecodeMeta(b)
+		if err != nil {
+			return err
+		}
+		c.meta(m)
+	case trace.KindEpoch:
+		e, err := trace.DecodeEpoch(b)
+		if err != nil {
+			return err
+		}
+		p := &e.Pause
+		m := c.at(p.Start)
+		c.at(p.Start + p.Dur)
+		if p.Kind == trace.PauseWalk {
+			m.Walks += p.Dur
+			c.event(p.Start, "a stop without collection, for a sync point that no collection brought")
+			c.lastPause = Minute{From: p.Start, Longest: p.Dur}
+		} else {
+			m.Collections++
+			m.Pauses += p.Dur
+			m.Probe += p.Probe
+			c.lastPause = Minute{From: p.Start, Longest: p.Probe}
+		}
+		m.Longest = max(m.Longest, c.lastPause.Longest)
+	case trace.KindSync:
+		y, err := trace.DecodeSync(b)
+		if err != nil {
+			return err
+		}
+		m := c.at(y.Time)
+		if y.Objects > 0 { // at depth samples nothing is listed
+			m.SyncPoints++
+			c.event(y.Time, "sync point (%s): %d objects listed", trace.SyncReasonNames.String(y.Reason), y.Objects)
+		}
+		if y.Reason != trace.SyncWalk { // the stop was counted whole
+			m.Sync += y.Probe
+			m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
+		}
+	case trace.KindGap:
+		g, err := trace.DecodeGap(b)
+		if err != nil {
+			return err
+		}
+		c.at(g.Time).Lost += g.Epochs
+		c.event(g.Time, "lost (%s): %d epochs, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs, g.Samples)
+	case trace.KindEnd:
+		e, err := trace.DecodeEnd(b)
+		if err != nil {
+			return err
+		}
+		c.at(e.Time)
+		c.event(e.Time, "the end (%s)", trace.EndReasonNames.String(e.Reason))
+	}
+	return nil
+}
+
+func (c *Cost) meta(m trace.Meta) {
+	if m.HasJVM && m.JVM.Session != c.session {
+		c.session = m.JVM.Session
+		c.VM, c.Probe, c.T0WallMS = m.JVM.VM, m.JVM.Probe, m.JVM.T0WallMS
+		how := "attached to the running JVM"
+		if m.JVM.Flags&trace.JVMAtStart != 0 {
+			how = "loaded at the JVM's start"
+		}
+		c.event(0, "the probe (%s) was %s, depth %s, sampling every %d KiB", m.JVM.Probe, how,
+			trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
+	}
+	for _, n := range m.Notes {
+		rest, ok := strings.CutPrefix(n.Text, SamplingNote)
+		if !ok {
+			c.event(n.Time, "%s", n.Text)
+			continue
+		}
+		number, _, _ := strings.Cut(rest, " ")
+		ns, err := strconv.ParseUint(number, 10, 64)
+		if err != nil || n.Time < c.sampledAt {
+			continue
+		}
+		if had := c.sampled; ns >= had && (c.sampledAt > 0 || !c.has || c.first < minute) {
+			c.spread(c.sampledAt, n.Time, ns-had)
+		}
+		c.sampled, c.sampledAt = ns, n.Time
+	}
+}
+
+// spread divides what sampling took between two notes among the minutes between them.
+func (c *Cost) spread(from, to, ns uint64) {
+	if to <= from {
+		c.at(to).Sampling += ns
+		return
+	}
+	if (to-from)/minute > 1<<20 { // not of this world
+		return
+	}
+	for t, left := from, ns; t < to; {
+		end := min((t/minute+1)*minute, to)
+		part := uint64(float64(ns) * float64(end-t) / float64(to-from))
+		if end == to {
+			part = left
+		}
+		left -= min(part, left)
+		c.at(t).Sampling += part
+		t = end
+	}
+}
+
+// Close makes Minutes, Events and Total.
+func (c *Cost) Close() {
+	for _, m := range c.minutes {
+		from, to := max(m.From, c.first), min(m.From+minute, c.last)
+		m.Span = max(to, from) - from
+		c.Minutes = append(c.Minutes, *m)
+		t := &c.Total
+		t.Collections += m.Collections
+		t.SyncPoints += m.SyncPoints
+		t.Pauses += m.Pauses
+		t.Probe += m.Probe
+		t.Sync += m.Sync
+		t.Walks += m.Walks
+		t.Sampling += m.Sampling
+		t.Lost += m.Lost
+		t.Longest = max(t.Longest, m.Longest)
+	}
+	c.Total.From, c.Total.Span = c.first, c.last-c.first
+	sort.Slice(c.Minutes, func(i, j int) bool { return c.Minutes[i].From < c.Minutes[j].From })
+	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].Time < c.Events[j].Time })
+}

@@ -1,0 +1,99 @@
+package cost
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestCost adds up what random streams cost in two ways, and holds that a window which is told in several files, each
+// with what is repeated in all, is the same as one that is told once.
+func TestCost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jvm := trace.JVM{Session: strings.Repeat("a", 32), VM: "vm", Probe: "p", Depth: trace.DepthFull,
+			Interval: 1 << 19, Align: 8, Collector: 1, T0WallMS: 1e12}
+		head := trace.EncodeMeta(trace.Meta{JVM: jvm, HasJVM: true})
+		c := New()
+		add := func(b trace.Block) {
+			if err := c.Add(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(head)
+		var probe, sync, walks, sampling, pauses uint64
+		syncs, gcs, files := 0, 0, 0
+		now := uint64(1e9)
+		for gc := range uint64(rapid.IntRange(1, 60).Draw(t, "collections")) {
+			now += uint64(rapid.IntRange(1, 100e9).Draw(t, "phase"))
+			kind := uint64(rapid.SampledFrom([]int{trace.PauseYoung, trace.PauseFull, trace.PauseWalk}).Draw(t, "kind"))
+			p := trace.Pause{GC: gc + 1, Kind: kind, Depth: trace.DepthFull, Start: now,
+				Dur: uint64(rapid.IntRange(1000, 1e9).Draw(t, "dur"))}
+			p.Probe = uint64(rapid.IntRange(0, int(p.Dur)).Draw(t, "probe"))
+			add(trace.EncodeEpoch(&trace.Epoch{Pause: p}))
+			now += p.Dur
+			if kind == trace.PauseWalk {
+				walks += p.Dur
+			} else {
+				gcs, pauses, probe = gcs+1, pauses+p.Dur, probe+p.Probe
+			}
+			if rapid.Bool().Draw(t, "sync") {
+				y := trace.Sync{GC: gc + 1, Reason: trace.SyncRotation, Time: now,
+					Probe: uint64(rapid.IntRange(0, 1e8).Draw(t, "listing"))}
+				if kind == trace.PauseWalk {
+					y.Reason = trace.SyncWalk
+				} else {
+					sync += y.Probe
+				}
+				if rapid.Bool().Draw(t, "listed") { // at depth samples it costs a little, and lists nothing
+					y.Objects = 7
+					syncs++
+				}
+				if rapid.Bool().Draw(t, "file") {
+					add(head)
+					files++
+				}
+				add(trace.EncodeSync(&y))
+			}
+			if rapid.Bool().Draw(t, "note") {
+				if sampling == 0 && now > 60e9 {
+					continue // what came before the window is not known
+				}
+				sampling += uint64(rapid.IntRange(0, 1e9).Draw(t, "sampling"))
+				add(
+					trace.EncodeMeta(
+						trace.Meta{Notes: []trace.Note{{Time: now, Text: fmt.Sprintf("%s%d ns", SamplingNote, sampling)}}},
+					),
+				)
+			}
+		}
+		c.Close()
+		var sum Minute
+		last := uint64(0)
+		for i, m := range c.Minutes {
+			if m.From%minute != 0 || i > 0 && m.From <= last {
+				t.Fatalf("minutes out of order: %+v", c.Minutes)
+			}
+			last = m.From
+			sum.Probe, sum.Sync, sum.Walks, sum.Sampling, sum.SyncPoints, sum.Collections = sum.Probe+m.Probe, sum.Sync+m.Sync, sum.Walks+m.Walks, sum.Sampling+m.Sampling, sum.SyncPoints+m.SyncPoints, sum.Collections+m.Collections
+		}
+		for what, v := range map[string][3]uint64{
+			"probe": {probe, c.Total.Probe, sum.Probe}, "sync": {sync, c.Total.Sync, sum.Sync}, "walks": {walks, c.Total.Walks, sum.Walks},
+			"collections": {uint64(gcs), uint64(c.Total.Collections), uint64(sum.Collections)}, "sync points": {uint64(syncs), uint64(c.Total.SyncPoints), uint64(sum.SyncPoints)},
+		} {
+			if v[0] != v[1] || v[1] != v[2] {
+				t.Errorf("%s: %d, told %d, by minutes %d", what, v[0], v[1], v[2])
+			}
+		}
+		if d := int64(sampling - c.Total.Sampling); d < 0 && sampling > 0 || sum.Sampling != c.Total.Sampling ||
+			sampling > 0 && d != 0 {
+			t.Errorf("sampling: %d, told %d, by minutes %d", sampling, c.Total.Sampling, sum.Sampling)
+		}
+		if n := strings.Count(fmt.Sprint(c.Events), "the probe (p) was attached"); n != 1 {
+			t.Errorf("loading is told %d times in %d files", n, files+1)
+		}
+	})
+}

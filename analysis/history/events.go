@@ -1,0 +1,70 @@
+package history
+
+import (
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Birth counts the samples of a site that were taken in the phase before a collection, and those of them that live at
+// the end of the window, as far as is known.
+type Birth struct {
+	Gc           uint64
+	Taken, Alive float64
+}
+
+// mostPhases is how many phases' births are kept, from a window's start on: batches that are let go are found where old
+// space is not collected, which does not go on for long.
+const mostPhases = 4096
+
+// Took counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
+func (s *Series) Took(gc uint64, t float64, keep bool) {
+	if s.Taken > 0 {
+		s.Pause = max(s.Pause, t-s.Last)
+	}
+	s.Last = max(s.Last, t)
+	s.Taken++
+	if !keep {
+		return
+	}
+	if n := len(s.Births); n > 0 && s.Births[n-1].Gc == gc {
+		s.Births[n-1].Taken++
+		return
+	}
+	s.Births = append(s.Births, Birth{Gc: gc, Taken: 1})
+}
+
+// Event is a change of a series at a time: a sample that lasts, or the death of one that did.
+type Event struct {
+	T, Bytes float64
+	N        float64
+	Born     float64 // when what died was allocated
+}
+
+// begin is when what the recording knows of allocations begins: where the program's phase before the first collection
+// did.
+func (h *Tracker) begin(c *heap.Collection) {
+	if h.Times == nil {
+		h.From = float64(min(c.PhaseStart, c.Start)) / 1e9
+	}
+}
+
+// bornAt is when a sample was allocated, as far as the window knows it.
+func (h *Tracker) bornAt(s *heap.Sample) float64 { return max(float64(s.Time)/1e9, h.From) }
+
+// diedAt is a time for the death of a sample that collection c, the i-th, did not find: any since the one before,
+// always the same for it. Garbage of old space waits for its collection, and goes with it.
+func (h *Tracker) diedAt(s *heap.Sample, c *heap.Collection, i int) float64 {
+	t := h.Times[i]
+	if k := c.Kind; i == 0 || k == trace.PauseFull || k == trace.PauseRemark || k == trace.PauseMixed {
+		return t
+	}
+	u := float64(s.ID*0x9e3779b97f4a7c15>>11) / (1 << 53)
+	return max(h.bornAt(s), h.Times[i-1]+u*(t-h.Times[i-1]))
+}
+
+// Event adds one while there are few collections.
+func (h *Tracker) Event(s *Series, e Event) {
+	if len(h.Times) <= SparseMost+Survived {
+		s.Events = append(s.Events, e)
+	}
+}

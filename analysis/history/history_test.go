@@ -1,0 +1,109 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestHistories adds the histories of all classes up after each collection: they are the state. What was born and has
+// not died is what lives.
+func TestHistories(t *testing.T) {
+	m := tracetest.New(tracetest.All(9, trace.CollectorSerial, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 40 {
+		bs = append(bs, m.Step(i == 0).Blocks...)
+	}
+	want := map[int]heap.Count{}
+	exact, first, i := true, uint64(0), 0
+	if err := collection.Each(heap.NewReplayer(&analysistest.Source{B: bs}), func(c *heap.Collection) bool {
+		if c.Known {
+			want[i] = heap.Count{Objects: c.Objects, Bytes: c.Bytes}
+			if first == 0 {
+				first = c.Objects
+			}
+		}
+		exact = exact && (c.Flags&trace.PauseExact != 0 || i == 0)
+		i++
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{1, 2, 5} {
+		h, err := Make(heap.NewReplayer(&analysistest.Source{B: bs}), k)
+		if err != nil || len(h.Collections) != i || len(h.Classes) == 0 {
+			t.Fatal(err, len(h.Classes))
+		}
+		sums := make([]heap.Count, i)
+		old, live := uint64(0), uint64(0)
+		for _, x := range h.Classes {
+			var now heap.Count
+			for c, at := 0, 0; c < i; c++ {
+				for ; at < len(x.At) && int(x.At[at]) == c; at++ {
+					now = heap.Count{Objects: x.Objects[at], Bytes: x.Bytes[at]}
+				}
+				sums[c].Objects += now.Objects
+				sums[c].Bytes += now.Bytes
+			}
+			old += x.Old
+			live += now.Objects
+			if x.Old > now.Objects || x.MeanAge < 0 {
+				t.Errorf("%+v", x)
+			}
+		}
+		for c, n := range want {
+			if sums[c] != n {
+				t.Errorf("collection %d: %+v, want %+v", c, sums[c], n)
+			}
+		}
+		if k == 1 && old > live || old == 0 && k == 1 {
+			t.Errorf("%d of %d survived one", old, live)
+		}
+		for _, x := range h.Sites {
+			if x.Died > x.Born || len(x.At) != len(x.Bytes) {
+				t.Errorf("%+v", x)
+			}
+		}
+		var b bytes.Buffer
+		h.WriteText(&b, 5)
+		if b.Len() == 0 {
+			t.Error("no text")
+		}
+		packed, err := h.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Histories
+		if err := again.Unpack(packed); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := asJSON(t, h), asJSON(t, &again); !bytes.Equal(a, b) || len(h.Sites) == 0 || len(packed) > len(a) {
+			t.Errorf("%d sites, %d bytes packed of %d:\n%s\n%s", len(h.Sites), len(packed), len(a), a, b)
+		}
+		if err := again.Unpack(packed[:len(packed)-1]); err == nil {
+			t.Error("half of it was taken")
+		}
+	}
+	var none Histories
+	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}).Pack(); err != nil ||
+		none.Unpack(packed) != nil ||
+		bytes.Contains(asJSON(t, &none), []byte("null")) {
+		t.Error("empty histories", err)
+	}
+	t.Logf("exact throughout: %v", exact)
+}
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

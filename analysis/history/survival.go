@@ -1,0 +1,233 @@
+package history
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// SurvivalReport is the whole of `heapcam trend --survival`.
+type SurvivalReport struct {
+	Schema string      `json:"schema"`
+	Types  []Curve     `json:"types"`
+	Sites  []Curve     `json:"sites"`
+	Advice []Pretenure `json:"pretenure"`
+}
+
+// Curve is the share of objects that lives so many collections: Survive[k] is of those that were there after k,
+// Survive[0] is 1. Of a type it begins with what the state saw first (at depth survivors with what survived a
+// collection), exactly; of a site with what was allocated, estimated from samples. Ages that nothing of the window has
+// are missing (Kaplan and Meier: what still lives at the end counts up to there).
+type Curve struct {
+	Class   string             `json:"class"`
+	Site    []sites.StackFrame `json:"site,omitempty"`
+	Objects uint64             `json:"objects"` // that the curve begins with
+	Samples uint64             `json:"samples,omitempty"`
+	Survive []float64          `json:"survive"`
+}
+
+// Pretenure names a site whose objects nearly all reach old space (VEE'10): allocated there at once they would not be
+// copied.
+type Pretenure struct {
+	Class   string             `json:"class"`
+	Site    []sites.StackFrame `json:"site"`
+	Samples uint64             `json:"samples"`
+	Objects uint64             `json:"objects"`      // allocated, estimated
+	Bytes   uint64             `json:"bytes"`        // allocated, estimated
+	Tenured float64            `json:"tenured"`      // share of them that reached old space
+	Copied  uint64             `json:"copied_bytes"` // by young collections: between survivor spaces, and into old space
+}
+
+// maxAge is how many collections curves go; leastSamples how many samples a site needs for a curve or for advice;
+// nearlyAll the tenured share that is worth advice.
+const (
+	maxAge       = 32
+	leastSamples = 20
+	nearlyAll    = 0.8
+)
+
+// hazards counts, by age, what was at risk and what of it did not reach the next.
+type hazards struct {
+	risk, lost [maxAge]float64
+}
+
+func (h *hazards) curve() []float64 {
+	out := []float64{1}
+	s := 1.0
+	for k := range maxAge {
+		if h.risk[k] <= 0 {
+			break
+		}
+		s *= max(0, 1-h.lost[k]/h.risk[k])
+		out = append(out, math.Round(s*1e6)/1e6)
+	}
+	return out
+}
+
+// siteLife is what becomes of the samples of a site.
+type siteLife struct {
+	hazards
+	n                      uint64
+	objects, bytes         float64
+	tenured, known, copied float64
+}
+
+// sampleLife is a sample that is followed.
+type sampleLife struct {
+	s    *heap.Sample
+	site *siteLife
+	age  int  // collections survived
+	old  bool // has reached old space
+}
+
+// Survival replays r and gives the survival of types and sites, most objects first, and what to pretenure, most copying
+// first. most bounds each.
+func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
+	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{}}
+	types := map[uint32]*hazards{}
+	born := map[uint32]uint64{}
+	was := map[[2]uint32]uint64{} // by type and birth, after the collection before
+	wasGC := uint64(0)
+	type siteOf struct{ frame, typ uint64 } // names may be told later
+	bySite := map[siteOf]*siteLife{}
+	follow := map[uint64]*sampleLife{}
+	if err := collection.Each(r, func(c *heap.Collection) bool {
+		if c.Known {
+			fs, err := r.Fold(heap.WantBirth, nil, 1)
+			now := map[[2]uint32]uint64{}
+			if err == nil {
+				for _, f := range fs {
+					if !f.AtLeast {
+						now[[2]uint32{f.Type, f.Birth}] += f.Objects
+					}
+					if !f.AtLeast && uint64(f.Birth) == c.GC {
+						born[f.Type] += f.Objects
+					}
+				}
+			}
+			// A full collection that lost identities says nothing of who died.
+			lost := false
+			for _, f := range fs {
+				lost = lost || f.AtLeast && uint64(f.Birth) > r.First
+			}
+			if wasGC+1 == c.GC && !lost {
+				for k, n := range was {
+					age := wasGC - uint64(k[1])
+					if age >= maxAge {
+						continue
+					}
+					h := types[k[0]]
+					if h == nil {
+						h = &hazards{}
+						types[k[0]] = h
+					}
+					h.risk[age] += float64(n)
+					h.lost[age] += float64(n - min(n, now[k]))
+				}
+			}
+			was, wasGC = now, c.GC
+		}
+		for _, s := range r.Took {
+			k := siteOf{s.Frame, s.Type}
+			l := bySite[k]
+			if l == nil {
+				l = &siteLife{}
+				bySite[k] = l
+			}
+			l.n++
+			l.objects += s.Weight
+			l.bytes += s.Weight * float64(s.Size)
+			follow[s.ID] = &sampleLife{s: s, site: l}
+		}
+		if c.Flags&trace.PauseEdenKept != 0 || c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup || c.Kind == trace.PauseWalk {
+			return true // no collection that a young object could survive
+		}
+		// Where the samples are now.
+		old := map[uint64]bool{}
+		if c.Known {
+			spaces := r.Spaces(c)
+			r.EachSample(func(addr uint64, s *heap.Sample) {
+				i := sort.Search(len(spaces), func(i int) bool { return spaces[i].End > addr })
+				if i < len(spaces) && spaces[i].Start <= addr {
+					k := spaces[i].Kind
+					old[s.ID] = k == trace.SpaceOld || k == trace.SpaceHumongous || k == trace.SpaceHumongousCont
+				}
+			})
+		}
+		for id, x := range follow {
+			if x.s.Birth > c.GC { // read ahead: of the phase that goes on
+				continue
+			}
+			w := x.s.Weight
+			if x.age < maxAge {
+				x.site.risk[x.age] += w
+			}
+			if r.Live[id] == nil {
+				if x.age < maxAge {
+					x.site.lost[x.age] += w
+				}
+				if !x.old {
+					x.site.known += w
+				}
+				delete(follow, id)
+				continue
+			}
+			x.age++
+			if x.old {
+				continue
+			}
+			if in, ok := old[id]; ok {
+				x.site.copied += w * float64(x.s.Size)
+				if in {
+					x.old = true
+					x.site.known += w
+					x.site.tenured += w
+				}
+			}
+		}
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	for t, h := range types {
+		if born[t] > 0 {
+			rep.Types = append(rep.Types, Curve{Class: r.TypeName(t), Objects: born[t], Survive: h.curve()})
+		}
+	}
+	for k, l := range bySite {
+		if l.n < leastSamples {
+			continue
+		}
+		site := sites.Stack(r, k.frame, sites.MaxFrames)
+		rep.Sites = append(
+			rep.Sites,
+			Curve{Class: r.TypeName(uint32(k.typ)), Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n,
+				Survive: l.curve()},
+		)
+		if l.known > 0 && l.tenured/l.known >= nearlyAll {
+			rep.Advice = append(
+				rep.Advice,
+				Pretenure{Class: r.TypeName(uint32(k.typ)), Site: site, Samples: l.n, Objects: uint64(math.Round(l.objects)),
+					Bytes: uint64(math.Round(l.bytes)), Tenured: l.tenured / l.known, Copied: uint64(math.Round(l.copied))},
+			)
+		}
+	}
+	less := func(a, b Curve) int {
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Class, b.Class), cmp.Compare(len(a.Site), len(b.Site)))
+	}
+	slices.SortFunc(rep.Types, less)
+	slices.SortFunc(rep.Sites, less)
+	slices.SortFunc(rep.Advice, func(a, b Pretenure) int {
+		return cmp.Or(cmp.Compare(b.Copied, a.Copied), cmp.Compare(a.Class, b.Class))
+	})
+	if most > 0 {
+		rep.Types, rep.Sites, rep.Advice = rep.Types[:min(most, len(rep.Types))], rep.Sites[:min(most, len(rep.Sites))], rep.Advice[:min(most, len(rep.Advice))]
+	}
+	return rep, nil
+}

@@ -1,0 +1,83 @@
+package history
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestSurvival holds the curves of types against the truth of a model whose collections never lose an identity: every
+// object's age at death.
+func TestSurvival(t *testing.T) {
+	compared := 0
+	for seed := uint64(1); seed <= 20; seed++ {
+		m := tracetest.New(tracetest.Config{Seed: seed, Collector: 2})
+		var src analysistest.Source
+		type life struct {
+			typ        uint32
+			born, last uint64
+		}
+		lives := map[uint64]*life{}
+		last := uint64(0)
+		ok := true
+		for range 6 {
+			e := m.Step(false)
+			src.B = append(src.B, e.Blocks...)
+			ok = ok && e.Pause.Kind == 1
+			last = e.Pause.GC
+			for _, o := range e.State {
+				l := lives[o.ID]
+				if l == nil {
+					l = &life{o.Type, o.Entered, o.Entered}
+					lives[o.ID] = l
+				}
+				l.last = last
+			}
+		}
+		if !ok { // a full collection came
+			continue
+		}
+		r := heap.NewReplayer(&src)
+		s, err := Survival(r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range s.Types {
+			var risk, lost [maxAge]float64
+			for _, l := range lives {
+				if r.TypeName(l.typ) != c.Class {
+					continue
+				}
+				for k := uint64(0); l.born+k < last && l.born+k <= l.last; k++ {
+					risk[k]++
+					if l.born+k == l.last {
+						lost[k]++
+					}
+				}
+			}
+			v := 1.0
+			for k, got := range c.Survive {
+				if math.Abs(got-v) > 1e-5 {
+					t.Fatalf("seed %d, %s lives %d: %v, truth %v", seed, c.Class, k, got, v)
+				}
+				compared++
+				if k < maxAge && risk[k] > 0 {
+					v *= 1 - lost[k]/risk[k]
+				}
+			}
+		}
+		for _, c := range s.Sites {
+			if !slices.IsSortedFunc(c.Survive, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) ||
+				c.Survive[0] != 1 {
+				t.Fatalf("%v", c)
+			}
+		}
+	}
+	if compared < 50 {
+		t.Fatalf("only %d points of curves", compared)
+	}
+}

@@ -1,0 +1,291 @@
+// Package history follows classes and allocation sites along a window: what of each lived after each collection, what
+// survived k collections, and how long objects live.
+//
+// Terms: a *series* is the history of one site, kept as changes, so that a site that rests costs nothing; a *floor* is
+// a collection after which no sample of a dead object is left in old space (full ones and remarks).
+//
+// Tracker takes in each collection once, in order, and belongs to one goroutine. The leak detector and the comparison
+// of two recordings are built on it.
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+const (
+	// so many decided collections make a series of their own; where there are fewer, a series has its events
+	SparseMost = 24
+	// seconds after its allocation that an object must be seen alive, to count though only one collection has seen it
+	Lasting = 5
+)
+
+// Survived is how many collections an object must have survived to count in the histories that verdicts are made of.
+const Survived = 2
+
+// Series is the history of a site: what its live samples that survived k collections stand for, after each collection
+// from their first one on. Only changes are kept, so that a site that rests costs nothing.
+type Series struct {
+	// numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first one
+	// on
+	At      []int32
+	Bytes   []float64
+	Samples []int32 // changes
+
+	LiveSamples int32
+	LiveBytes   float64
+	most        int32   // samples at any time
+	Taken       float64 // samples, whether they survived or not
+	Objects     float64 // that they stand for
+	Allocated   float64 // their bytes
+	Born, died  float64 // samples that ever survived k collections, and those of them that died
+
+	Events []Event // while collections are few (sparse.go)
+	Last   float64 // when the newest sample was taken
+	Pause  float64 // the longest time between two
+	Births []Birth // samples taken before each collection (fate.go)
+}
+
+// Add changes the series by n samples that stand for so many bytes, from collection i on.
+func (s *Series) Add(i, n int32, bytes float64) {
+	if n > 0 {
+		s.Born += float64(n)
+	} else {
+		s.died -= float64(n)
+	}
+	s.LiveSamples += n
+	s.LiveBytes += bytes
+	s.most = max(s.most, s.LiveSamples)
+	if k := len(s.At); k > 0 && s.At[k-1] == i {
+		s.Bytes[k-1] += bytes
+		s.Samples[k-1] += n
+		return
+	}
+	s.At, s.Bytes, s.Samples = append(s.At, i), append(s.Bytes, bytes), append(s.Samples, n)
+}
+
+// Spread writes bytes and samples after each of len(bytes) collections.
+func (s *Series) Spread(bytes, samples []float64) {
+	clear(bytes)
+	clear(samples)
+	for k, i := range s.At {
+		if int(i) < len(bytes) {
+			bytes[i] += s.Bytes[k]
+			samples[i] += float64(s.Samples[k])
+		}
+	}
+	for i := 1; i < len(bytes); i++ {
+		bytes[i] += bytes[i-1]
+		samples[i] += samples[i-1]
+		if samples[i] == 0 {
+			bytes[i] = 0 // what rounding left
+		}
+	}
+}
+
+// Tracker makes the series of all sites of a window.
+type Tracker struct {
+	k      int
+	Times  []float64 // seconds of each collection's end
+	From   float64   // when the window began, in seconds
+	To     float64   // when the newest sample was taken
+	Newest uint64    // number of the newest collection
+	// numbers of collections after which no sample of a dead object is left in old space: full ones and remarks
+	Floors []int32
+	Live   []float64 // exact bytes of the state, −1 where it is not known
+	Sites  map[sites.Key]*Series
+	young  map[uint64]first // live samples that have not survived k collections
+	class  map[uint64]sites.Class
+	fast   map[[2]uint64]*Series // sites by frame and type, of known types
+	moved  []uint64              // numbers of the newest k collections that moved objects
+	MovedN []int32               // the same ones by their place in the window
+	Alloc  []float64             // bytes allocated up to each collection
+	used   uint64                // after the newest one
+	Full   int
+	Missed uint64
+	Mixed  int
+}
+
+// first says since when a sample is known.
+type first struct {
+	s     *heap.Sample
+	at    int32
+	t     float64 // when it was allocated
+	lasts bool    // is in the events
+}
+
+func NewTracker(k int) *Tracker {
+	return &Tracker{k: k, Sites: map[sites.Key]*Series{}, young: map[uint64]first{}, class: map[uint64]sites.Class{},
+		fast: map[[2]uint64]*Series{}}
+}
+
+func (h *Tracker) Key(r *heap.Replayer, s *heap.Sample) sites.Key {
+	cl, ok := h.class[s.Type]
+	if !ok {
+		if cl = sites.ClassOf(r, uint32(s.Type)).Folded(); r.Types[s.Type].ID != 0 {
+			h.class[s.Type] = cl
+		}
+	}
+	return sites.Key{Frame: s.Frame, Class: cl}
+}
+
+// site gives the series of a sample's site.
+func (h *Tracker) site(r *heap.Replayer, s *heap.Sample) *Series {
+	at := [2]uint64{s.Frame, s.Type}
+	if x := h.fast[at]; x != nil {
+		return x
+	}
+	k := h.Key(r, s)
+	x := h.Sites[k]
+	if x == nil {
+		x = &Series{}
+		h.Sites[k] = x
+	}
+	if _, known := h.class[s.Type]; known {
+		h.fast[at] = x
+	}
+	return x
+}
+
+// Collection takes in what r found in c. It must see each collection of the window once, in order.
+func (h *Tracker) Collection(r *heap.Replayer, c *heap.Collection) {
+	i := len(h.Times)
+	h.begin(c)
+	h.Newest = c.GC
+	h.Missed += c.Missed()
+	t := float64(c.Start+c.Dur) / 1e9
+	if i > 0 {
+		t = max(t, h.Times[i-1])
+	}
+	h.Times = append(h.Times, t)
+	h.Live = append(h.Live, -1)
+	if c.Known {
+		h.Live[i] = float64(c.Bytes)
+	}
+	switch c.Kind {
+	case trace.PauseFull:
+		h.Full++
+		h.Floors = append(h.Floors, int32(i))
+	case trace.PauseRemark:
+		h.Floors = append(h.Floors, int32(i))
+	case trace.PauseMixed:
+		h.Mixed++
+	}
+	k := c.Kind
+	moving := k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown
+	if moving {
+		if len(h.moved) == h.k {
+			h.moved, h.MovedN = slices.Delete(h.moved, 0, 1), slices.Delete(h.MovedN, 0, 1)
+		}
+		h.moved, h.MovedN = append(h.moved, c.GC), append(h.MovedN, int32(i))
+	}
+	before := uint64(0)
+	for _, s := range c.Spaces {
+		before += s.UsedBefore
+	}
+	sum := float64(before - min(before, h.used))
+	if i > 0 {
+		sum += h.Alloc[i-1]
+	}
+	h.Alloc = append(h.Alloc, sum)
+	if len(c.Spaces) > 0 { // else the next one counts for both
+		h.used = c.Used
+	}
+	for _, s := range r.Took {
+		x := h.site(r, s)
+		x.Took(s.Birth, h.bornAt(s), i < mostPhases)
+		h.To = max(h.To, x.Last)
+		x.Objects += s.Weight
+		x.Allocated += s.Weight * float64(s.Size)
+	}
+	for _, s := range r.Came {
+		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
+	}
+	for _, s := range r.Went {
+		f, young := h.young[s.ID]
+		delete(h.young, s.ID)
+		x, bytes := h.site(r, s), float64(s.Size)*s.Weight
+		if !young {
+			x.Add(int32(i), -1, -bytes)
+		}
+		if !young || f.lasts {
+			h.Event(x, Event{h.diedAt(s, c, i), -bytes, -1, h.bornAt(s)})
+		}
+	}
+	for id, f := range h.young {
+		survived := len(h.moved) == h.k && f.s.Birth <= h.moved[0]
+		if !survived && (f.lasts || !moving || t-f.t < Lasting) {
+			continue
+		}
+		x, bytes := h.site(r, f.s), float64(f.s.Size)*f.s.Weight
+		if !f.lasts {
+			h.Event(x, Event{T: f.t, N: 1, Bytes: bytes})
+			f.lasts = true
+			h.young[id] = f
+		}
+		if survived {
+			delete(h.young, id)
+			x.Add(f.at, 1, bytes)
+		}
+	}
+}
+
+// Decided is of how many collections it is known which of their survivors survived k: all but the newest.
+func (h *Tracker) Decided() int {
+	if len(h.MovedN) < h.k {
+		return 0
+	}
+	return int(h.MovedN[0]) + 1
+}
+
+// Sum adds up the series of sites.
+func (h *Tracker) Sum(ks []sites.Key) *Series {
+	total := &Series{}
+	for _, k := range ks {
+		s := h.Sites[k]
+		total.At, total.Bytes, total.Samples = append(
+			total.At,
+			s.At...), append(
+			total.Bytes,
+			s.Bytes...), append(
+			total.Samples,
+			s.Samples...)
+		total.Events, total.Births = append(total.Events, s.Events...), append(total.Births, s.Births...)
+		total.Last, total.Pause = max(total.Last, s.Last), max(total.Pause, s.Pause)
+		total.Taken += s.Taken
+		total.Objects += s.Objects
+		total.Allocated += s.Allocated
+		total.Born += s.Born
+		total.died += s.died
+		total.LiveSamples += s.LiveSamples
+		total.LiveBytes += s.LiveBytes
+	}
+	n := make([]float64, len(h.Times))
+	total.Spread(make([]float64, len(h.Times)), n)
+	total.most = int32(slices.Max(n))
+	return total
+}
+
+// Weight is the share of what was allocated at a site that has survived: where most dies, what is left is rather
+// forgotten than leaked.
+func (s *Series) Weight() float64 {
+	if s.Taken == 0 {
+		return 1
+	}
+	return min(1, s.Born/s.Taken)
+}
+
+// Lasts is how many of the samples of a series that last there were at any time.
+func (s *Series) Lasts() int32 {
+	slices.SortStableFunc(s.Events, func(a, b Event) int { return cmp.Compare(a.T, b.T) })
+	n, most := 0.0, 0.0
+	for _, e := range s.Events {
+		n += e.N
+		most = max(most, n)
+	}
+	return max(s.most, int32(most))
+}

@@ -1,0 +1,68 @@
+package leak
+
+import (
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// detector follows a window: the series of its sites, and what may hold their objects.
+type detector struct {
+	*history.Tracker
+	arrays map[uint32]*lengths // of arrays of references, by type
+	nodes  []uint64            // objects of linked collections after each collection
+	node   map[uint32]bool     // types that are theirs
+	tables tables              // hash tables and their nodes
+	late   bool                // the recording began after its JVM
+	begun  []heap.Count        // of a recording that began late: the first state by type,
+	floor1 []heap.Count        // that after the first collection of old space,
+	floor2 []heap.Count        // and after the newest; nil: not known
+	counts bool                // the replay only counts: lengths of arrays are not known
+	Open   bool                // the verdicts rest on lengths of arrays that are not known: then they are no verdicts
+}
+
+func NewDetector() *detector {
+	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{}, node: map[uint32]bool{},
+		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
+}
+
+// Collection takes in what r found in c. It must see each collection of the window once, in order.
+func (h *detector) Collection(r *heap.Replayer, c *heap.Collection) {
+	i := len(h.Times)
+	h.Tracker.Collection(r, c)
+	h.counts = r.Counts()
+	h.late = r.JVM.Flags&trace.JVMAtStart == 0
+	h.nodes = append(h.nodes, 0)
+	if i > 0 {
+		h.nodes[i] = h.nodes[i-1]
+	}
+	h.tables.begin(i, c.Known)
+	if c.Known {
+		h.census(r, c)
+		h.containers(r, i)
+	}
+}
+
+// stormLeast is how many collections of old space in which the program hardly allocates make a storm: the heap is full.
+const stormLeast = 5
+
+// calm is how many collections, of the first n, there were before a storm at their end in which the program came to
+// nothing: when less than a twentieth of all is allocated in more than a tenth of the time.
+func (h *detector) calm(n int) int {
+	if n < leastPoints || len(h.Alloc) < n {
+		return n
+	}
+	i, _ := slices.BinarySearch(h.Alloc[:n], 0.95*h.Alloc[n-1])
+	storm := 0
+	for _, f := range h.Floors {
+		if int(f) > i && int(f) < n {
+			storm++
+		}
+	}
+	if i+1 >= leastPoints && storm >= stormLeast && h.Times[n-1]-h.Times[i] > (h.Times[n-1]-h.Times[0])/10 {
+		return i + 1
+	}
+	return n
+}

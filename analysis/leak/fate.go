@@ -1,0 +1,139 @@
+package leak
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// fates counts which samples live at the end of the window.
+func (h *detector) fates(r *heap.Replayer) {
+	for _, s := range h.Sites {
+		for i := range s.Births {
+			s.Births[i].Alive = 0
+		}
+	}
+	for _, s := range r.Live {
+		x := h.Sites[h.Key(r, s)]
+		if x == nil {
+			continue
+		}
+		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth, func(b history.Birth, gc uint64) int { return cmp.Compare(b.Gc, gc) }); ok {
+			x.Births[i].Alive++
+		}
+	}
+}
+
+// silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
+// and of those that go on at lateRate chance makes one in a hundred do it.
+func (h *detector) silent(s *history.Series) bool {
+	quiet, before := h.To-s.Last, s.Last-h.From
+	return quiet > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01
+}
+
+// maxHole is how many phases' births may be young at a time.
+const maxHole = 15
+
+// letLeast is what share of the other samples must live for those of a hole to be missed.
+const letLeast = 0.3
+
+// let says whether objects of a site were let go all at once, as those of a batch that is done: what was still young
+// then died in front of our eyes, what was old waits for its collection. So of the samples of one phase between
+// collections, or a few, hardly any lives, while so many of all others do that this is no chance. (A line that leaks in
+// bursts and works well for long between them looks the same.) That the first ones of all are dead is no such hole: the
+// consumer of a queue that grows has taken them.
+func (h *detector) let(s *history.Series) bool {
+	slices.SortStableFunc(s.Births, func(a, b history.Birth) int { return cmp.Compare(a.Gc, b.Gc) })
+	var all []history.Birth
+	sum := history.Birth{}
+	for _, x := range s.Births {
+		if x.Gc >= h.Newest { // may die yet
+			break
+		}
+		if n := len(all); n > 0 && all[n-1].Gc == x.Gc {
+			all[n-1].Taken += x.Taken
+			all[n-1].Alive += x.Alive
+		} else {
+			all = append(all, x)
+		}
+	}
+	for len(all) > 0 && all[0].Alive <= (1-keptYoung)*all[0].Taken {
+		all = all[1:]
+	}
+	for _, x := range all {
+		sum.Taken += x.Taken
+		sum.Alive += x.Alive
+	}
+	for i := range all {
+		var hole history.Birth
+		for _, x := range all[i:min(len(all), i+maxHole)] {
+			hole.Taken += x.Taken
+			hole.Alive += x.Alive
+			if 2*hole.Taken > sum.Taken {
+				break
+			}
+			others := (sum.Alive - hole.Alive) / (sum.Taken - hole.Taken)
+			if hole.Alive <= (1-keptYoung)*hole.Taken && others >= letLeast &&
+				stats.BinomialAtMost(hole.Taken, hole.Alive, others)*float64(len(all)) < significance {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// census keeps the states by type that replaces compares.
+func (h *detector) census(r *heap.Replayer, c *heap.Collection) {
+	if !h.late {
+		return
+	}
+	if h.begun == nil {
+		h.begun = slices.Clone(r.State.PerType())
+	}
+	if c.Kind != trace.PauseFull && c.Kind != trace.PauseRemark {
+		return
+	}
+	h.floor2 = append(h.floor2[:0], r.State.PerType()...)
+	if h.floor1 == nil {
+		h.floor1 = slices.Clone(h.floor2)
+	}
+}
+
+// replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their
+// class that were there before, as in a cache that is full: the deaths of those no sample tells, but between two
+// collections of old space (or up to the only one) the class has not grown by half as much as the site.
+func (h *detector) replaces(r *heap.Replayer, c *candidate) bool {
+	if c.p >= 1 || h.floor2 == nil {
+		return false
+	}
+	of := map[sites.Class]bool{c.key.Class: true}
+	for _, k := range c.members {
+		of[k.Class] = true
+	}
+	x := h.course(c.s)
+	if len(x.floors) == 0 {
+		return false
+	}
+	before, site := h.begun, x.v[x.floors[len(x.floors)-1]]
+	if len(x.floors) > 1 {
+		before = h.floor1
+		site -= x.v[x.floors[0]]
+	}
+	grown := 0.0
+	for id, n := range h.floor2 {
+		if !of[sites.ClassOf(r, uint32(id)).Folded()] {
+			continue
+		}
+		grown += float64(n.Bytes)
+		if id < len(before) {
+			grown -= float64(before[id].Bytes)
+		}
+	}
+	return grown < site/2
+}

@@ -1,0 +1,459 @@
+// Package leak is the detector of leaks: it names the allocation sites whose objects survive collections, are not let
+// go, and grow all through a window.
+//
+// A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments), all
+// through the window and not in one step, and if nothing shows that its objects are let go: the floors of old space
+// where there are any, else the arrays and nodes that must hold them. All verdicts of a window together are wrong with
+// a probability of 1 % at most, if the assumptions of the tests hold. docs/design/leak-detection.md says why it works
+// like this.
+//
+// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
+// and tables.go (what holds objects), sparse.go (windows of few collections).
+package leak
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Verdict is a leak: a site whose objects survive collections, are not let go, and grow all through the window.
+// Confidence is 1 − p of the test for growth, corrected for what a series remembers of itself and for the number of
+// sites that were tested; where old space was not collected in the window it is no more than unprovenMost.
+type Verdict struct {
+	Class      string             `json:"class"`
+	Loader     string             `json:"loader,omitempty"` // where two classes share a name
+	Site       []sites.StackFrame `json:"site"`
+	Confidence float64            `json:"confidence"`
+	// median of the slopes between all pairs of points
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	// 95 % interval of the trend (Sen) and of sampling
+	BytesPerSecondLow  float64 `json:"bytes_per_second_low"`
+	BytesPerSecondHigh float64 `json:"bytes_per_second_high"` //
+	Sentence           ui.Text `json:"sentence"`
+	GrownBytes         uint64  `json:"grown_bytes"` // estimate over the window
+	LiveSamples        int     `json:"live_samples"`
+	Share              float64 `json:"share_of_growth"` // of the heap's
+	PValue             float64 `json:"p_value"`
+	Test               string  `json:"test"`
+	// at this rate, until the heap's maximum is live; null: not known
+	FullIn *float64 `json:"seconds_to_exhaustion"`
+	// collections of old space that the growth outlived
+	Floors int `json:"floors"`
+}
+
+// Report is the whole of `heapcam leaks`.
+type Report struct {
+	Schema   string    `json:"schema"`
+	Verdicts []Verdict `json:"verdicts"`
+	Window   float64   `json:"window_seconds"`
+	// Collections of the window, and those of them that collected old space: after full collections and remarks no dead
+	// object counts.
+	Collections int    `json:"collections"`
+	Floors      int    `json:"floors"`
+	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
+	Note        string `json:"note"`               // what limits the verdicts
+}
+
+const (
+	points       = 120   // of a series that are tested
+	minPoints    = 8     // fewer: ranks show little, and the number of samples decides
+	leastPoints  = 4     // fewer show nothing
+	minSamples   = 3     // a site with fewer at any time is no candidate: no test could find it
+	speaks       = 20    // a site with more samples speaks for itself
+	significance = 0.01  // of all verdicts of a window together
+	surest       = 0.999 // what one window can say at most, whatever the tests assume
+	unprovenMost = 0.95  // the same if old space was not collected
+
+	slices6 = 6 // parts of the window in which growth is looked for
+	// share of growth that outlived collections of old space: from here on what is there counts, below only what they left
+	keptMost   = 0.7
+	keptYoung  = 0.9 // without any such collection: share of the survivors that have not died since
+	share      = 0.2 // and of all that was allocated there, share that has survived
+	lateRate   = 0.4 // the last third grows at this share of the mean rate, or growth has stopped
+	oneStep    = 0.6 // share of the growth in one part of the window, beyond which it is a step
+	floorsLess = 5   // so many are needed to judge by floors alone
+)
+
+// ErrOpen says that a replay that only counts does not do: the verdicts rest on what holds the objects.
+var ErrOpen = errors.New("the verdicts need a replay that follows objects")
+
+// Find replays all of r and gives its verdicts; ErrOpen if r only counts and that does not do.
+func Find(r *heap.Replayer) (*Report, error) {
+	h := NewDetector()
+	for {
+		c, err := r.Next()
+		if err == io.EOF {
+			l := h.leaks(r)
+			if h.Open || r.Unsure {
+				return nil, ErrOpen
+			}
+			return l, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		h.Collection(r, c)
+	}
+}
+
+func (h *detector) leaks(r *heap.Replayer) *Report {
+	l := &Report{Schema: "heapcam.leaks/1", Verdicts: h.Verdicts(r), Collections: len(h.Times),
+		Floors: len(h.Floors), Missed: h.Missed}
+	if n := len(h.Times); n > 0 {
+		l.Window = h.Times[n-1] - h.From
+	}
+	switch {
+	case !h.shows():
+		l.Note = fmt.Sprintf(
+			"%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance",
+			len(h.Times),
+			l.Window,
+		)
+	case len(h.Floors) == 0 && h.Missed > 0:
+		l.Note = "old space was collected in this window only where the JVM reports no events, so what has died there is not known exactly"
+	case len(h.Floors) == 0:
+		l.Note = "old space was not collected in this window, so what has died there is not known"
+	}
+	return l
+}
+
+// candidate is a site, or several that share their innermost frames, under test.
+type candidate struct {
+	key     sites.Key
+	members []sites.Key // of several
+	wide    bool        // they share the program's own method, not the line
+	s       *history.Series
+	growth
+}
+
+// growth is what a series shows.
+type growth struct {
+	slope, low, high float64 // bytes a second
+	grown            float64 // bytes
+	p                float64
+	test             string
+	floors           int
+	samples          float64 // at the end
+	open             bool    // whether its holders grow is not known
+	refuted          bool    // its objects are known to be let go, whatever its shape
+}
+
+// Verdicts ranks the sites that leak by how fast they do.
+func (h *detector) Verdicts(r *heap.Replayer) []Verdict {
+	out := []Verdict{}
+	if !h.shows() {
+		return out
+	}
+	h.fates(r)
+	h.Open = false
+	all := h.candidates(r)
+	refuted := map[sites.Key]bool{}
+	for i := range all {
+		if all[i].wide && slices.ContainsFunc(all[i].members, func(k sites.Key) bool { return refuted[k] }) {
+			all[i].p = 1
+			continue
+		}
+		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r, &all[i]) {
+			all[i].p = 1
+		}
+		if all[i].refuted {
+			refuted[all[i].key] = true
+		}
+		if g := &all[i].growth; g.open && g.p <= significance && g.slope > 0 {
+			h.Open = true
+		}
+	}
+	// Some of a thousand sites rise by chance: Holm's correction, for those whose shape is one of growth.
+	all = slices.DeleteFunc(all, func(c candidate) bool { return c.p >= 1 })
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })
+	least := 0.0
+	for i := range all {
+		least = max(least, min(1, all[i].p*float64(len(all)-i)))
+		all[i].p = least
+	}
+	all = slices.DeleteFunc(all, func(c candidate) bool { return c.p > significance || c.slope <= 0 })
+	all = single(all)
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.slope*b.s.Weight(), a.slope*a.s.Weight()), cmp.Compare(a.key.Frame, b.key.Frame),
+			cmp.Compare(a.key.Class.Name, b.key.Class.Name))
+	})
+	heapGrown, live := h.heapGrowth()
+	var classes []sites.Class
+	for _, c := range all {
+		classes = append(classes, c.key.Class)
+		heapGrown = max(heapGrown, c.grown)
+	}
+	shared := sites.Loaders(r, classes)
+	for _, c := range all[:min(len(all), 20)] {
+		v := Verdict{Class: c.key.Class.Name, Loader: shared[c.key.Class],
+			Site: sites.Stack(r, c.key.Frame, sites.MaxFrames), BytesPerSecond: c.slope,
+			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown),
+			LiveSamples: int(c.samples), Share: c.grown / heapGrown, Confidence: min(1-c.p, surest),
+			PValue: c.p, Test: c.test, Floors: c.floors}
+		if len(c.members) > 0 && !c.wide {
+			v.Site = c.shared(r, v.Site)
+		}
+		if c.floors == 0 {
+			v.Confidence = min(v.Confidence, unprovenMost)
+		}
+		if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 {
+			s := (limit - live) / c.slope
+			v.FullIn = &s
+		}
+		v.Sentence = v.sentence(c.wide)
+		out = append(out, v)
+	}
+	return out
+}
+
+// sentence says it in words; wide says that the verdict is of all that a method allocates, and names most of it.
+func (v *Verdict) sentence(wide bool) ui.Text {
+	at := ui.Text("an unknown site")
+	if len(v.Site) > 0 {
+		at = ui.Sprintf("%s", v.Site[0])
+		for _, f := range v.Site[1:] { // the line that a reader can change
+			if libraryFrame(v.Site[0]) && !libraryFrame(f) {
+				at += ui.Sprintf(", called from %s,", f)
+				break
+			}
+		}
+	}
+	if wide {
+		at = ui.Text(strings.TrimSuffix(string(at), ",")) + ", with what else that method allocates,"
+	}
+	stays := "is never let go"
+	switch {
+	case v.Floors == 1:
+		stays = "outlived the collection of old space in this window"
+	case v.Floors > 1:
+		stays = fmt.Sprintf("outlived %d collections of old space", v.Floors)
+	default:
+		stays = "stays; old space was not collected in this window, so some of it may be dead"
+	}
+	full := ""
+	if v.FullIn != nil && *v.FullIn < 365*86400 {
+		full = fmt.Sprintf("; at this rate it fills the heap in %s", roughly(*v.FullIn))
+	}
+	return ui.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples)%s.",
+		sites.WithLoader(v.Class, v.Loader), at, ui.Bytes(uint64(v.BytesPerSecond)), stays, v.LiveSamples, full)
+}
+
+func roughly(seconds float64) string {
+	switch {
+	case seconds < 120:
+		return fmt.Sprintf("%.0f seconds", seconds)
+	case seconds < 7200:
+		return fmt.Sprintf("%.0f minutes", seconds/60)
+	case seconds < 48*3600:
+		return fmt.Sprintf("%.0f hours", seconds/3600)
+	}
+	return fmt.Sprintf("%.0f days", (time.Duration(seconds)*time.Second).Hours()/24)
+}
+
+// candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a
+// helper that is called from everywhere is one leak), and those that share its method: of a slow leak each of its
+// objects alone may have too few samples.
+func (h *detector) candidates(r *heap.Replayer) []candidate {
+	var all []candidate
+	heads := map[line][]sites.Key{}
+	for k, s := range h.Sites {
+		if s.Lasts() >= minSamples {
+			all = append(all, candidate{key: k, s: s})
+		}
+		hk := own(r, k.Frame)
+		heads[hk] = append(heads[hk], k)
+	}
+	methods, lines := map[line][]sites.Key{}, map[line]int{}
+	group := func(ks []sites.Key, wide bool) {
+		if len(ks) < 2 {
+			return
+		}
+		slices.SortFunc(ks, func(a, b sites.Key) int {
+			return cmp.Or(cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes), cmp.Compare(a.Frame, b.Frame),
+				cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader))
+		})
+		if wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > speaks }) {
+			return
+		}
+		if s := h.Sum(ks); s.Lasts() >= minSamples {
+			all = append(all, candidate{key: ks[0], members: ks, wide: wide, s: s})
+		}
+	}
+	for l, ks := range heads {
+		group(ks, false)
+		if l.method != "" {
+			l.bci = 0
+			methods[l] = append(methods[l], ks...)
+			lines[l]++
+		}
+	}
+	for m, ks := range methods {
+		if lines[m] > 1 {
+			group(ks, true)
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { // methods last
+		if a.wide != b.wide {
+			return map[bool]int{true: 1, false: -1}[a.wide]
+		}
+		return cmp.Or(cmp.Compare(a.key.Frame, b.key.Frame), cmp.Compare(a.key.Class.Name, b.key.Class.Name),
+			cmp.Compare(a.key.Class.Loader, b.key.Class.Loader), cmp.Compare(len(a.members), len(b.members)))
+	})
+	return all
+}
+
+// single leaves of a group of sites and its members those that say more: the members if they explain the group, else
+// the group; of a method nothing but what it is named for, if that is so.
+func single(all []candidate) []candidate {
+	at, named := map[sites.Key]int{}, map[sites.Key]bool{}
+	for i, c := range all {
+		if c.members == nil {
+			at[c.key] = i
+			named[c.key] = true
+		}
+		for _, k := range c.members {
+			named[k] = named[k] || !c.wide
+		}
+	}
+	drop := make([]bool, len(all))
+	for i, c := range all {
+		if c.wide {
+			drop[i] = slices.ContainsFunc(c.members, func(k sites.Key) bool { return named[k] })
+		}
+		if c.members == nil || c.wide {
+			continue
+		}
+		grown, best := 0.0, 0.0
+		for _, k := range c.members {
+			if j, ok := at[k]; ok {
+				grown += all[j].grown
+				best = max(best, all[j].grown)
+			}
+		}
+		if best >= keptMost*c.grown {
+			drop[i] = true
+			continue
+		}
+		for _, k := range c.members {
+			if j, ok := at[k]; ok {
+				drop[j] = true
+			}
+		}
+	}
+	out := all[:0]
+	for i, c := range all {
+		if !drop[i] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what
+// lives at its end, 0 if it is never known.
+func (h *detector) heapGrowth() (grown, live float64) {
+	var v []float64
+	for _, b := range h.Live {
+		if b >= 0 {
+			v = append(v, b)
+		}
+	}
+	if len(v) == 0 {
+		return 0, 0
+	}
+	low := envelope(v)
+	return low[len(low)-1] - low[0], low[len(low)-1]
+}
+
+// line names a place in the code; classes of one name from several loaders are the same code.
+type line struct {
+	class, method, sig string
+	bci                int64
+	stack              uint64 // the whole of a stack that has nothing of the program's own
+}
+
+// own gives the program's own innermost line in a stack.
+func own(r *heap.Replayer, frame uint64) line {
+	f := frame
+	for range sites.MaxFrames {
+		x, ok := r.Frames[f]
+		if !ok {
+			break
+		}
+		if m := r.Methods[x.Method]; !library(trace.PrettySignature(m.Class)) {
+			return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, bci: int64(x.BCI)}
+		}
+		f = x.Parent
+	}
+	return line{stack: frame}
+}
+
+// shared is how many innermost frames of site all members have in common, those above the program's own line aside if
+// they differ.
+func (c *candidate) shared(r *heap.Replayer, site []sites.StackFrame) []sites.StackFrame {
+	first := 0
+	for first < len(site) && libraryFrame(site[first]) {
+		first++
+	}
+	n := len(site)
+	for _, k := range c.members {
+		o := sites.Stack(r, k.Frame, sites.MaxFrames)
+		i := 0
+		for i < len(o) && libraryFrame(o[i]) {
+			i++
+		}
+		j := 0
+		for first+j < n && i+j < len(o) && o[i+j].String() == site[first+j].String() {
+			j++
+		}
+		n = first + j
+	}
+	return site[:n]
+}
+
+// WriteText prints verdicts for people.
+func (l *Report) WriteText(w io.Writer) {
+	ui.Fprintf(w, "window  %s, %d collections, %d of which tell what is dead in old space\n",
+		time.Duration(l.Window*1e9).Round(time.Second/10), l.Collections, l.Floors)
+	if l.Note != "" {
+		ui.Fprintf(w, "note    %s\n", ui.Prose(l.Note))
+	}
+	collection.WriteMissed(w, "        ", l.Missed)
+	if len(l.Verdicts) == 0 {
+		ui.Fprintf(w, "no leak found\n")
+		return
+	}
+	for i, v := range l.Verdicts {
+		ui.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
+		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n",
+			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share, v.Confidence)
+		sites.WriteStack(w, v.Site, 6)
+	}
+}
+
+// libraryFrame says whether a frame belongs to the JDK.
+func libraryFrame(f sites.StackFrame) bool {
+	return library(f.Class)
+}
+
+// library says the same of a class, as a pretty name.
+func library(class string) bool {
+	for _, p := range [...]string{"java.", "javax.", "jdk.", "sun.", "com.sun."} {
+		if strings.HasPrefix(class, p) {
+			return true
+		}
+	}
+	return false
+}

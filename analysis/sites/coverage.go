@@ -1,0 +1,252 @@
+package sites
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/coverage"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
+// the object), inferred (its type has a likeliest site, and counts with its probability), before the tape (at most) and
+// unknown; they add up to all live objects.
+type Coverage struct {
+	ExactObjects    uint64 `json:"exact_objects"`
+	ExactBytes      uint64 `json:"exact_bytes"`
+	InferredObjects uint64 `json:"inferred_objects"`
+	InferredBytes   uint64 `json:"inferred_bytes"`
+	BeforeObjects   uint64 `json:"before_tape_objects"`
+	BeforeBytes     uint64 `json:"before_tape_bytes"`
+	UnknownObjects  uint64 `json:"unknown_objects"`
+	UnknownBytes    uint64 `json:"unknown_bytes"`
+	ResolvedBytes   uint64 `json:"resolved_bytes"` // of types whose largest site has a share known to ±10 %
+}
+
+func (q *Coverage) Live() (objects, bytes uint64) {
+	return q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
+}
+
+// Known is the share of the live objects and bytes whose site is exact or inferred; 1 of an empty heap.
+func (q *Coverage) Known() (objects, bytes float64) {
+	o, b := q.Live()
+	return float64(
+		q.ExactObjects+q.InferredObjects+1,
+	) / float64(o+1), float64(q.ExactBytes+q.InferredBytes+1) / float64(b+1)
+}
+
+// CoverageFollower estimates quality along a replay.
+type CoverageFollower struct {
+	Tape  coverage.Tape
+	exact coverage.Totals
+	sites coverage.Sites
+}
+
+// Follow takes in what the newest collection did to the samples; to be called once after each.
+func (f *CoverageFollower) Follow(r *heap.Replayer) {
+	for _, s := range r.Came {
+		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
+		f.sites.Add(uint32(s.Type), s.Frame)
+	}
+	for _, s := range r.Went {
+		f.exact.Sub(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
+		f.sites.Sub(uint32(s.Type), s.Frame)
+	}
+}
+
+// Quality gives the figure of the state of r, which must be known.
+func (f *CoverageFollower) Quality(r *heap.Replayer) Coverage {
+	f.Tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
+	var live coverage.Totals
+	for id, c := range r.State.PerType() {
+		if c.Objects > 0 {
+			live.Add(uint32(id), coverage.Count(c))
+		}
+	}
+	q := f.Tape.After(&live, &f.exact, &f.sites)
+	return Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
+		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
+		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
+}
+
+// CoverageRow is the quality after one collection.
+type CoverageRow struct {
+	GC      uint64    `json:"gc"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Synced  bool      `json:"sync_point"`
+	Known   bool      `json:"known"`
+	Quality Coverage  `json:"coverage"`
+}
+
+// FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync
+// point and after each of the next collections (Figure 18 of ICPE'16). Values are shares of the live objects whose site
+// is exact or inferred.
+type FromSync struct {
+	GC    uint64    `json:"gc"`
+	Alone []float64 `json:"alone"`
+	Whole []float64 `json:"whole"`
+}
+
+// after18 is how many collections follow in ICPE'16's Figure 18.
+const after18 = 9
+
+// CoverageReport is the whole of `heapcam coverage`.
+type CoverageReport struct {
+	Schema      string        `json:"schema"`
+	Interval    uint64        `json:"sampling_interval_bytes"`
+	SeenBytes   uint64        `json:"site_seen_bytes"`  // live bytes of a site that have a sample with 95 % probability
+	KnownBytes  uint64        `json:"site_known_bytes"` // live bytes of a site that are known to ±20 %
+	Collections []CoverageRow `json:"collections"`
+	LostEpochs  uint64        `json:"lost_epochs"`
+	Missed      uint64        `json:"missed_collections"` // they posted no events
+	LostSamples uint64        `json:"lost_samples"`
+	SyncPoints  []FromSync    `json:"sync_points"`
+
+	at map[uint64]*Coverage
+}
+
+// MakeCoverage replays all of r.
+func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
+	q := &CoverageReport{Schema: "heapcam.coverage/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
+		at: map[uint64]*Coverage{}}
+	var f CoverageFollower
+	err := collection.Each(r, func(c *heap.Collection) bool {
+		f.Follow(r)
+		row := CoverageRow{GC: c.GC, Time: collection.Wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind),
+			Synced: c.Synced, Known: c.Known}
+		if c.Known {
+			row.Quality = f.Quality(r)
+			x := row.Quality
+			q.at[c.GC] = &x
+		}
+		q.LostEpochs += c.EpochsLost
+		q.Missed += c.Missed()
+		q.Interval = c.Interval
+		q.Collections = append(q.Collections, row)
+		return true
+	})
+	if len(q.Collections) == 0 {
+		q.Interval = r.JVM.Interval
+	}
+	for _, g := range r.Gaps {
+		q.LostSamples += g.Samples
+	}
+	q.SeenBytes, q.KnownBytes = coverage.Resolution(q.Interval)
+	return q, err
+}
+
+// Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It
+// adds nothing if the two have none in common.
+func (q *CoverageReport) Alone(r *heap.Replayer) error {
+	var f CoverageFollower
+	out := FromSync{Alone: []float64{}, Whole: []float64{}}
+	take := func(gc uint64) {
+		whole := q.at[gc]
+		if whole == nil || !r.Known {
+			return
+		}
+		x := f.Quality(r)
+		if len(out.Alone) == 0 {
+			out.GC = gc
+		}
+		a, _ := x.Known()
+		w, _ := whole.Known()
+		out.Alone, out.Whole = append(out.Alone, a), append(out.Whole, w)
+	}
+	r.OnListing = func(gc uint64) {
+		if len(out.Alone) == 0 {
+			f.Follow(r)
+			r.Took, r.Came, r.Went = r.Took[:0], r.Came[:0], r.Went[:0]
+			take(gc)
+		}
+	}
+	err := collection.Each(r, func(c *heap.Collection) bool {
+		f.Follow(r)
+		if c.Known {
+			take(c.GC)
+		}
+		return len(out.Alone) <= after18
+	})
+	if len(out.Alone) > 0 {
+		q.SyncPoints = append(q.SyncPoints, out)
+	}
+	return err
+}
+
+// WriteText prints a line a collection, and Figure 18.
+func (q *CoverageReport) WriteText(w io.Writer) {
+	const width = 40
+	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN",
+		"BEFORE")
+	for _, c := range q.Collections {
+		mark := ui.Text("")
+		if c.Synced {
+			mark = " sync point"
+		}
+		if !c.Known {
+			ui.Fprintf(w, "%8d %s %-8s %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, "the state is not known", mark)
+			continue
+		}
+		x := c.Quality
+		_, all := x.Live()
+		share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
+		bar, upTo := "", uint64(0)
+		for _, p := range [...]struct {
+			r string
+			n uint64
+		}{{"█", x.ExactBytes}, {"▓", x.InferredBytes}, {"░", x.UnknownBytes}, {"·", x.BeforeBytes}} {
+			upTo += p.n
+			if n := int(float64(upTo)/float64(max(all, 1))*width+0.5) - len([]rune(bar)); n > 0 {
+				bar += strings.Repeat(p.r, n)
+			}
+		}
+		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind,
+			share(x.ExactBytes), share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
+	}
+	ui.Fprintf(
+		w,
+		"█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)\n",
+	)
+	if q.Interval > 0 {
+		last := 0.0
+		if n := len(q.Collections); n > 0 {
+			x := q.Collections[n-1].Quality
+			_, all := x.Live()
+			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
+		}
+		ui.Fprintf(
+			w,
+			"resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
+			ui.Bytes(q.Interval),
+			ui.Bytes(q.SeenBytes),
+			ui.Bytes(q.KnownBytes),
+			last,
+		)
+	} else {
+		ui.Fprintf(w, "resolution  each allocation is sampled\n")
+	}
+	ui.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
+	collection.WriteMissed(w, "              ", q.Missed)
+	if len(q.SyncPoints) == 0 {
+		return
+	}
+	ui.Fprintf(
+		w,
+		"opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)\n",
+	)
+	for _, s := range q.SyncPoints {
+		ui.Fprintf(w, "%8d ", s.GC)
+		for i, a := range s.Alone {
+			ui.Fprintf(w, " %.1f%%", 100*a)
+			if i == 0 || i == len(s.Alone)-1 {
+				ui.Fprintf(w, " (%.1f%%)", 100*s.Whole[i])
+			}
+		}
+		ui.Fprintf(w, "\n")
+	}
+}

@@ -1,0 +1,62 @@
+package sites
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// TestQualityAlone reads from each sync point on: what is known there is what the whole recording knows, since sync
+// points carry sites.
+func TestQualityAlone(t *testing.T) {
+	m := tracetest.New(tracetest.All(5, trace.CollectorParallel, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 60 {
+		bs = append(bs, m.Step(i%12 == 0).Blocks...)
+	}
+	q, err := MakeCoverage(heap.NewReplayer(&analysistest.Source{B: bs}))
+	if err != nil || len(q.Collections) < 30 {
+		t.Fatal(err, len(q.Collections))
+	}
+	known := 0.0
+	for _, c := range q.Collections {
+		if o, _ := c.Quality.Known(); c.Known {
+			known += o
+		}
+	}
+	var defs []trace.Block
+	syncs := 0
+	for i, b := range bs {
+		switch b.Kind {
+		case trace.KindMeta, trace.KindDefs:
+			defs = append(defs, b)
+		case trace.KindSync:
+			before := len(q.SyncPoints)
+			if err := q.Alone(heap.NewReplayer(&analysistest.Source{B: append(append([]trace.Block{}, defs...), bs[i:]...)})); err != nil {
+				t.Fatal(err)
+			}
+			if len(q.SyncPoints) == before {
+				continue
+			}
+			syncs++
+			s := q.SyncPoints[before]
+			for k := range s.Alone {
+				if math.Abs(s.Alone[k]-s.Whole[k]) > 0.02 {
+					t.Errorf("from collection %d on, %d later: %.3f known, by the whole recording %.3f", s.GC, k, s.Alone[k],
+						s.Whole[k])
+					break
+				}
+			}
+		}
+	}
+	var out bytes.Buffer
+	q.WriteText(&out)
+	if syncs < 3 || known == 0 || bytes.Count(out.Bytes(), []byte("\n")) < len(q.Collections)+3 {
+		t.Errorf("%d sync points, %v known\n%s", syncs, known, out.String())
+	}
+}

@@ -1,0 +1,233 @@
+// Package sites attributes what lives to allocation sites: rows by class and site with 95 % intervals, and how much of
+// the heap they cover.
+//
+// Terms: a *site* is an allocation stack of one class; *exact* objects are samples, *inferred* ones have no sample and
+// are attributed by the samples of the same kind (class, size, age); *before the tape* are objects that may be older
+// than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
+//
+// Invariants: the rows of a class add up to what the class has, which is exact; a row's figure lies within its bounds;
+// at sampling interval 0 figure and bounds are equal. It prints tables through package ui and never touches files.
+package sites
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+)
+
+// Row is what lives of one class from one allocation stack, or from none that is known: each class that is split has
+// the children SiteUnknown and BeforeTape too (in Child, with no site), and its children add up to what the class has,
+// which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind. Low
+// and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older than
+// the recording (at most so much) belongs to no site.
+type Row struct {
+	Class       string       `json:"class"`
+	Loader      string       `json:"loader,omitempty"` // where two classes share a name
+	Child       string       `json:"child,omitempty"`
+	Site        []StackFrame `json:"site"`
+	Samples     uint64       `json:"samples"` // exact objects
+	Objects     uint64       `json:"objects"`
+	ObjectsLow  uint64       `json:"objects_low"`
+	ObjectsHigh uint64       `json:"objects_high"`
+	ExactBytes  uint64       `json:"exact_bytes"`
+	Bytes       uint64       `json:"bytes"`
+	BytesLow    uint64       `json:"bytes_low"`
+	BytesHigh   uint64       `json:"bytes_high"`
+}
+
+// Key is a site as samples name it.
+type Key struct {
+	Frame uint64
+	Class Class
+}
+
+// Tally sums samples with their weights: each stands for w = 1/p objects, p being the probability that it was drawn.
+type Tally struct {
+	n       uint64
+	objects stats.Total
+	bytes   stats.Total
+	sampled uint64 // bytes of the samples themselves
+}
+
+func (t *Tally) add(s *heap.Sample) {
+	t.n++
+	t.objects.Add(1, s.Weight)
+	t.bytes.Add(float64(s.Size), s.Weight)
+	t.sampled += s.Size
+}
+
+// ByID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit,
+// each time.
+func ByID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
+	return slices.Values(slices.SortedFunc(samples, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) }))
+}
+
+// Tallies sums samples by site.
+func Tallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
+	out := map[Key]*Tally{}
+	class := map[uint64]Class{}
+	for s := range ByID(samples) {
+		c, ok := class[s.Type]
+		if !ok {
+			c = ClassOf(r, uint32(s.Type)).Folded()
+			class[s.Type] = c
+		}
+		k := Key{s.Frame, c}
+		t := out[k]
+		if t == nil {
+			t = &Tally{}
+			out[k] = t
+		}
+		t.add(s)
+	}
+	return out
+}
+
+// Live gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what
+// has none.
+func Live(r *heap.Replayer, gc uint64) []Row {
+	return Rows(r, Tallies(r, maps.Values(r.Live)), ByClass(r, r.State.PerType()), Stratify(r, gc, nil).Estimate())
+}
+
+// ByClass adds up counts by type id.
+func ByClass(r *heap.Replayer, perType []heap.Count) map[Class]heap.Count {
+	have := map[Class]heap.Count{}
+	for id, n := range perType {
+		if n.Objects > 0 {
+			c := ClassOf(r, uint32(id)).Folded()
+			h := have[c]
+			have[c] = heap.Count{Objects: h.Objects + n.Objects, Bytes: h.Bytes + n.Bytes}
+		}
+	}
+	return have
+}
+
+// Rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
+// class add up to. Without an estimate sites have what their samples stand for.
+func Rows(r *heap.Replayer, by map[Key]*Tally, have map[Class]heap.Count, e *Estimate) []Row {
+	rows, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
+	var classes []Class
+	for k := range by {
+		keys = append(keys, k)
+		classes = append(classes, k.Class)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(by[b].bytes.Sum, by[a].bytes.Sum), cmp.Compare(a.Class.Name, b.Class.Name),
+			cmp.Compare(a.Class.Loader, b.Class.Loader), cmp.Compare(a.Frame, b.Frame))
+	})
+	for c := range have {
+		classes = append(classes, c)
+	}
+	shared := Loaders(r, classes)
+	left := maps.Clone(have)
+	// the lower bounds of the rows to come: an estimate that is too high leaves them so much
+	reserved := map[Class]heap.Count{}
+	for _, k := range keys {
+		t, n := by[k], have[k.Class]
+		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
+			Samples: t.n, ExactBytes: t.sampled}
+		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.n, n.Objects)
+		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.sampled, n.Bytes)
+		c := reserved[k.Class]
+		reserved[k.Class] = heap.Count{Objects: c.Objects + row.ObjectsLow, Bytes: c.Bytes + row.BytesLow}
+		rows = append(rows, row)
+	}
+	for i, k := range keys {
+		t, row, rest := by[k], &rows[i], left[k.Class]
+		objects, bytes := t.objects.Sum, t.bytes.Sum
+		if e != nil {
+			objects, bytes = float64(t.n)+e.objects[k], float64(t.sampled)+e.bytes[k]
+		}
+		c := reserved[k.Class]
+		c = heap.Count{Objects: c.Objects - row.ObjectsLow, Bytes: c.Bytes - row.BytesLow}
+		reserved[k.Class] = c
+		row.Objects = apportion(objects, &row.ObjectsLow, row.ObjectsHigh, rest.Objects, c.Objects)
+		row.Bytes = apportion(bytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
+		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
+	}
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Bytes > rows[j].Bytes })
+	return append(rows, noSite(left, have, shared, e)...)
+}
+
+// apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others.
+// Where a class has less than the lower bounds of all its sites, low is less too.
+func apportion(estimate float64, low *uint64, high, rest, reserved uint64) uint64 {
+	v := min(max(uint64(math.Round(min(estimate, 1<<62))), *low), high)
+	v = min(v, max(*low, rest-min(rest, reserved)), rest)
+	*low = min(*low, v)
+	return v
+}
+
+// noSite gives the children of each class that are no sites: what is left of it.
+func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimate) (rows []Row) {
+	for c, l := range left {
+		all := have[c]
+		var b heap.Count
+		if e != nil {
+			b = e.before[c]
+			b = heap.Count{Objects: min(b.Objects, l.Objects), Bytes: min(b.Bytes, l.Bytes)}
+		}
+		row := Row{Class: c.Name, Loader: shared[c], Child: SiteUnknown, Site: []StackFrame{},
+			Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects), Bytes: l.Bytes - b.Bytes,
+			BytesHigh: min(all.Bytes, l.Bytes)}
+		rows = append(rows, row)
+		row.Child, row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = BeforeTape, b.Objects, b.Objects, b.Bytes, b.Bytes
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader),
+			cmp.Compare(b.Child, a.Child))
+	})
+	return rows
+}
+
+// GrownSites gives the sites whose live bytes grew, by growth; the first max of them.
+func GrownSites(r *heap.Replayer, first, last map[Key]*Tally, max int) []GrownRow {
+	type grown struct {
+		k                       Key
+		samples, objects, bytes float64
+	}
+	var all []grown
+	var classes []Class
+	for k, l := range last {
+		g := grown{k, float64(l.n), l.objects.Sum, l.bytes.Sum}
+		if f := first[k]; f != nil {
+			g = grown{k, g.samples - float64(f.n), g.objects - f.objects.Sum, g.bytes - f.bytes.Sum}
+		}
+		if g.bytes > 0 {
+			all = append(all, g)
+			classes = append(classes, k.Class)
+		}
+	}
+	slices.SortFunc(all, func(a, b grown) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
+			cmp.Compare(a.k.Frame, b.k.Frame))
+	})
+	shared := Loaders(r, classes)
+	out := []GrownRow{}
+	for _, g := range all[:min(len(all), max)] {
+		out = append(
+			out,
+			GrownRow{Class: g.k.Class.Name, Loader: shared[g.k.Class], Site: Stack(r, g.k.Frame, MaxFrames),
+				Samples: int64(g.samples), Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))},
+		)
+	}
+	return out
+}
+
+// GrownRow is a site that grew between the first and the last known collection, estimated from samples. Samples is how
+// many more live.
+type GrownRow struct {
+	Class   string       `json:"class"`
+	Loader  string       `json:"loader,omitempty"`
+	Site    []StackFrame `json:"site"`
+	Samples int64        `json:"samples"`
+	Objects int64        `json:"objects"`
+	Bytes   int64        `json:"bytes"`
+}

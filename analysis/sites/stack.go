@@ -1,0 +1,80 @@
+package sites
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// MaxFrames bounds the frames of a site in what is printed.
+const MaxFrames = 512
+
+// StackFrame is one frame of a site, innermost first. Line is nil when it is not known.
+type StackFrame struct {
+	Class  string `json:"class"`
+	Method string `json:"method"`
+	File   string `json:"file,omitempty"`
+	Line   *int   `json:"line"`
+	Native bool   `json:"native,omitempty"`
+}
+
+func (f StackFrame) String() string {
+	if f.Line != nil {
+		return fmt.Sprintf("%s.%s(%s:%d)", f.Class, f.Method, f.File, *f.Line)
+	}
+	if f.Native {
+		return fmt.Sprintf("%s.%s(native)", f.Class, f.Method)
+	}
+	return fmt.Sprintf("%s.%s", f.Class, f.Method)
+}
+
+// Stack resolves the trie node frame to frames, innermost first, at most max of them.
+func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
+	out := []StackFrame{}
+	for frame != 0 && len(out) < max {
+		f, ok := r.Frames[frame]
+		if !ok {
+			break
+		}
+		m := r.Methods[f.Method]
+		s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File,
+			Native: m.Flags&trace.MethodNative != 0}
+		if n := m.Line(f.BCI); n > 0 {
+			s.Line = &n
+		}
+		out = append(out, s)
+		frame = f.Parent
+	}
+	return out
+}
+
+// JoinStack is a stack as one text.
+func JoinStack(frames []StackFrame) string {
+	s := make([]string, len(frames))
+	for i, f := range frames {
+		s[i] = f.String()
+	}
+	return strings.Join(s, "; ")
+}
+
+// WriteStack prints the first n frames.
+func WriteStack(w io.Writer, site []StackFrame, n int) {
+	for j, f := range site[:min(n, len(site))] {
+		more := ui.Text("")
+		if j == n-1 && len(site) > n {
+			more = ui.Sprintf("  (%d more)", len(site)-n)
+		}
+		ui.Fprintf(w, "       at %s%s\n", f, more)
+	}
+}
+
+func Top(site []StackFrame) string {
+	if len(site) == 0 {
+		return "at an unknown site"
+	}
+	return "at " + site[0].String()
+}

@@ -1,0 +1,29 @@
+package stats
+
+import "math"
+
+// PoissonAtMost is the probability that a Poisson count of a mean is k or less.
+func PoissonAtMost(mean, k float64) float64 {
+	term := math.Exp(-mean)
+	sum := term
+	for i := 1.0; i <= k && i < 10000; i++ {
+		term *= mean / i
+		sum += term
+	}
+	return sum
+}
+
+// BinomialAtMost is the probability that k or fewer of n happen, each of which does so with probability p < 1.
+func BinomialAtMost(n, k, p float64) float64 {
+	if p >= 1 {
+		p = 1 - 1/(n+2)
+	}
+	sum := 0.0
+	for i := 0.0; i <= k; i++ {
+		a, _ := math.Lgamma(n + 1)
+		b, _ := math.Lgamma(i + 1)
+		c, _ := math.Lgamma(n - i + 1)
+		sum += math.Exp(a - b - c + i*math.Log(p) + (n-i)*math.Log1p(-p))
+	}
+	return min(1, sum)
+}

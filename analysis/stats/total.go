@@ -1,0 +1,128 @@
+// Package stats holds the statistics that readings of a recording share, so that one fact has one figure wherever it is
+// printed: the 95 % interval of what samples stand for (Total), tail probabilities of counts, and trends of series
+// (Mann–Kendall's test, Sen's slope).
+//
+// It knows numbers only: no heap, no recording, no text. Functions are pure; a Total is not safe for concurrent use.
+package stats
+
+import (
+	"math"
+	"sync"
+)
+
+// Normal is the 97.5 % quantile of the normal distribution: 95 % lie within ± this many standard deviations.
+const Normal = 1.959964
+
+// Total is a Horvitz–Thompson sum of x over samples of weight w = 1/p, p being the probability that the sample was
+// drawn: Σwx, Σ(wx)², and the estimate of the sum's variance, Σ(wx)²(1−1/w).
+type Total struct{ Sum, Square, Variance float64 }
+
+// Add adds a sample.
+func (t *Total) Add(x, w float64) {
+	t.Sum += w * x
+	t.Square += w * x * w * x
+	t.Variance += w * x * w * x * (1 - 1/w)
+}
+
+// Plus adds another total, multiplied by f.
+func (t *Total) Plus(o Total, f float64) {
+	t.Sum += f * o.Sum
+	t.Square += f * f * o.Square
+	t.Variance += f * f * o.Variance
+}
+
+// Interval gives the 95 % interval of the sum, for a row that is printed because it has a sample.
+//
+// The number of samples that equal weights would need (Kish's effective size) is taken as a Poisson count. Its bounds
+// are Garwood's, the lower one under the condition that there was a sample at all: sites without one have no row, so
+// that the few that were lucky overstate theirs. Both are narrowed by the share of the population that was not drawn.
+// Where each object was drawn the three are equal.
+//
+// TestIntervalCoverage states how often it holds the truth.
+func (t *Total) Interval() (low, high float64) {
+	if t.Square == 0 || t.Variance <= 0 {
+		return t.Sum, t.Sum
+	}
+	k := t.Sum * t.Sum / t.Square
+	l, h := countBounds(k)
+	f := math.Sqrt(t.Variance / t.Square)
+	return t.Sum * (1 - (1-l/k)*f), t.Sum * (1 + (h/k-1)*f)
+}
+
+// Bounds gives the interval as whole numbers between least, which was seen, and most, which is all there is. Where the
+// sum is more than there is the lower bound shrinks with it: the uncertainty stays what it is.
+func (t *Total) Bounds(least, most uint64) (low, high uint64) {
+	l, h := t.Interval()
+	if t.Sum > float64(most) {
+		l *= float64(most) / t.Sum
+	}
+	fit := func(x float64) uint64 { return min(max(uint64(math.Round(min(x, 1<<62))), least), max(most, least)) }
+	return fit(l), fit(h)
+}
+
+// exactCounts is the count up to which bounds are exact. Beyond it Wilson and Hilferty's approximation is off by less
+// than one in a thousand.
+const exactCounts = 30
+
+// steps is how many bounds are kept for each count: effective sizes are not whole.
+const steps = 8
+
+// bounds are those of counts 1, 1 + 1/steps, … exactCounts.
+var bounds = sync.OnceValue(func() (b [(exactCounts-1)*steps + 2][2]float64) {
+	for i := range b {
+		k := 1 + float64(i)/steps
+		b[i] = [2]float64{
+			solve(0, k, func(mean float64) bool { return countAtLeast(k, mean) < 0.025*-math.Expm1(-mean) }),
+			solve(k, 4*k+8, func(mean float64) bool { return 1-countAtLeast(k+1, mean) > 0.025 }),
+		}
+	}
+	return b
+})
+
+// countBounds gives the 95 % bounds of the mean of a Poisson count that was k, at least 1.
+func countBounds(k float64) (low, high float64) {
+	if k >= exactCounts {
+		return HalfChi2(0, k), HalfChi2(1, k+1)
+	}
+	b, at := bounds(), max(0, k-1)*steps
+	i := int(at)
+	part := at - float64(i)
+	return b[i][0] + part*(b[i+1][0]-b[i][0]), b[i][1] + part*(b[i+1][1]-b[i][1])
+}
+
+// solve finds where below stops to be true between from and to.
+func solve(from, to float64, below func(x float64) bool) float64 {
+	for range 50 {
+		x := (from + to) / 2
+		if below(x) {
+			from = x
+		} else {
+			to = x
+		}
+	}
+	return from
+}
+
+// countAtLeast is the probability that a Poisson count of a mean is k or more: the incomplete gamma function, which
+// holds for k that are not whole.
+func countAtLeast(k, mean float64) float64 {
+	if mean <= 0 {
+		return 0
+	}
+	term := 1.0
+	sum := term
+	for i := 1.0; term > 1e-15*sum; i++ {
+		term *= mean / (k + i)
+		sum += term
+	}
+	g, _ := math.Lgamma(k + 1)
+	return min(1, sum*math.Exp(k*math.Log(mean)-mean-g))
+}
+
+// HalfChi2 is half the 2.5 % (tail 0) or 97.5 % (tail 1) quantile of χ² with 2k degrees of freedom, after Wilson and
+// Hilferty: with k and k+1 the bounds of the mean of a Poisson count that was k.
+func HalfChi2(tail int, k float64) float64 {
+	z := Normal * float64(2*tail-1)
+	c := max(0, 1-1/(9*k)+z/math.Sqrt(9*k))
+	return k * c * c * c
+}

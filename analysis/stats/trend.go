@@ -1,0 +1,142 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const blocksOf = 12 // increments of the coarse test of drift
+
+// Drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the
+// increments, single ones and those of a few long blocks, which holds bursts that last for several collections. The
+// larger probability counts.
+func Drift(v []float64) float64 {
+	p := 0.0
+	for _, n := range []int{len(v) - 1, blocksOf} {
+		if n >= len(v) {
+			continue
+		}
+		mean, square := (v[len(v)-1]-v[0])/float64(n), 0.0
+		for i := range n {
+			d := v[(i+1)*(len(v)-1)/n] - v[i*(len(v)-1)/n] - mean
+			square += d * d
+		}
+		if mean <= 0 {
+			return 1
+		}
+		df := float64(n - 1)
+		tt := mean * mean * float64(n) * df / square // t²; infinite if all increments are the same
+		z := (8*df + 1) / (8*df + 3) * math.Sqrt(df*math.Log1p(tt/df))
+		p = max(p, math.Erfc(z/math.Sqrt2)/2) // Wallace's approximation of the tail
+	}
+	return p
+}
+
+// Trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series
+// without a trend rises like that: Mann–Kendall's test, its variance corrected for ties and for autocorrelation.
+func Trend(t, v []float64) (slope, low, high, p float64) {
+	var slopes []float64
+	s := 0.0
+	for i := range v {
+		for j := i + 1; j < len(v); j++ {
+			if t[j] > t[i] {
+				slopes = append(slopes, (v[j]-v[i])/(t[j]-t[i]))
+			}
+			s += float64(cmp.Compare(v[j], v[i]))
+		}
+	}
+	if len(slopes) == 0 || s <= 1 {
+		return 0, 0, 0, 1
+	}
+	slices.Sort(slopes)
+	slope = slopes[len(slopes)/2]
+	_, ties := ranks(v)
+	n := float64(len(v))
+	variance := (n*(n-1)*(2*n+5) - ties) / 18 * Inflation(t, v, slope)
+	c := Normal * math.Sqrt(variance)
+	at := func(x float64) float64 { return slopes[int(min(max(x, 0), float64(len(slopes)-1)))] }
+	m := float64(len(slopes))
+	return slope, at((m - c) / 2), at((m+c)/2 + 1), math.Erfc((s-1)/math.Sqrt(2*variance)) / 2
+}
+
+// Sen is the median of the slopes of v over t between all pairs of points, with its 95 % interval by Kendall's
+// variance, corrected for autocorrelation; zeros where no two points differ in time.
+func Sen(t, v []float64) (slope, low, high float64) {
+	var slopes []float64
+	for i := range v {
+		for j := i + 1; j < len(v); j++ {
+			if t[j] > t[i] {
+				slopes = append(slopes, (v[j]-v[i])/(t[j]-t[i]))
+			}
+		}
+	}
+	if len(slopes) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(slopes)
+	slope = slopes[len(slopes)/2]
+	n, m := float64(len(v)), float64(len(slopes))
+	c := Normal * math.Sqrt(n*(n-1)*(2*n+5)/18*Inflation(t, v, slope))
+	if math.IsNaN(c) {
+		c = m
+	}
+	at := func(x float64) float64 { return slopes[int(min(max(x, 0), m-1))] }
+	return slope, at((m - c) / 2), at((m+c)/2 + 1)
+}
+
+// Inflation is Hamed and Rao's factor: by how much the variance of Mann–Kendall's sum is larger than that of
+// independent values, from the autocorrelation of the ranks of what the trend leaves over. Lags whose correlation could
+// be chance count as none.
+func Inflation(t, v []float64, slope float64) float64 {
+	rest := make([]float64, len(v))
+	for i := range v {
+		rest[i] = v[i] - slope*t[i]
+	}
+	r, _ := ranks(rest)
+	n := float64(len(r))
+	mean, square := (n+1)/2, 0.0
+	for i := range r {
+		r[i] -= mean
+		square += r[i] * r[i]
+	}
+	if square == 0 {
+		return 1
+	}
+	sum := 0.0
+	for lag := 1; lag < len(r)-2; lag++ {
+		c := 0.0
+		for i := lag; i < len(r); i++ {
+			c += r[i] * r[i-lag]
+		}
+		if c /= square; math.Abs(c) > 1.96/math.Sqrt(n) {
+			k := n - float64(lag)
+			sum += k * (k - 1) * (k - 2) * c
+		}
+	}
+	return max(1, 1+2*sum/(n*(n-1)*(n-2)))
+}
+
+// ranks gives the ranks of v from 1, equal values the middle of theirs, and Σ t(t−1)(2t+5) over groups of t equal
+// values.
+func ranks(v []float64) (r []float64, ties float64) {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	r = make([]float64, len(v))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && v[order[j]] == v[order[i]] {
+			j++
+		}
+		for _, k := range order[i:j] {
+			r[k] = float64(i+1+j) / 2
+		}
+		g := float64(j - i)
+		ties += g * (g - 1) * (2*g + 5)
+		i = j
+	}
+	return r, ties
+}

@@ -1,0 +1,169 @@
+package analysis
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+)
+
+// TestTrendAgainstReference: the course of each group is what the reference counts after each collection.
+func TestTrendAgainstReference(t *testing.T) {
+	lib := classify.NewLibrary()
+	points := 0
+	rapid.Check(t, func(t *rapid.T) {
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
+		by := rapid.SampledFrom([]string{"type", "kind, type", "ages", "packages"}).Draw(t, "by")
+		tr, err := Trend(
+			heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}),
+			func() ([]classify.Classifier, []classify.Filter) {
+				cs, err := lib.By(by)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return cs, nil
+			},
+			0,
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]uint64{} // bytes by path and collection
+		n := 0
+		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		if err := collection.Each(r, func(c *heap.Collection) bool {
+			if !c.Known {
+				return true
+			}
+			objs := refObjects(r, c)
+			root := &refNode{}
+			for i := range objs {
+				root.add(&objs[i], strings.Split(by, ", "), nil, false)
+			}
+			var walk func(path string, x *refNode)
+			walk = func(path string, x *refNode) {
+				for k, y := range x.children {
+					_, key, _ := strings.Cut(k, " ")
+					p := path + "/" + key
+					for len(want[p]) <= n {
+						want[p] = append(want[p], 0)
+					}
+					want[p][n] += y.bytes
+					walk(p, y)
+				}
+			}
+			walk("", root)
+			if tr.Collections[n].GC != c.GC || tr.Collections[n].Bytes != root.bytes {
+				t.Fatalf("point %d: %+v", n, tr.Collections[n])
+			}
+			n++
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n != len(tr.Collections) || len(tr.Rows) != len(want) {
+			t.Fatalf("%d collections, %d rows, reference %d, %d", len(tr.Collections), len(tr.Rows), n, len(want))
+		}
+		for _, row := range tr.Rows {
+			w := want["/"+strings.Join(row.Path, "/")]
+			for i, b := range row.Bytes {
+				v := uint64(0)
+				if i < len(w) {
+					v = w[i]
+				}
+				if b != v {
+					t.Fatalf("%v at %d: %d, reference %d", row.Path, i, b, v)
+				}
+				points++
+			}
+		}
+	})
+	if points < 1000 {
+		t.Fatalf("only %d points", points)
+	}
+}
+
+// TestTrendStates: a trend of states that were kept is that of a replay, whatever it groups by.
+func TestTrendStates(t *testing.T) {
+	lib := classify.NewLibrary()
+	counted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
+		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)", "packages, site", "thread, type", "confidence, site", "kind, type", "type, ages"}).
+			Draw(t, "by")
+		where := rapid.SampledFrom([]string{"", "", `type contains "a"`, `thread contains "1"`}).Draw(t, "where")
+		again := func() (cs []classify.Classifier, fs []classify.Filter) {
+			cs, err := lib.By(by)
+			if err == nil && where != "" {
+				var f classify.Filter
+				f, err = classify.NewFilter(where)
+				fs = append(fs, f)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cs, fs
+		}
+		var kept []*heap.Kept
+		lives := &heap.Lives{}
+		r := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)})
+		unknown := 0
+		places := heap.NewPlaces(lives)
+		first, _ := again()
+		a, _ := classify.Needs(first, nil)
+		if err := collection.Each(r, func(c *heap.Collection) bool {
+			lives.Follow(r, c.GC)
+			if !c.Known {
+				unknown++
+				return true
+			}
+			k := places.Count(r, c)
+			if !k.Sites() || a&classify.AttrAll&^classify.AttrSite != 0 {
+				k = r.Keep(c, nil)
+			} else {
+				counted++
+			}
+			kept = append(kept, k)
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		names, samples := r.Names(), &heap.Sampling{}
+		want, err := Trend(heap.NewReplayer(&analysistest.Source{B: bs}), again, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Unknown -= unknown
+		for range 2 { // the second time samples are known
+			got, err := TrendStates(samples, func(f func(*heap.Replayer, *heap.Collection) bool) error {
+				for _, k := range kept {
+					if !f(k.Replayer(names, lives), k.C) {
+						break
+					}
+				}
+				return nil
+			}, again, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				a, _ := json.Marshal(got)
+				b, _ := json.Marshal(want)
+				t.Fatalf("by %s where %q:\n%s\nand not\n%s", by, where, a, b)
+			}
+		}
+	})
+	if counted == 0 {
+		t.Error("no state of counts was looked at")
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+type coverageOptions struct {
+	json      bool
+	sync      uint64
+	calibrate ui.Size
+	seeds     int
+}
+
+func newCoverageCmd() *cobra.Command {
+	var o coverageOptions
+	c := &cobra.Command{
+		Use:   "coverage FILE|DIR|JVM",
+		Short: "Of how much of the heap the allocation site is known, at each collection",
+		Long: `Prints, for each collection of the window, of which share of the live bytes the allocation site is
+exact (the object was sampled), inferred (its type has a likeliest site; it counts with the
+probability of that), before the tape (at most: the object may be older than the recording), or
+unknown; then what the sampling interval can show, and what is lost.
+
+Then, for each ring file, or with --sync for the sync point at one collection, what would be known
+if reading started there: at the sync point and after each of the next nine collections, as in
+Figure 18 of the paper on AntTracks' ring (ICPE 2016), beside what the whole recording knows. With
+--calibrate, of a recording at --sampling 0, which knows the site of each object: samples are
+thinned as that interval would have, --seeds times, the sites of the others inferred, and what was
+stated is held against the truth.
+
+FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
+		Example: "  heapcam coverage incident.heapcam\n" +
+			"  heapcam coverage --calibrate 512KiB interval0.heapcam\n" +
+			"  heapcam coverage --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
+		Args: exactly(1, readingArg),
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.coverage/1)")
+	c.Flags().Uint64Var(&o.sync, "sync", 0, "the sync point of this collection only")
+	c.Flags().Var(&o.calibrate, "calibrate", "thin a recording at interval 0 to this interval and check what "+
+		"inference says")
+	c.Flags().IntVar(&o.seeds, "seeds", 100, "how often --calibrate thins")
+	return c
+}
+
+func (o *coverageOptions) run(c *cobra.Command, path string) error {
+	rec, err := openReading(path)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	if o.calibrate > 0 {
+		return o.check(c, rec)
+	}
+	var q *sites.CoverageReport
+	source, replayer := newSkimSource, heap.NewCounter
+	err = countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
+		if !r.Counts() {
+			source, replayer = newSource, heap.NewReplayer
+		}
+		q, err = sites.MakeCoverage(r)
+		return !r.Unsure, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	if o.sync != 0 {
+		src := source(rec.Files...)
+		defer src.Close()
+		if err := q.Alone(replayer(&fromSync{src: src, gc: o.sync})); err != nil {
+			return fmt.Errorf("%s: %w", rec.Path, err)
+		}
+		if len(q.SyncPoints) == 0 {
+			return withCode(exitNotFound, "%s: no sync point stands at collection %d (`heapcam coverage` marks "+
+				"them)", rec.Path, o.sync)
+		}
+	} else {
+		for _, f := range rec.Files {
+			src := source(f)
+			err := q.Alone(replayer(src))
+			src.Close()
+			if err != nil {
+				return fmt.Errorf("%s: %w", rec.Path, err)
+			}
+		}
+	}
+	if o.json {
+		return ui.JSON(c.OutOrStdout(), q)
+	}
+	q.WriteText(c.OutOrStdout())
+	return nil
+}
+
+func (o *coverageOptions) check(c *cobra.Command, rec *ringstore.Recording) error {
+	r, at, err := stateAt(rec, "last", false)
+	if err != nil {
+		return err
+	}
+	for _, s := range r.Live {
+		if s.Interval != 0 {
+			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of "+
+				"%s", ui.Bytes(s.Interval))
+		}
+	}
+	k := sites.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
+	if o.json {
+		return ui.JSON(c.OutOrStdout(), k)
+	}
+	k.WriteText(c.OutOrStdout())
+	return nil
+}
+
+// fromSync gives a recording as if it began at the sync point of collection gc: definitions before it, and all from
+// there on.
+type fromSync struct {
+	src   heap.BlockSource
+	gc    uint64
+	begun bool
+}
+
+func (s *fromSync) Next() (trace.Block, error) {
+	for {
+		b, err := s.src.Next()
+		if err != nil || s.begun || b.Kind == trace.KindMeta || b.Kind == trace.KindDefs {
+			return b, err
+		}
+		if b.Kind == trace.KindSync {
+			if y, err := trace.DecodeSync(b); err == nil && y.GC == s.gc {
+				s.begun = true
+				return b, nil
+			}
+		}
+	}
+}

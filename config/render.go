@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// sampleHead and sampleRules surround the settings in the sample file.
+const (
+	sampleHead = `# Configuration of heapcam's agent. Generated from the registry of settings (go generate ./config).
+# Every setting is here; one that is commented out has its default. A key is the flag of "heapcam agent" with _ for -.
+# A flag wins over the environment (HEAPCAM_ and the key in capitals), that over this file, that over the default.
+#
+#   heapcam config check         checks this file, and says what a reload does with each of its keys
+#   heapcam config explain KEY   explains a setting, and says which limit wins over it
+#   heapcam config show          shows every value in force, and where it comes from
+#   heapcam reload               reads this file again
+`
+	sampleRules = `
+# ---- Rules
+# The first rule that matches a JVM decides. A JVM that none matches is recorded. All that a match names must hold:
+# user, main (main class or jar), flag (one of the JVM's options), cgroup, unit (of systemd), container (true: the JVM
+# has a root folder of its own). Patterns may hold *, ? and [a-z]. A rule may set, for the JVMs that it matches:
+%s#rules:
+#  - match: {user: jenkins, main: "*Tool"}
+#    record: false
+#  - match: {unit: shop.service}
+#    depth: full
+`
+	sampleWidth = 112
+)
+
+// Sample is the packaged configuration file: every setting, commented, with its default or the package's value.
+func Sample() []byte {
+	var b strings.Builder
+	b.WriteString(sampleHead)
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n# ---- %s\n", g.Title)
+		for i := range g.Defs {
+			d := &g.Defs[i]
+			comment(&b, d.Usage()+d.packaged())
+			if d.Packaged != "" {
+				fmt.Fprintf(&b, "%s: %s\n", d.Key, d.Packaged)
+			} else {
+				fmt.Fprintf(&b, "#%s: %s\n", d.Key, quoted(d.Default))
+			}
+		}
+	}
+	var keys strings.Builder
+	comment(&keys, strings.Join(Reloading(NextAttach), ", ")+".")
+	fmt.Fprintf(&b, sampleRules, keys.String())
+	return []byte(b.String())
+}
+
+// packaged says, in a comment beside another value, what the default is. Usage says it of all kinds but Bool.
+func (d *Def) packaged() string {
+	if d.Kind == Bool {
+		return " Default " + d.Default + "."
+	}
+	return ""
+}
+
+func quoted(text string) string {
+	if text == "" {
+		return `""`
+	}
+	return text
+}
+
+// comment writes text as lines that begin with "# ".
+func comment(b *strings.Builder, text string) {
+	line := "#"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > sampleWidth && line != "#" {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+}
+
+const referenceHead = `<!-- Generated from the registry of settings: go generate ./config. Do not edit. -->
+# Settings
+
+Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam/heapcam.yaml`" + ` and an environment
+variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over the environment,
+that over the file, that over the default. ` + "`run`, `record` and `attach`" + ` take those of these flags that
+` + "`heapcam help VERB`" + ` lists. ` + "`heapcam config explain KEY`" + ` prints what this page says of a setting.
+
+Sizes are ` + "`512KiB`, `16GiB`" + ` (powers of 1024), durations ` + "`250ms`, `90s`, `1h30m`, percentages `2%`" + `.
+Where two limits meet, the smaller one wins. The file ` + "`/etc/heapcam/disabled`" + ` wins over everything.
+`
+
+// Reference is the page docs/reference/settings.md.
+func Reference() []byte {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	b.WriteString("\n| a change takes effect | settings |\n|---|---|\n")
+	for _, r := range []Reload{AtOnce, NextAttach, Restart} {
+		keys := Reloading(r)
+		if r == NextAttach {
+			keys = append(keys, "rules")
+		}
+		fmt.Fprintf(&b, "| %s | `%s` |\n", r, strings.Join(keys, "`, `"))
+	}
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n## %s\n\n| key | value | default | packaged | meaning | which limit wins |\n"+
+			"|---|---|---|---|---|---|\n", g.Title)
+		for i := range g.Defs {
+			d := &g.Defs[i]
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", d.Key, d.values(), code(d.Default), code(d.Packaged),
+				escapeCell(d.meaning()), escapeCell(d.Wins))
+		}
+	}
+	return []byte(b.String())
+}
+
+// values says what may be written.
+func (d *Def) values() string {
+	switch d.Kind {
+	case Choice:
+		return "`" + strings.Join(d.Choices, "`, `") + "`"
+	case Text:
+		return strings.ToLower(d.Placeholder)
+	}
+	return d.Kind.Unit()
+}
+
+// meaning is Help, what 0 means, and More.
+func (d *Def) meaning() string {
+	text := d.Help
+	if d.Zero != "" {
+		text += fmt.Sprintf(" `%s`: %s.", d.ZeroValue(), d.Zero)
+	}
+	if d.More != "" {
+		text += " " + d.More
+	}
+	return text
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// escapeCell keeps text inside a cell of a Markdown table, and its asterisks and underscores as they are.
+func escapeCell(text string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`).Replace(text)
+}

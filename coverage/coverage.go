@@ -1,0 +1,379 @@
+// Package coverage says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
+//
+// Terms. *Exact*: a sample stands on the object. *Before the tape*: it may be older than the recording; an upper bound
+// ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the likeliest
+// site of their type is expected to have: each object counts with the probability that this site is its own (sites.go),
+// so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L live and E
+// exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B, L − E)
+// after every later collection; inferred or unknown = L − E − B.
+//
+// Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has
+// only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the
+// recorder uses it.
+package coverage
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Count is objects and bytes.
+type Count struct{ Objects, Bytes uint64 }
+
+func (c *Count) add(n Count) { c.Objects += n.Objects; c.Bytes += n.Bytes }
+
+// less is c − n, not below zero.
+func (c Count) less(n Count) Count {
+	return Count{c.Objects - min(c.Objects, n.Objects), c.Bytes - min(c.Bytes, n.Bytes)}
+}
+
+// Figure is the figure after one collection. The first four add up to all that lives. Resolved is what lives of types
+// whose largest site has a share that is known to ±10 % (standard error).
+type Figure struct{ Exact, Inferred, Before, Unknown, Resolved Count }
+
+// Live is all that lives.
+func (q *Figure) Live() (n Count) {
+	for _, c := range [...]Count{q.Exact, q.Inferred, q.Before, q.Unknown} {
+		n.add(c)
+	}
+	return n
+}
+
+// denseTypes bounds the ids that totals keep in a slice, 16 bytes each: more than the classes of any real program.
+const denseTypes = 1 << 17
+
+// Totals are counts by type id. The zero value is empty.
+type Totals struct {
+	dense []Count
+	far   map[uint32]Count // ids from denseTypes on: no honest probe gives them
+}
+
+// Add adds n to what typ has.
+func (t *Totals) Add(typ uint32, n Count) {
+	if uint64(typ) >= uint64(len(t.dense)) {
+		t.room(typ)
+	}
+	if typ < denseTypes {
+		t.dense[typ].add(n)
+		return
+	}
+	c := t.far[typ]
+	c.add(n)
+	t.far[typ] = c
+}
+
+// Sub takes n from what typ has; nothing goes below zero.
+func (t *Totals) Sub(typ uint32, n Count) {
+	if uint64(typ) < uint64(len(t.dense)) {
+		t.dense[typ] = t.dense[typ].less(n)
+	} else if c, ok := t.far[typ]; ok {
+		if c = c.less(n); c == (Count{}) {
+			delete(t.far, typ)
+		} else {
+			t.far[typ] = c
+		}
+	}
+}
+
+// room makes place for typ.
+func (t *Totals) room(typ uint32) {
+	if typ >= denseTypes {
+		if t.far == nil {
+			t.far = map[uint32]Count{}
+		}
+		return
+	}
+	t.dense = append(t.dense, make([]Count, int(typ)+1-len(t.dense))...)
+}
+
+func (t *Totals) at(typ uint32) Count {
+	if uint64(typ) < uint64(len(t.dense)) {
+		return t.dense[typ]
+	}
+	return t.far[typ]
+}
+
+// clear empties t and keeps its room.
+func (t *Totals) clear() {
+	clear(t.dense)
+	clear(t.far)
+}
+
+func (t *Totals) sum() (s Count) {
+	for _, c := range t.dense {
+		s.add(c)
+	}
+	for _, c := range t.far {
+		s.add(c)
+	}
+	return s
+}
+
+// Tape remembers what may be older than the recording. The zero value is a tape that began after its JVM.
+type Tape struct {
+	AtStart bool // the tape began with the JVM: nothing is older
+	begun   bool
+	before  Totals
+}
+
+// Before says how much of typ may be older than the recording: so much at most, after the collection that After was
+// last told of.
+func (t *Tape) Before(typ uint32) Count { return t.before.at(typ) }
+
+// After takes the totals by type after a collection, those of what samples stand on, and the sites of these samples. It
+// keeps none.
+func (t *Tape) After(live, exact *Totals, sites *Sites) Figure {
+	var q Figure
+	one := func(typ uint32, l, e, was Count) (b Count) {
+		e = Count{min(e.Objects, l.Objects), min(e.Bytes, l.Bytes)}
+		rest := l.less(e)
+		if !t.AtStart {
+			b = rest
+			if t.begun {
+				b = Count{min(was.Objects, rest.Objects), min(was.Bytes, rest.Bytes)}
+			}
+		}
+		q.Exact.add(e)
+		q.Before.add(b)
+		p, sure := sites.likeliest(typ)
+		rest = rest.less(b)
+		inferred := Count{uint64(p * float64(rest.Objects)), uint64(p * float64(rest.Bytes))}
+		q.Inferred.add(inferred)
+		q.Unknown.add(rest.less(inferred))
+		if sure {
+			q.Resolved.add(l)
+		}
+		return b
+	}
+	if n := len(live.dense) - len(t.before.dense); n > 0 {
+		t.before.dense = append(t.before.dense, make([]Count, n)...)
+	}
+	for i := range t.before.dense {
+		if i < len(live.dense) && live.dense[i] != (Count{}) {
+			t.before.dense[i] = one(uint32(i), live.dense[i], exact.at(uint32(i)), t.before.dense[i])
+		} else {
+			t.before.dense[i] = Count{}
+		}
+	}
+	if len(live.far)+len(t.before.far) > 0 {
+		far := make(map[uint32]Count, len(live.far))
+		for typ, l := range live.far {
+			far[typ] = one(typ, l, exact.far[typ], t.before.far[typ])
+		}
+		t.before.far = far
+	}
+	t.begun = true
+	return q
+}
+
+type sample struct {
+	typ         uint32
+	size, frame uint64
+}
+
+// maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for
+// ever.
+const maxFresh = 1 << 20
+
+// Live follows a stream as it is recorded. Its cost per epoch follows the census and what the samples do; a sync point
+// is scanned if its total is not what the census says, which is to say hardly ever but at the first. It is not safe for
+// concurrent use.
+type Live struct {
+	tape        Tape
+	types       *trace.TypeTable
+	known       bool
+	total       Totals
+	exact       Totals // of live
+	sites       Sites  // of live
+	fresh, live map[uint64]sample
+	q           Figure
+	scans       int
+}
+
+// NewLive begins with nothing known. types is the caller's and must hold the types of the blocks given.
+func NewLive(types *trace.TypeTable) *Live {
+	return &Live{types: types, fresh: map[uint64]sample{}, live: map[uint64]sample{}}
+}
+
+// JVM takes in what the recording is a recording of.
+func (l *Live) JVM(j *trace.JVM) { l.tape.AtStart = j.Flags&trace.JVMAtStart != 0 }
+
+// Samples takes in samples of the phase.
+func (l *Live) Samples(ss []trace.Sample) {
+	for _, s := range ss {
+		if len(l.fresh) < maxFresh {
+			l.fresh[s.ID] = sample{uint32(s.Type), s.Size, s.Frame}
+		}
+	}
+}
+
+// Lost says that epochs are missing: nothing is known until the next sync point.
+func (l *Live) Lost() { l.known = false }
+
+// Held gives how many samples are remembered.
+func (l *Live) Held() int { return len(l.fresh) + len(l.live) }
+
+// Epoch takes in a collection.
+func (l *Live) Epoch(e *trace.Epoch) {
+	if e.Pause.Flags&trace.PauseExact == 0 {
+		l.known = false
+	}
+	for _, r := range e.Resolved {
+		s, ok := l.fresh[r.ID]
+		if _, twice := l.live[r.ID]; ok && !twice && len(l.live) < maxFresh {
+			l.live[r.ID] = s
+			l.exact.Add(s.typ, Count{1, s.size})
+			l.sites.Add(s.typ, s.frame)
+		}
+	}
+	for _, id := range e.SampleDead {
+		if s, ok := l.live[id]; ok {
+			delete(l.live, id)
+			l.exact.Sub(s.typ, Count{1, s.size})
+			l.sites.Sub(s.typ, s.frame)
+		}
+	}
+	if e.Pause.Flags&trace.PauseEdenKept == 0 {
+		clear(l.fresh)
+	}
+	if !l.known {
+		return
+	}
+	for _, r := range e.Census {
+		if !l.types.Known(r.Type) { // as the listings have it; bounds the table
+			l.known = false
+			return
+		}
+		for _, i := range [...]int{trace.CensusBornYoung, trace.CensusBornOld} {
+			if c := r.Cells[i]; c != (trace.CensusCell{}) {
+				l.total.Add(uint32(r.Type), Count(c))
+			}
+		}
+	}
+	// Deaths after all births: a row of one bucket may take what a row of another has given.
+	for _, r := range e.Census {
+		for _, i := range [...]int{trace.CensusDiedYoung, trace.CensusDiedOld} {
+			if c := r.Cells[i]; c != (trace.CensusCell{}) {
+				l.total.Sub(uint32(r.Type), Count(c))
+			}
+		}
+	}
+	l.settle()
+}
+
+// found is a sample of a sync point; typ is that of the object that is listed at addr.
+type found struct {
+	addr uint64
+	i    int // in Sync.Samples
+	typ  uint32
+	here bool
+}
+
+// Sync takes in a sync point. Its error is that of the listing; nothing is known then. A listing of no objects (depth
+// samples) leaves everything unknown.
+func (l *Live) Sync(s *trace.Sync) error {
+	if l.known && l.agrees(s) {
+		return nil
+	}
+	l.known = false
+	at := make([]found, len(s.Samples))
+	for i, x := range s.Samples {
+		at[i] = found{addr: x.Addr, i: i}
+	}
+	slices.SortFunc(at, func(a, b found) int { return cmp.Compare(a.addr, b.addr) })
+	l.scans++
+	l.total.clear()
+	if err := l.scan(s.Lists, at); err != nil {
+		return err
+	}
+	live := make(map[uint64]sample, len(at))
+	l.exact.clear()
+	l.sites.clear()
+	for _, f := range at {
+		x := s.Samples[f.i]
+		v, ok := l.live[x.ID]
+		if !ok {
+			if v, ok = l.fresh[x.ID]; !ok {
+				v = sample{f.typ, x.Size, x.Frame}
+			}
+		}
+		if v.typ == 0 { // taken before its class was known
+			v.typ = f.typ
+		}
+		switch _, twice := live[x.ID]; {
+		case twice:
+		case f.here && len(live) < maxFresh:
+			live[x.ID] = v
+			l.exact.Add(v.typ, Count{1, v.size})
+			l.sites.Add(v.typ, v.frame)
+		case !f.here && len(l.fresh) < maxFresh: // in eden: it enters the state later, or never
+			l.fresh[x.ID] = v
+		}
+	}
+	l.live, l.known = live, len(s.Lists) > 0
+	if l.known {
+		l.settle()
+	}
+	return nil
+}
+
+// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, and no live sample
+// that is not known. It drops the live ones that the sync point does not name.
+func (l *Live) agrees(s *trace.Sync) bool {
+	if len(s.Lists) == 0 || l.total.sum() != (Count{s.Objects, s.Bytes}) {
+		return false
+	}
+	n := 0
+	for _, x := range s.Samples {
+		if _, ok := l.live[x.ID]; ok {
+			n++
+		} else if _, ok := l.fresh[x.ID]; !ok {
+			return false
+		}
+	}
+	return n == len(l.live)
+}
+
+// scan counts what is listed and marks the samples whose objects are. at ascends.
+func (l *Live) scan(lists [][]byte, at []found) error {
+	for _, blob := range lists {
+		t := trace.NewListTokens(blob, l.types)
+		next, want := 0, ^uint64(0)
+		for t.Next() {
+			if t.Kind != trace.ListObject {
+				next, _ = slices.BinarySearchFunc(at, t.Addr, func(f found, a uint64) int { return cmp.Compare(f.addr, a) })
+				if want = ^uint64(0); next < len(at) {
+					want = at[next].addr
+				}
+				continue
+			}
+			if typ := t.Type; uint64(typ) < uint64(len(l.total.dense)) {
+				c := &l.total.dense[typ]
+				c.Objects++
+				c.Bytes += t.Words * 8
+			} else {
+				l.total.Add(typ, Count{1, t.Words * 8})
+			}
+			for t.Addr >= want {
+				if t.Addr == want {
+					at[next].typ, at[next].here = t.Type, true
+				}
+				next++
+				if want = ^uint64(0); next < len(at) {
+					want = at[next].addr
+				}
+			}
+		}
+		if err := t.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Figure gives the figure after the newest collection; false while the state is not known.
+func (l *Live) Figure() (Figure, bool) { return l.q, l.known }
+
+func (l *Live) settle() { l.q = l.tape.After(&l.total, &l.exact, &l.sites) }

@@ -1,0 +1,23 @@
+package coverage
+
+// Totals gives what lives by type, for as long as f is not done; false if the state is not known.
+func (l *Live) Totals(f func(typ uint32, n Count)) bool {
+	if !l.known {
+		return false
+	}
+	for i, n := range l.total.dense {
+		if n.Objects > 0 {
+			f(uint32(i), n)
+		}
+	}
+	for i, n := range l.total.far {
+		f(i, n)
+	}
+	return true
+}
+
+// TypeOf gives the type of the object that a live sample stands on.
+func (l *Live) TypeOf(id uint64) (uint32, bool) {
+	s, ok := l.live[id]
+	return s.typ, ok
+}

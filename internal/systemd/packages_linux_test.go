@@ -1,0 +1,71 @@
+package systemd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// packaged is the folder that the packages were built into, once for all tests.
+var packaged struct {
+	once sync.Once
+	dir  string
+	skip string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if packaged.dir != "" {
+		os.RemoveAll(packaged.dir)
+	}
+	os.Exit(code)
+}
+
+// packages gives the path of the deb.
+func packages(t *testing.T) string {
+	t.Helper()
+	packaged.once.Do(func() {
+		if _, err := os.Stat(module + "/probe/lib/libheapcam-linux-amd64.so"); err != nil {
+			packaged.skip = "no probe: make build"
+			return
+		}
+		if packaged.dir, packaged.err = os.MkdirTemp("", "heapcam-packages-"); packaged.err == nil {
+			packaged.skip, packaged.err = buildPackages(packaged.dir, "0.0.1")
+		}
+	})
+	if packaged.skip != "" {
+		t.Skipf("not run: packages (%s)", packaged.skip)
+	}
+	if packaged.err != nil {
+		t.Fatal(packaged.err)
+	}
+	return debIn(t, packaged.dir)
+}
+
+func buildPackages(dir, version string) (skip string, err error) {
+	c := exec.Command("tools/packages")
+	c.Dir = module
+	c.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
+	out, err := c.CombinedOutput()
+	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
+		return fmt.Sprintf("nfpm can not be had: %.200s", out), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("tools/packages: %w\n%s", err, out)
+	}
+	return "", nil
+}
+
+func debIn(t *testing.T, dir string) string {
+	t.Helper()
+	debs, _ := filepath.Glob(dir + "/*.deb")
+	if len(debs) != 1 {
+		t.Fatalf("debs: %q", debs)
+	}
+	return debs[0]
+}

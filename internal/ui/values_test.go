@@ -1,0 +1,71 @@
+package ui
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSizes(t *testing.T) {
+	for in, want := range map[string]int64{"0": 0, "512k": 512 << 10, "16GiB": 16 << 30, "1.5m": 3 << 19,
+		"64 MB": 64 << 20, "7b": 7, "1T": 1 << 40} {
+		if got, err := ParseSize(in); err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "k", "-1", "1x", "1e3", "99999999999T", "1..2"} {
+		if got, err := ParseSize(in); err == nil {
+			t.Errorf("ParseSize(%q) = %d, want an error", in, got)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	var l Span
+	if err := l.Set("15m"); err != nil || l.Duration != 15*time.Minute {
+		t.Errorf("15m: %v %v", l, err)
+	}
+	if err := l.Set("15MiB"); err != nil || l.Bytes != 15<<20 || l.Duration != 0 {
+		t.Errorf("15MiB: %v %v", l, err)
+	}
+	if err := l.Set("soon"); err == nil {
+		t.Error("soon is no duration")
+	}
+}
+
+// TestSizeRoundTrip demands that what a flag prints is what it holds: values are handed on as text.
+func TestSizeRoundTrip(t *testing.T) {
+	for _, n := range []int64{0, 1, 1023, 1024, 100000, 1536, 1100 << 20, 512 << 10, 1<<30 + 1, 1 << 40, 1<<62 + 1} {
+		s, again := Size(n), Size(0)
+		if err := again.Set(s.String()); err != nil || again != s {
+			t.Errorf("%d is printed as %s, which is %d (%v)", n, &s, int64(again), err)
+		}
+	}
+}
+
+// TestUnits pins how sizes, durations and numbers are shown: one way everywhere.
+func TestUnits(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB",
+		1<<20 - 1: "1.0 MiB",
+		1 << 30:   "1.0 GiB", 5 << 39: "2.5 TiB", 1 << 53: "8192.0 TiB", -1536: "-1.5 KiB",
+		-1 << 63: "-8388608.0 TiB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0s", 1234: "1.234µs", 1234567: "1.2ms",
+		250 * time.Millisecond:   "250ms",
+		39612 * time.Millisecond: "39.6s", 90400 * time.Millisecond: "1m30s", -1234567: "-1.2ms"} {
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%d) = %s, want %s", d, got, want)
+		}
+	}
+	for want, n := range map[string]uint64{"0 files": 0, "1 file": 1, "2 files": 2} {
+		if got := Plural(n, "file"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := Plural(3, "entry") + Spark([]float64{0, 1, 2}, 3) + Spark([]float64{1, 1}, 1) +
+		Spark(nil, 9); got != "3 entries▁▄█▁" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,19 @@
+// control.h: the probe's own thread: it carries words between the shared ring and the probe, does what the agent asks
+// for, and ends the recording.
+#ifndef HEAPCAM_CONTROL_H
+#define HEAPCAM_CONTROL_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+
+// end: what the thread does last. asked: somebody detaches the probe; else the recording can not go on.
+typedef void control_end(JNIEnv *jni, bool asked);
+bool control_start(JNIEnv *jni, control_end *end);
+void control_stop(void); // the JVM ends; the thread does nothing more, and ends no recording
+
+// ResourceExhausted: an allocation failed for want of heap. exhaustion: this JVM posts it.
+extern bool exhaustion; // the thread that begins writes it, before the control thread is there
+void JNICALL on_exhausted(jvmtiEnv *env, JNIEnv *jni, jint flags, const void *reserved, const char *what);
+void control_init(void); // once in the life of the JVM
+
+#endif

@@ -1,0 +1,48 @@
+//go:build ignore
+
+// heapmap_linear.c: the heap of Serial and Parallel: eden, two survivor spaces, old space, each one range of addresses.
+#include "heapmap.h"
+
+#include "guard.h"
+
+static uint32_t areas(void) { return SPACES; }
+
+static void read(struct heapmap *m) {
+    vm_spaces_now();
+    char *space[SPACES] = {vm.eden, vm.from, vm.to, vm.old};
+    static const uint32_t kinds[SPACES] = {HC_SPACE_EDEN, HC_SPACE_SURVIVOR, HC_SPACE_SURVIVOR, HC_SPACE_OLD};
+    for (int i = 0; i < SPACES; i++) {
+        struct area *a = &m->area[i];
+        *a = (struct area){rd64(space[i] + vm.space_bottom), rd64(space[i] + vm.space_top),
+                           rd64(space[i] + vm.space_end), kinds[i]};
+        if (a->bottom > a->top || a->top > a->end || a->bottom < (uint64_t)vm.heap_base ||
+            a->end > (uint64_t)vm.heap_base + vm.heap_bytes)
+            violation("the bounds of a space make no sense", a->bottom);
+    }
+    m->n = SPACES;
+}
+
+static bool in_state(const struct heapmap *m, uint64_t a) {
+    return a < m->area[EDEN].bottom || a >= m->area[EDEN].end || a < m->eden_known;
+}
+
+static struct work to_walk(const struct heapmaps *m, bool evac) {
+    const struct area *s = m->start.area, *f = m->finish.area;
+    struct work n = {0, 0};
+    if (evac) n.eden = used(&s[EDEN]), n.rest = used(&s[FROM]) + used(&s[TO]) + used(&f[FROM]);
+    if (f[OLD].top > m->last.area[OLD].top) n.rest += f[OLD].top - m->last.area[OLD].top;
+    return n;
+}
+
+static uint64_t list_bytes(const struct heapmap *m) { return used(&m->area[FROM]) + used(&m->area[OLD]); }
+
+static uint64_t put_spaces(struct enc *e, const struct heapmaps *m) {
+    const struct area *s = m->start.area, *f = m->finish.area;
+    // FROM is "from" before and after: what was used before is in the from space of the start.
+    put_space(e, HC_SPACE_EDEN, &f[EDEN], used(&s[EDEN]), used(&f[EDEN]));
+    put_space(e, HC_SPACE_SURVIVOR, &f[FROM], used(&s[FROM]), used(&f[FROM]));
+    put_space(e, HC_SPACE_OLD, &f[OLD], used(&s[OLD]), used(&f[OLD]));
+    return used(&f[EDEN]) + used(&f[FROM]) + used(&f[OLD]);
+}
+
+const struct heapmap_reader heapmap_linear = {areas, read, in_state, to_walk, list_bytes, put_spaces};

@@ -1,0 +1,32 @@
+// heapwalk.h: the walks that a pause needs, over all parts of the heap: heapwalk_linear.c (Serial, Parallel) and
+// heapwalk_g1.c. VM thread, inside the guard; what is not understood leaves it.
+#ifndef HEAPCAM_HEAPWALK_H
+#define HEAPCAM_HEAPWALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heapmap.h"
+#include "walk.h"
+
+struct listed {
+    uint64_t objects, bytes;
+};
+
+// evac: young space was evacuated by this pause.
+struct heapwalk {
+    bool (*emptied)(const struct heapmaps *m); // false: the pause left objects where it should have evacuated them
+    bool (*moves)(struct walker *w, const struct heapmaps *m, bool evac); // of known ranges that were emptied
+    bool (*eden)(struct walker *w, const struct heapmaps *m);             // the same for eden, which nothing knew
+    // What is new in places that were not emptied. What was granted in this pause and has no header yet leaves
+    // m->finish.
+    void (*births)(struct walker *w, struct heapmaps *m, bool evac);
+    void (*freed)(struct enc *e, const struct heapmaps *m, bool evac); // regions that were simply freed
+    void (*list)(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum);
+};
+extern const struct heapwalk heapwalk_linear, heapwalk_g1;
+static inline const struct heapwalk *heapwalk(void) { return vm_has_regions() ? &heapwalk_g1 : &heapwalk_linear; }
+
+uint64_t humongous_end(uint64_t bottom); // or unknown_class
+
+#endif

@@ -1,0 +1,103 @@
+//go:build ignore
+
+// heapwalk_g1.c: heapwalk.h for G1.
+#include "heapwalk.h"
+
+#include "guard.h"
+#include "marks.h"
+#include "object.h"
+
+uint64_t humongous_end(uint64_t bottom) {
+    struct obj o;
+    if (!obj_at(bottom, rd64((void *)bottom), &o)) unknown_class("a humongous object has an unknown class", bottom);
+    return bottom + o.bytes;
+}
+
+static bool emptied(const struct heapmaps *m) {
+    for (uint32_t i = 0; i < regions_in_both(m); i++) {
+        uint32_t was = m->start.area[i].kind;
+        if ((was == HC_SPACE_EDEN || was == HC_SPACE_SURVIVOR) && m->finish.area[i].kind == HC_SPACE_OLD) return false;
+    }
+    return true;
+}
+
+static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
+    bool ok = true;
+    if (!evac) return ok;
+    for (uint32_t i = 0; i < regions_in_both(m); i++) {
+        const struct area *s = &m->start.area[i];
+        if (s->kind != HC_SPACE_EDEN && evacuated(m, i, evac) && used(s))
+            ok &= walk_moves(w, s->bottom, s->top, s->kind == HC_SPACE_OLD ? SRC_OLD : SRC_FROM);
+    }
+    return ok;
+}
+
+static bool eden(struct walker *w, const struct heapmaps *m) {
+    bool ok = true;
+    for (uint32_t i = 0; i < regions_in_both(m); i++) {
+        const struct area *s = &m->start.area[i];
+        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= walk_moves(w, s->bottom, s->top, SRC_EDEN);
+    }
+    return ok;
+}
+
+static void births(struct walker *w, struct heapmaps *m, bool evac) {
+    for (uint32_t i = 0; i < m->finish.n; i++) {
+        struct area *f = &m->finish.area[i];
+        const struct area *s = &m->start.area[i];
+        bool was_old = i < m->start.n && s->kind == HC_SPACE_OLD;
+        if (f->kind == HC_SPACE_SURVIVOR && evac) {
+            if (walk_births(w, f->bottom, f->top, true, false) != f->top)
+                unknown_class("a class word in a survivor region is unknown", f->bottom);
+        } else if (f->kind == HC_SPACE_OLD) {
+            uint64_t from = was_old ? s->top : f->bottom;
+            if (walk_births(w, from, f->top, false, false) != f->top)
+                unknown_class("a class word in an old region is unknown", from);
+        } else if (f->kind == HC_SPACE_HUMONGOUS && !humongous_known(m, i)) {
+            if (humongous_new(m, i))
+                f->kind = HC_SPACE_FREE; // for the next pause
+            else if (walk_births(w, f->bottom, humongous_end(f->bottom), false, true) == f->bottom)
+                unknown_class("a humongous object has an unknown class", f->bottom);
+        }
+    }
+}
+
+static void freed(struct enc *e, const struct heapmaps *m, bool evac) {
+    uint8_t *at = blob_begin(e, HC_EV_FREED);
+    uint64_t prev = 0;
+    for (uint32_t i = 0; i < regions_in_both(m); i++) {
+        const struct area *s = &m->start.area[i], *f = &m->finish.area[i];
+        bool hum = s->kind == HC_SPACE_HUMONGOUS && f->kind != HC_SPACE_HUMONGOUS && humongous_known(m, i);
+        bool old = s->kind == HC_SPACE_OLD && f->kind != HC_SPACE_OLD && !evac;
+        if (!hum && !old) continue;
+        uint64_t end = hum ? humongous_end(s->bottom) : s->top;
+        walk_dead(s->bottom, end);
+        uint64_t b = WORD(s->bottom), n = (end - s->bottom) >> 3;
+        put_s(e, (int64_t)(b - prev));
+        put_u(e, n);
+        prev = b + n;
+    }
+    blob_end(e, at);
+}
+
+static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
+    (void)with_eden; // no collection of G1 leaves objects in eden that it lists
+    for (uint32_t i = 0; !graves_known && i < m->finish.n; i++) graves_drop(i);
+    m->finish.eden_known = 0;
+    for (uint32_t i = 0; i < m->finish.n; i++) {
+        struct area *f = &m->finish.area[i];
+        if (f->kind == HC_SPACE_HUMONGOUS) {
+            // A header that is not there yet reads as class 0 or as what stood there before.
+            if (humongous_new(m, i)) {
+                f->kind = HC_SPACE_FREE;
+                continue;
+            }
+            walk_list(w, f->bottom, humongous_end(f->bottom), &sum->objects, &sum->bytes);
+        } else if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR || f->kind == HC_SPACE_ARCHIVE) {
+            if (walk_list_living(w, f->bottom, f->top, &sum->objects, &sum->bytes) != f->top && !w->e->over)
+                unknown_class("a class word in a region is unknown", f->bottom);
+        }
+    }
+}
+
+const struct heapwalk heapwalk_g1 = {emptied, moves, eden, births, freed, list};

@@ -1,0 +1,58 @@
+//go:build ignore
+
+// heapwalk_linear.c: heapwalk.h for Serial and Parallel.
+#include "heapwalk.h"
+
+#include "guard.h"
+
+// Eden that survived the pause: nothing was evacuated from it (promotion failure).
+static bool emptied(const struct heapmaps *m) {
+    const struct area *s = &m->start.area[EDEN], *f = &m->finish.area[EDEN];
+    return !(s->top > s->bottom && f->top == s->top && f->bottom == s->bottom);
+}
+
+static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
+    const struct area *s = m->start.area;
+    bool ok = true;
+    if (evac && used(&s[FROM])) ok &= walk_moves(w, s[FROM].bottom, s[FROM].top, SRC_FROM);
+    if (evac && used(&s[TO])) ok &= walk_moves(w, s[TO].bottom, s[TO].top, SRC_FROM);
+    return ok;
+}
+
+static bool eden(struct walker *w, const struct heapmaps *m) {
+    const struct area *s = &m->start.area[EDEN];
+    return !used(s) || walk_moves(w, s->bottom, s->top, SRC_EDEN);
+}
+
+static void births(struct walker *w, struct heapmaps *m, bool evac) {
+    const struct area *last = &m->last.area[OLD], *s = &m->start.area[OLD], *from = &m->finish.area[FROM];
+    struct area *f = &m->finish.area[OLD];
+    if (s->bottom != last->bottom || s->top < last->top || f->top < s->top) violation("old space shrank", s->top);
+    if (walk_births(w, last->top, s->top, false, true) != s->top)
+        unknown_class("a class word in old space is unknown", last->top);
+    if (evac) {
+        uint64_t stop = walk_births(w, from->bottom, from->top, true, false);
+        if (stop != from->top) unknown_class("a class word in survivor space is unknown", stop);
+    }
+    f->top = walk_births(w, s->top, f->top, false, false);
+}
+
+static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
+    struct enc *e = w->e;
+    struct area *f = m->finish.area;
+    m->finish.eden_known = f[EDEN].bottom;
+    if (with_eden) {
+        uint64_t stop = walk_list(w, f[EDEN].bottom, f[EDEN].top, &sum->objects, &sum->bytes);
+        if (!e->over) m->finish.eden_known = stop;
+    }
+    uint64_t stop = walk_list(w, f[FROM].bottom, f[FROM].top, &sum->objects, &sum->bytes);
+    if (stop != f[FROM].top && !e->over) {
+        if (!with_eden || !vm_has_unformatted_survivors())
+            unknown_class("a class word in survivor space is unknown", stop);
+        f[FROM].top = stop;
+    }
+    stop = walk_list(w, f[OLD].bottom, f[OLD].top, &sum->objects, &sum->bytes);
+    if (!e->over) f[OLD].top = stop;
+}
+
+const struct heapwalk heapwalk_linear = {emptied, moves, eden, births, NULL, list};

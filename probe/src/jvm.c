@@ -1,0 +1,132 @@
+//go:build ignore
+
+// jvm.c: jvm.h.
+#include "jvm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "vmstructs.h"
+
+jvmtiEnv *jvmti;
+JavaVM *java_vm;
+
+bool jvmti_event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
+    jvmtiError r = (*jvmti)->SetEventNotificationMode(jvmti, m, ev, NULL);
+    if (r) log_line("SetEventNotificationMode(%s) failed: %d", name, (int)r);
+    return r == 0;
+}
+
+void jvmti_relinquish(void) {
+    jvmtiCapabilities c;
+    if ((*jvmti)->GetCapabilities(jvmti, &c) == JVMTI_ERROR_NONE) (*jvmti)->RelinquishCapabilities(jvmti, &c);
+}
+
+void jvmti_property(const char *name, char *to, size_t n) {
+    char *v = NULL;
+    to[0] = 0;
+    if ((*jvmti)->GetSystemProperty(jvmti, name, &v) || !v) return;
+    snprintf(to, n, "%s", v);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)v);
+}
+
+// ---- emergencies --------------------------------------------------------------------------------
+struct stop {
+    void (*f)(void *);
+    void *arg;
+    bool done;
+};
+
+static jint JNICALL stopped(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size,
+                            jlong *tag, jlong *rtag, jint len, void *user) {
+    (void)k, (void)i, (void)ct, (void)rt, (void)size, (void)tag, (void)rtag, (void)len;
+    struct stop *s = user;
+    if (!s->done) s->done = true, s->f(s->arg);
+    return JVMTI_VISIT_ABORT;
+}
+
+void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg) {
+    jvmtiHeapCallbacks cb;
+    memset(&cb, 0, sizeof cb);
+    cb.heap_reference_callback = stopped;
+    struct stop s = {f, arg, false};
+    jclass k = (*jni)->FindClass(jni, "java/lang/Object");
+    jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
+    if (o) (*jvmti)->FollowReferences(jvmti, 0, NULL, o, &cb, &s);
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, k);
+}
+
+void know_thread(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Thread");
+    jmethodID current = k ? (*jni)->GetStaticMethodID(jni, k, "currentThread", "()Ljava/lang/Thread;") : NULL;
+    jfieldID eetop = current ? (*jni)->GetFieldID(jni, k, "eetop", "J") : NULL; // where HotSpot's own object for it is
+    jobject t = eetop ? (*jni)->CallStaticObjectMethod(jni, k, current) : NULL;
+    if (t && !(*jni)->ExceptionCheck(jni)) vm_know_thread((void *)(uintptr_t)(*jni)->GetLongField(jni, t, eetop));
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, t);
+    (*jni)->DeleteLocalRef(jni, k);
+}
+
+static jlong call_long(JNIEnv *jni, jclass k, jobject o, const char *method) { // -1: it threw
+    jmethodID m = (*jni)->GetMethodID(jni, k, method, "()J");
+    jlong v = m ? (*jni)->CallLongMethod(jni, o, m) : -1;
+    if (!(*jni)->ExceptionCheck(jni)) return v;
+    (*jni)->ExceptionClear(jni);
+    return -1;
+}
+
+uint64_t heap_in_use(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Runtime");
+    jmethodID get = k ? (*jni)->GetStaticMethodID(jni, k, "getRuntime", "()Ljava/lang/Runtime;") : NULL;
+    jobject o = get ? (*jni)->CallStaticObjectMethod(jni, k, get) : NULL;
+    jlong total = -1, left = -1;
+    if ((*jni)->ExceptionCheck(jni))
+        (*jni)->ExceptionClear(jni);
+    else if (o)
+        total = call_long(jni, k, o, "totalMemory"), left = call_long(jni, k, o, "freeMemory");
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, k);
+    return left >= 0 && total > left ? (uint64_t)(total - left) : 0;
+}
+
+// The VM's tables do not tell the fields of a StackChunk; the JDK's own Java code does. 0: there is no such class (17).
+uint32_t chunk_size_offset(JNIEnv *jni) {
+    jlong at = 0;
+    jclass k = (*jni)->FindClass(jni, "jdk/internal/vm/StackChunk"),
+           u = k ? (*jni)->FindClass(jni, "jdk/internal/misc/Unsafe") : NULL;
+    jmethodID get = u ? (*jni)->GetStaticMethodID(jni, u, "getUnsafe", "()Ljdk/internal/misc/Unsafe;") : NULL;
+    jobject o = get ? (*jni)->CallStaticObjectMethod(jni, u, get) : NULL;
+    jmethodID offset = o && !(*jni)->ExceptionCheck(jni)
+                           ? (*jni)->GetMethodID(jni, u, "objectFieldOffset", "(Ljava/lang/Class;Ljava/lang/String;)J")
+                           : NULL;
+    jstring name = offset ? (*jni)->NewStringUTF(jni, "size") : NULL;
+    if (name) at = (*jni)->CallLongMethod(jni, o, offset, k, name);
+    if ((*jni)->ExceptionCheck(jni)) {
+        (*jni)->ExceptionClear(jni);
+        at = 0;
+    }
+    (*jni)->DeleteLocalRef(jni, name);
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, u);
+    (*jni)->DeleteLocalRef(jni, k);
+    return at >= 8 && at < 4096 ? (uint32_t)at : 0;
+}
+
+bool thread_start(JNIEnv *jni, jvmtiStartFunction f) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/Thread");
+    jmethodID init = k ? (*jni)->GetMethodID(jni, k, "<init>", "(Ljava/lang/String;)V") : NULL;
+    jstring name = init ? (*jni)->NewStringUTF(jni, "heapcam") : NULL;
+    jobject t = name ? (*jni)->NewObject(jni, k, init, name) : NULL;
+    if (!t) {
+        (*jni)->ExceptionClear(jni);
+        return false;
+    }
+    jvmtiError r = (*jvmti)->RunAgentThread(jvmti, t, f, NULL, JVMTI_THREAD_NORM_PRIORITY);
+    (*jni)->DeleteLocalRef(jni, t);
+    (*jni)->DeleteLocalRef(jni, name);
+    (*jni)->DeleteLocalRef(jni, k);
+    return r == JVMTI_ERROR_NONE;
+}

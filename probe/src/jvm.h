@@ -1,0 +1,25 @@
+// jvm.h: what the probe asks of the JVM through JVMTI and JNI. Not for the VM thread in a pause.
+#ifndef HEAPCAM_JVM_H
+#define HEAPCAM_JVM_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern jvmtiEnv *jvmti; // one for all recordings; made by the first thread that begins, before anything is recorded
+extern JavaVM *java_vm; // likewise
+
+bool jvmti_event(jvmtiEventMode m, jvmtiEvent ev, const char *name); // false: the reason was logged
+void jvmti_relinquish(
+    void); // gives back what a probe that is loaded later needs: sampling belongs to one agent at a time
+void jvmti_property(const char *name, char *to, size_t n); // "": there is none
+// Calls f once in a stop without a collection: JVMTI stops the world to follow the references of one new object.
+void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg);
+void know_thread(JNIEnv *jni);     // tells vm_know_thread which HotSpot's object for the calling thread is
+uint64_t heap_in_use(JNIEnv *jni); // bytes, garbage included; 0: not known
+uint32_t chunk_size_offset(JNIEnv *jni);
+// A thread of Java's that runs f; false: it could not be made.
+bool thread_start(JNIEnv *jni, jvmtiStartFunction f);
+
+#endif

@@ -1,0 +1,183 @@
+//go:build ignore
+
+// lifecycle.c: lifecycle.h.
+#include "lifecycle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "census.h"
+#include "classes.h"
+#include "control.h"
+#include "epoch.h"
+#include "guard.h"
+#include "jvm.h"
+#include "log.h"
+#include "meta.h"
+#include "options.h"
+#include "os.h"
+#include "recording.h"
+#include "ring.h"
+#include "samples.h"
+#include "sampling.h"
+#include "spool.h"
+#include "switch.h"
+#include "tlabs.h"
+#include "vmstructs.h"
+#include "walk.h"
+
+static void refuse(const char *why) {
+    log_line("not recording this JVM: %s", why);
+    ring_state(HC_STATE_REFUSED, why);
+}
+
+static void refuse_seen(const char *why) { // by agents, too
+    refuse(why);
+    ring_show();
+}
+
+static void give_back(void) {
+    recording_close();
+    ring_close();
+    recording_end();
+}
+
+void lifecycle_unprepared(void) { give_back(); }
+
+void lifecycle_refused(void) {
+    jvmti_relinquish();
+    give_back();
+}
+
+// ---- the end -------------------------------------------------------------------------------------
+static bool listen_to_pauses(jvmtiEventMode m) {
+    bool ok = jvmti_event(m, JVMTI_EVENT_GARBAGE_COLLECTION_START, "GarbageCollectionStart");
+    return jvmti_event(m, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, "GarbageCollectionFinish") && ok;
+}
+
+static void listen_no_more(void) {
+    jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
+    (void)listen_to_pauses(JVMTI_DISABLE);
+    if (exhaustion) jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
+}
+
+// What waits in the reserve will never be read: it is counted as lost.
+static void drop_reserve(void) {
+    lock_writer();
+    reserve_drop();
+    ring_unlock();
+}
+
+enum { END_TRIES = 50 }; // 10 ms each
+// The last that the control thread does: afterwards there is only the library, and another recording may begin.
+static void end_recording(JNIEnv *jni, bool asked) {
+    recording_close(); // disabling does not wait for callbacks that run
+    listen_no_more();
+    if (asked && !atomic_exchange(&gave_up, true)) {
+        // An agent that reads makes room; where none does the recording ends all the same, and only its last block is
+        // missing.
+        for (int i = 0; !meta_put_end(HC_END_DETACHED) && i < END_TRIES && ring_there(); i++) os_sleep_us(10000);
+        drop_reserve();
+        ring_state(HC_STATE_DETACHED, "detached on request");
+    }
+    samples_forget(jni);
+    jvmti_relinquish();
+    if (!asked) ring_state(HC_STATE_GAVE_UP, NULL); // this thread may have said since that it records
+    if (!asked)
+        log_line("stopped recording: %s (at %#llx)", (char *)ring + HC_RING_OFF_REASON,
+                 (unsigned long long)violated_at);
+    (void)ring_publish();
+    give_back();
+}
+
+void lifecycle_jvm_ends(void) {
+    control_stop();
+    if (atomic_exchange(&gave_up, true)) return;
+    bool told = meta_put_end(HC_END_DEATH);
+    ring_state(HC_STATE_GOODBYE, NULL);
+    lock_writer(); // or the control thread may close this ring for a larger one meanwhile
+    reserve_drop();
+    if (told ? !ring_publish() : !ring_there()) log_line("stopped recording: its shared ring is no longer what it was");
+    ring_unlock();
+}
+
+// ---- the self-check ------------------------------------------------------------------------------
+static void check_now(void *arg) {
+    char *why = arg;
+    if (!vm_late(why)) return;
+    struct tally t;
+    epoch_tally(&t);
+    census_reset();
+    if (opt.untested == 2) t.unknown++;
+    if (t.unknown == UINT64_MAX)
+        snprintf(why, HC_MAX_REASON, "a self-check walk failed: %s", violated);
+    else if (t.unknown || t.objects < 1000)
+        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes",
+                 (unsigned long long)t.objects, (unsigned long long)t.unknown);
+    else
+        why[0] = 0;
+}
+
+// Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before
+// it begins.
+static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
+    snprintf(why, HC_MAX_REASON, "the JVM did not let the self-check walk run");
+    in_a_stop(jni, check_now, why);
+    return !why[0];
+}
+
+// ---- the beginning -------------------------------------------------------------------------------
+static bool begin_ring(JNIEnv *jni, char why[HC_MAX_REASON]) {
+    if (!ring_create(heap_in_use(jni), opt.spool[0] ? spool_open : NULL, why)) return false;
+    snprintf((char *)ring + HC_RING_OFF_JVM, HC_RING_LEN_JVM, "%s", vm_name);
+    if (opt.spool[0]) {
+        char command[600];
+        jvmti_property("sun.java.command", command, sizeof command);
+        spool_name(command);
+    }
+    return true;
+}
+
+static bool know_jvm(JNIEnv *jni, bool *tested, char why[HC_MAX_REASON]) {
+    char name[120], version[120];
+    jvmti_property("java.vm.name", name, sizeof name);
+    jvmti_property("java.vm.version", version, sizeof version);
+    vm.major = atoi(version);
+    snprintf(vm_name, sizeof vm_name, "%s %s", name, version);
+    *tested = (vm.major == 17 || vm.major == 25) && !opt.untested;
+    if (!vm_load((void *)(*java_vm)->GetEnv, *tested || opt.allow_untested, why)) return false;
+    vm.chunk_size_offset = chunk_size_offset(jni);
+    return true;
+}
+
+static bool listen(JNIEnv *jni) {
+    if (exhaustion) jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
+    if (listen_to_pauses(JVMTI_ENABLE) && control_start(jni, end_recording)) return true;
+    listen_no_more();
+    recording_close();
+    samples_forget(jni);
+    refuse("JVMTI did not give the events");
+    (void)ring_publish();
+    return false;
+}
+
+int lifecycle_begin(JNIEnv *jni) {
+    char why[HC_MAX_REASON] = "", full[HC_MAX_REASON];
+    bool tested;
+    if (!know_jvm(jni, &tested, why) || !begin_ring(jni, why)) return refuse(why), 1;
+    if (!classes_init() || !census_init() || !tlabs_init() || !dest_init() || !epoch_init() || !samples_init())
+        return refuse_seen("no memory for the probe's tables"), 1;
+    if (!tested && !self_check(jni, why)) {
+        snprintf(full, sizeof full, "JDK %d is untested, and %.200s", vm.major, why);
+        return refuse_seen(full), 1;
+    }
+    interval_now = opt.interval;
+    switch_poll();
+    if (!at_start) sampling_begin(); // before the JVM's flags are recorded
+    (void)meta_put_first();
+    ring_show();
+    recording_open();
+    if (!listen(jni)) return 1;
+    ring_state(is_off() ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
+    return 0;
+}

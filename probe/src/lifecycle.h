@@ -1,0 +1,13 @@
+// lifecycle.h: a recording begins, and ends with the JVM, on request, or because it can not go on.
+#ifndef HEAPCAM_LIFECYCLE_H
+#define HEAPCAM_LIFECYCLE_H
+
+#include <jni.h>
+
+// The heap exists: look at it, and begin. 0: recording. A thread of the JVM's, while nothing is recorded.
+int lifecycle_begin(JNIEnv *jni);
+void lifecycle_refused(void);    // it has not begun: gives back what it had, so that the JVM may be asked again
+void lifecycle_unprepared(void); // likewise, before lifecycle_begin was called
+void lifecycle_jvm_ends(void);   // in VMDeath
+
+#endif

@@ -1,0 +1,58 @@
+//go:build ignore
+
+// listing.c: listing.h.
+#include "listing.h"
+
+#include "budget.h"
+#include "heapwalk.h"
+#include "marks.h"
+#include "options.h"
+#include "os.h"
+#include "recording.h"
+#include "ring.h"
+#include "samples.h"
+
+static void list_all(struct enc *e, const struct listing *l) {
+    struct listing_cost c = {.began = now_ns(), .sooner = false};
+    uint64_t cpu = cpu_ns();
+    list_until = opt.max_sync ? c.began + opt.max_sync : 0;
+    c.sooner = l->until && (!list_until || l->until < list_until);
+    if (c.sooner) list_until = l->until;
+    uint8_t *at = blob_begin(e, HC_EV_LIST);
+    struct walker w = walker_on(e, NULL);
+    struct listed sum = {0, 0};
+    heapwalk()->list(&w, l->maps, l->with_eden, &sum);
+    if (!e->over && marks_there()) graves_known = true;
+    c.ended = now_ns(), c.cpu = cpu_ns() - cpu;
+    c.bytes = sum.bytes, c.total = heapmap()->list_bytes(&l->maps->finish);
+    c.until = list_until, c.over = e->over;
+    budget_listed(&c);
+    blob_end(e, at);
+    put8(e, HC_EV_TOTAL);
+    put_u(e, sum.objects);
+    put_u(e, sum.bytes);
+}
+
+void listing_put(struct enc *e, const struct listing *l) {
+    uint64_t begin = now_ns();
+    uint8_t *at = block_begin(e, HC_KIND_SYNC), *from = at;
+    if (l->depth != HC_DEPTH_SAMPLES) {
+        list_all(e, l);
+    } else {
+        put8(e, HC_EV_TOTAL);
+        put_u(e, 0);
+        put_u(e, 0);
+    }
+    heapmap()->put_spaces(e, l->maps);
+    samples_live(e, &l->maps->finish);
+    put8(e, HC_EV_SYNCPOINT);
+    put_u(e, l->epoch);
+    put_u(e, (uint64_t)l->reason);
+    put_u(e, (l->with_eden ? HC_SF_EDEN : 0) | (l->reason == HC_SYNC_FIRST ? HC_SF_FIRST : 0) |
+                 (vm_has_uncompacted_regions() && !marks_there() ? HC_SF_UNCOMPACTED : 0));
+    put_u(e, begin - probe_epoch_ns);
+    put_u(e, now_ns() - begin);
+    block_end(e, at);
+    if (!e->over)
+        atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
+}

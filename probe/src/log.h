@@ -1,0 +1,10 @@
+// log.h: what the probe says to a person: one line on stderr, and texts that say why.
+#ifndef HEAPCAM_LOG_H
+#define HEAPCAM_LOG_H
+
+enum { HC_MAX_REASON = 512 }; // bytes of a text that says why, its NUL included
+
+// One line on stderr, never more: it is the application's stderr. Any thread but the VM thread in a pause.
+void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

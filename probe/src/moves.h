@@ -1,0 +1,13 @@
+// moves.h: what a pause did to the objects: who moved, who died, who is new. VM thread, inside the guard.
+#ifndef HEAPCAM_MOVES_H
+#define HEAPCAM_MOVES_H
+
+#include <stdbool.h>
+
+#include "encode.h"
+#include "heapmap.h"
+
+// false: something was not evacuated, and what was encoded so far means nothing.
+bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth);
+
+#endif

@@ -1,0 +1,77 @@
+//go:build ignore
+
+// object.c: object.h.
+#include "object.h"
+
+#include "heapcam_abi.h"
+#include "leb.h"
+#include "options.h"
+#include "sidetable.h"
+
+// What few objects need: mirrors, stacks of virtual threads, classes whose word has been used twice, classes that
+// nobody has loaded yet.
+static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_t word, struct obj *o) {
+    struct centry *c = class_lookup(word);
+    if (!word || (!c && !(c = class_learn(word)))) return false;
+    uint32_t type = c->type & TYPE_MASK;
+    int32_t lh = c->lh;
+    o->reused = c->type & ((uint32_t)TF_DEAD | TF_REUSED);
+    uint32_t t = o->reused ? side_get(a) : 0;
+    if (t) type = t, lh = tinfo[TSLOT(t)].lh;
+    if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type)
+        violation("an object of a class that was told to have gone", a);
+    o->type = type;
+    if (lh > 0 && tinfo[TSLOT(type)].flags & TI_CHUNK) {
+        // Behind the fields stands the stack, and behind that a bit for each place in it that may hold a reference.
+        uint64_t n = rd32((char *)a + vm.chunk_size_offset);
+        o->bytes = align_up(((uint32_t)lh & ~1u) + 8 * (n + ((n << vm.compressed_oops) + 63) / 64));
+        o->len = (uint32_t)(o->bytes / 8);
+        o->has_len = true;
+        return n <= 0x7fffffff && o->bytes >= 16;
+    }
+    if (lh > 0 && tinfo[TSLOT(type)].flags & HC_TF_VARIABLE) {
+        o->len = rd32((char *)a + rd32(vm.mirror_size_offset));
+        o->has_len = true;
+        o->bytes = (uint64_t)o->len * 8;
+        return o->bytes >= 16;
+    }
+    o->has_len = lh < 0;
+    o->len = lh < 0 ? rd32((char *)a + (lay == COMPACT ? 8 : lay == NARROW ? 12 : 16)) : 0;
+    o->bytes = lh < 0 ? align_up(((uint32_t)lh >> 16 & 0xff) + ((uint64_t)o->len << ((uint32_t)lh & 63)))
+                      : align_up((uint32_t)lh & ~1u);
+    return o->len <= 0x7fffffff && o->bytes >= 8;
+}
+
+bool obj_at(uint64_t a, uint64_t mark, struct obj *o) {
+    return object_slowly(layout(), a, word_at(layout(), a, mark), o);
+}
+
+uint64_t word_of_object(uint64_t a, uint64_t mark) { return word_at(layout(), a, mark); }
+
+static void hot_fill(struct hot *h, uint32_t type, bool len) {
+    *h = (struct hot){.type = type,
+                      .lenmask = len ? ~0u : 0,
+                      .ntok = (uint8_t)leb_size(type << 3),
+                      .nlist = (uint8_t)leb_size(type - 1 + HC_LIST_TYPE)};
+    h->tok = leb_bytes(type << 3, h->ntok);
+    h->list = leb_bytes(type - 1 + HC_LIST_TYPE, h->nlist);
+}
+
+__attribute__((noinline)) const struct hot *object_learn(int lay, uint64_t a, uint64_t word, struct hot *h,
+                                                         uint32_t *len, uint64_t *bytes) {
+    struct obj o;
+    if (!object_slowly(lay, a, word, &o)) return NULL;
+    *len = o.len;
+    *bytes = o.bytes;
+    hot_fill(h, o.type, o.has_len);
+    const struct centry *c = class_lookup(word);
+    uint32_t base = (uint32_t)vm.align - 1 + (c->lh < 0 ? (uint32_t)c->lh >> 16 & 0xff : (uint32_t)c->lh & ~1u);
+    if (lay != WIDE && !(c->type & TF_SLOW) && base >= vm.align - 1 + 8 && base <= UINT16_MAX) {
+        struct hot *to = &hots[(word >> 3) & (HOTS - 1)];
+        *to = *h;
+        to->base = (uint16_t)base;
+        to->shift = c->lh < 0 ? (uint8_t)c->lh & 63 : 0;
+        to->word = (uint32_t)word;
+    }
+    return h;
+}

@@ -1,0 +1,56 @@
+// object.h: what stands at an address: type, length and size of an object. VM thread, inside the guard.
+#ifndef HEAPCAM_OBJECT_H
+#define HEAPCAM_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "classtable.h"
+#include "guard.h"
+#include "vmstructs.h"
+
+struct obj {
+    uint32_t type, len; // len: elements, or words for types of variable size; only with has_len
+    uint64_t bytes;
+    uint32_t has_len, reused; // 0, 1
+};
+bool obj_at(uint64_t a, uint64_t mark, struct obj *o); // false: unknown class
+uint64_t word_of_object(uint64_t a, uint64_t mark);    // its class word
+
+#define HOT static inline __attribute__((always_inline))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+HOT uint64_t align_up(uint64_t n) { return (n + vm.align - 1) & ~(vm.align - 1); }
+
+// Where the class stands: one set of walks is made for each.
+enum { NARROW, WIDE, COMPACT };
+static inline int layout(void) { return vm.compact_headers ? COMPACT : vm.compressed_class ? NARROW : WIDE; }
+
+HOT uint64_t word_at(int lay, uint64_t a, uint64_t mark) {
+    if (lay == COMPACT) {
+        if ((mark & 3) == 3) { // forwarded: the class stands in the copy
+            uint64_t d = mark & ~7ull;
+            if (d - (uint64_t)vm.heap_base >= vm.heap_bytes) violation("a forwarding pointer leads out of the heap", a);
+            mark = rd64((void *)d);
+        }
+        return mark >> vm.klass_shift;
+    }
+    return lay == NARROW ? rd32((char *)a + 8) : rd64((char *)a + 8);
+}
+
+// h: used when the object's class is not among the hot ones. NULL: not an object that the probe knows.
+const struct hot *object_learn(int lay, uint64_t a, uint64_t word, struct hot *h, uint32_t *len, uint64_t *bytes);
+
+HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len,
+                             uint64_t *bytes) {
+    uint64_t word = word_at(lay, a, mark);
+    const struct hot *h = &hots[(word >> 3) & (HOTS - 1)];
+    if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word)) return object_learn(lay, a, word, spare, len, bytes);
+    // A length is read of instances too where that is inside the smallest object.
+    uint32_t n = (lay == NARROW ? rd32((char *)a + 12) : rd32((char *)a + (h->lenmask & 8))) & h->lenmask;
+    *len = n;
+    *bytes = (h->base + ((uint64_t)n << h->shift)) & round;
+    return LIKELY(!(n >> 31)) ? h : NULL;
+}
+
+#endif

@@ -1,0 +1,95 @@
+//go:build ignore
+
+// options.c: options.h.
+#include "options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heapcam_abi.h"
+#include "log.h"
+#include "os.h"
+
+struct options opt;
+
+//@@ ------------------------------------------------------------------------------------
+bool options_parse(const char *s) {
+    opt = (struct options){.depth = HC_DEPTH_SURVIVORS,
+                           .stack = 64,
+                           .frames = HC_MAX_FRAMES,
+                           .interval = 512 << 10,
+                           .max_sync = 250000000};
+    os_host_switch(opt.disabled, sizeof opt.disabled);
+    char *copy = strdup(s ? s : ""), *save = NULL;
+    if (!copy) {
+        log_line("not recording this JVM: no memory for its options");
+        return false;
+    }
+    bool ok = true;
+    for (char *t = strtok_r(copy, OPTION_SEPARATORS, &save); t; t = strtok_r(NULL, OPTION_SEPARATORS, &save)) {
+        char *v = strchr(t, '=');
+        if (!v && !strcmp(t, "spool"))
+            v = strtok_r(NULL, OPTION_SEPARATORS, &save); // spool:DIR
+        else if (v)
+            *v++ = 0;
+        if (!v) {
+            log_line("option \"%s\" has no value (write %s=…); not recording", t, t);
+            ok = false;
+            break;
+        }
+        unsigned long long n = strtoull(v, NULL, 10);
+        if (!strcmp(t, "dir"))
+            snprintf(opt.dir, sizeof opt.dir, "%s", v);
+        else if (!strcmp(t, "spool")) {
+            if (v[0] != '/' || strlen(v) >= sizeof opt.spool) {
+                log_line("option spool:%s: it must be an absolute path of less than %d bytes; not recording", v,
+                         (int)sizeof opt.spool);
+                ok = false;
+                break;
+            }
+            snprintf(opt.spool, sizeof opt.spool, "%s", v);
+        } else if (!strcmp(t, "depth"))
+            opt.depth = !strcmp(v, "full")      ? HC_DEPTH_FULL
+                        : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES
+                                                : HC_DEPTH_SURVIVORS;
+        else if (!strcmp(t, "interval"))
+            opt.interval = n > 1u << 30 ? 1u << 30 : n;
+        else if (!strcmp(t, "ring"))
+            opt.ring = n;
+        else if (!strcmp(t, "frames"))
+            opt.frames = n < 1 ? 1 : n > HC_MAX_FRAMES ? HC_MAX_FRAMES : (uint32_t)n;
+        else if (!strcmp(t, "stack"))
+            opt.stack = n < 1 ? 1 : n > 512 ? 512 : (int)n;
+        else if (!strcmp(t, "slots"))
+            opt.slots = n > 1u << 22 ? 1u << 22 : (uint32_t)n;
+        else if (!strcmp(t, "allow_untested"))
+            opt.allow_untested = n;
+        else if (!strcmp(t, "untested"))
+            opt.untested = (int)(n & 3);
+        else if (!strcmp(t, "oracle"))
+            opt.oracle = n;
+        else if (!strcmp(t, "max_sync"))
+            opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
+        else if (!strcmp(t, "unmirrored"))
+            opt.unmirrored = n;
+        else if (!strcmp(t, "fault_at"))
+            opt.fault_at = n;
+        else if (!strcmp(t, "fault_until"))
+            opt.fault_until = n;
+        else if (!strcmp(t, "first_type"))
+            opt.first_type = n < UINT32_MAX ? (uint32_t)n : 0;
+        else if (!strcmp(t, "names"))
+            opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
+        else if (!strcmp(t, "disabled"))
+            snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
+        else {
+            log_line("option \"%s\" is unknown; not recording", t);
+            ok = false;
+            break;
+        }
+    }
+    free(copy);
+    if (!opt.slots) opt.slots = opt.interval < 65536 ? 1 << 20 : 1 << 16;
+    return ok;
+}

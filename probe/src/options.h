@@ -1,0 +1,28 @@
+// options.h: what the probe was told on its command line. Written once by options_parse, before anything is recorded,
+// and constant afterwards.
+#ifndef HEAPCAM_OPTIONS_H
+#define HEAPCAM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HC_MAX_FRAMES = 1 << 18 }; // of all stacks together
+struct options {
+    char dir[256], spool[256]; // where the ring is made; spool: for an agent elsewhere, and nowhere else
+    int depth, stack;
+    uint64_t interval, ring;
+    uint32_t slots, frames;
+    bool allow_untested, oracle;
+    bool unmirrored;             // a test's: as where the data cannot be mapped twice
+    int untested;                // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
+    uint64_t fault_at, max_sync; // fault_at: a test's, an epoch; max_sync: ns that a listing may take; 0: any
+    uint64_t fault_until; // a test's: epochs from fault_at to this one meet an unknown class word in each listing
+    uint32_t first_type;  // a test's: ids of types begin behind it
+    enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads
+    char disabled[256];                                 // while a file of this name is there nothing is recorded
+};
+extern struct options opt;
+
+bool options_parse(const char *s); // false: the reason was logged
+
+#endif

@@ -1,0 +1,21 @@
+// retry.h: what to do after pauses that were not understood. VM thread in pauses, but for retry_after_epochs.
+//
+// Eight in a row, and recording does not go on as before. Where the structures of the JVM are the known ones and only
+// what the heap holds is not (a read that faulted, an unknown class word), the cause goes away by itself: after an
+// attach, G1 has dead objects of classes that were unloaded before, until their regions are collected. Then no object
+// is walked for RETRY_FIRST epochs, each time twice as many, up to RETRY_MOST. Everything else is hopeless: recording
+// ends.
+#ifndef HEAPCAM_RETRY_H
+#define HEAPCAM_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FAULTS_IN_A_ROW = 8, RETRY_FIRST = 16, RETRY_MOST = 1024 }; // epochs
+void retry_faulted(bool by_contents); // this epoch was not understood; by_contents: guard.h, violated_by_contents
+void retry_understood(bool walked);   // this one was; walked: objects, too
+bool retry_is_hopeless(void);
+bool retry_waits(void);            // the next epoch is recorded without walking objects; asked once an epoch
+uint32_t retry_after_epochs(void); // any thread; how many epochs the wait has that goes on or was the last; 0: none
+
+#endif

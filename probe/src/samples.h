@@ -1,0 +1,35 @@
+// samples.h: sampled allocations: taken on application threads, lock-free towards the VM thread, which follows the
+// objects through pauses.
+#ifndef HEAPCAM_SAMPLES_H
+#define HEAPCAM_SAMPLES_H
+
+#include <jvmti.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "heapmap.h"
+
+extern _Atomic uint64_t interval_now; // bytes between two samples; the control thread writes
+bool samples_init(void);
+struct sampled {
+    jthread thread;
+    jobject object;
+    jlong size;
+    uint64_t epoch; // that it is born in
+};
+void samples_take(jvmtiEnv *env, JNIEnv *jni,
+                  const struct sampled *s); // an application thread, between enter and leave
+// Everything taken since the last time. With the writer lock.
+void samples_put(struct enc *e, bool at_pause);
+bool samples_told(void); // none waits; with the writer lock
+// In a pause: which ones have become part of the state, and which have died. at_finish: of this pause.
+void samples_resolve(struct enc *e, const struct heapmap *at_finish);
+void samples_live(struct enc *e, const struct heapmap *at_finish); // those of the state
+// Control thread.
+void samples_reap(JNIEnv *jni); // deletes weak references of the dead
+bool samples_waiting(void);
+void samples_forget(JNIEnv *jni);
+
+#endif

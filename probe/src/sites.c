@@ -1,0 +1,278 @@
+//go:build ignore
+
+// sites.c: sites.h.
+#include "sites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "deflog.h"
+#include "heapcam_abi.h"
+#include "options.h"
+#include "recording.h"
+
+PER_RECORDING os_mutex site_lock = OS_MUTEX_INITIALIZER;
+struct node {
+    _Atomic uint32_t id; // last to be written, 0: free
+    _Atomic uint32_t parent, method;
+    _Atomic int32_t bci;
+};
+struct meth {
+    _Atomic uintptr_t key;
+    uint32_t id;
+};
+// Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them,
+// opt.frames what is in the table.
+enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20 };
+static PER_RECORDING struct node *_Atomic nodes;
+static PER_RECORDING struct node *other_nodes; // the table before, which who looks up may still be reading
+static PER_RECORDING struct meth *meths;
+static PER_RECORDING uint32_t nnodes, nframes, nmeths; // nnodes in the table, nframes ids given
+static PER_RECORDING uint32_t *caller;                 // of a frame, by id
+static PER_RECORDING _Atomic uint8_t *uses; // samples at a frame, by id; saturating, halved when room is made
+static PER_RECORDING _Atomic bool sites_full;
+static PER_RECORDING uint64_t next_room; // when sites_make_room may work again
+static PER_RECORDING uint8_t *keep;      // its frames that stay, by id
+PER_RECORDING _Atomic uint64_t
+    sites_cut; // samples whose stack was cut where the table of frames or of methods was full
+PER_RECORDING _Atomic uint64_t sites_folded; // frames that left the table
+
+// Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into
+// the first, so that a torn pair is a miss.
+enum { KNOWN = 1 << 14 };
+static PER_RECORDING struct { _Atomic uint64_t a, b; } * known;
+
+bool sites_init(void) {
+    nodes = memory(NODES * sizeof *nodes);
+    meths = memory(METHS * sizeof *meths);
+    known = memory(KNOWN * sizeof *known);
+    caller = memory(FRAME_IDS * sizeof *caller);
+    uses = memory(FRAME_IDS * sizeof *uses);
+    return nodes && meths && known && caller && uses;
+}
+
+void site_define(const uint8_t *b, struct enc *e) {
+    if (!e->over) deflog_append(&site_log, b, (size_t)(e->p - b));
+}
+
+static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? strlen(s) : 0); }
+
+static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
+    uint8_t buf[8192], few[4096], *big = NULL; // on the stack: most methods fit, and fresh memory costs page faults
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf},
+               l = {.p = few, .base = few, .end = few + sizeof few};
+    char *name = NULL, *sig = NULL, *cls = NULL, *file = NULL;
+    jclass k = NULL;
+    jint n = 0;
+    jvmtiLineNumberEntry *lines = NULL;
+    jboolean native = JNI_FALSE;
+    (*env)->GetMethodName(env, m, &name, &sig, NULL);
+    if ((*env)->GetMethodDeclaringClass(env, m, &k) == JVMTI_ERROR_NONE && k) {
+        (*env)->GetClassSignature(env, k, &cls, NULL);
+        (*env)->GetSourceFileName(env, k, &file);
+        (*jni)->DeleteLocalRef(jni, k);
+    }
+    (*env)->IsMethodNative(env, m, &native);
+    if (!native && (*env)->GetLineNumberTable(env, m, &n, &lines) != JVMTI_ERROR_NONE) n = 0, lines = NULL;
+    size_t names =
+        64 + (name ? strlen(name) : 0) + (sig ? strlen(sig) : 0) + (cls ? strlen(cls) : 0) + (file ? strlen(file) : 0);
+    size_t nl = n > 0 ? (size_t)n * 20 : 0;
+    if (nl > sizeof few || names + sizeof few > sizeof buf) {
+        if ((big = malloc(2 * nl + names))) {
+            l = (struct enc){.p = big, .base = big, .end = big + nl};
+            e = (struct enc){.p = big + nl, .base = big + nl, .end = big + 2 * nl + names};
+        }
+    }
+    uint8_t *const from = e.p;
+    int64_t bci = 0, line = 0;
+    for (jint i = 0; i < n && i < HC_MAX_LINES; i++) {
+        if (lines[i].start_location < bci) continue; // the table may be out of order: keep what ascends
+        put_u(&l, (uint64_t)(lines[i].start_location - bci));
+        put_s(&l, lines[i].line_number - line);
+        bci = lines[i].start_location, line = lines[i].line_number;
+    }
+    os_lock(&site_lock);
+    uint32_t id = 0;
+    if (nmeths < METHS / 2) {
+        uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
+        while (atomic_load_explicit(&meths[i].key, memory_order_relaxed) && meths[i].key != (uintptr_t)m)
+            i = (i + 1) & (METHS - 1);
+        if (meths[i].key) {
+            id = meths[i].id;
+        } else {
+            id = ++nmeths;
+            put8(&e, HC_EV_METHOD);
+            put_u(&e, id);
+            put_z(&e, cls);
+            put_z(&e, name);
+            put_z(&e, sig);
+            put_z(&e, file);
+            bool hidden = cls && (strchr(cls, '+') || strstr(cls, ".0x") || strstr(cls, "/0x"));
+            put_u(&e, (native ? HC_MF_NATIVE : 0) | (hidden ? HC_MF_HIDDEN : 0));
+            put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
+            site_define(from, &e);
+            meths[i].id = id;
+            atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with method_id
+        }
+    }
+    os_unlock(&site_lock);
+    char *ps[] = {name, sig, cls, file, (char *)lines};
+    for (int i = 0; i < 5; i++)
+        if (ps[i]) (*env)->Deallocate(env, (unsigned char *)ps[i]);
+    free(big);
+    return id;
+}
+
+static uint32_t method_id(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
+    for (uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;; i = (i + 1) & (METHS - 1)) {
+        uintptr_t k = atomic_load_explicit(&meths[i].key, memory_order_acquire);
+        if (k == (uintptr_t)m) return meths[i].id;
+        if (!k) return define_method(env, jni, m);
+    }
+}
+
+static uint64_t node_hash(uint32_t parent, uint32_t method, int32_t bci) {
+    uint64_t h =
+        ((uint64_t)parent << 32 | method) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint32_t)bci * 0xc2b2ae3d27d4eb4full;
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
+    return h >> 45;
+}
+
+static void put_node(struct node *n, uint32_t id, uint32_t parent, uint32_t method, int32_t bci) {
+    n->parent = parent;
+    n->method = method;
+    n->bci = bci;
+    atomic_store_explicit(&n->id, id, memory_order_release);
+}
+
+static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
+    uint64_t first = node_hash(parent, method, bci);
+    for (int locked = 0;; locked = 1) {
+        if (locked) os_lock(&site_lock);
+        struct node *t = atomic_load_explicit(&nodes, memory_order_acquire);
+        for (uint64_t i = first;; i = (i + 1) & (NODES - 1)) {
+            uint32_t id = atomic_load_explicit(&t[i].id, memory_order_acquire);
+            // The second look at the id: the table may have been cleared and filled anew in between (sites_make_room).
+            if (id && t[i].parent == parent && t[i].method == method && t[i].bci == bci && t[i].id == id) {
+                if (locked) os_unlock(&site_lock);
+                return id;
+            }
+            if (id) continue;
+            if (!locked && atomic_load_explicit(&sites_full, memory_order_relaxed))
+                return 0; // and nobody waits while room is being made
+            if (!locked) break;
+            if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
+                uint8_t buf[64];
+                struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
+                id = ++nframes;
+                nnodes++;
+                put8(&e, HC_EV_FRAME);
+                put_u(&e, id);
+                put_u(&e, parent);
+                put_u(&e, method);
+                put_s(&e, bci);
+                site_define(buf, &e);
+                caller[id] = parent;
+                put_node(&t[i], id, parent, method, bci);
+            } else {
+                atomic_store_explicit(&sites_full, true, memory_order_relaxed);
+            }
+            os_unlock(&site_lock);
+            return id; // 0: the table is full
+        }
+    }
+}
+
+// Makes room in a full table: the least used frames leave it that no kept one was called from, until a quarter is free.
+// What they told stays told; a stack that comes again gets new ids, which readers know for the same stack. Control
+// thread; the others wait only if they are to define something. Seldom, since it goes through the whole table.
+void sites_make_room(uint64_t now) {
+    if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next_room) return;
+    uint64_t begin = cpu_ns();
+    next_room = now + 1000000000u;
+    if (!keep) keep = memory(FRAME_IDS);
+    struct node *fresh = other_nodes ? other_nodes : memory(NODES * sizeof *fresh), *t = atomic_load(&nodes);
+    if (!keep || !fresh) return;
+    memset(keep, 0, FRAME_IDS);
+    if (fresh == other_nodes) memset(fresh, 0, NODES * sizeof *fresh);
+    os_lock(&site_lock);
+    uint32_t most = opt.frames - opt.frames / 4;
+    for (uint32_t least = 2;; least *= 2) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < NODES; i++)
+            if (t[i].id && uses[t[i].id] >= least)
+                for (uint32_t f = t[i].id; f && !keep[f]; f = caller[f]) keep[f] = 1, n++;
+        if (n <= most) break;
+        memset(keep, 0, FRAME_IDS);
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < NODES; i++) {
+        uint32_t id = t[i].id;
+        if (!id || !keep[id]) continue;
+        uses[id] /= 2;
+        uint64_t at = node_hash(t[i].parent, t[i].method, t[i].bci);
+        while (fresh[at].id) at = (at + 1) & (NODES - 1);
+        put_node(&fresh[at], id, t[i].parent, t[i].method, t[i].bci);
+        kept++;
+    }
+    atomic_fetch_add_explicit(&sites_folded, nnodes - kept, memory_order_relaxed);
+    nnodes = kept;
+    other_nodes = t;
+    atomic_store_explicit(&nodes, fresh, memory_order_release);
+    for (uint32_t k = 0; k < KNOWN; k++) { // among them are stacks that were cut
+        atomic_store_explicit(&known[k].b, 0, memory_order_relaxed);
+        atomic_store_explicit(&known[k].a, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&sites_full, nframes + 1 >= FRAME_IDS, memory_order_relaxed);
+    os_unlock(&site_lock);
+    next_room += 100 * (cpu_ns() - begin); // a hundredth of the time at most
+}
+
+enum { LAST = 64 };
+static __thread struct {
+    jint n;
+    int32_t bci[LAST];
+    uint32_t node[LAST];
+    jmethodID method[LAST];
+} last;
+
+void stack_forget(void) { last.n = 0; }
+
+uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n) {
+    uint64_t h1 = 0x9e3779b97f4a7c15ull * (uint64_t)(n + 1), h2 = h1;
+    for (jint i = 0; i < n; i++) {
+        uint64_t x = (uintptr_t)fr[i].method ^ (uint64_t)fr[i].location << 48;
+        h1 = (h1 ^ x) * 0xbf58476d1ce4e5b9ull, h1 ^= h1 >> 29;
+        h2 = (h2 + x) * 0xc2b2ae3d27d4eb4full, h2 ^= h2 >> 31;
+    }
+    uint64_t k = h1 >> 50, b = atomic_load_explicit(&known[k].b, memory_order_relaxed);
+    if ((atomic_load_explicit(&known[k].a, memory_order_relaxed) ^ b) == h1 && b >> 32 == h2 >> 32) return (uint32_t)b;
+    // The outer frames are mostly those of this thread's last stack.
+    uint32_t f = 0;
+    bool same = true;
+    for (jint i = n - 1, j = 0; i >= 0; i--, j++) {
+        if (same && j < last.n && last.method[j] == fr[i].method && last.bci[j] == (int32_t)fr[i].location) {
+            f = last.node[j];
+            continue;
+        }
+        same = false;
+        uint32_t m = method_id(env, jni, fr[i].method);
+        uint32_t next = m ? node_id(f, m, (int32_t)fr[i].location) : 0;
+        if (!next) { // a table is full: the site is the callers that are known
+            atomic_fetch_add_explicit(&sites_cut, 1, memory_order_relaxed);
+            break;
+        }
+        f = next;
+        if (j < LAST)
+            last.method[j] = fr[i].method, last.bci[j] = (int32_t)fr[i].location, last.node[j] = f, last.n = j + 1;
+    }
+    b = (h2 & ~0xffffffffull) | f;
+    atomic_store_explicit(&known[k].b, b, memory_order_relaxed);
+    atomic_store_explicit(&known[k].a, h1 ^ b, memory_order_relaxed);
+    return f;
+}
+
+void stack_used(uint32_t frame) {
+    uint8_t u = atomic_load_explicit(&uses[frame], memory_order_relaxed);
+    if (u < UINT8_MAX) atomic_store_explicit(&uses[frame], u + 1, memory_order_relaxed);
+}

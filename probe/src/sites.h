@@ -1,0 +1,26 @@
+// sites.h: stacks of sampled allocations, as a trie of frames, and their definitions. Application threads; they take a
+// lock only when a method or a stack is seen for the first time, and never one that the VM thread wants.
+#ifndef HEAPCAM_SITES_H
+#define HEAPCAM_SITES_H
+
+#include <jvmti.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "os.h"
+
+bool sites_init(void);
+extern os_mutex site_lock;                         // who appends to site_log holds it
+void site_define(const uint8_t *b, struct enc *e); // one definition, of e that began at b. With the lock
+
+// The innermost frame of a stack; 0: none of it is known, and the tables are full.
+uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n);
+void stack_used(uint32_t frame);      // one more sample was taken there
+void stack_forget(void);              // what this thread kept is of a recording that has ended
+void sites_make_room(uint64_t now);   // control thread
+extern _Atomic uint64_t sites_cut;    // samples whose stack was cut where the table of frames or of methods was full
+extern _Atomic uint64_t sites_folded; // frames that left the table
+
+#endif

@@ -1,0 +1,27 @@
+// tokens.h: what the walks write for each object.
+#ifndef HEAPCAM_TOKENS_H
+#define HEAPCAM_TOKENS_H
+
+#include <stdint.h>
+
+#include "leb.h"
+#include "object.h"
+
+#define AHEAD 2048   // bytes: the walk is bound by cache misses, and the hardware's prefetcher stops at each page
+enum { TOKEN = 64 }; // no object needs more bytes than that
+
+HOT uint8_t *put4(uint8_t *p, uint32_t x, uint32_t n) {
+    __builtin_memcpy(p, &x, 4);
+    return p + n;
+}
+
+HOT uint8_t *put_len(uint8_t *p, const struct hot *h, uint32_t len) {
+    if (!LIKELY(!(len >> 28))) return leb_long(p, len);
+    uint32_t n = leb_size(len);
+    return put4(p, leb_bytes(len, n), n & h->lenmask);
+}
+
+// One set of walks is made for each place where the class stands.
+#define FOR_LAYOUT(call) (layout() == NARROW ? call(NARROW) : layout() == COMPACT ? call(COMPACT) : call(WIDE))
+
+#endif

@@ -1,0 +1,75 @@
+//go:build ignore
+
+// unloading.c: unloading.h.
+#include "unloading.h"
+
+#include "census.h"
+#include "classes.h"
+#include "heapwalk.h"
+#include "marks.h"
+#include "object.h"
+#include "sidetable.h"
+
+static bool was_walked(const void *arg, uint64_t addr) {
+    const struct heapmaps *m = arg;
+    uint32_t i = region_of(addr);
+    return i < m->finish.n && (m->finish.area[i].kind == HC_SPACE_OLD || m->finish.area[i].kind == HC_SPACE_SURVIVOR);
+}
+
+void unloading_look(const struct heapmaps *m, int kind, int depth) {
+    if (kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED || kind == HC_PAUSE_WALK) return;
+    uint32_t died = classes_scan_all();
+    census_forget(died);
+    if (kind == HC_PAUSE_FULL || !vm_has_regions()) side_clear(); // everything was compacted
+    if (!vm_has_regions()) return;
+    // G1 compacts no region that is nearly full of live objects: there stale class words are left.
+    if (!died && !(kind == HC_PAUSE_FULL && classes_dying())) return;
+    bool all = true;
+    struct obj o;
+    for (uint32_t i = 0; i < m->finish.n; i++) {
+        const struct area *f = &m->finish.area[i];
+        if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR)
+            all &= walk_stale(f->bottom, f->top);
+        else if (f->kind == HC_SPACE_HUMONGOUS && !humongous_new(m, i))
+            all &= obj_at(f->bottom, rd64((void *)f->bottom), &o) && walk_stale(f->bottom, f->bottom + o.bytes);
+        else if (f->kind == HC_SPACE_EDEN && depth == HC_DEPTH_FULL)
+            (void)walk_stale(f->bottom, f->top); // up to the first buffer that a thread has not filled
+    }
+    if (!all) return;
+    classes_measured();
+    side_end(was_walked, m);
+}
+
+// In eden are objects that no list has: they wait for a collection that empties it, and if that went wrong for the next
+// time that all is looked at.
+void unloading_forget(const struct heapmaps *m, int kind, bool unseen, bool samples_told) {
+    bool evac = kind_evacuates(kind);
+    if (vm_has_regions() && evac && !unseen) unseen = !heapwalk()->emptied(m);
+    bool full = kind == HC_PAUSE_FULL; // unloading_look has looked at all that is left
+    if (unseen && !full) classes_unseen();
+    classes_forget(evac || full, !vm_has_regions(), samples_told);
+}
+
+struct freed {
+    const struct heapmaps *m;
+    bool eden_emptied; // by this pause: what is eden again is new
+};
+
+static bool was_freed(const void *arg, uint64_t addr) {
+    const struct freed *f = arg;
+    uint32_t i = region_of(addr);
+    if (i >= regions_in_both(f->m)) return false;
+    uint32_t was = f->m->start.area[i].kind, is = f->m->finish.area[i].kind;
+    if (f->eden_emptied && was == HC_SPACE_EDEN && is == HC_SPACE_EDEN) return true;
+    return was != is && was != HC_SPACE_FREE && (is == HC_SPACE_FREE || is == HC_SPACE_EDEN);
+}
+
+void unloading_freed(const struct heapmaps *m, int kind) {
+    if (!vm_has_regions()) return;
+    for (uint32_t i = 0; i < m->finish.n; i++) {
+        uint32_t k = m->finish.area[i].kind;
+        if (k != HC_SPACE_OLD && k != HC_SPACE_ARCHIVE) graves_drop(i);
+    }
+    struct freed f = {m, kind_evacuates(kind)};
+    side_drop(was_freed, &f);
+}

@@ -1,0 +1,100 @@
+// vmstructs.h: what the probe knows of the JVM it sits in. Everything comes from the tables that libjvm exports
+// (gHotSpotVM*), never from a version number; what is missing is refused by name.
+#ifndef HEAPCAM_VMSTRUCTS_H
+#define HEAPCAM_VMSTRUCTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heapcam_abi.h"
+#include "log.h"
+#include "os.h"
+
+// Offsets are bytes inside the VM's structures; addresses point at static fields.
+struct vm {
+    int major;
+    int collector; // HC_COLLECTOR_*
+    bool compressed_oops, compressed_class, compact_headers;
+    bool check_jni;
+    uint64_t align; // object alignment, bytes
+
+    // heap
+    char *heap; // the CollectedHeap object
+    char *heap_base;
+    uint64_t heap_bytes;
+    uint64_t max_heap;
+
+    // Parallel: holders of MutableSpace*; Serial: of ContiguousSpace*
+    char *eden, *from, *to, *old; // current space objects; from and to swap, read them anew (vm_spaces)
+    int64_t space_bottom, space_top, space_end;
+
+    // G1
+    int64_t hr_bottom, hr_top, hr_end, hr_tag;
+    char **g1_table; // address of the table's base pointer
+    uint64_t *g1_len;
+    uint64_t region_bytes;
+    int g1_eden, g1_surv, g1_old_mask, g1_hum_start, g1_hum_cont, g1_archive_mask, g1_free;
+
+    // classes
+    char **cld_head;
+    int64_t cld_next, cld_klasses, cld_loader;
+    int64_t k_next, k_layout, k_name, k_cld;
+    int64_t sym_len, sym_body;
+    char **narrow_klass_base;
+    int *narrow_klass_shift;
+    int klass_shift; // in the mark, compact headers
+    int *mirror_size_offset;
+    // of the field size of jdk.internal.vm.StackChunk, words of stack; 0: this JVM has no such class
+    uint32_t chunk_size_offset;
+
+    // threads and TLABs
+    char **thread_list;
+    int64_t tl_length, tl_threads, thread_tlab;
+    int64_t tlab_top, tlab_end;
+    uint64_t tlab_reserve; // bytes behind _end
+
+    unsigned *total_collections;
+    int64_t thread_gc; // the number that a thread's lines in the log have: _gc_id of NamedThread; 0: not exported
+
+    // PerfMemory counters; found at the first collection
+    char **perf_start;
+    char **perf_top;
+    int64_t *perf_inv[3];
+    char *perf_cause, *perf_last_cause;
+};
+
+extern HIDDEN struct vm vm; // written by vm_load (spaces: by vm_spaces_now on the VM thread) and constant while
+                            // something is recorded
+
+// What this JVM can do. Whoever asks for the collector itself asks the wrong question.
+static inline bool vm_has_regions(void) { return vm.collector == HC_COLLECTOR_G1; }
+// Serial on 17 gives out survivor space, unformatted, when a full collection has left no other room.
+static inline bool vm_has_unformatted_survivors(void) { return vm.collector == HC_COLLECTOR_SERIAL; }
+// A full collection leaves dead objects in regions that it does not compact, and no filler over them.
+static inline bool vm_has_uncompacted_regions(void) { return vm_has_regions() && vm.major >= 17 && vm.major < 20; }
+// Concurrent cycles take numbers of collections that no counter shows.
+static inline bool vm_has_concurrent_cycles(void) { return vm.collector == HC_COLLECTOR_G1; }
+void vm_spaces_now(void);
+
+// vm_load fills vm from the tables, which vmtable.c reads and checks; vm.major is the caller's. false: `why` names
+// the field, constant or symbol
+// that is missing or not as expected, in one line, and nothing of vm may be used. A JVM thread, at VMInit or later,
+// while nothing is recorded.
+bool vm_load(void *some_libjvm_address, bool any_major, char why[HC_MAX_REASON]);
+// vm_late tells whether vm_load has succeeded. Any thread
+bool vm_late(char why[HC_MAX_REASON]);
+
+// vm_know_thread tells which HotSpot's object for the calling thread is: where others have theirs is known then.
+void vm_know_thread(void *thread);
+// vm_gc_number gives n of GC(n) in the JVM's log: of the collection that ends, or of the newest one if none does;
+// concurrent: of the cycle of G1 whose
+// pause ends, UINT64_MAX if that is not known. VM thread, below the guard.
+uint64_t vm_gc_number(bool concurrent);
+
+// One read of memory that the JVM may write at the same time.
+static inline uint64_t rd64(const void *p) { return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED); }
+static inline uint32_t rd32(const void *p) { return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED); }
+static inline char *rdp(const void *p) { return __atomic_load_n((char *const *)p, __ATOMIC_RELAXED); }
+
+#endif

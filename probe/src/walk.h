@@ -1,0 +1,40 @@
+// walk.h: linear walks over memory that stands still, and the tokens of docs/format/stream.md. VM thread, inside the
+// guard.
+#ifndef HEAPCAM_WALK_H
+#define HEAPCAM_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "heapmap.h"
+
+struct walker {
+    struct enc *e;
+    const struct heapmap *map; // after the pause; walk_list needs none
+    uint64_t prev_end, prev_dst, lane[4];
+    int k;
+};
+static inline struct walker walker_on(struct enc *e, const struct heapmap *map) {
+    return (struct walker){.e = e, .map = map};
+}
+
+enum { SRC_FROM, SRC_OLD, SRC_EDEN };
+// What became of the objects of an evacuated range; source says what a death counts as; eden lists dead objects too and
+// skips holes. Returns false on self-forwarding.
+bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
+// Objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
+uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
+extern uint64_t list_until; // now_ns() at which a listing is broken off (over); 0: never. VM thread in a pause
+// These two list [lo, hi), add to objects and bytes, and return where they had to stop.
+uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+// Of a region, without what is known to be dead.
+uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+void walk_dead(uint64_t lo, uint64_t hi);  // counts deaths of a freed range
+bool walk_stale(uint64_t lo, uint64_t hi); // notes objects of classes that died; false: not all
+
+bool dest_init(void);
+void dest_reset(void);
+uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
+
+#endif

@@ -1,7 +1,0 @@
-//go:build !linux && !windows
-
-package ringstore
-
-func (f osFile) Allocate(at, n int64) error { return ErrUnsupported }
-
-func (osFS) Free(string) (int64, error) { return -1, nil }

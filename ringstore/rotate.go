@@ -1,0 +1,152 @@
+package ringstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/heapcam/heapcam/ringstore/quota"
+	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/ringstore/vfs"
+)
+
+// maxTaken bounds how many names that are taken a new segment goes past.
+const maxTaken = 100
+
+// Rotate begins a new segment with head (META, DEFS and, if info says so, SYNC). The oldest segments are evicted first,
+// by need: that happens only because head's size is known and fits. After an error the segment before is still the open
+// one, unless head fits only without it: then it is the oldest, and is evicted as such.
+// Errors: *TooSmallError when head holds a sync point and two segments of four such do not fit; ErrNoRoom when it is
+// larger than M; I/O errors.
+func (s *Store) Rotate(head []byte, info segment.FrameInfo) (err error) {
+	if len(head) > segment.MaxFrame {
+		return fmt.Errorf("frame of %d bytes: at most %d", len(head), segment.MaxFrame)
+	}
+	s.survey()
+	info.Flags = info.Flags&^segment.FlagIndex | segment.FlagHead
+	listing := info.Flags&segment.FlagListing != 0
+	if listing {
+		defer func() {
+			if err != nil {
+				s.counts.cut++
+			}
+		}()
+	}
+	all := s.pack(segment.HeaderSize, head, info) // the file header is filled in when the file is made
+	stored := int64(len(all)) - segment.HeaderSize
+	if listing {
+		if err := s.quota.Listing(stored); err != nil {
+			return err
+		}
+	}
+	need := vfs.Occupied(segment.HeaderSize + stored + segment.IndexSize(1))
+	if m := s.quota.Max(); need+overhead > m {
+		return fmt.Errorf("a head of %d bytes does not fit into max_trace_size %d: %w", stored, m, quota.ErrNoRoom)
+	}
+	if held := s.holds.size(); need+overhead+held > s.quota.Limit() { // nothing that could be given up would help
+		return heldError(need, held)
+	}
+	undo := s.quota.Head(stored, listing)
+	if err = s.makeRoom(need); err == nil {
+		err = s.begin(all, info)
+	}
+	if err != nil && s.active != nil {
+		undo()
+	}
+	return err
+}
+
+func heldError(need, held int64) error {
+	return fmt.Errorf("%d bytes needed beside %d that a pull holds: %w", need, held, quota.ErrNoRoom)
+}
+
+// makeRoom evicts what a new segment that begins with so many bytes needs.
+func (s *Store) makeRoom(need int64) error {
+	var trimmed error
+	if s.active != nil {
+		trimmed = s.active.Trim()
+	}
+	m, target, low := s.quota.Max(), s.quota.Target(), s.quota.Low()
+	for len(s.sealed) > 0 {
+		t := s.usage().Total
+		if t+need+s.quota.Refused() <= s.quota.Limit() &&
+			(t+max(need, target) <= m || t-overhead-s.sealed[0].Size < low) {
+			break
+		}
+		if err := s.evict(); err != nil {
+			return err
+		}
+	}
+	if s.active != nil && s.usage().Total+need > s.quota.Limit() {
+		if trimmed != nil { // it is blocks without content that are in the way
+			return fmt.Errorf("give back what was taken ahead: %w", trimmed)
+		}
+		s.seal()
+		if err := s.evict(); err != nil {
+			return err
+		}
+	}
+	if s.usage().Total+need > s.quota.Limit() { // a pull holds what was given up
+		return heldError(need, s.holds.size())
+	}
+	return nil
+}
+
+// begin makes a segment of all: room for its header, and the first frame.
+func (s *Store) begin(all []byte, info segment.FrameInfo) error {
+	f, path, err := s.create()
+	if err != nil {
+		s.failed(err)
+		return fmt.Errorf("new ring file: %w", err)
+	}
+	id := &s.desc.id
+	h := segment.Header{
+		Number: s.number, Created: uint64(s.cfg.Now().UnixNano()), Session: id.Session,
+		PID: uint32(id.PID), NSPID: id.NSPID, StartTicks: id.StartTicks,
+	}
+	copy(all, h.Encode())
+	if err := segment.WriteWhole(f, all, 0); err != nil {
+		s.failed(err)
+		s.discard(f, path, int64(len(all)))
+		return fmt.Errorf("new ring file: %w", err)
+	}
+	before := s.active
+	s.seal()
+	s.active = segment.NewWriter(f, path, all, before, s.failed)
+	s.counts.written += int64(len(all)) - segment.HeaderSize
+	s.source = max(s.source, info.Source)
+	s.quota.Began()
+	if err := s.cfg.FS.SyncDir(s.cfg.Dir); err != nil {
+		s.failed(err)
+		s.syncer.later("")
+	}
+	return nil
+}
+
+// create makes the file of the next number whose name is free.
+func (s *Store) create() (f vfs.File, path string, err error) {
+	for range maxTaken {
+		path = filepath.Join(s.cfg.Dir, fmt.Sprintf("%08d%s", s.number+1, segment.Suffix))
+		if f, err = s.cfg.FS.Create(path); !errors.Is(err, os.ErrExist) {
+			break
+		}
+		s.number++ // somebody's file has this name
+	}
+	if err == nil {
+		s.number++ // a name is used once, even if its file can neither be written nor removed
+	}
+	return f, path, err
+}
+
+// discard removes a new file that could not be written. One of which nothing is left is no evidence of anything.
+func (s *Store) discard(f vfs.File, path string, length int64) {
+	if s.cfg.FS.Remove(path) != nil {
+		cut := int64(segment.HeaderSize)
+		if f.Truncate(segment.HeaderSize) == nil {
+			cut = 0
+		}
+		s.sealed = append(s.sealed, segment.Sealed{Path: path, Size: vfs.Occupied(length), Cut: cut})
+	}
+	f.Close()
+}

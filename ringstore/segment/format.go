@@ -1,0 +1,244 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/heapcam/heapcam/ringstore/vfs"
+	"github.com/heapcam/heapcam/trace/columns"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Layout of a ring file; part of the format, drawn in docs/format/ring-file.md.
+const (
+	Magic         = "HEAPCAMF"
+	frameMagic    = "HCFR"
+	formatVersion = 2 // 1: without index
+	indexVersion  = 2
+	HeaderSize    = 128
+	FrameSize     = 64
+
+	codecNone    = 0
+	codecZstd    = 1
+	codecColumns = 2 // package columns, then zstd
+	codecS2      = 3
+
+	// FlagHead marks the first frame of a file: definitions and, with FlagListing, a sync point.
+	FlagHead = 1
+	// FlagIndex marks the frame that closes a file: its payload is the index, no blocks.
+	FlagIndex = 2
+	// FlagListing marks a frame that holds a sync point.
+	FlagListing = 4
+	// FlagDefs marks a frame that holds definitions. FlagMarked says that FlagListing and FlagDefs were set where
+	// they apply.
+	FlagDefs   = 8
+	FlagMarked = 16
+	// FlagSummary marks a frame that holds a SUMMARY block alone.
+	FlagSummary = 32
+
+	// MaxFrame bounds a frame's payload, stored and raw: a shared ring holds no more.
+	MaxFrame = 1 << 30
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum is CRC-32C, that of all headers, payloads and documents of a recording.
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// Header is the head of a ring file.
+type Header struct {
+	Version    uint32 // set by decoding
+	Number     uint64 // in the ring
+	Created    uint64 // Unix ns
+	Session    string
+	PID, NSPID uint32
+	StartTicks uint64
+}
+
+func (h Header) Encode() []byte {
+	b := make([]byte, HeaderSize)
+	copy(b, Magic)
+	le := binary.LittleEndian
+	le.PutUint32(b[8:], formatVersion)
+	le.PutUint32(b[12:], HeaderSize)
+	le.PutUint64(b[16:], h.Number)
+	le.PutUint64(b[24:], h.Created)
+	copy(b[32:64], h.Session)
+	le.PutUint32(b[64:], h.PID)
+	le.PutUint32(b[68:], h.NSPID)
+	le.PutUint64(b[72:], h.StartTicks)
+	le.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
+	return b
+}
+
+// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is told apart from
+// damage.
+func decodeHeader(name string, b []byte) (Header, error) {
+	var h Header
+	le := binary.LittleEndian
+	if len(b) < HeaderSize {
+		return h, Torn(name, 0, "not even a file header")
+	}
+	if string(b[:8]) != Magic {
+		return h, Corrupt(name, 0, "not a ring file")
+	}
+	if v := le.Uint32(b[8:]); v > formatVersion {
+		if knownBut(b) {
+			return h, Corrupt(name, 8, fmt.Sprintf("checksum of the file header, which says version %d", v))
+		}
+		return h, &TooNewError{name, v, formatVersion}
+	}
+	if le.Uint32(b[124:]) != crc32.Checksum(b[:124], castagnoli) {
+		return h, Corrupt(name, 0, "checksum of the file header")
+	}
+	for _, c := range b[32:64] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return h, Corrupt(name, 32, "session is not hexadecimal")
+		}
+	}
+	return Header{
+		Version: le.Uint32(b[8:]), Number: le.Uint64(b[16:]), Created: le.Uint64(b[24:]), Session: string(b[32:64]),
+		PID: le.Uint32(b[64:]), NSPID: le.Uint32(b[68:]), StartTicks: le.Uint64(b[72:]),
+	}, nil
+}
+
+// knownBut says that a header is one of a known version but for the version in it: that is damaged. A later version may
+// have a header of another form, so that its checksum is not asked for.
+func knownBut(b []byte) bool {
+	h := bytes.Clone(b[:HeaderSize])
+	for v := uint32(1); v <= formatVersion; v++ {
+		binary.LittleEndian.PutUint32(h[8:], v)
+		if binary.LittleEndian.Uint32(h[124:]) == crc32.Checksum(h[:124], castagnoli) {
+			return true
+		}
+	}
+	return false
+}
+
+// FrameInfo describes a frame: the position in the shared ring behind its last block (so that a new recorder knows
+// where to go on), collections (0: none) and times in ns since the probe's start.
+type FrameInfo struct {
+	Source          uint64
+	FirstGC, LastGC uint64
+	T0, T1          uint64
+	Flags           uint8 // FlagListing, FlagDefs, FlagMarked, FlagSummary
+}
+
+// Frame is a frame's header.
+type Frame struct {
+	FrameInfo
+	Offset      int64 // in the file
+	Codec       uint8
+	Stored, Raw uint32
+	crc         uint32
+}
+
+// End is the offset behind the frame.
+func (f Frame) End() int64 { return f.Offset + FrameSize + int64(f.Stored) }
+
+// encodeFrame appends f with its payload to dst.
+func encodeFrame(dst []byte, f Frame, stored []byte) []byte {
+	var zero [FrameSize]byte
+	at := len(dst)
+	dst = append(append(dst, zero[:]...), stored...)
+	putFrame(dst[at:at+FrameSize], f, stored)
+	return dst
+}
+
+// putFrame writes f's header to b, which is zero.
+func putFrame(b []byte, f Frame, stored []byte) {
+	copy(b, frameMagic)
+	b[4], b[5] = f.Codec, f.Flags
+	le := binary.LittleEndian
+	le.PutUint32(b[8:], uint32(len(stored)))
+	le.PutUint32(b[12:], f.Raw)
+	le.PutUint64(b[16:], f.Source)
+	le.PutUint64(b[24:], f.FirstGC)
+	le.PutUint64(b[32:], f.LastGC)
+	le.PutUint64(b[40:], f.T0)
+	le.PutUint64(b[48:], f.T1)
+	le.PutUint32(b[56:], Checksum(stored))
+	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+}
+
+func decodeFrame(name string, at int64, b []byte) (Frame, error) {
+	if len(b) < FrameSize {
+		return Frame{}, ErrTorn
+	}
+	le := binary.LittleEndian
+	if string(b[:4]) != frameMagic {
+		return Frame{}, Corrupt(name, at, "no frame here")
+	}
+	if le.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli) {
+		return Frame{}, Corrupt(name, at, "checksum of a frame header")
+	}
+	f := Frame{Offset: at, Codec: b[4], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
+	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]),
+		le.Uint64(b[48:]), b[5]}
+	if f.Stored > MaxFrame || f.Raw > MaxFrame || f.Codec > codecS2 || f.Codec == codecNone && f.Stored != f.Raw {
+		return Frame{}, Corrupt(name, at, "lengths or codec of a frame make no sense")
+	}
+	return f, nil
+}
+
+// payload checks and unpacks what was stored for f.
+func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, error) {
+	if Checksum(stored) != f.crc {
+		return nil, Corrupt(name, f.Offset, "checksum of a frame")
+	}
+	if f.Codec == codecNone {
+		return stored, nil
+	}
+	bad := func(err error) error {
+		return Corrupt(name, f.Offset, fmt.Sprintf("frame of %d bytes does not unpack to %d: %v", f.Stored, f.Raw, err))
+	}
+	var out []byte
+	var err error
+	switch f.Codec {
+	case codecS2:
+		n, e := s2.DecodedLen(stored)
+		if e != nil || n != int(f.Raw) || !plausible(n, len(stored)) {
+			return nil, bad(e)
+		}
+		out, err = s2.Decode(nil, stored)
+	default:
+		out, err = dec.DecodeAll(stored, make([]byte, 0, min(int(f.Raw), 64*len(stored)+1<<20)))
+		if err == nil && f.Codec == codecColumns {
+			out, err = columns.Decode(nil, out, int(f.Raw))
+		}
+	}
+	if err != nil || len(out) != int(f.Raw) {
+		return nil, bad(err)
+	}
+	return out, nil
+}
+
+// skim gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for this alone: it
+// may stop inside the frame.
+func (f Frame) skim(stored []byte, dec *zstd.Decoder) []byte {
+	if dec.Reset(bytes.NewReader(stored)) != nil {
+		return nil
+	}
+	out, err := columns.Skim(nil, dec, int(f.Raw))
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// plausible says whether an S2 frame may become so long: its length is believed before it is unpacked.
+func plausible(raw, stored int) bool { return raw <= 1<<20+256*stored }
+
+func HeaderOf(fs vfs.FS, path string) (Header, error) {
+	f, err := fs.OpenRead(path)
+	if err != nil {
+		return Header{}, err
+	}
+	defer f.Close()
+	var b [HeaderSize]byte
+	n, _ := f.ReadAt(b[:], 0)
+	return decodeHeader(path, b[:n])
+}

@@ -1,0 +1,143 @@
+package segment
+
+import (
+	"hash/crc32"
+	"io"
+	"iter"
+
+	"github.com/heapcam/heapcam/trace"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Definitions iterates over the blocks of the frames that hold definitions; of files that do not say which, over all.
+// Errors as Frames.
+func (f *File) Definitions() iter.Seq2[trace.Block, error] {
+	return f.blocks(func(fr Frame) bool { return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead) != 0 })
+}
+
+// Summaries iterates over the summaries of the file and what they need to be read: META and definitions. Errors as
+// Frames.
+func (f *File) Summaries() iter.Seq2[trace.Block, error] {
+	frames := f.blocks(func(fr Frame) bool {
+		return fr.Flags&FlagMarked == 0 || fr.Flags&(FlagDefs|FlagHead|FlagSummary) != 0
+	})
+	return func(yield func(trace.Block, error) bool) {
+		for b, err := range frames {
+			if err == nil && b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary {
+				continue
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Skim iterates over all blocks as Blocks does, but of EPOCH blocks it may leave out the tokens: then their blobs are
+// empty. Where frames hold columns these are most of what there is to unpack. The checksums of all frames are looked
+// at. Errors as Blocks.
+func (f *File) Skim() iter.Seq2[trace.Block, error] { return f.blocksOf(f.frames(nil, true)) }
+
+// Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose
+// payload is damaged is yielded with the error and a nil payload.
+func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil, false) }
+
+// FramesOf is Frames of those that want wants. The others are not read.
+func (f *File) FramesOf(want func(Frame) bool) iter.Seq2[FrameData, error] {
+	return f.frames(want, false)
+}
+
+// frames leaves out the frames that want, unless nil, does not want, and with skim tokens of EPOCH blocks.
+func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, error] {
+	return func(yield func(FrameData, error) bool) {
+		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
+		if err != nil {
+			yield(FrameData{}, err)
+			return
+		}
+		defer dec.Close()
+		var stored []byte
+		var part *zstd.Decoder
+		if skim {
+			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+				zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
+				yield(FrameData{}, err)
+				return
+			}
+			defer part.Close()
+		}
+		for fr, err := range f.Headers() {
+			if err == nil && want != nil && !want(fr) {
+				continue
+			}
+			d := FrameData{Frame: fr}
+			if err == nil {
+				if cap(stored) < int(fr.Stored) || !skim || fr.Codec == codecNone {
+					stored = make([]byte, fr.Stored) // bounded: Headers checked it against the file
+				}
+				stored = stored[:fr.Stored]
+				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
+					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked &&
+						crc32.Checksum(stored, castagnoli) == fr.crc {
+						d.Payload = fr.skim(stored, part)
+					}
+					if d.Payload == nil {
+						d.Payload, err = fr.payload(f.Name, stored, dec)
+					}
+				}
+				if fr.Codec == codecNone { // it is the payload; else it is read into again
+					stored = nil
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// Blocks iterates over the blocks of all frames. Errors as Frames; a block that cannot be framed is damage too.
+func (f *File) Blocks() iter.Seq2[trace.Block, error] { return f.blocks(nil) }
+
+func (f *File) blocks(want func(Frame) bool) iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(want, false))
+}
+
+func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Block, error] {
+	return func(yield func(trace.Block, error) bool) {
+		for fr, err := range frames {
+			if err != nil {
+				if !yield(trace.Block{}, err) {
+					return
+				}
+				continue
+			}
+			for b, err := range trace.Blocks(fr.Payload) {
+				if err != nil {
+					err = Corrupt(f.Name, fr.Offset, err.Error())
+				}
+				if !yield(b, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// From is Blocks from the frame on that holds collection gc: for who knows already what was defined before. Frames
+// that are left out are not read.
+func (f *File) From(gc uint64) iter.Seq2[trace.Block, error] {
+	return func(yield func(trace.Block, error) bool) {
+		past := false
+		f.blocks(func(fr Frame) bool {
+			past = past || fr.LastGC >= gc
+			return past
+		})(yield)
+	}
+}
+
+// FrameData is a frame and its unpacked payload.
+type FrameData struct {
+	Frame
+	Payload []byte
+}

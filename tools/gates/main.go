@@ -1,0 +1,216 @@
+// Command gates measures the source files: lines of at most 120 columns, functions of at most 80 lines (of tests: 120),
+// files of at most 500 lines. It prints each excess and fails.
+//
+// tools/gates/exceptions.txt lists what may be longer, one a line, with its reason:
+//
+//	function trace/columns/decode.go blob   the inner loop of replay; split, it is slower
+//
+// An exception that is not needed fails too, so that the list only shrinks. With -generate the command prints the
+// exceptions that are missing.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxColumns  = 120 // a tab counts as four, as in an editor
+	maxFunction = 80  // lines between the braces
+	maxTest     = 120
+	maxFile     = 500
+	list        = "tools/gates/exceptions.txt"
+)
+
+// excess is one thing that is too long. Its key is what an exception names.
+type excess struct{ key, text string }
+
+func main() {
+	generate := flag.Bool("generate", false, "print the exceptions that are missing")
+	flag.Parse()
+	if err := run(*generate); err != nil {
+		fmt.Fprintln(os.Stderr, "gates:", err)
+		os.Exit(1)
+	}
+}
+
+func run(generate bool) error {
+	allowed, err := exceptions(list)
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	failed, used := 0, map[string]bool{}
+	for _, name := range strings.Fields(string(out)) {
+		if !measured(name) {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if os.IsNotExist(err) {
+			continue // deleted, and not committed yet
+		} else if err != nil {
+			return err
+		}
+		found, err := measure(name, b)
+		if err != nil {
+			return err
+		}
+		for _, x := range found {
+			if allowed[x.key] {
+				used[x.key] = true
+				continue
+			}
+			failed++
+			if !generate {
+				fmt.Println(x.text)
+			} else if !used[x.key] {
+				fmt.Printf("%s   not mended yet\n", x.key)
+			}
+			used[x.key] = used[x.key] || generate
+		}
+	}
+	for _, key := range sorted(allowed) {
+		if !used[key] {
+			failed++
+			fmt.Printf("%s: the exception %q is not needed: delete it\n", list, key)
+		}
+	}
+	if failed > 0 && !generate {
+		return fmt.Errorf("%d lines, functions, files or exceptions to mend", failed)
+	}
+	return nil
+}
+
+// exceptions reads the list: kind, file and, for functions, a name; then the reason.
+func exceptions(name string) (map[string]bool, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for i, l := range strings.Split(string(b), "\n") {
+		if l == "" || strings.HasPrefix(l, "#") {
+			continue
+		}
+		key, reason, ok := strings.Cut(l, "   ")
+		if n := len(strings.Fields(key)); !ok || strings.TrimSpace(reason) == "" || n < 2 || n > 3 {
+			return nil, fmt.Errorf("%s:%d: want KIND FILE [FUNCTION], three spaces, and a reason", name, i+1)
+		}
+		out[key] = true
+	}
+	return out, nil
+}
+
+// measured says whether a file is source of ours.
+func measured(name string) bool {
+	if strings.Contains(name, "/vendor/") || strings.Contains(name, "/testdata/") {
+		return false
+	}
+	switch path.Ext(name) {
+	case ".go", ".c", ".h", ".js", ".css":
+		return true
+	}
+	return false
+}
+
+func measure(name string, b []byte) (out []excess, err error) {
+	lines := 0
+	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+		lines++
+		if n := columns(s.Text()); n > maxColumns {
+			out = append(out, excess{"columns " + name,
+				fmt.Sprintf("%s:%d: %d columns, at most %d", name, lines, n, maxColumns)})
+		}
+	}
+	if lines > maxFile {
+		out = append(out, excess{"file " + name, fmt.Sprintf("%s: %d lines, at most %d", name, lines, maxFile)})
+	}
+	var fs []function
+	switch path.Ext(name) {
+	case ".go":
+		fs, err = goFunctions(name, b)
+	case ".c", ".h":
+		fs = cFunctions(b)
+	}
+	limit := maxFunction
+	if strings.HasSuffix(name, "_test.go") {
+		limit = maxTest
+	}
+	for _, f := range fs {
+		if f.lines > limit {
+			out = append(out, excess{"function " + name + " " + f.name,
+				fmt.Sprintf("%s:%d: %s has %d lines, at most %d", name, f.at, f.name, f.lines, limit)})
+		}
+	}
+	return out, err
+}
+
+func columns(l string) int { return utf8.RuneCountInString(l) + 3*strings.Count(l, "\t") }
+
+// function is one with a body: name, first line, lines between the braces.
+type function struct {
+	name      string
+	at, lines int
+}
+
+func goFunctions(name string, b []byte) (out []function, err error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, name, b, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+			from, to := set.Position(fn.Body.Lbrace).Line, set.Position(fn.Body.Rbrace).Line
+			out = append(out, function{fn.Name.Name, set.Position(fn.Pos()).Line, max(0, to-from-1)})
+		}
+	}
+	return out, nil
+}
+
+var cName = regexp.MustCompile(`(\w+)\s*\(`)
+
+// cFunctions finds functions by form: a body begins with a line that ends in "{" and starts at column 1, or with "{"
+// alone, and ends with "}" at column 1.
+func cFunctions(b []byte) (out []function) {
+	head, at := "", 0
+	for i, l := range strings.Split(string(b), "\n") {
+		switch {
+		case at == 0 && strings.HasSuffix(l, "{") && (head != "" || !strings.HasPrefix(l, " ")):
+			if m := cName.FindStringSubmatch(head + l); m != nil && !strings.Contains(l, "=") {
+				out, at = append(out, function{name: m[1], at: i + 1}), i+1
+			}
+			head = ""
+		case at > 0 && strings.HasPrefix(l, "}"):
+			out[len(out)-1].lines, at = i-at, 0
+		case strings.HasSuffix(l, ",") || strings.HasSuffix(l, ")"):
+			head += l // of a head over several lines
+		default:
+			head = ""
+		}
+	}
+	return out
+}
+
+func sorted(m map[string]bool) (out []string) {
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
