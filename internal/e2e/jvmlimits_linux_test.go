@@ -53,7 +53,7 @@ func TestLeavesDuringGrowth(t *testing.T) {
 		for i := range 12 {
 			n++
 			a := assault{major: []int{17, 25}[i%2], gc: collectors[n%3], lib: lib, keep: true,
-				probe: ",interval=0", opts: c.opts,
+				probe: ",interval=4096,max_sync=50", opts: c.opts,
 				main: []string{"Leave", c.name, strconv.Itoa(20_000 + 25_000*i)}}
 			e := a.run(t)
 			wanted := slices.Contains(c.opts, "-XX:+CrashOnOutOfMemoryError")

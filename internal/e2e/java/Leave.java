@@ -1,7 +1,9 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Fills its heap, and ends as the argument says: "exit" and "halt" with status 7 from a thread that allocates, "oom" by filling it whole. */
+/**
+ * Fills its heap, and ends as the argument says: "exit" and "halt" with status 7, "oom" by filling the heap whole.
+ */
 public class Leave {
     static List<Object> all = new ArrayList<>();
 
