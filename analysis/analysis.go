@@ -31,7 +31,7 @@ func (f StackFrame) String() string {
 }
 
 // Stack resolves the trie node frame to frames, innermost first, at most max of them.
-func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
+func Stack(r *heap.Symbols, frame uint64, max int) []StackFrame {
 	out := []StackFrame{}
 	for frame != 0 && len(out) < max {
 		f, ok := r.Frames[frame]
@@ -50,7 +50,7 @@ func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
 }
 
 // wall is the time of day, UTC, of a stream time.
-func wall(r *heap.Replayer, ns uint64) time.Time {
+func wall(r *heap.Symbols, ns uint64) time.Time {
 	// A hostile anchor must not give a year that JSON refuses.
 	return time.UnixMilli(int64(min(r.JVM.T0WallMS, 1<<47))).Add(time.Duration(ns)).UTC()
 }

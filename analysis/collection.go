@@ -27,7 +27,7 @@ func (e notThere) Error() string { return string(e) }
 func (e notThere) Unwrap() error { return ErrNotThere }
 
 // Each calls f after each collection of r until it returns false.
-func Each(r *heap.Replayer, f func(*heap.Collection) bool) error {
+func Each(r heap.Reader, f func(*heap.Collection) bool) error {
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -46,16 +46,16 @@ type Point struct {
 }
 
 // PointOf tells of c, after which the state of r is known.
-func PointOf(r *heap.Replayer, c *heap.Collection) Point {
+func PointOf(r *heap.Symbols, c *heap.Collection) Point {
 	return Point{c.GC, c.Bytes, wall(r, c.Start+c.Dur)}
 }
 
 // Points replays all of r and gives the collections after which the state is known.
-func Points(r *heap.Replayer) ([]Point, error) {
+func Points(r heap.Reader) ([]Point, error) {
 	var out []Point
 	err := Each(r, func(c *heap.Collection) bool {
 		if c.Known {
-			out = append(out, PointOf(r, c))
+			out = append(out, PointOf(r.Position().Symbols, c))
 		}
 		return true
 	})
@@ -65,13 +65,13 @@ func Points(r *heap.Replayer) ([]Point, error) {
 // Find gives the collection number that ref means: a number, first, last, peak, or a time (15:04:05 local or RFC 3339: the last collection
 // not after it). count gives the recording from its start for a replay that need only count, open for one that follows objects; of one of them,
 // unless ref is a number, all is replayed. Errors: *RefError, ErrNotThere, and those of the replay.
-func Find(ref string, count, open func() *heap.Replayer) (uint64, error) {
+func Find[R heap.Reader](ref string, count func() R, open func() *heap.Replay) (uint64, error) {
 	n, _, err := FindTwo(ref, ref, count, open)
 	return n, err
 }
 
 // FindTwo is Find for two references.
-func FindTwo(a, b string, count, open func() *heap.Replayer) (uint64, uint64, error) {
+func FindTwo[R heap.Reader](a, b string, count func() R, open func() *heap.Replay) (uint64, uint64, error) {
 	var points []Point
 	var out [2]uint64
 	for i, ref := range []string{a, b} {
@@ -92,7 +92,7 @@ func FindTwo(a, b string, count, open func() *heap.Replayer) (uint64, uint64, er
 }
 
 // countPoints is Points by counting, if that gives the same; bytes says that the bytes matter.
-func countPoints(bytes bool, count, open func() *heap.Replayer) (out []Point, err error) {
+func countPoints[R heap.Reader](bytes bool, count func() R, open func() *heap.Replay) (out []Point, err error) {
 	r := count()
 	var since sinceSweep
 	swept := false
@@ -100,13 +100,19 @@ func countPoints(bytes bool, count, open func() *heap.Replayer) (out []Point, er
 		since.collection(c)
 		swept = swept || since.swept
 		if c.Known {
-			out = append(out, PointOf(r, c))
+			out = append(out, PointOf(r.Position().Symbols, c))
 		}
 		return true
-	}); err == nil && r.Counts() && (r.Unsure || bytes && swept) {
+	}); err == nil && counts(r) && (heap.Unsure(r) || bytes && swept) {
 		return Points(open())
 	}
 	return out, err
+}
+
+// counts says whether r does not follow objects.
+func counts(r heap.Reader) bool {
+	_, yes := r.(*heap.Census)
+	return yes
 }
 
 // FindAmong is Find for who has all points of the recording.
@@ -159,12 +165,12 @@ func parseTime(ref string, day time.Time) (time.Time, error) {
 
 // Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for Find. Errors are those of
 // Find and At.
-func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+func Open[R heap.Reader](ref string, count func() R, open func() *heap.Replay) (*heap.View, *heap.Collection, error) {
 	if ref == "last" {
 		r := open()
 		at, known, err := toEnd(r, func(*heap.Collection) {})
 		if at != nil || err != nil {
-			return r, at, err
+			return r.View(), at, err
 		}
 		if known != 0 {
 			ref = strconv.FormatUint(known, 10)
@@ -176,12 +182,12 @@ func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.
 	}
 	r := open()
 	c, err := At(r, gc)
-	return r, c, err
+	return r.View(), c, err
 }
 
 // toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last collection after which
 // it is, 0 if there is none.
-func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
+func toEnd(r heap.Reader, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
 	err = Each(r, func(c *heap.Collection) bool {
 		each(c)
 		if at = c; c.Known {
@@ -189,14 +195,14 @@ func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, 
 		}
 		return true
 	})
-	if err == nil && (at == nil || !at.Known || !r.Known) {
+	if err == nil && (at == nil || !at.Known || !r.Position().Known) {
 		at = nil
 	}
 	return at, known, err
 }
 
 // OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the same.
-func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+func OpenTypes[R heap.Reader](ref string, count func() R, open func() *heap.Replay) (*heap.View, *heap.Collection, error) {
 	if ref == "last" {
 		r := count()
 		var since sinceSweep
@@ -204,10 +210,10 @@ func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case r.Counts() && (r.Unsure || since.swept):
+		case counts(r) && (heap.Unsure(r) || since.swept):
 			return Open(ref, count, open)
 		case at != nil:
-			return r, at, nil
+			return r.View(), at, nil
 		case known != 0:
 			ref = strconv.FormatUint(known, 10)
 		}
@@ -219,19 +225,20 @@ func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *
 	r := count()
 	var since sinceSweep
 	c, err := at(r, gc, since.collection)
-	if r.Counts() && (r.Unsure || since.swept) {
-		r = open()
+	if counts(r) && (heap.Unsure(r) || since.swept) {
+		r := open()
 		c, err = At(r, gc)
+		return r.View(), c, err
 	}
-	return r, c, err
+	return r.View(), c, err
 }
 
 // At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is not known.
-func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
+func At(r heap.Reader, gc uint64) (*heap.Collection, error) {
 	return at(r, gc, func(*heap.Collection) {})
 }
 
-func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
+func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
 	var lo, hi uint64
 	var at *heap.Collection
 	if err := Each(r, func(c *heap.Collection) bool {

@@ -14,13 +14,13 @@ type CountCheck struct {
 	Different uint64 // collections of which the two say something else
 	First     string // the first of them
 
-	counter *heap.Replayer
+	counter *heap.Census
 	since   sinceSweep
 	lost    bool // the two are not at one place any more
 }
 
 // CheckCounts begins with counter at the start of the recording.
-func CheckCounts(counter *heap.Replayer) *CountCheck { return &CountCheck{counter: counter} }
+func CheckCounts(counter *heap.Census) *CountCheck { return &CountCheck{counter: counter} }
 
 // sinceSweep follows whether G1 may have freed or filled regions since the newest listing: of JDK 25 it puts fillers over what is dead, and
 // when such a region is freed the probe's census counts them, and the replay what it knew there.
@@ -39,7 +39,7 @@ func (s *sinceSweep) collection(c *heap.Collection) {
 }
 
 // Collection compares. It must get each collection c that r, the replay that follows objects, gives.
-func (k *CountCheck) Collection(r *heap.Replayer, c *heap.Collection) {
+func (k *CountCheck) Collection(r *heap.Replay, c *heap.Collection) {
 	if k.lost {
 		return
 	}
@@ -70,7 +70,7 @@ func (k *CountCheck) Collection(r *heap.Replayer, c *heap.Collection) {
 	case c.Objects != n.Objects || c.Bytes != n.Bytes:
 		k.differs("collection %d: %d objects and %d bytes, counted %d and %d", c.GC, c.Objects, c.Bytes, n.Objects, n.Bytes)
 	default:
-		k.types(c.GC, r.State.PerType(), k.counter.State.PerType())
+		k.types(c.GC, r.State.PerType(), k.counter.Totals.PerType())
 	}
 }
 

@@ -54,7 +54,7 @@ func TestCounter(t *testing.T) {
 		}
 		bs = append(bs, m.End())
 		few := skimmed(t, bs)
-		r, check := heap.NewReplayer(&blocks{slices.Clone(bs)}), CheckCounts(heap.NewCounter(&blocks{slices.Clone(few)}))
+		r, check := heap.NewReplay(&blocks{slices.Clone(bs)}), CheckCounts(heap.NewCensus(&blocks{slices.Clone(few)}))
 		n := uint64(0)
 		if err := Each(r, func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestCounter(t *testing.T) {
 		if check.Different > 0 {
 			t.Fatal(check.First)
 		}
-		counter := heap.NewCounter(&blocks{few})
+		counter := heap.NewCensus(&blocks{few})
 		got, err := MakeReport(counter)
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestCounter(t *testing.T) {
 		if check.Compared != n {
 			t.Fatalf("%d of %d collections compared", check.Compared, n)
 		}
-		want, err := MakeReport(heap.NewReplayer(&blocks{bs}))
+		want, err := MakeReport(heap.NewReplay(&blocks{bs}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ type History struct {
 
 // MakeHistories replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class with loaders or hidden
 // classes of one name there is one history for each loader.
-func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
+func MakeHistories(r *heap.Replay, k int) (*Histories, error) {
 	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := newHistories(k)
 	by := map[Class]*History{}
@@ -51,7 +51,7 @@ func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
 	of := func(typ uint32) *History {
 		c, ok := class[typ]
 		if !ok {
-			if c = ClassOf(r, typ).folded(); r.Types[uint64(typ)].ID != 0 {
+			if c = ClassOf(r.Symbols, typ).folded(); r.Types[uint64(typ)].ID != 0 {
 				class[typ] = c
 			}
 		}
@@ -66,7 +66,7 @@ func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
 	now := map[*History]heap.Count{}
 	err := Each(r, func(c *heap.Collection) bool {
 		i := int32(len(out.Collections))
-		h.collection(r, c)
+		h.collection(&r.Cursor, c)
 		out.Collections = append(out.Collections, c.GC)
 		out.Seconds = append(out.Seconds, h.times[i]-h.times[0])
 		for _, row := range c.Census {
@@ -111,7 +111,7 @@ func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
 	for c := range by {
 		classes = append(classes, c)
 	}
-	shared := loaders(r, classes)
+	shared := loaders(r.Symbols, classes)
 	for c, x := range by {
 		if n := len(x.At); n > 0 {
 			x.Loader = shared[c]
@@ -121,7 +121,7 @@ func MakeHistories(r *heap.Replayer, k int) (*Histories, error) {
 			out.Classes = append(out.Classes, *x)
 		}
 	}
-	out.sites(r, h)
+	out.sites(&r.Cursor, h)
 	out.sort()
 	return out, nil
 }
@@ -134,21 +134,21 @@ func (out *Histories) sort() {
 	}
 }
 
-func (out *Histories) sites(r *heap.Replayer, h *histories) {
+func (out *Histories) sites(r *heap.Cursor, h *histories) {
 	n := len(h.times)
 	bytes, samples := make([]float64, n), make([]float64, n)
 	var classes []Class
 	for k := range h.sites {
 		classes = append(classes, k.class)
 	}
-	shared := loaders(r, classes)
+	shared := loaders(r.Symbols, classes)
 	type age struct{ sum, weight, bytes float64 }
 	ages := map[siteKey]*age{}
 	for s := range byID(maps.Values(r.Live)) {
 		if _, young := h.young[s.ID]; young {
 			continue
 		}
-		k := h.key(r, s)
+		k := h.key(r.Symbols, s)
 		a := ages[k]
 		if a == nil {
 			a = &age{}
@@ -163,7 +163,7 @@ func (out *Histories) sites(r *heap.Replayer, h *histories) {
 		if s.came == 0 {
 			continue
 		}
-		x := History{Class: k.class.Name, Loader: shared[k.class], Site: Stack(r, k.frame, maxFrames)}
+		x := History{Class: k.class.Name, Loader: shared[k.class], Site: Stack(r.Symbols, k.frame, maxFrames)}
 		s.spread(bytes, samples)
 		for i := range n {
 			if i == 0 && samples[i] != 0 || i > 0 && (samples[i] != samples[i-1] || bytes[i] != bytes[i-1]) {

@@ -19,7 +19,7 @@ func TestHistories(t *testing.T) {
 	}
 	want := map[int]heap.Count{}
 	exact, first, i := true, uint64(0), 0
-	if err := Each(heap.NewReplayer(&blocks{bs}), func(c *heap.Collection) bool {
+	if err := Each(heap.NewReplay(&blocks{bs}), func(c *heap.Collection) bool {
 		if c.Known {
 			want[i] = heap.Count{Objects: c.Objects, Bytes: c.Bytes}
 			if first == 0 {
@@ -33,7 +33,7 @@ func TestHistories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []int{1, 2, 5} {
-		h, err := MakeHistories(heap.NewReplayer(&blocks{bs}), k)
+		h, err := MakeHistories(heap.NewReplay(&blocks{bs}), k)
 		if err != nil || len(h.Collections) != i || len(h.Classes) == 0 {
 			t.Fatal(err, len(h.Classes))
 		}

@@ -54,7 +54,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, to := known[i], known[j]
-		r := heap.NewReplayer(&memBlocks{slices.Clone(src.b)})
+		r := heap.NewReplay(&memBlocks{slices.Clone(src.b)})
 		d, err := Diff(r, from, to, by, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := Diff(heap.NewReplayer(&memBlocks{slices.Clone(src.b)}), from, to, c, nil)
+			d, err := Diff(heap.NewReplay(&memBlocks{slices.Clone(src.b)}), from, to, c, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplayer(&memBlocks{append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by, nil)
+		d, err := Diff(heap.NewReplay(&memBlocks{append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ func joined(frames []StackFrame) string {
 
 // stacks caches the texts of stacks.
 type stacks struct {
-	r    *heap.Replayer
+	r    *heap.Symbols
 	text map[uint64]string
 }
 
@@ -186,16 +186,16 @@ func (s *stacks) of(frame uint64) string {
 }
 
 // ExportState writes each object of the state of r, which stands after c.
-func ExportState(ctx context.Context, w io.Writer, format string, r *heap.Replayer, c *heap.Collection) error {
+func ExportState(ctx context.Context, w io.Writer, format string, r *heap.View, c *heap.Collection) error {
 	t, err := newTable[StateRow](w, format, "heapcam.export.state/1")
 	if err != nil {
 		return err
 	}
-	st := stacks{r, map[uint64]string{}}
-	spaces := r.Spaces(c)
+	st := stacks{r.Symbols, map[uint64]string{}}
+	spaces := r.Spaces(c.Spaces)
 	names := make([]string, len(spaces))
 	for i, s := range spaces {
-		names[i] = spaceName(r, s)
+		names[i] = spaceName(r.Symbols, s)
 	}
 	space, n := 0, 0
 	type named struct{ class, loader string }
@@ -231,22 +231,22 @@ func ExportState(ctx context.Context, w io.Writer, format string, r *heap.Replay
 }
 
 // ExportSamples replays r and writes each sample that was taken, when it is known what became of it.
-func ExportSamples(ctx context.Context, w io.Writer, format string, r *heap.Replayer) error {
+func ExportSamples(ctx context.Context, w io.Writer, format string, r *heap.Replay) error {
 	t, err := newTable[SampleRow](w, format, "heapcam.export.samples/1")
 	if err != nil {
 		return err
 	}
-	st := stacks{r, map[uint64]string{}}
+	st := stacks{r.Symbols, map[uint64]string{}}
 	put := func(s *heap.Sample, died uint64) error {
-		return t.put(SampleRow{ID: s.ID, TimeMS: wall(r, s.Time).UnixMilli(), Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
+		return t.put(SampleRow{ID: s.ID, TimeMS: wall(r.Symbols, s.Time).UnixMilli(), Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
 			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(s.Frame)})
 	}
 	wait := map[uint64]*heap.Sample{}
 	if rerr := Each(r, func(c *heap.Collection) bool {
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			wait[s.ID] = s
 		}
-		gone := slices.Clone(r.Went)
+		gone := slices.Clone(r.Died)
 		for _, s := range gone {
 			delete(wait, s.ID)
 		}
@@ -287,7 +287,7 @@ func ExportSamples(ctx context.Context, w io.Writer, format string, r *heap.Repl
 }
 
 // ExportHistories replays r and writes each class after each collection whose state is known.
-func ExportHistories(ctx context.Context, w io.Writer, format string, r *heap.Replayer) error {
+func ExportHistories(ctx context.Context, w io.Writer, format string, r *heap.Replay) error {
 	t, err := newTable[HistoryRow](w, format, "heapcam.export.histories/1")
 	if err != nil {
 		return err
@@ -296,8 +296,8 @@ func ExportHistories(ctx context.Context, w io.Writer, format string, r *heap.Re
 		if !c.Known {
 			return true
 		}
-		for _, k := range MakeHistogram(r, c).Classes {
-			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC, TimeMS: wall(r, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur, Class: withLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
+		for _, k := range MakeHistogram(r.View(), c).Classes {
+			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC, TimeMS: wall(r.Symbols, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur, Class: withLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
 		}
 		err = cmp.Or(err, ctx.Err())
 		return err == nil
@@ -320,7 +320,7 @@ type stackValue struct {
 
 // Profile is what pprof and collapsed stacks are made of.
 type Profile struct {
-	r      *heap.Replayer
+	r      *heap.Replay
 	c      *heap.Collection
 	first  time.Time
 	values []stackValue
@@ -328,7 +328,7 @@ type Profile struct {
 
 // MakeProfile replays r up to collection gc. Live figures are those of `group --by type, site`, so that they add up to the exact state; what was
 // allocated is estimated from all samples of the window. Errors are those of At.
-func MakeProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
+func MakeProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 	p := &Profile{r: r}
 	type key struct {
 		frame uint64
@@ -353,9 +353,9 @@ func MakeProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 			return nil, err
 		}
 		if p.first.IsZero() {
-			p.first = wall(r, c.Start)
+			p.first = wall(r.Symbols, c.Start)
 		}
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			v := at(key{frame: s.Frame, typ: uint32(s.Type)})
 			v.alloc[0] += s.Weight
 			v.alloc[1] += s.Weight * float64(s.Size)
@@ -367,8 +367,8 @@ func MakeProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 	if !p.c.Known {
 		return nil, notThere(fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc))
 	}
-	w, spaces := World(r, p.c)
-	ts, err := Tuples(r, p.c.GC, spaces, classify.AttrSite, 8, nil)
+	w, spaces := World(r.View(), p.c)
+	ts, err := Tuples(r.View(), p.c.GC, spaces, classify.AttrSite, 8, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -398,7 +398,7 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	out := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"}, {Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"}},
 		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: int64(min(p.c.Interval, math.MaxInt64)), DefaultSampleType: "inuse_space",
-		TimeNanos: p.first.UnixNano(), DurationNanos: int64(wall(p.r, p.c.Start+p.c.Dur).Sub(p.first)),
+		TimeNanos: p.first.UnixNano(), DurationNanos: int64(wall(p.r.Symbols, p.c.Start+p.c.Dur).Sub(p.first)),
 		Comments: []string{fmt.Sprintf("heapcam: live after collection %d (GC(%d) of the JVM's log); allocated in the window up to it, estimated from samples", p.c.GC, p.c.JVMGC)},
 	}
 	functions := map[string]*profile.Function{}
@@ -430,7 +430,7 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	round := func(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
 	for _, v := range p.values {
 		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])}, Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
-		for _, f := range Stack(p.r, v.frame, maxFrames) {
+		for _, f := range Stack(p.r.Symbols, v.frame, maxFrames) {
 			line := int64(0)
 			if f.Line != nil {
 				line = int64(*f.Line)
@@ -467,7 +467,7 @@ func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 		if n <= 0 {
 			continue
 		}
-		frames := Stack(p.r, v.frame, maxFrames)
+		frames := Stack(p.r.Symbols, v.frame, maxFrames)
 		slices.Reverse(frames)
 		if len(frames) == 0 {
 			ui.Fprintf(b, "%s;", clean(cmp.Or(v.note, "(no Java frame)")))

@@ -31,14 +31,15 @@ func TestTables(t *testing.T) {
 	for _, table := range []string{"state", "samples", "histories"} {
 		write := func(format string) *bytes.Buffer {
 			var b bytes.Buffer
-			r := heap.NewReplayer(&memBlocks{exportTape()})
+			r := heap.NewReplay(&memBlocks{exportTape()})
 			var err error
 			switch table {
 			case "state":
 				var c *heap.Collection
-				open := func() *heap.Replayer { return heap.NewReplayer(&memBlocks{exportTape()}) }
-				if r, c, err = Open("last", open, open); err == nil {
-					err = ExportState(ctx, &b, format, r, c)
+				open := func() *heap.Replay { return heap.NewReplay(&memBlocks{exportTape()}) }
+				var v *heap.View
+				if v, c, err = Open("last", open, open); err == nil {
+					err = ExportState(ctx, &b, format, v, c)
 				}
 			case "samples":
 				err = ExportSamples(ctx, &b, format, r)
@@ -110,7 +111,7 @@ func TestTables(t *testing.T) {
 
 // TestPprof: pprof's own validation takes the profile, its live values add up to the exact state, and go tool pprof shows it.
 func TestPprof(t *testing.T) {
-	open := func() *heap.Replayer { return heap.NewReplayer(&memBlocks{exportTape()}) }
+	open := func() *heap.Replay { return heap.NewReplay(&memBlocks{exportTape()}) }
 	r, c, err := Open("last", open, open)
 	if err != nil {
 		t.Fatal(err)

@@ -38,14 +38,14 @@ func (s *series) took(gc uint64, t float64, keep bool) {
 }
 
 // fates counts which samples live at the end of the window.
-func (h *histories) fates(r *heap.Replayer) {
+func (h *histories) fates(r *heap.Cursor) {
 	for _, s := range h.sites {
 		for i := range s.births {
 			s.births[i].alive = 0
 		}
 	}
 	for _, s := range r.Live {
-		x := h.sites[h.key(r, s)]
+		x := h.sites[h.key(r.Symbols, s)]
 		if x == nil {
 			continue
 		}
@@ -127,17 +127,17 @@ func atMostOf(n, k, p float64) float64 {
 }
 
 // census keeps the states by type that replaces compares.
-func (h *histories) census(r *heap.Replayer, c *heap.Collection) {
+func (h *histories) census(r *heap.Cursor, c *heap.Collection) {
 	if !h.late {
 		return
 	}
 	if h.begun == nil {
-		h.begun = slices.Clone(r.State.PerType())
+		h.begun = slices.Clone(r.Totals.PerType())
 	}
 	if c.Kind != trace.PauseFull && c.Kind != trace.PauseRemark {
 		return
 	}
-	h.floor2 = append(h.floor2[:0], r.State.PerType()...)
+	h.floor2 = append(h.floor2[:0], r.Totals.PerType()...)
 	if h.floor1 == nil {
 		h.floor1 = slices.Clone(h.floor2)
 	}
@@ -146,7 +146,7 @@ func (h *histories) census(r *heap.Replayer, c *heap.Collection) {
 // replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their class that were there before,
 // as in a cache that is full: the deaths of those no sample tells, but between two collections of old space (or up to the only one) the class has not
 // grown by half as much as the site.
-func (h *histories) replaces(r *heap.Replayer, c *candidate) bool {
+func (h *histories) replaces(r *heap.Symbols, c *candidate) bool {
 	if c.p >= 1 || h.floor2 == nil {
 		return false
 	}

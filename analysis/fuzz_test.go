@@ -30,7 +30,7 @@ func FuzzDamaged(f *testing.F) {
 	}
 	lib := classify.NewLibrary()
 	f.Fuzz(func(t *testing.T, which uint8, hits []byte) {
-		fresh := func() *heap.Replayer {
+		fresh := func() *heap.Replay {
 			var bs []trace.Block
 			for _, b := range tapes[which%4] {
 				b.Payload = bytes.Clone(b.Payload)
@@ -41,7 +41,7 @@ func FuzzDamaged(f *testing.F) {
 					p[int(hits[i+1])*len(p)/256] ^= hits[i+2]
 				}
 			}
-			return heap.NewReplayer(&memBlocks{bs})
+			return heap.NewReplay(&memBlocks{bs})
 		}
 		again := func() ([]classify.Classifier, []classify.Filter) {
 			cs, err := lib.By("space, type, site(2), ages, address(64k)")
@@ -78,7 +78,7 @@ func FuzzDamaged(f *testing.F) {
 		ExportHistories(context.Background(), io.Discard, "json", fresh())
 		r := fresh()
 		if _, err := Points(r); err == nil {
-			if h, err := NewHprof(r); err == nil && h.Bytes < 1<<26 { // zeros take as long as they are many
+			if h, err := NewHprof(r.View()); err == nil && h.Bytes < 1<<26 { // zeros take as long as they are many
 				if err := h.Write(context.Background(), io.Discard); err != nil {
 					t.Fatal(err)
 				}

@@ -27,15 +27,15 @@ type Grouping struct {
 }
 
 // World gives what classifiers see of the state of r, which stands after c, and the state's spaces.
-func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
-	spaces := r.Spaces(c)
+func World(r *heap.View, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
+	spaces := r.Spaces(c.Spaces)
 	w := &classify.World{GC: c.GC, First: r.First, AtStart: r.JVM.Flags&trace.JVMAtStart != 0 && r.First <= 1, Types: r.Types, Loaders: r.Loaders, Methods: r.Methods,
 		Frames: r.Frames, Threads: r.Threads, Time: func(gc uint64) (time.Time, bool) {
 			ns, ok := r.Ends[gc]
-			return wall(r, ns), ok
+			return wall(r.Symbols, ns), ok
 		}}
 	for _, s := range spaces {
-		w.Spaces = append(w.Spaces, classify.Space{Name: spaceName(r, s), Kind: s.Kind})
+		w.Spaces = append(w.Spaces, classify.Space{Name: spaceName(r.Symbols, s), Kind: s.Kind})
 	}
 	return w, spaces
 }
@@ -43,7 +43,7 @@ func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceA
 var spaceKinds = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceOld: "old", trace.SpaceHumongous: "humongous",
 	trace.SpaceHumongousCont: "humongous, continued", trace.SpaceArchive: "archive"}
 
-func spaceName(r *heap.Replayer, s heap.SpaceAt) string {
+func spaceName(r *heap.Symbols, s heap.SpaceAt) string {
 	kind := spaceKinds[s.Kind]
 	switch {
 	case r.JVM.RegionWords > 0:
@@ -68,7 +68,7 @@ func wants(a classify.Attr) (w heap.Want) {
 }
 
 // eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is (ages is nil).
-func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
+func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	if ages == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
 
 // Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages (classify.Ages). Addresses in tuples
 // are those of the JVM, in bytes.
-func Tuples(r *heap.Replayer, gc uint64, spaces []heap.SpaceAt, a classify.Attr, grain uint64, ages []uint64) ([]classify.Tuple, error) {
+func Tuples(r *heap.View, gc uint64, spaces []heap.SpaceAt, a classify.Attr, grain uint64, ages []uint64) ([]classify.Tuple, error) {
 	var told []uint32
 	if a&classify.AttrBirth != 0 {
 		told = eras(r, ages, gc)
@@ -111,17 +111,17 @@ func Tuples(r *heap.Replayer, gc uint64, spaces []heap.SpaceAt, a classify.Attr,
 }
 
 // Group groups the state of r, which stands after c, by classifiers.
-func Group(r *heap.Replayer, c *heap.Collection, w *classify.World, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
+func Group(r *heap.View, c *heap.Collection, w *classify.World, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
 	a, grain := classify.Needs(by, filters)
 	ts, err := Tuples(r, c.GC, spaces, a, grain, classify.Ages(by, filters))
 	if err != nil {
 		return nil, err
 	}
-	return GroupTuples(r, c, w, ts, by, filters)
+	return GroupTuples(r.Symbols, c, w, ts, by, filters)
 }
 
 // GroupTuples is Group of a state that was folded before, for all that by and filters need (Tuples).
-func GroupTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
+func GroupTuples(r *heap.Symbols, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, error) {
 	tree, err := classify.Build(w, ts, by, filters)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func GroupTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []c
 }
 
 // OpenTuples is GroupTuples for who looks at few of the groups: the tree makes them when they are asked for. Tree and Tuples of the Grouping are nil.
-func OpenTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, *classify.Tree, error) {
+func OpenTuples(r *heap.Symbols, c *heap.Collection, w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Grouping, *classify.Tree, error) {
 	t, err := classify.Begin(w, ts, by, filters)
 	if err != nil {
 		return nil, nil, err
@@ -147,7 +147,7 @@ func OpenTuples(r *heap.Replayer, c *heap.Collection, w *classify.World, ts []cl
 }
 
 // newGrouping is a grouping but for its tree.
-func newGrouping(r *heap.Replayer, c *heap.Collection, root *classify.Node, by []classify.Classifier, filters []classify.Filter) *Grouping {
+func newGrouping(r *heap.Symbols, c *heap.Collection, root *classify.Node, by []classify.Classifier, filters []classify.Filter) *Grouping {
 	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Exact: true, Objects: root.Objects, Bytes: root.Bytes}
 	for _, b := range by {
 		g.By = append(g.By, b.Name)
@@ -172,7 +172,7 @@ type ListedObject struct {
 
 // List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode: the tree itself keeps
 // no objects.
-func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter, f func(ListedObject) bool) {
+func (g *Grouping) List(r *heap.View, n *classify.Node, spaces []heap.SpaceAt, by []classify.Classifier, filters []classify.Filter, f func(ListedObject) bool) {
 	a, grain := classify.Needs(by, filters)
 	words := max(1, grain/8)
 	told := eras(r, classify.Ages(by, filters), g.GC)
@@ -225,7 +225,7 @@ func (g *Grouping) List(r *heap.Replayer, n *classify.Node, spaces []heap.SpaceA
 		}
 		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type), Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
 		if x != nil {
-			l.Site = Stack(r, x.Frame, maxFrames)
+			l.Site = Stack(r.Symbols, x.Frame, maxFrames)
 		}
 		return f(l)
 	})

@@ -34,9 +34,9 @@ type refNode struct {
 	children       map[string]*refNode
 }
 
-func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
+func refObjects(r *heap.Replay, c *heap.Collection) []refObject {
 	var out []refObject
-	spaces := r.Spaces(c)
+	spaces := r.View().Spaces(c.Spaces)
 	r.State.Each(func(o heap.Object) bool {
 		x := refObject{Object: o, class: r.TypeName(o.Type), loader: "bootstrap", addr: r.JVM.HeapBase + o.Addr*8, age: c.GC - uint64(o.Birth), space: "(no space)"}
 		ty := r.Types[uint64(o.Type)]
@@ -49,7 +49,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		x.array = ty.Flags&trace.TypeArray != 0
 		for _, s := range spaces {
 			if o.Addr >= s.Start && o.Addr < s.End {
-				x.space, x.kind = spaceName(r, s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
+				x.space, x.kind = spaceName(r.Symbols, s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
 				if x.kind == "" {
 					x.kind = "old"
 				}
@@ -58,7 +58,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		if s := r.Live[o.Sample]; s != nil {
 			x.sampled = true
 			x.thread = r.Threads[s.Thread].Name
-			for _, f := range Stack(r, s.Frame, 64) {
+			for _, f := range Stack(r.Symbols, s.Frame, 64) {
 				x.stack = append(x.stack, f.String())
 			}
 		}
@@ -285,7 +285,7 @@ func modelTape(seed, collector, depth uint64, steps int) []trace.Block {
 }
 
 // everySample makes every sample stand for itself alone, as at interval 0.
-func everySample(r *heap.Replayer) {
+func everySample(r *heap.Replay) {
 	for _, s := range r.Live {
 		s.Weight = 1
 	}
@@ -302,7 +302,7 @@ func TestGroupAgainstReference(t *testing.T) {
 		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
 		by := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "by")
 		where := rapid.SliceOfN(rapid.SampledFrom(filters), 0, 1).Draw(t, "where")
-		r := heap.NewReplayer(&memBlocks{bs})
+		r := heap.NewReplay(&memBlocks{bs})
 		if err := Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
@@ -320,8 +320,8 @@ func TestGroupAgainstReference(t *testing.T) {
 				}
 				fs = append(fs, f)
 			}
-			world, spaces := World(r, c)
-			g, err := Group(r, c, world, spaces, cs, fs)
+			world, spaces := World(r.View(), c)
+			g, err := Group(r.View(), c, world, spaces, cs, fs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -342,7 +342,7 @@ func TestGroupAgainstReference(t *testing.T) {
 			if len(g.Tree.Children) > 0 {
 				n := g.Tree.Children[rapid.IntRange(0, len(g.Tree.Children)-1).Draw(t, "node")]
 				objects, bytes := uint64(0), uint64(0)
-				g.List(r, n, spaces, cs, fs, func(l ListedObject) bool {
+				g.List(r.View(), n, spaces, cs, fs, func(l ListedObject) bool {
 					objects++
 					bytes += l.Bytes
 					return true
@@ -369,7 +369,7 @@ func TestGroupEstimates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
 		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence", "spacetype, site(1), ages"}).Draw(t, "by")
-		r := heap.NewReplayer(&memBlocks{bs})
+		r := heap.NewReplay(&memBlocks{bs})
 		if err := Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
@@ -378,8 +378,8 @@ func TestGroupEstimates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			world, spaces := World(r, c)
-			g, err := Group(r, c, world, spaces, cs, nil)
+			world, spaces := World(r.View(), c)
+			g, err := Group(r.View(), c, world, spaces, cs, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

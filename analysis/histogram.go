@@ -33,15 +33,15 @@ type Histogram struct {
 }
 
 // MakeHistogram counts the state of r, which stands after c, by class; the largest first.
-func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
-	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
+func MakeHistogram(r *heap.View, c *heap.Collection) *Histogram {
+	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC, Time: wall(r.Symbols, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
 	at := map[Class]int{}
 	var classes []Class
-	for id, n := range r.State.PerType() {
+	for id, n := range r.Totals.PerType() {
 		if n.Objects == 0 {
 			continue
 		}
-		k := ClassOf(r, uint32(id))
+		k := ClassOf(r.Symbols, uint32(id))
 		i, ok := at[k]
 		if !ok {
 			i = len(classes)
@@ -54,7 +54,7 @@ func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
 		h.Objects += n.Objects
 		h.Bytes += n.Bytes
 	}
-	shared := loaders(r, classes)
+	shared := loaders(r.Symbols, classes)
 	for i, k := range classes {
 		h.Classes[i].Loader = shared[k]
 	}

@@ -113,7 +113,7 @@ func newHistories(k int) *histories {
 		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
 
-func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
+func (h *histories) key(r *heap.Symbols, s *heap.Sample) siteKey {
 	cl, ok := h.class[s.Type]
 	if !ok {
 		if cl = ClassOf(r, uint32(s.Type)).folded(); r.Types[s.Type].ID != 0 {
@@ -124,7 +124,7 @@ func (h *histories) key(r *heap.Replayer, s *heap.Sample) siteKey {
 }
 
 // site gives the series of a sample's site.
-func (h *histories) site(r *heap.Replayer, s *heap.Sample) *series {
+func (h *histories) site(r *heap.Symbols, s *heap.Sample) *series {
 	at := [2]uint64{s.Frame, s.Type}
 	if x := h.fast[at]; x != nil {
 		return x
@@ -142,12 +142,13 @@ func (h *histories) site(r *heap.Replayer, s *heap.Sample) *series {
 }
 
 // collection takes in what r found in c. It must see each collection of the window once, in order.
-func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
+func (h *histories) collection(r *heap.Cursor, c *heap.Collection) {
 	i := len(h.times)
 	h.begin(c)
 	h.newest = c.GC
 	h.missed += c.Missed()
-	h.counts = r.Counts()
+	_, follows := r.Totals.(*heap.State)
+	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	t := float64(c.Start+c.Dur) / 1e9
 	if i > 0 {
@@ -194,20 +195,20 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 	if len(c.Spaces) > 0 { // else the next one counts for both
 		h.used = c.Used
 	}
-	for _, s := range r.Took {
-		x := h.site(r, s)
+	for _, s := range r.Sampled {
+		x := h.site(r.Symbols, s)
 		x.took(s.Birth, h.bornAt(s), i < mostPhases)
 		h.to = max(h.to, x.last)
 		x.objects += s.Weight
 		x.allocated += s.Weight * float64(s.Size)
 	}
-	for _, s := range r.Came {
+	for _, s := range r.Resolved {
 		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
 	}
-	for _, s := range r.Went {
+	for _, s := range r.Died {
 		f, young := h.young[s.ID]
 		delete(h.young, s.ID)
-		x, bytes := h.site(r, s), float64(s.Size)*s.Weight
+		x, bytes := h.site(r.Symbols, s), float64(s.Size)*s.Weight
 		if !young {
 			x.add(int32(i), -1, -bytes)
 		}
@@ -220,7 +221,7 @@ func (h *histories) collection(r *heap.Replayer, c *heap.Collection) {
 		if !survived && (f.lasts || !moving || t-f.t < lasting) {
 			continue
 		}
-		x, bytes := h.site(r, f.s), float64(f.s.Size)*f.s.Weight
+		x, bytes := h.site(r.Symbols, f.s), float64(f.s.Size)*f.s.Weight
 		if !f.lasts {
 			h.event(x, event{t: f.t, n: 1, bytes: bytes})
 			f.lasts = true

@@ -83,7 +83,7 @@ func fit[K comparable](all map[K]*stratum) prior {
 }
 
 // stratify counts the state of r. It takes s as sampled only if keep says so (nil: always). Its cost is one pass over all objects.
-func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata {
+func stratify(r *heap.View, gc uint64, keep func(*heap.Sample) bool) *strata {
 	st := &strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
 	class := map[uint32]Class{}
 	atStart := r.JVM.Flags&trace.JVMAtStart != 0
@@ -98,7 +98,7 @@ func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata
 		if x == nil {
 			c, ok := class[o.Type]
 			if !ok {
-				c = ClassOf(r, o.Type).folded()
+				c = ClassOf(r.Symbols, o.Type).folded()
 				class[o.Type] = c
 			}
 			kk := kind{c, k.size, k.age}
@@ -131,10 +131,10 @@ func stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *strata
 
 // stratifyTypes is stratify for a replay that only counts: the strata are the types, and before says how much of each may be older than the
 // recording.
-func stratifyTypes(r *heap.Replayer, before func(typ uint32) heap.Count) *strata {
+func stratifyTypes(r *heap.View, before func(typ uint32) heap.Count) *strata {
 	st := &strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
 	of := func(typ uint32) *stratum {
-		k := kind{class: ClassOf(r, typ).folded()}
+		k := kind{class: ClassOf(r.Symbols, typ).folded()}
 		x := st.kinds[k]
 		if x == nil {
 			x = &stratum{sites: map[uint64]float64{}}
@@ -153,7 +153,7 @@ func stratifyTypes(r *heap.Replayer, before func(typ uint32) heap.Count) *strata
 		x.sites[s.Frame]++
 		x.n++
 	}
-	for id, n := range r.State.PerType() {
+	for id, n := range r.Totals.PerType() {
 		if n.Objects == 0 {
 			continue
 		}

@@ -35,7 +35,7 @@ func TestChildrenAddUp(t *testing.T) {
 					}
 				}
 			}
-			r := heap.NewReplayer(&blocks{bs})
+			r := heap.NewReplay(&blocks{bs})
 			var last *heap.Collection
 			if err := Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || last == nil || !r.Known {
 				continue
@@ -45,7 +45,7 @@ func TestChildrenAddUp(t *testing.T) {
 			}
 			type sum struct{ objects, bytes uint64 }
 			got := map[string]sum{}
-			for _, s := range Sites(r, last.GC) {
+			for _, s := range Sites(r.View(), last.GC) {
 				k := s.Class + s.Loader
 				got[k] = sum{got[k].objects + s.Objects, got[k].bytes + s.Bytes}
 				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow || s.Bytes > s.BytesHigh || s.Objects < s.Samples {
@@ -61,7 +61,7 @@ func TestChildrenAddUp(t *testing.T) {
 				}
 			}
 			want := map[string]sum{}
-			for _, c := range MakeHistogram(r, last).Classes {
+			for _, c := range MakeHistogram(r.View(), last).Classes {
 				k := c.Class + c.Loader
 				want[k] = sum{want[k].objects + c.Objects, want[k].bytes + c.Bytes}
 			}

@@ -71,13 +71,14 @@ const (
 var ErrOpen = errors.New("the verdicts need a replay that follows objects")
 
 // Leaks replays all of r and gives its verdicts; ErrOpen if r only counts and that does not do.
-func Leaks(r *heap.Replayer) (*LeakReport, error) {
+func Leaks(from heap.Reader) (*LeakReport, error) {
+	r := from.Position()
 	h := newHistories(survived)
 	for {
 		c, err := r.Next()
 		if err == io.EOF {
 			l := h.leaks(r)
-			if h.open || r.Unsure {
+			if h.open || heap.Unsure(from) {
 				return nil, ErrOpen
 			}
 			return l, nil
@@ -89,7 +90,7 @@ func Leaks(r *heap.Replayer) (*LeakReport, error) {
 	}
 }
 
-func (h *histories) leaks(r *heap.Replayer) *LeakReport {
+func (h *histories) leaks(r *heap.Cursor) *LeakReport {
 	l := &LeakReport{Schema: "heapcam.leaks/1", Verdicts: h.verdicts(r), Collections: len(h.times), Floors: len(h.floors), Missed: h.missed}
 	if n := len(h.times); n > 0 {
 		l.Window = h.times[n-1] - h.from
@@ -127,21 +128,21 @@ type growth struct {
 }
 
 // verdicts ranks the sites that leak by how fast they do.
-func (h *histories) verdicts(r *heap.Replayer) []Verdict {
+func (h *histories) verdicts(r *heap.Cursor) []Verdict {
 	out := []Verdict{}
 	if !h.shows() {
 		return out
 	}
 	h.fates(r)
 	h.open = false
-	all := h.candidates(r)
+	all := h.candidates(r.Symbols)
 	refuted := map[siteKey]bool{}
 	for i := range all {
 		if all[i].wide && slices.ContainsFunc(all[i].members, func(k siteKey) bool { return refuted[k] }) {
 			all[i].p = 1
 			continue
 		}
-		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r, &all[i]) {
+		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r.Symbols, &all[i]) {
 			all[i].p = 1
 		}
 		if all[i].refuted {
@@ -170,13 +171,13 @@ func (h *histories) verdicts(r *heap.Replayer) []Verdict {
 		classes = append(classes, c.key.class)
 		heapGrown = max(heapGrown, c.grown)
 	}
-	shared := loaders(r, classes)
+	shared := loaders(r.Symbols, classes)
 	for _, c := range all[:min(len(all), 20)] {
-		v := Verdict{Class: c.key.class.Name, Loader: shared[c.key.class], Site: Stack(r, c.key.frame, maxFrames), BytesPerSecond: c.slope,
+		v := Verdict{Class: c.key.class.Name, Loader: shared[c.key.class], Site: Stack(r.Symbols, c.key.frame, maxFrames), BytesPerSecond: c.slope,
 			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown), LiveSamples: int(c.samples), Share: c.grown / heapGrown,
 			Confidence: min(1-c.p, surest), PValue: c.p, Test: c.test, Floors: c.floors}
 		if len(c.members) > 0 && !c.wide {
-			v.Site = c.shared(r, v.Site)
+			v.Site = c.shared(r.Symbols, v.Site)
 		}
 		if c.floors == 0 {
 			v.Confidence = min(v.Confidence, unprovenMost)
@@ -237,7 +238,7 @@ func roughly(seconds float64) string {
 
 // candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a helper that is called from
 // everywhere is one leak), and those that share its method: of a slow leak each of its objects alone may have too few samples.
-func (h *histories) candidates(r *heap.Replayer) []candidate {
+func (h *histories) candidates(r *heap.Symbols) []candidate {
 	var all []candidate
 	heads := map[line][]siteKey{}
 	for k, s := range h.sites {
@@ -593,7 +594,7 @@ type line struct {
 }
 
 // own gives the program's own innermost line in a stack.
-func own(r *heap.Replayer, frame uint64) line {
+func own(r *heap.Symbols, frame uint64) line {
 	f := frame
 	for range maxFrames {
 		x, ok := r.Frames[f]
@@ -609,7 +610,7 @@ func own(r *heap.Replayer, frame uint64) line {
 }
 
 // shared is how many innermost frames of site all members have in common, those above the program's own line aside if they differ.
-func (c *candidate) shared(r *heap.Replayer, site []StackFrame) []StackFrame {
+func (c *candidate) shared(r *heap.Symbols, site []StackFrame) []StackFrame {
 	first := 0
 	for first < len(site) && libraryFrame(site[first]) {
 		first++

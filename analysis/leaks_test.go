@@ -16,7 +16,7 @@ func key(frame uint64) siteKey { return siteKey{frame, Class{Name: "x"}} }
 // TestSuspects puts one slow leak beside sites that churn, that are large and steady, and that rose once and stay.
 func TestSuspects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplay(&blocks{})
 	h := newHistories(survived)
 	v := map[uint64][]float64{}
 	for i := range 200 {
@@ -31,7 +31,7 @@ func TestSuspects(t *testing.T) {
 		h.sites[key(k)] = dense(v)
 	}
 	h.floor(10)
-	got := h.verdicts(r)
+	got := h.verdicts(&r.Cursor)
 	if len(got) != 1 || math.Abs(got[0].BytesPerSecond-131072) > 5000 {
 		t.Fatalf("the leak is not found: %+v", got)
 	}
@@ -127,7 +127,7 @@ func TestConfidence(t *testing.T) {
 	for i := range times {
 		times[i] = float64(i)
 	}
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplay(&blocks{})
 	for k := range uint64(many) { // four lines a method
 		r.Methods[k/4+1] = trace.Method{ID: k/4 + 1, Class: "La/A;", Name: "m" + strconv.Itoa(int(k/4))}
 		r.Frames[k] = trace.Frame{ID: k, Method: k/4 + 1, BCI: int64(k % 4)}
@@ -144,7 +144,7 @@ func TestConfidence(t *testing.T) {
 				h.sites[key(1000)] = dense(grows())
 			}
 			others := 0
-			for _, s := range h.verdicts(r) {
+			for _, s := range h.verdicts(&r.Cursor) {
 				if s.Confidence < 0.99 || s.Confidence > surest {
 					t.Fatalf("confidence %v", s.Confidence)
 				}
@@ -182,14 +182,14 @@ func TestConfidence(t *testing.T) {
 
 // TestLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
 func TestLoaders(t *testing.T) {
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplay(&blocks{})
 	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
 	}
 	r.Loaders[1], r.Loaders[2] = trace.Loader{ID: 1, Name: "app"}, trace.Loader{ID: 2, Name: "plugins"}
 	rep := &Report{}
-	rep.grown(r, nil, []heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 100}})
+	rep.grown(r.Symbols, nil, []heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 100}})
 	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) || rep.Grown[1] != (GrownClass{"a.Plugin", "plugins #2", 2, 50}) ||
 		rep.Grown[2].Bytes != 20 || rep.Grown[2].Loader != "" {
 		t.Errorf("%+v", rep.Grown)
@@ -201,9 +201,9 @@ func TestLoaders(t *testing.T) {
 	}
 	h.floor(5)
 	for _, id := range []uint32{1, 2} {
-		h.sites[siteKey{uint64(id), ClassOf(r, id).folded()}] = dense(rise)
+		h.sites[siteKey{uint64(id), ClassOf(r.Symbols, id).folded()}] = dense(rise)
 	}
-	got := h.verdicts(r)
+	got := h.verdicts(&r.Cursor)
 	if len(got) != 2 || got[0].Loader == "" || got[0].Loader == got[1].Loader {
 		t.Errorf("%+v", got)
 	}
@@ -248,7 +248,7 @@ func TestShapes(t *testing.T) {
 			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{4, 12, 25, 50}}
 		}
 		h.sites[key(1)] = dense(v)
-		if got := h.verdicts(heap.NewReplayer(&blocks{})); len(got) == 1 != c.leak {
+		if got := h.verdicts(heap.NewReplay(&blocks{}).Position()); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -337,11 +337,11 @@ func TestFloors(t *testing.T) {
 			}
 			bs = append(bs, e.Blocks...)
 		}
-		rep, err := MakeReport(heap.NewReplayer(&blocks{bs}))
+		rep, err := MakeReport(heap.NewReplay(&blocks{bs}))
 		if err != nil || rep.OldCollections != old {
 			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
 		}
-		l, err := Leaks(heap.NewReplayer(&blocks{bs}))
+		l, err := Leaks(heap.NewReplay(&blocks{bs}))
 		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
 			t.Errorf("%v %+v", err, l)
 		}
@@ -351,7 +351,7 @@ func TestFloors(t *testing.T) {
 // TestMethod names a method whose lines have too few samples each, all of which grow; not if the objects of one of them are known to be let go.
 func TestMethod(t *testing.T) {
 	for _, dead := range []bool{false, true} {
-		r := heap.NewReplayer(&blocks{})
+		r := heap.NewReplay(&blocks{})
 		r.Methods[1] = trace.Method{ID: 1, Class: "La/Leak;", Name: "put", Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 8, Line: 11}}}
 		h := newHistories(survived)
 		for i := range 60 {
@@ -373,7 +373,7 @@ func TestMethod(t *testing.T) {
 			}
 			h.sites[key(frame)] = s
 		}
-		got := h.verdicts(r)
+		got := h.verdicts(&r.Cursor)
 		if dead && len(got) > 0 || !dead && (len(got) != 1 || got[0].LiveSamples != 20 || got[0].Site[0].Method != "put") {
 			t.Errorf("%v: %+v", dead, got)
 		}

@@ -65,7 +65,7 @@ func TestDetectionLimit(t *testing.T) {
 					}
 				}
 				h.sites[key(1000)] = s
-				for i, v := range h.verdicts(heap.NewReplayer(&blocks{})) {
+				for i, v := range h.verdicts(heap.NewReplay(&blocks{}).Position()) {
 					if i == 0 && v.LiveSamples == int(s.liveSamples) {
 						found++
 					}

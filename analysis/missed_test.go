@@ -11,7 +11,7 @@ import (
 
 // TestMissed reads a recording in which collections without events came before two of four: once three, once as many as a recording of before does not say.
 func TestMissed(t *testing.T) {
-	make4 := func() *heap.Replayer {
+	make4 := func() *heap.Replay {
 		src := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Collector: trace.CollectorSerial, Align: 8, HeapWords: 1 << 20, Depth: 1}})}
 		for i, flags := range []uint64{0, trace.PauseMissed | 3<<trace.PauseMissedShift, 0, trace.PauseMissed} {
 			gc := uint64(i + 1)
@@ -20,7 +20,7 @@ func TestMissed(t *testing.T) {
 				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
 			}))
 		}
-		return heap.NewReplayer(&blocks{src})
+		return heap.NewReplay(&blocks{src})
 	}
 	rep, err := MakeReport(make4())
 	if err != nil {

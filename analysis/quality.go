@@ -43,22 +43,22 @@ type follower struct {
 }
 
 // follow takes in what the newest collection did to the samples; to be called once after each.
-func (f *follower) follow(r *heap.Replayer) {
-	for _, s := range r.Came {
+func (f *follower) follow(r *heap.Cursor) {
+	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), quality.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Add(uint32(s.Type), s.Frame)
 	}
-	for _, s := range r.Went {
+	for _, s := range r.Died {
 		f.exact.Sub(uint32(s.Type), quality.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Sub(uint32(s.Type), s.Frame)
 	}
 }
 
 // quality gives the figure of the state of r, which must be known.
-func (f *follower) quality(r *heap.Replayer) Quality {
+func (f *follower) quality(r *heap.Cursor) Quality {
 	f.tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
 	var live quality.Totals
-	for id, c := range r.State.PerType() {
+	for id, c := range r.Totals.PerType() {
 		if c.Objects > 0 {
 			live.Add(uint32(id), quality.Count(c))
 		}
@@ -105,12 +105,13 @@ type QualityCourse struct {
 }
 
 // MakeQuality replays all of r.
-func MakeQuality(r *heap.Replayer) (*QualityCourse, error) {
+func MakeQuality(from heap.Reader) (*QualityCourse, error) {
+	r := from.Position()
 	q := &QualityCourse{Schema: "heapcam.quality/1", Collections: []QualityRow{}, SyncPoints: []FromSync{}, at: map[uint64]*Quality{}}
 	var f follower
-	err := Each(r, func(c *heap.Collection) bool {
+	err := Each(from, func(c *heap.Collection) bool {
 		f.follow(r)
-		row := QualityRow{GC: c.GC, Time: wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Synced: c.Synced, Known: c.Known}
+		row := QualityRow{GC: c.GC, Time: wall(r.Symbols, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Synced: c.Synced, Known: c.Known}
 		if c.Known {
 			row.Quality = f.quality(r)
 			x := row.Quality
@@ -134,7 +135,8 @@ func MakeQuality(r *heap.Replayer) (*QualityCourse, error) {
 
 // Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It adds nothing if the two have
 // none in common.
-func (q *QualityCourse) Alone(r *heap.Replayer) error {
+func (q *QualityCourse) Alone(from heap.Reader) error {
+	r := from.Position()
 	var f follower
 	out := FromSync{Alone: []float64{}, Whole: []float64{}}
 	take := func(gc uint64) {
@@ -153,11 +155,11 @@ func (q *QualityCourse) Alone(r *heap.Replayer) error {
 	r.OnListing = func(gc uint64) {
 		if len(out.Alone) == 0 {
 			f.follow(r)
-			r.Took, r.Came, r.Went = r.Took[:0], r.Came[:0], r.Went[:0]
+			r.Forget()
 			take(gc)
 		}
 	}
-	err := Each(r, func(c *heap.Collection) bool {
+	err := Each(from, func(c *heap.Collection) bool {
 		f.follow(r)
 		if c.Known {
 			take(c.GC)

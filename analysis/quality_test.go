@@ -17,7 +17,7 @@ func TestQualityAlone(t *testing.T) {
 	for i := range 60 {
 		bs = append(bs, m.Step(i%12 == 0).Blocks...)
 	}
-	q, err := MakeQuality(heap.NewReplayer(&blocks{bs}))
+	q, err := MakeQuality(heap.NewReplay(&blocks{bs}))
 	if err != nil || len(q.Collections) < 30 {
 		t.Fatal(err, len(q.Collections))
 	}
@@ -35,7 +35,7 @@ func TestQualityAlone(t *testing.T) {
 			defs = append(defs, b)
 		case trace.KindSync:
 			before := len(q.SyncPoints)
-			if err := q.Alone(heap.NewReplayer(&blocks{append(append([]trace.Block{}, defs...), bs[i:]...)})); err != nil {
+			if err := q.Alone(heap.NewReplay(&blocks{append(append([]trace.Block{}, defs...), bs[i:]...)})); err != nil {
 				t.Fatal(err)
 			}
 			if len(q.SyncPoints) == before {

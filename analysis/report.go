@@ -89,9 +89,10 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have (Sites) is inferred by type
+// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is inferred by type
 // alone, that what is wrong in tokens is not told, and that Open may be set.
-func MakeReport(r *heap.Replayer) (*Report, error) {
+func MakeReport(from heap.Reader) (*Report, error) {
+	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{}, GrownSites: []GrownSite{},
 		Sites: []SiteRow{}, Damage: []string{}}
 	h := newHistories(survived)
@@ -107,7 +108,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
+		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: wall(r.Symbols, c.Start), Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
 			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
 		var before *CollectionRow
 		if n > 0 {
@@ -125,10 +126,10 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		h.collection(r, c)
 		known.follow(r)
 		if c.Known {
-			last = append(last[:0], r.State.PerType()...)
+			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				firstSites = siteTallies(r, maps.Values(r.Live))
+				firstSites = siteTallies(r.Symbols, maps.Values(r.Live))
 			}
 			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
 			q := known.quality(r)
@@ -154,20 +155,20 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
-	rep.grown(r, first, last)
-	lastSites := siteTallies(r, slices.Values(alive))
-	rep.GrownSites = grownSites(r, firstSites, lastSites, 20)
+	rep.grown(r.Symbols, first, last)
+	lastSites := siteTallies(r.Symbols, slices.Values(alive))
+	rep.GrownSites = grownSites(r.Symbols, firstSites, lastSites, 20)
 	var e *estimate
 	if n := len(rep.Collections); r.Known && n > 0 && rep.Collections[n-1].Known {
 		st := (*strata)(nil)
-		if r.Counts() {
-			st = stratifyTypes(r, func(typ uint32) heap.Count { return heap.Count(known.tape.Before(typ)) })
+		if counts(from) {
+			st = stratifyTypes(from.View(), func(typ uint32) heap.Count { return heap.Count(known.tape.Before(typ)) })
 		} else {
-			st = stratify(r, rep.Collections[n-1].GC, nil)
+			st = stratify(from.View(), rep.Collections[n-1].GC, nil)
 		}
 		e = st.estimate()
 	}
-	rep.Sites = siteRows(r, lastSites, byClass(r, last), e)
+	rep.Sites = siteRows(r.Symbols, lastSites, byClass(r.Symbols, last), e)
 	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
 		rep.Sites = slices.DeleteFunc(rep.Sites, func(s SiteRow) bool { return s.Child != "" })
 	}
@@ -187,7 +188,7 @@ func (rep *Report) Settle(suspects []Verdict) {
 	rep.FirstLook = rep.advice()
 }
 
-func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
+func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 	by := map[Class]*GrownClass{}
 	var classes []Class
 	for id, l := range last {

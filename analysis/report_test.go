@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplayer(&blocks{append(bs, m.End())}))
+		rep, err := MakeReport(heap.NewReplay(&blocks{append(bs, m.End())}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplayer(&blocks{}))
+	rep, err := MakeReport(heap.NewReplay(&blocks{}))
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}

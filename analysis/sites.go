@@ -109,7 +109,7 @@ func byID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
 }
 
 // siteTallies sums samples by site.
-func siteTallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[siteKey]*tally {
+func siteTallies(r *heap.Symbols, samples iter.Seq[*heap.Sample]) map[siteKey]*tally {
 	out := map[siteKey]*tally{}
 	class := map[uint64]Class{}
 	for s := range byID(samples) {
@@ -130,12 +130,12 @@ func siteTallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[siteKey]*
 }
 
 // Sites gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what has none.
-func Sites(r *heap.Replayer, gc uint64) []SiteRow {
-	return siteRows(r, siteTallies(r, maps.Values(r.Live)), byClass(r, r.State.PerType()), stratify(r, gc, nil).estimate())
+func Sites(r *heap.View, gc uint64) []SiteRow {
+	return siteRows(r.Symbols, siteTallies(r.Symbols, maps.Values(r.Live)), byClass(r.Symbols, r.State.PerType()), stratify(r, gc, nil).estimate())
 }
 
 // byClass adds up counts by type id.
-func byClass(r *heap.Replayer, perType []heap.Count) map[Class]heap.Count {
+func byClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 	have := map[Class]heap.Count{}
 	for id, n := range perType {
 		if n.Objects > 0 {
@@ -149,7 +149,7 @@ func byClass(r *heap.Replayer, perType []heap.Count) map[Class]heap.Count {
 
 // siteRows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a class add up to.
 // Without an estimate sites have what their samples stand for.
-func siteRows(r *heap.Replayer, by map[siteKey]*tally, have map[Class]heap.Count, e *estimate) []SiteRow {
+func siteRows(r *heap.Symbols, by map[siteKey]*tally, have map[Class]heap.Count, e *estimate) []SiteRow {
 	rows, keys := make([]SiteRow, 0, len(by)), make([]siteKey, 0, len(by))
 	var classes []Class
 	for k := range by {
@@ -220,7 +220,7 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *estimat
 const maxFrames = 512
 
 // grownSites gives the sites whose live bytes grew, by growth; the first max of them.
-func grownSites(r *heap.Replayer, first, last map[siteKey]*tally, max int) []GrownSite {
+func grownSites(r *heap.Symbols, first, last map[siteKey]*tally, max int) []GrownSite {
 	type grown struct {
 		k                       siteKey
 		samples, objects, bytes float64

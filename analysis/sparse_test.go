@@ -54,7 +54,7 @@ func TestSparse(t *testing.T) {
 			}
 		}
 		h.sites[key(1)] = s
-		if got := h.verdicts(heap.NewReplayer(&blocks{})); len(got) == 1 != c.leak {
+		if got := h.verdicts(heap.NewReplay(&blocks{}).Position()); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -102,7 +102,7 @@ func TestFate(t *testing.T) {
 
 // TestReplaces tells a cache that was full when its JVM was attached to, whose class does not grow, from a leak, whose class does.
 func TestReplaces(t *testing.T) {
-	r := heap.NewReplayer(&blocks{})
+	r := heap.NewReplay(&blocks{})
 	r.Types[1] = trace.Type{ID: 1, Name: "a/Entry"}
 	r.Types[2] = trace.Type{ID: 2, Name: "a/Other"}
 	state := func(entries, others uint64) []heap.Count {
@@ -126,8 +126,8 @@ func TestReplaces(t *testing.T) {
 		}
 		h.movedN = []int32{39, 39}
 		h.late, h.floors, h.begun, h.floor1, h.floor2 = true, c.floors, c.begun, c.floor1, c.floor2
-		x := candidate{key: siteKey{1, ClassOf(r, 1).folded()}, s: dense(v)}
-		if got := h.replaces(r, &x); got != c.want {
+		x := candidate{key: siteKey{1, ClassOf(r.Symbols, 1).folded()}, s: dense(v)}
+		if got := h.replaces(r.Symbols, &x); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

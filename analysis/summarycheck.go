@@ -15,7 +15,7 @@ type SummaryCheck struct {
 	Different                        uint64 // rows that say something else than the replay
 	First                            string // the first of them
 
-	r    *heap.Replayer
+	r    *heap.Replay
 	at   *trace.Summary          // whose sums are still to be compared
 	told map[uint64]trace.Course // of collections whose replay is still to come
 	seen map[uint64]replayed     // until a summary tells of them
@@ -29,7 +29,7 @@ type replayed struct {
 }
 
 // CheckSummaries has r hand its summaries to the check it gives, which wants each collection too.
-func CheckSummaries(r *heap.Replayer) *SummaryCheck {
+func CheckSummaries(r *heap.Replay) *SummaryCheck {
 	k := &SummaryCheck{r: r, told: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
 	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
 	return k

@@ -29,7 +29,7 @@ func (x *History) change(i int32, n living) {
 
 // AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder wrote. r needs to hold no more
 // than definitions and summaries; without any the histories have no collections. What was too small to stand in a summary counts as nothing there.
-func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
+func AtSyncPoints(r *heap.Replay) (*Histories, error) {
 	out := &Histories{Schema: "heapcam.histories/1", Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
 	r.OnSummary = func(s *trace.Summary) {
@@ -52,7 +52,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 		out.Seconds = append(out.Seconds, max(end-begin, 0))
 		now := map[*History]living{}
 		for _, t := range s.Types {
-			k := ClassOf(r, uint32(t.Type)).folded()
+			k := ClassOf(r.Symbols, uint32(t.Type)).folded()
 			x := classes[k]
 			if x == nil {
 				x = &History{Class: k.Name}
@@ -63,10 +63,10 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 			now[x] = now[x].plus(t.Objects, t.Bytes, 0)
 		}
 		for _, t := range s.Sites {
-			k := siteKey{r.Site(t.Frame), ClassOf(r, uint32(t.Type)).folded()}
+			k := siteKey{r.Site(t.Frame), ClassOf(r.Symbols, uint32(t.Type)).folded()}
 			x := sites[k]
 			if x == nil {
-				x = &History{Class: k.class.Name, Site: Stack(r, k.frame, maxFrames)}
+				x = &History{Class: k.class.Name, Site: Stack(r.Symbols, k.frame, maxFrames)}
 				sites[k] = x
 			}
 			now[x] = now[x].plus(t.Objects, t.Bytes, t.Samples)
@@ -85,7 +85,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 	for k := range sites {
 		names = append(names, k.class)
 	}
-	shared := loaders(r, names)
+	shared := loaders(r.Symbols, names)
 	for k, x := range classes {
 		x.Loader = shared[k]
 		out.Classes = append(out.Classes, *x)

@@ -12,7 +12,7 @@ import (
 
 // summarized puts a summary behind each sync point of a tape, made of what replaying gives.
 func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
-	r := heap.NewReplayer(&memBlocks{tape})
+	r := heap.NewReplay(&memBlocks{tape})
 	var all []*trace.Summary
 	s := &trace.Summary{}
 	if err := Each(r, func(c *heap.Collection) bool {
@@ -55,7 +55,7 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 }
 
 func check(t testing.TB, bs []trace.Block) *SummaryCheck {
-	r := heap.NewReplayer(&memBlocks{bs})
+	r := heap.NewReplay(&memBlocks{bs})
 	k := CheckSummaries(r)
 	if err := Each(r, func(c *heap.Collection) bool { k.Collection(c); return true }); err != nil && err != io.EOF {
 		t.Fatal(err)
@@ -99,13 +99,13 @@ func TestSummaries(t *testing.T) {
 		}
 	}
 
-	h, err := AtSyncPoints(heap.NewReplayer(&memBlocks{slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
+	h, err := AtSyncPoints(heap.NewReplay(&memBlocks{slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
 		return b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary
 	})}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := MakeHistories(heap.NewReplayer(&memBlocks{tape}), 2)
+	all, err := MakeHistories(heap.NewReplay(&memBlocks{tape}), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

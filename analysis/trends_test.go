@@ -22,7 +22,7 @@ func TestTrendAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := modelTape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
 		by := rapid.SampledFrom([]string{"type", "kind, type", "ages", "packages"}).Draw(t, "by")
-		tr, err := Trend(heap.NewReplayer(&memBlocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
+		tr, err := Trend(heap.NewReplay(&memBlocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
 			cs, err := lib.By(by)
 			if err != nil {
 				t.Fatal(err)
@@ -34,7 +34,7 @@ func TestTrendAgainstReference(t *testing.T) {
 		}
 		want := map[string][]uint64{} // bytes by path and collection
 		n := 0
-		r := heap.NewReplayer(&memBlocks{bs})
+		r := heap.NewReplay(&memBlocks{bs})
 		if err := Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
@@ -117,7 +117,7 @@ func TestSurvival(t *testing.T) {
 		if !ok { // a full collection came
 			continue
 		}
-		r := heap.NewReplayer(&src)
+		r := heap.NewReplay(&src)
 		s, err := Survival(r, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -177,40 +177,40 @@ func TestTrendStates(t *testing.T) {
 			}
 			return cs, fs
 		}
-		var kept []*heap.Kept
+		var kept []heap.Kept
 		lives := &heap.Lives{}
-		r := heap.NewReplayer(&memBlocks{slices.Clone(bs)})
+		r := heap.NewReplay(&memBlocks{slices.Clone(bs)})
 		unknown := 0
 		places := heap.NewPlaces(lives)
 		first, _ := again()
 		a, _ := classify.Needs(first, nil)
 		if err := Each(r, func(c *heap.Collection) bool {
-			lives.Follow(r, c.GC)
+			lives.Follow(r.Samples, c.GC)
 			if !c.Known {
 				unknown++
 				return true
 			}
-			k := places.Count(r, c)
+			k := r.Count(c, places)
 			if !k.Sites() || a&classify.AttrAll&^classify.AttrSite != 0 {
-				k = r.Keep(c, nil)
+				kept = append(kept, r.Snapshot(c, nil))
 			} else {
+				kept = append(kept, k)
 				counted++
 			}
-			kept = append(kept, k)
 			return true
 		}); err != nil {
 			t.Fatal(err)
 		}
 		names, samples := r.Names(), &heap.Sampling{}
-		want, err := Trend(heap.NewReplayer(&memBlocks{bs}), again, 0)
+		want, err := Trend(heap.NewReplay(&memBlocks{bs}), again, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want.Unknown -= unknown
 		for range 2 { // the second time samples are known
-			got, err := TrendStates(samples, func(f func(*heap.Replayer, *heap.Collection) bool) error {
+			got, err := TrendStates(samples, func(f func(*heap.View, *heap.Collection) bool) error {
 				for _, k := range kept {
-					if !f(k.Replayer(names, lives), k.C) {
+					if !f(k.View(names, lives), k.At()) {
 						break
 					}
 				}

@@ -27,14 +27,14 @@ type Growth struct {
 }
 
 // GrowthOf replays all of r.
-func GrowthOf(r *heap.Replayer) (*Growth, error) {
+func GrowthOf(r *heap.Replay) (*Growth, error) {
 	h := newHistories(survived)
 	c := &Growth{chains: map[string]*series{}, frames: map[string][]StackFrame{}, class: map[string]string{}}
 	if err := Each(r, func(col *heap.Collection) bool {
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			c.Allocated += float64(s.Size) * s.Weight
 		}
-		h.collection(r, col)
+		h.collection(&r.Cursor, col)
 		c.alloc = append(c.alloc, c.Allocated)
 		return true
 	}); err != nil {
@@ -46,7 +46,7 @@ func GrowthOf(r *heap.Replayer) (*Growth, error) {
 	}
 	same := map[string][]siteKey{}
 	for k := range h.sites {
-		frames := Stack(r, k.frame, maxFrames)
+		frames := Stack(r.Symbols, k.frame, maxFrames)
 		var b strings.Builder
 		b.WriteString(k.class.Name)
 		for _, f := range frames {

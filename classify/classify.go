@@ -13,7 +13,7 @@
 // object is a sample and all levels are exact.
 //
 // It imports nothing but the vocabulary, reads no files except those of features and user-defined classifiers, and knows no heap: who calls
-// it folds the objects (heap.Replayer.Fold, analysis).
+// it folds the objects (heap.View.Fold, analysis).
 package classify
 
 import (

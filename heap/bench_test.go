@@ -103,7 +103,7 @@ func peak(f func()) uint64 {
 	return most - base
 }
 
-func drain(b *testing.B, r *Replayer) {
+func drain(b *testing.B, r *Replay) {
 	for {
 		if _, err := r.Next(); err == io.EOF {
 			break
@@ -134,9 +134,9 @@ func BenchmarkSyncPoint(b *testing.B) {
 	var stands, most uint64
 	b.ResetTimer()
 	for range b.N {
-		var r *Replayer
+		var r *Replay
 		most = peak(func() {
-			r = NewReplayer(&blocks{bs})
+			r = NewReplay(&blocks{bs})
 			drain(b, r)
 		})
 		if r.State.Objects() != n || len(r.Compared) != 1 || r.Compared[0].Mismatches() != 0 {
@@ -227,7 +227,7 @@ func BenchmarkSurvivors(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		r := NewReplayer(&blocks{bs})
+		r := NewReplay(&blocks{bs})
 		drain(b, r)
 		if r.State.Objects() != n+1 {
 			b.Fatalf("%d objects", r.State.Objects())
@@ -265,7 +265,7 @@ func BenchmarkFullDepth(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		r := NewReplayer(&blocks{bs})
+		r := NewReplay(&blocks{bs})
 		drain(b, r)
 		if r.State.Objects() != live {
 			b.Fatalf("%d objects, want %d", r.State.Objects(), live)

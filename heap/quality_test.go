@@ -17,8 +17,8 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
 			for seed := uint64(1); seed <= 4; seed++ {
 				m := tracetest.New(tracetest.All(seed, col, depth))
-				r := NewReplayer(&blocks{})
-				l := quality.NewLive(r.table)
+				r := NewReplay(&blocks{})
+				l := quality.NewLive(r.Sizes())
 				var tape quality.Tape
 				for i := range 36 {
 					var e *tracetest.Epoch
@@ -33,7 +33,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 					}
 					for _, b := range e.Blocks {
 						feed(t, l, b)
-						if err := r.apply(b); err != nil {
+						if err := r.handle(b); err != nil {
 							t.Fatal(err)
 						}
 						if b.Kind == trace.KindMeta {

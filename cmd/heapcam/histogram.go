@@ -119,12 +119,12 @@ func (o *histogramOptions) printSites(w io.Writer, sites []analysis.SiteRow) {
 }
 
 // stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there is of each type.
-func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.Replayer, *heap.Collection, error) {
+func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.View, *heap.Collection, error) {
 	p := &replays{rec: rec}
 	defer p.close()
-	opened := analysis.Open
+	opened := analysis.Open[*heap.Census]
 	if types {
-		opened = analysis.OpenTypes
+		opened = analysis.OpenTypes[*heap.Census]
 	}
 	r, c, err := opened(ref, p.count, p.open)
 	var bad *analysis.RefError

@@ -51,12 +51,12 @@ func (o *historiesOptions) run(c *cobra.Command, path string) error {
 	if o.sync {
 		src := newSummarySource(rec.Files...)
 		defer src.Close()
-		h, err = analysis.AtSyncPoints(heap.NewReplayer(src))
+		h, err = analysis.AtSyncPoints(heap.NewReplay(src))
 	} else {
 		h, err = indexed(ownIndex(), keptHistories(o.survived), rec.Path, func() (*analysis.Histories, error) {
 			src := newSource(rec.Files...)
 			defer src.Close()
-			return analysis.MakeHistories(heap.NewReplayer(src), o.survived)
+			return analysis.MakeHistories(heap.NewReplay(src), o.survived)
 		})
 	}
 	if err != nil {

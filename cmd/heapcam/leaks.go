@@ -40,7 +40,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 	}
 	defer rec.Close()
 	var l *analysis.LeakReport
-	if err := countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
+	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
 		l, err = analysis.Leaks(r)
 		return l != nil, ifNot(err, analysis.ErrOpen)
 	}); err != nil {

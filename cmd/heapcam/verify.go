@@ -182,11 +182,11 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	v := verified{File: name, Explained: map[string]uint64{}}
 	src := newSource(files...)
 	defer src.Close()
-	r := heap.NewReplayer(src)
+	r := heap.NewReplay(src)
 	sums := analysis.CheckSummaries(r)
 	counts := newSkimSource(files...)
 	defer counts.Close()
-	counted := analysis.CheckCounts(heap.NewCounter(counts))
+	counted := analysis.CheckCounts(heap.NewCensus(counts))
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -20,15 +20,19 @@ const module = "github.com/heapcam/heapcam/"
 var level = map[string]int{
 	"trace": 0, "config": 0, "trace/tracetest": 1, "trace/columns": 1, "probe": 0, "packaging": 0,
 	"quality": 1, "ringstore": 2, "ringstore/storetest": 3,
-	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
-	"emergency": 3, "syncpoint": 3, "analysis": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent": 4, "web": 4,
+	"shmring": 2, "classify": 2, "shmring/ringtest": 3,
+	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/view": 3, "heap": 4,
+	"emergency": 3, "syncpoint": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
+	"analysis": 5,
+	"svc":      4, "agent": 4, "web": 6,
 	"agent/metrics": 5,
-	"cmd/heapcam":   6,
+	"cmd/heapcam":   7,
 }
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
-var reading = map[string]bool{"heap": true, "classify": true, "analysis": true}
+var reading = map[string]bool{
+	"heap": true, "heap/symbols": true, "heap/samples": true, "heap/state": true, "heap/view": true, "classify": true, "analysis": true,
+}
 
 func TestLayers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Doc,GoFiles", module+"...").Output()

@@ -42,15 +42,15 @@ func TestPlaces(t *testing.T) {
 							bs = append(bs, b)
 						}
 					}
-					r, plain := NewReplayer(&blocks{slices.Clone(bs)}), NewReplayer(&blocks{slices.Clone(bs)})
+					r, plain := NewReplay(&blocks{slices.Clone(bs)}), NewReplay(&blocks{slices.Clone(bs)})
 					lives := &Lives{}
 					places := NewPlaces(lives)
 					type was struct {
-						k  *Kept
+						k  *CountSnapshot
 						fs []Folded
 					}
 					var all []was
-					var last *Kept
+					var last *Snapshot
 					known := 0
 					for {
 						c, err := r.Next()
@@ -63,16 +63,16 @@ func TestPlaces(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						lives.Follow(r, c.GC)
+						lives.Follow(r.Samples, c.GC)
 						if !c.Known || c.GC%4 == 0 { // some are left out
 							continue
 						}
 						known++
 						if c.GC%3 == 0 {
-							last = r.Keep(c, last)
+							last = r.Snapshot(c, last)
 						}
-						if k := places.Count(r, c); k.Sites() {
-							fs, err := plain.Fold(WantSamples, nil, 1)
+						if k := r.Count(c, places); k.Sites() {
+							fs, err := plain.View().Fold(WantSamples, nil, 1)
 							if err != nil {
 								t.Fatal(err)
 							}
@@ -84,7 +84,7 @@ func TestPlaces(t *testing.T) {
 					}
 					names := r.Names()
 					for _, x := range all {
-						fs, err := x.k.Replayer(names, lives).Fold(WantSamples, nil, 1)
+						fs, err := x.k.View(names, lives).Fold(WantSamples, nil, 1)
 						if err != nil {
 							t.Fatal(err)
 						}

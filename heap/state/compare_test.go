@@ -1,10 +1,11 @@
-package heap
+package state
 
 import (
 	"maps"
 	"slices"
 	"testing"
 
+	"github.com/heapcam/heapcam/heap/symbols"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -81,34 +82,34 @@ func TestDifferences(t *testing.T) {
 		{name: "below the grant", collector: trace.CollectorSerial, known: []Object{str(1997), str(2000)}, listed: []Object{str(2000)}, missing: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := NewReplayer(&blocks{})
+			m, old := &Matcher{Symbols: symbols.New(), Eden: c.edenIn, Swept: c.swept}, New()
 			for _, ty := range types {
-				r.Types[ty.ID] = ty
+				m.Symbols.Types[ty.ID] = ty
 			}
+			jvm := &m.Symbols.JVM
 			s := &trace.Sync{GC: 7}
-			r.JVM = trace.JVM{Major: max(c.major, 17), Collector: c.collector}
+			*jvm = trace.JVM{Major: max(c.major, 17), Collector: c.collector}
 			if c.collector == 0 {
-				r.JVM.Collector, r.JVM.RegionWords = trace.CollectorG1, region
+				jvm.Collector, jvm.RegionWords = trace.CollectorG1, region
 				s.Regions = []trace.RegionRun{{Kind: trace.SpaceEden, Run: 1}, {Kind: trace.SpaceOld, Run: 1}, {Kind: trace.SpaceFree, Run: 1}, {Kind: trace.SpaceOld, Run: 1}}
 			} else {
 				spaces := []trace.Space{{Kind: trace.SpaceEden, Top: 100, End: region}, {Kind: trace.SpaceOld, Bottom: region, Top: 2003, End: 4 * region}}
 				s.Spaces = slices.Clone(spaces)
 				spaces[1].Top = 2010
-				r.pending = &Collection{Spaces: spaces}
+				m.Spaces = spaces
 			}
 			if c.eden {
 				s.Flags = trace.SyncEdenListed
 			}
-			r.edenIn, r.swept = c.edenIn, c.swept
 			for _, o := range c.known {
-				r.State.add(o)
+				old.add(o)
 			}
-			next := newState()
-			next.codes = r.State.codes
+			next := New()
+			next.Codes = old.Codes
 			for _, o := range c.listed {
 				next.add(o)
 			}
-			got := r.compare(s, r.State, next)
+			got := m.Compare(s, old, next)
 			want := map[string]uint64{}
 			if c.why != "" {
 				want[c.why] = c.n

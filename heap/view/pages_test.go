@@ -1,54 +1,80 @@
-package heap
+package view
 
 import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/heapcam/heapcam/heap/samples"
+	"github.com/heapcam/heapcam/heap/state"
+	"github.com/heapcam/heapcam/heap/symbols"
 )
+
+// put adds an object to a state.
+func put(s *state.State, o state.Object) {
+	k := o.Addr >> state.ChunkShift
+	c := s.Chunks[k]
+	if c == nil {
+		c = &state.Chunk{}
+		s.Chunks[k] = c
+	}
+	c = s.Own(k, c)
+	code, birth := s.Codes.Of(o.Type, o.Length, o.Words), o.Birth
+	if o.AtLeast {
+		birth |= state.AtLeastMark
+	}
+	s.Codes.Count[code]++
+	off := uint16(o.Addr & (state.ChunkWords - 1))
+	c.Spread()
+	c.Off, c.Code, c.Birth = append(c.Off, off), append(c.Code, code), append(c.Birth, birth)
+	if o.Sample != 0 {
+		c.Samples = append(c.Samples, state.SampleAt{Off: off, ID: o.Sample})
+	}
+}
 
 // TestTallies folds kept states whose pages have been counted, by properties and eras drawn at random, and compares with a look at each object.
 func TestTallies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
-	r := NewReplayer(nil)
-	r.First, r.Known, r.gc = 5, true, 20
-	s := r.State
-	lives := &Lives{}
-	const pageWords = pageChunks * chunkWords
+	s := state.New()
+	v := &View{Symbols: symbols.New(), State: s, Totals: s, Counts: &s.Counts, First: 5, GC: 20}
+	lives := &samples.Lives{}
+	const pageWords = pageChunks * state.ChunkWords
 	addr := uint64(pageWords / 2)
 	add := func(n int, oldest, newest uint32) {
-		r.Came = r.Came[:0]
+		seen := samples.New()
 		for range n {
 			typ := uint32(1 + rng.IntN(5))
 			length := uint64(rng.IntN(3)) * uint64(typ%2)
-			o := Object{Addr: addr, Words: 2 + length, Length: length, Type: typ, Birth: oldest + rng.Uint32N(newest-oldest+1), AtLeast: rng.IntN(4) == 0}
+			o := state.Object{Addr: addr, Words: 2 + length, Length: length, Type: typ, Birth: oldest + rng.Uint32N(newest-oldest+1), AtLeast: rng.IntN(4) == 0}
 			if rng.IntN(30) == 0 {
-				x := &Sample{Birth: uint64(o.Birth), Weight: 1}
+				x := &samples.Sample{Birth: uint64(o.Birth), Weight: 1}
 				x.ID, x.Frame, x.Thread = addr, uint64(rng.IntN(7)), uint64(rng.IntN(2))
-				r.Came = append(r.Came, x)
+				seen.Resolved = append(seen.Resolved, x)
 				o.Sample = x.ID
 			}
-			s.add(o)
+			put(s, o)
 			addr += o.Words + uint64(rng.IntN(30))
 		}
-		lives.Follow(r, r.gc)
+		lives.Follow(seen, v.GC)
 	}
 	add(40_000, 3, 6)
 	add(40_000, 7, 20)
-	var kept []*Kept
+	var kept []*Frozen
 	for range 4 { // pages that rest are counted when the state is kept again
-		var before *Kept
+		var before *Frozen
 		if len(kept) > 0 {
 			before = kept[len(kept)-1]
 		}
-		kept = append(kept, r.Keep(&Collection{}, before))
-		r.gc++
-		add(1000, uint32(r.gc), uint32(r.gc))
+		f, _ := v.Freeze(before)
+		kept = append(kept, f)
+		v.GC++
+		add(1000, uint32(v.GC), uint32(v.GC))
 	}
-	names := r.Names()
+	names := v.Names()
 	sorted := func(fs []Folded) []Folded {
 		for i := range fs {
-			slices.SortFunc(fs[i].Samples, func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+			slices.SortFunc(fs[i].Samples, func(a, b *samples.Sample) int { return cmp.Compare(a.ID, b.ID) })
 		}
 		slices.SortFunc(fs, func(a, b Folded) int {
 			mark := func(b bool) int {
@@ -75,15 +101,15 @@ func TestTallies(t *testing.T) {
 					slices.Sort(eras)
 					eras = slices.Compact(eras)
 				}
-				x := k.Replayer(names, lives)
-				for p := range x.State.pages {
-					used += len(x.State.tallied(p))
+				x := k.View(names, lives)
+				for p := range x.pages {
+					used += len(x.tallied(p))
 				}
 				got, err := x.Fold(want, spaces, 1<<12, eras...)
 				if err != nil {
 					t.Fatal(err)
 				}
-				x.State.pages = nil
+				x.pages = nil
 				all, err := x.Fold(want, spaces, 1<<12, eras...)
 				if err != nil {
 					t.Fatal(err)
