@@ -11,11 +11,12 @@ import (
 // item is a tuple in a node, and what it counts there: the number of its fit in the builder.
 type item struct{ t, fit int32 }
 
-// fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others bound mo and mb of what
-// has no sample.
+// fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others
+// bound mo and mb of what has no sample.
 type fit struct{ mo, mb, moLow, moHi, mbLow, mbHigh float64 }
 
-// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort does).
+// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort
+// does).
 type builder struct {
 	w      *World
 	ts     []Tuple
@@ -65,7 +66,8 @@ func (w *World) siteSeen(t *Tuple) siteSeen {
 type span struct{ at, n uint32 }
 
 func newBuilder(w *World, ts []Tuple, by []Classifier) *builder {
-	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}}, key: map[string]int32{}, nodes: &atomic.Int64{}}
+	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}},
+		key: map[string]int32{}, nodes: &atomic.Int64{}}
 	for i := range ts {
 		if ts[i].Part > 0 {
 			b.parts = max(b.parts, ts[i].Part+1)
@@ -119,9 +121,9 @@ func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
 	return items, est, nil
 }
 
-// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within them what stood when
-// the window began and what came later: within each the samples' weights are scaled down if they exceed what is there, and what they leave
-// is spread over what has no sample.
+// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within
+// them what stood when the window began and what came later: within each the samples' weights are scaled down if they
+// exceed what is there, and what they leave is spread over what has no sample.
 func (b *builder) estimate(items []item) []item {
 	type key struct {
 		typ    uint32
@@ -158,70 +160,6 @@ func (b *builder) estimate(items []item) []item {
 	return out
 }
 
-// stratum is what samples stand for one another in.
-type stratum struct {
-	o, bytes   float64 // all
-	uo, ubytes float64 // without a sample
-	so, sbytes Total
-	fit        int32 // of what is sampled; of the rest the next
-}
-
-func (s *stratum) add(t *Tuple) {
-	if t.Sampled {
-		s.sample(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes})
-		return
-	}
-	s.o += float64(t.Objects)
-	s.bytes += float64(t.Bytes)
-	s.uo += float64(t.Objects)
-	s.ubytes += float64(t.Bytes)
-}
-
-func (s *stratum) sample(x *SampledSum) {
-	s.o += float64(x.Objects)
-	s.bytes += float64(x.Bytes)
-	s.so.plus(x.WObjects, 1)
-	s.sbytes.plus(x.WBytes, 1)
-}
-
-// fits gives the multipliers of what is sampled, and of the rest.
-func (s *stratum) fits() (sampled, rest fit) {
-	fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
-	fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
-	return fit{mo: fo, mb: fb}, fit{g, h, gLow, gHigh, hLow, hHigh}
-}
-
-// multipliers gives those of samples and of the rest, and the bounds of the latter.
-func multipliers(all, rest float64, sampled Total) (f, g, lo, hi float64) {
-	f = 1
-	if rest == 0 || sampled.Sum > all {
-		if sampled.Sum == 0 {
-			return 0, 1, 1, 1
-		}
-		f = all / sampled.Sum
-	}
-	if rest == 0 {
-		return f, 0, 0, 0
-	}
-	l, h := sampled.Interval()
-	return f, max(0, all-f*sampled.Sum) / rest, max(0, all-h) / rest, max(0, all-l*f) / rest
-}
-
-// Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled: what a tree whose first
-// level looks at sites counts.
-func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
-	b := newBuilder(w, ts, nil)
-	for _, it := range b.estimate(b.all()) {
-		t, f := &ts[it.t], &b.fits[it.fit]
-		if t.Sampled {
-			objects, bytes = append(objects, f.mo*t.WObjects.Sum), append(bytes, f.mb*t.WBytes.Sum)
-		} else {
-			objects, bytes = append(objects, f.mo*float64(t.Objects)), append(bytes, f.mb*float64(t.Bytes))
-		}
-	}
-	return objects, bytes
-}
-
 // make gives room for a node.
 func (b *builder) make() *Node {
 	if len(b.room) == 0 {
@@ -232,8 +170,8 @@ func (b *builder) make() *Node {
 	return n
 }
 
-// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in the hierarchy of that classifier.
-// like, unless nil, is a node of the same items, counted alike.
+// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in
+// the hierarchy of that classifier. like, unless nil, is a node of the same items, counted alike.
 func (b *builder) node(key string, items []item, of, level, depth int, est bool, like *Node) (*Node, error) {
 	if b.nodes.Add(1) > MaxNodes {
 		return nil, ErrTooMany
@@ -338,7 +276,8 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 	return nil
 }
 
-// together calls child for 0 to n-1 from two goroutines, each with a builder. Classifiers are not asked by both: they are asked before.
+// together calls child for 0 to n-1 from two goroutines, each with a builder. Classifiers are not asked by both: they
+// are asked before.
 func (b *builder) together(n int, items []item, level int, child func(b *builder, i int) error) error {
 	for l := level; l < len(b.by); l++ {
 		for _, it := range items {
@@ -375,8 +314,8 @@ type keyed struct {
 	n     int32
 }
 
-// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose path ends at depth, all
-// those of the groups side by side.
+// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose
+// path ends at depth, all those of the groups side by side.
 func (b *builder) groups(items []item, level, depth int) (groups []keyed, own, all []item, err error) {
 	total, ends := 0, 0
 	for _, it := range items {
@@ -509,56 +448,4 @@ func (b *builder) count(items []item, est bool, part int) Figure {
 		}
 	}
 	return s.figure(est)
-}
-
-// sumsOf adds tuples up: exactly, or what they stand for.
-type sumsOf struct {
-	n                               Figure
-	so, sb                          Total
-	o, by, oLow, oHigh, bLow, bHigh float64
-}
-
-func (s *sumsOf) exact(objects, bytes uint64) {
-	s.n.Objects += objects
-	s.n.Bytes += bytes
-}
-
-func (s *sumsOf) estimate(t *Tuple, f *fit) {
-	if t.Sampled {
-		s.sampled(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes}, f)
-		return
-	}
-	s.rest(t.Objects, t.Bytes, f)
-}
-
-func (s *sumsOf) sampled(x *SampledSum, f *fit) {
-	s.so.plus(x.WObjects, f.mo)
-	s.sb.plus(x.WBytes, f.mb)
-	s.n.Samples += x.Objects
-}
-
-// rest adds what has no sample.
-func (s *sumsOf) rest(objects, bytes uint64, f *fit) {
-	s.o += f.mo * float64(objects)
-	s.by += f.mb * float64(bytes)
-	s.oLow += f.moLow * float64(objects)
-	s.oHigh += f.moHi * float64(objects)
-	s.bLow += f.mbLow * float64(bytes)
-	s.bHigh += f.mbHigh * float64(bytes)
-}
-
-// figure gives the sum.
-func (s *sumsOf) figure(est bool) Figure {
-	n := s.n
-	if !est {
-		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = n.Objects, n.Objects, n.Bytes, n.Bytes
-		return n
-	}
-	n.Objects, n.Bytes = rounded(s.o+s.so.Sum), rounded(s.by+s.sb.Sum)
-	l, h := s.so.Interval()
-	n.ObjLow, n.ObjHigh = rounded(s.oLow+l), rounded(s.oHigh+h)
-	l, h = s.sb.Interval()
-	n.BytesLow, n.BytesHigh = rounded(s.bLow+l), rounded(s.bHigh+h)
-	n.Estimated = n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh || n.ObjLow != n.Objects || n.BytesLow != n.Bytes
-	return n
 }

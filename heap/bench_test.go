@@ -16,7 +16,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// tape is a synthetic recording of a heap like that of a service: two hundred types, three objects in ten are arrays, 5 words on average.
+// tape is a synthetic recording of a heap like that of a service: two hundred types, three objects in ten are arrays, 5
+// words on average.
 type tape struct {
 	types *trace.TypeTable
 	defs  trace.Defs
@@ -40,7 +41,9 @@ func newTape() *tape {
 }
 
 func (t *tape) head() []trace.Block {
-	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors, Session: "0"}}),
+	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
+		JVM: trace.JVM{ABI: 1, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
+			Session: "0"}}),
 		trace.EncodeDefs(t.defs)}
 }
 
@@ -75,7 +78,8 @@ func (t *tape) epoch(e *trace.Epoch) trace.Block {
 	return trace.EncodeEpoch(e)
 }
 
-// peak polls the bytes of live and dead Go objects while f runs, with a collector that leaves little garbage, and gives their most.
+// peak polls the bytes of live and dead Go objects while f runs, with a collector that leaves little garbage, and gives
+// their most.
 func peak(f func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	runtime.GC()
@@ -116,8 +120,8 @@ func drain(b *testing.B, r *Replay) {
 	}
 }
 
-// BenchmarkSyncPoint replays two sync points of the same heap: the first is adopted, the second compared. Reported: bytes of memory per live
-// object once the replay stands, and at its peak. HEAPCAM_FULL=1: ten million objects.
+// BenchmarkSyncPoint replays two sync points of the same heap: the first is adopted, the second compared. Reported:
+// bytes of memory per live object once the replay stands, and at its peak. HEAPCAM_FULL=1: ten million objects.
 func BenchmarkSyncPoint(b *testing.B) {
 	n := 1_000_000
 	if os.Getenv("HEAPCAM_FULL") != "" {
@@ -156,8 +160,8 @@ func BenchmarkSyncPoint(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(2*n)/b.Elapsed().Seconds()/1e6, "Mobjects/s")
 }
 
-// BenchmarkSurvivors replays young collections at depth survivors: what lives moves between two survivor spaces through four buffers, a
-// tenth dies, as many are born.
+// BenchmarkSurvivors replays young collections at depth survivors: what lives moves between two survivor spaces through
+// four buffers, a tenth dies, as many are born.
 func BenchmarkSurvivors(b *testing.B) {
 	t := newTape()
 	const n, epochs = 100_000, 20
@@ -236,7 +240,8 @@ func BenchmarkSurvivors(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(work)/b.Elapsed().Seconds()/1e6, "Mobjects/s")
 }
 
-// BenchmarkFullDepth replays young collections at depth full: of what eden held one object in fifty survives, into old space.
+// BenchmarkFullDepth replays young collections at depth full: of what eden held one object in fifty survives, into old
+// space.
 func BenchmarkFullDepth(b *testing.B) {
 	t := newTape()
 	const n, epochs = 500_000, 4

@@ -8,10 +8,11 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Census reads a recording and counts objects by type; it does not follow single objects. Samples are followed as a Replay does.
+// Census reads a recording and counts objects by type; it does not follow single objects. Samples are followed as a
+// Replay does.
 //
-// It needs no tokens of epochs, but those of listings: between two listings it applies the census of each collection, which counts as the tokens
-// do. What is wrong in tokens alone is not found. Make one with NewCensus.
+// It needs no tokens of epochs, but those of listings: between two listings it applies the census of each collection,
+// which counts as the tokens do. What is wrong in tokens alone is not found. Make one with NewCensus.
 type Census struct {
 	Cursor
 	Unsure bool // the counts in the stream contradict each other: Totals may be wrong
@@ -67,7 +68,8 @@ func (t *totals) subtract(typ uint64, n Count) bool {
 	return enough
 }
 
-// apply applies the census of an exact epoch. Deaths come after all births: a row of one bucket may take what a row of another has given.
+// apply applies the census of an exact epoch. Deaths come after all births: a row of one bucket may take what a row of
+// another has given.
 func (r *Census) apply(e *trace.Epoch) error {
 	if len(e.Census) == 0 && len(e.Allocs)+len(e.Moves)+len(e.Births)+len(e.Freed) > 0 {
 		r.Unsure = true // of a probe that counts nothing, or nothing was born and nothing died
@@ -110,7 +112,8 @@ func (r *Census) list(s *trace.Sync) (attach, error) {
 	return at.attach, nil
 }
 
-// agrees says whether a sync point says nothing new: as many objects and bytes as are counted, and no live sample that is not known.
+// agrees says whether a sync point says nothing new: as many objects and bytes as are counted, and no live sample that
+// is not known.
 func (r *Census) agrees(s *trace.Sync) bool {
 	if !r.Known || s.Objects != uint64(r.totals.objects) || s.Bytes != r.totals.bytes {
 		return false

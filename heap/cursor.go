@@ -11,16 +11,16 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// BlockSource gives the blocks of a recording, io.EOF at its end. An error that is not io.EOF is damage; the source may be asked again for
-// what follows it.
+// BlockSource gives the blocks of a recording, io.EOF at its end. An error that is not io.EOF is damage; the source may
+// be asked again for what follows it.
 type BlockSource interface {
 	Next() (trace.Block, error)
 }
 
 // Reader is a Replay or a Census.
 type Reader interface {
-	// Next reads up to the next collection, its sync point included. It gives io.EOF at the end, *trace.TooNewError when the stream is of a
-	// later format.
+	// Next reads up to the next collection, its sync point included. It gives io.EOF at the end, *trace.TooNewError
+	// when the stream is of a later format.
 	Next() (*Collection, error)
 	// Position gives what both have in common. It stays the reader's.
 	Position() *Cursor
@@ -42,8 +42,8 @@ type Collection struct {
 	SampledBytes         uint64
 	SyncProbe            uint64 // ns, the listing's cost
 	EpochsLost           uint64 // reported by gaps before it
-	// Of a collection without object data (full ones), if the state before it was known: how many objects its sync point lists, and of how
-	// many the identity is proven without a sample.
+	// Of a collection without object data (full ones), if the state before it was known: how many objects its sync
+	// point lists, and of how many the identity is proven without a sample.
 	Listed, Proven uint64
 }
 
@@ -53,7 +53,8 @@ type Findings struct {
 	Damage []error  // blocks that could not be read
 	Gaps   []trace.Gap
 	End    *trace.End
-	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could not tell them.
+	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
+	// not tell them.
 	Uncompacted bool
 }
 
@@ -70,11 +71,12 @@ type Cursor struct {
 	Findings
 	Totals Totals // of the state after the newest collection, if Known
 	Known  bool
-	// First is the first collection after which the state was known, 0 if none yet; Ends gives the end of each pause, ns since the probe's
-	// start.
+	// First is the first collection after which the state was known, 0 if none yet; Ends gives the end of each pause,
+	// ns since the probe's start.
 	First uint64
 	Ends  map[uint64]uint64
-	// OnListing, if set, is called when a sync point gave a state and no collection belongs to it: where reading starts.
+	// OnListing, if set, is called when a sync point gave a state and no collection belongs to it: where reading
+	// starts.
 	OnListing func(gc uint64)
 	// OnSummary, if set, is called with each summary, the state being that after the newest collection so far.
 	OnSummary func(*trace.Summary)
@@ -95,7 +97,8 @@ type model interface {
 	apply(e *trace.Epoch) error
 	// resolve puts a sample on the object at addr; false if there is none.
 	resolve(addr, id, birth uint64) bool
-	// list replaces the state by a sync point's listing, if it has one, and gives what looks for the objects of the samples that it reports.
+	// list replaces the state by a sync point's listing, if it has one, and gives what looks for the objects of the
+	// samples that it reports.
 	list(s *trace.Sync) (attach, error)
 }
 
@@ -192,8 +195,8 @@ func (r *Cursor) Next() (*Collection, error) {
 	}
 }
 
-// settled gives the pending collection if its state is known, before something is read that ends the knowledge: what is lost later does not make
-// it unknown. One whose state is not known waits for its sync point.
+// settled gives the pending collection if its state is known, before something is read that ends the knowledge: what is
+// lost later does not make it unknown. One whose state is not known waits for its sync point.
 func (r *Cursor) settled() *Collection {
 	if r.pending == nil || !r.Known {
 		return nil
@@ -364,7 +367,8 @@ func (r *Cursor) sync(b trace.Block) error {
 		return nil
 	}
 	if n, b := uint64(r.Totals.Objects()), r.Totals.Bytes(); n != s.Objects || b != s.Bytes {
-		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects, s.Bytes, n, b)
+		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects,
+			s.Bytes, n, b)
 	}
 	r.Known, r.gc, r.beforePause = true, s.GC, false
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0

@@ -9,8 +9,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestIdentity holds what is proven through pauses without fates against a model that knows where every object went: none may be wrong. The
-// births of the state before are replaced by the objects' own numbers, so that each object is told from all others.
+// TestIdentity holds what is proven through pauses without fates against a model that knows where every object went:
+// none may be wrong. The births of the state before are replaced by the objects' own numbers, so that each object is
+// told from all others.
 func TestIdentity(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -44,7 +45,8 @@ func TestIdentity(t *testing.T) {
 								for j, off := range c.Off {
 									o, ok := was[k<<state.ChunkShift|uint64(off)]
 									if !ok {
-										t.Fatalf("the state holds something at %d that the model does not", k<<state.ChunkShift|uint64(off))
+										t.Fatalf("the state holds something at %d that the model does not",
+											k<<state.ChunkShift|uint64(off))
 									}
 									c.SetBirth(j, uint32(o.ID))
 								}
@@ -59,7 +61,8 @@ func TestIdentity(t *testing.T) {
 						continue
 					}
 					pauses++
-					where := fmt.Sprintf("%s/%d seed %d collection %d (kind %d)", name, depth, seed, e.Pause.GC, e.Pause.Kind)
+					where := fmt.Sprintf("%s/%d seed %d collection %d (kind %d)", name, depth, seed, e.Pause.GC,
+						e.Pause.Kind)
 					n := 0
 					r.State.Each(func(o Object) bool {
 						truth := e.State[o.Addr]
@@ -67,13 +70,15 @@ func TestIdentity(t *testing.T) {
 						switch {
 						case truth.Sample != 0:
 							if o.AtLeast || uint64(o.Birth) != truth.Born {
-								t.Fatalf("%s: a sampled object at %d is born at %d (at least: %v), truth %d", where, o.Addr, o.Birth, o.AtLeast, truth.Born)
+								t.Fatalf("%s: a sampled object at %d is born at %d (at least: %v), truth %d", where,
+									o.Addr, o.Birth, o.AtLeast, truth.Born)
 							}
 						case !o.AtLeast:
 							proven++
 							n++
 							if uint64(o.Birth) != truth.ID {
-								t.Fatalf("%s: the object at %d is proven to be number %d and is number %d", where, o.Addr, o.Birth, truth.ID)
+								t.Fatalf("%s: the object at %d is proven to be number %d and is number %d", where,
+									o.Addr, o.Birth, truth.ID)
 							}
 						}
 						return true

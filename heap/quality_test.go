@@ -10,7 +10,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestQualityLiveEqualsReplay holds the estimate from the census against the one from every object, after each known collection.
+// TestQualityLiveEqualsReplay holds the estimate from the census against the one from every object, after each known
+// collection.
 func TestQualityLiveEqualsReplay(t *testing.T) {
 	compared, walks := 0, 0
 	for name, col := range collectors {
@@ -59,11 +60,13 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							return true
 						})
 						if samples != len(r.Live) {
-							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name, depth, seed, r.gc, len(r.Live), samples)
+							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name,
+								depth, seed, r.gc, len(r.Live), samples)
 						}
 						want := tape.After(&live, &exact, &sites)
 						got, ok := l.Quality()
-						if where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc); !ok || got != want {
+						where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc)
+						if !ok || got != want {
 							t.Fatalf("%s: live %+v %v, replay %+v", where, got, ok, want)
 						}
 						all := got.Live().Objects

@@ -61,7 +61,8 @@ func (r *Replay) list(s *trace.Sync) (attach, error) {
 	return r.attach, nil
 }
 
-// attach puts a sample on what is at its address, and gives it the type of that if it has none; false if nothing is there.
+// attach puts a sample on what is at its address, and gives it the type of that if it has none; false if nothing is
+// there.
 func (r *Replay) attach(l *trace.LiveSample, x *Sample) bool {
 	here := r.State.SetSample(l.Addr, l.ID, x.Birth)
 	if here && x.Type == 0 {

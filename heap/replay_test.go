@@ -35,7 +35,8 @@ func same(st *State, truth map[uint64]tracetest.Object, samples bool) string {
 		case !ok:
 			why = fmt.Sprintf("object at %d is not there", o.Addr)
 		case t.Type != o.Type || t.Length != o.Length || t.Words != o.Words:
-			why = fmt.Sprintf("at %d: type %d length %d words %d, truth %d %d %d", o.Addr, o.Type, o.Length, o.Words, t.Type, t.Length, t.Words)
+			why = fmt.Sprintf("at %d: type %d length %d words %d, truth %d %d %d", o.Addr, o.Type, o.Length, o.Words,
+				t.Type, t.Length, t.Words)
 		case samples && t.Sample != o.Sample:
 			why = fmt.Sprintf("at %d: sample %d, truth %d", o.Addr, o.Sample, t.Sample)
 		case n > 0 && o.Addr <= last:
@@ -56,7 +57,8 @@ func same(st *State, truth map[uint64]tracetest.Object, samples bool) string {
 	return why
 }
 
-// check replays what a model said and holds each collection against the model's truth. from is where reading starts: 0, or a file's head.
+// check replays what a model said and holds each collection against the model's truth. from is where reading starts: 0,
+// or a file's head.
 func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Block, eps []*tracetest.Epoch) int {
 	var bs []trace.Block
 	bs = append(bs, head...)
@@ -107,10 +109,12 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 	return known
 }
 
-var collectors = map[string]uint64{"serial": trace.CollectorSerial, "parallel": trace.CollectorParallel, "g1": trace.CollectorG1}
+var collectors = map[string]uint64{"serial": trace.CollectorSerial, "parallel": trace.CollectorParallel,
+	"g1": trace.CollectorG1}
 
-// TestReplayAgainstTruth replays random legal streams of every collector and both depths, from the beginning and from each sync point as
-// a file opened alone, and compares every known collection, object by object, with what the model knows.
+// TestReplayAgainstTruth replays random legal streams of every collector and both depths, from the beginning and from
+// each sync point as a file opened alone, and compares every known collection, object by object, with what the model
+// knows.
 func TestReplayAgainstTruth(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -152,8 +156,8 @@ func TestReplayAgainstTruth(t *testing.T) {
 	}
 }
 
-// TestSyncOfALostEpoch takes epochs out of a stream and leaves their sync points: those are adopted and not compared, the collection before
-// keeps the state that it had, and what is missing is counted.
+// TestSyncOfALostEpoch takes epochs out of a stream and leaves their sync points: those are adopted and not compared,
+// the collection before keeps the state that it had, and what is missing is counted.
 func TestSyncOfALostEpoch(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		m := tracetest.New(tracetest.Config{Seed: seed})
@@ -215,7 +219,8 @@ func add(t *testing.T, r *Replay, o Object) {
 	}
 }
 
-// TestSyncTellsADifference shows that the comparison can fail: an object taken out of the replayed state, one added, one of another type.
+// TestSyncTellsADifference shows that the comparison can fail: an object taken out of the replayed state, one added,
+// one of another type.
 func TestSyncTellsADifference(t *testing.T) {
 	m := tracetest.New(tracetest.Config{Seed: 3})
 	bs := append(m.Step(true).Blocks, m.Step(true).Blocks...)
@@ -254,7 +259,8 @@ func TestSyncTellsADifference(t *testing.T) {
 			}
 		}
 		n := len(r.Compared)
-		if n == 0 || r.Compared[n-1].Mismatches() != 1 || len(r.Compared[n-1].First) != 1 || r.Compared[n-1].First[0].Kind != kind {
+		if n == 0 || r.Compared[n-1].Mismatches() != 1 || len(r.Compared[n-1].First) != 1 ||
+			r.Compared[n-1].First[0].Kind != kind {
 			t.Errorf("%s: told %+v", kind, r.Compared)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 type Kept interface {
 	// At gives the collection.
 	At() *Collection
-	// View gives what is known of the heap after it. lives are the samples of the recording; names may be newer than the collection.
+	// View gives what is known of the heap after it. lives are the samples of the recording; names may be newer than
+	// the collection.
 	View(names *Names, lives *Lives) *View
 }
 
@@ -34,8 +35,8 @@ type Snapshot struct {
 	cursor Cursor // where it was taken, without what all snapshots share and what only the replay needs
 }
 
-// Snapshot keeps the state after c, the newest collection, whose state is known. What the replay does from then on does not change it. before is
-// the snapshot before it, or nil.
+// Snapshot keeps the state after c, the newest collection, whose state is known. What the replay does from then on does
+// not change it. before is the snapshot before it, or nil.
 func (r *Replay) Snapshot(c *Collection, before *Snapshot) *Snapshot {
 	var had *view.Frozen
 	if before != nil {
@@ -51,8 +52,9 @@ func (r *Replay) Snapshot(c *Collection, before *Snapshot) *Snapshot {
 	return s
 }
 
-// Count keeps the counts of the state after c, the newest collection, whose state is known. places, if it is not nil, has been given each known
-// collection: then the counts can be folded by sites (Sites), unless a live sample is not where it should be.
+// Count keeps the counts of the state after c, the newest collection, whose state is known. places, if it is not nil,
+// has been given each known collection: then the counts can be folded by sites (Sites), unless a live sample is not
+// where it should be.
 func (r *Replay) Count(c *Collection, places *Places) *CountSnapshot {
 	s := &CountSnapshot{C: c}
 	s.frozen, s.New = r.View().FreezeCounts(places)
@@ -97,8 +99,9 @@ func frozenOf[T any](kept []T, of func(T) *view.Frozen) iter.Seq[*view.Frozen] {
 	}
 }
 
-// Resume goes on from the snapshot: src gives the blocks of the recording from any point not after the collection, and what is known already is
-// left out. names are the replay's own then. The collection must have emptied eden: else its samples wait for the next one.
+// Resume goes on from the snapshot: src gives the blocks of the recording from any point not after the collection, and
+// what is known already is left out. names are the replay's own then. The collection must have emptied eden: else its
+// samples wait for the next one.
 func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	r := &Replay{Cursor: s.cursor, from: s.frozen.View(names, nil)}
 	known, err := names.Symbols.Continue()
@@ -115,7 +118,8 @@ func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	return r
 }
 
-// after leaves out what a replay that goes on from a collection has had: all up to the epoch and sync point of that, but for definitions.
+// after leaves out what a replay that goes on from a collection has had: all up to the epoch and sync point of that,
+// but for definitions.
 type after struct {
 	src  BlockSource
 	gc   uint64

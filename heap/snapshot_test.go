@@ -21,8 +21,9 @@ type seen struct {
 	id uint64
 }
 
-// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the replay must give what one
-// gives of which nothing is kept. Both are compared object by object, with births and samples.
+// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the
+// replay must give what one gives of which nothing is kept. Both are compared object by object, with births and
+// samples.
 func TestKeep(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -79,7 +80,8 @@ func TestKeep(t *testing.T) {
 					}
 				}
 				for i, k := range kept {
-					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) { // going on from it gives what stood later
+					// going on from it gives what stood later
+					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) {
 						on, to := k.Resume(r.Names(), lives, &blocks{slices.Clone(bs)}), kept[i+3]
 						c, err := on.Next()
 						for ; err == nil && c.GC != to.C.GC; c, err = on.Next() {
@@ -88,9 +90,12 @@ func TestKeep(t *testing.T) {
 							t.Fatalf("from %d to %d: %v", k.C.GC, to.C.GC, err)
 						}
 						if !c.Known || !slices.Equal(everything(on.State), was[i+3]) {
-							t.Errorf("going on from collection %d gives another state after %d (known: %v, faults %q)", k.C.GC, to.C.GC, c.Known, on.Faults)
+							t.Errorf("going on from collection %d gives another state after %d (known: %v, faults %q)",
+								k.C.GC, to.C.GC, c.Known, on.Faults)
 						}
-						if err := on.State.Evacuate(&trace.Epoch{Freed: []trace.Range{{Words: 1 << 40}}}, on.Sizes(), &on.evacuation); err != nil { // whatever is done to it
+						// whatever is done to it
+						if err := on.State.Evacuate(&trace.Epoch{Freed: []trace.Range{{Words: 1 << 40}}}, on.Sizes(),
+							&on.evacuation); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -104,7 +109,8 @@ func TestKeep(t *testing.T) {
 						sum.Bytes += c.Bytes
 					}
 					if sum != (Count{Objects: k.C.Objects, Bytes: k.C.Bytes}) {
-						t.Errorf("collection %d: the dictionary counts %v, the collection %d, %d", k.C.GC, sum, k.C.Objects, k.C.Bytes)
+						t.Errorf("collection %d: the dictionary counts %v, the collection %d, %d", k.C.GC, sum,
+							k.C.Objects, k.C.Bytes)
 					}
 				}
 			})

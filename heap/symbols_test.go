@@ -9,7 +9,8 @@ import (
 // TestSameStack: a probe that had to make room gives a stack that comes again new ids. They are one site.
 func TestSameStack(t *testing.T) {
 	r := NewReplay(nil)
-	frames := []trace.Frame{{ID: 1, Method: 7, BCI: 3}, {ID: 2, Parent: 1, Method: 8}, {ID: 3, Parent: 1, Method: 8, BCI: 5},
+	frames := []trace.Frame{{ID: 1, Method: 7, BCI: 3}, {ID: 2, Parent: 1, Method: 8},
+		{ID: 3, Parent: 1, Method: 8, BCI: 5},
 		{ID: 10, Method: 7, BCI: 3}, {ID: 11, Parent: 10, Method: 8}, {ID: 12, Parent: 10, Method: 9}}
 	for range 2 { // each file repeats what it uses
 		if err := r.Define(trace.EncodeDefs(trace.Defs{Frames: frames})); err != nil {

@@ -5,7 +5,8 @@ import "sync"
 // NoBirth is the birth in a Life of a sample whose birth does not fit: births in a state are below it.
 const NoBirth = 1 << 31
 
-// Lives is the history of a recording's samples: after which collections each of them lived. Readers may ask while one Follow extends it.
+// Lives is the history of a recording's samples: after which collections each of them lived. Readers may ask while one
+// Follow extends it.
 type Lives struct {
 	Mu  sync.RWMutex // of all below
 	All []Life

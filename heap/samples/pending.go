@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// pending are the samples that were taken and not yet resolved. At interval 0 they are as many as objects are allocated, and few of them are
-// ever looked for: so they are in a list, which is nearly ascending, and not in a map.
+// pending are the samples that were taken and not yet resolved. At interval 0 they are as many as objects are
+// allocated, and few of them are ever looked for: so they are in a list, which is nearly ascending, and not in a map.
 type pending struct {
 	all  []*Sample
 	sort bool // not ascending

@@ -1,8 +1,9 @@
-// Package samples follows the sampled allocations of a recording: which were taken, which survived a collection (they are resolved then) and
-// which of them still live.
+// Package samples follows the sampled allocations of a recording: which were taken, which survived a collection (they
+// are resolved then) and which of them still live.
 //
-// Terms: a sample is *pending* from its allocation to the end of the next collection that empties eden, then *live* if its object survived,
-// until it is reported dead. It stands for Weight objects of its kind. This package does not know where objects are.
+// Terms: a sample is *pending* from its allocation to the end of the next collection that empties eden, then *live* if
+// its object survived, until it is reported dead. It stands for Weight objects of its kind. This package does not know
+// where objects are.
 package samples
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Sample is a sampled allocation. Birth is the number of the first collection after it. Weight is how many objects of its kind it stands for.
+// Sample is a sampled allocation. Birth is the number of the first collection after it. Weight is how many objects of
+// its kind it stands for.
 type Sample struct {
 	trace.Sample
 	Birth  uint64
@@ -22,8 +24,8 @@ type Sample struct {
 // Tracker is the state of all samples after the newest collection. Make one with New.
 type Tracker struct {
 	Live map[uint64]*Sample // resolved and not known dead, by id
-	// Sampled are the samples that were taken up to the newest collection, Resolved and Died are what it added to Live and took out of it.
-	// They stay the tracker's, until the next Begin.
+	// Sampled are the samples that were taken up to the newest collection, Resolved and Died are what it added to Live
+	// and took out of it. They stay the tracker's, until the next Begin.
 	Sampled, Resolved, Died []*Sample
 	Taken                   uint64 // samples seen
 	LiveBytes               uint64 // sizes of the samples in Live
@@ -104,9 +106,11 @@ func (t *Tracker) Die(id uint64) {
 // EmptyEden forgets the pending samples: those that were not resolved have died.
 func (t *Tracker) EmptyEden() { t.pending.clear() }
 
-// Adopt replaces Live by the samples that a sync point reports live. site is as for Take. attach looks for the sample's object, gives the sample
-// the object's type if it has none, and says whether the object is there; a sample without an object stays pending.
-func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64, attach func(*trace.LiveSample, *Sample) bool) {
+// Adopt replaces Live by the samples that a sync point reports live. site is as for Take. attach looks for the sample's
+// object, gives the sample the object's type if it has none, and says whether the object is there; a sample without an
+// object stays pending.
+func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
+	attach func(*trace.LiveSample, *Sample) bool) {
 	live := make(map[uint64]*Sample, len(reported))
 	for _, l := range reported {
 		x, waits := t.Live[l.ID], false
@@ -116,8 +120,9 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64, a
 		}
 		if x == nil {
 			x = &Sample{
-				Sample: trace.Sample{ID: l.ID, Thread: l.Thread, Size: l.Size, Interval: l.Interval, Frame: site(l.Frame)},
-				Birth:  l.Birth, Weight: trace.Weight(l.Size, l.Interval),
+				Sample: trace.Sample{ID: l.ID, Thread: l.Thread, Size: l.Size, Interval: l.Interval,
+					Frame: site(l.Frame)},
+				Birth: l.Birth, Weight: trace.Weight(l.Size, l.Interval),
 			}
 		}
 		if l.Birth != 0 { // the probe knows it even if epochs were lost

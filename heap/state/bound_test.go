@@ -18,8 +18,8 @@ func TestFarTypeID(t *testing.T) {
 	}
 }
 
-// TestCodesAreDropped lets arrays of ever new lengths come and go: the dictionary stays about as large as what lives, and what lives stays what
-// it is.
+// TestCodesAreDropped lets arrays of ever new lengths come and go: the dictionary stays about as large as what lives,
+// and what lives stays what it is.
 func TestCodesAreDropped(t *testing.T) {
 	s := New()
 	for i := range uint64(100) {

@@ -15,14 +15,16 @@ const (
 // AtLeastMark marks a birth that is the newest one possible: the object may be older.
 const AtLeastMark = 1 << 31
 
-// A birth may also say in which kind of space its object stood when MarkSpaces was called: in the three bits below, so births are below MaxMarked.
+// A birth may also say in which kind of space its object stood when MarkSpaces was called: in the three bits below, so
+// births are below MaxMarked.
 const (
 	SpaceShift = 28
 	SpaceMarks = 7 << SpaceShift
 	MaxMarked  = 1 << SpaceShift
 )
 
-// Chunk holds the objects of a stretch as columns of equal length, sorted by offset unless dirty. 6 to 10 bytes an object.
+// Chunk holds the objects of a stretch as columns of equal length, sorted by offset unless dirty. 6 to 10 bytes an
+// object.
 type Chunk struct {
 	Off     []uint16
 	Code    []uint32

@@ -1,7 +1,7 @@
 package state
 
-// codes numbers the distinct pairs of type and length: a code says all that objects of one kind share, and the columns of the state hold
-// codes. Most lookups are of instances, whose length is 0: they index a table by type.
+// codes numbers the distinct pairs of type and length: a code says all that objects of one kind share, and the columns
+// of the state hold codes. Most lookups are of instances, whose length is 0: they index a table by type.
 type Codes struct {
 	Type   []uint32
 	Length []uint64
@@ -18,8 +18,8 @@ type Codes struct {
 // minCodes is how many codes are kept whether they are in use or not.
 const minCodes = 4096
 
-// DenseTypes bounds the ids that are looked up in a slice: no probe gives larger ones, and a token of four bytes must not take
-// gigabytes.
+// DenseTypes bounds the ids that are looked up in a slice: no probe gives larger ones, and a token of four bytes must
+// not take gigabytes.
 const DenseTypes = 1 << 22
 
 func hash(typ uint32, length uint64) uint64 {
@@ -60,7 +60,8 @@ func (c *Codes) Of(typ uint32, length, words uint64) uint32 {
 }
 
 func (c *Codes) add(typ uint32, length, words uint64) uint32 {
-	c.Type, c.Length, c.Words, c.Count = append(c.Type, typ), append(c.Length, length), append(c.Words, words), append(c.Count, 0)
+	c.Type, c.Length, c.Words, c.Count = append(c.Type, typ), append(c.Length, length), append(c.Words, words),
+		append(c.Count, 0)
 	return uint32(len(c.Type) - 1)
 }
 

@@ -9,13 +9,14 @@ import (
 
 // Names of differences between a replayed state and a listing that the facts explain. Anything else is a mismatch.
 const (
-	// ByEden: eden is not part of ordinary listings. An object that a full collection or a walk listed in eden is not listed again before
-	// eden is collected, and a walk lists what no collection has seen.
+	// ByEden: eden is not part of ordinary listings. An object that a full collection or a walk listed in eden is not
+	// listed again before eden is collected, and a walk lists what no collection has seen.
 	ByEden = "eden"
-	// ByFiller: a filler of its own class (JDK 25) stands over objects that were known: G1 scrubs what is dead between two pauses.
+	// ByFiller: a filler of its own class (JDK 25) stands over objects that were known: G1 scrubs what is dead between
+	// two pauses.
 	ByFiller = "filler"
-	// ByPlainFiller: JDK 17 fills with int[] and java.lang.Object. One of them covers known, unsampled objects of an old region of G1,
-	// from the beginning of the first to the end of the last.
+	// ByPlainFiller: JDK 17 fills with int[] and java.lang.Object. One of them covers known, unsampled objects of an
+	// old region of G1, from the beginning of the first to the end of the last.
 	ByPlainFiller = "unidentified filler"
 	// ByDeadWood: the same over objects that a full collection left: it does not compact what is nearly full.
 	ByDeadWood = "dead wood"
@@ -32,7 +33,8 @@ const (
 	Different = "different" // known as something else
 )
 
-// Difference is a mismatch. Addr is in words from the heap base; Known and Listed are class names, "" if nothing stands there.
+// Difference is a mismatch. Addr is in words from the heap base; Known and Listed are class names, "" if nothing stands
+// there.
 type Difference struct {
 	Kind          string
 	Addr          uint64
@@ -111,7 +113,8 @@ type cover struct {
 	n, last   uint64 // known objects under it, and the end of the last
 }
 
-// Matcher says which objects of a listing are those of the state before it. Its fields are what the recording has said up to the listing.
+// Matcher says which objects of a listing are those of the state before it. Its fields are what the recording has said
+// up to the listing.
 type Matcher struct {
 	Symbols *symbols.Table
 	Spaces  []trace.Space     // of the pause that the listing belongs to
@@ -120,10 +123,12 @@ type Matcher struct {
 	Swept   bool              // there was a Remark or Cleanup since the newest sync point
 }
 
-// Compare says how the listing next differs from the state old, and gives the objects of next what old knows of them. old is used up.
+// Compare says how the listing next differs from the state old, and gives the objects of next what old knows of them.
+// old is used up.
 func (m *Matcher) Compare(s *trace.Sync, old, next *State) Comparison {
 	cmp := Comparison{GC: s.GC, Reason: s.Reason, Objects: uint64(next.n), Explained: map[string]uint64{}}
-	c := &comparer{m: m, old: old, next: next, cmp: &cmp, kinds: m.kinds(next.Codes), edenNew: s.Flags&trace.SyncEdenListed != 0}
+	c := &comparer{m: m, old: old, next: next, cmp: &cmp, kinds: m.kinds(next.Codes),
+		edenNew: s.Flags&trace.SyncEdenListed != 0}
 	c.edenOld = m.Eden && !c.edenNew
 	c.eden = m.where(trace.SpaceEden, s.Spaces, s.Regions)
 	jvm := &m.Symbols.JVM
@@ -155,7 +160,8 @@ var noChunk = &Chunk{}
 func (c *comparer) chunk(k uint64, o, n *Chunk) {
 	if o != nil && n != nil && slices.Equal(o.Off, n.Off) && slices.Equal(o.Code, n.Code) {
 		lent := o.lent || o.owner != c.old.id
-		*n = Chunk{Off: o.Off, Code: o.Code, Birth: o.Birth, Same: o.Same, Samples: n.Samples, owner: n.owner, lent: lent}
+		*n = Chunk{Off: o.Off, Code: o.Code, Birth: o.Birth, Same: o.Same, Samples: n.Samples, owner: n.owner,
+			lent: lent}
 		return
 	}
 	if o == nil {
@@ -265,11 +271,13 @@ func (c *comparer) different(addr uint64, o *Chunk, i int, code uint32) {
 }
 
 func (c *comparer) begin(addr uint64, code uint32) {
-	c.cover = cover{open: true, addr: addr, end: addr + c.next.Codes.Words[code], code: code, typed: c.kinds[code]&typedFiller != 0, lost: true, known: c.cover.known[:0]}
+	c.cover = cover{open: true, addr: addr, end: addr + c.next.Codes.Words[code], code: code,
+		typed: c.kinds[code]&typedFiller != 0, lost: true, known: c.cover.known[:0]}
 }
 
-// close decides what the object under way is. A filler overwrites, so what it stands over is dead whatever the replay says. What only may be
-// one must fit exactly, and nothing under it may have a sample: those are followed to their deaths.
+// close decides what the object under way is. A filler overwrites, so what it stands over is dead whatever the replay
+// says. What only may be one must fit exactly, and nothing under it may have a sample: those are followed to their
+// deaths.
 func (c *comparer) close() {
 	v := &c.cover
 	if !v.open {

@@ -9,14 +9,17 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestDifferences holds each rule that explains a difference against the case that it is made for and against the cases next to it, which
-// must stay mismatches.
+// TestDifferences holds each rule that explains a difference against the case that it is made for and against the cases
+// next to it, which must stay mismatches.
 func TestDifferences(t *testing.T) {
 	const ints, object, text, pad, padArray = 1, 2, 3, 4, 5
 	types := []trace.Type{
-		{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2}, {ID: object, Name: "java/lang/Object", Size: 16},
-		{ID: text, Name: "java/lang/String", Size: 24}, {ID: pad, Name: "jdk/internal/vm/FillerObject", Size: 16, Flags: trace.TypeFiller},
-		{ID: padArray, Name: "jdk/internal/vm/FillerArray", Size: 16, Log2: 2, Flags: trace.TypeFiller | trace.TypeArray},
+		{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2},
+		{ID: object, Name: "java/lang/Object", Size: 16},
+		{ID: text, Name: "java/lang/String", Size: 24},
+		{ID: pad, Name: "jdk/internal/vm/FillerObject", Size: 16, Flags: trace.TypeFiller},
+		{ID: padArray, Name: "jdk/internal/vm/FillerArray", Size: 16, Log2: 2,
+			Flags: trace.TypeFiller | trace.TypeArray},
 	}
 	table := trace.NewTypeTable(8)
 	if err := table.DefineAll(types); err != nil {
@@ -47,7 +50,8 @@ func TestDifferences(t *testing.T) {
 		{name: "missing", known: []Object{str(1100), str(1103)}, listed: []Object{str(1103)}, missing: 1},
 		{name: "extra", known: []Object{str(1100)}, listed: []Object{str(1100), str(1103)}, extra: 1},
 		{name: "other class", known: []Object{str(1100)}, listed: []Object{at(1100, ints, 2)}, major: 25, other: 1},
-		{name: "other length", known: []Object{at(1100, ints, 2)}, listed: []Object{at(1100, ints, 3)}, major: 25, other: 1},
+		{name: "other length", known: []Object{at(1100, ints, 2)}, listed: []Object{at(1100, ints, 3)}, major: 25,
+			other: 1},
 
 		{name: "eden is not listed again", known: []Object{str(8), str(11)}, edenIn: true, why: ByEden, n: 2},
 		{name: "eden was never part of the state", known: []Object{str(8)}, missing: 1},
@@ -56,30 +60,47 @@ func TestDifferences(t *testing.T) {
 		{name: "eden in a listing without", listed: []Object{str(8)}, extra: 1},
 		{name: "old beside eden", known: []Object{str(1100)}, edenIn: true, missing: 1},
 
-		{name: "scrubbed", major: 25, known: []Object{str(1100), str(1103), str(1106)}, listed: []Object{at(1100, padArray, 8), str(1106)}, why: ByFiller, n: 2},
-		{name: "scrubbed on serial, too", major: 25, collector: trace.CollectorSerial, known: []Object{str(1100)}, listed: []Object{at(1100, pad, 0)}, why: ByFiller, n: 1},
-		{name: "two fillers over three", major: 25, known: []Object{str(1100), str(1103), str(1106)}, listed: []Object{at(1100, padArray, 4), at(1104, padArray, 6)}, why: ByFiller, n: 3},
-		{name: "a filler over nothing", major: 25, known: []Object{str(1100)}, listed: []Object{str(1100), at(1103, pad, 0)}, extra: 1},
+		{name: "scrubbed", major: 25, known: []Object{str(1100), str(1103), str(1106)},
+			listed: []Object{at(1100, padArray, 8), str(1106)}, why: ByFiller, n: 2},
+		{name: "scrubbed on serial, too", major: 25, collector: trace.CollectorSerial, known: []Object{str(1100)},
+			listed: []Object{at(1100, pad, 0)}, why: ByFiller, n: 1},
+		{name: "two fillers over three", major: 25, known: []Object{str(1100), str(1103), str(1106)},
+			listed: []Object{at(1100, padArray, 4), at(1104, padArray, 6)}, why: ByFiller, n: 3},
+		{name: "a filler over nothing", major: 25, known: []Object{str(1100)},
+			listed: []Object{str(1100), at(1103, pad, 0)}, extra: 1},
 		{name: "a filler that went", major: 25, known: []Object{at(1100, pad, 0)}, missing: 1},
 
-		{name: "17 fills", major: 17, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 8)}, why: ByPlainFiller, n: 2},
-		{name: "17 fills what a full collection left", major: 17, known: []Object{old(str(1100)), old(str(1103))}, listed: []Object{at(1100, ints, 8)}, why: ByDeadWood, n: 2},
-		{name: "an array over a sample", major: 17, known: []Object{str(1100), sampled(str(1103))}, listed: []Object{at(1100, ints, 8)}, other: 1, missing: 1},
-		{name: "an array that ends within", major: 17, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 6)}, other: 1, missing: 1},
-		{name: "an array that goes beyond", major: 17, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 12)}, other: 1, missing: 1},
-		{name: "an array that begins within", major: 17, known: []Object{str(1100), str(1103)}, listed: []Object{at(1101, ints, 6)}, missing: 2, extra: 1},
-		{name: "an array on 25", major: 25, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 8)}, other: 1, missing: 1},
-		{name: "an array in eden", major: 17, known: []Object{str(8), str(11)}, listed: []Object{at(8, ints, 8)}, other: 1, missing: 1},
-		{name: "an array on serial", major: 17, collector: trace.CollectorSerial, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 8)}, other: 1, missing: 1},
-		{name: "an array that is new", major: 17, known: []Object{str(1100)}, listed: []Object{str(1100), at(1103, ints, 8)}, extra: 1},
+		{name: "17 fills", major: 17, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 8)},
+			why: ByPlainFiller, n: 2},
+		{name: "17 fills what a full collection left", major: 17, known: []Object{old(str(1100)), old(str(1103))},
+			listed: []Object{at(1100, ints, 8)}, why: ByDeadWood, n: 2},
+		{name: "an array over a sample", major: 17, known: []Object{str(1100), sampled(str(1103))},
+			listed: []Object{at(1100, ints, 8)}, other: 1, missing: 1},
+		{name: "an array that ends within", major: 17, known: []Object{str(1100), str(1103)},
+			listed: []Object{at(1100, ints, 6)}, other: 1, missing: 1},
+		{name: "an array that goes beyond", major: 17, known: []Object{str(1100), str(1103)},
+			listed: []Object{at(1100, ints, 12)}, other: 1, missing: 1},
+		{name: "an array that begins within", major: 17, known: []Object{str(1100), str(1103)},
+			listed: []Object{at(1101, ints, 6)}, missing: 2, extra: 1},
+		{name: "an array on 25", major: 25, known: []Object{str(1100), str(1103)}, listed: []Object{at(1100, ints, 8)},
+			other: 1, missing: 1},
+		{name: "an array in eden", major: 17, known: []Object{str(8), str(11)}, listed: []Object{at(8, ints, 8)},
+			other: 1, missing: 1},
+		{name: "an array on serial", major: 17, collector: trace.CollectorSerial, known: []Object{str(1100), str(1103)},
+			listed: []Object{at(1100, ints, 8)}, other: 1, missing: 1},
+		{name: "an array that is new", major: 17, known: []Object{str(1100)},
+			listed: []Object{str(1100), at(1103, ints, 8)}, extra: 1},
 
 		{name: "freed", swept: true, known: []Object{str(2*region + 8)}, why: ByFreed, n: 1},
 		{name: "freed by no one", known: []Object{str(2*region + 8)}, missing: 1},
 		{name: "beside what was freed", swept: true, known: []Object{str(3*region + 8)}, missing: 1},
 
-		{name: "granted", collector: trace.CollectorSerial, known: []Object{str(2000), str(2003)}, listed: []Object{str(2000)}, why: ByGrant, n: 1},
-		{name: "granted on parallel", collector: trace.CollectorParallel, known: []Object{str(2000), str(2003)}, listed: []Object{str(2000)}, missing: 1},
-		{name: "below the grant", collector: trace.CollectorSerial, known: []Object{str(1997), str(2000)}, listed: []Object{str(2000)}, missing: 1},
+		{name: "granted", collector: trace.CollectorSerial, known: []Object{str(2000), str(2003)},
+			listed: []Object{str(2000)}, why: ByGrant, n: 1},
+		{name: "granted on parallel", collector: trace.CollectorParallel, known: []Object{str(2000), str(2003)},
+			listed: []Object{str(2000)}, missing: 1},
+		{name: "below the grant", collector: trace.CollectorSerial, known: []Object{str(1997), str(2000)},
+			listed: []Object{str(2000)}, missing: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, old := &Matcher{Symbols: symbols.New(), Eden: c.edenIn, Swept: c.swept}, New()
@@ -91,9 +112,11 @@ func TestDifferences(t *testing.T) {
 			*jvm = trace.JVM{Major: max(c.major, 17), Collector: c.collector}
 			if c.collector == 0 {
 				jvm.Collector, jvm.RegionWords = trace.CollectorG1, region
-				s.Regions = []trace.RegionRun{{Kind: trace.SpaceEden, Run: 1}, {Kind: trace.SpaceOld, Run: 1}, {Kind: trace.SpaceFree, Run: 1}, {Kind: trace.SpaceOld, Run: 1}}
+				s.Regions = []trace.RegionRun{{Kind: trace.SpaceEden, Run: 1}, {Kind: trace.SpaceOld, Run: 1},
+					{Kind: trace.SpaceFree, Run: 1}, {Kind: trace.SpaceOld, Run: 1}}
 			} else {
-				spaces := []trace.Space{{Kind: trace.SpaceEden, Top: 100, End: region}, {Kind: trace.SpaceOld, Bottom: region, Top: 2003, End: 4 * region}}
+				spaces := []trace.Space{{Kind: trace.SpaceEden, Top: 100, End: region},
+					{Kind: trace.SpaceOld, Bottom: region, Top: 2003, End: 4 * region}}
 				s.Spaces = slices.Clone(spaces)
 				spaces[1].Top = 2010
 				m.Spaces = spaces
@@ -114,10 +137,12 @@ func TestDifferences(t *testing.T) {
 			if c.why != "" {
 				want[c.why] = c.n
 			}
-			if !maps.Equal(got.Explained, want) || got.Missing != c.missing || got.Extra != c.extra || got.Different != c.other {
+			if !maps.Equal(got.Explained, want) || got.Missing != c.missing || got.Extra != c.extra ||
+				got.Different != c.other {
 				t.Errorf("%+v, want %v, %d missing, %d extra, %d different", got, want, c.missing, c.extra, c.other)
 			}
-			if uint64(len(got.First)) != got.Mismatches() || !slices.IsSortedFunc(got.First, func(a, b Difference) int { return int(a.Addr) - int(b.Addr) }) {
+			byAddr := func(a, b Difference) int { return int(a.Addr) - int(b.Addr) }
+			if uint64(len(got.First)) != got.Mismatches() || !slices.IsSortedFunc(got.First, byAddr) {
 				t.Errorf("listed are %+v of %d", got.First, got.Mismatches())
 			}
 		})

@@ -10,8 +10,8 @@ import (
 // Evacuation is memory that Evacuate uses again. Its zero value is ready.
 type Evacuation struct{ moved moved }
 
-// Evacuate applies what an exact epoch reports: moves, deaths and births. sizes is what its tokens are decoded with. After an error the state is
-// of no use any more.
+// Evacuate applies what an exact epoch reports: moves, deaths and births. sizes is what its tokens are decoded with.
+// After an error the state is of no use any more.
 func (s *State) Evacuate(e *trace.Epoch, sizes *trace.TypeTable, scratch *Evacuation) error {
 	s.renumber()
 	t := taker{s: s}
@@ -122,7 +122,8 @@ func (t *taker) leave() {
 	t.ki++
 }
 
-// take gives code, birth and sample of the object at addr, which leaves its place without having died: it still counts. Addresses must not descend.
+// take gives code, birth and sample of the object at addr, which leaves its place without having died: it still counts.
+// Addresses must not descend.
 func (t *taker) take(addr uint64) (code, birth uint32, sample uint64, ok bool) {
 	k := addr >> ChunkShift
 	for t.ki < len(t.keys) {

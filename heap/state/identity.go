@@ -10,14 +10,16 @@ import (
 //
 // Young collections move nothing in old space: what stands there as before is what stood there before.
 //
-// A full collection of Serial or Parallel slides the live objects of old space down, in order, and may append young ones. Of the listing L of
-// old space a prefix therefore is a subsequence of the state before, I; the rest, X, came from elsewhere. X is bounded by what young space
-// held, and ends before it begins at the last sampled object of I: so the first m objects of L surely are of I. Samples are followed by the
-// probe and split both sequences. Between two of them each object of L has a leftmost and a rightmost possible place in I (same code, not
-// below its own address, what precedes and follows still fits); where both are one, its identity is *proven*. Nothing else is guessed: it
-// keeps the newest birth that an object of its code had, as a bound.
+// A full collection of Serial or Parallel slides the live objects of old space down, in order, and may append young
+// ones. Of the listing L of old space a prefix therefore is a subsequence of the state before, I; the rest, X, came
+// from elsewhere. X is bounded by what young space held, and ends before it begins at the last sampled object of I: so
+// the first m objects of L surely are of I. Samples are followed by the probe and split both sequences. Between two of
+// them each object of L has a leftmost and a rightmost possible place in I (same code, not below its own address, what
+// precedes and follows still fits); where both are one, its identity is *proven*. Nothing else is guessed: it keeps the
+// newest birth that an object of its code had, as a bound.
 //
-// What may be a filler belongs to neither sequence. G1 compacts by several queues of regions: only samples keep their identity there.
+// What may be a filler belongs to neither sequence. G1 compacts by several queues of regions: only samples keep their
+// identity there.
 
 // sequence walks over the objects of a state in a stretch, in either direction, without those that may be fillers.
 type sequence struct {
@@ -104,8 +106,8 @@ func (q *sequence) prev() bool {
 func (q *sequence) addr() uint64 { return q.keys[q.ki]<<ChunkShift | uint64(q.c.Off[q.i]) }
 func (q *sequence) code() uint32 { return q.c.Code[q.i] }
 
-// Identify gives the objects of next, listed after a pause that is not exact, what the state before the pause knows of the same objects. It gives
-// the number of objects whose identity is proven without a sample.
+// Identify gives the objects of next, listed after a pause that is not exact, what the state before the pause knows of
+// the same objects. It gives the number of objects whose identity is proven without a sample.
 func (m *Matcher) Identify(s *trace.Sync, pause *trace.Pause, old, next *State) (proven uint64) {
 	switch {
 	case pause.Flags&(trace.PauseMissed|trace.PauseFault) != 0:
@@ -247,7 +249,8 @@ func (e *embedding) anchor(live []trace.LiveSample, old *State) {
 	}
 }
 
-// leftmost embeds L from the left; false if it does not fit, so that nothing can be said. foreign bounds the words that are not of I.
+// leftmost embeds L from the left; false if it does not fit, so that nothing can be said. foreign bounds the words that
+// are not of I.
 func (e *embedding) leftmost(foreign uint64) bool {
 	// From behind: as long as all that follows may be foreign, so may this one.
 	q := newSequence(e.next, e.kinds, e.start, e.end)

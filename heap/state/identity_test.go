@@ -8,17 +8,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSlide does the same on old spaces of few kinds of objects, in which nearly everything could be anything: dead wood is left at the bottom
-// under fillers, and young objects of the same kinds come behind.
+// TestSlide does the same on old spaces of few kinds of objects, in which nearly everything could be anything: dead
+// wood is left at the bottom under fillers, and young objects of the same kinds come behind.
 func TestSlide(t *testing.T) {
 	const ints, text, node, pad, base = 1, 2, 3, 4, 1000
 	proven, listed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := &Matcher{Symbols: symbols.New()}
 		had := New()
-		m.Symbols.JVM = trace.JVM{Collector: trace.CollectorSerial, Major: rapid.SampledFrom([]uint64{17, 25}).Draw(t, "major")}
-		for _, ty := range []trace.Type{{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2}, {ID: text, Name: "T", Size: 16}, {ID: node, Name: "N", Size: 24},
-			{ID: pad, Name: "jdk/internal/vm/FillerArray", Size: 16, Log2: 2, Flags: trace.TypeFiller | trace.TypeArray}} {
+		m.Symbols.JVM = trace.JVM{Collector: trace.CollectorSerial,
+			Major: rapid.SampledFrom([]uint64{17, 25}).Draw(t, "major")}
+		for _, ty := range []trace.Type{{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2},
+			{ID: text, Name: "T", Size: 16}, {ID: node, Name: "N", Size: 24},
+			{ID: pad, Name: "jdk/internal/vm/FillerArray", Size: 16, Log2: 2,
+				Flags: trace.TypeFiller | trace.TypeArray}} {
 			m.Symbols.Types[ty.ID] = ty
 		}
 		object := func() Object {

@@ -6,9 +6,10 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Listing makes a state of the listing of a sync point. It shares dictionary and columns with old, the state before, whose counts are of no use
-// afterwards unless there is an error. uncertain says that there may be objects from before the recording. Segments come in the order of the
-// collector's spaces; a chunk at the edge of two spaces gets objects of both.
+// Listing makes a state of the listing of a sync point. It shares dictionary and columns with old, the state before,
+// whose counts are of no use afterwards unless there is an error. uncertain says that there may be objects from before
+// the recording. Segments come in the order of the collector's spaces; a chunk at the edge of two spaces gets objects
+// of both.
 func (old *State) Listing(s *trace.Sync, sizes *trace.TypeTable, uncertain bool) (*State, error) {
 	for _, c := range old.Chunks {
 		old.Tidy(c)
@@ -33,7 +34,8 @@ func (old *State) Listing(s *trace.Sync, sizes *trace.TypeTable, uncertain bool)
 		switch {
 		case c != nil:
 			c.Off, c.Code, c.lent = append(slices.Clip(c.Off), off...), append(slices.Clip(c.Code), code...), false
-		case o != nil && slices.Equal(o.Off, off) && slices.Equal(o.Code, code): // mostly: columns that have not changed are shared
+		// mostly: columns that have not changed are shared
+		case o != nil && slices.Equal(o.Off, off) && slices.Equal(o.Code, code):
 			c = &Chunk{Same: birth, Off: o.Off, Code: o.Code, owner: next.id, lent: o.lent || o.owner != old.id}
 			next.Chunks[k] = c
 		default:

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// States that were kept share chunks with the state that goes on: who is not the owner of a chunk copies it before writing. So a kept state
-// takes no more memory than what has changed since the one before.
+// States that were kept share chunks with the state that goes on: who is not the owner of a chunk copies it before
+// writing. So a kept state takes no more memory than what has changed since the one before.
 
 var owners atomic.Uint32
 
@@ -55,8 +55,9 @@ func (c *Chunk) Size() int {
 	return n
 }
 
-// Share gives the dictionary and counts of the state, without its chunks, and what the chunks that only this state holds take, in bytes,
-// roughly. From then on the state copies a chunk before it writes to it: who has Chunks may keep them.
+// Share gives the dictionary and counts of the state, without its chunks, and what the chunks that only this state
+// holds take, in bytes, roughly. From then on the state copies a chunk before it writes to it: who has Chunks may keep
+// them.
 func (s *State) Share() (kept *State, own int) {
 	for _, c := range s.Chunks {
 		s.Tidy(c)

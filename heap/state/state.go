@@ -1,23 +1,25 @@
-// Package state holds the objects that live after a collection, as columns over stretches of address space; there is never one Go value per
-// object. An exact epoch changes a state (Evacuate), a listing makes a new one (Listing), and a Matcher says which objects of a listing are
-// those of the state before it: what differs (Compare), and what is the same although the pause had no object data (Identify).
+// Package state holds the objects that live after a collection, as columns over stretches of address space; there is
+// never one Go value per object. An exact epoch changes a state (Evacuate), a listing makes a new one (Listing), and a
+// Matcher says which objects of a listing are those of the state before it: what differs (Compare), and what is the
+// same although the pause had no object data (Identify).
 //
-// Terms: a *chunk* covers 256 KiB of addresses; a *code* stands for a pair of type and length; a *birth* is the number of the collection
-// that an object was first seen after, with a mark if that is only the newest one possible. Addresses and sizes are in words of 8 bytes from
-// the heap base.
+// Terms: a *chunk* covers 256 KiB of addresses; a *code* stands for a pair of type and length; a *birth* is the number
+// of the collection that an object was first seen after, with a mark if that is only the newest one possible. Addresses
+// and sizes are in words of 8 bytes from the heap base.
 //
-// Invariants: codes count their objects at every instant; a chunk is written to by the state that owns it alone. This package does not
-// follow samples or name anything.
+// Invariants: codes count their objects at every instant; a chunk is written to by the state that owns it alone. This
+// package does not follow samples or name anything.
 package state
 
 import (
 	"slices"
 )
 
-// Object is one object of the state. Addr and Words are in words of 8 bytes from the heap base. Birth is the collection number of the phase
-// it was allocated in or, without a sample, of the collection that first saw it. AtLeast says that the object's identity is not proven
-// through a full collection or that it was there before the recording: it is this one or another of the same type, and its age is at least
-// what Birth says. Sample is the id of its sample, 0 if it has none.
+// Object is one object of the state. Addr and Words are in words of 8 bytes from the heap base. Birth is the collection
+// number of the phase it was allocated in or, without a sample, of the collection that first saw it. AtLeast says that
+// the object's identity is not proven through a full collection or that it was there before the recording: it is this
+// one or another of the same type, and its age is at least what Birth says. Sample is the id of its sample, 0 if it has
+// none.
 type Object struct {
 	Addr, Words, Length uint64
 	Type, Birth         uint32
@@ -29,7 +31,8 @@ type Object struct {
 type State struct {
 	Counts
 	Chunks map[uint64]*Chunk // by address >> ChunkShift
-	Marks  uint32            // what in a birth is not a collection's number: AtLeastMark and, if they are set, SpaceMarks
+	// what in a birth is not a collection's number: AtLeastMark and, if they are set, SpaceMarks
+	Marks uint32
 
 	near [nearChunks]struct { // chunks that were last written to
 		k uint64
@@ -126,7 +129,8 @@ func (s *State) add(o Object) {
 
 func (s *State) at(k uint64, c *Chunk, i int) Object {
 	code, b := c.Code[i], c.Born(i)
-	return Object{Addr: k<<ChunkShift | uint64(c.Off[i]), Words: s.Codes.Words[code], Length: s.Codes.Length[code], Type: s.Codes.Type[code],
+	return Object{Addr: k<<ChunkShift | uint64(c.Off[i]), Words: s.Codes.Words[code], Length: s.Codes.Length[code],
+		Type:  s.Codes.Type[code],
 		Birth: b &^ s.Marks, AtLeast: b&AtLeastMark != 0, Sample: c.sampleOf(c.Off[i])}
 }
 

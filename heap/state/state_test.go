@@ -26,14 +26,16 @@ func TestStateAgainstMap(t *testing.T) {
 		s, m := New(), map[uint64]Object{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "add") {
-				o := Object{Addr: rapid.Uint64Range(0, 4*ChunkWords).Draw(t, "addr"), Words: 2, Type: rapid.Uint32Range(1, 4).Draw(t, "type")}
+				o := Object{Addr: rapid.Uint64Range(0, 4*ChunkWords).Draw(t, "addr"), Words: 2,
+					Type: rapid.Uint32Range(1, 4).Draw(t, "type")}
 				if _, ok := m[o.Addr]; !ok {
 					s.add(o)
 					m[o.Addr] = o
 				}
 				continue
 			}
-			at, n := rapid.Uint64Range(0, 4*ChunkWords).Draw(t, "at"), rapid.Uint64Range(0, 2*ChunkWords).Draw(t, "words")
+			at, n := rapid.Uint64Range(0, 4*ChunkWords).Draw(t, "at"),
+				rapid.Uint64Range(0, 2*ChunkWords).Draw(t, "words")
 			for _, o := range taken(s, at, n) {
 				if m[o.Addr] != o || o.Addr < at || o.Addr >= at+n {
 					t.Fatalf("took %v", o)

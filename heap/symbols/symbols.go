@@ -1,8 +1,8 @@
-// Package symbols holds the names that a recording defines: classes, loaders, methods, stack frames, threads and the JVM that they belong
-// to. Blocks refer to them by id.
+// Package symbols holds the names that a recording defines: classes, loaders, methods, stack frames, threads and the
+// JVM that they belong to. Blocks refer to them by id.
 //
-// A definition may be repeated, since each file of a ring defines what it uses. A table only grows while a recording is read; Clone gives
-// one that does not change any more. This package does not know objects or collections.
+// A definition may be repeated, since each file of a ring defines what it uses. A table only grows while a recording is
+// read; Clone gives one that does not change any more. This package does not know objects or collections.
 package symbols
 
 import (
@@ -13,7 +13,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Table is what has been defined so far, by id. Make one with New; a Table that is read must not be defined in at the same time.
+// Table is what has been defined so far, by id. Make one with New; a Table that is read must not be defined in at the
+// same time.
 type Table struct {
 	JVM     trace.JVM
 	Types   map[uint64]trace.Type
@@ -77,7 +78,8 @@ func (t *Table) Define(b trace.Block) error {
 	return t.sizes.DefineAll(d.Types)
 }
 
-// frame takes in a frame. A probe whose table was full may give a stack that it meets again a new id: the first id stands for all of them.
+// frame takes in a frame. A probe whose table was full may give a stack that it meets again a new id: the first id
+// stands for all of them.
 func (t *Table) frame(f trace.Frame) {
 	f.Parent = t.Site(f.Parent)
 	same := f
@@ -101,7 +103,8 @@ func (t *Table) Site(frame uint64) uint64 {
 	return frame
 }
 
-// TypeName is the type's name as Class.getTypeName gives it, hidden classes without the parts that change from run to run.
+// TypeName is the type's name as Class.getTypeName gives it, hidden classes without the parts that change from run to
+// run.
 func (t *Table) TypeName(id uint32) string {
 	ty, ok := t.Types[uint64(id)]
 	if !ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// siteCounts gives how many objects of each type and birth, as far as a fold by sites tells it apart, a state has of which Places.Count kept the counts.
+// siteCounts gives how many objects of each type and birth, as far as a fold by sites tells it apart, a state has of
+// which Places.Count kept the counts.
 func (v *View) siteCounts() *foldTable {
 	codes, first := v.Counts.Codes, uint32(v.First)
 	left := &foldTable{}
@@ -33,7 +34,8 @@ func (t *foldTable) folded(out []Folded) []Folded {
 	for i, key := range t.keys {
 		if n := t.count[i]; key != 0 && n.objects > 0 {
 			birth := uint32(key - 1)
-			out = append(out, Folded{Type: uint32((key - 1) >> 32), Birth: birth &^ state.AtLeastMark, AtLeast: birth&state.AtLeastMark != 0, Space: -1, Objects: n.objects, Bytes: n.words * 8})
+			out = append(out, Folded{Type: uint32((key - 1) >> 32), Birth: birth &^ state.AtLeastMark,
+				AtLeast: birth&state.AtLeastMark != 0, Space: -1, Objects: n.objects, Bytes: n.words * 8})
 		}
 	}
 	inOrder(out)
@@ -72,7 +74,8 @@ func (v *View) foldSites() ([]Folded, error) {
 	return t.folded(out, func(d *Folded, k foldKey) { d.Type, d.Birth, d.Space = k.group, k.birth, -1 }), nil
 }
 
-// inOrder puts what has no sample in an order of its own: sums over it come out the same, to the last bit, however it was counted.
+// inOrder puts what has no sample in an order of its own: sums over it come out the same, to the last bit, however it
+// was counted.
 func inOrder(fs []Folded) {
 	birth := func(f *Folded) uint64 {
 		if f.AtLeast {

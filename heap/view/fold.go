@@ -22,12 +22,14 @@ const (
 
 // Folded is a distinct combination of properties. What was not wanted is zero, Space -1.
 type Folded struct {
-	Type           uint32
-	Length, Words  uint64 // of each object
-	Birth          uint32
-	AtLeast        bool
-	Space          int
-	Was            uint64 // with WantBirth, after MarkSpaces: kind of the space where the objects stood then, 0 if they were not there or it is not known
+	Type          uint32
+	Length, Words uint64 // of each object
+	Birth         uint32
+	AtLeast       bool
+	Space         int
+	// with WantBirth, after MarkSpaces: kind of the space where the objects stood then, 0 if they were not there or it
+	// is not known
+	Was            uint64
 	Addr           uint64 // words, the start of its range
 	Objects, Bytes uint64
 
@@ -36,8 +38,8 @@ type Folded struct {
 	Samples       []*samples.Sample // the objects, if they are sampled
 }
 
-// Era gives what is left of a birth where births are only told apart by eras, collections in ascending order: the first of them that it is not
-// after, or the one after the last.
+// Era gives what is left of a birth where births are only told apart by eras, collections in ascending order: the first
+// of them that it is not after, or the one after the last.
 func Era(birth uint32, eras []uint32) uint32 {
 	for _, e := range eras {
 		if birth <= e {
@@ -48,7 +50,8 @@ func Era(birth uint32, eras []uint32) uint32 {
 }
 
 // ErrFold says that a state has more distinct combinations than Fold may give.
-var ErrFold = errors.New("too many distinct combinations of properties: take fewer or coarser classifiers (a larger address range)")
+var ErrFold = errors.New("too many distinct combinations of properties: " +
+	"take fewer or coarser classifiers (a larger address range)")
 
 // ErrNoObjects says that a view does not know what Fold was asked for: it holds counts and no objects.
 var ErrNoObjects = errors.New("only totals are known of this collection, not its objects")
@@ -56,10 +59,11 @@ var ErrNoObjects = errors.New("only totals are known of this collection, not its
 // maxFolded bounds the combinations.
 const maxFolded = 1 << 22
 
-// Fold counts the objects of the view by the properties that are wanted. spaces are those of Spaces, for WantSpace; grain is the size of the
-// ranges of addresses in words, a power of two, for WantAddr. With eras, births are told apart only as Era does: all births would multiply
-// the combinations. WantSamples without WantBirth has one era: an object without a sample may be older than all samples, and no more is asked
-// of it. Its error is ErrFold. A view without State can be folded by as much as it knows: types, lengths, or sites (Frozen.Sites).
+// Fold counts the objects of the view by the properties that are wanted. spaces are those of Spaces, for WantSpace;
+// grain is the size of the ranges of addresses in words, a power of two, for WantAddr. With eras, births are told apart
+// only as Era does: all births would multiply the combinations. WantSamples without WantBirth has one era: an object
+// without a sample may be older than all samples, and no more is asked of it. Its error is ErrFold. A view without
+// State can be folded by as much as it knows: types, lengths, or sites (Frozen.Sites).
 func (v *View) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint32) ([]Folded, error) {
 	if v.born != nil && want == WantSamples {
 		return v.foldSites()

@@ -33,11 +33,12 @@ type folder struct {
 	err     error
 }
 
-// denseBirths bounds the births for which objects are counted by code, maxDense the counters for that, maxNumbered the births that are looked up by
-// their number.
+// denseBirths bounds the births for which objects are counted by code, maxDense the counters for that, maxNumbered the
+// births that are looked up by their number.
 const denseBirths, maxDense, maxNumbered = 40, 1 << 22, 1 << 20
 
-// birthAt gives the place of a birth, with its mark, among those that are told apart; denseBirths or more if it has none.
+// birthAt gives the place of a birth, with its mark, among those that are told apart; denseBirths or more if it has
+// none.
 func (f *folder) birthAt(b uint32) int {
 	mark, n := b>>state.SpaceShift, int(b&(state.MaxMarked-1))
 	if f.s.Marks&state.SpaceMarks == 0 {
@@ -288,7 +289,8 @@ func (f *folder) result() ([]Folded, error) {
 		room += t.used
 	}
 	out := make([]Folded, 0, room)
-	for _, k := range slices.SortedFunc(maps.Keys(f.tables), func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
+	byPlace := func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
+	for _, k := range slices.SortedFunc(maps.Keys(f.tables), byPlace) {
 		t := f.tables[k]
 		for i, key := range t.keys {
 			if n := t.count[i]; key != 0 && n.objects > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/heapcam/heapcam/heap/symbols"
 )
 
-// Frozen is what a view was when it was frozen, without names and samples, which all views of a recording share. It is only read.
+// Frozen is what a view was when it was frozen, without names and samples, which all views of a recording share. It is
+// only read.
 type Frozen struct {
 	view  View
 	pages map[uint64]*page
@@ -24,8 +25,8 @@ type Names struct {
 // Names gives what is known so far; what is read from then on does not change it.
 func (v *View) Names() *Names { return &Names{Symbols: v.Symbols.Clone(), Ends: maps.Clone(v.Ends)} }
 
-// Freeze keeps the view with all its objects; what happens to its state from then on does not change that. before is what was frozen before it, or
-// nil. size is what the new one takes beside what was frozen before, in bytes, roughly.
+// Freeze keeps the view with all its objects; what happens to its state from then on does not change that. before is
+// what was frozen before it, or nil. size is what the new one takes beside what was frozen before, in bytes, roughly.
 func (v *View) Freeze(before *Frozen) (f *Frozen, size int) {
 	f = &Frozen{view: v.bare()}
 	kept, size := v.State.Share()
@@ -40,8 +41,9 @@ func (v *View) Freeze(before *Frozen) (f *Frozen, size int) {
 	return f, size + f.beside() + fresh
 }
 
-// FreezeCounts keeps how many objects of each type and length the view has. places, if it is not nil, must see each known collection of the
-// recording: then the counts can be folded by sites (Sites), unless a live sample is not where it should be.
+// FreezeCounts keeps how many objects of each type and length the view has. places, if it is not nil, must see each
+// known collection of the recording: then the counts can be folded by sites (Sites), unless a live sample is not where
+// it should be.
 func (v *View) FreezeCounts(places *Places) (f *Frozen, size int) {
 	f = &Frozen{view: v.bare()}
 	known := places != nil && places.follow(v)

@@ -9,7 +9,8 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// page holds the chunks of a stretch of pageChunks numbers, 8 MiB. Kept states share those of which no chunk has changed.
+// page holds the chunks of a stretch of pageChunks numbers, 8 MiB. Kept states share those of which no chunk has
+// changed.
 type page struct {
 	chunks [pageChunks]*state.Chunk
 	tally  atomic.Pointer[tally] // nil if it is not worth its room
@@ -20,8 +21,9 @@ const (
 	pageChunks = 1 << pageShift
 )
 
-// tally is how many objects of each code a page holds, so that folding a state need not look at each object of a page that has rested for a while.
-// Objects of which a fold may tell the births apart are counted by themselves: those known since the start, and those with the mark state.AtLeastMark.
+// tally is how many objects of each code a page holds, so that folding a state need not look at each object of a page
+// that has rested for a while. Objects of which a fold may tell the births apart are counted by themselves: those known
+// since the start, and those with the mark state.AtLeastMark.
 type tally []tallied
 
 type tallied struct {
@@ -45,7 +47,8 @@ func alike(c, o *state.Chunk) bool {
 	if c == o {
 		return true
 	}
-	if c == nil || o == nil || len(c.Off) == 0 || len(c.Off) != len(o.Off) || &c.Off[0] != &o.Off[0] || &c.Code[0] != &o.Code[0] || len(c.Birth) != len(o.Birth) {
+	if c == nil || o == nil || len(c.Off) == 0 || len(c.Off) != len(o.Off) || &c.Off[0] != &o.Off[0] ||
+		&c.Code[0] != &o.Code[0] || len(c.Birth) != len(o.Birth) {
 		return false
 	}
 	if c.Birth == nil || o.Birth == nil {
@@ -64,7 +67,8 @@ func (p *page) holds(k uint64, chunks map[uint64]*state.Chunk) bool {
 	return true
 }
 
-// paged gives a state's chunks in pages, those of before where they are the same, and what is new takes, in bytes. first is View.First.
+// paged gives a state's chunks in pages, those of before where they are the same, and what is new takes, in bytes.
+// first is View.First.
 func paged(s *state.State, before map[uint64]*page, first uint32) (pages map[uint64]*page, fresh int) {
 	pages = make(map[uint64]*page, len(before))
 	t := tallier{first: first}

@@ -33,7 +33,8 @@ func put(s *state.State, o state.Object) {
 	}
 }
 
-// TestTallies folds kept states whose pages have been counted, by properties and eras drawn at random, and compares with a look at each object.
+// TestTallies folds kept states whose pages have been counted, by properties and eras drawn at random, and compares
+// with a look at each object.
 func TestTallies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	s := state.New()
@@ -46,7 +47,8 @@ func TestTallies(t *testing.T) {
 		for range n {
 			typ := uint32(1 + rng.IntN(5))
 			length := uint64(rng.IntN(3)) * uint64(typ%2)
-			o := state.Object{Addr: addr, Words: 2 + length, Length: length, Type: typ, Birth: oldest + rng.Uint32N(newest-oldest+1), AtLeast: rng.IntN(4) == 0}
+			o := state.Object{Addr: addr, Words: 2 + length, Length: length, Type: typ,
+				Birth: oldest + rng.Uint32N(newest-oldest+1), AtLeast: rng.IntN(4) == 0}
 			if rng.IntN(30) == 0 {
 				x := &samples.Sample{Birth: uint64(o.Birth), Weight: 1}
 				x.ID, x.Frame, x.Thread = addr, uint64(rng.IntN(7)), uint64(rng.IntN(2))
@@ -83,15 +85,20 @@ func TestTallies(t *testing.T) {
 				}
 				return 0
 			}
-			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Length, b.Length), cmp.Compare(a.Birth, b.Birth), mark(a.AtLeast)-mark(b.AtLeast), cmp.Compare(a.Space, b.Space),
-				cmp.Compare(a.Addr, b.Addr), mark(a.Sampled)-mark(b.Sampled), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.Thread, b.Thread))
+			return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Length, b.Length), cmp.Compare(a.Birth, b.Birth),
+				mark(a.AtLeast)-mark(b.AtLeast), cmp.Compare(a.Space, b.Space),
+				cmp.Compare(a.Addr, b.Addr), mark(a.Sampled)-mark(b.Sampled), cmp.Compare(a.Frame, b.Frame),
+				cmp.Compare(a.Thread, b.Thread))
 		})
 		return fs
 	}
-	spaces := []SpaceAt{{Start: 0, End: 2*pageWords + 1000, Kind: 1}, {Start: 2*pageWords + 1000, End: 9 * pageWords, Kind: 2}}
+	spaces := []SpaceAt{{Start: 0, End: 2*pageWords + 1000, Kind: 1},
+		{Start: 2*pageWords + 1000, End: 9 * pageWords, Kind: 2}}
 	used := 0
 	for i, k := range kept {
-		for _, want := range []Want{WantBirth, WantBirth | WantLength, WantSamples, WantSamples | WantBirth | WantLength, WantBirth | WantSpace, WantSpace | WantLength, WantAddr, WantSamples | WantBirth | WantSpace} {
+		for _, want := range []Want{WantBirth, WantBirth | WantLength, WantSamples,
+			WantSamples | WantBirth | WantLength, WantBirth | WantSpace, WantSpace | WantLength, WantAddr,
+			WantSamples | WantBirth | WantSpace} {
 			for range 6 {
 				var eras []uint32
 				if rng.IntN(4) > 0 && want&WantBirth != 0 {
@@ -117,11 +124,14 @@ func TestTallies(t *testing.T) {
 				same := slices.EqualFunc(sorted(got), sorted(all), func(a, b Folded) bool {
 					as, bs := a.Samples, b.Samples
 					a.Samples, b.Samples = nil, nil
-					return slices.Equal(as, bs) && a.Type == b.Type && a.Length == b.Length && a.Words == b.Words && a.Birth == b.Birth && a.AtLeast == b.AtLeast && a.Space == b.Space && a.Addr == b.Addr &&
-						a.Objects == b.Objects && a.Bytes == b.Bytes && a.Sampled == b.Sampled && a.Frame == b.Frame && a.Thread == b.Thread
+					return slices.Equal(as, bs) && a.Type == b.Type && a.Length == b.Length && a.Words == b.Words &&
+						a.Birth == b.Birth && a.AtLeast == b.AtLeast && a.Space == b.Space && a.Addr == b.Addr &&
+						a.Objects == b.Objects && a.Bytes == b.Bytes && a.Sampled == b.Sampled && a.Frame == b.Frame &&
+						a.Thread == b.Thread
 				})
 				if !same {
-					t.Fatalf("state %d, want %b, eras %v: %d combinations, one by one %d, or others", i, want, eras, len(got), len(all))
+					t.Fatalf("state %d, want %b, eras %v: %d combinations, one by one %d, or others", i, want, eras,
+						len(got), len(all))
 				}
 			}
 		}

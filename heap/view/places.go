@@ -5,10 +5,11 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Places follows a replay that goes on and says, state by state, what Fold by sites needs of it (WantSamples), so that a state of which only the
-// counts were kept (Replayer.Count) can be folded so as well: of each type how many objects have which birth, as far as such a fold tells births apart,
-// and that the samples that live are those that stand in the state, each in an object of its own type, size and birth. Only chunks that have changed
-// since the state before are looked at.
+// Places follows a replay that goes on and says, state by state, what Fold by sites needs of it (WantSamples), so that
+// a state of which only the counts were kept (Replayer.Count) can be folded so as well: of each type how many objects
+// have which birth, as far as such a fold tells births apart, and that the samples that live are those that stand in
+// the state, each in an object of its own type, size and birth. Only chunks that have changed since the state before
+// are looked at.
 type Places struct {
 	lives  *samples.Lives
 	chunks map[uint64]*placed
@@ -39,8 +40,8 @@ func NewPlaces(l *samples.Lives) *Places {
 	return &Places{lives: l, chunks: map[uint64]*placed{}, born: map[bornKey]cell{}}
 }
 
-// follow takes in the chunks that are not as they were. Samples that move from one chunk to another are taken out of all before they are put
-// into any. It says whether the objects of all live samples are where they should be.
+// follow takes in the chunks that are not as they were. Samples that move from one chunk to another are taken out of
+// all before they are put into any. It says whether the objects of all live samples are where they should be.
 func (p *Places) follow(v *View) bool {
 	s := v.State
 	p.lives.Mu.Lock()

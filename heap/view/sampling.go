@@ -8,8 +8,8 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in common. All states have the same
-// View.First and the same Lives, which grow no more.
+// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in
+// common. All states have the same View.First and the same Lives, which grow no more.
 type Sampling struct {
 	mu     sync.Mutex // of all below
 	kinds  []SampledKind
@@ -24,7 +24,8 @@ type Sampling struct {
 // SampledKind is what sampled objects have in common: numbers of a base and of a place.
 type SampledKind = struct{ Base, Place int32 }
 
-// SampledBase is what is known of an object without a sample, too. Birth is View.First, or one more for those born later.
+// SampledBase is what is known of an object without a sample, too. Birth is View.First, or one more for those born
+// later.
 type SampledBase struct {
 	Type, Birth uint32
 	AtLeast     bool
@@ -48,8 +49,9 @@ func (x *Sampling) Kinds() ([]SampledKind, []SampledBase, []SampledPlace) {
 	return x.kinds, x.bases, x.places
 }
 
-// Fold is r.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with its kind, the bytes that it takes, those that
-// its sample says, and the sample's weight: those of one kind in the order in which Fold gives them, kinds in the order in which Fold first has them.
+// Fold is r.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with
+// its kind, the bytes that it takes, those that its sample says, and the sample's weight: those of one kind in the
+// order in which Fold gives them, kinds in the order in which Fold first has them.
 func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight float64)) (rest []Folded, err error) {
 	if v.born == nil {
 		fs, err := v.Fold(WantSamples, nil, 1)
@@ -116,7 +118,8 @@ func (x *Sampling) all(v *View) []sampled {
 		if s.to == 0 {
 			s.to = ^uint64(0)
 		}
-		s.kind = x.kindOf(SampledBase{Type: uint32(a.Sample.Type), Birth: era(a.Birth, uint32(v.First))}, SampledPlace{a.Sample.Frame, a.Sample.Thread})
+		s.kind = x.kindOf(SampledBase{Type: uint32(a.Sample.Type), Birth: era(a.Birth, uint32(v.First))},
+			SampledPlace{a.Sample.Frame, a.Sample.Thread})
 		x.lives[i] = s
 	}
 	return x.lives

@@ -15,7 +15,8 @@ type SpaceAt struct {
 	Index      int    // of the region on G1; of the survivor space elsewhere
 }
 
-// Spaces gives the spaces by address, of those that the collection reports; spaces whose place is not recorded are left out.
+// Spaces gives the spaces by address, of those that the collection reports; spaces whose place is not recorded are left
+// out.
 func (v *View) Spaces(spaces []trace.Space) []SpaceAt {
 	var out []SpaceAt
 	if words := v.JVM.RegionWords; words > 0 {
@@ -46,8 +47,9 @@ func (v *View) Spaces(spaces []trace.Space) []SpaceAt {
 	return out
 }
 
-// MarkSpaces marks each object of the state with the kind of the space, of those of Spaces, that it stands in; Fold tells it of those that are left
-// after any later collection. The mark goes with the object's identity. Numbers of collections must be below state.MaxMarked.
+// MarkSpaces marks each object of the state with the kind of the space, of those of Spaces, that it stands in; Fold
+// tells it of those that are left after any later collection. The mark goes with the object's identity. Numbers of
+// collections must be below state.MaxMarked.
 func (v *View) MarkSpaces(spaces []SpaceAt) {
 	s := v.State
 	s.Marks |= state.SpaceMarks
@@ -55,7 +57,8 @@ func (v *View) MarkSpaces(spaces []SpaceAt) {
 		c := s.Own(k, s.Chunks[k])
 		s.Tidy(c)
 		base := k << state.ChunkShift
-		at, _ := slices.BinarySearchFunc(spaces, base, func(a SpaceAt, base uint64) int { return cmp.Compare(a.End, base+1) })
+		endsAbove := func(a SpaceAt, base uint64) int { return cmp.Compare(a.End, base+1) }
+		at, _ := slices.BinarySearchFunc(spaces, base, endsAbove)
 		for ; at < len(spaces) && spaces[at].Start < base+state.ChunkWords; at++ {
 			mark := uint32(spaces[at].Kind&7) << state.SpaceShift
 			if spaces[at].Start <= base && spaces[at].End >= base+state.ChunkWords && c.Birth == nil {

@@ -61,7 +61,8 @@ func (t *foldTable) grow() {
 	}
 }
 
-// sampledTable tells samples apart by what they differ in: open addressing, the samples of each kept in one piece at the end.
+// sampledTable tells samples apart by what they differ in: open addressing, the samples of each kept in one piece at
+// the end.
 type sampledTable struct {
 	slot  []int32 // 1 + place in all
 	all   []sampledGroup
@@ -171,7 +172,8 @@ func (t *sampledTable) folded(out []Folded, describe func(*Folded, foldKey)) []F
 	samples := t.samples()
 	for i := range t.all {
 		g := &t.all[i]
-		out = append(out, Folded{Objects: uint64(g.n), Bytes: g.bytes, Sampled: true, Frame: g.key.frame, Thread: g.key.thread, Samples: samples[:g.n:g.n]})
+		out = append(out, Folded{Objects: uint64(g.n), Bytes: g.bytes, Sampled: true, Frame: g.key.frame,
+			Thread: g.key.thread, Samples: samples[:g.n:g.n]})
 		describe(&out[len(out)-1], g.key.foldKey)
 		samples = samples[g.n:]
 	}

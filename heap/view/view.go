@@ -1,8 +1,9 @@
-// Package view looks at the heap after one collection: it folds objects by their properties, finds their spaces and samples, and keeps views
-// of many collections side by side.
+// Package view looks at the heap after one collection: it folds objects by their properties, finds their spaces and
+// samples, and keeps views of many collections side by side.
 //
-// Terms: to *fold* is to count objects by the properties that somebody asks for, so that no query handles single objects. A *page* is a
-// stretch of chunks; views that were frozen share the pages that have not changed between them. This package does not read recordings.
+// Terms: to *fold* is to count objects by the properties that somebody asks for, so that no query handles single
+// objects. A *page* is a stretch of chunks; views that were frozen share the pages that have not changed between them.
+// This package does not read recordings.
 package view
 
 import (
@@ -19,11 +20,13 @@ type Symbols = symbols.Table
 type Totals interface {
 	Objects() int
 	Bytes() uint64
-	// PerType gives objects and bytes by type id, of ids below state.DenseTypes. It stays the owner's, until the next call.
+	// PerType gives objects and bytes by type id, of ids below state.DenseTypes. It stays the owner's, until the next
+	// call.
 	PerType() []state.Count
 }
 
-// View is the heap after one collection. Each of Totals, Counts and State says more than the one before it, and is nil if so much is not known.
+// View is the heap after one collection. Each of Totals, Counts and State says more than the one before it, and is nil
+// if so much is not known.
 type View struct {
 	*Symbols
 	Totals  Totals
