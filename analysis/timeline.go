@@ -26,7 +26,7 @@ type Course struct {
 // told says whether the probe told the spaces: it does not if it could not read them.
 func (row *CollectionRow) told() bool { return row.Used > 0 || row.Before > 0 }
 
-// MayCountDead says what heap.Replayer.Uncompacted means.
+// MayCountDead says what heap.View.Uncompacted means.
 const MayCountDead = "objects may include dead ones: full collections left regions uncompacted, and this JVM does not show which objects in them are dead"
 
 // WriteMissed prints, if there is any, how many collections posted no events, and what follows from that.
