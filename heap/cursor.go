@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/heapcam/heapcam/heap/match"
 	"github.com/heapcam/heapcam/heap/samples"
-	"github.com/heapcam/heapcam/heap/state"
 	"github.com/heapcam/heapcam/heap/symbols"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -86,7 +86,7 @@ type Cursor struct {
 	gc      uint64
 	pending *Collection // read, its sync point may follow
 	lost    uint64      // epochs, since the newest collection
-	matcher state.Matcher
+	matcher match.Matcher
 	// beforePause: the state before the newest epoch, which is not exact, is still there.
 	beforePause bool
 }
@@ -124,7 +124,7 @@ func newCursor(src BlockSource, m model) Cursor {
 	names := symbols.New()
 	return Cursor{
 		Symbols: names, Samples: samples.New(), Ends: map[uint64]uint64{},
-		blocks: blockReader{src: src}, model: m, matcher: state.Matcher{Symbols: names},
+		blocks: blockReader{src: src}, model: m, matcher: match.Matcher{Symbols: names},
 	}
 }
 

@@ -18,6 +18,7 @@
 package heap
 
 import (
+	"github.com/heapcam/heapcam/heap/match"
 	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/heap/state"
 	"github.com/heapcam/heapcam/heap/symbols"
@@ -35,7 +36,7 @@ type (
 	State      = state.State
 	Object     = state.Object
 	Count      = state.Count
-	Comparison = state.Comparison
+	Comparison = match.Comparison
 
 	View     = view.View
 	Totals   = view.Totals
@@ -59,8 +60,8 @@ const (
 
 // Kinds of mismatches of a Comparison.
 const (
-	Missing = state.Missing
-	Extra   = state.Extra
+	Missing = match.Missing
+	Extra   = match.Extra
 )
 
 // Era is view.Era.

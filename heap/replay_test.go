@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/heapcam/heapcam/heap/state"
+	"github.com/heapcam/heapcam/heap/match"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -225,9 +225,9 @@ func TestSyncTellsADifference(t *testing.T) {
 	m := tracetest.New(tracetest.Config{Seed: 3})
 	bs := append(m.Step(true).Blocks, m.Step(true).Blocks...)
 	for kind, spoil := range map[string]func(*Replay, []Object){
-		state.Extra:   func(r *Replay, o []Object) { remove(t, r, o[0]) },
-		state.Missing: func(r *Replay, o []Object) { x := o[0]; x.Addr = 1 << 30; add(t, r, x) },
-		state.Different: func(r *Replay, o []Object) {
+		match.Extra:   func(r *Replay, o []Object) { remove(t, r, o[0]) },
+		match.Missing: func(r *Replay, o []Object) { x := o[0]; x.Addr = 1 << 30; add(t, r, x) },
+		match.Different: func(r *Replay, o []Object) {
 			x := o[0]
 			remove(t, r, x)
 			for _, y := range o {

@@ -56,3 +56,10 @@ func TestCodesAreDropped(t *testing.T) {
 		}
 	}
 }
+
+func (s *State) add(o Object) {
+	s.put(o.Addr, s.Codes.Of(o.Type, o.Length, o.Words), o.Birth)
+	if o.Sample != 0 {
+		s.writable(o.Addr>>ChunkShift).mark(uint16(o.Addr&(ChunkWords-1)), o.Sample)
+	}
+}

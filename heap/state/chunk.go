@@ -91,8 +91,8 @@ func (c *Chunk) SetBirth(i int, birth uint32) {
 	c.Birth[i] = birth
 }
 
-// sampleOf gives the sample at the offset, 0 if there is none. The chunk must be tidy.
-func (c *Chunk) sampleOf(off uint16) uint64 {
+// SampleOf gives the sample at the offset, 0 if there is none. The chunk must be tidy.
+func (c *Chunk) SampleOf(off uint16) uint64 {
 	if len(c.Samples) == 0 {
 		return 0
 	}

@@ -83,18 +83,3 @@ func ascending(off []uint16) bool {
 	}
 	return true
 }
-
-// both gives the numbers of the chunks that either state has, in order.
-func both(a, b *State) []uint64 {
-	ks := make([]uint64, 0, len(b.Chunks))
-	for k := range b.Chunks {
-		ks = append(ks, k)
-	}
-	for k := range a.Chunks {
-		if b.Chunks[k] == nil {
-			ks = append(ks, k)
-		}
-	}
-	slices.Sort(ks)
-	return ks
-}

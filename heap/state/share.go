@@ -102,3 +102,9 @@ func (c *Codes) copied() *Codes {
 
 // Written says whether the chunk was written to at time stamp of its state (State.Stamp) or later.
 func (c *Chunk) Written(stamp uint32) bool { return c.stamp >= stamp }
+
+// Borrow gives c the columns of o, a chunk of the same objects of state of. c keeps its own samples and owner.
+func (c *Chunk) Borrow(o *Chunk, of *State) {
+	lent := o.lent || o.owner != of.id
+	*c = Chunk{Off: o.Off, Code: o.Code, Birth: o.Birth, Same: o.Same, Samples: c.Samples, owner: c.owner, lent: lent}
+}

@@ -1,7 +1,5 @@
 // Package state holds the objects that live after a collection, as columns over stretches of address space; there is
-// never one Go value per object. An exact epoch changes a state (Evacuate), a listing makes a new one (Listing), and a
-// Matcher says which objects of a listing are those of the state before it: what differs (Compare), and what is the
-// same although the pause had no object data (Identify).
+// never one Go value per object. An exact epoch changes a state (Evacuate), and a listing makes a new one (Listing).
 //
 // Terms: a *chunk* covers 256 KiB of addresses; a *code* stands for a pair of type and length; a *birth* is the number
 // of the collection that an object was first seen after, with a mark if that is only the newest one possible. Addresses
@@ -116,22 +114,11 @@ func (s *State) lay(addr uint64, code, birth uint32) {
 	}
 }
 
-func (s *State) add(o Object) {
-	birth := o.Birth
-	if o.AtLeast {
-		birth |= AtLeastMark
-	}
-	s.put(o.Addr, s.Codes.Of(o.Type, o.Length, o.Words), birth)
-	if o.Sample != 0 {
-		s.writable(o.Addr>>ChunkShift).mark(uint16(o.Addr&(ChunkWords-1)), o.Sample)
-	}
-}
-
 func (s *State) at(k uint64, c *Chunk, i int) Object {
 	code, b := c.Code[i], c.Born(i)
 	return Object{Addr: k<<ChunkShift | uint64(c.Off[i]), Words: s.Codes.Words[code], Length: s.Codes.Length[code],
 		Type:  s.Codes.Type[code],
-		Birth: b &^ s.Marks, AtLeast: b&AtLeastMark != 0, Sample: c.sampleOf(c.Off[i])}
+		Birth: b &^ s.Marks, AtLeast: b&AtLeastMark != 0, Sample: c.SampleOf(c.Off[i])}
 }
 
 // Keys gives the chunks that overlap [start, end), in order.

@@ -8,30 +8,9 @@ import (
 
 	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/heap/state"
+	"github.com/heapcam/heapcam/heap/state/statetest"
 	"github.com/heapcam/heapcam/heap/symbols"
 )
-
-// put adds an object to a state.
-func put(s *state.State, o state.Object) {
-	k := o.Addr >> state.ChunkShift
-	c := s.Chunks[k]
-	if c == nil {
-		c = &state.Chunk{}
-		s.Chunks[k] = c
-	}
-	c = s.Own(k, c)
-	code, birth := s.Codes.Of(o.Type, o.Length, o.Words), o.Birth
-	if o.AtLeast {
-		birth |= state.AtLeastMark
-	}
-	s.Codes.Count[code]++
-	off := uint16(o.Addr & (state.ChunkWords - 1))
-	c.Spread()
-	c.Off, c.Code, c.Birth = append(c.Off, off), append(c.Code, code), append(c.Birth, birth)
-	if o.Sample != 0 {
-		c.Samples = append(c.Samples, state.SampleAt{Off: off, ID: o.Sample})
-	}
-}
 
 // TestTallies folds kept states whose pages have been counted, by properties and eras drawn at random, and compares
 // with a look at each object.
@@ -55,7 +34,7 @@ func TestTallies(t *testing.T) {
 				seen.Resolved = append(seen.Resolved, x)
 				o.Sample = x.ID
 			}
-			put(s, o)
+			statetest.Put(s, o)
 			addr += o.Words + uint64(rng.IntN(30))
 		}
 		lives.Follow(seen, v.GC)

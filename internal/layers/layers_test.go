@@ -21,7 +21,7 @@ var level = map[string]int{
 	"trace": 0, "config": 0, "trace/tracetest": 1, "trace/columns": 1, "probe": 0, "packaging": 0,
 	"quality": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"shmring": 2, "classify": 2, "shmring/ringtest": 3,
-	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/view": 3, "heap": 4,
+	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3, "heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
 	"analysis": 5,
 	"svc":      4, "agent": 4, "web": 6,
@@ -31,7 +31,8 @@ var level = map[string]int{
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
 var reading = map[string]bool{
-	"heap": true, "heap/symbols": true, "heap/samples": true, "heap/state": true, "heap/view": true, "classify": true, "analysis": true,
+	"heap": true, "heap/symbols": true, "heap/samples": true, "heap/state": true, "heap/match": true, "heap/view": true,
+	"classify": true, "analysis": true,
 }
 
 func TestLayers(t *testing.T) {

@@ -1,8 +1,10 @@
-package state
+package match
 
 import (
 	"testing"
 
+	"github.com/heapcam/heapcam/heap/state"
+	"github.com/heapcam/heapcam/heap/state/statetest"
 	"github.com/heapcam/heapcam/heap/symbols"
 	"github.com/heapcam/heapcam/trace"
 	"pgregory.net/rapid"
@@ -15,7 +17,7 @@ func TestSlide(t *testing.T) {
 	proven, listed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := &Matcher{Symbols: symbols.New()}
-		had := New()
+		had := state.New()
 		m.Symbols.JVM = trace.JVM{Collector: trace.CollectorSerial,
 			Major: rapid.SampledFrom([]uint64{17, 25}).Draw(t, "major")}
 		for _, ty := range []trace.Type{{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2},
@@ -24,15 +26,15 @@ func TestSlide(t *testing.T) {
 				Flags: trace.TypeFiller | trace.TypeArray}} {
 			m.Symbols.Types[ty.ID] = ty
 		}
-		object := func() Object {
-			o := Object{Type: rapid.Uint32Range(ints, node).Draw(t, "type"), Words: 2}
+		object := func() state.Object {
+			o := state.Object{Type: rapid.Uint32Range(ints, node).Draw(t, "type"), Words: 2}
 			if o.Type == node {
 				o.Words = 3
 			}
 			return o
 		}
 		type fate struct {
-			Object
+			state.Object
 			dead bool
 			id   uint32 // 0: from young space
 		}
@@ -47,7 +49,7 @@ func TestSlide(t *testing.T) {
 				f.Sample = uint64(i + 1)
 			}
 			at += f.Words
-			had.add(f.Object)
+			statetest.Put(had, f.Object)
 			all = append(all, f)
 		}
 		old := at - base
@@ -57,7 +59,7 @@ func TestSlide(t *testing.T) {
 			all = append(all, fate{Object: object()})
 			young += all[len(all)-1].Words
 		}
-		next := New()
+		next := state.New()
 		next.Codes = had.Codes
 		s := &trace.Sync{GC: 1000}
 		truth := map[uint64]fate{}
@@ -67,11 +69,11 @@ func TestSlide(t *testing.T) {
 				at = to
 				return
 			}
-			f := Object{Addr: at, Type: pad, Length: (to - at - 2) * 2, Words: to - at}
+			f := state.Object{Addr: at, Type: pad, Length: (to - at - 2) * 2, Words: to - at}
 			if m.Symbols.JVM.Major == 17 {
 				f.Type = ints
 			}
-			next.add(f)
+			statetest.Put(next, f)
 			at = to
 		}
 		for i, f := range all {
@@ -84,7 +86,7 @@ func TestSlide(t *testing.T) {
 			was := f.Object
 			f.Addr = at
 			f.Birth, f.AtLeast, f.Sample = 1000, true, 0
-			next.add(f.Object)
+			statetest.Put(next, f.Object)
 			truth[at] = f
 			if was.Sample != 0 {
 				s.Samples = append(s.Samples, trace.LiveSample{ID: was.Sample, Addr: at})
@@ -99,7 +101,7 @@ func TestSlide(t *testing.T) {
 		}
 		told := m.Identify(s, &trace.Pause{Kind: trace.PauseFull}, had, next)
 		n := 0
-		next.Each(func(o Object) bool {
+		next.Each(func(o state.Object) bool {
 			f, ok := truth[o.Addr]
 			if !ok { // a filler
 				return true

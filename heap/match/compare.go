@@ -1,8 +1,15 @@
-package state
+// Package match says which objects of a sync point's listing are those of the state before it: what differs (Compare),
+// and what is the same although the pause had no object data (Identify).
+//
+// Terms: a difference is *explained* if a rule of the collector says why it is there; anything else is a mismatch. An
+// identity is *proven* if no other object can be the listed one. Invariant: nothing is guessed. This package only reads
+// the state before, and gives the new one what the old one knows.
+package match
 
 import (
 	"slices"
 
+	"github.com/heapcam/heapcam/heap/state"
 	"github.com/heapcam/heapcam/heap/symbols"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -63,7 +70,7 @@ const (
 )
 
 // kinds gives the marks of each code.
-func (m *Matcher) kinds(c *Codes) []uint8 {
+func (m *Matcher) kinds(c *state.Codes) []uint8 {
 	byType := map[uint32]uint8{}
 	plain := m.Symbols.JVM.Major < 21 // the classes of fillers came with 20
 	out := make([]uint8, len(c.Type))
@@ -86,7 +93,7 @@ func (m *Matcher) kinds(c *Codes) []uint8 {
 // comparer walks over two states in order of address.
 type comparer struct {
 	m         *Matcher
-	old, next *State
+	old, next *state.State
 	cmp       *Comparison
 	kinds     []uint8
 	edenNew   bool // eden is listed
@@ -125,8 +132,8 @@ type Matcher struct {
 
 // Compare says how the listing next differs from the state old, and gives the objects of next what old knows of them.
 // old is used up.
-func (m *Matcher) Compare(s *trace.Sync, old, next *State) Comparison {
-	cmp := Comparison{GC: s.GC, Reason: s.Reason, Objects: uint64(next.n), Explained: map[string]uint64{}}
+func (m *Matcher) Compare(s *trace.Sync, old, next *state.State) Comparison {
+	cmp := Comparison{GC: s.GC, Reason: s.Reason, Objects: uint64(next.Objects()), Explained: map[string]uint64{}}
 	c := &comparer{m: m, old: old, next: next, cmp: &cmp, kinds: m.kinds(next.Codes),
 		edenNew: s.Flags&trace.SyncEdenListed != 0}
 	c.edenOld = m.Eden && !c.edenNew
@@ -155,13 +162,26 @@ func (m *Matcher) Compare(s *trace.Sync, old, next *State) Comparison {
 	return cmp
 }
 
-var noChunk = &Chunk{}
+// both gives the numbers of the chunks that either state has, in order.
+func both(a, b *state.State) []uint64 {
+	ks := make([]uint64, 0, len(b.Chunks))
+	for k := range b.Chunks {
+		ks = append(ks, k)
+	}
+	for k := range a.Chunks {
+		if b.Chunks[k] == nil {
+			ks = append(ks, k)
+		}
+	}
+	slices.Sort(ks)
+	return ks
+}
 
-func (c *comparer) chunk(k uint64, o, n *Chunk) {
+var noChunk = &state.Chunk{}
+
+func (c *comparer) chunk(k uint64, o, n *state.Chunk) {
 	if o != nil && n != nil && slices.Equal(o.Off, n.Off) && slices.Equal(o.Code, n.Code) {
-		lent := o.lent || o.owner != c.old.id
-		*n = Chunk{Off: o.Off, Code: o.Code, Birth: o.Birth, Same: o.Same, Samples: n.Samples, owner: n.owner,
-			lent: lent}
+		n.Borrow(o, c.old)
 		return
 	}
 	if o == nil {
@@ -170,7 +190,7 @@ func (c *comparer) chunk(k uint64, o, n *Chunk) {
 	if n == nil {
 		n = noChunk
 	}
-	base := k << ChunkShift
+	base := k << state.ChunkShift
 	i, j := 0, 0
 	for i < len(o.Off) || j < len(n.Off) {
 		switch {
@@ -209,7 +229,7 @@ func (c *comparer) bad(d Difference) {
 	}
 }
 
-func (c *comparer) missing(addr uint64, o *Chunk, i int) {
+func (c *comparer) missing(addr uint64, o *state.Chunk, i int) {
 	end := addr + c.next.Codes.Words[o.Code[i]]
 	if c.cover.open && addr >= c.cover.end {
 		c.close()
@@ -229,12 +249,12 @@ func (c *comparer) missing(addr uint64, o *Chunk, i int) {
 	c.lastEnd = end
 }
 
-func (c *comparer) under(addr, end uint64, o *Chunk, i int) {
+func (c *comparer) under(addr, end uint64, o *state.Chunk, i int) {
 	v := &c.cover
 	v.n++
 	v.last = end
-	v.sampled = v.sampled || o.sampleOf(o.Off[i]) != 0
-	v.lost = v.lost && o.Born(i)&AtLeastMark != 0
+	v.sampled = v.sampled || o.SampleOf(o.Off[i]) != 0
+	v.lost = v.lost && o.Born(i)&state.AtLeastMark != 0
 	if len(v.known) < maxFirst {
 		v.known = append(v.known, Difference{Kind: Missing, Addr: addr, Known: c.name(o.Code[i])})
 	}
@@ -255,7 +275,7 @@ func (c *comparer) extra(addr uint64, code uint32) {
 	}
 }
 
-func (c *comparer) different(addr uint64, o *Chunk, i int, code uint32) {
+func (c *comparer) different(addr uint64, o *state.Chunk, i int, code uint32) {
 	if c.cover.open {
 		c.close()
 	}

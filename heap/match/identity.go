@@ -1,8 +1,9 @@
-package state
+package match
 
 import (
 	"slices"
 
+	"github.com/heapcam/heapcam/heap/state"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -23,17 +24,17 @@ import (
 
 // sequence walks over the objects of a state in a stretch, in either direction, without those that may be fillers.
 type sequence struct {
-	s          *State
+	s          *state.State
 	keys       []uint64
 	kinds      []uint8
 	start, end uint64
 	ki, i      int // the object stood on
 	ord        int // its number in the stretch
 	lo, hi     int // the part of chunk ki in the stretch
-	c          *Chunk
+	c          *state.Chunk
 }
 
-func newSequence(s *State, kinds []uint8, start, end uint64) *sequence {
+func newSequence(s *state.State, kinds []uint8, start, end uint64) *sequence {
 	q := &sequence{s: s, keys: s.Keys(nil, start, end), kinds: kinds, start: start, end: end, ki: -1, ord: -1}
 	return q
 }
@@ -41,12 +42,12 @@ func newSequence(s *State, kinds []uint8, start, end uint64) *sequence {
 func (q *sequence) enter(ki int) {
 	q.ki = ki
 	q.c = q.s.Chunks[q.keys[ki]]
-	base := q.keys[ki] << ChunkShift
+	base := q.keys[ki] << state.ChunkShift
 	q.lo, q.hi = 0, len(q.c.Off)
 	if base < q.start {
 		q.lo, _ = slices.BinarySearch(q.c.Off, uint16(q.start-base))
 	}
-	if q.end-base < ChunkWords {
+	if q.end-base < state.ChunkWords {
 		q.hi, _ = slices.BinarySearch(q.c.Off, uint16(q.end-base))
 	}
 }
@@ -103,12 +104,12 @@ func (q *sequence) prev() bool {
 	}
 }
 
-func (q *sequence) addr() uint64 { return q.keys[q.ki]<<ChunkShift | uint64(q.c.Off[q.i]) }
+func (q *sequence) addr() uint64 { return q.keys[q.ki]<<state.ChunkShift | uint64(q.c.Off[q.i]) }
 func (q *sequence) code() uint32 { return q.c.Code[q.i] }
 
 // Identify gives the objects of next, listed after a pause that is not exact, what the state before the pause knows of
 // the same objects. It gives the number of objects whose identity is proven without a sample.
-func (m *Matcher) Identify(s *trace.Sync, pause *trace.Pause, old, next *State) (proven uint64) {
+func (m *Matcher) Identify(s *trace.Sync, pause *trace.Pause, old, next *state.State) (proven uint64) {
 	switch {
 	case pause.Flags&(trace.PauseMissed|trace.PauseFault) != 0:
 	case pause.Kind == trace.PauseYoung:
@@ -120,7 +121,7 @@ func (m *Matcher) Identify(s *trace.Sync, pause *trace.Pause, old, next *State) 
 }
 
 // unmoved keeps what stands in old and humongous space as it stood before a young collection.
-func (m *Matcher) unmoved(s *trace.Sync, old, next *State) (proven uint64) {
+func (m *Matcher) unmoved(s *trace.Sync, old, next *state.State) (proven uint64) {
 	var stay ranges
 	if m.Symbols.JVM.RegionWords == 0 {
 		stay = m.where(trace.SpaceOld, s.Spaces, nil)
@@ -135,7 +136,7 @@ func (m *Matcher) unmoved(s *trace.Sync, old, next *State) (proven uint64) {
 			if o == nil {
 				continue
 			}
-			base := k << ChunkShift
+			base := k << state.ChunkShift
 			i := 0
 			for j, off := range n.Off {
 				if a := base | uint64(off); a < g.Start || a-g.Start >= g.Words {
@@ -172,7 +173,7 @@ func intersect(a, b ranges) (out ranges) {
 }
 
 // slid proves identities through a full collection that slides old space. It gives the number of proven objects.
-func (m *Matcher) slid(s *trace.Sync, old, next *State) uint64 {
+func (m *Matcher) slid(s *trace.Sync, old, next *state.State) uint64 {
 	var space, before trace.Space
 	young := uint64(0) // words that young space held, at most
 	for _, sp := range s.Spaces {
@@ -200,7 +201,7 @@ func (m *Matcher) slid(s *trace.Sync, old, next *State) uint64 {
 	for _, k := range old.Keys(nil, start, end) {
 		o := old.Chunks[k]
 		for i, off := range o.Off {
-			if a := k<<ChunkShift | uint64(off); a < start || a >= end {
+			if a := k<<state.ChunkShift | uint64(off); a < start || a >= end {
 				continue
 			}
 			code := o.Code[i]
@@ -221,7 +222,7 @@ func (m *Matcher) slid(s *trace.Sync, old, next *State) uint64 {
 
 // embedding is the work on one full collection.
 type embedding struct {
-	old, next  *State
+	old, next  *state.State
 	kinds      []uint8
 	start, end uint64
 	newest     []uint32
@@ -231,12 +232,12 @@ type embedding struct {
 }
 
 // anchor finds the samples that are in both sequences.
-func (e *embedding) anchor(live []trace.LiveSample, old *State) {
+func (e *embedding) anchor(live []trace.LiveSample, old *state.State) {
 	was := map[uint64]uint64{} // by id, address before
 	for _, k := range old.Keys(nil, e.start, e.end) {
 		c := old.Chunks[k]
 		for _, s := range c.Samples {
-			if a := k<<ChunkShift | uint64(s.Off); a >= e.start && a < e.end {
+			if a := k<<state.ChunkShift | uint64(s.Off); a >= e.start && a < e.end {
 				was[s.ID] = a
 			}
 		}
@@ -322,12 +323,12 @@ func (e *embedding) rightmost() (proven uint64) {
 			births[p] = i.c.Born(i.i)
 			proven++
 		} else {
-			births[p] = e.newest[want] | AtLeastMark
+			births[p] = e.newest[want] | state.AtLeastMark
 		}
 		l.prev()
 	}
 	l = newSequence(e.next, e.kinds, e.start, e.end)
-	var done *Chunk
+	var done *state.Chunk
 	for _, b := range births {
 		l.next()
 		if l.c != done && done != nil {
