@@ -45,4 +45,3 @@ func (b *Budget) Allow(now uint64, size int64) bool {
 	b.k *= 2
 	return true
 }
-

@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// page holds the chunks of a stretch of pageChunks numbers, 8 MiB. Kept states share those of which no chunk has
+// page holds the chunks of a stretch of pageChunks numbers, 8 MiB. Frozen views share those of which no chunk has
 // changed.
 type page struct {
 	chunks [pageChunks]*state.Chunk

@@ -5,11 +5,10 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Places follows a replay that goes on and says, state by state, what Fold by sites needs of it (WantSamples), so that
-// a state of which only the counts were kept (Replayer.Count) can be folded so as well: of each type how many objects
-// have which birth, as far as such a fold tells births apart, and that the samples that live are those that stand in
-// the state, each in an object of its own type, size and birth. Only chunks that have changed since the state before
-// are looked at.
+// Places goes over the states of a replay, collection by collection, and keeps what Fold by sites (WantSamples) needs
+// beside the counts, so that a view of which only counts were kept (View.FreezeCounts) can be folded so, too. That is:
+// of each type, how many objects have which birth, as far as such a fold tells births apart; and that each live sample
+// is in an object of its own type, size and birth. Only chunks that have changed since the state before are visited.
 type Places struct {
 	lives  *samples.Lives
 	chunks map[uint64]*placed
@@ -35,7 +34,7 @@ type placed struct {
 	seen bool
 }
 
-// NewPlaces begins with the first state. l follows the same replay: Lives.Follow comes before Count.
+// NewPlaces begins with the first state. l follows the same replay; call Lives.Follow before View.FreezeCounts.
 func NewPlaces(l *samples.Lives) *Places {
 	return &Places{lives: l, chunks: map[uint64]*placed{}, born: map[bornKey]cell{}}
 }

@@ -49,7 +49,7 @@ func (x *Sampling) Kinds() ([]SampledKind, []SampledBase, []SampledPlace) {
 	return x.kinds, x.bases, x.places
 }
 
-// Fold is r.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with
+// Fold is v.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with
 // its kind, the bytes that it takes, those that its sample says, and the sample's weight: those of one kind in the
 // order in which Fold gives them, kinds in the order in which Fold first has them.
 func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight float64)) (rest []Folded, err error) {
