@@ -15,7 +15,7 @@ import (
 // benchHeap is a state of n objects: 200 types, three in ten arrays, eight of ten at survivor ages that a listing can
 // not tell (one birth), one object in a thousand sampled at one of 500 sites. HEAPCAM_FULL=1: ten million objects, else
 // one.
-func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
+func benchHeap(b *testing.B) (*heap.Replay, *heap.Collection) {
 	n := 1_000_000
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		n = 10_000_000
@@ -89,7 +89,7 @@ func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
 				trace.EncodeSync(&trace.Sync{GC: 1, Reason: trace.SyncFirst, Lists: [][]byte{l.Bytes()}, Objects: 1, Bytes: w * 8}))
 		}
 	}
-	r := heap.NewReplayer(&analysistest.Source{B: bs})
+	r := heap.NewReplay(&analysistest.Source{B: bs})
 	var last *heap.Collection
 	if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || !last.Known ||
 		len(r.Faults) > 0 {
@@ -109,8 +109,8 @@ func BenchmarkGroup(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				w, spaces := World(r, c)
-				g, err := Group(r, c, w, spaces, cs, nil)
+				w, spaces := World(r.View(), c)
+				g, err := Group(r.View(), c, w, spaces, cs, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -136,7 +136,7 @@ func BenchmarkListMode(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				w, _ := World(r, c)
+				w, _ := World(r.View(), c)
 				groups := map[[2]string][]uint64{}
 				var buf []string
 				r.State.Each(func(o heap.Object) bool {

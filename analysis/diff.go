@@ -51,7 +51,7 @@ type Moment struct {
 	Time  time.Time `json:"time"`
 }
 
-func momentOf(r *heap.Replayer, c *heap.Collection) Moment {
+func momentOf(r *heap.Symbols, c *heap.Collection) Moment {
 	return Moment{c.GC, c.JVMGC, collection.Wall(r, c.Start+c.Dur)}
 }
 
@@ -98,7 +98,7 @@ type diffStratum struct {
 // Diff compares the states of a recording after collections from and to. r is at its start. Classifiers and filters
 // must not look at addresses, which change with each collection. Spaces are kinds of spaces: what died is where it was
 // at from, all else where it is at to. Errors are those of At and Group.
-func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
+func Diff(r *heap.Replay, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
 	d, err := newDiff(by, filters)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	if err != nil {
 		return nil, err
 	}
-	f1, err := d.fold(r, c1, c1.GC, to, c1.Flags)
+	f1, err := d.fold(r.View(), c1, c1.GC, to, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,8 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 		for i := range f1 {
 			f1[i].Was = uint64(f1[i].Space)
 		}
-		r.MarkSpaces(r.Spaces(c1))
+		v := r.View()
+		v.MarkSpaces(v.Spaces(c1.Spaces))
 	}
 	c2 := c1
 	if to != from {
@@ -126,19 +127,19 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 			return nil, err
 		}
 	}
-	f2, err := d.fold(r, c2, c1.GC, c2.GC, c1.Flags)
+	f2, err := d.fold(r.View(), c2, c1.GC, c2.GC, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
-	return d.report(r, c1, c2, f1, f2)
+	return d.report(r.View(), c1, c2, f1, f2)
 }
 
 // DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a
 // replay from one to the other: ErrMarks.
 func DiffStates(
-	r1 *heap.Replayer,
+	r1 *heap.View,
 	c1 *heap.Collection,
-	r2 *heap.Replayer,
+	r2 *heap.View,
 	c2 *heap.Collection,
 	by []classify.Classifier,
 	filters []classify.Filter,
@@ -181,7 +182,7 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 
 // fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart
 // by what they are needed for: who looks at them, and which objects were there at from.
-func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
+func (d *differ) fold(r *heap.View, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
 	want := wants(d.attrs) | heap.WantLength | heap.WantBirth
 	// what is sampled in eden then is in no state yet, though its birth is known: samples tell
 	if flags&trace.PauseEdenKept != 0 {
@@ -192,7 +193,7 @@ func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint
 		told = append(eras(r, d.ages, from, to), uint32(from))
 		slices.Sort(told)
 	}
-	spaces := r.Spaces(c)
+	spaces := r.Spaces(c.Spaces)
 	fs, err := r.Fold(want, spaces, 1, told...)
 	if err == nil && d.bySpace {
 		fs = foldSpaces(fs, spaces)
@@ -201,7 +202,7 @@ func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint
 }
 
 // report makes the report. r stands after c2, f1 and f2 are the states.
-func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
+func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
 	w, _ := World(r, c2)
 	if d.bySpace {
 		w.Spaces = w.Spaces[:0]
@@ -220,7 +221,7 @@ func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1, f2 []heap
 	if err != nil {
 		return nil, err
 	}
-	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true,
+	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r.Symbols, c1), To: momentOf(r.Symbols, c2), Exact: true,
 		bySpace: d.bySpace}
 	for _, b := range d.by {
 		rep.By = append(rep.By, b.Name)

@@ -57,7 +57,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, to := known[i], known[j]
-		r := heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)})
+		r := heap.NewReplay(&analysistest.Source{B: slices.Clone(src.B)})
 		d, err := Diff(r, from, to, by, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestDiffAgainstReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := Diff(heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)}), from, to, c, nil)
+			d, err := Diff(heap.NewReplay(&analysistest.Source{B: slices.Clone(src.B)}), from, to, c, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplayer(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by,
+		d, err := Diff(heap.NewReplay(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by,
 			nil)
 		if err != nil {
 			t.Fatal(err)

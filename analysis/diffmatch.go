@@ -89,7 +89,7 @@ func (p *samplePlaces) of(id uint64) int32 {
 
 // match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of
 // each diffStratum that leaves what died, exactly unless identity was lost.
-func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
+func match(r *heap.View, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
 	type key struct {
 		sizeKey
 		birth   uint32

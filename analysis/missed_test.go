@@ -16,7 +16,7 @@ import (
 // TestMissed reads a recording in which collections without events came before two of four: once three, once as many as
 // a recording of before does not say.
 func TestMissed(t *testing.T) {
-	make4 := func() *heap.Replayer {
+	make4 := func() *heap.Replay {
 		src := []trace.Block{
 			trace.EncodeMeta(
 				trace.Meta{HasJVM: true,
@@ -31,7 +31,7 @@ func TestMissed(t *testing.T) {
 				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
 			}))
 		}
-		return heap.NewReplayer(&analysistest.Source{B: src})
+		return heap.NewReplay(&analysistest.Source{B: src})
 	}
 	rep, err := MakeReport(make4())
 	if err != nil {
@@ -89,11 +89,11 @@ func TestFloors(t *testing.T) {
 			}
 			bs = append(bs, e.Blocks...)
 		}
-		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: bs}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: bs}))
 		if err != nil || rep.OldCollections != old {
 			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
 		}
-		l, err := leak.Find(heap.NewReplayer(&analysistest.Source{B: bs}))
+		l, err := leak.Find(heap.NewReplay(&analysistest.Source{B: bs}))
 		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
 			t.Errorf("%v %+v", err, l)
 		}

@@ -82,9 +82,10 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have
+// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have
 // (Sites) is inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
-func MakeReport(r *heap.Replayer) (*Report, error) {
+func MakeReport(from heap.Reader) (*Report, error) {
+	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
 		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
 	h := leak.NewDetector()
@@ -100,7 +101,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start),
+		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r.Symbols, c.Start),
 			Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
 			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
 		var before *CollectionRow
@@ -119,10 +120,10 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		h.Collection(r, c)
 		known.Follow(r)
 		if c.Known {
-			last = append(last[:0], r.State.PerType()...)
+			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				firstSites = sites.Tallies(r, maps.Values(r.Live))
+				firstSites = sites.Tallies(r.Symbols, maps.Values(r.Live))
 			}
 			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
 			q := known.Quality(r)
@@ -148,20 +149,20 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
-	rep.grown(r, first, last)
-	lastSites := sites.Tallies(r, slices.Values(alive))
-	rep.GrownSites = sites.GrownSites(r, firstSites, lastSites, 20)
+	rep.grown(r.Symbols, first, last)
+	lastSites := sites.Tallies(r.Symbols, slices.Values(alive))
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, lastSites, 20)
 	var e *sites.Estimate
 	if n := len(rep.Collections); r.Known && n > 0 && rep.Collections[n-1].Known {
 		st := (*sites.Strata)(nil)
-		if r.Counts() {
-			st = sites.StratifyTypes(r, func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) })
+		if collection.Counts(from) {
+			st = sites.StratifyTypes(from.View(), func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) })
 		} else {
-			st = sites.Stratify(r, rep.Collections[n-1].GC, nil)
+			st = sites.Stratify(from.View(), rep.Collections[n-1].GC, nil)
 		}
 		e = st.Estimate()
 	}
-	rep.Sites = sites.Rows(r, lastSites, sites.ByClass(r, last), e)
+	rep.Sites = sites.Rows(r.Symbols, lastSites, sites.ByClass(r.Symbols, last), e)
 	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
 		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
 	}
@@ -181,7 +182,7 @@ func (rep *Report) Settle(suspects []leak.Verdict) {
 	rep.FirstLook = rep.advice()
 }
 
-func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
+func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 	by := map[sites.Class]*GrownClass{}
 	var classes []sites.Class
 	for id, l := range last {

@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: append(bs, m.End())}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: append(bs, m.End())}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{}))
+	rep, err := MakeReport(heap.NewReplay(&analysistest.Source{}))
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}
@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 
 // TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
 func TestGrownLoaders(t *testing.T) {
-	r := heap.NewReplayer(&analysistest.Source{})
+	r := heap.NewReplay(&analysistest.Source{})
 	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
@@ -83,7 +83,7 @@ func TestGrownLoaders(t *testing.T) {
 	r.Loaders[1], r.Loaders[2] = trace.Loader{ID: 1, Name: "app"}, trace.Loader{ID: 2, Name: "plugins"}
 	rep := &Report{}
 	rep.grown(
-		r,
+		r.Symbols,
 		nil,
 		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10},
 			{Objects: 1, Bytes: 100}},

@@ -47,7 +47,7 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 			return s.diffStates(ctx, from, to, by, filters)
 		}
 		var rep *analysis.DiffReport
-		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to), func(open func() *heap.Replayer) error {
+		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to), func(open func() *heap.Replay) error {
 			a, b, err := collection.FindTwo(from, to, open, open)
 			if err != nil {
 				return err

@@ -33,7 +33,7 @@ const (
 // state is the heap after a collection, and what was made of it.
 type state struct {
 	key    string // tells it from others
-	r      *heap.Replayer
+	r      *heap.View
 	c      *heap.Collection
 	world  *classify.World
 	spaces []heap.SpaceAt
@@ -79,7 +79,7 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 		}
 	}
 	st := &state{key: key}
-	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replayer) (err error) {
+	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replay) (err error) {
 		st.r, st.c, err = collection.Open(ref, open, open)
 		return err
 	})
@@ -198,7 +198,7 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		g, tree, err := analysis.OpenTuples(st.r, st.c, st.world, ts, by, filters)
+		g, tree, err := analysis.OpenTuples(st.r.Symbols, st.c, st.world, ts, by, filters)
 		if err != nil { // an expression that took too much, or too many groups
 			return nil, badRequest{err}
 		}
@@ -449,7 +449,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return ui.JSONLines(w).Encode(&part)
 	case "pprof": // of the whole state, as `heapcam export` gives it
 		var p *export.Profile
-		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replayer) (err error) {
+		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replay) (err error) {
 			p, err = export.NewProfile(r, g.GC)
 			return err
 		}); err != nil {

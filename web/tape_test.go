@@ -51,7 +51,7 @@ func TestTape(t *testing.T) {
 	if len(tape.points) < 20 || len(tape.kept) != len(tape.points) {
 		t.Fatalf("%d of %d states are kept", len(tape.kept), len(tape.points))
 	}
-	var thin []*heap.Kept
+	var thin []*heap.Snapshot
 	for i, k := range tape.kept {
 		if i%4 == 0 {
 			thin = append(thin, k)
@@ -75,13 +75,13 @@ func TestTape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := heap.NewReplayer(&blocks{slices.Clone(bs)})
+			r := heap.NewReplay(&blocks{slices.Clone(bs)})
 			c, err := collection.At(r, p.GC)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, spaces := analysis.World(r, c)
-			want, err := analysis.Group(r, c, w, spaces, by, nil)
+			w, spaces := analysis.World(r.View(), c)
+			want, err := analysis.Group(r.View(), c, w, spaces, by, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestTape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := analysis.Trend(heap.NewReplayer(&blocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
+		want, err := analysis.Trend(heap.NewReplay(&blocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
 			by, filters, err := q.make(s)
 			if err != nil {
 				t.Fatal(err)

@@ -44,7 +44,7 @@ type Config struct {
 	Title string // of the recording
 	// Open opens the recording from its start; progress is told how many bytes of how many are read.
 	Open func(progress func(done, total int64)) (*Input, error)
-	// Skim is Open for who counts (heap.NewCounter); nil: there is nothing quicker than Open.
+	// Skim is Open for who counts (heap.NewCensus); nil: there is nothing quicker than Open.
 	Skim func(progress func(done, total int64)) (*Input, error)
 	// OpenFrom opens it from any point that is not after collection gc, without what was defined before; nil: it can be read from its start alone.
 	OpenFrom func(gc uint64) (*Input, error)

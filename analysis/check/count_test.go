@@ -57,8 +57,8 @@ func TestCounter(t *testing.T) {
 		}
 		bs = append(bs, m.End())
 		few := skimmed(t, bs)
-		r, check := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}), Counts(
-			heap.NewCounter(&analysistest.Source{B: slices.Clone(few)}),
+		r, check := heap.NewReplay(&analysistest.Source{B: slices.Clone(bs)}), Counts(
+			heap.NewCensus(&analysistest.Source{B: slices.Clone(few)}),
 		)
 		n := uint64(0)
 		if err := collection.Each(r, func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
@@ -67,7 +67,7 @@ func TestCounter(t *testing.T) {
 		if check.Different > 0 {
 			t.Fatal(check.First)
 		}
-		counter := heap.NewCounter(&analysistest.Source{B: few})
+		counter := heap.NewCensus(&analysistest.Source{B: few})
 		got, err := analysis.MakeReport(counter)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestCounter(t *testing.T) {
 		if check.Compared != n {
 			t.Fatalf("%d of %d collections compared", check.Compared, n)
 		}
-		want, err := analysis.MakeReport(heap.NewReplayer(&analysistest.Source{B: bs}))
+		want, err := analysis.MakeReport(heap.NewReplay(&analysistest.Source{B: bs}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ type SummaryCheck struct {
 	Different                        uint64 // rows that say something else than the replay
 	First                            string // the first of them
 
-	r    *heap.Replayer
+	r    *heap.Replay
 	at   *trace.Summary          // whose sums are still to be compared
 	told map[uint64]trace.Course // of collections whose replay is still to come
 	seen map[uint64]replayed     // until a summary tells of them
@@ -30,7 +30,7 @@ type replayed struct {
 }
 
 // Summaries has r hand its summaries to the check it gives, which wants each collection too.
-func Summaries(r *heap.Replayer) *SummaryCheck {
+func Summaries(r *heap.Replay) *SummaryCheck {
 	k := &SummaryCheck{r: r, told: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
 	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
 	return k

@@ -16,7 +16,7 @@ import (
 
 // summarized puts a summary behind each sync point of a tape, made of what replaying gives.
 func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
-	r := heap.NewReplayer(&analysistest.Source{B: tape})
+	r := heap.NewReplay(&analysistest.Source{B: tape})
 	var all []*trace.Summary
 	s := &trace.Summary{}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
@@ -59,7 +59,7 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 }
 
 func check(t testing.TB, bs []trace.Block) *SummaryCheck {
-	r := heap.NewReplayer(&analysistest.Source{B: bs})
+	r := heap.NewReplay(&analysistest.Source{B: bs})
 	k := Summaries(r)
 	if err := collection.Each(r, func(c *heap.Collection) bool { k.Collection(c); return true }); err != nil &&
 		err != io.EOF {
@@ -105,14 +105,14 @@ func TestSummaries(t *testing.T) {
 	}
 
 	h, err := history.AtSyncPoints(
-		heap.NewReplayer(&analysistest.Source{B: slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
+		heap.NewReplay(&analysistest.Source{B: slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
 			return b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary
 		})}),
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := history.Make(heap.NewReplayer(&analysistest.Source{B: tape}), 2)
+	all, err := history.Make(heap.NewReplay(&analysistest.Source{B: tape}), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// MayCountDead says what heap.Replayer.Uncompacted means.
+// MayCountDead says what heap.View.Uncompacted means.
 const MayCountDead = "objects may include dead ones: full collections left regions uncompacted, and this JVM does not show which objects in them are dead"
 
 // WriteMissed prints, if there is any, how many collections posted no events, and what follows from that.

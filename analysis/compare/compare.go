@@ -34,14 +34,14 @@ type Growth struct {
 }
 
 // GrowthOf replays all of r.
-func GrowthOf(r *heap.Replayer) (*Growth, error) {
+func GrowthOf(r *heap.Replay) (*Growth, error) {
 	h := history.NewTracker(history.Survived)
 	c := &Growth{chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{}, class: map[string]string{}}
 	if err := collection.Each(r, func(col *heap.Collection) bool {
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			c.Allocated += float64(s.Size) * s.Weight
 		}
-		h.Collection(r, col)
+		h.Collection(&r.Cursor, col)
 		c.alloc = append(c.alloc, c.Allocated)
 		return true
 	}); err != nil {
@@ -53,7 +53,7 @@ func GrowthOf(r *heap.Replayer) (*Growth, error) {
 	}
 	same := map[string][]sites.Key{}
 	for k := range h.Sites {
-		frames := sites.Stack(r, k.Frame, sites.MaxFrames)
+		frames := sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)
 		var b strings.Builder
 		b.WriteString(k.Class.Name)
 		for _, f := range frames {

@@ -60,7 +60,7 @@ type hprofType struct {
 // root. HPROF tells the size of an instance by the fields of its class: a class has as many that mean nothing as its
 // instances are large.
 type Hprof struct {
-	r       *heap.Replayer
+	r       *heap.View
 	ids     int    // bytes of an id
 	base    uint64 // id of the object at word 0
 	step    uint64 // from one word to the next: 8, or 1
@@ -81,7 +81,7 @@ type Hprof struct {
 // Readers know objects with a header of 12 bytes (if references take 4) or 16, with ids of 8 bytes, which here are the
 // addresses; and with one of 8, with ids of 4 bytes. The latter is how compact headers look: there ids count words, as
 // far as 32 bits reach.
-func NewHprof(r *heap.Replayer) (*Hprof, error) {
+func NewHprof(r *heap.View) (*Hprof, error) {
 	fs, err := r.Fold(heap.WantLength, nil, 1)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ type History struct {
 
 // Make replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class
 // with loaders or hidden classes of one name there is one history for each loader.
-func Make(r *heap.Replayer, k int) (*Histories, error) {
+func Make(r *heap.Replay, k int) (*Histories, error) {
 	out := &Histories{Schema: "heapcam.histories/1", Survived: k, Collections: []uint64{},
 		Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := NewTracker(k)
@@ -59,7 +59,7 @@ func Make(r *heap.Replayer, k int) (*Histories, error) {
 	of := func(typ uint32) *History {
 		c, ok := class[typ]
 		if !ok {
-			if c = sites.ClassOf(r, typ).Folded(); r.Types[uint64(typ)].ID != 0 {
+			if c = sites.ClassOf(r.Symbols, typ).Folded(); r.Types[uint64(typ)].ID != 0 {
 				class[typ] = c
 			}
 		}
@@ -74,7 +74,7 @@ func Make(r *heap.Replayer, k int) (*Histories, error) {
 	now := map[*History]heap.Count{}
 	err := collection.Each(r, func(c *heap.Collection) bool {
 		i := int32(len(out.Collections))
-		h.Collection(r, c)
+		h.Collection(&r.Cursor, c)
 		out.Collections = append(out.Collections, c.GC)
 		out.Seconds = append(out.Seconds, h.Times[i]-h.Times[0])
 		for _, row := range c.Census {
@@ -119,7 +119,7 @@ func Make(r *heap.Replayer, k int) (*Histories, error) {
 	for c := range by {
 		classes = append(classes, c)
 	}
-	shared := sites.Loaders(r, classes)
+	shared := sites.Loaders(r.Symbols, classes)
 	for c, x := range by {
 		if n := len(x.At); n > 0 {
 			x.Loader = shared[c]
@@ -129,7 +129,7 @@ func Make(r *heap.Replayer, k int) (*Histories, error) {
 			out.Classes = append(out.Classes, *x)
 		}
 	}
-	out.sites(r, h)
+	out.sites(&r.Cursor, h)
 	out.sort()
 	return out, nil
 }
@@ -143,21 +143,21 @@ func (out *Histories) sort() {
 	}
 }
 
-func (out *Histories) sites(r *heap.Replayer, h *Tracker) {
+func (out *Histories) sites(r *heap.Cursor, h *Tracker) {
 	n := len(h.Times)
 	bytes, samples := make([]float64, n), make([]float64, n)
 	var classes []sites.Class
 	for k := range h.Sites {
 		classes = append(classes, k.Class)
 	}
-	shared := sites.Loaders(r, classes)
+	shared := sites.Loaders(r.Symbols, classes)
 	type age struct{ sum, weight, bytes float64 }
 	ages := map[sites.Key]*age{}
 	for s := range sites.ByID(maps.Values(r.Live)) {
 		if _, young := h.young[s.ID]; young {
 			continue
 		}
-		k := h.Key(r, s)
+		k := h.Key(r.Symbols, s)
 		a := ages[k]
 		if a == nil {
 			a = &age{}
@@ -172,7 +172,7 @@ func (out *Histories) sites(r *heap.Replayer, h *Tracker) {
 		if s.Born == 0 {
 			continue
 		}
-		x := History{Class: k.Class.Name, Loader: shared[k.Class], Site: sites.Stack(r, k.Frame, sites.MaxFrames)}
+		x := History{Class: k.Class.Name, Loader: shared[k.Class], Site: sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)}
 		s.Spread(bytes, samples)
 		for i := range n {
 			if i == 0 && samples[i] != 0 || i > 0 && (samples[i] != samples[i-1] || bytes[i] != bytes[i-1]) {

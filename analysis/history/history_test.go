@@ -22,7 +22,7 @@ func TestHistories(t *testing.T) {
 	}
 	want := map[int]heap.Count{}
 	exact, first, i := true, uint64(0), 0
-	if err := collection.Each(heap.NewReplayer(&analysistest.Source{B: bs}), func(c *heap.Collection) bool {
+	if err := collection.Each(heap.NewReplay(&analysistest.Source{B: bs}), func(c *heap.Collection) bool {
 		if c.Known {
 			want[i] = heap.Count{Objects: c.Objects, Bytes: c.Bytes}
 			if first == 0 {
@@ -36,7 +36,7 @@ func TestHistories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []int{1, 2, 5} {
-		h, err := Make(heap.NewReplayer(&analysistest.Source{B: bs}), k)
+		h, err := Make(heap.NewReplay(&analysistest.Source{B: bs}), k)
 		if err != nil || len(h.Collections) != i || len(h.Classes) == 0 {
 			t.Fatal(err, len(h.Classes))
 		}

@@ -88,7 +88,7 @@ type sampleLife struct {
 
 // Survival replays r and gives the survival of types and sites, most objects first, and what to pretenure, most copying
 // first. most bounds each.
-func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
+func Survival(r *heap.Replay, most int) (*SurvivalReport, error) {
 	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{}}
 	types := map[uint32]*hazards{}
 	born := map[uint32]uint64{}
@@ -99,7 +99,7 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 	follow := map[uint64]*sampleLife{}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
 		if c.Known {
-			fs, err := r.Fold(heap.WantBirth, nil, 1)
+			fs, err := r.View().Fold(heap.WantBirth, nil, 1)
 			now := map[[2]uint32]uint64{}
 			if err == nil {
 				for _, f := range fs {
@@ -133,7 +133,7 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 			}
 			was, wasGC = now, c.GC
 		}
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			k := siteOf{s.Frame, s.Type}
 			l := bySite[k]
 			if l == nil {
@@ -151,8 +151,9 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 		// Where the samples are now.
 		old := map[uint64]bool{}
 		if c.Known {
-			spaces := r.Spaces(c)
-			r.EachSample(func(addr uint64, s *heap.Sample) {
+			v := r.View()
+			spaces := v.Spaces(c.Spaces)
+			v.EachSample(func(addr uint64, s *heap.Sample) {
 				i := sort.Search(len(spaces), func(i int) bool { return spaces[i].End > addr })
 				if i < len(spaces) && spaces[i].Start <= addr {
 					k := spaces[i].Kind
@@ -204,7 +205,7 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 		if l.n < leastSamples {
 			continue
 		}
-		site := sites.Stack(r, k.frame, sites.MaxFrames)
+		site := sites.Stack(r.Symbols, k.frame, sites.MaxFrames)
 		rep.Sites = append(
 			rep.Sites,
 			Curve{Class: r.TypeName(uint32(k.typ)), Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n,

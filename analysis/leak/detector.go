@@ -29,10 +29,11 @@ func NewDetector() *detector {
 }
 
 // Collection takes in what r found in c. It must see each collection of the window once, in order.
-func (h *detector) Collection(r *heap.Replayer, c *heap.Collection) {
+func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	i := len(h.Times)
 	h.Tracker.Collection(r, c)
-	h.counts = r.Counts()
+	_, follows := r.Totals.(*heap.State)
+	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.nodes = append(h.nodes, 0)
 	if i > 0 {

@@ -48,9 +48,9 @@ var linked = map[string]bool{
 
 // containers looks for arrays of references that are longer than those before, and counts the nodes of linked
 // collections.
-func (h *detector) containers(r *heap.Replayer, i int) {
+func (h *detector) containers(r *heap.Cursor, i int) {
 	nodes := uint64(0)
-	for typ, n := range r.State.PerType() {
+	for typ, n := range r.Totals.PerType() {
 		is, ok := h.node[uint32(typ)]
 		if !ok && n.Objects > 0 {
 			is = linked[r.Types[uint64(typ)].Name]
@@ -60,19 +60,20 @@ func (h *detector) containers(r *heap.Replayer, i int) {
 			nodes += n.Objects
 		}
 		if n.Objects > 0 {
-			h.tables.count(r, uint32(typ), n.Objects)
+			h.tables.count(r.Symbols, uint32(typ), n.Objects)
 		}
 	}
 	h.nodes[i] = nodes
-	if h.counts {
+	st, follows := r.Totals.(*heap.State)
+	if !follows {
 		return
 	}
 	for _, a := range h.arrays {
 		clear(a.now)
 	}
-	r.State.Lengths(func(typ uint32, n, objects uint64) {
+	st.Lengths(func(typ uint32, n, objects uint64) {
 		if n > 0 {
-			h.tables.length(r, typ, n, objects)
+			h.tables.length(r.Symbols, typ, n, objects)
 		}
 		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
 			return

@@ -68,7 +68,7 @@ func TestDetectionLimit(t *testing.T) {
 					}
 				}
 				h.Sites[key(1000)] = s
-				for i, v := range h.Verdicts(heap.NewReplayer(&analysistest.Source{})) {
+				for i, v := range h.Verdicts(heap.NewReplay(&analysistest.Source{}).Position()) {
 					if i == 0 && v.LiveSamples == int(s.LiveSamples) {
 						found++
 					}

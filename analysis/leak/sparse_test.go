@@ -58,7 +58,7 @@ func TestSparse(t *testing.T) {
 			}
 		}
 		h.Sites[key(1)] = s
-		if got := h.Verdicts(heap.NewReplayer(&analysistest.Source{})); len(got) == 1 != c.leak {
+		if got := h.Verdicts(heap.NewReplay(&analysistest.Source{}).Position()); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -107,7 +107,7 @@ func TestFate(t *testing.T) {
 // TestReplaces tells a cache that was full when its JVM was attached to, whose class does not grow, from a leak, whose
 // class does.
 func TestReplaces(t *testing.T) {
-	r := heap.NewReplayer(&analysistest.Source{})
+	r := heap.NewReplay(&analysistest.Source{})
 	r.Types[1] = trace.Type{ID: 1, Name: "a/Entry"}
 	r.Types[2] = trace.Type{ID: 2, Name: "a/Other"}
 	state := func(entries, others uint64) []heap.Count {
@@ -131,8 +131,8 @@ func TestReplaces(t *testing.T) {
 		}
 		h.MovedN = []int32{39, 39}
 		h.late, h.Floors, h.begun, h.floor1, h.floor2 = true, c.floors, c.begun, c.floor1, c.floor2
-		x := candidate{key: sites.Key{Frame: 1, Class: sites.ClassOf(r, 1).Folded()}, s: dense(v)}
-		if got := h.replaces(r, &x); got != c.want {
+		x := candidate{key: sites.Key{Frame: 1, Class: sites.ClassOf(r.Symbols, 1).Folded()}, s: dense(v)}
+		if got := h.replaces(r.Symbols, &x); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

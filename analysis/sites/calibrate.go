@@ -37,20 +37,20 @@ type CalibrationBin struct {
 }
 
 // Calibrate thins the samples of r, which stands after collection gc, seeds times.
-func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
+func Calibrate(r *heap.View, gc, interval uint64, seeds int) *Calibration {
 	c := &Calibration{Interval: interval, Seeds: seeds}
 	truth := Stratify(r, gc, nil)
 	class := map[uint64]Class{}
 	all := map[Key]float64{}
 	for _, s := range r.Live {
 		if _, ok := class[s.Type]; !ok {
-			class[s.Type] = ClassOf(r, uint32(s.Type)).Folded()
+			class[s.Type] = ClassOf(r.Symbols, uint32(s.Type)).Folded()
 		}
 		all[Key{s.Frame, class[s.Type]}]++
 		c.Objects++
 	}
 	c.Sites = len(all)
-	have := ByClass(r, r.State.PerType())
+	have := ByClass(r.Symbols, r.State.PerType())
 	var asked, stated, unseen, inferred, right float64
 	for seed := range seeds {
 		keep := func(s *heap.Sample) bool {

@@ -47,22 +47,22 @@ type CoverageFollower struct {
 }
 
 // Follow takes in what the newest collection did to the samples; to be called once after each.
-func (f *CoverageFollower) Follow(r *heap.Replayer) {
-	for _, s := range r.Came {
+func (f *CoverageFollower) Follow(r *heap.Cursor) {
+	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Add(uint32(s.Type), s.Frame)
 	}
-	for _, s := range r.Went {
+	for _, s := range r.Died {
 		f.exact.Sub(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Sub(uint32(s.Type), s.Frame)
 	}
 }
 
 // Quality gives the figure of the state of r, which must be known.
-func (f *CoverageFollower) Quality(r *heap.Replayer) Coverage {
+func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 	f.Tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
 	var live coverage.Totals
-	for id, c := range r.State.PerType() {
+	for id, c := range r.Totals.PerType() {
 		if c.Objects > 0 {
 			live.Add(uint32(id), coverage.Count(c))
 		}
@@ -111,13 +111,14 @@ type CoverageReport struct {
 }
 
 // MakeCoverage replays all of r.
-func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
+func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
+	r := from.Position()
 	q := &CoverageReport{Schema: "heapcam.quality/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
 		at: map[uint64]*Coverage{}}
 	var f CoverageFollower
-	err := collection.Each(r, func(c *heap.Collection) bool {
+	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
-		row := CoverageRow{GC: c.GC, Time: collection.Wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind),
+		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start), Kind: trace.PauseKindNames.String(c.Kind),
 			Synced: c.Synced, Known: c.Known}
 		if c.Known {
 			row.Quality = f.Quality(r)
@@ -142,7 +143,8 @@ func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
 
 // Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It
 // adds nothing if the two have none in common.
-func (q *CoverageReport) Alone(r *heap.Replayer) error {
+func (q *CoverageReport) Alone(from heap.Reader) error {
+	r := from.Position()
 	var f CoverageFollower
 	out := FromSync{Alone: []float64{}, Whole: []float64{}}
 	take := func(gc uint64) {
@@ -161,11 +163,11 @@ func (q *CoverageReport) Alone(r *heap.Replayer) error {
 	r.OnListing = func(gc uint64) {
 		if len(out.Alone) == 0 {
 			f.Follow(r)
-			r.Took, r.Came, r.Went = r.Took[:0], r.Came[:0], r.Went[:0]
+			r.Forget()
 			take(gc)
 		}
 	}
-	err := collection.Each(r, func(c *heap.Collection) bool {
+	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
 		if c.Known {
 			take(c.GC)

@@ -19,7 +19,7 @@ func TestQualityAlone(t *testing.T) {
 	for i := range 60 {
 		bs = append(bs, m.Step(i%12 == 0).Blocks...)
 	}
-	q, err := MakeCoverage(heap.NewReplayer(&analysistest.Source{B: bs}))
+	q, err := MakeCoverage(heap.NewReplay(&analysistest.Source{B: bs}))
 	if err != nil || len(q.Collections) < 30 {
 		t.Fatal(err, len(q.Collections))
 	}
@@ -37,7 +37,7 @@ func TestQualityAlone(t *testing.T) {
 			defs = append(defs, b)
 		case trace.KindSync:
 			before := len(q.SyncPoints)
-			if err := q.Alone(heap.NewReplayer(&analysistest.Source{B: append(append([]trace.Block{}, defs...), bs[i:]...)})); err != nil {
+			if err := q.Alone(heap.NewReplay(&analysistest.Source{B: append(append([]trace.Block{}, defs...), bs[i:]...)})); err != nil {
 				t.Fatal(err)
 			}
 			if len(q.SyncPoints) == before {

@@ -20,17 +20,18 @@ const module = "github.com/heapcam/heapcam/"
 var level = map[string]int{
 	"trace": 0, "config": 0, "trace/tracetest": 1, "trace/columns": 1, "probe": 0, "packaging": 0,
 	"coverage": 1, "analysis/stats": 1, "ringstore": 2, "ringstore/storetest": 3,
-	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
-	"analysis/collection": 3, "analysis/analysistest": 3, "analysis/sites": 4, "analysis/history": 5, "analysis/compare": 6,
-	"analysis/leak": 6, "analysis": 7, "analysis/cost": 3, "analysis/export": 8, "analysis/check": 8,
+	"shmring": 2, "classify": 2, "shmring/ringtest": 3,
+	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
+	"heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 3, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent": 4, "web": 9,
-	"agent/metrics": 5,
-	"cmd/heapcam":   10,
+	"svc": 4, "agent": 4, "agent/metrics": 5,
+	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/collection": 5, "analysis/sites": 6, "analysis/history": 7,
+	"analysis/compare": 8, "analysis/leak": 8, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
+	"web": 11, "cmd/heapcam": 12,
 }
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
-var reading = map[string]bool{"heap": true, "classify": true, "analysis": true}
+var reading = map[string]bool{"heap": true, "classify": true, "analysis": true} // with the packages below them
 
 func TestLayers(t *testing.T) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Doc,GoFiles", module+"...").Output()

@@ -30,14 +30,15 @@ func TestTables(t *testing.T) {
 	for _, table := range []string{"state", "samples", "histories"} {
 		write := func(format string) *bytes.Buffer {
 			var b bytes.Buffer
-			r := heap.NewReplayer(&analysistest.Source{B: exportTape()})
+			r := heap.NewReplay(&analysistest.Source{B: exportTape()})
 			var err error
 			switch table {
 			case "state":
 				var c *heap.Collection
-				open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: exportTape()}) }
-				if r, c, err = collection.Open("last", open, open); err == nil {
-					err = export.State(ctx, &b, format, r, c)
+				open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
+				var v *heap.View
+				if v, c, err = collection.Open("last", open, open); err == nil {
+					err = export.State(ctx, &b, format, v, c)
 				}
 			case "samples":
 				err = export.Samples(ctx, &b, format, r)
