@@ -252,17 +252,55 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects,
 			ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
 	}
-	// What of each diffStratum is below this node.
-	mine := map[sizeKey]*diffStratum{}
 	var below []int32
 	if len(strata) > 0 {
 		below = n.Tuples()
 	}
+	objects, bytes, unclear := unmatchedOf(below, ts, strata)
+	c := &Change{
+		Key: n.Key, Unclear: uint64(unclear),
+		Objects: d.changes(parts, func(f *classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, objects),
+		Bytes:   d.changes(parts, func(f *classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, bytes),
+	}
+	for _, p := range parts {
+		c.Estimated = c.Estimated || p.Estimated
+	}
+	c.Exact = c.Objects.exact() && c.Bytes.exact()
+	d.Exact = d.Exact && c.Exact
+	for _, x := range n.Children {
+		// What may have died where nothing did is all found elsewhere.
+		if x := d.change(x, ts, strata); x.Objects != (Changes{}) {
+			c.Children = append(c.Children, x)
+		}
+	}
+	slices.SortFunc(c.Children, func(x, y *Change) int {
+		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(x.Key, y.Key))
+	})
+	return c
+}
+
+// unmatched says what the objects of a node that were not matched leave open: how far what died is below what was not
+// matched, at most and at least, and how much of what is unclear may be permanent, and must be born.
+type unmatched struct{ diedMost, diedLeast, perm, born float64 }
+
+func (u *unmatched) add(o unmatched, size float64) {
+	u.diedMost += o.diedMost * size
+	u.diedLeast += o.diedLeast * size
+	u.perm += o.perm * size
+	u.born += o.born * size
+}
+
+// unmatchedOf adds up what tuples leave open, in objects and bytes, and how many objects are unclear.
+func unmatchedOf(
+	below []int32,
+	ts []classify.Tuple,
+	strata map[sizeKey]*diffStratum,
+) (objects, bytes unmatched, unclear float64) {
+	mine := map[sizeKey]*diffStratum{} // what of each is below the node
 	for _, i := range below {
 		t := &ts[i]
 		k := sizeKey{t.Type, t.Length, t.Size / 8}
-		s := strata[k]
-		if s == nil {
+		if strata[k] == nil {
 			continue
 		}
 		m := mine[k]
@@ -277,62 +315,45 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 			m.unclear += float64(t.Objects)
 		}
 	}
-	// How far died is below what was not matched, at most and at least, and how much of what is unclear may be permanent,
-	// and must be born.
-	var o, b struct{ diedMost, diedLeast, perm, born float64 }
-	unclear := 0.0
 	for k, m := range mine {
 		s := strata[k]
-		most := min(m.gone, s.loose+s.unclear)           // of gone that lives on
-		least := max(0, m.gone-max(0, s.gone-s.loose))   // of gone that surely does
-		perm := min(m.unclear, max(0, s.gone-s.loose))   // of unclear that was there
-		born := max(0, m.unclear-max(0, s.gone-s.loose)) // of unclear that was not
-		o.diedMost, o.diedLeast, o.perm, o.born = o.diedMost+most, o.diedLeast+least, o.perm+perm, o.born+born
-		b.diedMost, b.diedLeast, b.perm, b.born = b.diedMost+most*s.size, b.diedLeast+least*s.size, b.perm+perm*s.size, b.born+born*s.size
+		free := max(0, s.gone-s.loose)
+		o := unmatched{
+			diedMost:  min(m.gone, s.loose+s.unclear), // of gone that lives on
+			diedLeast: max(0, m.gone-free),            // of gone that surely does
+			perm:      min(m.unclear, free),           // of unclear that was there
+			born:      max(0, m.unclear-free),         // of unclear that was not
+		}
+		objects.add(o, 1)
+		bytes.add(o, s.size)
 		unclear += m.unclear
 	}
-	c := &Change{Key: n.Key, Unclear: uint64(unclear)}
+	return objects, bytes, unclear
+}
+
+// changes makes the figures of objects or bytes, which get takes from a part's.
+func (d *DiffReport) changes(parts []classify.Figure, get func(*classify.Figure) Range, u unmatched) (to Changes) {
 	sub := func(x uint64, y float64) uint64 { return x - min(x, uint64(y)) }
 	add := func(x uint64, y float64) uint64 { return x + uint64(y) }
-	fill := func(to *Changes, get func(classify.Figure) Range, diedMost, diedLeast, perm, born float64) {
-		died, matched, fresh, unsure, loose := get(parts[partDied]), get(parts[partPermanent]), get(parts[partBorn]), get(
-			parts[partUnclear],
-		), get(parts[partLoose])
-		permanent := matched.plus(loose)
-		to.Died = Range{Low: sub(died.Low, diedMost), High: sub(died.High, diedLeast)}
-		to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, perm)}
-		to.Born = Range{Low: add(fresh.Low, born), High: fresh.High + unsure.High}
-		to.Before, to.After = died.plus(matched), permanent.plus(fresh).plus(unsure)
-		// The value is what is said if as little as possible has happened: what may be permanent is.
-		to.Died.Value = min(max(sub(died.Value, diedMost), to.Died.Low), to.Died.High)
-		to.Permanent.Value = add(permanent.Value, perm)
-		to.Born.Value = sub(fresh.Value+unsure.Value, perm)
-		if d.bySpace { // where what is permanent now is
-			to.Before = to.Died.plus(to.Permanent)
-		}
+	died, matched, loose := get(&parts[partDied]), get(&parts[partPermanent]), get(&parts[partLoose])
+	fresh, unsure := get(&parts[partBorn]), get(&parts[partUnclear])
+	permanent := matched.plus(loose)
+	to.Died = Range{Low: sub(died.Low, u.diedMost), High: sub(died.High, u.diedLeast)}
+	to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, u.perm)}
+	to.Born = Range{Low: add(fresh.Low, u.born), High: fresh.High + unsure.High}
+	to.Before, to.After = died.plus(matched), permanent.plus(fresh).plus(unsure)
+	// The value is what is said if as little as possible has happened: what may be permanent is.
+	to.Died.Value = min(max(sub(died.Value, u.diedMost), to.Died.Low), to.Died.High)
+	to.Permanent.Value = add(permanent.Value, u.perm)
+	to.Born.Value = sub(fresh.Value+unsure.Value, u.perm)
+	if d.bySpace { // where what is permanent now is
+		to.Before = to.Died.plus(to.Permanent)
 	}
-	fill(&c.Objects, func(f classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, o.diedMost,
-		o.diedLeast, o.perm, o.born)
-	fill(&c.Bytes, func(f classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, b.diedMost,
-		b.diedLeast, b.perm, b.born)
-	exact := func(c Changes) bool {
-		return c.Died.Low == c.Died.High && c.Permanent.Low == c.Permanent.High && c.Born.Low == c.Born.High
-	}
-	for _, p := range parts {
-		c.Estimated = c.Estimated || p.Estimated
-	}
-	c.Exact = exact(c.Objects) && exact(c.Bytes)
-	d.Exact = d.Exact && c.Exact
-	for _, x := range n.Children {
-		// What may have died where nothing did is all found elsewhere.
-		if x := d.change(x, ts, strata); x.Objects != (Changes{}) {
-			c.Children = append(c.Children, x)
-		}
-	}
-	slices.SortFunc(c.Children, func(x, y *Change) int {
-		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(x.Key, y.Key))
-	})
-	return c
+	return to
+}
+
+func (c *Changes) exact() bool {
+	return c.Died.Low == c.Died.High && c.Permanent.Low == c.Permanent.High && c.Born.Low == c.Born.High
 }
 
 // Net is how many bytes the group grew by.
