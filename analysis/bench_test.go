@@ -33,7 +33,8 @@ func benchHeap(b *testing.B) (*heap.Replay, *heap.Collection) {
 	}
 	for i := range uint64(500) {
 		d.Methods = append(d.Methods,
-			trace.Method{ID: i + 1, Class: "Lx/M;", Name: "m" + string(rune('a'+i%26)) + string(rune('a'+i/26)), File: "M.java"})
+			trace.Method{ID: i + 1, Class: "Lx/M;", Name: "m" + string(rune('a'+i%26)) + string(rune('a'+i/26)),
+				File: "M.java"})
 		d.Frames = append(d.Frames, trace.Frame{ID: i + 1, Method: i + 1})
 	}
 	if err := types.DefineAll(d.Types); err != nil {
@@ -86,7 +87,8 @@ func benchHeap(b *testing.B) (*heap.Replay, *heap.Collection) {
 			l.Object(8, 1, 0)
 			w, _ := types.Words(1, 0)
 			bs = append(bs,
-				trace.EncodeSync(&trace.Sync{GC: 1, Reason: trace.SyncFirst, Lists: [][]byte{l.Bytes()}, Objects: 1, Bytes: w * 8}))
+				trace.EncodeSync(&trace.Sync{GC: 1, Reason: trace.SyncFirst, Lists: [][]byte{l.Bytes()}, Objects: 1,
+					Bytes: w * 8}))
 		}
 	}
 	r := heap.NewReplay(&analysistest.Source{B: bs})
@@ -101,7 +103,8 @@ func benchHeap(b *testing.B) (*heap.Replay, *heap.Collection) {
 // BenchmarkGroup groups one state by several lists; an expression beside the built-in that it equals.
 func BenchmarkGroup(b *testing.B) {
 	r, c := benchHeap(b)
-	for _, by := range []string{"type", "type, site, age", "type, site", "type, age", "type, ages", `type, (atleast ? "≥ " : "") + power(age)`, "type, sizeclass", `type, power(size) + " B"`, "kind, length"} {
+	for _, by := range []string{"type", "type, site, age", "type, site", "type, age", "type, ages",
+		`type, (atleast ? "≥ " : "") + power(age)`, "type, sizeclass", `type, power(size) + " B"`, "kind, length"} {
 		b.Run(by, func(b *testing.B) {
 			tuples := 0
 			for range b.N {

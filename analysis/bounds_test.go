@@ -75,8 +75,8 @@ func TestSameBounds(t *testing.T) {
 			}
 			compared++
 			if got != b {
-				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k, n.Samples,
-					n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
+				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k,
+					n.Samples, n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
 			}
 			return true
 		})

@@ -63,8 +63,8 @@ type DiffReport struct {
 	By     []string `json:"by"`
 	Where  []string `json:"where,omitempty"`
 	Exact  bool     `json:"exact"`
-	// Lost are the objects after To of which the identity was lost by full collections in between: they may be permanent
-	// or born.
+	// Lost are the objects after To of which the identity was lost by full collections in between: they may be
+	// permanent or born.
 	Lost uint64  `json:"identity_lost"`
 	Tree *Change `json:"tree"`
 
@@ -207,7 +207,8 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 	if d.bySpace {
 		w.Spaces = w.Spaces[:0]
 		for kind := range uint64(trace.SpaceArchive + 1) {
-			w.Spaces = append(w.Spaces, classify.Space{Name: cmp.Or(spaceKinds[kind], classify.UnknownSpace), Kind: kind})
+			name := cmp.Or(spaceKinds[kind], classify.UnknownSpace)
+			w.Spaces = append(w.Spaces, classify.Space{Name: name, Kind: kind})
 		}
 	}
 	ts, strata := match(r, f1, f2, c1.GC)
@@ -221,8 +222,8 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 	if err != nil {
 		return nil, err
 	}
-	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r.Symbols, c1), To: momentOf(r.Symbols, c2), Exact: true,
-		bySpace: d.bySpace}
+	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r.Symbols, c1), To: momentOf(r.Symbols, c2),
+		Exact: true, bySpace: d.bySpace}
 	for _, b := range d.by {
 		rep.By = append(rep.By, b.Name)
 	}
@@ -257,11 +258,10 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 		below = n.Tuples()
 	}
 	objects, bytes, unclear := unmatchedOf(below, ts, strata)
-	c := &Change{
-		Key: n.Key, Unclear: uint64(unclear),
-		Objects: d.changes(parts, func(f *classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, objects),
-		Bytes:   d.changes(parts, func(f *classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, bytes),
-	}
+	ofObjects := func(f *classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }
+	ofBytes := func(f *classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }
+	c := &Change{Key: n.Key, Unclear: uint64(unclear),
+		Objects: d.changes(parts, ofObjects, objects), Bytes: d.changes(parts, ofBytes, bytes)}
 	for _, p := range parts {
 		c.Estimated = c.Estimated || p.Estimated
 	}

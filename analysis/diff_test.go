@@ -50,7 +50,8 @@ func TestDiffAgainstReference(t *testing.T) {
 		}
 		i := rapid.IntRange(0, len(known)-1).Draw(t, "from")
 		j := rapid.IntRange(i, len(known)-1).Draw(t, "to")
-		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type", "type, spacetype", `type startsWith "java" ? "java" : "other", size`}).
+		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type",
+			"type, spacetype", `type startsWith "java" ? "java" : "other", size`}).
 			Draw(t, "by")
 		by, err := lib.By(spec)
 		if err != nil {
@@ -81,8 +82,8 @@ func TestDiffAgainstReference(t *testing.T) {
 		ref := map[string]*counts{}
 		keys := strings.Split(spec, ", ")
 		count := func(o tracetest.Object, pick func(*counts) *[2]uint64) {
-			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type),
-				array: r.Types[uint64(o.Type)].Flags&1 != 0}
+			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words},
+				class: r.TypeName(o.Type), array: r.Types[uint64(o.Type)].Flags&1 != 0}
 			path := ""
 			see := func() {
 				c := ref[path]
@@ -103,7 +104,8 @@ func TestDiffAgainstReference(t *testing.T) {
 				case k == "space": // its kind
 					key = cmp.Or(spaceKinds[o.Space], classify.UnknownSpace)
 				case k == "spacetype":
-					key = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceFree: classify.UnknownSpace}[o.Space]
+					key = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor",
+						trace.SpaceFree: classify.UnknownSpace}[o.Space]
 					key = cmp.Or(key, "old")
 				case refKeys[k].keys != nil:
 					key = refKeys[k].keys(&x)[0]
@@ -135,7 +137,8 @@ func TestDiffAgainstReference(t *testing.T) {
 			switch {
 			case want != nil:
 				seen++
-			case !c.Exact && strings.Contains(spec, "space"): // a space that all may have left alive, with their identity lost on the way
+			// a space that all may have left alive, with their identity lost on the way
+			case !c.Exact && strings.Contains(spec, "space"):
 				want = &counts{}
 			default:
 				t.Fatalf("%s is not in the reference", path)
@@ -145,17 +148,21 @@ func TestDiffAgainstReference(t *testing.T) {
 					name string
 					r    Range
 					want uint64
-				}{{"died", got.Died, want.died[k]}, {"permanent", got.Permanent, want.permanent[k]}, {"born", got.Born, want.born[k]}} {
+				}{{"died", got.Died, want.died[k]}, {"permanent", got.Permanent, want.permanent[k]},
+					{"born", got.Born, want.born[k]}} {
 					if x.r.Low > x.want || x.r.High < x.want || x.r.Value < x.r.Low || x.r.Value > x.r.High {
-						t.Fatalf("%d to %d, %s: %s %+v, truth %d (kind of figure %d)", from, to, path, x.name, x.r, x.want, k)
+						t.Fatalf("%d to %d, %s: %s %+v, truth %d (kind of figure %d)", from, to, path, x.name, x.r,
+							x.want, k)
 					}
 				}
 				if strings.Contains(spec, "space") {
 					if w := want.died[k] + want.permanent[k]; got.Before.Low > w || got.Before.High < w {
 						t.Fatalf("%d to %d, %s: before %+v, truth %+v", from, to, path, got.Before, *want)
 					}
-				} else if got.Before.Value != want.died[k]+want.permanent[k] || got.After.Value != want.permanent[k]+want.born[k] {
-					t.Fatalf("%d to %d, %s: before %+v after %+v, truth %+v", from, to, path, got.Before, got.After, *want)
+				} else if got.Before.Value != want.died[k]+want.permanent[k] ||
+					got.After.Value != want.permanent[k]+want.born[k] {
+					t.Fatalf("%d to %d, %s: before %+v after %+v, truth %+v", from, to, path, got.Before, got.After,
+						*want)
 				}
 			}
 			if c.Exact {
@@ -193,8 +200,8 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplay(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by,
-			nil)
+		d, err := Diff(heap.NewReplay(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC,
+			by, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +210,8 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 				if c.Objects == (Changes{}) {
 					t.Errorf("seed %d: nothing was ever in %s/%s", seed, space.Key, c.Key)
 				}
-				if c.Objects.Died.Low == 0 && c.Objects.Died.High > 0 && c.Objects.Permanent.High+c.Objects.Born.High == 0 {
+				if c.Objects.Died.Low == 0 && c.Objects.Died.High > 0 &&
+					c.Objects.Permanent.High+c.Objects.Born.High == 0 {
 					maybe++
 				}
 			}

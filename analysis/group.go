@@ -77,7 +77,9 @@ func wants(a classify.Attr) (w heap.Want) {
 	for _, p := range []struct {
 		a classify.Attr
 		w heap.Want
-	}{{classify.AttrLength, heap.WantLength}, {classify.AttrBirth, heap.WantBirth}, {classify.AttrSpace, heap.WantSpace}, {classify.AttrAddr, heap.WantAddr}, {classify.AttrSite, heap.WantSamples}} {
+	}{{classify.AttrLength, heap.WantLength}, {classify.AttrBirth, heap.WantBirth},
+		{classify.AttrSpace, heap.WantSpace}, {classify.AttrAddr, heap.WantAddr},
+		{classify.AttrSite, heap.WantSamples}} {
 		if a&p.a != 0 {
 			w |= p.w
 		}

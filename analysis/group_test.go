@@ -193,11 +193,14 @@ var refKeys = map[string]struct {
 }
 
 var refFilters = map[string]func(o *refObject) bool{
-	`size >= 40`:                            func(o *refObject) bool { return o.Words >= 5 },
-	`age < 3 and not atleast`:               func(o *refObject) bool { return o.age < 3 && !o.AtLeast },
-	`spacetype == "old"`:                    func(o *refObject) bool { return o.kind == "old" },
-	`site.known`:                            func(o *refObject) bool { return o.sampled },
-	`type startsWith "java" || length > 10`: func(o *refObject) bool { return strings.HasPrefix(o.class, "java") || o.Length > 10 },
+	`size >= 40`:              func(o *refObject) bool { return o.Words >= 5 },
+	`age < 3 and not atleast`: func(o *refObject) bool { return o.age < 3 && !o.AtLeast },
+	`spacetype == "old"`:      func(o *refObject) bool { return o.kind == "old" },
+	`site.known`:              func(o *refObject) bool { return o.sampled },
+	`type startsWith "java" || length > 10`: func(o *refObject) bool {
+		return strings.HasPrefix(o.class, "java") ||
+			o.Length > 10
+	},
 }
 
 func (n *refNode) add(o *refObject, by []string, path []string, isPath bool) {
@@ -239,8 +242,8 @@ func (n *refNode) child(left int, key string) *refNode {
 // differs says how a tree is not the reference's, "" if it is.
 func differs(n *classify.Node, want *refNode, levels int, at string) string {
 	if n.Objects != want.objects || n.Bytes != want.bytes || n.Estimated {
-		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes, n.Estimated,
-			want.objects, want.bytes)
+		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes,
+			n.Estimated, want.objects, want.bytes)
 	}
 	got := map[string]bool{}
 	for i, c := range n.Children {
@@ -278,7 +281,8 @@ func TestGroupAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	nodes := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
 		by := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "by")
 		where := rapid.SliceOfN(rapid.SampledFrom(filters), 0, 1).Draw(t, "where")
@@ -348,9 +352,11 @@ func TestGroupEstimates(t *testing.T) {
 	lib := classify.NewLibrary()
 	estimated := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
-		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence", "spacetype, site(1), ages"}).
+		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence",
+			"spacetype, site(1), ages"}).
 			Draw(t, "by")
 		r := heap.NewReplay(&analysistest.Source{B: bs})
 		if err := collection.Each(r, func(c *heap.Collection) bool {
@@ -372,8 +378,10 @@ func TestGroupEstimates(t *testing.T) {
 			g.Tree.Walk(func(path []string, n *classify.Node) bool {
 				if n.Estimated {
 					estimated++
-					if *n.ObjLow > n.Objects+1 || *n.ObjHigh+1 < n.Objects || *n.BytesLow > n.Bytes+1 || *n.BytesHigh+1 < n.Bytes {
-						t.Fatalf("%v: %d objects [%d, %d], %d bytes [%d, %d]", path, n.Objects, *n.ObjLow, *n.ObjHigh, n.Bytes, *n.BytesLow, *n.BytesHigh)
+					if *n.ObjLow > n.Objects+1 || *n.ObjHigh+1 < n.Objects || *n.BytesLow > n.Bytes+1 ||
+						*n.BytesHigh+1 < n.Bytes {
+						t.Fatalf("%v: %d objects [%d, %d], %d bytes [%d, %d]", path, n.Objects, *n.ObjLow, *n.ObjHigh,
+							n.Bytes, *n.BytesLow, *n.BytesHigh)
 					}
 				}
 				var o, b uint64

@@ -26,9 +26,11 @@ func TestMissed(t *testing.T) {
 		for i, flags := range []uint64{0, trace.PauseMissed | 3<<trace.PauseMissedShift, 0, trace.PauseMissed} {
 			gc := uint64(i + 1)
 			src = append(src, trace.EncodeEpoch(&trace.Epoch{
-				Pause: trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples, Start: gc * 1e9,
-					Dur: 1e6},
-				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
+				Pause: trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples,
+					Start: gc * 1e9,
+					Dur:   1e6},
+				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10,
+					UsedAfter: 4 << 10}},
 			}))
 		}
 		return heap.NewReplay(&analysistest.Source{B: src})
@@ -61,7 +63,8 @@ func TestMissed(t *testing.T) {
 	rep.WriteText(&out)
 	q.WriteText(&out)
 	l.WriteText(&out)
-	if n := strings.Count(out.String(), "4 missed collections, pauses unknown"); q.Missed != 4 || l.Missed != 4 || n != 3 {
+	if n := strings.Count(out.String(), "4 missed collections, pauses unknown"); q.Missed != 4 || l.Missed != 4 ||
+		n != 3 {
 		t.Errorf("quality %d, leaks %d missed; %d texts of three say so:\n%s", q.Missed, l.Missed, n, out.String())
 	}
 }

@@ -261,7 +261,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	}
 	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n",
 		rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
-		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC, rep.End)
+		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC,
+		rep.End)
 	kinds := map[string]int{}
 	var used []float64
 	var longest, syncs uint64
@@ -288,15 +289,9 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	q := rep.Quality
 	_, all := q.Live()
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-	ui.Fprintf(
-		w,
-		"quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
-		share(q.ExactBytes),
-		share(q.InferredBytes),
-		share(q.BeforeBytes),
-		share(q.UnknownBytes),
-		rep.Samples,
-	)
+	ui.Fprintf(w, "quality      site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, "+
+		"unknown %.1f %% of live bytes; %d samples\n", share(q.ExactBytes), share(q.InferredBytes),
+		share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
 	if rep.SitesCut != "" {
 		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
@@ -361,7 +356,8 @@ func (rep *Report) WriteLeaks(w io.Writer) {
 				break
 			}
 			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1,
-				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes), s.Confidence)
+				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes),
+				s.Confidence)
 			sites.WriteStack(w, s.Site, 3)
 		}
 	}

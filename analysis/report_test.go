@@ -37,7 +37,8 @@ func TestReport(t *testing.T) {
 		for _, c := range rep.Collections {
 			q := c.Quality
 			if c.Known &&
-				(q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
+				(q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects ||
+					q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
 				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
 			}
 			if sum := c.Eden + c.Survivor + c.Old + c.Humongous; sum != c.Used {
@@ -76,7 +77,8 @@ func TestReport(t *testing.T) {
 // TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
 func TestGrownLoaders(t *testing.T) {
 	r := heap.NewReplay(&analysistest.Source{})
-	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
+	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2},
+		{ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
 	}
@@ -85,7 +87,8 @@ func TestGrownLoaders(t *testing.T) {
 	rep.grown(
 		r.Symbols,
 		nil,
-		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10},
+		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10},
+			{Objects: 1, Bytes: 10},
 			{Objects: 1, Bytes: 100}},
 	)
 	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) ||

@@ -230,7 +230,8 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 	})
 	for _, f := range rest {
 		s.rest = append(s.rest,
-			classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects, Bytes: f.Bytes})
+			classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects,
+				Bytes: f.Bytes})
 	}
 	kinds, bases, places := t.sampling.Kinds()
 	s.Kinds, s.Bases = kinds, len(bases)

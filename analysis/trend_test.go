@@ -20,7 +20,8 @@ func TestTrendAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	points := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
 		by := rapid.SampledFrom([]string{"type", "kind, type", "ages", "packages"}).Draw(t, "by")
 		tr, err := Trend(
@@ -97,9 +98,11 @@ func TestTrendStates(t *testing.T) {
 	lib := classify.NewLibrary()
 	counted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
-		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)", "packages, site", "thread, type", "confidence, site", "kind, type", "type, ages"}).
+		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)",
+			"packages, site", "thread, type", "confidence, site", "kind, type", "type, ages"}).
 			Draw(t, "by")
 		where := rapid.SampledFrom([]string{"", "", `type contains "a"`, `thread contains "1"`}).Draw(t, "where")
 		again := func() (cs []classify.Classifier, fs []classify.Filter) {

@@ -73,8 +73,8 @@ func (n *Node) figure(f Figure) {
 	}
 }
 
-// below lets no bound of c exceed what its parent has, where that is known exactly. Of a parent that is an estimate the bounds may be closer: those of
-// a site do not depend on what it is grouped with.
+// below lets no bound of c exceed what its parent has, where that is known exactly. Of a parent that is an estimate the
+// bounds may be closer: those of a site do not depend on what it is grouped with.
 func (n *Node) below(c *Node) {
 	if c.Estimated && !n.Estimated {
 		*c.ObjHigh, *c.BytesHigh = max(c.Objects, min(*c.ObjHigh, n.Objects)), max(c.Bytes, min(*c.BytesHigh, n.Bytes))

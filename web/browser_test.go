@@ -42,9 +42,12 @@ func testMain(m *testing.M) int {
 				return 1
 			}
 		}
-		alloc, stop := cdp.NewExecAllocator(context.Background(), cdp.ExecPath(chromium()), cdp.Headless, cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.NoDefaultBrowserCheck,
-			cdp.Flag("disable-quic", true), cdp.Flag("disable-background-networking", true), cdp.Flag("disable-component-update", true), cdp.Flag("disable-sync", true),
-			cdp.Flag("disable-dev-shm-usage", true), cdp.Flag("lang", "en-US"), cdp.UserDataDir(filepath.Join(scratch, "profile")), cdp.WindowSize(1280, 800))
+		alloc, stop := cdp.NewExecAllocator(context.Background(), cdp.ExecPath(chromium()), cdp.Headless, cdp.NoSandbox,
+			cdp.DisableGPU, cdp.NoFirstRun, cdp.NoDefaultBrowserCheck,
+			cdp.Flag("disable-quic", true), cdp.Flag("disable-background-networking", true),
+			cdp.Flag("disable-component-update", true), cdp.Flag("disable-sync", true),
+			cdp.Flag("disable-dev-shm-usage", true), cdp.Flag("lang", "en-US"),
+			cdp.UserDataDir(filepath.Join(scratch, "profile")), cdp.WindowSize(1280, 800))
 		defer stop()
 		ctx, end := cdp.NewContext(alloc)
 		defer func() {
@@ -113,7 +116,8 @@ type page struct {
 	noise []string // what the console said that it should not
 }
 
-// open opens the page of a recording, or a part of it (#…), in a tab of its own. The tab's console must stay free of errors.
+// open opens the page of a recording, or a part of it (#…), in a tab of its own. The tab's console must stay free of
+// errors.
 func open(t testing.TB, url string) *page {
 	t.Helper()
 	if err := launch(); err != nil {
@@ -200,7 +204,8 @@ func (p *page) until(expr string) {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("waited in vain for %s (%v); the page says: %.1500s", expr, err, js[string](p, "document.body.innerText"))
+			p.t.Fatalf("waited in vain for %s (%v); the page says: %.1500s", expr, err,
+				js[string](p, "document.body.innerText"))
 		}
 	}
 }

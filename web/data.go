@@ -38,10 +38,12 @@ const maxReplays = 2
 
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
-	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.counts.ctx, &d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
+	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.counts.ctx, &d.tuples.ctx,
+		&d.groups.ctx, &d.answers.ctx} {
 		*ctx = s.ctx
 	}
-	d.overview.most, d.tapes.most, d.states.most, d.counts.most, d.tuples.most, d.groups.most, d.answers.most = 1, 1, maxStates, maxStates, maxTuples, maxGroupings, maxAnswers
+	d.overview.most, d.tapes.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
+	d.tuples.most, d.groups.most, d.answers.most = maxTuples, maxGroupings, maxAnswers
 }
 
 // once is a result that several wait for and one makes.
@@ -132,21 +134,29 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 		default:
 		}
 		c.mu.Unlock()
-		if errors.Is(err, context.Canceled) && ctx.Err() == nil && c.ctx.Err() == nil { // those who waited before had left
+		// those who waited before had left
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil && c.ctx.Err() == nil {
 			return c.get(ctx, key, make)
 		}
 	}
 	return v, err
 }
 
-// open hands f a function that opens the recording from its start, any number of times. What is being done is told to the page. It ends with ctx.
+// open hands f a function that opens the recording from its start, any number of times. What is being done is told to
+// the page. It ends with ctx.
 func (d *data) open(ctx context.Context, what string, f func(open func() *heap.Replay) error) error {
 	return opened(ctx, d, what, d.s.cfg.Open, heap.NewReplay, f)
 }
 
 // opened is open by a function of Config's.
-func opened[R heap.Reader](ctx context.Context, d *data, what string, input func(func(done, total int64)) (*Input, error),
-	reader func(heap.BlockSource) R, f func(open func() R) error) error {
+func opened[R heap.Reader](
+	ctx context.Context,
+	d *data,
+	what string,
+	input func(func(done, total int64)) (*Input, error),
+	reader func(heap.BlockSource) R,
+	f func(open func() R) error,
+) error {
 	select {
 	case d.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -222,7 +232,8 @@ type Overview struct {
 func (s *Server) overview(r *http.Request) (any, error) {
 	version, over := s.version()
 	return s.data.overview.get(r.Context(), version, func(ctx context.Context) (json.RawMessage, error) {
-		v := Overview{Title: s.cfg.Title, Version: version, Live: !over, CanFreeze: s.cfg.Freeze != nil, CanPull: s.cfg.Pull != nil, Incidents: []ringstore.Incident{}}
+		v := Overview{Title: s.cfg.Title, Version: version, Live: !over, CanFreeze: s.cfg.Freeze != nil,
+			CanPull: s.cfg.Pull != nil, Incidents: []ringstore.Incident{}}
 		if s.cfg.Incidents != nil {
 			v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
 		}
@@ -242,7 +253,8 @@ func (s *Server) overview(r *http.Request) (any, error) {
 	})
 }
 
-// report reads the whole recording, as `heapcam report` does: it counts first, and follows objects if that is not enough.
+// report reads the whole recording, as `heapcam report` does: it counts first, and follows objects if that is not
+// enough.
 func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	const what = "reading the recording"
 	if d.s.cfg.Skim != nil {

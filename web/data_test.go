@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCache: what is asked for by several is made once; what nobody waits for any more is told to stop; what failed is made anew.
+// TestCache: what is asked for by several is made once; what nobody waits for any more is told to stop; what failed is
+// made anew.
 func TestCache(t *testing.T) {
 	c := cache[int]{ctx: context.Background(), most: 2}
 	var made atomic.Int32
@@ -48,7 +49,8 @@ func TestCache(t *testing.T) {
 	if _, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 0, boom }); err != boom {
 		t.Fatal(err)
 	}
-	if v, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 3, nil }); v != 3 || err != nil {
+	if v, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 3, nil }); v != 3 ||
+		err != nil {
 		t.Fatal(v, err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/heapcam/heapcam/classify"
 )
 
-// failure is how an error reaches the page. Of an error in a list of classifiers or a filter it says in which field and where, from 1.
+// failure is how an error reaches the page. Of an error in a list of classifiers or a filter it says in which field and
+// where, from 1.
 type failure struct {
 	Error  string `json:"error"`
 	Field  string `json:"field,omitempty"`

@@ -13,8 +13,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// recordingOf says how large a recording is made. Old space holds objects from the start; young holds survivors, which move with each collection
-// between two spaces: a tenth of them dies, one in a hundred is promoted, as many are born. Each listing begins a file.
+// recordingOf says how large a recording is made. Old space holds objects from the start; young holds survivors, which
+// move with each collection between two spaces: a tenth of them dies, one in a hundred is promoted, as many are born.
+// Each listing begins a file.
 type recordingOf struct {
 	objects, survivors, collections, listings, sites int
 }
@@ -45,7 +46,8 @@ func (l recordingOf) make(t testing.TB, dir string) {
 	for i := range uint64(300) {
 		ty := trace.Type{ID: i + 1, Size: 16 + 8*(i%6), Name: fmt.Sprintf("com/shop/part%d/Class%d", i%17, i)}
 		if i%10 == 9 {
-			ty = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4, Name: "[" + string("BIJC"[i/10%4])}
+			ty = trace.Type{ID: i + 1, Flags: trace.TypeArray, Size: 16, Log2: i % 4,
+				Name: "[" + string("BIJC"[i/10%4])}
 		}
 		defs.Types = append(defs.Types, ty)
 	}
@@ -53,7 +55,10 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		t.Fatal(err)
 	}
 	for i := range uint64(5000) {
-		defs.Methods = append(defs.Methods, trace.Method{ID: i + 1, Class: fmt.Sprintf("Lcom/shop/part%d/Class%d;", i%17, i%997), Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java", Lines: []trace.LineEntry{{BCI: 0, Line: int(i%900) + 1}}})
+		defs.Methods = append(defs.Methods,
+			trace.Method{ID: i + 1, Class: fmt.Sprintf("Lcom/shop/part%d/Class%d;", i%17, i%997),
+				Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java",
+				Lines: []trace.LineEntry{{BCI: 0, Line: int(i%900) + 1}}})
 	}
 	for i := range uint64(500) { // callers
 		defs.Frames = append(defs.Frames, trace.Frame{ID: i + 1, Method: i%5000 + 1})
@@ -113,20 +118,29 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		return trace.EncodeSync(s)
 	}
 	epoch := func(gc uint64, e *trace.Epoch, used uint64) trace.Block {
-		e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact, Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7, Cause: "Allocation Failure", Interval: interval}
+		e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
+			Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7,
+			Cause: "Allocation Failure", Interval: interval}
 		e.Spaces = []trace.Space{{Kind: trace.SpaceEden, Bottom: 0, Top: 0, End: largeYoung, UsedBefore: 30 << 20},
-			{Kind: trace.SpaceSurvivor, Bottom: to, Top: to + largeHalf, End: to + largeHalf, UsedBefore: used, UsedAfter: used},
-			{Kind: trace.SpaceOld, Bottom: largeOld, Top: top, End: largeEnd, UsedBefore: oldBytes, UsedAfter: oldBytes}}
+			{Kind: trace.SpaceSurvivor, Bottom: to, Top: to + largeHalf, End: to + largeHalf, UsedBefore: used,
+				UsedAfter: used},
+			{Kind: trace.SpaceOld, Bottom: largeOld, Top: top, End: largeEnd, UsedBefore: oldBytes,
+				UsedAfter: oldBytes}}
 		return trace.EncodeEpoch(e)
 	}
-	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors, Interval: interval,
-		MaxHeap: 4 << 30, T0WallMS: 1_790_000_000_000, Session: strings.Repeat("ab", 16), VM: "a VM"}}), trace.EncodeDefs(defs)}
-	store, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 8 << 30, Compression: ringstore.None}, ringstore.Identity{Session: strings.Repeat("ab", 16), Name: filepath.Base(dir)})
+	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
+		JVM: trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
+			Interval: interval,
+			MaxHeap:  4 << 30, T0WallMS: 1_790_000_000_000, Session: strings.Repeat("ab", 16),
+			VM: "a VM"}}), trace.EncodeDefs(defs)}
+	store, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 8 << 30, Compression: ringstore.None},
+		ringstore.Identity{Session: strings.Repeat("ab", 16), Name: filepath.Base(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := func(payload []byte, gc uint64) {
-		if err := store.Rotate(payload, ringstore.FrameInfo{Source: gc, FirstGC: gc, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
+		if err := store.Rotate(payload,
+			ringstore.FrameInfo{Source: gc, FirstGC: gc, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +149,8 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		o := draw()
 		if at := promote(o); i%every == 0 {
 			next++
-			live[next] = trace.LiveSample{ID: next, Addr: at, Frame: 501 + next%uint64(l.sites), Thread: mainThread, Birth: 1, Interval: interval, Size: o.words * 8}
+			live[next] = trace.LiveSample{ID: next, Addr: at, Frame: 501 + next%uint64(l.sites), Thread: mainThread,
+				Birth: 1, Interval: interval, Size: o.words * 8}
 		}
 	}
 	payload := []byte{}
@@ -191,9 +206,12 @@ func (l recordingOf) make(t testing.TB, dir string) {
 				next++
 				o.sample = next
 				frame := 501 + next%uint64(l.sites)
-				samples = append(samples, trace.Sample{ID: next, Time: gc*1e8 - 1e6, Thread: mainThread, Type: uint64(o.typ), Size: o.words * 8, Interval: interval, Frame: frame})
+				samples = append(samples,
+					trace.Sample{ID: next, Time: gc*1e8 - 1e6, Thread: mainThread, Type: uint64(o.typ),
+						Size: o.words * 8, Interval: interval, Frame: frame})
 				e.Resolved = append(e.Resolved, trace.SampleAddr{ID: next, Addr: o.addr})
-				live[next] = trace.LiveSample{ID: next, Addr: o.addr, Frame: frame, Thread: mainThread, Birth: gc, Interval: interval, Size: o.words * 8}
+				live[next] = trace.LiveSample{ID: next, Addr: o.addr, Frame: frame, Thread: mainThread, Birth: gc,
+					Interval: interval, Size: o.words * 8}
 			}
 			stay = append(stay, o)
 		}
@@ -209,7 +227,8 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		}
 		listing := gc%uint64(l.collections/l.listings) == 0
 		if listing || gc%20 == 0 || gc == uint64(l.collections) {
-			if err := store.Append(payload, ringstore.FrameInfo{Source: gc, FirstGC: gc - 1, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
+			if err := store.Append(payload,
+				ringstore.FrameInfo{Source: gc, FirstGC: gc - 1, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
 				t.Fatal(err)
 			}
 			payload = payload[:0]

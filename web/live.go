@@ -71,7 +71,8 @@ func (h *hub) tell(name string, v any, keep bool) {
 	}
 }
 
-// progress gives a function that tells how far something is, at most ten times a second; unit is what is counted, "" for bytes.
+// progress gives a function that tells how far something is, at most ten times a second; unit is what is counted, ""
+// for bytes.
 func (h *hub) progress(what, unit string) func(done, total int64) {
 	var mu sync.Mutex
 	var last time.Time

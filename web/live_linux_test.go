@@ -46,7 +46,8 @@ func TestLive(t *testing.T) {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command(homes[0], "--release", "17", "-d", dir, "testdata/Window.java").CombinedOutput(); err != nil {
+	if out, err := exec.Command(homes[0], "--release", "17", "-d", dir,
+		"testdata/Window.java").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, sock := filepath.Join(dir, "rec"), filepath.Join(dir, "s")
@@ -60,7 +61,8 @@ func TestLive(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	java := background(t, filepath.Join(filepath.Dir(homes[0]), "java"), "-XX:+UseSerialGC", "-Xmx48m", "-Xmn8m", "-cp", dir, "Window", "2000000000", "10")
+	java := background(t, filepath.Join(filepath.Dir(homes[0]), "java"), "-XX:+UseSerialGC", "-Xmx48m", "-Xmn8m", "-cp",
+		dir, "Window", "2000000000", "10")
 	pid := fmt.Sprint(java.Process.Pid)
 	for i := 0; ; i++ { // until the JVM can be attached to
 		said, err := exec.Command(tool, "attach", pid, "--socket", sock).CombinedOutput()

@@ -58,7 +58,8 @@ func served(t *testing.T) (*web.Server, func(method, path string, header ...stri
 	}
 }
 
-// TestWhoMayAsk asks without the token, with another's name, from another site's page, and for files that are not the page's.
+// TestWhoMayAsk asks without the token, with another's name, from another site's page, and for files that are not the
+// page's.
 func TestWhoMayAsk(t *testing.T) {
 	s, ask := served(t)
 	at := s.Path()
@@ -91,7 +92,8 @@ func TestWhoMayAsk(t *testing.T) {
 		if r.StatusCode != c.want {
 			t.Errorf("%s %s %v: %s, not %d", c.method, c.path, c.header, r.Status, c.want)
 		}
-		if p := r.Header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
+		if p := r.Header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") ||
+			strings.Contains(p, "unsafe") {
 			t.Errorf("%s: policy %q", c.path, p)
 		}
 		if r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Access-Control-Allow-Origin") != "" {
@@ -103,21 +105,27 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// TestSelfContained looks for anything that the page would load from elsewhere, and for scripts and styles that stand in the page.
+// TestSelfContained looks for anything that the page would load from elsewhere, and for scripts and styles that stand
+// in the page.
 func TestSelfContained(t *testing.T) {
 	s, ask := served(t)
 	size := 0
-	for _, f := range []string{"", "style.css", "main.js", "lib.js", "overview.js", "state.js", "diff.js", "trends.js", "leaks.js", "quality.js", "charts.js", "tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
+	for _, f := range []string{"", "style.css", "main.js", "lib.js", "overview.js", "state.js", "diff.js", "trends.js",
+		"leaks.js", "quality.js", "charts.js", "tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
 		r := ask("GET", s.Path()+f, "Accept-Encoding", "gzip")
 		packed, _ := io.ReadAll(r.Body)
 		size += len(packed)
 		r = ask("GET", s.Path()+f, "Accept-Encoding", "identity")
 		b, _ := io.ReadAll(r.Body)
 		text := strings.ReplaceAll(string(b), "http://www.w3.org/", "")
-		if r.StatusCode != 200 || strings.Contains(text, "http://") || strings.Contains(text, "https://") && !strings.HasPrefix(f, "vendor/") || strings.Contains(text, "innerHTML =") && !strings.HasPrefix(f, "vendor/") {
+		if r.StatusCode != 200 || strings.Contains(text, "http://") ||
+			strings.Contains(text, "https://") && !strings.HasPrefix(f, "vendor/") ||
+			strings.Contains(text, "innerHTML =") && !strings.HasPrefix(f, "vendor/") {
 			t.Errorf("%s: %s, or something in it comes from elsewhere or is made as markup", f, r.Status)
 		}
-		if f == "" && (strings.Contains(text, "<style") || strings.Contains(text, "<script>") || strings.Contains(text, "onclick")) {
+		if f == "" &&
+			(strings.Contains(text, "<style") || strings.Contains(text, "<script>") ||
+				strings.Contains(text, "onclick")) {
 			t.Error("the page holds a script or a style")
 		}
 	}
@@ -132,7 +140,8 @@ func TestAnswers(t *testing.T) {
 	s, ask := served(t)
 	for range 2 {
 		var v web.Overview
-		if err := json.NewDecoder(ask("GET", s.Path()+"api/overview").Body).Decode(&v); err != nil || v.Report == nil || len(v.Report.Collections) == 0 || len(v.Headlines) == 0 {
+		if err := json.NewDecoder(ask("GET", s.Path()+"api/overview").Body).Decode(&v); err != nil || v.Report == nil ||
+			len(v.Report.Collections) == 0 || len(v.Headlines) == 0 {
 			t.Fatalf("%v: %+v", err, v)
 		}
 		var g struct {

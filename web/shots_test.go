@@ -9,7 +9,8 @@ import (
 	cdp "github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of the documentation, of the recording and into the folder that the environment names (make screenshots).
+// TestScreenshots takes the pictures of the documentation, of the recording and into the folder that the environment
+// names (make screenshots).
 func TestScreenshots(t *testing.T) {
 	dir, file := os.Getenv("HEAPCAM_SHOTS"), os.Getenv("HEAPCAM_SHOTS_OF")
 	if dir == "" {
@@ -21,7 +22,9 @@ func TestScreenshots(t *testing.T) {
 	for _, s := range []struct{ name, at, ready string }{
 		{"overview", "overview?at=last", "document.querySelectorAll('#timeline canvas').length >= 5"},
 		{"overview-dark", "overview?at=last&theme=dark", "document.querySelectorAll('#timeline canvas').length >= 5"},
-		{"state", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "document.querySelectorAll('#icicle rect').length > 10 && document.querySelectorAll('#tree tbody tr').length > 10"},
+		{"state", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D",
+			"document.querySelectorAll('#icicle rect').length > 10 && " +
+				"document.querySelectorAll('#tree tbody tr').length > 10"},
 		{"diff", "diff?by=type", "document.querySelectorAll('#diff tbody tr').length > 5"},
 		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#course canvas').length === 2"},
 		{"leaks", "leaks", "document.querySelector('#leaks')"},

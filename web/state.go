@@ -64,7 +64,8 @@ func (s *Server) at(ctx context.Context, ref string, what detail) (*state, error
 	} else { // all is replayed: once for whatever is asked
 		what = ofObjects
 	}
-	return from.get(ctx, fmt.Sprint(key, " ", what), func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
+	return from.get(ctx, fmt.Sprint(key, " ", what),
+		func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
 }
 
 // state gives the state after the collection that ref means: as it was kept, else it is replayed.
@@ -187,7 +188,8 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*grouping, error) {
 		a, grain := classify.Needs(by, filters)
 		ages := classify.Ages(by, filters)
-		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages), func(context.Context) ([]classify.Tuple, error) {
+		key := fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages)
+		ts, err := s.data.tuples.get(ctx, key, func(context.Context) ([]classify.Tuple, error) {
 			return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
 		})
 		if err != nil { // too many
@@ -222,7 +224,8 @@ type branch struct {
 }
 
 func branchOf(n *classify.Node, count int) *branch {
-	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh, count, nil}
+	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh,
+		count, nil}
 }
 
 // whole gives a node that has its children, with all of them that have at least so many bytes.
@@ -298,7 +301,8 @@ type groupReply struct {
 	Shown              int     `json:"shown,omitempty"` // of these
 }
 
-// group answers with a part of a grouping: below path, a level of it or what is large enough to be drawn, or what a search finds there.
+// group answers with a part of a grouping: below path, a level of it or what is large enough to be drawn, or what a
+// search finds there.
 func (s *Server) group(r *http.Request) (any, error) {
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
@@ -367,7 +371,11 @@ func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 }
 
 // search finds the groups below n, at path, whose key matches.
-func (g *grouping) search(n *classify.Node, match func(string) bool, path, find string) (found *classify.Node, hits, shown int, err error) {
+func (g *grouping) search(
+	n *classify.Node,
+	match func(string) bool,
+	path, find string,
+) (found *classify.Node, hits, shown int, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if asked := [2]string{path, find}; g.found == nil || g.asked != asked {

@@ -29,7 +29,8 @@ func (s *endless) Next() (trace.Block, error) {
 	return s.b, nil
 }
 
-// TestStop asks for a diff that takes long and presses Stop: the page says so and goes on, and nothing is read for it any more.
+// TestStop asks for a diff that takes long and presses Stop: the page says so and goes on, and nothing is read for it
+// any more.
 func TestStop(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
@@ -68,8 +69,8 @@ func TestStop(t *testing.T) {
 	p.until("document.getElementById('main').dataset.shown === '#quality'")
 }
 
-// TestToldEarly has the server tell how far the recording is before the page has its overview: the same is not asked for again, and a view that is
-// chosen at once is shown.
+// TestToldEarly has the server tell how far the recording is before the page has its overview: the same is not asked
+// for again, and a view that is chosen at once is shown.
 func TestToldEarly(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
@@ -80,12 +81,17 @@ func TestToldEarly(t *testing.T) {
 		bs = append(bs, m.Step(i%7 == 0).Blocks...)
 	}
 	bs = append(bs, m.End())
-	s := web.New(web.Config{Title: "early", Version: func() (string, bool) { return "1", true }, Open: func(func(done, total int64)) (*web.Input, error) {
-		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
-	}, Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
-		time.Sleep(1500 * time.Millisecond) // the server looks once a second
-		return makeReport()
-	}})
+	s := web.New(web.Config{
+		Title:   "early",
+		Version: func() (string, bool) { return "1", true },
+		Open: func(func(done, total int64)) (*web.Input, error) {
+			return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+		},
+		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
+			time.Sleep(1500 * time.Millisecond) // the server looks once a second
+			return makeReport()
+		},
+	})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
 	p := open(t, h.URL+s.Path())
@@ -93,7 +99,8 @@ func TestToldEarly(t *testing.T) {
 	p.do(cdp.Navigate(h.URL + s.Path() + "#state?by=type"))
 	p.until("document.getElementById('main').dataset.shown === '#state?by=type'")
 	time.Sleep(400 * time.Millisecond) // a second overview would come after 0.3 s
-	if n := js[int](p, "performance.getEntriesByType('resource').filter(e => e.name.includes('/api/overview')).length"); n != 1 {
+	if n := js[int](p,
+		"performance.getEntriesByType('resource').filter(e => e.name.includes('/api/overview')).length"); n != 1 {
 		t.Errorf("the overview was asked for %d times", n)
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// tape is a recording that grows no more, read once from its start while the page shows the overview. The states after its collections are kept, so
-// that going to one needs no replay. They share what has not changed; if they take more than maxHeld all the same, every second one is let go.
+// tape is a recording that grows no more, read once from its start while the page shows the overview. The states after
+// its collections are kept, so that going to one needs no replay. They share what has not changed; if they take more
+// than maxHeld all the same, every second one is let go.
 type tape struct {
 	d *data
 
@@ -126,7 +127,8 @@ func (t *tape) step() error {
 	}
 	t.last = c
 	n := len(t.points)
-	synced := c.Synced && c.Flags&trace.PauseExact != 0 && c.Flags&trace.PauseEdenKept == 0 // then it shares as much as others
+	// Only after such a collection does a state with a sync point share as much as others.
+	synced := c.Synced && c.Flags&trace.PauseExact != 0 && c.Flags&trace.PauseEdenKept == 0
 	if n%t.every == 0 || synced {
 		k := t.keep(c)
 		if n%t.every == 0 {
@@ -195,11 +197,12 @@ func (t *tape) wait(ctx context.Context, enough func() bool) error {
 	}
 }
 
-// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not there. It may tell
-// no more than what.
+// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not
+// there. It may tell no more than what.
 func (t *tape) state(ctx context.Context, ref string, what detail) (*state, error) {
 	gc, err := strconv.ParseUint(ref, 10, 64)
-	if err := t.wait(ctx, func() bool { return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0 }); err != nil {
+	if err := t.wait(ctx,
+		func() bool { return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0 }); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
@@ -262,17 +265,21 @@ func (t *tape) stand(k heap.Kept) *state {
 	return st
 }
 
-// trendWork bounds the objects that a trend goes over, collection by collection, and trendSamples the samples if these are all that it looks at; it
-// follows no fewer than trendLeast of the collections.
+// trendWork bounds the objects that a trend goes over, collection by collection, and trendSamples the samples if these
+// are all that it looks at; it follows no fewer than trendLeast of the collections.
 const (
 	trendWork    = 200_000_000
 	trendSamples = 4_000_000
 	trendLeast   = 20
 )
 
-// trend follows groups over the kept states. Unless the classifiers ask for no more than types, which states count themselves, it leaves out
-// collections of a large recording. It looks at no more of states than what.
-func (t *tape) trend(ctx context.Context, what detail, again func() ([]classify.Classifier, []classify.Filter)) (*analysis.TrendReport, error) {
+// trend follows groups over the kept states. Unless the classifiers ask for no more than types, which states count
+// themselves, it leaves out collections of a large recording. It looks at no more of states than what.
+func (t *tape) trend(
+	ctx context.Context,
+	what detail,
+	again func() ([]classify.Classifier, []classify.Filter),
+) (*analysis.TrendReport, error) {
 	if err := t.wait(ctx, func() bool { return false }); err != nil {
 		return nil, err
 	}
@@ -300,7 +307,8 @@ func (t *tape) trend(ctx context.Context, what detail, again func() ([]classify.
 	return rep, err
 }
 
-// some gives the kept states that a trend goes over, first and last among them, and how many collections are not among the known ones.
+// some gives the kept states that a trend goes over, first and last among them, and how many collections are not among
+// the known ones.
 func (t *tape) some(what detail) (kept []heap.Kept, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -28,7 +28,8 @@ func (s *blocks) Next() (trace.Block, error) {
 	return b, nil
 }
 
-// TestTape groups the state after each known collection, kept or replayed from a kept one, and compares with a replay from the start.
+// TestTape groups the state after each known collection, kept or replayed from a kept one, and compares with a replay
+// from the start.
 func TestTape(t *testing.T) {
 	m := tracetest.New(tracetest.All(4, trace.CollectorG1, trace.DepthSurvivors))
 	var bs []trace.Block
@@ -40,7 +41,8 @@ func TestTape(t *testing.T) {
 		}
 	}
 	input := func() (*Input, error) { return &Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil }
-	s := New(Config{Open: func(func(done, total int64)) (*Input, error) { return input() }, OpenFrom: func(uint64) (*Input, error) { return input() }})
+	s := New(Config{Open: func(func(done, total int64)) (*Input, error) { return input() },
+		OpenFrom: func(uint64) (*Input, error) { return input() }})
 	defer s.Close()
 	ctx := context.Background()
 	tape := s.tape(ctx)
@@ -60,7 +62,8 @@ func TestTape(t *testing.T) {
 	tape.kept = thin
 	points := tape.points
 	tape.mu.Unlock()
-	for _, by := range []string{"type, site, birth, spacetype", "type, length", "type, site"} { // of the last two counts are enough
+	// of the last two counts are enough
+	for _, by := range []string{"type, site, birth, spacetype", "type, length", "type, site"} {
 		q := question{by: by}
 		by, _, err := q.make(s)
 		if err != nil {
@@ -85,8 +88,10 @@ func TestTape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Objects != want.Objects || got.Bytes != want.Bytes || !reflect.DeepEqual(rows(all), rows(want.Tree)) {
-				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups", p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
+			if got.Objects != want.Objects || got.Bytes != want.Bytes ||
+				!reflect.DeepEqual(rows(all), rows(want.Tree)) {
+				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups",
+					p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
 			}
 		}
 	}
@@ -96,7 +101,8 @@ func TestTape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := analysis.Trend(heap.NewReplay(&blocks{slices.Clone(bs)}), func() ([]classify.Classifier, []classify.Filter) {
+		r := heap.NewReplay(&blocks{slices.Clone(bs)})
+		want, err := analysis.Trend(r, func() ([]classify.Classifier, []classify.Filter) {
 			by, filters, err := q.make(s)
 			if err != nil {
 				t.Fatal(err)

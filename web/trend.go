@@ -18,7 +18,8 @@ const (
 	lifeRows    = 40  // curves of survival
 )
 
-// courseRow is a row of a trend; of a small one Objects is left out and Bytes holds the collections that courses.At names.
+// courseRow is a row of a trend; of a small one Objects is left out and Bytes holds the collections that courses.At
+// names.
 type courseRow struct {
 	analysis.TrendRow
 	Objects []uint64 `json:"objects,omitempty"`

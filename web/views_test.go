@@ -46,7 +46,9 @@ func TestOverview(t *testing.T) {
 	p.see("#headlines", "Window.audit")
 	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
 	rep := verb[analysis.Report](t, "report", "--json", window)
-	p.see("main", fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC, rep.Collections[len(rep.Collections)-1].GC))
+	p.see("main",
+		fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC,
+			rep.Collections[len(rep.Collections)-1].GC))
 
 	p.click("#headlines li.leak a")
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
@@ -60,7 +62,11 @@ func TestOverview(t *testing.T) {
 
 	// the mouse: one collection, then two
 	p.until("document.querySelector('#timeline .u-over')")
-	box := js[[]float64](p, "(() => { const r = document.querySelector('#timeline .u-over').getBoundingClientRect(); return [r.x, r.y, r.width, r.height] })()")
+	box := js[[]float64](p,
+		`(() => {
+			const r = document.querySelector('#timeline .u-over').getBoundingClientRect();
+			return [r.x, r.y, r.width, r.height];
+		})()`)
 	x, y := box[0]+box[2]*0.7, box[1]+box[3]/2
 	p.do(cdp.MouseClickXY(x, y))
 	p.see("#picked", "Chosen: collection")
@@ -81,15 +87,19 @@ func TestOverview(t *testing.T) {
 	p.see("#table", rep.Collections[0].Cause)
 }
 
-// TestState groups, opens, searches, and says where an expression is wrong; figures are those of `heapcam group`. A class whose name looks
-// like HTML stays text.
+// TestState groups, opens, searches, and says where an expression is wrong; figures are those of `heapcam group`. A
+// class whose name looks like HTML stays text.
 func TestState(t *testing.T) {
 	url := view(t, window)
 	p := open(t, url+"#state")
 	g := verb[analysis.Grouping](t, "group", "--json", window)
 	p.see("#head", fmt.Sprintf("After collection %d ", g.GC))
 	p.until("document.querySelectorAll('#icicle rect').length > 20")
-	rows := js[[][]string](p, "[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => [r.cells[0].innerText.replace(/^[▶▼]\\s*/, '').trim(), r.cells[1].innerText.replace(/\\D/g, ''), r.cells[2].querySelector('span').title.replace(/\\D/g, '')])")
+	rows := js[[][]string](p,
+		`[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => [
+			r.cells[0].innerText.replace(/^[▶▼]\s*/, '').trim(),
+			r.cells[1].innerText.replace(/\D/g, ''),
+			r.cells[2].querySelector('span').title.replace(/\D/g, '')])`)
 	for i, r := range rows {
 		n := g.Tree.Children[i]
 		if r[0] != n.Key || r[1] != fmt.Sprint(n.Objects) || r[2] != fmt.Sprint(n.Bytes) {
@@ -121,7 +131,8 @@ func TestState(t *testing.T) {
 	p.see("#tree", "byte[]")
 
 	// an expression that is wrong, and one that is right
-	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
+	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")),
+		cdp.KeyEvent(kb.Enter))
 	p.see("#where-error", "nosuch")
 	p.see("#where-error", strings.Repeat(" ", 17)+"^")
 	p.quiet("422")
@@ -146,7 +157,8 @@ func TestExport(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		b, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 || !strings.Contains(resp.Header.Get("Content-Disposition"), "window-gc63.") {
+		if err != nil || resp.StatusCode != 200 ||
+			!strings.Contains(resp.Header.Get("Content-Disposition"), "window-gc63.") {
 			t.Fatalf("%s: %v, %s, %v: %.200s", q, err, resp.Status, resp.Header, b)
 		}
 		return b
@@ -159,7 +171,8 @@ func TestExport(t *testing.T) {
 		t.Errorf("the page's CSV is %.200s, the verb's %.200s", b, c)
 	}
 	var g analysis.Grouping
-	if err := json.Unmarshal(get("format=json&by=type"), &g); err != nil || g.Objects != verb[analysis.Grouping](t, "group", "--json", "--at", "63", "--by", "type", window).Objects {
+	if err := json.Unmarshal(get("format=json&by=type"), &g); err != nil ||
+		g.Objects != verb[analysis.Grouping](t, "group", "--json", "--at", "63", "--by", "type", window).Objects {
 		t.Errorf("%v: %+v", err, g)
 	}
 	p, err := profile.ParseData(get("format=pprof"))
@@ -176,7 +189,8 @@ func TestDiff(t *testing.T) {
 	p.click("main .bar button[aria-pressed]")
 	p.until("location.hash.includes('unit=objects')")
 	for i, c := range d.Tree.Children[:10] {
-		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText.replace(/[,~]/g, '').startsWith('%d')", i, c.Objects.Born.Low))
+		p.until(fmt.Sprintf(`document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText
+			.replace(/[,~]/g, '').startsWith('%d')`, i, c.Objects.Born.Low))
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
 	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
@@ -189,7 +203,8 @@ func TestTrends(t *testing.T) {
 	p := open(t, view(t, window)+"#trends")
 	tr := verb[analysis.TrendReport](t, "trend", "--json", "--by", "type", window)
 	for i, r := range tr.Rows[:10] {
-		p.until(fmt.Sprintf("document.querySelectorAll('#trend tbody tr')[%d]?.innerText.startsWith(%q)", i, strings.Join(r.Path, " › ")))
+		p.until(fmt.Sprintf("document.querySelectorAll('#trend tbody tr')[%d]?.innerText.startsWith(%q)", i,
+			strings.Join(r.Path, " › ")))
 	}
 	p.click("#trend tbody tr .pick")
 	p.until("document.querySelectorAll('#course canvas').length === 2")
@@ -236,7 +251,8 @@ func TestDamaged(t *testing.T) {
 	p.see("#headlines", "can not be read")
 
 	dir := filepath.Join(t.TempDir(), "empty")
-	s, _, err := ringstore.Open(ringstore.Config{Dir: dir}, ringstore.Identity{Session: strings.Repeat("ab", 16), Name: "empty"})
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir},
+		ringstore.Identity{Session: strings.Repeat("ab", 16), Name: "empty"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +284,8 @@ func TestAccessible(t *testing.T) {
 	p := open(t, url)
 	p.see("#headlines", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
-	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff", "trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "quality"}
+	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
+		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "quality"}
 	for _, th := range []string{"light", "dark"} {
 		if th == "dark" && !full {
 			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
@@ -280,10 +297,13 @@ func TestAccessible(t *testing.T) {
 				sep = "&"
 			}
 			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
-			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
+			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
+				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
 			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #diff, #trend')")
-			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
-				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
+			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+				.filter(v => v.impact === 'serious' || v.impact === 'critical')
+				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)
+					.map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
 				t.Errorf("%s, %s: %s", v, th, f)
 			}
 		}

@@ -1,10 +1,11 @@
 // Package web is the viewer: a page on loopback that shows a recording, and the few requests it is made of.
 //
-// Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, quality); the *version* of a recording changes when it has
-// grown. Invariants: the page loads nothing from elsewhere, and a policy in each response holds it to that; what is not asked for below the
-// token of this run gets 404, and what asks by another name than loopback's gets 403 (so that a name that was rebound in DNS reads nothing);
-// only POST changes anything, and only with a header that other sites' pages can not send. Every figure comes from the functions behind the
-// verbs' --json and is passed on as they give it; names from a JVM are data in JSON, never markup.
+// Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, quality); the *version* of a recording
+// changes when it has grown. Invariants: the page loads nothing from elsewhere, and a policy in each response holds it
+// to that; what is not asked for below the token of this run gets 404, and what asks by another name than loopback's
+// gets 403 (so that a name that was rebound in DNS reads nothing); only POST changes anything, and only with a header
+// that other sites' pages can not send. Every figure comes from the functions behind the verbs' --json and is passed on
+// as they give it; names from a JVM are data in JSON, never markup.
 //
 // It opens no files and knows no agent: cmd/heapcam hands both in (Config).
 package web
@@ -46,7 +47,8 @@ type Config struct {
 	Open func(progress func(done, total int64)) (*Input, error)
 	// Skim is Open for who counts (heap.NewCensus); nil: there is nothing quicker than Open.
 	Skim func(progress func(done, total int64)) (*Input, error)
-	// OpenFrom opens it from any point that is not after collection gc, without what was defined before; nil: it can be read from its start alone.
+	// OpenFrom opens it from any point that is not after collection gc, without what was defined before; nil: it can be
+	// read from its start alone.
 	OpenFrom func(gc uint64) (*Input, error)
 	// Report gives the recording's report, by makeReport or as it was kept from earlier.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
@@ -108,7 +110,8 @@ const maxBody = 64 << 10
 
 // Serve serves on l, which should listen on loopback, until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxBody, BaseContext: func(net.Listener) context.Context { return s.ctx }}
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxBody,
+		BaseContext: func(net.Listener) context.Context { return s.ctx }}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -129,7 +132,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // policy holds the page to what comes from here. Data URLs are for the images that it draws.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP checks who asks, and serves.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

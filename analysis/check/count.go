@@ -56,7 +56,8 @@ func (k *CountCheck) Collection(r *heap.Replay, c *heap.Collection) {
 	case k.since.Swept:
 		k.Swept++
 	case c.Objects != n.Objects || c.Bytes != n.Bytes:
-		k.differs("collection %d: %d objects and %d bytes, counted %d and %d", c.GC, c.Objects, c.Bytes, n.Objects, n.Bytes)
+		k.differs("collection %d: %d objects and %d bytes, counted %d and %d", c.GC, c.Objects, c.Bytes, n.Objects,
+			n.Bytes)
 	default:
 		k.types(c.GC, r.State.PerType(), k.counter.Totals.PerType())
 	}
@@ -72,8 +73,8 @@ func (k *CountCheck) types(gc uint64, a, b []heap.Count) {
 			y = b[id]
 		}
 		if x != y {
-			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes, id,
-				y.Objects, y.Bytes)
+			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes,
+				id, y.Objects, y.Bytes)
 			return
 		}
 	}

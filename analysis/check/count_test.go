@@ -41,7 +41,8 @@ func skimmed(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block)
 func TestCounter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.SampledFrom([]uint64{trace.DepthSurvivors, trace.DepthFull}).Draw(t, "depth")
-		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), depth))
+		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			depth))
 		bs := m.Head()
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			var e *tracetest.Epoch
@@ -61,7 +62,8 @@ func TestCounter(t *testing.T) {
 			heap.NewCensus(&analysistest.Source{B: slices.Clone(few)}),
 		)
 		n := uint64(0)
-		if err := collection.Each(r, func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
+		if err := collection.Each(r,
+			func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
 			t.Fatal(err)
 		}
 		if check.Different > 0 {

@@ -31,8 +31,8 @@ func FuzzDamaged(f *testing.F) {
 		}
 		f.Add(uint8(i), hits)
 	}
-	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8), analysistest.Tape(3, 3, 2, 8),
-		analysistest.Tape(4, 3, 3, 8)}
+	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8),
+		analysistest.Tape(3, 3, 2, 8), analysistest.Tape(4, 3, 3, 8)}
 	for i := range tapes {
 		tapes[i] = summarized(f, tapes[i])
 	}
@@ -86,7 +86,8 @@ func FuzzDamaged(f *testing.F) {
 		export.Histories(context.Background(), io.Discard, "json", fresh())
 		r := fresh()
 		if _, err := collection.Points(r); err == nil {
-			if h, err := export.NewHprof(r.View()); err == nil && h.Bytes < 1<<26 { // zeros take as long as they are many
+			// zeros take as long as they are many
+			if h, err := export.NewHprof(r.View()); err == nil && h.Bytes < 1<<26 {
 				if err := h.Write(context.Background(), io.Discard); err != nil {
 					t.Fatal(err)
 				}

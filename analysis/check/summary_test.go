@@ -27,7 +27,8 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 		s.First, s.Last, s.At = s.Courses[0].GC, c.GC, c.GC
 		for typ, n := range r.State.PerType() {
 			if n.Objects > 0 {
-				s.Types = append(s.Types, trace.TypeSum{Type: uint64(typ), Objects: n.Objects, Bytes: n.Bytes, Born: n.Objects})
+				s.Types = append(s.Types,
+					trace.TypeSum{Type: uint64(typ), Objects: n.Objects, Bytes: n.Bytes, Born: n.Objects})
 			}
 		}
 		type site struct{ samples, objects, bytes float64 }
@@ -38,7 +39,9 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 			by[k] = site{n.samples + 1, n.objects + l.Weight, n.bytes + l.Weight*float64(l.Size)}
 		}
 		for k, n := range by {
-			s.Sites = append(s.Sites, trace.SiteSum{Type: k[0], Frame: k[1], Samples: uint64(n.samples), Objects: uint64(n.objects), Bytes: uint64(n.bytes)})
+			s.Sites = append(s.Sites,
+				trace.SiteSum{Type: k[0], Frame: k[1], Samples: uint64(n.samples), Objects: uint64(n.objects),
+					Bytes: uint64(n.bytes)})
 		}
 		all = append(all, s)
 		s = &trace.Summary{}

@@ -43,14 +43,16 @@ func TestOpen(t *testing.T) {
 		e = m.Step(i == 0)
 		bs = append(bs, e.Blocks...)
 	}
-	for name, tail := range map[string][]trace.Block{"end": nil, "lost": {trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: 3})}} {
+	for name, tail := range map[string][]trace.Block{"end": nil,
+		"lost": {trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: 3})}} {
 		opened := 0
 		open := func() *heap.Replay {
 			opened++
 			return heap.NewReplay(&analysistest.Source{B: append(slices.Clone(bs), tail...)})
 		}
 		r, c, err := Open("last", open, open)
-		if err != nil || c.GC != e.Pause.GC || r.State.Objects() != len(e.State) || uint64(r.State.Objects()) != c.Objects {
+		if err != nil || c.GC != e.Pause.GC || r.State.Objects() != len(e.State) ||
+			uint64(r.State.Objects()) != c.Objects {
 			t.Errorf("%s: %v, %+v, %d objects of %d", name, err, c, r.State.Objects(), len(e.State))
 		}
 		if tail == nil && opened != 1 {

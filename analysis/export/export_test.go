@@ -128,7 +128,8 @@ func TestPprof(t *testing.T) {
 		if total != sum[i] {
 			t.Fatalf("%s: %d, pprof %d", value, total, sum[i])
 		}
-		out, err := exec.Command("go", "tool", "pprof", "-top", "-unit=B", "-sample_index="+value, name).CombinedOutput()
+		out, err := exec.Command("go", "tool", "pprof", "-top", "-unit=B", "-sample_index="+value,
+			name).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Type: "+value) {
 			t.Fatalf("go tool pprof: %v\n%s", err, out)
 		}

@@ -15,9 +15,10 @@ import (
 
 // Tags of HPROF 1.0.2: records, what stands in segments of the heap dump, types of fields and elements.
 const (
-	hprofString, hprofLoadClass, hprofStackFrame, hprofStackTrace, hprofSegment, hprofEnd = 0x01, 0x02, 0x04, 0x05, 0x1c, 0x2c
-	hprofRoot, hprofClass, hprofInstance, hprofObjects, hprofPrimitives                   = 0xff, 0x20, 0x21, 0x22, 0x23
-	hprofInt, hprofLong                                                                   = 10, 11
+	hprofString, hprofLoadClass, hprofStackFrame, hprofStackTrace       = 0x01, 0x02, 0x04, 0x05
+	hprofSegment, hprofEnd                                              = 0x1c, 0x2c
+	hprofRoot, hprofClass, hprofInstance, hprofObjects, hprofPrimitives = 0xff, 0x20, 0x21, 0x22, 0x23
+	hprofInt, hprofLong                                                 = 10, 11
 )
 
 // hprofElements are type and size of elements by the name of the array's class.
@@ -110,7 +111,8 @@ func NewHprof(r *heap.View) (*Hprof, error) {
 			switch {
 			case ty.Flags&trace.TypeVariable != 0:
 				key.words = f.Words
-				name += " (mirrors)" // readers count each class of a dump as an instance of java.lang.Class: these are apart
+				// readers count each class of a dump as an instance of java.lang.Class: these are apart
+				name += " (mirrors)"
 			case name == "":
 				name = r.TypeName(f.Type)
 			}
@@ -127,7 +129,8 @@ func NewHprof(r *heap.View) (*Hprof, error) {
 				}
 			} else if t != object { // whose fields all classes would have; readers round its header up
 				fill := f.Words*8 - min(f.Words*8, h.header)
-				t.longs, t.ints = min(fill/8, 1<<16-2), fill%8/4 // as many as the format can tell; Java has no larger ones
+				// as many as the format can tell; Java has no larger ones
+				t.longs, t.ints = min(fill/8, 1<<16-2), fill%8/4
 			}
 		}
 		h.Objects += f.Objects

@@ -99,8 +99,8 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		p.values = append(p.values, *v)
 	}
 	slices.SortFunc(p.values, func(a, b stackValue) int {
-		return cmp.Or(cmp.Compare(b.live[1], a.live[1]), cmp.Compare(b.alloc[1], a.alloc[1]), cmp.Compare(a.frame, b.frame),
-			cmp.Compare(a.typ, b.typ), cmp.Compare(a.note, b.note))
+		return cmp.Or(cmp.Compare(b.live[1], a.live[1]), cmp.Compare(b.alloc[1], a.alloc[1]),
+			cmp.Compare(a.frame, b.frame), cmp.Compare(a.typ, b.typ), cmp.Compare(a.note, b.note))
 	})
 	return p, nil
 }
@@ -111,16 +111,13 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	out := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
 			{Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"}},
-		PeriodType: &profile.ValueType{Type: "space",
-			Unit: "bytes"}, Period: int64(min(p.c.Interval, math.MaxInt64)), DefaultSampleType: "inuse_space",
-		TimeNanos: p.first.UnixNano(), DurationNanos: int64(collection.Wall(p.r.Symbols, p.c.Start+p.c.Dur).Sub(p.first)),
-		Comments: []string{
-			fmt.Sprintf(
-				"heapcam: live after collection %d (GC(%d) of the JVM's log); allocated in the window up to it, estimated from samples",
-				p.c.GC,
-				p.c.JVMGC,
-			),
-		},
+		PeriodType:        &profile.ValueType{Type: "space", Unit: "bytes"},
+		Period:            int64(min(p.c.Interval, math.MaxInt64)),
+		DefaultSampleType: "inuse_space",
+		TimeNanos:         p.first.UnixNano(),
+		DurationNanos:     int64(collection.Wall(p.r.Symbols, p.c.Start+p.c.Dur).Sub(p.first)),
+		Comments: []string{fmt.Sprintf("heapcam: live after collection %d (GC(%d) of the JVM's log); "+
+			"allocated in the window up to it, estimated from samples", p.c.GC, p.c.JVMGC)},
 	}
 	functions := map[string]*profile.Function{}
 	function := func(name, file string) *profile.Function {
@@ -175,8 +172,10 @@ func (p *Profile) WritePprof(w io.Writer) error {
 // VALUE. value is one of alloc_objects, alloc_space, inuse_objects, inuse_space.
 func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 	pick, ok := map[string]func(*stackValue) float64{
-		"alloc_objects": func(v *stackValue) float64 { return v.alloc[0] }, "alloc_space": func(v *stackValue) float64 { return v.alloc[1] },
-		"inuse_objects": func(v *stackValue) float64 { return v.live[0] }, "inuse_space": func(v *stackValue) float64 { return v.live[1] },
+		"alloc_objects": func(v *stackValue) float64 { return v.alloc[0] },
+		"alloc_space":   func(v *stackValue) float64 { return v.alloc[1] },
+		"inuse_objects": func(v *stackValue) float64 { return v.live[0] },
+		"inuse_space":   func(v *stackValue) float64 { return v.live[1] },
 	}[value]
 	if !ok {
 		return fmt.Errorf("value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", value)

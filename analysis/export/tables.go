@@ -236,11 +236,9 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 	}
 	st := stacks{r.Symbols, map[uint64]string{}}
 	put := func(s *heap.Sample, died uint64) error {
-		return t.put(
-			SampleRow{ID: s.ID, TimeMS: collection.Wall(r.Symbols, s.Time).UnixMilli(), Thread: r.Threads[s.Thread].Name,
-				Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval, Weight: s.Weight, Birth: s.Birth,
-				Died: died, Stack: st.of(s.Frame)},
-		)
+		return t.put(SampleRow{ID: s.ID, TimeMS: collection.Wall(r.Symbols, s.Time).UnixMilli(),
+			Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
+			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(s.Frame)})
 	}
 	wait := map[uint64]*heap.Sample{}
 	if rerr := collection.Each(r, func(c *heap.Collection) bool {
@@ -298,7 +296,9 @@ func Histories(ctx context.Context, w io.Writer, format string, r *heap.Replay) 
 			return true
 		}
 		for _, k := range sites.MakeHistogram(r.View(), c).Classes {
-			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC, TimeMS: collection.Wall(r.Symbols, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur, Class: sites.WithLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
+			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC,
+				TimeMS: collection.Wall(r.Symbols, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur,
+				Class: sites.WithLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
 		}
 		err = cmp.Or(err, ctx.Err())
 		return err == nil

@@ -204,10 +204,8 @@ func (out *Histories) sites(r *heap.Cursor, h *Tracker) {
 		s.Spread(bytes, samples)
 		for i := range n {
 			if i == 0 && samples[i] != 0 || i > 0 && (samples[i] != samples[i-1] || bytes[i] != bytes[i-1]) {
-				x.At, x.Bytes, x.Samples = append(x.At, int32(i)), append(x.Bytes, uint64(math.Round(max(bytes[i], 0)))), append(
-					x.Samples,
-					int64(samples[i]),
-				)
+				x.At, x.Samples = append(x.At, int32(i)), append(x.Samples, int64(samples[i]))
+				x.Bytes = append(x.Bytes, uint64(math.Round(max(bytes[i], 0))))
 			}
 		}
 		if len(x.At) == 0 {
@@ -246,18 +244,20 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 				sites.WithLoader(x.Class, x.Loader), at)
 			return
 		}
-		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), x.Born,
-			x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
+		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]),
+			x.Born, x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
 	}
 	for _, part := range []struct {
 		name string
 		h    []History
-	}{{"CLASS (objects born and dead since the recording began)", out.Classes}, {"SITE (samples born and dead)", out.Sites}} {
+	}{{"CLASS (objects born and dead since the recording began)", out.Classes},
+		{"SITE (samples born and dead)", out.Sites}} {
 		if out.SyncPoints {
-			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN",
-				"DIED", part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES",
+				"BORN", "DIED", part.name)
 		} else {
-			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)),
+				"BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
 		}
 		for i, x := range part.h {
 			if most > 0 && i == most {

@@ -91,8 +91,8 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	var none Histories
-	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}).Pack(); err != nil ||
-		none.Unpack(packed) != nil ||
+	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{},
+		Sites: []History{}}).Pack(); err != nil || none.Unpack(packed) != nil ||
 		bytes.Contains(asJSON(t, &none), []byte("null")) {
 		t.Error("empty histories", err)
 	}

@@ -38,10 +38,11 @@ type Pretenure struct {
 	Class   string             `json:"class"`
 	Site    []sites.StackFrame `json:"site"`
 	Samples uint64             `json:"samples"`
-	Objects uint64             `json:"objects"`      // allocated, estimated
-	Bytes   uint64             `json:"bytes"`        // allocated, estimated
-	Tenured float64            `json:"tenured"`      // share of them that reached old space
-	Copied  uint64             `json:"copied_bytes"` // by young collections: between survivor spaces, and into old space
+	Objects uint64             `json:"objects"` // allocated, estimated
+	Bytes   uint64             `json:"bytes"`   // allocated, estimated
+	Tenured float64            `json:"tenured"` // share of them that reached old space
+	// by young collections: between survivor spaces, and into old space
+	Copied uint64 `json:"copied_bytes"`
 }
 
 // maxAge is how many collections curves go; leastSamples how many samples a site needs for a curve or for advice;

@@ -21,7 +21,8 @@ func (l living) plus(objects, bytes, samples uint64) living {
 func (x *History) change(i int32, n living) {
 	m := len(x.At)
 	if m == 0 && n == (living{}) ||
-		m > 0 && x.Objects[m-1] == n.objects && x.Bytes[m-1] == n.bytes && (x.Site == nil || x.Samples[m-1] == n.samples) {
+		m > 0 && x.Objects[m-1] == n.objects && x.Bytes[m-1] == n.bytes &&
+			(x.Site == nil || x.Samples[m-1] == n.samples) {
 		return
 	}
 	x.At, x.Objects, x.Bytes = append(x.At, i), append(x.Objects, n.objects), append(x.Bytes, n.bytes)

@@ -30,8 +30,8 @@ const Survived = 2
 // Series is the history of a site: what its live samples that survived k collections stand for, after each collection
 // from their first one on. Only changes are kept, so that a site that rests costs nothing.
 type Series struct {
-	// numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first one
-	// on
+	// numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first
+	// one on
 	At      []int32
 	Bytes   []float64
 	Samples []int32 // changes

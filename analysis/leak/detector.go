@@ -24,8 +24,8 @@ type detector struct {
 }
 
 func NewDetector() *detector {
-	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{}, node: map[uint32]bool{},
-		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
+	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
+		node: map[uint32]bool{}, tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
 
 // Collection takes in what r found in c. It must see each collection of the window once, in order.

@@ -24,7 +24,8 @@ func (h *detector) fates(r *heap.Cursor) {
 		if x == nil {
 			continue
 		}
-		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth, func(b history.Birth, gc uint64) int { return cmp.Compare(b.Gc, gc) }); ok {
+		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth,
+			func(b history.Birth, gc uint64) int { return cmp.Compare(b.Gc, gc) }); ok {
 			x.Births[i].Alive++
 		}
 	}

@@ -115,11 +115,13 @@ func (h *detector) watch() (early float64) {
 // holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a
 // full cache or queue lets go grows in old space, too, as long as that is not collected; the table of the cache does
 // not, while that of a leak must grow with it:
-//   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and longer than after two fifths
-//     of it; or it is of a length that there was not before, in the steps of library collections (half as long again, twice as long), and all of
-//     that length have room for what the site gained; or it has become three times as long in such steps;
-//   - or linked nodes hold them: those of the JDK's linked collections are three times as many at the end as after a quarter of it, and half as
-//     many again as after half; or no array is there that could hold what was seen alive at one time.
+//   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and
+//     longer than after two fifths of it; or it is of a length that there was not before, in the steps of library
+//     collections (half as long again, twice as long), and all of that length have room for what the site gained; or it
+//     has become three times as long in such steps;
+//   - or linked nodes hold them: those of the JDK's linked collections are three times as many at the end as after a
+//     quarter of it, and half as many again as after half; or no array is there that could hold what was seen alive at
+//     one time.
 //
 // Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not
 // even doubled nothing can be told, and it says true; but a window that began with its JVM, in which the first

@@ -77,7 +77,8 @@ const (
 	unprovenMost = 0.95  // the same if old space was not collected
 
 	slices6 = 6 // parts of the window in which growth is looked for
-	// share of growth that outlived collections of old space: from here on what is there counts, below only what they left
+	// share of growth that outlived collections of old space: from here on what is there counts, below only what they
+	// left
 	keptMost   = 0.7
 	keptYoung  = 0.9 // without any such collection: share of the survivors that have not died since
 	share      = 0.2 // and of all that was allocated there, share that has survived
@@ -117,13 +118,11 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 	}
 	switch {
 	case !h.shows():
-		l.Note = fmt.Sprintf(
-			"%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance",
-			len(h.Times),
-			l.Window,
-		)
+		l.Note = fmt.Sprintf("%d collections, the newest %.0f s after the window's start: "+
+			"too few, or too early, to tell growth from chance", len(h.Times), l.Window)
 	case len(h.Floors) == 0 && h.Missed > 0:
-		l.Note = "old space was collected in this window only where the JVM reports no events, so what has died there is not known exactly"
+		l.Note = "old space was collected in this window only where the JVM reports no events, " +
+			"so what has died there is not known exactly"
 	case len(h.Floors) == 0:
 		l.Note = "old space was not collected in this window, so what has died there is not known"
 	}
@@ -439,7 +438,8 @@ func (l *Report) WriteText(w io.Writer) {
 	for i, v := range l.Verdicts {
 		ui.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
 		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n",
-			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share, v.Confidence)
+			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share,
+			v.Confidence)
 		sites.WriteStack(w, v.Site, 6)
 	}
 }

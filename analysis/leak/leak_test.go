@@ -164,8 +164,10 @@ func TestConfidence(t *testing.T) {
 		name  string
 		quiet func() []float64
 		most  float64
-	}{{"noise", auto(0), 0.03}, {"some memory", auto(0.5), 0.03}, {"memory", auto(0.8), 0.03}, {"much memory", auto(0.95), 0.03}, {"short lives", population(5, 3), 0.03},
-		{"longer lives", population(3, 10), 0.03}, {"few", population(0.4, 6), 0.03}, {"few, long lives", population(0.1, 40), 0.03}, {"long lives", population(2, 30), 0.03},
+	}{{"noise", auto(0), 0.03}, {"some memory", auto(0.5), 0.03}, {"memory", auto(0.8), 0.03},
+		{"much memory", auto(0.95), 0.03}, {"short lives", population(5, 3), 0.03},
+		{"longer lives", population(3, 10), 0.03}, {"few", population(0.4, 6), 0.03},
+		{"few, long lives", population(0.1, 40), 0.03}, {"long lives", population(2, 30), 0.03},
 		{"a random walk", walk, 0.05}, {"a saw", saw, 0.03}} {
 		a, _ := named(heaps, c.quiet, nil)
 		t.Logf("%s: %.3f of heaps without growth have a suspect", c.name, a)
@@ -185,7 +187,8 @@ func TestConfidence(t *testing.T) {
 // TestLoaders keeps leaks of classes of one name apart by their loaders.
 func TestLoaders(t *testing.T) {
 	r := heap.NewReplay(&analysistest.Source{})
-	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
+	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2},
+		{ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
 	}
@@ -253,7 +256,8 @@ func TestShapes(t *testing.T) {
 // TestHolders tells collections that grow from those that have grown.
 func TestHolders(t *testing.T) {
 	grow := func(step func(int) int, until int) *lengths {
-		a := &lengths{seen: map[uint64]int32{}, most: []uint64{1 << 20}, at: []int32{0}} // some other array is the longest
+		// some other array is the longest
+		a := &lengths{seen: map[uint64]int32{}, most: []uint64{1 << 20}, at: []int32{0}}
 		size := 24
 		for i := 1; i <= until; i++ {
 			for size < i*50 {
@@ -295,9 +299,13 @@ func TestHolders(t *testing.T) {
 		until int
 		want  bool
 	}{
-		"list": {func(n int) int { return n + n/2 }, 59, true}, "table": {func(n int) int { return 2 * n }, 59, true}, "deque": {func(n int) int { return 2*n + 2 }, 59, true},
-		"copied": {func(n int) int { return n + 1 }, 59, true}, "list that is full": {func(n int) int { return n + n/2 }, 20, false},
-		"table that is full": {func(n int) int { return 2 * n }, 15, false}, "copied until half": {func(n int) int { return n + 1 }, 20, false},
+		"list":               {func(n int) int { return n + n/2 }, 59, true},
+		"table":              {func(n int) int { return 2 * n }, 59, true},
+		"deque":              {func(n int) int { return 2*n + 2 }, 59, true},
+		"copied":             {func(n int) int { return n + 1 }, 59, true},
+		"list that is full":  {func(n int) int { return n + n/2 }, 20, false},
+		"table that is full": {func(n int) int { return 2 * n }, 15, false},
+		"copied until half":  {func(n int) int { return n + 1 }, 20, false},
 	} {
 		h := NewDetector()
 		for i := range 60 {
@@ -338,7 +346,8 @@ func TestMethod(t *testing.T) {
 			h.Sites[key(frame)] = s
 		}
 		got := h.Verdicts(&r.Cursor)
-		if dead && len(got) > 0 || !dead && (len(got) != 1 || got[0].LiveSamples != 20 || got[0].Site[0].Method != "put") {
+		if dead && len(got) > 0 ||
+			!dead && (len(got) != 1 || got[0].LiveSamples != 20 || got[0].Site[0].Method != "put") {
 			t.Errorf("%v: %+v", dead, got)
 		}
 	}

@@ -76,8 +76,8 @@ func TestDetectionLimit(t *testing.T) {
 			}
 			t.Logf("%d collections, a leak of %v sampling intervals: named first in %.2f", n, c.samples, found/trials)
 			if found/trials < c.least {
-				t.Errorf("%d collections, a leak of %v sampling intervals is named first in %.2f, want %.2f", n, c.samples,
-					found/trials, c.least)
+				t.Errorf("%d collections, a leak of %v sampling intervals is named first in %.2f, want %.2f", n,
+					c.samples, found/trials, c.least)
 			}
 		}
 	}

@@ -22,14 +22,17 @@ func TestSparse(t *testing.T) {
 		collec int
 		leak   bool
 	}{
-		"leak":                           {born: func(i int) float64 { return float64(i) * 1.2 }, collec: 3, leak: true},
-		"leak that only part of it does": {born: func(i int) float64 { return float64(i) * 1.2 }, taken: func(i int) bool { return true }, collec: 3, leak: true},
-		"leak, two collections":          {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 2, leak: true},
-		"start-up":                       {born: func(i int) float64 { return float64(i) * 0.4 }, collec: 3},
-		"stopped after two thirds":       {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 3},
-		"a queue, young":                 {born: func(i int) float64 { return float64(i) * 1.2 }, dead: func(i int) bool { return i >= 18 && i < 30 }, collec: 3},
-		"a queue, full collection":       {born: func(i int) float64 { return float64(i) * 1.2 }, dead: func(i int) bool { return i < 30 }, full: true, collec: 3},
-		"a batch at the end":             {born: func(i int) float64 { return 40 + float64(i)*0.3 }, collec: 3},
+		"leak": {born: func(i int) float64 { return float64(i) * 1.2 }, collec: 3, leak: true},
+		"leak that only part of it does": {born: func(i int) float64 { return float64(i) * 1.2 },
+			taken: func(i int) bool { return true }, collec: 3, leak: true},
+		"leak, two collections":    {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 2, leak: true},
+		"start-up":                 {born: func(i int) float64 { return float64(i) * 0.4 }, collec: 3},
+		"stopped after two thirds": {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 3},
+		"a queue, young": {born: func(i int) float64 { return float64(i) * 1.2 },
+			dead: func(i int) bool { return i >= 18 && i < 30 }, collec: 3},
+		"a queue, full collection": {born: func(i int) float64 { return float64(i) * 1.2 },
+			dead: func(i int) bool { return i < 30 }, full: true, collec: 3},
+		"a batch at the end": {born: func(i int) float64 { return 40 + float64(i)*0.3 }, collec: 3},
 	} {
 		h := NewDetector()
 		for i, x := range at[:c.collec] {
@@ -78,9 +81,10 @@ func TestFate(t *testing.T) {
 		taken, alive []float64
 		let          bool
 	}{
-		"all live":             {[]float64{5, 5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5, 5}, false},
-		"half live":            {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{5, 3, 4, 6, 2, 4, 4}, false},
-		"chance":               {[]float64{4, 7, 6, 5, 4, 6, 9, 9, 13, 9, 4, 11}, []float64{2, 2, 4, 2, 2, 2, 3, 5, 9, 3, 3, 4}, false},
+		"all live":  {[]float64{5, 5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5, 5}, false},
+		"half live": {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{5, 3, 4, 6, 2, 4, 4}, false},
+		"chance": {[]float64{4, 7, 6, 5, 4, 6, 9, 9, 13, 9, 4, 11},
+			[]float64{2, 2, 4, 2, 2, 2, 3, 5, 9, 3, 3, 4}, false},
 		"a queue that grows":   {[]float64{12, 8, 8, 8, 8, 8, 8}, []float64{0, 0, 8, 8, 8, 8, 8}, false},
 		"a hole":               {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{8, 8, 0, 8, 8, 8, 8}, true},
 		"a hole of few":        {[]float64{8, 8, 1, 8, 8, 8, 8}, []float64{8, 8, 0, 7, 8, 8, 8}, false},

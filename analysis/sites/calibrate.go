@@ -19,8 +19,8 @@ type Calibration struct {
 	Sites    int    `json:"sites"`
 	// Bins by the stated probability of an object's likeliest site.
 	Bins [10]CalibrationBin `json:"bins"`
-	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true number
-	// of objects.
+	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true
+	// number of objects.
 	Intervals   int     `json:"intervals"`
 	Held        int     `json:"held"`
 	MeanStated  float64 `json:"unseen_stated"`  // mean mass that was kept for sites without a sample
@@ -181,8 +181,8 @@ func (c *Calibration) WriteText(w io.Writer) {
 	ui.Fprintf(w, "%-12s %12s %8s %8s\n", "PROBABILITY", "OBJECTS", "STATED", "RIGHT")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
-			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects, 100*b.Stated,
-				100*b.Right)
+			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects,
+				100*b.Stated, 100*b.Right)
 		}
 	}
 	ui.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated,

@@ -28,7 +28,8 @@ type Coverage struct {
 }
 
 func (q *Coverage) Live() (objects, bytes uint64) {
-	return q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
+	objects = q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects
+	return objects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
 }
 
 // Known is the share of the live objects and bytes whose site is exact or inferred; 1 of an empty heap.
@@ -118,8 +119,8 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	var f CoverageFollower
 	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
-		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start), Kind: trace.PauseKindNames.String(c.Kind),
-			Synced: c.Synced, Known: c.Known}
+		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start),
+			Kind: trace.PauseKindNames.String(c.Kind), Synced: c.Synced, Known: c.Known}
 		if c.Known {
 			row.Quality = f.Quality(r)
 			x := row.Quality
@@ -183,8 +184,8 @@ func (q *CoverageReport) Alone(from heap.Reader) error {
 // WriteText prints a line a collection, and Figure 18.
 func (q *CoverageReport) WriteText(w io.Writer) {
 	const width = 40
-	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN",
-		"BEFORE")
+	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED",
+		"UNKNOWN", "BEFORE")
 	for _, c := range q.Collections {
 		mark := ui.Text("")
 		if c.Synced {
@@ -210,10 +211,8 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind,
 			share(x.ExactBytes), share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
-	ui.Fprintf(
-		w,
-		"█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)\n",
-	)
+	ui.Fprintf(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  "+
+		"· before the tape (at most)\n")
 	if q.Interval > 0 {
 		last := 0.0
 		if n := len(q.Collections); n > 0 {
@@ -221,14 +220,10 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 			_, all := x.Live()
 			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
 		}
-		ui.Fprintf(
-			w,
-			"resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
-			ui.Bytes(q.Interval),
-			ui.Bytes(q.SeenBytes),
-			ui.Bytes(q.KnownBytes),
-			last,
-		)
+		ui.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), "+
+			"known to ±20 %% from %s on; "+
+			"%.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
+			ui.Bytes(q.Interval), ui.Bytes(q.SeenBytes), ui.Bytes(q.KnownBytes), last)
 	} else {
 		ui.Fprintf(w, "resolution  each allocation is sampled\n")
 	}
@@ -237,10 +232,8 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 	if len(q.SyncPoints) == 0 {
 		return
 	}
-	ui.Fprintf(
-		w,
-		"opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)\n",
-	)
+	ui.Fprintf(w, "opened at a sync point alone: live objects whose site is known, "+
+		"at it and after each of the next nine collections (in brackets: by the whole recording)\n")
 	for _, s := range q.SyncPoints {
 		ui.Fprintf(w, "%8d ", s.GC)
 		for i, a := range s.Alone {

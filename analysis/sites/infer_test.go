@@ -39,7 +39,8 @@ func TestChildrenAddUp(t *testing.T) {
 			}
 			r := heap.NewReplay(&analysistest.Source{B: bs})
 			var last *heap.Collection
-			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || last == nil ||
+			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil ||
+				last == nil ||
 				!r.Known {
 				continue
 			}
@@ -51,7 +52,8 @@ func TestChildrenAddUp(t *testing.T) {
 			for _, s := range Live(r.View(), last.GC) {
 				k := s.Class + s.Loader
 				got[k] = sum{got[k].objects + s.Objects, got[k].bytes + s.Bytes}
-				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow || s.Bytes > s.BytesHigh ||
+				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow ||
+					s.Bytes > s.BytesHigh ||
 					s.Objects < s.Samples {
 					t.Errorf("%+v", s)
 				}

@@ -92,7 +92,8 @@ func Tallies(r *heap.Symbols, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
 // Live gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what
 // has none.
 func Live(r *heap.View, gc uint64) []Row {
-	return Rows(r.Symbols, Tallies(r.Symbols, maps.Values(r.Live)), ByClass(r.Symbols, r.State.PerType()), Stratify(r, gc, nil).Estimate())
+	return Rows(r.Symbols, Tallies(r.Symbols, maps.Values(r.Live)), ByClass(r.Symbols, r.State.PerType()),
+		Stratify(r, gc, nil).Estimate())
 }
 
 // ByClass adds up counts by type id.
@@ -177,7 +178,8 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 			Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects), Bytes: l.Bytes - b.Bytes,
 			BytesHigh: min(all.Bytes, l.Bytes)}
 		rows = append(rows, row)
-		row.Child, row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = BeforeTape, b.Objects, b.Objects, b.Bytes, b.Bytes
+		row.Child = BeforeTape
+		row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = b.Objects, b.Objects, b.Bytes, b.Bytes
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {

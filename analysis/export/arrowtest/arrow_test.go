@@ -58,7 +58,8 @@ func TestTables(t *testing.T) {
 			Schema string
 			Rows   []map[string]any
 		}
-		if err := json.Unmarshal(write("json").Bytes(), &doc); err != nil || doc.Schema != "heapcam.export."+table+"/1" ||
+		if err := json.Unmarshal(write("json").Bytes(), &doc); err != nil ||
+			doc.Schema != "heapcam.export."+table+"/1" ||
 			len(doc.Rows) != len(rows)-1 {
 			t.Fatalf("%s: %s, %d rows of %d, %v", table, doc.Schema, len(doc.Rows), len(rows)-1, err)
 		}
