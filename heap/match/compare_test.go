@@ -11,20 +11,39 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestDifferences holds each rule that explains a difference against the case that it is made for and against the cases
-// next to it, which must stay mismatches.
-func TestDifferences(t *testing.T) {
-	const ints, object, text, pad, padArray = 1, 2, 3, 4, 5
-	types := []trace.Type{
-		{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2},
-		{ID: object, Name: "java/lang/Object", Size: 16},
-		{ID: text, Name: "java/lang/String", Size: 24},
-		{ID: pad, Name: "jdk/internal/vm/FillerObject", Size: 16, Flags: trace.TypeFiller},
-		{ID: padArray, Name: "jdk/internal/vm/FillerArray", Size: 16, Log2: 2,
-			Flags: trace.TypeFiller | trace.TypeArray},
-	}
+// Types of the objects that are compared.
+const ints, object, text, pad, padArray = 1, 2, 3, 4, 5
+
+var compareTypes = []trace.Type{
+	{ID: ints, Name: "[I", Flags: trace.TypeArray, Size: 16, Log2: 2},
+	{ID: object, Name: "java/lang/Object", Size: 16},
+	{ID: text, Name: "java/lang/String", Size: 24},
+	{ID: pad, Name: "jdk/internal/vm/FillerObject", Size: 16, Flags: trace.TypeFiller},
+	{ID: padArray, Name: "jdk/internal/vm/FillerArray", Size: 16, Log2: 2,
+		Flags: trace.TypeFiller | trace.TypeArray},
+}
+
+// Regions: 0 eden, 1 old, 2 free, 3 old. Contiguous: eden [0, region), old from there.
+const region = 1 << 10
+
+// comparison is a state, a listing, and what Compare says of them.
+type comparison struct {
+	name          string
+	major         uint64
+	collector     uint64
+	known, listed []state.Object
+	edenIn, eden  bool // the state may hold eden; eden is listed
+	swept         bool
+	why           string // explanation, "" if it is a mismatch
+	n             uint64 // so many explained, or
+	missing       uint64
+	extra, other  uint64
+}
+
+// comparisons are for each rule that explains a difference the case that it is made for and the cases next to it.
+func comparisons(t *testing.T) []comparison {
 	table := trace.NewTypeTable(8)
-	if err := table.DefineAll(types); err != nil {
+	if err := table.DefineAll(compareTypes); err != nil {
 		t.Fatal(err)
 	}
 	at := func(addr uint64, typ uint32, length uint64) state.Object {
@@ -34,20 +53,7 @@ func TestDifferences(t *testing.T) {
 	str := func(addr uint64) state.Object { return at(addr, text, 0) }
 	sampled := func(o state.Object) state.Object { o.Sample = 9; return o }
 	old := func(o state.Object) state.Object { o.AtLeast = true; return o }
-	const region = 1 << 10
-	// Regions: 0 eden, 1 old, 2 free, 3 old. Contiguous: eden [0, region), old from there.
-	for _, c := range []struct {
-		name          string
-		major         uint64
-		collector     uint64
-		known, listed []state.Object
-		edenIn, eden  bool // the state may hold eden; eden is listed
-		swept         bool
-		why           string // explanation, "" if it is a mismatch
-		n             uint64 // so many explained, or
-		missing       uint64
-		extra, other  uint64
-	}{
+	return []comparison{
 		{name: "nothing", known: []state.Object{str(1100), str(1103)}, listed: []state.Object{str(1100), str(1103)}},
 		{name: "missing", known: []state.Object{str(1100), str(1103)}, listed: []state.Object{str(1103)}, missing: 1},
 		{name: "extra", known: []state.Object{str(1100)}, listed: []state.Object{str(1100), str(1103)}, extra: 1},
@@ -109,10 +115,16 @@ func TestDifferences(t *testing.T) {
 			listed: []state.Object{str(2000)}, missing: 1},
 		{name: "below the grant", collector: trace.CollectorSerial, known: []state.Object{str(1997), str(2000)},
 			listed: []state.Object{str(2000)}, missing: 1},
-	} {
+	}
+}
+
+// TestDifferences holds each rule that explains a difference against the case that it is made for and against the cases
+// next to it, which must stay mismatches.
+func TestDifferences(t *testing.T) {
+	for _, c := range comparisons(t) {
 		t.Run(c.name, func(t *testing.T) {
 			m, old := &Matcher{Symbols: symbols.New(), Eden: c.edenIn, Swept: c.swept}, state.New()
-			for _, ty := range types {
+			for _, ty := range compareTypes {
 				m.Symbols.Types[ty.ID] = ty
 			}
 			jvm := &m.Symbols.JVM
