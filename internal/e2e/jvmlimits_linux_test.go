@@ -124,15 +124,16 @@ func TestFewProcesses(t *testing.T) {
 	for i, gc := range collectors {
 		major := []int{17, 25}[i%2]
 		least := 0
-		for n := 6; n < 80 && least == 0; n++ {
-			c := exec.Command(wrap(n)[0],
-				append(wrap(n)[1:], filepath.Join(jdk(t, major), "bin", "java"), "-Xmx64m", "-XX:+Use"+gc+"GC",
-					"-cp", classPath(t), "Crowd", "3", "10")...)
+		for n := 14; n < 80 && least == 0; n++ {
+			// With too few threads a JVM ends, or waits for a thread of its collector for ever (Parallel of JDK 25).
+			c := exec.Command("timeout", append([]string{"-s", "KILL", "15"}, wrap(n)...)...)
+			c.Args = append(c.Args, filepath.Join(jdk(t, major), "bin", "java"), "-Xmx64m", "-Xmn2m",
+				"-XX:+Use"+gc+"GC", "-cp", classPath(t), "Crowd", "3", "20000")
 			if out, err := c.CombinedOutput(); err == nil && strings.HasSuffix(string(out), "threads 3\ndone\n") {
 				least = n
 			}
 		}
-		for n := least; n < least+4; n++ {
+		for n := least + 1; n < least+4; n++ { // the probe has one thread
 			dir, err := os.MkdirTemp("/dev/shm", "heapcam-test-")
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +145,7 @@ func TestFewProcesses(t *testing.T) {
 			e := a.run(t)
 			t.Logf("%s/%d, %d threads (%d are enough): status %d, rings %v: %s %s", gc, major, n, least, e.code,
 				e.states, strings.TrimSpace(e.out), strings.TrimSpace(e.errs))
-			if e.killed || strings.Contains(e.errs, "Problematic frame") || e.code != 0 && n > least+1 {
+			if e.killed || e.code != 0 {
 				t.Errorf("%s/%d, %d threads: status %d\n%s\n%s", gc, major, n, e.code, tail(e.out), tail(e.errs))
 			}
 		}
