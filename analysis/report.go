@@ -132,7 +132,10 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		}
 		rep.Collections = append(rep.Collections, row)
 	}
-	rep.JVM, rep.Collector, rep.Samples, rep.SitesCut = r.JVM.VM, collectors[r.JVM.Collector], r.Taken, r.SitesCut
+	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
+	if r.SitesCut != nil {
+		rep.SitesCut = r.SitesCut.String()
+	}
 	rep.Uncompacted = r.Uncompacted
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -82,7 +81,7 @@ type Replayer struct {
 	Unsure    bool   // of NewCounter: what lives may not be what State says
 	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could not tell them.
 	Uncompacted bool
-	SitesCut    string // what the recorder says of a full table of frames, "" if it was not full
+	SitesCut    *trace.SitesCut // what the recorder says of a full table of frames, nil if it was not full
 
 	stacks map[trace.Frame]uint64 // frames without their ids
 	again  map[uint64]uint64      // frames of a stack that has an id already
@@ -223,10 +222,8 @@ func (r *Replayer) apply(b trace.Block) error {
 			r.JVM = m.JVM
 			r.table.SetAlign(m.JVM.Align)
 		}
-		for _, n := range m.Notes {
-			if text, ok := strings.CutPrefix(n.Text, trace.NoteSites); ok {
-				r.SitesCut = text
-			}
+		for _, s := range m.SitesCut {
+			r.SitesCut = &s
 		}
 		return err
 	case trace.KindDefs:
