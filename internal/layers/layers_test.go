@@ -23,14 +23,16 @@ var level = map[string]float64{
 	"coverage": 1, "analysis/stats": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"ringstore/vfs": 0, "ringstore/segment": 1.2, "ringstore/folder": 1.4, "ringstore/quota": 1.4,
 	"ringstore/recording": 1.6, "ringstore/incident": 1.6, "ringstore/pull": 1.8,
-	"shmring": 2, "classify": 2, "heap": 2, "shmring/ringtest": 3,
-	"analysis/collection": 3, "analysis/analysistest": 3, "analysis/sites": 4, "analysis/history": 5, "analysis/compare": 6,
-	"analysis/leak": 6, "analysis": 7, "analysis/cost": 3, "analysis/export": 8, "analysis/check": 8,
+	"shmring": 2, "classify": 2, "shmring/ringtest": 3,
+	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
+	"heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent/place": 4, "web": 9,
+	"svc": 4, "agent/place": 4,
 	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
-	"agent/metrics": 9,
-	"cmd/heapcam":   10,
+	"agent/metrics":         9,
+	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/collection": 5, "analysis/sites": 6, "analysis/history": 7,
+	"analysis/compare": 8, "analysis/leak": 8, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
+	"web": 11, "cmd/heapcam": 12,
 }
 
 var recording = []string{"agent", "emergency", "syncpoint", "shmring", "ringstore"}
