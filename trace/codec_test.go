@@ -49,7 +49,9 @@ func genMeta(t *rapid.T) Meta {
 		}
 	}
 	m.Notes = list(t, "notes", func() Note { return Note{genTime.Draw(t, "time"), genStr.Draw(t, "text")} })
-	m.Sampling = list(t, "sampling", func() Sampling { return Sampling{genTime.Draw(t, "time"), genTime.Draw(t, "ns")} })
+	m.Sampling = list(t, "sampling", func() Sampling {
+		return Sampling{genTime.Draw(t, "time"), genTime.Draw(t, "ns")}
+	})
 	m.SitesCut = list(t, "sites", func() SitesCut {
 		return SitesCut{genTime.Draw(t, "time"), genNum.Draw(t, "samples"), genNum.Draw(t, "folded")}
 	})
@@ -304,7 +306,8 @@ func TestErrorsAreThree(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a newer block is framed alike: %v", err)
 	}
-	if _, err := DecodeEnd(b); !errors.As(err, &tooNew) || tooNew.Version != FormatVersion+1 || errors.As(err, &corrupt) {
+	if _, err := DecodeEnd(b); !errors.As(err, &tooNew) || tooNew.Version != FormatVersion+1 ||
+		errors.As(err, &corrupt) {
 		t.Errorf("newer block: %v", err)
 	}
 	if _, err := DecodeGap(good); !errors.As(err, &kind) {

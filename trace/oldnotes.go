@@ -10,10 +10,10 @@ import (
 // such a text: DecodeMeta gives it as the event that stands there since version 2.
 
 var (
-	oldSites = regexp.MustCompile(`^sites: the table of frames was full: (\d+) samples so far are told by the callers ` +
-		`that were known, (\d+) least used frames have made room$`)
-	oldUnlisted = regexp.MustCompile(`(?s)^collection (\d+): one full collection follows the other, and their listings ` +
-		`have taken what they may: this one is left out \((\d+) objects, (\d+) bytes\)\. (.*)$`)
+	oldSites = regexp.MustCompile(`^sites: the table of frames was full: (\d+) samples so far are told by the ` +
+		`callers that were known, (\d+) least used frames have made room$`)
+	oldUnlisted = regexp.MustCompile(`(?s)^collection (\d+): one full collection follows the other, and their ` +
+		`listings have taken what they may: this one is left out \((\d+) objects, (\d+) bytes\)\. (.*)$`)
 )
 
 const oldSampling = "cost: sampling "
