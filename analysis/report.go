@@ -159,7 +159,10 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 
 // ending takes in what r, at its end, says of the recording and of how complete it is.
 func (rep *Report) ending(r *heap.Cursor) {
-	rep.JVM, rep.Collector, rep.Samples, rep.SitesCut = r.JVM.VM, collectors[r.JVM.Collector], r.Taken, r.SitesCut
+	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
+	if r.SitesCut != nil {
+		rep.SitesCut = r.SitesCut.String()
+	}
 	rep.Uncompacted = r.Uncompacted
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS

@@ -15,7 +15,7 @@
 /* ---- versions ---------------------------------------------------------------------------------------------------------------- */
 
 #define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
-#define HC_FORMAT_VERSION 1         /* version byte of each block; a larger one is "too new" */
+#define HC_FORMAT_VERSION 1         /* version byte of each block of a probe; the agent's META blocks have 2 */
 
 /* ---- block ------------------------------------------------------------------------------------------------------------------- */
 /*
@@ -48,6 +48,11 @@
 
 #define HC_EV_JVM 1
 #define HC_EV_NOTE 2
+#define HC_EV_SAMPLING 3            /* this one to HC_EV_EXHAUSTED: the agent's, in blocks of version 2 */
+#define HC_EV_SITESCUT 4
+#define HC_EV_UNLISTED 5
+#define HC_EV_STORM 6
+#define HC_EV_EXHAUSTED 7
 #define HC_EV_TYPE 8
 #define HC_EV_LOADER 9
 #define HC_EV_METHOD 10

@@ -49,6 +49,23 @@ func genMeta(t *rapid.T) Meta {
 		}
 	}
 	m.Notes = list(t, "notes", func() Note { return Note{genTime.Draw(t, "time"), genStr.Draw(t, "text")} })
+	m.Sampling = list(t, "sampling", func() Sampling {
+		return Sampling{genTime.Draw(t, "time"), genTime.Draw(t, "ns")}
+	})
+	m.SitesCut = list(t, "sites", func() SitesCut {
+		return SitesCut{genTime.Draw(t, "time"), genNum.Draw(t, "samples"), genNum.Draw(t, "folded")}
+	})
+	m.Unlisted = list(t, "unlisted", func() Unlisted {
+		return Unlisted{genTime.Draw(t, "time"), genNum.Draw(t, "gc"), genNum.Draw(t, "objects"),
+			genSize.Draw(t, "bytes"), genStr.Draw(t, "largest")}
+	})
+	m.Storms = list(t, "storms", func() Storm {
+		return Storm{genTime.Draw(t, "time"), genTime.Draw(t, "span"), genNum.Draw(t, "collections"),
+			genTime.Draw(t, "ns")}
+	})
+	m.Exhausted = list(t, "exhausted", func() Exhausted {
+		return Exhausted{genTime.Draw(t, "time"), genNum.Draw(t, "failed")}
+	})
 	return m
 }
 
@@ -289,7 +306,8 @@ func TestErrorsAreThree(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a newer block is framed alike: %v", err)
 	}
-	if _, err := DecodeEnd(b); !errors.As(err, &tooNew) || tooNew.Version != 2 || errors.As(err, &corrupt) {
+	if _, err := DecodeEnd(b); !errors.As(err, &tooNew) || tooNew.Version != FormatVersion+1 ||
+		errors.As(err, &corrupt) {
 		t.Errorf("newer block: %v", err)
 	}
 	if _, err := DecodeGap(good); !errors.As(err, &kind) {
@@ -307,6 +325,7 @@ func TestErrorsAreThree(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
+		"event of version 2": "block META version=1\n  sampling ns=1",
 		"foreign event":      "block END\n  gap reason=1",
 		"unknown event":      "block END\n  hex 07",
 		"two jvm":            "block META\n  jvm collector=1 depth=1 align=8\n  jvm collector=1 depth=1 align=8",

@@ -2,8 +2,9 @@ package trace
 
 // Versions.
 const (
-	FormatVersion = 1 // of blocks
-	ABIVersion    = 2 // of the shared ring's header
+	FormatVersion      = 2 // of blocks: the newest that this program reads
+	ProbeFormatVersion = 1 // of a probe's blocks
+	ABIVersion         = 2 // of the shared ring's header
 )
 
 // Values of fields; part of the format. They are untyped so that they compare with the uint64 fields of types.go.
@@ -37,9 +38,6 @@ const (
 	TypeHidden   = 8
 	TypeObjArray = 16
 )
-
-// NoteSites begins the notes that tell of the full table of frames; the newest one counts.
-const NoteSites = "sites: "
 
 // Bits of Method.Flags and Thread.Flags, and the byte code index of a native frame.
 const (

@@ -5,8 +5,14 @@ import "bytes"
 // Meta is a decoded META block.
 type Meta struct {
 	JVM    JVM
-	HasJVM bool // a META may hold notes alone
+	HasJVM bool // a META may hold notes and remarks alone
 	Notes  []Note
+
+	Sampling  []Sampling
+	SitesCut  []SitesCut
+	Unlisted  []Unlisted
+	Storms    []Storm
+	Exhausted []Exhausted
 }
 
 // Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all
@@ -34,7 +40,7 @@ func rows(b Block, kind Kind, each func(r *row) (why string, err error)) error {
 	var r row
 	for c.more() {
 		at := c.pos
-		r.read(&c, kind)
+		r.read(&c, &b)
 		if !c.ok() {
 			break
 		}
@@ -55,13 +61,14 @@ func rows(b Block, kind Kind, each func(r *row) (why string, err error)) error {
 	return c.corrupt(kind, r.ev)
 }
 
-// DecodeMeta decodes a META block. A second `jvm` event is corrupt.
+// DecodeMeta decodes a META block. A second `jvm` event is corrupt. Notes by which an older agent made a remark are
+// given as that.
 func DecodeMeta(b Block) (Meta, error) {
 	var m Meta
 	err := rows(b, KindMeta, func(r *row) (string, error) {
 		n := &r.num
-		if r.ev.Tag == TagNote {
-			m.Notes = append(m.Notes, Note{n[0], r.str(0)})
+		if r.ev.Tag != TagJVM {
+			m.remark(r)
 			return "", nil
 		}
 		if m.HasJVM {
@@ -79,6 +86,9 @@ func DecodeMeta(b Block) (Meta, error) {
 		}
 		return "", nil
 	})
+	if b.Version == 1 && b.Seq == 0 { // the agent's
+		m.readOldNotes()
+	}
 	return m, err
 }
 
@@ -241,7 +251,7 @@ func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
 	c := cursor{buf: b.Payload}
 	var r row
 	for c.more() {
-		r.read(&c, b.Kind)
+		r.read(&c, &b)
 		if !c.ok() {
 			break
 		}

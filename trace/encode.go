@@ -1,7 +1,8 @@
 package trace
 
-// The encoders give blocks of version FormatVersion with seq 0, as the agent writes them; a caller that stands in for a
-// probe sets Seq. They do not check ranges: what lies beyond limits.go is refused by the decoders.
+// The encoders give blocks of the oldest version that has all events of their kind, with seq 0, as the agent writes
+// them; a caller that stands in for a probe sets Seq and Version. They do not check ranges: what lies beyond
+// limits.go is refused by the decoders.
 
 // EncodeMeta is the inverse of DecodeMeta.
 func EncodeMeta(m Meta) Block {
@@ -14,10 +15,7 @@ func EncodeMeta(m Meta) Block {
 			j.Depth, j.Interval, j.MaxHeap,
 		}, j.Session, j.VM, j.Probe)
 	}
-	for _, n := range m.Notes {
-		b = put(b, TagNote, []uint64{n.Time}, n.Text)
-	}
-	return Block{Kind: KindMeta, Version: FormatVersion, Payload: b}
+	return block(KindMeta, m.appendRemarks(b))
 }
 
 // EncodeDefs is the inverse of DecodeDefs. A large set should be split by the caller: see MaxBlock.
@@ -44,7 +42,7 @@ func EncodeDefs(d Defs) Block {
 	for _, id := range d.GoneLoaders {
 		b = put(b, TagLoaderGone, []uint64{id})
 	}
-	return Block{Kind: KindDefs, Version: FormatVersion, Payload: b}
+	return block(KindDefs, b)
 }
 
 // AppendType, AppendLoader, AppendMethod, AppendFrame and AppendThread append one event to the payload of a DEFS block,
@@ -84,7 +82,7 @@ func EncodeSamples(samples []Sample) Block {
 			s.Interval, s.Frame})
 		prev = s
 	}
-	return Block{Kind: KindSamples, Version: FormatVersion, Payload: b}
+	return block(KindSamples, b)
 }
 
 // EncodeEpoch is the inverse of DecodeEpoch.
@@ -121,7 +119,7 @@ func EncodeEpoch(e *Epoch) Block {
 		}
 		b = putBlob(b, TagCensus, blob)
 	}
-	return Block{Kind: KindEpoch, Version: FormatVersion, Payload: b}
+	return block(KindEpoch, b)
 }
 
 // EncodeSync is the inverse of DecodeSync.
@@ -136,18 +134,21 @@ func EncodeSync(s *Sync) Block {
 		return record{l.ID, l.Addr, l.Frame, l.Thread, l.Birth, l.Interval, l.Size}
 	})
 	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
-	return Block{Kind: KindSync, Version: FormatVersion, Payload: b}
+	return block(KindSync, b)
 }
 
 // EncodeGap is the inverse of DecodeGap.
 func EncodeGap(g Gap) Block {
-	return Block{Kind: KindGap, Version: FormatVersion,
-		Payload: put(nil, TagGap, []uint64{g.Reason, g.Epochs, g.Samples, g.Time})}
+	return block(KindGap, put(nil, TagGap, []uint64{g.Reason, g.Epochs, g.Samples, g.Time}))
 }
 
 // EncodeEnd is the inverse of DecodeEnd.
 func EncodeEnd(e End) Block {
-	return Block{Kind: KindEnd, Version: FormatVersion, Payload: put(nil, TagEnd, []uint64{e.Time, e.Reason}, e.Text)}
+	return block(KindEnd, put(nil, TagEnd, []uint64{e.Time, e.Reason}, e.Text))
+}
+
+func block(k Kind, payload []byte) Block {
+	return Block{Kind: k, Version: written[k], Payload: payload}
 }
 
 func putPlace(b []byte, spaces []Space, regions []RegionRun) []byte {

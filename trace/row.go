@@ -34,12 +34,12 @@ func (f *Field) inRange(v uint64) bool {
 	return v >= f.Min && v <= f.Max
 }
 
-// read reads the event at the cursor into r and checks its fields and that kind may hold it.
-func (r *row) read(c *cursor, kind Kind) {
+// read reads the event at the cursor into r and checks its fields and that b may hold it.
+func (r *row) read(c *cursor, b *Block) {
 	start := c.pos
 	tag := c.byte()
 	r.ev = eventByTag[tag]
-	if r.ev == nil || !allowed[kind][tag] {
+	if r.ev == nil || !allowed[b.Kind][tag] || r.ev.Since > b.Version {
 		if c.ok() {
 			c.pos = start
 			c.fail(fmt.Sprintf("event %d does not belong here", tag))

@@ -9,6 +9,11 @@ type Tag uint8
 const (
 	TagJVM         Tag = 1
 	TagNote        Tag = 2
+	TagSampling    Tag = 3
+	TagSitesCut    Tag = 4
+	TagUnlisted    Tag = 5
+	TagStorm       Tag = 6
+	TagExhausted   Tag = 7
 	TagType        Tag = 8
 	TagLoader      Tag = 9
 	TagMethod      Tag = 10
@@ -96,6 +101,7 @@ type Enum struct {
 type Event struct {
 	Tag     Tag
 	Name    string
+	Since   uint8 // version of the blocks that may hold it, and of later ones; 0: of all
 	Fields  []Field
 	Form    BlobForm // if the one field is a FieldBlob
 	Records []Field  // one record of a BlobRecords blob
@@ -167,7 +173,7 @@ const (
 // blockSpecs and events are the spec table: decoders check by it, text form and parser derive from it, and tests hold
 // stream.md and heapcam_abi.h against it.
 var blockSpecs = []BlockSpec{
-	{KindMeta, "META", []Tag{TagJVM, TagNote}, false},
+	{KindMeta, "META", []Tag{TagJVM, TagNote, TagSampling, TagSitesCut, TagUnlisted, TagStorm, TagExhausted}, false},
 	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
@@ -189,6 +195,16 @@ var events = []Event{
 		u("interval", MaxBytes), u("max_heap", MaxBytes), str("session"), str("vm"), str("probe"),
 	}},
 	{Tag: TagNote, Name: "note", Fields: []Field{u("time", MaxTime), str("text")}},
+	{Tag: TagSampling, Name: "sampling", Since: 2, Fields: []Field{u("time", MaxTime), u("ns", MaxTime)}},
+	{Tag: TagSitesCut, Name: "sitescut", Since: 2,
+		Fields: []Field{u("time", MaxTime), u("samples", MaxCount), u("folded", MaxCount)}},
+	{Tag: TagUnlisted, Name: "unlisted", Since: 2, Fields: []Field{
+		u("time", MaxTime), u("gc", MaxCount), u("objects", MaxCount), u("bytes", MaxBytes), str("largest"),
+	}},
+	{Tag: TagStorm, Name: "storm", Since: 2, Fields: []Field{
+		u("time", MaxTime), u("span", MaxTime), u("collections", MaxCount), u("ns", MaxTime),
+	}},
+	{Tag: TagExhausted, Name: "exhausted", Since: 2, Fields: []Field{u("time", MaxTime), u("failed", MaxCount)}},
 	{Tag: TagType, Name: "type", Fields: []Field{
 		id("id", MaxTypeID), en("flags", 0, maxFlags, TypeFlagNames), u("size", MaxInstance), u("log2", MaxLog2),
 		u("loader", MaxID),
@@ -296,6 +312,17 @@ var (
 		for _, b := range blockSpecs {
 			for _, tag := range b.Tags {
 				t[b.Kind][tag] = true
+			}
+		}
+		return
+	}()
+	// written is the version of the blocks that this program writes: that of the newest event that they may hold, so
+	// that an older program reads what it understands.
+	written = func() (v [256]uint8) {
+		for _, b := range blockSpecs {
+			v[b.Kind] = 1
+			for _, tag := range b.Tags {
+				v[b.Kind] = max(v[b.Kind], eventByTag[tag].Since)
 			}
 		}
 		return

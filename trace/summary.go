@@ -69,7 +69,7 @@ func EncodeSummary(s *Summary) Block {
 	for _, t := range s.Sites {
 		b = put(b, TagSiteSum, []uint64{t.Type, t.Frame, t.Samples, t.Objects, t.Bytes})
 	}
-	return Block{Kind: KindSummary, Version: FormatVersion, Payload: b}
+	return block(KindSummary, b)
 }
 
 // DecodeSummary decodes a SUMMARY block. A block without exactly one covered event, with rows beyond the bounds, or

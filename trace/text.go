@@ -52,7 +52,7 @@ func (t *TextWriter) Block(b Block) error {
 		for c.more() {
 			at := c.pos
 			var r row
-			r.read(&c, b.Kind)
+			r.read(&c, &b)
 			if !c.ok() {
 				c.pos = at
 				break

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -232,8 +233,9 @@ func FuzzPayload(f *testing.F) {
 	}
 	f.Add(byte(trace.KindDefs), trace.EncodeDefs(trace.Defs{Types: []trace.Type{{ID: 7, Size: 16, Name: "A"}},
 		GoneTypes: []uint64{7}, GoneLoaders: []uint64{2}}).Payload)
+	f.Add(byte(trace.KindMeta), trace.EncodeMeta(remarks()).Payload)
 	f.Fuzz(func(t *testing.T, kind byte, p []byte) {
-		b := trace.Block{Kind: trace.Kind(kind), Version: 1, Payload: p}
+		b := trace.Block{Kind: trace.Kind(kind), Version: trace.FormatVersion, Payload: p}
 		decodeAll(t, b, m.Types())
 		for _, s := range []string{
 			b.Kind.String(), trace.CleanString(p), trace.PrettyClass(string(p)), trace.PrettySignature(string(p))} {
@@ -297,7 +299,15 @@ func decodeAll(t *testing.T, b trace.Block, types *trace.TypeTable) {
 	var err error
 	switch b.Kind {
 	case trace.KindMeta:
-		_, err = trace.DecodeMeta(b)
+		var m trace.Meta
+		if m, err = trace.DecodeMeta(b); err == nil {
+			_, _ = m.First()
+			if got, err := trace.DecodeMeta(trace.EncodeMeta(m)); err != nil || !reflect.DeepEqual(m, got) {
+				t.Fatalf("what was decoded can not be encoded: %v\nwant %+v\ngot  %+v", err, m, got)
+			}
+			b.Version, b.Seq = 1, 0
+			_, _ = trace.DecodeMeta(b)
+		}
 	case trace.KindDefs:
 		var d trace.Defs
 		if d, err = trace.DecodeDefs(b); err == nil {

@@ -35,7 +35,7 @@ type JVM struct {
 	Session, VM, Probe                                             string
 }
 
-// Note is a remark for the reader of a recording.
+// Note is a text for people who read a recording. No program reads it.
 type Note struct {
 	Time uint64
 	Text string

@@ -47,6 +47,11 @@ const (
 	stormLeast = 3 // full collections
 )
 
+// begins gives the storm that begins at the time at.
+func (s *storm) begins(at uint64) trace.Storm {
+	return trace.Storm{Time: at, Span: min(at, stormSpan), Collections: uint64(len(s.full)), NS: s.sum}
+}
+
 // pause takes in a pause.
 func (s *storm) pause(p *trace.Pause) (onset bool) {
 	if p.Kind == trace.PauseFull {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/heapcam/heapcam/ringstore"
@@ -139,8 +138,8 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	if s.heap.epoch(e) {
 		s.summarize(nil, s.out.pos)
 	}
-	if s.alarms.storm.pause(p) && s.hooks.Freeze != nil {
-		s.hooks.Freeze("a GC storm begins: full collections take more than half of the time")
+	if s.alarms.storm.pause(p) {
+		s.stormBegins(p.Start + p.Dur)
 	}
 	if !walk {
 		s.syncs.natural()
@@ -218,10 +217,20 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 func (s *Session) skipListing(y *trace.Sync) {
 	s.heap.view.unlisted = true
 	s.set(func(st *Status) { st.ListingsSkipped++ })
-	text := fmt.Sprintf("collection %d: one full collection follows the other, and their listings have taken what they may: "+
-		"this one is left out (%d objects, %d bytes). %s",
-		y.GC, y.Objects, y.Bytes, largestOf(y, s.heap.live.types, s.defs, summaryTypes))
-	s.out.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: y.Time, Text: text}}}))
+	s.out.push(trace.EncodeMeta(trace.Meta{Unlisted: []trace.Unlisted{{
+		Time: y.Time, GC: y.GC, Objects: y.Objects, Bytes: y.Bytes,
+		Largest: largestOf(y, s.heap.live.types, s.defs, summaryTypes),
+	}}}))
+}
+
+// stormBegins writes into the recording that a GC storm begins, behind the collection that ended at the time at, and
+// freezes an incident.
+func (s *Session) stormBegins(at uint64) {
+	x := s.alarms.storm.begins(at)
+	s.out.push(trace.EncodeMeta(trace.Meta{Storms: []trace.Storm{x}}))
+	if s.hooks.Freeze != nil {
+		s.hooks.Freeze(x.String())
+	}
 }
 
 // stamp takes note of a time of the stream in the block in hand.
@@ -236,7 +245,12 @@ func (s *Session) note(at uint64, texts ...string) {
 	for _, t := range texts {
 		notes = append(notes, trace.Note{Time: at, Text: t})
 	}
-	s.out.push(trace.EncodeMeta(trace.Meta{Notes: notes}))
+	s.remark(trace.Meta{Notes: notes})
+}
+
+// remark writes notes and remarks into the recording.
+func (s *Session) remark(m trace.Meta) {
+	s.out.push(trace.EncodeMeta(m))
 	s.flush()
 }
 

@@ -11,12 +11,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-const (
-	// sampledEvery is how often the cost of sampling is noted in the recording, by notes that begin with samplingNote
-	// (package analysis reads them).
-	sampledEvery = time.Minute
-	samplingNote = "cost: sampling "
-)
+// sampledEvery is how often the recording is told what sampling costs.
+const sampledEvery = time.Minute
 
 // look compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's status
 // of the batch.
@@ -56,14 +52,14 @@ func (s *Session) noteExhaustion(h shmring.Status) {
 	if !s.alarms.oom.look(time.Now(), h.Exhausted) {
 		return
 	}
-	const text = "the heap is exhausted: an allocation failed"
-	s.note(s.in.time, text)
+	x := trace.Exhausted{Time: s.in.time, Failed: h.Exhausted}
+	s.remark(trace.Meta{Exhausted: []trace.Exhausted{x}})
 	if s.hooks.Freeze != nil {
-		s.hooks.Freeze(text)
+		s.hooks.Freeze(x.String())
 	}
 }
 
-// noteSampling notes once a minute what sampling has cost so far, since epochs have their own cost in them, samples do
+// noteSampling says once a minute what sampling has cost so far, since epochs have their own cost in them, samples do
 // not; and what did not fit into the table of frames.
 func (s *Session) noteSampling(h shmring.Status) {
 	now := time.Now()
@@ -71,13 +67,12 @@ func (s *Session) noteSampling(h shmring.Status) {
 		return
 	}
 	s.in.sampledAt = now
-	texts := []string{fmt.Sprintf("%s%d ns", samplingNote, h.SampleNS)}
+	at := max(s.in.time, s.in.now())
+	m := trace.Meta{Sampling: []trace.Sampling{{Time: at, NS: h.SampleNS}}}
 	if h.SitesCut > 0 {
-		texts = append(texts, fmt.Sprintf("%sthe table of frames was full: "+
-			"%d samples so far are told by the callers that were known, %d least used frames have made room",
-			trace.NoteSites, h.SitesCut, h.SitesFolded))
+		m.SitesCut = []trace.SitesCut{{Time: at, Samples: h.SitesCut, Folded: h.SitesFolded}}
 	}
-	s.note(max(s.in.time, s.in.now()), texts...)
+	s.remark(m)
 }
 
 // resize makes the ring folder as large as max_total_size lets it be, once a second.

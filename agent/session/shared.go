@@ -46,7 +46,7 @@ func (s *shared) Status() Status {
 	defer s.mu.Unlock()
 	st := s.status
 	if d := s.Stuck(); d > 0 {
-		st.StoreError = notAnswered + d.String()
+		st.StoreError, st.StuckNS = "the disk has not answered for "+d.String(), uint64(d)
 	}
 	return st
 }

@@ -1,9 +1,6 @@
 package session
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Phase is what a session does, or how it ended.
 type Phase string
@@ -91,7 +88,8 @@ type Status struct {
 	AgentCPUNS            uint64 `json:"agent_cpu_ns"` // of this agent, since it began with it: CPU time
 	AgentBytes            int64  `json:"agent_bytes"`  // of its memory, about
 	Dropped               Drops  `json:"dropped"`
-	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store
+	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store, or that the disk hangs
+	StuckNS               uint64 `json:"stuck_ns,omitempty"`    // how long the disk has not answered; 0: it does
 	GuaranteeMet          bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
 
 	TraceLimit int64 `json:"trace_limit"` // what the ring may occupy: M(1+d), or what the disk leaves
@@ -125,11 +123,8 @@ type Status struct {
 	Quality *Quality `json:"coverage,omitempty"`
 }
 
-// notAnswered begins StoreError while the disk hangs.
-const notAnswered = "the disk has not answered for "
-
 // Stuck says that the disk hangs, for this recording.
-func (s *Status) Stuck() bool { return strings.HasPrefix(s.StoreError, notAnswered) }
+func (s *Status) Stuck() bool { return s.StuckNS > 0 }
 
 // Drops counts what was lost, by cause.
 type Drops struct {

@@ -5,15 +5,9 @@ package cost
 import (
 	"fmt"
 	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/heapcam/heapcam/trace"
 )
-
-// SamplingNote begins the notes by which an agent tells, once a minute, what sampling has cost since the probe began,
-// in ns.
-const SamplingNote = "cost: sampling "
 
 // Minute is what the probe took in one minute of the stream's time. Times are ns.
 type Minute struct {
@@ -62,9 +56,8 @@ type Cost struct {
 	first, last uint64
 	has         bool
 	session     string
-	sampled     uint64 // ns, of the newest note
-	sampledAt   uint64
-	lastPause   Minute // of the pause whose sync point may follow
+	sampled     trace.Sampling // the newest
+	lastPause   Minute         // of the pause whose sync point may follow
 }
 
 const minute = uint64(60e9)
@@ -173,25 +166,22 @@ func (c *Cost) meta(m trace.Meta) {
 		c.event(0, "the probe (%s) was %s, depth %s, sampling every %d KiB", m.JVM.Probe, how,
 			trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
 	}
-	for _, n := range m.Notes {
-		rest, ok := strings.CutPrefix(n.Text, SamplingNote)
-		if !ok {
-			c.event(n.Time, "%s", n.Text)
+	for _, n := range m.Texts() {
+		c.event(n.Time, "%s", n.Text)
+	}
+	for _, s := range m.Sampling {
+		had := c.sampled
+		if s.Time < had.Time {
 			continue
 		}
-		number, _, _ := strings.Cut(rest, " ")
-		ns, err := strconv.ParseUint(number, 10, 64)
-		if err != nil || n.Time < c.sampledAt {
-			continue
+		if s.NS >= had.NS && (had.Time > 0 || !c.has || c.first < minute) {
+			c.spread(had.Time, s.Time, s.NS-had.NS)
 		}
-		if had := c.sampled; ns >= had && (c.sampledAt > 0 || !c.has || c.first < minute) {
-			c.spread(c.sampledAt, n.Time, ns-had)
-		}
-		c.sampled, c.sampledAt = ns, n.Time
+		c.sampled = s
 	}
 }
 
-// spread divides what sampling took between two notes among the minutes between them.
+// spread divides what sampling took between two times among the minutes between them.
 func (c *Cost) spread(from, to, ns uint64) {
 	if to <= from {
 		c.at(to).Sampling += ns

@@ -26,6 +26,7 @@ func TestCost(t *testing.T) {
 		add(head)
 		var probe, sync, walks, sampling, pauses uint64
 		syncs, gcs, files := 0, 0, 0
+		old := rapid.Bool().Draw(t, "version 1")
 		now := uint64(1e9)
 		for gc := range uint64(rapid.IntRange(1, 60).Draw(t, "collections")) {
 			now += uint64(rapid.IntRange(1, 100e9).Draw(t, "phase"))
@@ -63,12 +64,13 @@ func TestCost(t *testing.T) {
 					continue // what came before the window is not known
 				}
 				sampling += uint64(rapid.IntRange(0, 1e9).Draw(t, "sampling"))
-				add(
-					trace.EncodeMeta(
-						trace.Meta{Notes: []trace.Note{{Time: now,
-							Text: fmt.Sprintf("%s%d ns", SamplingNote, sampling)}}},
-					),
-				)
+				said := trace.EncodeMeta(trace.Meta{Sampling: []trace.Sampling{{Time: now, NS: sampling}}})
+				if old { // as agents said it before
+					said = trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: now,
+						Text: fmt.Sprintf("cost: sampling %d ns", sampling)}}})
+					said.Version = 1
+				}
+				add(said)
 			}
 		}
 		c.Close()

@@ -100,10 +100,16 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 				if err == nil {
 					err = read.Add(b)
 				}
-				if err != nil {
+				late := tooNew(err) // a figure would lack what it says
+				if late {
+					read = nil
+				} else if err != nil {
 					bad++
 				}
 				mu.Unlock()
+				if late {
+					return err
+				}
 			}
 		}
 		return nil

@@ -87,8 +87,10 @@ func hostileRing(t *testing.T, dir string) {
 					meta.JVM.VM, meta.JVM.Probe = next(), next()
 				}
 				meta.Notes = append(meta.Notes, trace.Note{Time: i + 1, Text: next()},
-					trace.Note{Time: i + 1, Text: trace.NoteSites + next()})
+					trace.Note{Time: i + 1, Text: "sites: " + next()})
+				meta.Unlisted = append(meta.Unlisted, trace.Unlisted{Time: i + 1, Largest: next()})
 				b = trace.EncodeMeta(meta)
+				was.Version = b.Version
 			case trace.KindDefs:
 				d, err := trace.DecodeDefs(b)
 				if err != nil {

@@ -42,7 +42,7 @@ func TestRemarks(t *testing.T) {
 			s.Phase, s.Incident = session.GonePhase, "Shop-7-x-1"
 		},
 		"the disk has not answered for 7s: its recording stands still": func(s *session.Status) {
-			s.StoreError = "the disk has not answered for 7s"
+			s.StoreError, s.StuckNS = "the disk has not answered for 7s", 7e9
 		},
 		"from the spool folder: its pid is": func(s *session.Status) { s.Spool = true },
 	} {

@@ -8,7 +8,6 @@ package symbols
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -22,8 +21,8 @@ type Table struct {
 	Methods map[uint64]trace.Method
 	Frames  map[uint64]trace.Frame // parents are the ids that Site gives
 	Threads map[uint64]trace.Thread
-	// SitesCut is what the recorder says of a full table of frames, "" if the table was not full.
-	SitesCut string
+	// SitesCut is what the recorder says of a full table of frames, nil if the table was not full.
+	SitesCut *trace.SitesCut
 
 	first map[trace.Frame]uint64 // first id of each stack, by the frame without its id
 	same  map[uint64]uint64      // ids of stacks that have an earlier id, to that one
@@ -46,10 +45,8 @@ func (t *Table) Meta(b trace.Block) error {
 		t.JVM = m.JVM
 		t.sizes.SetAlign(m.JVM.Align)
 	}
-	for _, n := range m.Notes {
-		if text, ok := strings.CutPrefix(n.Text, trace.NoteSites); ok {
-			t.SitesCut = text
-		}
+	for _, s := range m.SitesCut {
+		t.SitesCut = &s
 	}
 	return err
 }

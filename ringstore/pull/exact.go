@@ -65,7 +65,8 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 		case b.Kind == trace.KindMeta, b.Kind == trace.KindDefs:
 			held = false
 			if m, e := trace.DecodeMeta(b); late && !before && b.Kind == trace.KindMeta && e == nil && !m.HasJVM {
-				keep = len(m.Notes) == 0 || m.Notes[0].Time <= c.until
+				t, told := m.First()
+				keep = !told || t <= c.until
 			}
 		case before || c.ended:
 			keep = false

@@ -302,6 +302,6 @@ func cmp(a, b uint64) int {
 
 func (m *Model) seal(b trace.Block) trace.Block {
 	m.seq++
-	b.Seq = m.seq
+	b.Seq, b.Version = m.seq, trace.ProbeFormatVersion
 	return b
 }

@@ -1,0 +1,121 @@
+package trace
+
+import "fmt"
+
+// Remarks are the events by which an agent says, in META blocks, what the stream of the probe does not: what recording
+// cost, what was left out, and when the JVM was in distress. Times are ns since the probe's start. A String is for
+// people; nothing reads it.
+
+// Sampling says what sampling has cost since the probe began: NS over all threads.
+type Sampling struct{ Time, NS uint64 }
+
+// SitesCut says that the table of frames was full: since the probe began, Samples samples are told by the callers that
+// were known, and Folded least used frames have made room. The newest one holds.
+type SitesCut struct{ Time, Samples, Folded uint64 }
+
+func (s SitesCut) String() string {
+	return fmt.Sprintf("the table of frames was full: %d samples so far are told by the callers that were known, "+
+		"%d least used frames have made room", s.Samples, s.Folded)
+}
+
+// Unlisted stands in the place of the listing of the collection GC, which was left out since one full collection
+// follows the other. Largest names the largest classes and sites of it, for people.
+type Unlisted struct {
+	Time, GC, Objects, Bytes uint64
+	Largest                  string
+}
+
+func (l Unlisted) String() string {
+	return fmt.Sprintf("collection %d: one full collection follows the other, and their listings have taken what they "+
+		"may: this one is left out (%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
+}
+
+// Storm says that a GC storm begins: in the Span before, ns, Collections full collections took NS.
+type Storm struct{ Time, Span, Collections, NS uint64 }
+
+func (Storm) String() string {
+	return "a GC storm begins: full collections take more than half of the time"
+}
+
+// Exhausted says that an allocation failed; Failed have, since the probe began. One stands for a burst of them.
+type Exhausted struct{ Time, Failed uint64 }
+
+func (Exhausted) String() string { return exhaustedText }
+
+const exhaustedText = "the heap is exhausted: an allocation failed"
+
+// remark takes in an event of a META that is not the JVM's description.
+func (m *Meta) remark(r *row) {
+	n := &r.num
+	switch r.ev.Tag {
+	case TagNote:
+		m.Notes = append(m.Notes, Note{n[0], r.str(0)})
+	case TagSampling:
+		m.Sampling = append(m.Sampling, Sampling{n[0], n[1]})
+	case TagSitesCut:
+		m.SitesCut = append(m.SitesCut, SitesCut{n[0], n[1], n[2]})
+	case TagUnlisted:
+		m.Unlisted = append(m.Unlisted, Unlisted{n[0], n[1], n[2], n[3], r.str(0)})
+	case TagStorm:
+		m.Storms = append(m.Storms, Storm{n[0], n[1], n[2], n[3]})
+	case TagExhausted:
+		m.Exhausted = append(m.Exhausted, Exhausted{n[0], n[1]})
+	}
+}
+
+// appendRemarks is the inverse of remark, of all that m holds.
+func (m *Meta) appendRemarks(b []byte) []byte {
+	for _, n := range m.Notes {
+		b = put(b, TagNote, []uint64{n.Time}, n.Text)
+	}
+	for _, s := range m.Sampling {
+		b = put(b, TagSampling, []uint64{s.Time, s.NS})
+	}
+	for _, s := range m.SitesCut {
+		b = put(b, TagSitesCut, []uint64{s.Time, s.Samples, s.Folded})
+	}
+	for _, l := range m.Unlisted {
+		b = put(b, TagUnlisted, []uint64{l.Time, l.GC, l.Objects, l.Bytes}, l.Largest)
+	}
+	for _, s := range m.Storms {
+		b = put(b, TagStorm, []uint64{s.Time, s.Span, s.Collections, s.NS})
+	}
+	for _, x := range m.Exhausted {
+		b = put(b, TagExhausted, []uint64{x.Time, x.Failed})
+	}
+	return b
+}
+
+// Texts gives what m says for people: its notes, and the remarks that have words, as notes.
+func (m *Meta) Texts() []Note {
+	out := append([]Note(nil), m.Notes...)
+	for _, s := range m.SitesCut {
+		out = append(out, Note{s.Time, "sites: " + s.String()})
+	}
+	for _, l := range m.Unlisted {
+		out = append(out, Note{l.Time, l.String()})
+	}
+	for _, s := range m.Storms {
+		out = append(out, Note{s.Time, s.String()})
+	}
+	for _, x := range m.Exhausted {
+		out = append(out, Note{x.Time, x.String()})
+	}
+	return out
+}
+
+// First gives the earliest time that a note or remark of m names; ok: there is one.
+func (m *Meta) First() (t uint64, ok bool) {
+	see := func(at uint64) {
+		if !ok || at < t {
+			t, ok = at, true
+		}
+	}
+	for _, n := range m.Texts() {
+		see(n.Time)
+	}
+	for _, s := range m.Sampling {
+		see(s.Time)
+	}
+	return t, ok
+}

@@ -1,0 +1,87 @@
+package trace_test
+
+import (
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// remarks is what testdata/remarks.txt and, the storm apart, testdata/oldnotes.txt say.
+func remarks() trace.Meta {
+	return trace.Meta{
+		Notes:    []trace.Note{{Time: 1, Text: "cost: sampling 7 ns"}},
+		Sampling: []trace.Sampling{{Time: 60e9, NS: 123456}},
+		SitesCut: []trace.SitesCut{{Time: 60e9, Samples: 12, Folded: 3}},
+		Unlisted: []trace.Unlisted{{Time: 61e9, GC: 9, Objects: 1000, Bytes: 64000,
+			Largest: "largest classes: [B 500 objects 32000 bytes"}},
+		Storms:    []trace.Storm{{Time: 62e9, Span: 60e9, Collections: 31, NS: 30_500_000_000}},
+		Exhausted: []trace.Exhausted{{Time: 63e9, Failed: 2}},
+	}
+}
+
+func onlyBlock(t *testing.T, file string) trace.Block {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := parse(t, string(text))
+	if len(blocks) != 1 {
+		t.Fatalf("%s has %d blocks", file, len(blocks))
+	}
+	return blocks[0]
+}
+
+func decodeMeta(t *testing.T, b trace.Block) trace.Meta {
+	t.Helper()
+	m, err := trace.DecodeMeta(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestRemarks holds the bytes of remarks against the golden text: a note of version 2 is one, whatever it says.
+func TestRemarks(t *testing.T) {
+	b := onlyBlock(t, "testdata/remarks.txt")
+	if got, want := decodeMeta(t, b), remarks(); !reflect.DeepEqual(got, want) {
+		t.Errorf("read  %+v\nwrote %+v", got, want)
+	}
+	if w := trace.EncodeMeta(remarks()); !w.Equal(b) {
+		t.Errorf("wrote %x, the text has %x", w.Payload, b.Payload)
+	}
+}
+
+// TestOldNotes: notes of a recording of version 1 are read as the remarks that they were; a probe's are not, nor is
+// what does not read as one.
+func TestOldNotes(t *testing.T) {
+	b := onlyBlock(t, "testdata/oldnotes.txt")
+	got, want := decodeMeta(t, b), remarks()
+	want.Storms = nil
+	want.Exhausted[0].Failed = 0
+	want.Notes = []trace.Note{{Time: 64e9, Text: "paused: the host's switch is set"},
+		{Time: 65e9, Text: "cost: sampling much"}, {Time: 65e9, Text: "cost: sampling 99999999999999999999 ns"},
+		{Time: 65e9, Text: "sites: \x1b[2J"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v\nwant %+v", got, want)
+	}
+	if first, ok := got.First(); first != 60e9 || !ok {
+		t.Errorf("the first is at %d, %v", first, ok)
+	}
+	b.Seq = 1
+	if m := decodeMeta(t, b); len(m.Notes) != 8 || m.Sampling != nil || m.SitesCut != nil || m.Unlisted != nil {
+		t.Errorf("of a probe: %+v", m)
+	}
+	texts := decodeMeta(t, b).Notes
+	for _, n := range got.Texts() { // what people are shown has not changed
+		found := false
+		for _, was := range texts {
+			found = found || n == was
+		}
+		if !found {
+			t.Errorf("not told before: %q", n.Text)
+		}
+	}
+}
