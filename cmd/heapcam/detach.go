@@ -154,7 +154,8 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 		}
 	}
 	if len(all) == 0 {
-		return session.Status{}, withCode(exitNotFound, "%q: nothing is being recorded (`heapcam status` says why)", ref)
+		return session.Status{}, withCode(exitNotFound,
+			"%q: nothing is being recorded (`heapcam status` says why)", ref)
 	}
 	return session.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
 }

@@ -187,7 +187,8 @@ func TestSituations(t *testing.T) {
 					t.Run(depth, func(t *testing.T) {
 						var r *running
 						args := slices.Clone(c.args)
-						flags := append([]string{"--depth", depth, "--emergency", "off", "--shm-size", "64MiB"}, c.flags...)
+						flags := append([]string{"--depth", depth, "--emergency", "off", "--shm-size", "64MiB"},
+							c.flags...)
 						for try := 1; ; try++ { // a busy machine takes longer to get there
 							p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: args,
 								limit: "64MiB", flags: flags}
