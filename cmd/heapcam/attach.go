@@ -50,9 +50,9 @@ func newAttachCmd() *cobra.Command {
 			}
 			if o.json {
 				return ui.JSON(ui.Stdout, struct {
-					Schema string `json:"schema"`
+					ui.Envelope
 					api.AttachReply
-				}{"heapcam.attach/1", r})
+				}{ui.NewEnvelope("attach", 1), r})
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
 			return nil
@@ -148,7 +148,7 @@ func dialAgent(flag string) (*api.Client, error) {
 // noAgent says why the agent on path can not be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of "+
+		return fmt.Errorf("this user may not ask the agent on %s (%w): try as root, or as a member of "+
 			"the group %s", path, err, api.Group)
 	}
 	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), "+
