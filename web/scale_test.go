@@ -79,48 +79,6 @@ func tabMemory() (most int) {
 	return most
 }
 
-// visit is a page that a reader opens, and the kind of question that it asks.
-type visit struct{ kind, hash string }
-
-// visits are the pages that a reader opens, in order.
-func visits() []visit {
-	e := url.QueryEscape
-	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
-	script := []visit{
-		{"group", "state?at=2000&by=type"}, {"group", "state?at=2000&by=" + e("package, type")},
-		{"group", "state?at=2000&by=" + e("type, ages")}, {"group", "state?at=2000&by=" + e("sizeclass, type")},
-		{"group", "state?at=2000&by=" + e("type, site, ages")}, {"group", "state?at=2000&by=" + e("thread, type")},
-		{"group", "state?at=2000&by=" + e("kind, length")}, {"group", "state?at=2000&by=" + e("spacetype, type")},
-		{"group", "state?at=2000&by=site"},
-		{"filter", "state?at=2000&by=type&filter=" + e("size >= 256")},
-		{"filter", "state?at=2000&by=type&filter=" + e("age >= 8")},
-		{"filter", "state?at=2000&filter=" + e(`type startsWith "com.shop.part1"`)},
-		{"search", "state?at=2000&q=method77"}, {"search", "state?at=2000&by=type&q=Class7"},
-		{"search", "state?at=2000&q=Class12"},
-		{"look into", "state?at=2000"}, {"look into", "state?at=2000&zoom=" + zoom},
-		{"look into", "state?at=2000&open=" + open1}, {"look into", "state?at=2000&open=" + open1 + "&theme=dark"},
-	}
-	for i, gc := range []int{1999, 1998, 1990, 1500, 1000, 500, 3, 1001, 1777, 250} {
-		script = append(script, visit{"another collection, type", fmt.Sprintf("state?at=%d&by=type", gc)})
-		if i%2 == 0 {
-			script = append(script, visit{"another collection, type and site", fmt.Sprintf("state?at=%d", gc)})
-		}
-	}
-	for _, d := range []string{"from=1&to=2000", "from=100&to=1900", "from=1990&to=2000", "from=1000&to=1001"} {
-		script = append(script, visit{"diff", "diff?by=type&" + d})
-	}
-	script = append(script, []visit{
-		{"diff", "diff?from=100&to=1900&by=" + e("package, type")},
-		{"diff by site", "diff?from=1990&to=2000&by=" + e("type, site(1)")},
-		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"},
-		{"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
-		{"coverage", "coverage?at=2000"}, {"coverage", "coverage?at=1000"}, {"leaks", "leaks"},
-		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)},
-		{"trends by site", "trends?by=" + e("site(1)")},
-	}...)
-	return script
-}
-
 // TestFigures measures the viewer on 10 million live objects, 2,000 collections, 50,000 sites and a recording of 1 GiB:
 // opening it without and with its index, a script of interactions with every view, bytes on the wire, and the tab's
 // memory. Times are as the machine is; the processor time of the viewer stands beside them. Only the page's size and
@@ -171,7 +129,44 @@ func TestFigures(t *testing.T) {
 		"takes %d MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10,
 		status(viewer, "VmHWM")>>10)
 
-	script := visits()
+	e := url.QueryEscape
+	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
+	script := []struct{ kind, hash string }{
+		{"group", "state?at=2000&by=type"}, {"group", "state?at=2000&by=" + e("package, type")},
+		{"group", "state?at=2000&by=" + e("type, ages")}, {"group", "state?at=2000&by=" + e("sizeclass, type")},
+		{"group", "state?at=2000&by=" + e("type, site, ages")}, {"group", "state?at=2000&by=" + e("thread, type")},
+		{"group", "state?at=2000&by=" + e("kind, length")}, {"group", "state?at=2000&by=" + e("spacetype, type")},
+		{"group", "state?at=2000&by=site"},
+		{"filter", "state?at=2000&by=type&filter=" + e("size >= 256")},
+		{"filter", "state?at=2000&by=type&filter=" + e("age >= 8")},
+		{"filter", "state?at=2000&filter=" + e(`type startsWith "com.shop.part1"`)},
+		{"search", "state?at=2000&q=method77"}, {"search", "state?at=2000&by=type&q=Class7"},
+		{"search", "state?at=2000&q=Class12"},
+		{"look into", "state?at=2000"}, {"look into", "state?at=2000&zoom=" + zoom},
+		{"look into", "state?at=2000&open=" + open1}, {"look into", "state?at=2000&open=" + open1 + "&theme=dark"},
+	}
+	for i, gc := range []int{1999, 1998, 1990, 1500, 1000, 500, 3, 1001, 1777, 250} {
+		script = append(script, struct {
+			kind, hash string
+		}{"another collection, type", fmt.Sprintf("state?at=%d&by=type", gc)})
+		if i%2 == 0 {
+			script = append(script, struct {
+				kind, hash string
+			}{"another collection, type and site", fmt.Sprintf("state?at=%d", gc)})
+		}
+	}
+	for _, d := range []string{"from=1&to=2000", "from=100&to=1900", "from=1990&to=2000", "from=1000&to=1001"} {
+		script = append(script, struct{ kind, hash string }{"diff", "diff?by=type&" + d})
+	}
+	script = append(script, []struct{ kind, hash string }{
+		{"diff", "diff?from=100&to=1900&by=" + e("package, type")},
+		{"diff by site", "diff?from=1990&to=2000&by=" + e("type, site(1)")},
+		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"},
+		{"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
+		{"coverage", "coverage?at=2000"}, {"coverage", "coverage?at=1000"}, {"leaks", "leaks"},
+		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)},
+		{"trends by site", "trends?by=" + e("site(1)")},
+	}...)
 	took := map[string][]time.Duration{}
 	var kinds []string
 	var all, work []time.Duration
