@@ -15,7 +15,7 @@ import (
 // benchHeap is a state of n objects: 200 types, three in ten arrays, eight of ten at survivor ages that a listing can
 // not tell (one birth), one object in a thousand sampled at one of 500 sites. HEAPCAM_FULL=1: ten million objects, else
 // one.
-func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
+func benchHeap(b *testing.B) (*heap.Replay, *heap.Collection) {
 	n := 1_000_000
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		n = 10_000_000
@@ -33,7 +33,8 @@ func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
 	}
 	for i := range uint64(500) {
 		d.Methods = append(d.Methods,
-			trace.Method{ID: i + 1, Class: "Lx/M;", Name: "m" + string(rune('a'+i%26)) + string(rune('a'+i/26)), File: "M.java"})
+			trace.Method{ID: i + 1, Class: "Lx/M;", Name: "m" + string(rune('a'+i%26)) + string(rune('a'+i/26)),
+				File: "M.java"})
 		d.Frames = append(d.Frames, trace.Frame{ID: i + 1, Method: i + 1})
 	}
 	if err := types.DefineAll(d.Types); err != nil {
@@ -86,10 +87,11 @@ func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
 			l.Object(8, 1, 0)
 			w, _ := types.Words(1, 0)
 			bs = append(bs,
-				trace.EncodeSync(&trace.Sync{GC: 1, Reason: trace.SyncFirst, Lists: [][]byte{l.Bytes()}, Objects: 1, Bytes: w * 8}))
+				trace.EncodeSync(&trace.Sync{GC: 1, Reason: trace.SyncFirst, Lists: [][]byte{l.Bytes()}, Objects: 1,
+					Bytes: w * 8}))
 		}
 	}
-	r := heap.NewReplayer(&analysistest.Source{B: bs})
+	r := heap.NewReplay(&analysistest.Source{B: bs})
 	var last *heap.Collection
 	if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || !last.Known ||
 		len(r.Faults) > 0 {
@@ -101,7 +103,8 @@ func benchHeap(b *testing.B) (*heap.Replayer, *heap.Collection) {
 // BenchmarkGroup groups one state by several lists; an expression beside the built-in that it equals.
 func BenchmarkGroup(b *testing.B) {
 	r, c := benchHeap(b)
-	for _, by := range []string{"type", "type, site, age", "type, site", "type, age", "type, ages", `type, (atleast ? "≥ " : "") + power(age)`, "type, sizeclass", `type, power(size) + " B"`, "kind, length"} {
+	for _, by := range []string{"type", "type, site, age", "type, site", "type, age", "type, ages",
+		`type, (atleast ? "≥ " : "") + power(age)`, "type, sizeclass", `type, power(size) + " B"`, "kind, length"} {
 		b.Run(by, func(b *testing.B) {
 			tuples := 0
 			for range b.N {
@@ -109,8 +112,8 @@ func BenchmarkGroup(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				w, spaces := World(r, c)
-				g, err := Group(r, c, w, spaces, cs, nil)
+				w, spaces := World(r.View(), c)
+				g, err := Group(r.View(), c, w, spaces, cs, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -136,7 +139,7 @@ func BenchmarkListMode(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				w, _ := World(r, c)
+				w, _ := World(r.View(), c)
 				groups := map[[2]string][]uint64{}
 				var buf []string
 				r.State.Each(func(o heap.Object) bool {

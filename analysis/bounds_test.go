@@ -22,7 +22,7 @@ func TestSameBounds(t *testing.T) {
 	compared, estimated, capped := 0, 0, 0
 	for seed := range uint64(6) {
 		tape := analysistest.Tape(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
-		open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: slices.Clone(tape)}) }
+		open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: slices.Clone(tape)}) }
 		r, c, err := collection.Open("last", open, open)
 		if err != nil {
 			t.Fatal(err)
@@ -75,8 +75,8 @@ func TestSameBounds(t *testing.T) {
 			}
 			compared++
 			if got != b {
-				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k, n.Samples,
-					n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
+				t.Errorf("seed %d, %s (%d samples, %d of %d objects): grouped %+v, the histogram %+v", seed, k,
+					n.Samples, n.Objects, g.Tree.FindPath(path[0], "/").Objects, got, b)
 			}
 			return true
 		})

@@ -10,8 +10,8 @@ import (
 
 // WriteCSV writes a row for each node of the tree, parents first.
 func (g *Grouping) WriteCSV(w io.Writer) error {
-	out := ui.NewCSV(w, "depth", "path", "key", "objects", "bytes", "estimated", "samples", "objects_low", "objects_high",
-		"bytes_low", "bytes_high")
+	out := ui.NewCSV(w, "depth", "path", "key", "objects", "bytes", "estimated", "samples", "objects_low",
+		"objects_high", "bytes_low", "bytes_high")
 	or := func(p *uint64, v uint64) uint64 {
 		if p != nil {
 			v = *p

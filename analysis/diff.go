@@ -51,7 +51,7 @@ type Moment struct {
 	Time  time.Time `json:"time"`
 }
 
-func momentOf(r *heap.Replayer, c *heap.Collection) Moment {
+func momentOf(r *heap.Symbols, c *heap.Collection) Moment {
 	return Moment{c.GC, c.JVMGC, collection.Wall(r, c.Start+c.Dur)}
 }
 
@@ -63,8 +63,8 @@ type DiffReport struct {
 	By     []string `json:"by"`
 	Where  []string `json:"where,omitempty"`
 	Exact  bool     `json:"exact"`
-	// Lost are the objects after To of which the identity was lost by full collections in between: they may be permanent
-	// or born.
+	// Lost are the objects after To of which the identity was lost by full collections in between: they may be
+	// permanent or born.
 	Lost uint64  `json:"identity_lost"`
 	Tree *Change `json:"tree"`
 
@@ -98,7 +98,7 @@ type diffStratum struct {
 // Diff compares the states of a recording after collections from and to. r is at its start. Classifiers and filters
 // must not look at addresses, which change with each collection. Spaces are kinds of spaces: what died is where it was
 // at from, all else where it is at to. Errors are those of At and Group.
-func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
+func Diff(r *heap.Replay, from, to uint64, by []classify.Classifier, filters []classify.Filter) (*DiffReport, error) {
 	d, err := newDiff(by, filters)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 	if err != nil {
 		return nil, err
 	}
-	f1, err := d.fold(r, c1, c1.GC, to, c1.Flags)
+	f1, err := d.fold(r.View(), c1, c1.GC, to, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,8 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 		for i := range f1 {
 			f1[i].Was = uint64(f1[i].Space)
 		}
-		r.MarkSpaces(r.Spaces(c1))
+		v := r.View()
+		v.MarkSpaces(v.Spaces(c1.Spaces))
 	}
 	c2 := c1
 	if to != from {
@@ -126,19 +127,19 @@ func Diff(r *heap.Replayer, from, to uint64, by []classify.Classifier, filters [
 			return nil, err
 		}
 	}
-	f2, err := d.fold(r, c2, c1.GC, c2.GC, c1.Flags)
+	f2, err := d.fold(r.View(), c2, c1.GC, c2.GC, c1.Flags)
 	if err != nil {
 		return nil, err
 	}
-	return d.report(r, c1, c2, f1, f2)
+	return d.report(r.View(), c1, c2, f1, f2)
 }
 
 // DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a
 // replay from one to the other: ErrMarks.
 func DiffStates(
-	r1 *heap.Replayer,
+	r1 *heap.View,
 	c1 *heap.Collection,
-	r2 *heap.Replayer,
+	r2 *heap.View,
 	c2 *heap.Collection,
 	by []classify.Classifier,
 	filters []classify.Filter,
@@ -181,7 +182,7 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 
 // fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart
 // by what they are needed for: who looks at them, and which objects were there at from.
-func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
+func (d *differ) fold(r *heap.View, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
 	want := wants(d.attrs) | heap.WantLength | heap.WantBirth
 	// what is sampled in eden then is in no state yet, though its birth is known: samples tell
 	if flags&trace.PauseEdenKept != 0 {
@@ -192,7 +193,7 @@ func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint
 		told = append(eras(r, d.ages, from, to), uint32(from))
 		slices.Sort(told)
 	}
-	spaces := r.Spaces(c)
+	spaces := r.Spaces(c.Spaces)
 	fs, err := r.Fold(want, spaces, 1, told...)
 	if err == nil && d.bySpace {
 		fs = foldSpaces(fs, spaces)
@@ -201,12 +202,13 @@ func (d *differ) fold(r *heap.Replayer, c *heap.Collection, from, to, flags uint
 }
 
 // report makes the report. r stands after c2, f1 and f2 are the states.
-func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
+func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
 	w, _ := World(r, c2)
 	if d.bySpace {
 		w.Spaces = w.Spaces[:0]
 		for kind := range uint64(trace.SpaceArchive + 1) {
-			w.Spaces = append(w.Spaces, classify.Space{Name: cmp.Or(spaceKinds[kind], classify.UnknownSpace), Kind: kind})
+			name := cmp.Or(spaceKinds[kind], classify.UnknownSpace)
+			w.Spaces = append(w.Spaces, classify.Space{Name: name, Kind: kind})
 		}
 	}
 	ts, strata := match(r, f1, f2, c1.GC)
@@ -220,8 +222,8 @@ func (d *differ) report(r *heap.Replayer, c1, c2 *heap.Collection, f1, f2 []heap
 	if err != nil {
 		return nil, err
 	}
-	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r, c1), To: momentOf(r, c2), Exact: true,
-		bySpace: d.bySpace}
+	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r.Symbols, c1), To: momentOf(r.Symbols, c2),
+		Exact: true, bySpace: d.bySpace}
 	for _, b := range d.by {
 		rep.By = append(rep.By, b.Name)
 	}
@@ -251,17 +253,54 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects,
 			ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
 	}
-	// What of each diffStratum is below this node.
-	mine := map[sizeKey]*diffStratum{}
 	var below []int32
 	if len(strata) > 0 {
 		below = n.Tuples()
 	}
+	objects, bytes, unclear := unmatchedOf(below, ts, strata)
+	ofObjects := func(f *classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }
+	ofBytes := func(f *classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }
+	c := &Change{Key: n.Key, Unclear: uint64(unclear),
+		Objects: d.changes(parts, ofObjects, objects), Bytes: d.changes(parts, ofBytes, bytes)}
+	for _, p := range parts {
+		c.Estimated = c.Estimated || p.Estimated
+	}
+	c.Exact = c.Objects.exact() && c.Bytes.exact()
+	d.Exact = d.Exact && c.Exact
+	for _, x := range n.Children {
+		// What may have died where nothing did is all found elsewhere.
+		if x := d.change(x, ts, strata); x.Objects != (Changes{}) {
+			c.Children = append(c.Children, x)
+		}
+	}
+	slices.SortFunc(c.Children, func(x, y *Change) int {
+		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(x.Key, y.Key))
+	})
+	return c
+}
+
+// unmatched says what the objects of a node that were not matched leave open: how far what died is below what was not
+// matched, at most and at least, and how much of what is unclear may be permanent, and must be born.
+type unmatched struct{ diedMost, diedLeast, perm, born float64 }
+
+func (u *unmatched) add(o unmatched, size float64) {
+	u.diedMost += o.diedMost * size
+	u.diedLeast += o.diedLeast * size
+	u.perm += o.perm * size
+	u.born += o.born * size
+}
+
+// unmatchedOf adds up what tuples leave open, in objects and bytes, and how many objects are unclear.
+func unmatchedOf(
+	below []int32,
+	ts []classify.Tuple,
+	strata map[sizeKey]*diffStratum,
+) (objects, bytes unmatched, unclear float64) {
+	mine := map[sizeKey]*diffStratum{} // what of each is below the node
 	for _, i := range below {
 		t := &ts[i]
 		k := sizeKey{t.Type, t.Length, t.Size / 8}
-		s := strata[k]
-		if s == nil {
+		if strata[k] == nil {
 			continue
 		}
 		m := mine[k]
@@ -276,62 +315,45 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 			m.unclear += float64(t.Objects)
 		}
 	}
-	// How far died is below what was not matched, at most and at least, and how much of what is unclear may be permanent,
-	// and must be born.
-	var o, b struct{ diedMost, diedLeast, perm, born float64 }
-	unclear := 0.0
 	for k, m := range mine {
 		s := strata[k]
-		most := min(m.gone, s.loose+s.unclear)           // of gone that lives on
-		least := max(0, m.gone-max(0, s.gone-s.loose))   // of gone that surely does
-		perm := min(m.unclear, max(0, s.gone-s.loose))   // of unclear that was there
-		born := max(0, m.unclear-max(0, s.gone-s.loose)) // of unclear that was not
-		o.diedMost, o.diedLeast, o.perm, o.born = o.diedMost+most, o.diedLeast+least, o.perm+perm, o.born+born
-		b.diedMost, b.diedLeast, b.perm, b.born = b.diedMost+most*s.size, b.diedLeast+least*s.size, b.perm+perm*s.size, b.born+born*s.size
+		free := max(0, s.gone-s.loose)
+		o := unmatched{
+			diedMost:  min(m.gone, s.loose+s.unclear), // of gone that lives on
+			diedLeast: max(0, m.gone-free),            // of gone that surely does
+			perm:      min(m.unclear, free),           // of unclear that was there
+			born:      max(0, m.unclear-free),         // of unclear that was not
+		}
+		objects.add(o, 1)
+		bytes.add(o, s.size)
 		unclear += m.unclear
 	}
-	c := &Change{Key: n.Key, Unclear: uint64(unclear)}
+	return objects, bytes, unclear
+}
+
+// changes makes the figures of objects or bytes, which get takes from a part's.
+func (d *DiffReport) changes(parts []classify.Figure, get func(*classify.Figure) Range, u unmatched) (to Changes) {
 	sub := func(x uint64, y float64) uint64 { return x - min(x, uint64(y)) }
 	add := func(x uint64, y float64) uint64 { return x + uint64(y) }
-	fill := func(to *Changes, get func(classify.Figure) Range, diedMost, diedLeast, perm, born float64) {
-		died, matched, fresh, unsure, loose := get(parts[partDied]), get(parts[partPermanent]), get(parts[partBorn]), get(
-			parts[partUnclear],
-		), get(parts[partLoose])
-		permanent := matched.plus(loose)
-		to.Died = Range{Low: sub(died.Low, diedMost), High: sub(died.High, diedLeast)}
-		to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, perm)}
-		to.Born = Range{Low: add(fresh.Low, born), High: fresh.High + unsure.High}
-		to.Before, to.After = died.plus(matched), permanent.plus(fresh).plus(unsure)
-		// The value is what is said if as little as possible has happened: what may be permanent is.
-		to.Died.Value = min(max(sub(died.Value, diedMost), to.Died.Low), to.Died.High)
-		to.Permanent.Value = add(permanent.Value, perm)
-		to.Born.Value = sub(fresh.Value+unsure.Value, perm)
-		if d.bySpace { // where what is permanent now is
-			to.Before = to.Died.plus(to.Permanent)
-		}
+	died, matched, loose := get(&parts[partDied]), get(&parts[partPermanent]), get(&parts[partLoose])
+	fresh, unsure := get(&parts[partBorn]), get(&parts[partUnclear])
+	permanent := matched.plus(loose)
+	to.Died = Range{Low: sub(died.Low, u.diedMost), High: sub(died.High, u.diedLeast)}
+	to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, u.perm)}
+	to.Born = Range{Low: add(fresh.Low, u.born), High: fresh.High + unsure.High}
+	to.Before, to.After = died.plus(matched), permanent.plus(fresh).plus(unsure)
+	// The value is what is said if as little as possible has happened: what may be permanent is.
+	to.Died.Value = min(max(sub(died.Value, u.diedMost), to.Died.Low), to.Died.High)
+	to.Permanent.Value = add(permanent.Value, u.perm)
+	to.Born.Value = sub(fresh.Value+unsure.Value, u.perm)
+	if d.bySpace { // where what is permanent now is
+		to.Before = to.Died.plus(to.Permanent)
 	}
-	fill(&c.Objects, func(f classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }, o.diedMost,
-		o.diedLeast, o.perm, o.born)
-	fill(&c.Bytes, func(f classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }, b.diedMost,
-		b.diedLeast, b.perm, b.born)
-	exact := func(c Changes) bool {
-		return c.Died.Low == c.Died.High && c.Permanent.Low == c.Permanent.High && c.Born.Low == c.Born.High
-	}
-	for _, p := range parts {
-		c.Estimated = c.Estimated || p.Estimated
-	}
-	c.Exact = exact(c.Objects) && exact(c.Bytes)
-	d.Exact = d.Exact && c.Exact
-	for _, x := range n.Children {
-		// What may have died where nothing did is all found elsewhere.
-		if x := d.change(x, ts, strata); x.Objects != (Changes{}) {
-			c.Children = append(c.Children, x)
-		}
-	}
-	slices.SortFunc(c.Children, func(x, y *Change) int {
-		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(x.Key, y.Key))
-	})
-	return c
+	return to
+}
+
+func (c *Changes) exact() bool {
+	return c.Died.Low == c.Died.High && c.Permanent.Low == c.Permanent.High && c.Born.Low == c.Born.High
 }
 
 // Net is how many bytes the group grew by.

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +17,142 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
+// diffCase is a recording whose objects' identities are known, and two of its collections.
+type diffCase struct {
+	blocks   []trace.Block
+	truth    map[uint64]map[uint64]tracetest.Object // by collection and identity
+	from, to uint64
+}
+
+// drawDiff makes a case; ok is false if no state is known.
+func drawDiff(t *rapid.T) (d diffCase, ok bool) {
+	collector, depth := rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth")
+	m := tracetest.New(tracetest.All(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), collector, depth))
+	d.truth = map[uint64]map[uint64]tracetest.Object{}
+	var known []uint64
+	for i := range rapid.IntRange(3, 10).Draw(t, "steps") {
+		var e *tracetest.Epoch
+		if rapid.IntRange(0, 5).Draw(t, "full") == 5 {
+			e = m.FullGC()
+		} else {
+			e = m.Step(i%5 == 0)
+		}
+		d.blocks = append(d.blocks, e.Blocks...)
+		if e.Known && !e.Dropped {
+			at := map[uint64]tracetest.Object{}
+			for _, o := range e.State {
+				at[o.ID] = o
+			}
+			d.truth[e.Pause.GC] = at
+			known = append(known, e.Pause.GC)
+		}
+	}
+	if len(known) == 0 {
+		return d, false
+	}
+	i := rapid.IntRange(0, len(known)-1).Draw(t, "from")
+	j := rapid.IntRange(i, len(known)-1).Draw(t, "to")
+	d.from, d.to = known[i], known[j]
+	return d, true
+}
+
+// diff compares the two collections, and gives the replay, which knows the names.
+func (d *diffCase) diff(t *rapid.T, lib *classify.Library, by string) (*DiffReport, *heap.Replay) {
+	c, err := lib.By(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := heap.NewReplay(&analysistest.Source{B: slices.Clone(d.blocks)})
+	rep, err := Diff(r, d.from, d.to, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep, r
+}
+
+// diffCounts are the objects and bytes of a group.
+type diffCounts struct{ died, permanent, born [2]uint64 }
+
+// reference counts the groups by identities in maps.
+func (d *diffCase) reference(r *heap.Replay, spec string) map[string]*diffCounts {
+	ref := map[string]*diffCounts{}
+	count := func(o tracetest.Object, pick func(*diffCounts) *[2]uint64) {
+		path := ""
+		see := func() {
+			c := ref[path]
+			if c == nil {
+				c = &diffCounts{}
+				ref[path] = c
+			}
+			n := pick(c)
+			n[0]++
+			n[1] += o.Words * 8
+		}
+		see()
+		for _, k := range strings.Split(spec, ", ") {
+			path += "/" + diffKey(r, k, o)
+			see()
+		}
+	}
+	first, last := d.truth[d.from], d.truth[d.to]
+	for id, o := range first {
+		if now, ok := last[id]; ok {
+			count(now, func(c *diffCounts) *[2]uint64 { return &c.permanent })
+		} else {
+			count(o, func(c *diffCounts) *[2]uint64 { return &c.died })
+		}
+	}
+	for id, o := range last {
+		if _, ok := first[id]; !ok {
+			count(o, func(c *diffCounts) *[2]uint64 { return &c.born })
+		}
+	}
+	return ref
+}
+
+// diffKey is the key that classifier k should give o.
+func diffKey(r *heap.Replay, k string, o tracetest.Object) string {
+	x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words},
+		class: r.TypeName(o.Type), array: r.Types[uint64(o.Type)].Flags&1 != 0}
+	switch {
+	case k == "size":
+		return refKeys["size"].keys(&x)[0]
+	case k == "space": // its kind
+		return cmp.Or(spaceKinds[o.Space], classify.UnknownSpace)
+	case k == "spacetype":
+		return cmp.Or(map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor",
+			trace.SpaceFree: classify.UnknownSpace}[o.Space], "old")
+	case refKeys[k].keys != nil:
+		return refKeys[k].keys(&x)[0]
+	case strings.HasPrefix(x.class, "java"):
+		return "java"
+	default:
+		return "other"
+	}
+}
+
+// hold says what of a group's figures its true counts contradict, "" if nothing does.
+func (want *diffCounts) hold(c *Change, bySpace bool) string {
+	for k, got := range []Changes{c.Objects, c.Bytes} {
+		for _, x := range []struct {
+			name string
+			r    Range
+			want uint64
+		}{{"died", got.Died, want.died[k]}, {"permanent", got.Permanent, want.permanent[k]},
+			{"born", got.Born, want.born[k]}} {
+			if x.r.Low > x.want || x.r.High < x.want || x.r.Value < x.r.Low || x.r.Value > x.r.High {
+				return fmt.Sprintf("%s %+v, truth %d (kind of figure %d)", x.name, x.r, x.want, k)
+			}
+		}
+		before, after := want.died[k]+want.permanent[k], want.permanent[k]+want.born[k]
+		if bySpace && (got.Before.Low > before || got.Before.High < before) ||
+			!bySpace && (got.Before.Value != before || got.After.Value != after) {
+			return fmt.Sprintf("before %+v after %+v, truth %+v", got.Before, got.After, *want)
+		}
+	}
+	return ""
+}
+
 // TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died,
 // stayed and was born between two collections, in each group. Where the diff says that it is exact it must be equal;
 // else the truth lies within its bounds.
@@ -23,140 +160,35 @@ func TestDiffAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	exact, bounded := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		collector, depth := rapid.Uint64Range(1, 3).Draw(t, "collector"), rapid.Uint64Range(2, 3).Draw(t, "depth")
-		m := tracetest.New(tracetest.All(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), collector, depth))
-		var src analysistest.Source
-		truth := map[uint64]map[uint64]tracetest.Object{} // by collection and identity
-		var known []uint64
-		for i := range rapid.IntRange(3, 10).Draw(t, "steps") {
-			var e *tracetest.Epoch
-			if rapid.IntRange(0, 5).Draw(t, "full") == 5 {
-				e = m.FullGC()
-			} else {
-				e = m.Step(i%5 == 0)
-			}
-			src.B = append(src.B, e.Blocks...)
-			if e.Known && !e.Dropped {
-				at := map[uint64]tracetest.Object{}
-				for _, o := range e.State {
-					at[o.ID] = o
-				}
-				truth[e.Pause.GC] = at
-				known = append(known, e.Pause.GC)
-			}
-		}
-		if len(known) == 0 {
+		x, ok := drawDiff(t)
+		if !ok {
 			return
 		}
-		i := rapid.IntRange(0, len(known)-1).Draw(t, "from")
-		j := rapid.IntRange(i, len(known)-1).Draw(t, "to")
-		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type", "type, spacetype", `type startsWith "java" ? "java" : "other", size`}).
+		spec := rapid.SampledFrom([]string{"type", "kind, type", "sizeclass", "length", "spacetype", "space, type",
+			"type, spacetype", `type startsWith "java" ? "java" : "other", size`}).
 			Draw(t, "by")
-		by, err := lib.By(spec)
-		if err != nil {
-			t.Fatal(err)
+		d, r := x.diff(t, lib, spec)
+		a, _ := x.diff(t, lib, "ages, type")
+		b, _ := x.diff(t, lib, `(atleast ? "≥ " : "") + power(age * 1), type`)
+		if !reflect.DeepEqual(a.Tree, b.Tree) { // the second keeps each birth apart
+			t.Fatalf("by ages from %d to %d: %+v, and with each birth by itself %+v", x.from, x.to, a.Tree, b.Tree)
 		}
-		from, to := known[i], known[j]
-		r := heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)})
-		d, err := Diff(r, from, to, by, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		told, each := func(by string) *Change {
-			c, err := lib.By(by)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := Diff(heap.NewReplayer(&analysistest.Source{B: slices.Clone(src.B)}), from, to, c, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d.Tree
-		}, `(atleast ? "≥ " : "") + power(age * 1), type`
-		if a, b := told("ages, type"), told(each); !reflect.DeepEqual(a, b) { // the second keeps each birth apart
-			t.Fatalf("by ages from %d to %d: %+v, and with each birth by itself %+v", from, to, a, b)
-		}
-		// The reference: identities in maps.
-		type counts struct{ died, permanent, born [2]uint64 }
-		ref := map[string]*counts{}
-		keys := strings.Split(spec, ", ")
-		count := func(o tracetest.Object, pick func(*counts) *[2]uint64) {
-			x := refObject{Object: heap.Object{Type: o.Type, Length: o.Length, Words: o.Words}, class: r.TypeName(o.Type),
-				array: r.Types[uint64(o.Type)].Flags&1 != 0}
-			path := ""
-			see := func() {
-				c := ref[path]
-				if c == nil {
-					c = &counts{}
-					ref[path] = c
-				}
-				n := pick(c)
-				n[0]++
-				n[1] += o.Words * 8
-			}
-			see()
-			for _, k := range keys {
-				key := ""
-				switch {
-				case k == "size":
-					key = refKeys["size"].keys(&x)[0]
-				case k == "space": // its kind
-					key = cmp.Or(spaceKinds[o.Space], classify.UnknownSpace)
-				case k == "spacetype":
-					key = map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor", trace.SpaceFree: classify.UnknownSpace}[o.Space]
-					key = cmp.Or(key, "old")
-				case refKeys[k].keys != nil:
-					key = refKeys[k].keys(&x)[0]
-				case strings.HasPrefix(x.class, "java"):
-					key = "java"
-				default:
-					key = "other"
-				}
-				path += "/" + key
-				see()
-			}
-		}
-		for id, o := range truth[from] {
-			if now, ok := truth[to][id]; ok {
-				count(now, func(c *counts) *[2]uint64 { return &c.permanent })
-			} else {
-				count(o, func(c *counts) *[2]uint64 { return &c.died })
-			}
-		}
-		for id, o := range truth[to] {
-			if _, ok := truth[from][id]; !ok {
-				count(o, func(c *counts) *[2]uint64 { return &c.born })
-			}
-		}
-		seen := 0
+		ref, seen := x.reference(r, spec), 0
+		bySpace := strings.Contains(spec, "space")
 		var walk func(path string, c *Change)
 		walk = func(path string, c *Change) {
 			want := ref[path]
 			switch {
 			case want != nil:
 				seen++
-			case !c.Exact && strings.Contains(spec, "space"): // a space that all may have left alive, with their identity lost on the way
-				want = &counts{}
+			// a space that all may have left alive, with their identity lost on the way
+			case !c.Exact && bySpace:
+				want = &diffCounts{}
 			default:
 				t.Fatalf("%s is not in the reference", path)
 			}
-			for k, got := range []Changes{c.Objects, c.Bytes} {
-				for _, x := range []struct {
-					name string
-					r    Range
-					want uint64
-				}{{"died", got.Died, want.died[k]}, {"permanent", got.Permanent, want.permanent[k]}, {"born", got.Born, want.born[k]}} {
-					if x.r.Low > x.want || x.r.High < x.want || x.r.Value < x.r.Low || x.r.Value > x.r.High {
-						t.Fatalf("%d to %d, %s: %s %+v, truth %d (kind of figure %d)", from, to, path, x.name, x.r, x.want, k)
-					}
-				}
-				if strings.Contains(spec, "space") {
-					if w := want.died[k] + want.permanent[k]; got.Before.Low > w || got.Before.High < w {
-						t.Fatalf("%d to %d, %s: before %+v, truth %+v", from, to, path, got.Before, *want)
-					}
-				} else if got.Before.Value != want.died[k]+want.permanent[k] || got.After.Value != want.permanent[k]+want.born[k] {
-					t.Fatalf("%d to %d, %s: before %+v after %+v, truth %+v", from, to, path, got.Before, got.After, *want)
-				}
+			if wrong := want.hold(c, bySpace); wrong != "" {
+				t.Fatalf("%d to %d, %s: %s", x.from, x.to, path, wrong)
 			}
 			if c.Exact {
 				exact++
@@ -193,8 +225,8 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		if !a.Known || !b.Known || a.Dropped || b.Dropped {
 			continue
 		}
-		d, err := Diff(heap.NewReplayer(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC, by,
-			nil)
+		d, err := Diff(heap.NewReplay(&analysistest.Source{B: append(a.Blocks, b.Blocks...)}), a.Pause.GC, b.Pause.GC,
+			by, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +235,8 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 				if c.Objects == (Changes{}) {
 					t.Errorf("seed %d: nothing was ever in %s/%s", seed, space.Key, c.Key)
 				}
-				if c.Objects.Died.Low == 0 && c.Objects.Died.High > 0 && c.Objects.Permanent.High+c.Objects.Born.High == 0 {
+				if c.Objects.Died.Low == 0 && c.Objects.Died.High > 0 &&
+					c.Objects.Permanent.High+c.Objects.Born.High == 0 {
 					maybe++
 				}
 			}

@@ -89,104 +89,138 @@ func (p *samplePlaces) of(id uint64) int32 {
 
 // match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of
 // each diffStratum that leaves what died, exactly unless identity was lost.
-func match(r *heap.Replayer, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
-	type key struct {
-		sizeKey
-		birth   uint32
-		atLeast bool
-		was     uint64
-	}
-	keyOf := func(f *heap.Folded) key {
-		return key{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Was}
-	}
-	strata := map[sizeKey]*diffStratum{}
-	at := func(f *heap.Folded) *diffStratum {
-		k := sizeKey{f.Type, f.Length, f.Words}
-		s := strata[k]
-		if s == nil {
-			s = &diffStratum{size: float64(f.Words * 8)}
-			strata[k] = s
-		}
-		return s
-	}
-	tuple := func(f *heap.Folded, part uint8, objects uint64, samples []*heap.Sample) classify.Tuple {
-		t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast,
-			Space: f.Space, Objects: objects, Bytes: objects * f.Words * 8, Sampled: f.Sampled, Frame: f.Frame,
-			Thread: f.Thread, Part: part}
-		for _, s := range samples {
-			t.WObjects.Add(1, s.Weight)
-			t.WBytes.Add(float64(s.Size), s.Weight)
-		}
-		return t
-	}
-	there := placesOf(f1)
-	was := map[key]int32{}            // places in f1 of what has no sample
-	left := make([]uint64, len(f1)+1) // objects of each of f1 that were not found in the second; the last is of nothing
-	for i := range f1 {
-		if !f1[i].Sampled {
-			was[keyOf(&f1[i])] = int32(i)
-		}
-		left[i] = f1[i].Objects
-	}
-	out := make([]classify.Tuple, 0, len(f2)+len(f2)/8)
+func match(r *heap.View, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
+	m := newMatching(f1)
+	m.out = make([]classify.Tuple, 0, len(f2)+len(f2)/8)
 	for i := range f2 {
 		f := &f2[i]
 		switch {
-		case f.Sampled: // its identity is never lost
-			var old, fresh []*heap.Sample
-			for _, s := range f.Samples {
-				if i := there.of(s.ID); i >= 0 {
-					left[i] -= min(left[i], 1)
-					old = append(old, s)
-				} else {
-					fresh = append(fresh, s)
-				}
-			}
-			if n := uint64(len(old)); n > 0 {
-				out = append(out, tuple(f, partPermanent, n, old))
-			}
-			if n := uint64(len(fresh)); n > 0 {
-				out = append(out, tuple(f, partBorn, n, fresh))
-			}
+		case f.Sampled:
+			m.sampled(f)
 		case uint64(f.Birth) <= from:
-			k, ok := was[keyOf(f)]
-			if !ok {
-				k = int32(len(f1))
-			}
-			n := min(left[k], f.Objects)
-			left[k] -= n
-			at(f).loose += float64(f.Objects - n)
-			if n > 0 {
-				out = append(out, tuple(f, partPermanent, n, nil))
-			}
-			if n < f.Objects {
-				out = append(out, tuple(f, partLoose, f.Objects-n, nil))
-			}
+			m.old(f)
 		case f.AtLeast:
-			at(f).unclear += float64(f.Objects)
-			out = append(out, tuple(f, partUnclear, f.Objects, f.Samples))
+			m.stratum(f).unclear += float64(f.Objects)
+			m.add(f, partUnclear, f.Objects, f.Samples)
 		default:
-			out = append(out, tuple(f, partBorn, f.Objects, f.Samples))
+			m.add(f, partBorn, f.Objects, f.Samples)
 		}
 	}
-	for i, n := range left {
+	m.died(r)
+	for k, s := range m.strata {
+		if s.loose == 0 && s.unclear == 0 { // all were matched
+			delete(m.strata, k)
+		}
+	}
+	return m.out, m.strata
+}
+
+// matching is a match that is being made.
+type matching struct {
+	f1     []heap.Folded
+	there  *samplePlaces      // in f1
+	was    map[matchKey]int32 // places in f1 of what has no sample
+	left   []uint64           // objects of each of f1 that were not found in the second; the last is of nothing
+	strata map[sizeKey]*diffStratum
+	out    []classify.Tuple
+}
+
+// matchKey is what an object without a sample keeps from one state to the other.
+type matchKey struct {
+	sizeKey
+	birth   uint32
+	atLeast bool
+	was     uint64
+}
+
+func matchKeyOf(f *heap.Folded) matchKey {
+	return matchKey{sizeKey{f.Type, f.Length, f.Words}, f.Birth, f.AtLeast, f.Was}
+}
+
+func newMatching(f1 []heap.Folded) *matching {
+	m := &matching{f1: f1, there: placesOf(f1), was: map[matchKey]int32{}, left: make([]uint64, len(f1)+1),
+		strata: map[sizeKey]*diffStratum{}}
+	for i := range f1 {
+		if !f1[i].Sampled {
+			m.was[matchKeyOf(&f1[i])] = int32(i)
+		}
+		m.left[i] = f1[i].Objects
+	}
+	return m
+}
+
+func (m *matching) stratum(f *heap.Folded) *diffStratum {
+	k := sizeKey{f.Type, f.Length, f.Words}
+	s := m.strata[k]
+	if s == nil {
+		s = &diffStratum{size: float64(f.Words * 8)}
+		m.strata[k] = s
+	}
+	return s
+}
+
+// add gives some objects of f to a part.
+func (m *matching) add(f *heap.Folded, part uint8, objects uint64, samples []*heap.Sample) {
+	t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast,
+		Space: f.Space, Objects: objects, Bytes: objects * f.Words * 8, Sampled: f.Sampled, Frame: f.Frame,
+		Thread: f.Thread, Part: part}
+	for _, s := range samples {
+		t.WObjects.Add(1, s.Weight)
+		t.WBytes.Add(float64(s.Size), s.Weight)
+	}
+	m.out = append(m.out, t)
+}
+
+// sampled takes in objects of the second state that are sampled: their identity is never lost.
+func (m *matching) sampled(f *heap.Folded) {
+	var old, fresh []*heap.Sample
+	for _, s := range f.Samples {
+		if i := m.there.of(s.ID); i >= 0 {
+			m.left[i] -= min(m.left[i], 1)
+			old = append(old, s)
+		} else {
+			fresh = append(fresh, s)
+		}
+	}
+	if n := uint64(len(old)); n > 0 {
+		m.add(f, partPermanent, n, old)
+	}
+	if n := uint64(len(fresh)); n > 0 {
+		m.add(f, partBorn, n, fresh)
+	}
+}
+
+// old takes in objects of the second state that were there in the first, or are said to have been.
+func (m *matching) old(f *heap.Folded) {
+	k, ok := m.was[matchKeyOf(f)]
+	if !ok {
+		k = int32(len(m.f1))
+	}
+	n := min(m.left[k], f.Objects)
+	m.left[k] -= n
+	m.stratum(f).loose += float64(f.Objects - n)
+	if n > 0 {
+		m.add(f, partPermanent, n, nil)
+	}
+	if n < f.Objects {
+		m.add(f, partLoose, f.Objects-n, nil)
+	}
+}
+
+// died takes in what is left of the first state; r is the second.
+func (m *matching) died(r *heap.View) {
+	for i, n := range m.left {
 		if n == 0 {
 			continue
 		}
-		f := &f1[i]
-		at(f).gone += float64(n)
+		f := &m.f1[i]
+		m.stratum(f).gone += float64(n)
 		var dead []*heap.Sample
 		for _, s := range f.Samples {
 			if r.Sample(s.ID) == nil {
 				dead = append(dead, s)
 			}
 		}
-		out = append(out, tuple(f, partDied, n, dead))
+		m.add(f, partDied, n, dead)
 	}
-	for k, s := range strata {
-		if s.loose == 0 && s.unclear == 0 { // all were matched
-			delete(strata, k)
-		}
-	}
-	return out, strata
 }

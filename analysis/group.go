@@ -30,8 +30,8 @@ type Grouping struct {
 }
 
 // World gives what classifiers see of the state of r, which stands after c, and the state's spaces.
-func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
-	spaces := r.Spaces(c)
+func World(r *heap.View, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
+	spaces := r.Spaces(c.Spaces)
 	w := &classify.World{
 		GC:      c.GC,
 		First:   r.First,
@@ -43,11 +43,11 @@ func World(r *heap.Replayer, c *heap.Collection) (*classify.World, []heap.SpaceA
 		Threads: r.Threads,
 		Time: func(gc uint64) (time.Time, bool) {
 			ns, ok := r.Ends[gc]
-			return collection.Wall(r, ns), ok
+			return collection.Wall(r.Symbols, ns), ok
 		},
 	}
 	for _, s := range spaces {
-		w.Spaces = append(w.Spaces, classify.Space{Name: SpaceName(r, s), Kind: s.Kind})
+		w.Spaces = append(w.Spaces, classify.Space{Name: SpaceName(r.Symbols, s), Kind: s.Kind})
 	}
 	return w, spaces
 }
@@ -61,7 +61,7 @@ var spaceKinds = map[uint64]string{
 	trace.SpaceArchive:       "archive",
 }
 
-func SpaceName(r *heap.Replayer, s heap.SpaceAt) string {
+func SpaceName(r *heap.Symbols, s heap.SpaceAt) string {
 	kind := spaceKinds[s.Kind]
 	switch {
 	case r.JVM.RegionWords > 0:
@@ -77,7 +77,9 @@ func wants(a classify.Attr) (w heap.Want) {
 	for _, p := range []struct {
 		a classify.Attr
 		w heap.Want
-	}{{classify.AttrLength, heap.WantLength}, {classify.AttrBirth, heap.WantBirth}, {classify.AttrSpace, heap.WantSpace}, {classify.AttrAddr, heap.WantAddr}, {classify.AttrSite, heap.WantSamples}} {
+	}{{classify.AttrLength, heap.WantLength}, {classify.AttrBirth, heap.WantBirth},
+		{classify.AttrSpace, heap.WantSpace}, {classify.AttrAddr, heap.WantAddr},
+		{classify.AttrSite, heap.WantSamples}} {
 		if a&p.a != 0 {
 			w |= p.w
 		}
@@ -87,7 +89,7 @@ func wants(a classify.Attr) (w heap.Want) {
 
 // eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is
 // (ages is nil).
-func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
+func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	if ages == nil {
 		return nil
 	}
@@ -106,7 +108,7 @@ func eras(r *heap.Replayer, ages []uint64, at ...uint64) []uint32 {
 // Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages
 // (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
 func Tuples(
-	r *heap.Replayer,
+	r *heap.View,
 	gc uint64,
 	spaces []heap.SpaceAt,
 	a classify.Attr,
@@ -139,7 +141,7 @@ func Tuples(
 
 // Group groups the state of r, which stands after c, by classifiers.
 func Group(
-	r *heap.Replayer,
+	r *heap.View,
 	c *heap.Collection,
 	w *classify.World,
 	spaces []heap.SpaceAt,
@@ -151,12 +153,12 @@ func Group(
 	if err != nil {
 		return nil, err
 	}
-	return GroupTuples(r, c, w, ts, by, filters)
+	return GroupTuples(r.Symbols, c, w, ts, by, filters)
 }
 
 // GroupTuples is Group of a state that was folded before, for all that by and filters need (Tuples).
 func GroupTuples(
-	r *heap.Replayer,
+	r *heap.Symbols,
 	c *heap.Collection,
 	w *classify.World,
 	ts []classify.Tuple,
@@ -179,7 +181,7 @@ func GroupTuples(
 // OpenTuples is GroupTuples for who looks at few of the groups: the tree makes them when they are asked for. Tree and
 // Tuples of the Grouping are nil.
 func OpenTuples(
-	r *heap.Replayer,
+	r *heap.Symbols,
 	c *heap.Collection,
 	w *classify.World,
 	ts []classify.Tuple,
@@ -197,7 +199,7 @@ func OpenTuples(
 
 // newGrouping is a grouping but for its tree.
 func newGrouping(
-	r *heap.Replayer,
+	r *heap.Symbols,
 	c *heap.Collection,
 	root *classify.Node,
 	by []classify.Classifier,
@@ -229,7 +231,7 @@ type ListedObject struct {
 // List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode:
 // the tree itself keeps no objects.
 func (g *Grouping) List(
-	r *heap.Replayer,
+	r *heap.View,
 	n *classify.Node,
 	spaces []heap.SpaceAt,
 	by []classify.Classifier,
@@ -289,7 +291,7 @@ func (g *Grouping) List(
 		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type),
 			Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
 		if x != nil {
-			l.Site = sites.Stack(r, x.Frame, sites.MaxFrames)
+			l.Site = sites.Stack(r.Symbols, x.Frame, sites.MaxFrames)
 		}
 		return f(l)
 	})

@@ -36,9 +36,9 @@ type refNode struct {
 	children       map[string]*refNode
 }
 
-func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
+func refObjects(r *heap.Replay, c *heap.Collection) []refObject {
 	var out []refObject
-	spaces := r.Spaces(c)
+	spaces := r.View().Spaces(c.Spaces)
 	r.State.Each(func(o heap.Object) bool {
 		x := refObject{Object: o, class: r.TypeName(o.Type), loader: "bootstrap", addr: r.JVM.HeapBase + o.Addr*8,
 			age: c.GC - uint64(o.Birth), space: "(no space)"}
@@ -52,7 +52,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		x.array = ty.Flags&trace.TypeArray != 0
 		for _, s := range spaces {
 			if o.Addr >= s.Start && o.Addr < s.End {
-				x.space, x.kind = SpaceName(r,
+				x.space, x.kind = SpaceName(r.Symbols,
 					s), map[uint64]string{trace.SpaceEden: "eden", trace.SpaceSurvivor: "survivor"}[s.Kind]
 				if x.kind == "" {
 					x.kind = "old"
@@ -62,7 +62,7 @@ func refObjects(r *heap.Replayer, c *heap.Collection) []refObject {
 		if s := r.Live[o.Sample]; s != nil {
 			x.sampled = true
 			x.thread = r.Threads[s.Thread].Name
-			for _, f := range sites.Stack(r, s.Frame, 64) {
+			for _, f := range sites.Stack(r.Symbols, s.Frame, 64) {
 				x.stack = append(x.stack, f.String())
 			}
 		}
@@ -193,11 +193,14 @@ var refKeys = map[string]struct {
 }
 
 var refFilters = map[string]func(o *refObject) bool{
-	`size >= 40`:                            func(o *refObject) bool { return o.Words >= 5 },
-	`age < 3 and not atleast`:               func(o *refObject) bool { return o.age < 3 && !o.AtLeast },
-	`spacetype == "old"`:                    func(o *refObject) bool { return o.kind == "old" },
-	`site.known`:                            func(o *refObject) bool { return o.sampled },
-	`type startsWith "java" || length > 10`: func(o *refObject) bool { return strings.HasPrefix(o.class, "java") || o.Length > 10 },
+	`size >= 40`:              func(o *refObject) bool { return o.Words >= 5 },
+	`age < 3 and not atleast`: func(o *refObject) bool { return o.age < 3 && !o.AtLeast },
+	`spacetype == "old"`:      func(o *refObject) bool { return o.kind == "old" },
+	`site.known`:              func(o *refObject) bool { return o.sampled },
+	`type startsWith "java" || length > 10`: func(o *refObject) bool {
+		return strings.HasPrefix(o.class, "java") ||
+			o.Length > 10
+	},
 }
 
 func (n *refNode) add(o *refObject, by []string, path []string, isPath bool) {
@@ -239,8 +242,8 @@ func (n *refNode) child(left int, key string) *refNode {
 // differs says how a tree is not the reference's, "" if it is.
 func differs(n *classify.Node, want *refNode, levels int, at string) string {
 	if n.Objects != want.objects || n.Bytes != want.bytes || n.Estimated {
-		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes, n.Estimated,
-			want.objects, want.bytes)
+		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes,
+			n.Estimated, want.objects, want.bytes)
 	}
 	got := map[string]bool{}
 	for i, c := range n.Children {
@@ -264,7 +267,7 @@ func differs(n *classify.Node, want *refNode, levels int, at string) string {
 }
 
 // everySample makes every sample stand for itself alone, as at interval 0.
-func everySample(r *heap.Replayer) {
+func everySample(r *heap.Replay) {
 	for _, s := range r.Live {
 		s.Weight = 1
 	}
@@ -278,11 +281,12 @@ func TestGroupAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	nodes := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
 		by := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "by")
 		where := rapid.SliceOfN(rapid.SampledFrom(filters), 0, 1).Draw(t, "where")
-		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		r := heap.NewReplay(&analysistest.Source{B: bs})
 		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
@@ -300,8 +304,8 @@ func TestGroupAgainstReference(t *testing.T) {
 				}
 				fs = append(fs, f)
 			}
-			world, spaces := World(r, c)
-			g, err := Group(r, c, world, spaces, cs, fs)
+			world, spaces := World(r.View(), c)
+			g, err := Group(r.View(), c, world, spaces, cs, fs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +326,7 @@ func TestGroupAgainstReference(t *testing.T) {
 			if len(g.Tree.Children) > 0 {
 				n := g.Tree.Children[rapid.IntRange(0, len(g.Tree.Children)-1).Draw(t, "node")]
 				objects, bytes := uint64(0), uint64(0)
-				g.List(r, n, spaces, cs, fs, func(l ListedObject) bool {
+				g.List(r.View(), n, spaces, cs, fs, func(l ListedObject) bool {
 					objects++
 					bytes += l.Bytes
 					return true
@@ -348,11 +352,13 @@ func TestGroupEstimates(t *testing.T) {
 	lib := classify.NewLibrary()
 	estimated := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
-		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence", "spacetype, site(1), ages"}).
+		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence",
+			"spacetype, site(1), ages"}).
 			Draw(t, "by")
-		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		r := heap.NewReplay(&analysistest.Source{B: bs})
 		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
@@ -361,8 +367,8 @@ func TestGroupEstimates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			world, spaces := World(r, c)
-			g, err := Group(r, c, world, spaces, cs, nil)
+			world, spaces := World(r.View(), c)
+			g, err := Group(r.View(), c, world, spaces, cs, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,8 +378,10 @@ func TestGroupEstimates(t *testing.T) {
 			g.Tree.Walk(func(path []string, n *classify.Node) bool {
 				if n.Estimated {
 					estimated++
-					if *n.ObjLow > n.Objects+1 || *n.ObjHigh+1 < n.Objects || *n.BytesLow > n.Bytes+1 || *n.BytesHigh+1 < n.Bytes {
-						t.Fatalf("%v: %d objects [%d, %d], %d bytes [%d, %d]", path, n.Objects, *n.ObjLow, *n.ObjHigh, n.Bytes, *n.BytesLow, *n.BytesHigh)
+					if *n.ObjLow > n.Objects+1 || *n.ObjHigh+1 < n.Objects || *n.BytesLow > n.Bytes+1 ||
+						*n.BytesHigh+1 < n.Bytes {
+						t.Fatalf("%v: %d objects [%d, %d], %d bytes [%d, %d]", path, n.Objects, *n.ObjLow, *n.ObjHigh,
+							n.Bytes, *n.BytesLow, *n.BytesHigh)
 					}
 				}
 				var o, b uint64

@@ -16,7 +16,7 @@ import (
 // TestMissed reads a recording in which collections without events came before two of four: once three, once as many as
 // a recording of before does not say.
 func TestMissed(t *testing.T) {
-	make4 := func() *heap.Replayer {
+	make4 := func() *heap.Replay {
 		src := []trace.Block{
 			trace.EncodeMeta(
 				trace.Meta{HasJVM: true,
@@ -26,12 +26,14 @@ func TestMissed(t *testing.T) {
 		for i, flags := range []uint64{0, trace.PauseMissed | 3<<trace.PauseMissedShift, 0, trace.PauseMissed} {
 			gc := uint64(i + 1)
 			src = append(src, trace.EncodeEpoch(&trace.Epoch{
-				Pause: trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples, Start: gc * 1e9,
-					Dur: 1e6},
-				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10, UsedAfter: 4 << 10}},
+				Pause: trace.Pause{GC: gc, Kind: trace.PauseYoung, Flags: flags, Depth: trace.DepthSamples,
+					Start: gc * 1e9,
+					Dur:   1e6},
+				Spaces: []trace.Space{{Kind: trace.SpaceOld, Top: 1 << 10, End: 1 << 12, UsedBefore: 6 << 10,
+					UsedAfter: 4 << 10}},
 			}))
 		}
-		return heap.NewReplayer(&analysistest.Source{B: src})
+		return heap.NewReplay(&analysistest.Source{B: src})
 	}
 	rep, err := MakeReport(make4())
 	if err != nil {
@@ -61,7 +63,8 @@ func TestMissed(t *testing.T) {
 	rep.WriteText(&out)
 	q.WriteText(&out)
 	l.WriteText(&out)
-	if n := strings.Count(out.String(), "4 missed collections, pauses unknown"); q.Missed != 4 || l.Missed != 4 || n != 3 {
+	if n := strings.Count(out.String(), "4 missed collections, pauses unknown"); q.Missed != 4 || l.Missed != 4 ||
+		n != 3 {
 		t.Errorf("quality %d, leaks %d missed; %d texts of three say so:\n%s", q.Missed, l.Missed, n, out.String())
 	}
 }
@@ -89,11 +92,11 @@ func TestFloors(t *testing.T) {
 			}
 			bs = append(bs, e.Blocks...)
 		}
-		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: bs}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: bs}))
 		if err != nil || rep.OldCollections != old {
 			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
 		}
-		l, err := leak.Find(heap.NewReplayer(&analysistest.Source{B: bs}))
+		l, err := leak.Find(heap.NewReplay(&analysistest.Source{B: bs}))
 		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
 			t.Errorf("%v %+v", err, l)
 		}

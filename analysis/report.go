@@ -82,9 +82,10 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport replays all of r. If r only counts (heap.NewCounter), the report is the same, but that what sites have
-// (Sites) is inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
-func MakeReport(r *heap.Replayer) (*Report, error) {
+// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
+// inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
+func MakeReport(from heap.Reader) (*Report, error) {
+	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
 		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
 	h := leak.NewDetector()
@@ -92,7 +93,7 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	var firstSites map[sites.Key]*sites.Tally
 	var alive []*heap.Sample // after the last known collection
 	var known sites.CoverageFollower
-	for n := 0; ; n++ {
+	for {
 		c, err := r.Next()
 		if err == io.EOF {
 			break
@@ -100,29 +101,14 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start),
-			Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
-			SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
-		var before *CollectionRow
-		if n > 0 {
-			before = &rep.Collections[n-1]
-		}
-		row.Course = courseOf(c, before)
-		rep.PauseNS += c.Dur
-		rep.ProbeNS += c.Probe + c.SyncProbe
-		rep.LostEpochs += c.EpochsLost
-		rep.Missed += row.Missed
-		if n == 0 {
-			rep.From = row.Time
-		}
-		rep.To = row.Time
+		row := rep.collection(r.Symbols, c)
 		h.Collection(r, c)
 		known.Follow(r)
 		if c.Known {
-			last = append(last[:0], r.State.PerType()...)
+			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				firstSites = sites.Tallies(r, maps.Values(r.Live))
+				firstSites = sites.Tallies(r.Symbols, maps.Values(r.Live))
 			}
 			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
 			q := known.Quality(r)
@@ -132,6 +118,47 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 		}
 		rep.Collections = append(rep.Collections, row)
 	}
+	rep.ending(r)
+	rep.grown(r.Symbols, first, last)
+	lastSites := sites.Tallies(r.Symbols, slices.Values(alive))
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, lastSites, 20)
+	e := rep.estimate(from, &known)
+	rep.Sites = sites.Rows(r.Symbols, lastSites, sites.ByClass(r.Symbols, last), e)
+	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
+		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
+	}
+	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
+	rep.OldCollections = h.Full + h.Mixed
+	suspects := h.Verdicts(r)
+	if rep.Open = h.Open; rep.Open {
+		suspects = []leak.Verdict{}
+	}
+	rep.Settle(suspects)
+	return rep, nil
+}
+
+// collection adds c to the sums, and gives its row, but for what is known of the sites.
+func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow {
+	row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start),
+		Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
+		SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
+	var before *CollectionRow
+	if n := len(rep.Collections); n > 0 {
+		before = &rep.Collections[n-1]
+	} else {
+		rep.From = row.Time
+	}
+	row.Course = courseOf(c, before)
+	rep.PauseNS += c.Dur
+	rep.ProbeNS += c.Probe + c.SyncProbe
+	rep.LostEpochs += c.EpochsLost
+	rep.Missed += row.Missed
+	rep.To = row.Time
+	return row
+}
+
+// ending takes in what r, at its end, says of the recording and of how complete it is.
+func (rep *Report) ending(r *heap.Cursor) {
 	rep.JVM, rep.Collector, rep.Samples, rep.SitesCut = r.JVM.VM, collectors[r.JVM.Collector], r.Taken, r.SitesCut
 	rep.Uncompacted = r.Uncompacted
 	if n := len(rep.Collections); n > 0 {
@@ -148,31 +175,19 @@ func MakeReport(r *heap.Replayer) (*Report, error) {
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
-	rep.grown(r, first, last)
-	lastSites := sites.Tallies(r, slices.Values(alive))
-	rep.GrownSites = sites.GrownSites(r, firstSites, lastSites, 20)
-	var e *sites.Estimate
-	if n := len(rep.Collections); r.Known && n > 0 && rep.Collections[n-1].Known {
-		st := (*sites.Strata)(nil)
-		if r.Counts() {
-			st = sites.StratifyTypes(r, func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) })
-		} else {
-			st = sites.Stratify(r, rep.Collections[n-1].GC, nil)
-		}
-		e = st.Estimate()
+}
+
+// estimate infers the sites of the last state; nil if that is not known.
+func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *sites.Estimate {
+	n := len(rep.Collections)
+	if !from.Position().Known || n == 0 || !rep.Collections[n-1].Known {
+		return nil
 	}
-	rep.Sites = sites.Rows(r, lastSites, sites.ByClass(r, last), e)
-	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
-		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
+	if collection.Counts(from) {
+		before := func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) }
+		return sites.StratifyTypes(from.View(), before).Estimate()
 	}
-	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	rep.OldCollections = h.Full + h.Mixed
-	suspects := h.Verdicts(r)
-	if rep.Open = h.Open; rep.Open {
-		suspects = []leak.Verdict{}
-	}
-	rep.Settle(suspects)
-	return rep, nil
+	return sites.Stratify(from.View(), rep.Collections[n-1].GC, nil).Estimate()
 }
 
 // Settle gives the report its verdicts.
@@ -181,7 +196,7 @@ func (rep *Report) Settle(suspects []leak.Verdict) {
 	rep.FirstLook = rep.advice()
 }
 
-func (rep *Report) grown(r *heap.Replayer, first, last []heap.Count) {
+func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 	by := map[sites.Class]*GrownClass{}
 	var classes []sites.Class
 	for id, l := range last {
@@ -246,7 +261,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	}
 	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n",
 		rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
-		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC, rep.End)
+		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC,
+		rep.End)
 	kinds := map[string]int{}
 	var used []float64
 	var longest, syncs uint64
@@ -273,15 +289,9 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	q := rep.Quality
 	_, all := q.Live()
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-	ui.Fprintf(
-		w,
-		"coverage     site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, unknown %.1f %% of live bytes; %d samples\n",
-		share(q.ExactBytes),
-		share(q.InferredBytes),
-		share(q.BeforeBytes),
-		share(q.UnknownBytes),
-		rep.Samples,
-	)
+	ui.Fprintf(w, "coverage     site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, "+
+		"unknown %.1f %% of live bytes; %d samples\n", share(q.ExactBytes), share(q.InferredBytes),
+		share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
 	if rep.SitesCut != "" {
 		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
 	}
@@ -291,6 +301,12 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	if rep.Uncompacted {
 		ui.Fprintf(w, "             %s\n", ui.Text(collection.MayCountDead))
 	}
+	rep.writeGrown(w)
+	rep.writeSites(w)
+}
+
+// writeGrown prints which classes and sites grew most.
+func (rep *Report) writeGrown(w io.Writer) {
 	if len(rep.Grown) > 0 {
 		ui.Fprintf(w, "classes that grew most (first to last known collection; not yet collected garbage included)\n")
 		for i, g := range rep.Grown {
@@ -312,15 +328,19 @@ func (rep *Report) WriteWindow(w io.Writer) {
 			sites.WriteStack(w, g.Site, 2)
 		}
 	}
-	if len(rep.Sites) > 0 {
-		ui.Fprintf(w, "sites with most alive (95 %% interval; `heapcam histogram --sites` lists all)\n")
-		for i, s := range rep.Sites {
-			if i == 3 || s.Child != "" {
-				break
-			}
-			ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh),
-				ui.Bytes(s.Bytes), sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site))
+}
+
+func (rep *Report) writeSites(w io.Writer) {
+	if len(rep.Sites) == 0 {
+		return
+	}
+	ui.Fprintf(w, "sites with most alive (95 %% interval; `heapcam histogram --sites` lists all)\n")
+	for i, s := range rep.Sites {
+		if i == 3 || s.Child != "" {
+			break
 		}
+		ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh),
+			ui.Bytes(s.Bytes), sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site))
 	}
 }
 
@@ -336,7 +356,8 @@ func (rep *Report) WriteLeaks(w io.Writer) {
 				break
 			}
 			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1,
-				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes), s.Confidence)
+				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes),
+				s.Confidence)
 			sites.WriteStack(w, s.Site, 3)
 		}
 	}

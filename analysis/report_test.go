@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{B: append(bs, m.End())}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: append(bs, m.End())}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,8 @@ func TestReport(t *testing.T) {
 		for _, c := range rep.Collections {
 			q := c.Quality
 			if c.Known &&
-				(q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects || q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
+				(q.ExactObjects+q.InferredObjects+q.BeforeObjects+q.UnknownObjects != c.Objects ||
+					q.ExactBytes+q.InferredBytes+q.BeforeBytes+q.UnknownBytes != c.Bytes) {
 				t.Errorf("collection %d: %+v of %d objects, %d bytes", c.GC, q, c.Objects, c.Bytes)
 			}
 			if sum := c.Eden + c.Survivor + c.Old + c.Humongous; sum != c.Used {
@@ -66,7 +67,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplayer(&analysistest.Source{}))
+	rep, err := MakeReport(heap.NewReplay(&analysistest.Source{}))
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}
@@ -75,17 +76,19 @@ func TestReport(t *testing.T) {
 
 // TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
 func TestGrownLoaders(t *testing.T) {
-	r := heap.NewReplayer(&analysistest.Source{})
-	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
+	r := heap.NewReplay(&analysistest.Source{})
+	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2},
+		{ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
 	}
 	r.Loaders[1], r.Loaders[2] = trace.Loader{ID: 1, Name: "app"}, trace.Loader{ID: 2, Name: "plugins"}
 	rep := &Report{}
 	rep.grown(
-		r,
+		r.Symbols,
 		nil,
-		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10}, {Objects: 1, Bytes: 10},
+		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10},
+			{Objects: 1, Bytes: 10},
 			{Objects: 1, Bytes: 100}},
 	)
 	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) ||

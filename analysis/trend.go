@@ -49,9 +49,9 @@ const maxTrendRows = 100_000
 
 // Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most
 // bounds the rows (0: no bound). Its errors are those of Group and of the replay, and ErrTrend.
-func Trend(r *heap.Replayer, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
+func Trend(r *heap.Replay, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
 	t := newTrend()
-	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r, c, again) }), most)
+	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r.View(), c, again) }), most)
 }
 
 // TrendStates is Trend of the states that each hands to its function, in order, until that is false. All know the same
@@ -59,7 +59,7 @@ func Trend(r *heap.Replayer, again func() ([]classify.Classifier, []classify.Fil
 // types and samples.
 func TrendStates(
 	samples *heap.Sampling,
-	each func(func(*heap.Replayer, *heap.Collection) bool) error,
+	each func(func(*heap.View, *heap.Collection) bool) error,
 	again func() ([]classify.Classifier, []classify.Filter),
 	most int,
 ) (*TrendReport, error) {
@@ -78,11 +78,11 @@ func TrendStates(
 	if t.outline != nil {
 		return t.report(t.outlined(each), most)
 	}
-	return t.report(each(func(r *heap.Replayer, c *heap.Collection) bool { return t.group(r, c, again) }), most)
+	return t.report(each(func(r *heap.View, c *heap.Collection) bool { return t.group(r, c, again) }), most)
 }
 
 // outlined takes in all states by the outline: one is summed up while the groups of the one before are counted.
-func (t *trending) outlined(each func(func(*heap.Replayer, *heap.Collection) bool) error) error {
+func (t *trending) outlined(each func(func(*heap.View, *heap.Collection) bool) error) error {
 	summed, over := make(chan *sums), make(chan struct{})
 	free := make(chan *sums, 2)
 	free <- &sums{}
@@ -97,7 +97,7 @@ func (t *trending) outlined(each func(func(*heap.Replayer, *heap.Collection) boo
 			free <- s
 		}
 	}()
-	err := each(func(r *heap.Replayer, c *heap.Collection) bool {
+	err := each(func(r *heap.View, c *heap.Collection) bool {
 		var s *sums
 		select {
 		case s = <-free:
@@ -119,7 +119,7 @@ func (t *trending) outlined(each func(func(*heap.Replayer, *heap.Collection) boo
 
 // sums are the tuples of a state.
 type sums struct {
-	r    *heap.Replayer
+	r    *heap.View
 	c    *heap.Collection
 	rest []classify.Tuple // without a sample
 	classify.Sampled
@@ -148,7 +148,7 @@ func newTrend() *trending {
 
 // group takes in a state.
 func (t *trending) group(
-	r *heap.Replayer,
+	r *heap.View,
 	c *heap.Collection,
 	again func() ([]classify.Classifier, []classify.Filter),
 ) bool {
@@ -164,7 +164,7 @@ func (t *trending) group(
 		return false
 	}
 	t.rep.By, t.rep.Where = g.By, g.Where
-	t.point(r, c, g.Objects, g.Bytes, g.Exact)
+	t.point(r.Symbols, c, g.Objects, g.Bytes, g.Exact)
 	g.Tree.Walk(func(path []string, x *classify.Node) bool {
 		if len(path) == 0 {
 			return true
@@ -193,7 +193,7 @@ func (t *trending) count(s *sums) {
 		w, _ := World(s.r, s.c)
 		var fs []classify.GroupFigure
 		if fs, s.err = t.outline.Figures(w, s.rest, &s.Sampled); s.err == nil {
-			t.figures(s.r, s.c, fs)
+			t.figures(s.r.Symbols, s.c, fs)
 			return
 		}
 	}
@@ -201,7 +201,7 @@ func (t *trending) count(s *sums) {
 }
 
 // sum sums up a state.
-func (t *trending) sum(s *sums, r *heap.Replayer, c *heap.Collection) {
+func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 	for _, k := range s.Seen {
 		s.at[k] = 0
 	}
@@ -230,7 +230,8 @@ func (t *trending) sum(s *sums, r *heap.Replayer, c *heap.Collection) {
 	})
 	for _, f := range rest {
 		s.rest = append(s.rest,
-			classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects, Bytes: f.Bytes})
+			classify.Tuple{Type: f.Type, Birth: f.Birth, AtLeast: f.AtLeast, Space: -1, Objects: f.Objects,
+				Bytes: f.Bytes})
 	}
 	kinds, bases, places := t.sampling.Kinds()
 	s.Kinds, s.Bases = kinds, len(bases)
@@ -245,7 +246,7 @@ func (t *trending) sum(s *sums, r *heap.Replayer, c *heap.Collection) {
 }
 
 // figures takes in what the groups of the outline have.
-func (t *trending) figures(r *heap.Replayer, c *heap.Collection, fs []classify.GroupFigure) {
+func (t *trending) figures(r *heap.Symbols, c *heap.Collection, fs []classify.GroupFigure) {
 	exact := true
 	for _, f := range fs {
 		exact = exact && !f.Estimated
@@ -266,7 +267,7 @@ func (t *trending) figures(r *heap.Replayer, c *heap.Collection, fs []classify.G
 }
 
 // point adds a collection.
-func (t *trending) point(r *heap.Replayer, c *heap.Collection, objects, bytes uint64, exact bool) {
+func (t *trending) point(r *heap.Symbols, c *heap.Collection, objects, bytes uint64, exact bool) {
 	t.rep.Exact = t.rep.Exact && exact
 	t.rep.Collections = append(t.rep.Collections, TrendPoint{momentOf(r, c), objects, bytes})
 }

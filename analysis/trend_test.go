@@ -20,11 +20,12 @@ func TestTrendAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	points := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
 		by := rapid.SampledFrom([]string{"type", "kind, type", "ages", "packages"}).Draw(t, "by")
 		tr, err := Trend(
-			heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}),
+			heap.NewReplay(&analysistest.Source{B: slices.Clone(bs)}),
 			func() ([]classify.Classifier, []classify.Filter) {
 				cs, err := lib.By(by)
 				if err != nil {
@@ -39,7 +40,7 @@ func TestTrendAgainstReference(t *testing.T) {
 		}
 		want := map[string][]uint64{} // bytes by path and collection
 		n := 0
-		r := heap.NewReplayer(&analysistest.Source{B: bs})
+		r := heap.NewReplay(&analysistest.Source{B: bs})
 		if err := collection.Each(r, func(c *heap.Collection) bool {
 			if !c.Known {
 				return true
@@ -97,9 +98,11 @@ func TestTrendStates(t *testing.T) {
 	lib := classify.NewLibrary()
 	counted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
-		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)", "packages, site", "thread, type", "confidence, site", "kind, type", "type, ages"}).
+		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)",
+			"packages, site", "thread, type", "confidence, site", "kind, type", "type, ages"}).
 			Draw(t, "by")
 		where := rapid.SampledFrom([]string{"", "", `type contains "a"`, `thread contains "1"`}).Draw(t, "where")
 		again := func() (cs []classify.Classifier, fs []classify.Filter) {
@@ -114,40 +117,40 @@ func TestTrendStates(t *testing.T) {
 			}
 			return cs, fs
 		}
-		var kept []*heap.Kept
+		var kept []heap.Kept
 		lives := &heap.Lives{}
-		r := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)})
+		r := heap.NewReplay(&analysistest.Source{B: slices.Clone(bs)})
 		unknown := 0
 		places := heap.NewPlaces(lives)
 		first, _ := again()
 		a, _ := classify.Needs(first, nil)
 		if err := collection.Each(r, func(c *heap.Collection) bool {
-			lives.Follow(r, c.GC)
+			lives.Follow(r.Samples, c.GC)
 			if !c.Known {
 				unknown++
 				return true
 			}
-			k := places.Count(r, c)
+			k := r.Count(c, places)
 			if !k.Sites() || a&classify.AttrAll&^classify.AttrSite != 0 {
-				k = r.Keep(c, nil)
+				kept = append(kept, r.Snapshot(c, nil))
 			} else {
+				kept = append(kept, k)
 				counted++
 			}
-			kept = append(kept, k)
 			return true
 		}); err != nil {
 			t.Fatal(err)
 		}
 		names, samples := r.Names(), &heap.Sampling{}
-		want, err := Trend(heap.NewReplayer(&analysistest.Source{B: bs}), again, 0)
+		want, err := Trend(heap.NewReplay(&analysistest.Source{B: bs}), again, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want.Unknown -= unknown
 		for range 2 { // the second time samples are known
-			got, err := TrendStates(samples, func(f func(*heap.Replayer, *heap.Collection) bool) error {
+			got, err := TrendStates(samples, func(f func(*heap.View, *heap.Collection) bool) error {
 				for _, k := range kept {
-					if !f(k.Replayer(names, lives), k.C) {
+					if !f(k.View(names, lives), k.At()) {
 						break
 					}
 				}

@@ -6,28 +6,21 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/heapcam/heapcam/analysis/stats"
 )
 
 // item is a tuple in a node, and what it counts there: the number of its fit in the builder.
 type item struct{ t, fit int32 }
 
-// fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others bound mo and mb of what
-// has no sample.
+// fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others
+// bound mo and mb of what has no sample.
 type fit struct {
 	mo, mb, moLow, moHi, mbLow, mbHigh float64
 
 	of ceiling // of what is sampled
 }
 
-// ceiling is what there is of a class, which the bounds of its sites can not exceed. class tells ceilings apart; 0: it is not known.
-type ceiling struct {
-	class          int32
-	objects, bytes uint64
-}
-
-// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort does).
+// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort
+// does).
 type builder struct {
 	w      *World
 	ts     []Tuple
@@ -77,7 +70,8 @@ func (w *World) siteSeen(t *Tuple) siteSeen {
 type span struct{ at, n uint32 }
 
 func newBuilder(w *World, ts []Tuple, by []Classifier) *builder {
-	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}}, key: map[string]int32{}, nodes: &atomic.Int64{}}
+	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}},
+		key: map[string]int32{}, nodes: &atomic.Int64{}}
 	for i := range ts {
 		if ts[i].Part > 0 {
 			b.parts = max(b.parts, ts[i].Part+1)
@@ -131,9 +125,9 @@ func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
 	return items, est, nil
 }
 
-// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within them what stood when
-// the window began and what came later: within each the samples' weights are scaled down if they exceed what is there, and what they leave
-// is spread over what has no sample.
+// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within
+// them what stood when the window began and what came later: within each the samples' weights are scaled down if they
+// exceed what is there, and what they leave is spread over what has no sample.
 func (b *builder) estimate(items []item) []item {
 	type key struct {
 		typ    uint32
@@ -172,105 +166,6 @@ func (b *builder) estimate(items []item) []item {
 	return out
 }
 
-// ceilings gives for each stratum what there is of its class, as `histogram --sites` counts it: types of one name and loader are one class.
-func (b *builder) ceilings(items []item, in []int32, strata []stratum) []ceiling {
-	type key struct {
-		name   string
-		loader uint64
-		part   uint8
-	}
-	number := map[key]int32{}
-	of, done := make([]int32, len(strata)), make([]bool, len(strata))
-	var sums []ceiling
-	for i, it := range items {
-		at := in[i]
-		if done[at] {
-			continue
-		}
-		done[at] = true
-		t := &b.ts[it.t]
-		k := key{b.w.TypeName(t.Type), b.w.Types[uint64(t.Type)].Loader, t.Part}
-		n, ok := number[k]
-		if !ok {
-			n = int32(len(sums))
-			number[k] = n
-			sums = append(sums, ceiling{class: n + 1})
-		}
-		of[at] = n
-		sums[n].objects += uint64(strata[at].o)
-		sums[n].bytes += uint64(strata[at].bytes)
-	}
-	out := make([]ceiling, len(strata))
-	for i, n := range of {
-		out[i] = sums[n]
-	}
-	return out
-}
-
-// stratum is what samples stand for one another in.
-type stratum struct {
-	o, bytes   float64 // all
-	uo, ubytes float64 // without a sample
-	so, sbytes stats.Total
-	fit        int32 // of what is sampled; of the rest the next
-}
-
-func (s *stratum) add(t *Tuple) {
-	if t.Sampled {
-		s.sample(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes})
-		return
-	}
-	s.o += float64(t.Objects)
-	s.bytes += float64(t.Bytes)
-	s.uo += float64(t.Objects)
-	s.ubytes += float64(t.Bytes)
-}
-
-func (s *stratum) sample(x *SampledSum) {
-	s.o += float64(x.Objects)
-	s.bytes += float64(x.Bytes)
-	s.so.Plus(x.WObjects, 1)
-	s.sbytes.Plus(x.WBytes, 1)
-}
-
-// fits gives the multipliers of what is sampled, and of the rest.
-func (s *stratum) fits() (sampled, rest fit) {
-	fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
-	fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
-	return fit{mo: fo, mb: fb}, fit{mo: g, mb: h, moLow: gLow, moHi: gHigh, mbLow: hLow, mbHigh: hHigh}
-}
-
-// multipliers gives those of samples and of the rest, and the bounds of the latter.
-func multipliers(all, rest float64, sampled stats.Total) (f, g, lo, hi float64) {
-	f = 1
-	if rest == 0 || sampled.Sum > all {
-		if sampled.Sum == 0 {
-			return 0, 1, 1, 1
-		}
-		f = all / sampled.Sum
-	}
-	if rest == 0 {
-		return f, 0, 0, 0
-	}
-	l, h := sampled.Interval()
-	return f, max(0, all-f*sampled.Sum) / rest, max(0, all-h) / rest, max(0, all-l*f) / rest
-}
-
-// Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled: what a tree whose first
-// level looks at sites counts.
-func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
-	b := newBuilder(w, ts, nil)
-	for _, it := range b.estimate(b.all()) {
-		t, f := &ts[it.t], &b.fits[it.fit]
-		if t.Sampled {
-			objects, bytes = append(objects, f.mo*t.WObjects.Sum), append(bytes, f.mb*t.WBytes.Sum)
-		} else {
-			objects, bytes = append(objects, f.mo*float64(t.Objects)), append(bytes, f.mb*float64(t.Bytes))
-		}
-	}
-	return objects, bytes
-}
-
 // make gives room for a node.
 func (b *builder) make() *Node {
 	if len(b.room) == 0 {
@@ -281,8 +176,8 @@ func (b *builder) make() *Node {
 	return n
 }
 
-// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in the hierarchy of that classifier.
-// like, unless nil, is a node of the same items, counted alike.
+// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in
+// the hierarchy of that classifier. like, unless nil, is a node of the same items, counted alike.
 func (b *builder) node(key string, items []item, of, level, depth int, est bool, like *Node) (*Node, error) {
 	if b.nodes.Add(1) > MaxNodes {
 		return nil, ErrTooMany
@@ -387,7 +282,8 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 	return nil
 }
 
-// together calls child for 0 to n-1 from two goroutines, each with a builder. Classifiers are not asked by both: they are asked before.
+// together calls child for 0 to n-1 from two goroutines, each with a builder. Classifiers are not asked by both: they
+// are asked before.
 func (b *builder) together(n int, items []item, level int, child func(b *builder, i int) error) error {
 	for l := level; l < len(b.by); l++ {
 		for _, it := range items {
@@ -424,8 +320,8 @@ type keyed struct {
 	n     int32
 }
 
-// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose path ends at depth, all
-// those of the groups side by side.
+// groups tells items apart by their keys of a level, in the order in which keys are first seen. own are those whose
+// path ends at depth, all those of the groups side by side.
 func (b *builder) groups(items []item, level, depth int) (groups []keyed, own, all []item, err error) {
 	total, ends := 0, 0
 	for _, it := range items {
@@ -558,103 +454,4 @@ func (b *builder) count(items []item, est bool, part int) Figure {
 		}
 	}
 	return s.figure(est)
-}
-
-// sumsOf adds tuples up: exactly, or what they stand for.
-type sumsOf struct {
-	n                               Figure
-	so, sb                          stats.Total // as they count
-	weightedO, weightedB            stats.Total // as they were drawn
-	sampledBytes                    uint64
-	o, by, oLow, oHigh, bLow, bHigh float64
-	most                            ceilingSum
-}
-
-// ceilingSum adds up those of different classes. The zero value is empty.
-type ceilingSum struct {
-	ceiling // their sum; class is that of the newest
-	seen    map[int32]bool
-	unknown bool
-}
-
-func (c *ceilingSum) add(x ceiling) {
-	if x.class == c.class && x.class != 0 {
-		return
-	}
-	if c.unknown = c.unknown || x.class == 0; c.unknown || c.seen[x.class] {
-		return
-	}
-	if c.class != 0 || c.seen != nil {
-		if c.seen == nil {
-			c.seen = map[int32]bool{c.class: true}
-		}
-		c.seen[x.class] = true
-	}
-	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes}
-}
-
-// get gives what there is of all of them.
-func (c *ceilingSum) get() (objects, bytes uint64) {
-	if c.unknown {
-		return 1 << 62, 1 << 62
-	}
-	return c.objects, c.bytes
-}
-
-func (s *sumsOf) exact(objects, bytes uint64) {
-	s.n.Objects += objects
-	s.n.Bytes += bytes
-}
-
-func (s *sumsOf) estimate(t *Tuple, f *fit) {
-	if t.Sampled {
-		s.sampled(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes}, f)
-		return
-	}
-	s.rest(t.Objects, t.Bytes, f)
-}
-
-func (s *sumsOf) sampled(x *SampledSum, f *fit) {
-	s.so.Plus(x.WObjects, f.mo)
-	s.sb.Plus(x.WBytes, f.mb)
-	s.weightedO.Plus(x.WObjects, 1)
-	s.weightedB.Plus(x.WBytes, 1)
-	s.n.Samples += x.Objects
-	s.sampledBytes += x.Bytes
-	s.most.add(f.of)
-}
-
-// rest adds what has no sample.
-func (s *sumsOf) rest(objects, bytes uint64, f *fit) {
-	s.o += f.mo * float64(objects)
-	s.by += f.mb * float64(bytes)
-	s.oLow += f.moLow * float64(objects)
-	s.oHigh += f.moHi * float64(objects)
-	s.bLow += f.mbLow * float64(bytes)
-	s.bHigh += f.mbHigh * float64(bytes)
-}
-
-// figure gives the sum.
-func (s *sumsOf) figure(est bool) Figure {
-	n := s.n
-	if !est {
-		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = n.Objects, n.Objects, n.Bytes, n.Bytes
-		return n
-	}
-	n.Objects, n.Bytes = rounded(s.o+s.so.Sum), rounded(s.by+s.sb.Sum)
-	objects, bytes := s.most.get()
-	low, high := s.weightedO.Bounds(s.n.Samples, objects)
-	n.ObjLow, n.ObjHigh = around(n.Objects, s.oLow+float64(low), s.oHigh+float64(high))
-	low, high = s.weightedB.Bounds(s.sampledBytes, bytes)
-	n.BytesLow, n.BytesHigh = around(n.Bytes, s.bLow+float64(low), s.bHigh+float64(high))
-	n.Estimated = s.uncertain() || n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh
-	return n
-}
-
-// uncertain says whether samples stand for what was not sampled. That they are estimates is said even where their class leaves no room for another figure.
-func (s *sumsOf) uncertain() bool { return s.weightedO.Variance > 0 || s.weightedB.Variance > 0 }
-
-// around gives bounds as whole numbers with the figure between them: where weights are more than there is, the figure may be less than their interval.
-func around(figure uint64, low, high float64) (uint64, uint64) {
-	return min(figure, rounded(low)), max(figure, rounded(high))
 }

@@ -33,7 +33,8 @@ func one(needs Attr, key func(w *World, t *Tuple) string) func([]string) (Classi
 		if len(args) > 0 {
 			return Classifier{}, fmt.Errorf("it takes no argument")
 		}
-		return Classifier{Needs: needs, Keys: func(w *World, t *Tuple, out []string) ([]string, error) { return append(out, key(w, t)), nil }}, nil
+		keys := func(w *World, t *Tuple, out []string) ([]string, error) { return append(out, key(w, t)), nil }
+		return Classifier{Needs: needs, Keys: keys}, nil
 	}
 }
 
@@ -52,8 +53,11 @@ func number(args []string, def, most int) (int, error) {
 // builtins in the order in which they are listed: those of ICPE'18 Table 3 that a recording can answer first.
 func builtins() []builtin {
 	return []builtin{
-		{Doc{"address", "[SIZE]", "one", "The range of addresses that the object lies in, of SIZE bytes (a power of two; 1 MiB).", "address(64k)", "0x00000000e0000000", false}, AttrAddr, makeAddress},
-		{Doc{"type", "[short]", "one", "The class, as Class.getTypeName gives it; `short` leaves out the package.", "type, site(3)", "java.util.HashMap$Node", false}, 0, makeType},
+		{Doc{"address", "[SIZE]", "one",
+			"The range of addresses that the object lies in, of SIZE bytes (a power of two; 1 MiB).", "address(64k)",
+			"0x00000000e0000000", false}, AttrAddr, makeAddress},
+		{Doc{"type", "[short]", "one", "The class, as Class.getTypeName gives it; `short` leaves out the package.",
+			"type, site(3)", "java.util.HashMap$Node", false}, 0, makeType},
 		{Doc{"length", "", "one", "The number of elements of an array.", "type, length", "16", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string {
 				if !w.isArray(t) {
@@ -61,20 +65,32 @@ func builtins() []builtin {
 				}
 				return strconv.FormatUint(t.Length, 10)
 			})},
-		{Doc{"kind", "", "one", "Instance, small array (fewer than 255 elements) or big array.", "kind, type", "small array", false}, AttrLength, one(AttrLength, (*World).kind)},
-		{Doc{"space", "", "one", "The space, or the region of G1, that the object lies in.", "space, type", "old", false}, AttrSpace,
+		{Doc{"kind", "", "one", "Instance, small array (fewer than 255 elements) or big array.", "kind, type",
+			"small array", false}, AttrLength, one(AttrLength, (*World).kind)},
+		{Doc{"space", "", "one", "The space, or the region of G1, that the object lies in.", "space, type", "old",
+			false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return w.space(t).Name })},
 		{Doc{"spacetype", "", "one", "Eden, survivor or old.", "spacetype, type", "old", false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return spaceType(w.space(t)) })},
-		{Doc{"spacemode", "", "one", "Normal, humongous (a G1 object of half a region or more) or archive.", "spacemode, type", "humongous", false}, AttrSpace,
+		{Doc{"spacemode", "", "one", "Normal, humongous (a G1 object of half a region or more) or archive.",
+			"spacemode, type", "humongous", false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return spaceMode(w.space(t)) })},
-		{Doc{"feature", "FILE", "many", "The features whose packages, classes, methods or line ranges in FILE match the allocation site; overlapping allowed.", "feature(shop.features)", "checkout", false}, AttrSite, makeFeature},
-		{Doc{"site", "[N]", "hierarchy", "Where the object was allocated: the method and line, and below it up to N-1 callers (3 frames in all).", "type, site(5)", "shop.Cart.add(Cart.java:17)", false}, AttrSite, makeSite},
-		{Doc{"package", "", "one", "The package of the class, of arrays that of their elements.", "package, type", "java.util", false}, 0,
+		{Doc{"feature", "FILE", "many",
+			"The features whose packages, classes, methods or line ranges in FILE match the allocation site; " +
+				"overlapping allowed.", "feature(shop.features)", "checkout", false}, AttrSite, makeFeature},
+		{Doc{"site", "[N]", "hierarchy",
+			"Where the object was allocated: the method and line, and below it up to N-1 callers (3 frames in all).",
+			"type, site(5)", "shop.Cart.add(Cart.java:17)", false}, AttrSite, makeSite},
+		{Doc{"package", "", "one", "The package of the class, of arrays that of their elements.", "package, type",
+			"java.util", false}, 0,
 			one(0, func(w *World, t *Tuple) string { return pkg(w.TypeName(t.Type)) })},
-		{Doc{"packages", "", "hierarchy", "The package as a path.", "packages, type(short)", "java", false}, 0, makePackages},
-		{Doc{"loader", "", "one", "The class loader of the class.", "loader, type", "app #3", false}, 0, one(0, (*World).loader)},
-		{Doc{"age", "", "one", "How many collections have passed since the one at whose end the object was first seen; \"≥\" where its identity is not proven.", "type, age", "12", false}, AttrBirth,
+		{Doc{"packages", "", "hierarchy", "The package as a path.", "packages, type(short)", "java", false}, 0,
+			makePackages},
+		{Doc{"loader", "", "one", "The class loader of the class.", "loader, type", "app #3", false}, 0,
+			one(0, (*World).loader)},
+		{Doc{"age", "", "one",
+			"How many collections have passed since the one at whose end the object was first seen; " +
+				"\"≥\" where its identity is not proven.", "type, age", "12", false}, AttrBirth,
 			one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + strconv.FormatUint(w.Age(t), 10) })},
 		{Doc{"ages", "", "one", "The age in powers of two.", "type, ages", "8–15", false}, AttrBirth,
 			func(args []string) (Classifier, error) {
@@ -84,13 +100,19 @@ func builtins() []builtin {
 			}},
 		{Doc{"size", "", "one", "The bytes of one object.", "type, size", "24 B", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return strconv.FormatUint(t.Size, 10) + " B" })},
-		{Doc{"sizeclass", "", "one", "The bytes of one object in powers of two.", "sizeclass, type", "16–31 B", false}, AttrLength,
+		{Doc{"sizeclass", "", "one", "The bytes of one object in powers of two.", "sizeclass, type", "16–31 B", false},
+			AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return power(t.Size) + " B" })},
-		{Doc{"thread", "", "one", "The thread that allocated the object.", "thread, type", "http-nio-8080-exec-3", false}, AttrSite, one(AttrSite, (*World).thread)},
-		{Doc{"birth", "", "one", "The collection at whose end the object was first seen.", "birth, type", "gc 17", false}, AttrBirth,
+		{Doc{"thread", "", "one", "The thread that allocated the object.", "thread, type", "http-nio-8080-exec-3",
+			false}, AttrSite, one(AttrSite, (*World).thread)},
+		{Doc{"birth", "", "one", "The collection at whose end the object was first seen.", "birth, type", "gc 17",
+			false}, AttrBirth,
 			one(AttrBirth, func(w *World, t *Tuple) string { return atMost(t) + "gc " + strconv.Itoa(int(t.Birth)) })},
-		{Doc{"birthtime", "[DURATION]", "one", "When that was, rounded down to DURATION (1m).", "birthtime(10s), type", "15:04:10", false}, AttrBirth, makeBirthTime},
-		{Doc{"confidence", "", "one", "How the site of an object is known: exact (every allocation was sampled), sampled (it stands for others), unknown, or before the tape.", "type, confidence", "sampled", false}, AttrSite,
+		{Doc{"birthtime", "[DURATION]", "one", "When that was, rounded down to DURATION (1m).", "birthtime(10s), type",
+			"15:04:10", false}, AttrBirth, makeBirthTime},
+		{Doc{"confidence", "", "one", "How the site of an object is known: exact (every allocation was sampled), " +
+			"sampled (it stands for others), unknown, or before the tape.", "type, confidence", "sampled",
+			false}, AttrSite,
 			one(AttrSite, func(w *World, t *Tuple) string {
 				switch {
 				case !t.Sampled:
@@ -105,7 +127,8 @@ func builtins() []builtin {
 
 // absent are the classifiers of ICPE'18 that a recording can not answer, and why.
 var absent = map[string]string{
-	"subsystem":   "which part of the VM allocated an object (interpreter, compiled code, VM) can not be known on a stock VM",
+	"subsystem": "which part of the VM allocated an object (interpreter, compiled code, VM) can not be known " +
+		"on a stock VM",
 	"pointedfrom": "recordings hold no references yet",
 	"pointsto":    "recordings hold no references yet",
 }
@@ -161,9 +184,10 @@ func makePackages(args []string) (Classifier, error) {
 
 func makeSite(args []string) (Classifier, error) {
 	n, err := number(args, 3, maxFrames)
-	return Classifier{Cardinality: Hierarchy, Needs: AttrSite, Keys: func(w *World, t *Tuple, out []string) ([]string, error) {
+	keys := func(w *World, t *Tuple, out []string) ([]string, error) {
 		return append(out, w.site(t, n)...), nil
-	}}, err
+	}
+	return Classifier{Cardinality: Hierarchy, Needs: AttrSite, Keys: keys}, err
 }
 
 // site gives the first n frames of where t was allocated.

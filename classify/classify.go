@@ -1,19 +1,21 @@
-// Package classify groups the objects of a heap state by classifiers (ICPE'18): any list of them gives a tree with objects and bytes at every
-// node.
+// Package classify groups the objects of a heap state by classifiers (ICPE'18): any list of them gives a tree with
+// objects and bytes at every node.
 //
-// Terms: a *tuple* is the distinct combination of the properties that the classifiers in use look at, with the number of objects that have
-// it; a *classifier* gives keys for a tuple; its *cardinality* says what the keys mean: one key, several (the object counts once below each
-// and once in their parent), or a path of keys (one-to-hierarchy; an object whose path ends at an inner node is that node's own). *Before the
-// tape* are objects that stood when the recording began and were not sampled.
+// Terms: a *tuple* is the distinct combination of the properties that the classifiers in use look at, with the number
+// of objects that have it; a *classifier* gives keys for a tuple; its *cardinality* says what the keys mean: one key,
+// several (the object counts once below each and once in their parent), or a path of keys (one-to-hierarchy; an object
+// whose path ends at an inner node is that node's own). *Before the tape* are objects that stood when the recording
+// began and were not sampled.
 //
-// Invariants: classifiers see tuples, never objects, so that their cost does not grow with the heap (ICPE'18 §4, mapping); a node's figures
-// are those of the objects below it, each counted once, whatever the cardinality of the levels below. Levels that do not look at sites are
-// exact. A level that does is estimated from the samples that live, each standing for as many objects as its weight says; within a type the
-// estimates never exceed what the level above has, and what remains is `(site unknown)` or `(before the tape)`. At sampling interval 0 every
-// object is a sample and all levels are exact.
+// Invariants: classifiers see tuples, never objects, so that their cost does not grow with the heap (ICPE'18 §4,
+// mapping); a node's figures are those of the objects below it, each counted once, whatever the cardinality of the
+// levels below. Levels that do not look at sites are exact. A level that does is estimated from the samples that live,
+// each standing for as many objects as its weight says; within a type the estimates never exceed what the level above
+// has, and what remains is `(site unknown)` or `(before the tape)`. At sampling interval 0 every object is a sample and
+// all levels are exact.
 //
-// It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined classifiers, and knows no heap: who calls
-// it folds the objects (heap.Replayer.Fold, analysis).
+// It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined
+// classifiers, and knows no heap: who calls it folds the objects (heap.View.Fold, analysis).
 package classify
 
 import (
@@ -41,10 +43,12 @@ const (
 
 // Tuple is a distinct combination of properties and how many objects have it.
 type Tuple struct {
-	Type    uint32
-	Length  uint64 // elements of arrays, with AttrLength
-	Size    uint64 // bytes of one object, with AttrLength
-	Birth   uint32 // collection, with AttrBirth; one that stands for others where they are not told apart (Ages, or AttrSite alone: whether it is after World.First)
+	Type   uint32
+	Length uint64 // elements of arrays, with AttrLength
+	Size   uint64 // bytes of one object, with AttrLength
+	// collection, with AttrBirth; one that stands for others where they are not told apart (Ages, or AttrSite alone:
+	// whether it is after World.First)
+	Birth   uint32
 	AtLeast bool   // the birth is the newest possible
 	Space   int    // index of World.Spaces, -1 if none
 	Addr    uint64 // bytes, the start of the range asked for, with AttrAddr
@@ -109,9 +113,10 @@ type Classifier struct {
 	Name        string // as it is written in --by
 	Cardinality Cardinality
 	Needs       Attr
-	Grain       uint64   // bytes of address ranges, with AttrAddr; a power of two
-	Ages        []uint64 // with AttrBirth: the ages from which on its keys may be others, if it tells no more apart; nil: each age
-	Keys        func(w *World, t *Tuple, out []string) ([]string, error)
+	Grain       uint64 // bytes of address ranges, with AttrAddr; a power of two
+	// with AttrBirth: the ages from which on its keys may be others, if it tells no more apart; nil: each age
+	Ages []uint64
+	Keys func(w *World, t *Tuple, out []string) ([]string, error)
 }
 
 // Filter keeps the tuples for which Keep is true.
@@ -142,7 +147,8 @@ func Needs(by []Classifier, filters []Filter) (Attr, uint64) {
 	return a, max(grain, 8)
 }
 
-// Ages gives the ages, ascending, that are all that these classifiers and filters tell births apart by; nil if each birth may count.
+// Ages gives the ages, ascending, that are all that these classifiers and filters tell births apart by; nil if each
+// birth may count.
 func Ages(by []Classifier, filters []Filter) []uint64 {
 	out, each := []uint64{}, false
 	see := func(n Attr, ages []uint64) {
@@ -163,8 +169,8 @@ func Ages(by []Classifier, filters []Filter) []uint64 {
 	return slices.Compact(out)
 }
 
-// Share has w and o keep what they work out about types and stacks together, for two states of one recording. Then only one of them is used at a
-// time.
+// Share has w and o keep what they work out about types and stacks together, for two states of one recording. Then only
+// one of them is used at a time.
 func (w *World) Share(o *World) {
 	if o.names == nil {
 		o.names = map[uint32]string{}
@@ -225,8 +231,8 @@ func (w *World) Stack(frame uint64) []string {
 	return out
 }
 
-// before says whether an object without a sample may have been there before anything was sampled, as far as the recording tells: it stood
-// when the window began.
+// before says whether an object without a sample may have been there before anything was sampled, as far as the
+// recording tells: it stood when the window began.
 func (w *World) before(t *Tuple) bool {
 	return !w.AtStart && uint64(t.Birth) <= w.First || t.AtLeast && uint64(t.Birth) <= w.First
 }

@@ -1,11 +1,8 @@
 package classify
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -22,10 +19,13 @@ func shop() (*World, []Tuple) {
 		3: {ID: 3, Size: 24, Name: "java/lang/String"},
 	}, Loaders: map[uint64]trace.Loader{1: {ID: 1, Name: "app"}},
 		Methods: map[uint64]trace.Method{
-			1: {ID: 1, Class: "Lshop/cart/Cart;", Name: "add", File: "Cart.java", Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 5, Line: 12}}},
-			2: {ID: 2, Class: "Lshop/Main;", Name: "main", File: "Main.java", Lines: []trace.LineEntry{{BCI: 0, Line: 3}}},
+			1: {ID: 1, Class: "Lshop/cart/Cart;", Name: "add", File: "Cart.java",
+				Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 5, Line: 12}}},
+			2: {ID: 2, Class: "Lshop/Main;", Name: "main", File: "Main.java",
+				Lines: []trace.LineEntry{{BCI: 0, Line: 3}}},
 		},
-		Frames:  map[uint64]trace.Frame{1: {ID: 1, Method: 2}, 2: {ID: 2, Parent: 1, Method: 1}, 3: {ID: 3, Parent: 1, Method: 1, BCI: 5}},
+		Frames: map[uint64]trace.Frame{1: {ID: 1, Method: 2}, 2: {ID: 2, Parent: 1, Method: 1},
+			3: {ID: 3, Parent: 1, Method: 1, BCI: 5}},
 		Threads: map[uint64]trace.Thread{1: {ID: 1, Name: "main"}}}
 	sampled := func(t Tuple, frame uint64, weight float64) Tuple {
 		t.Sampled, t.Frame, t.Thread, t.Space = true, frame, 1, -1
@@ -78,18 +78,27 @@ func show(n *Node) string {
 	return b.String()
 }
 
-// TestCases are small groupings with their whole tree: each cardinality, own objects of inner nodes, (others), sites, filters.
+// TestCases are small groupings with their whole tree: each cardinality, own objects of inner nodes, (others), sites,
+// filters.
 func TestCases(t *testing.T) {
 	for _, c := range []struct{ by, where, want string }{
 		{"type", "", "int[] 2 4432\njava.lang.String 10 240\nshop.cart.Cart 6 144\n"},
-		{"type(short), site(2)", `package startsWith "shop"`, "Cart 6 144\n shop.cart.Cart.add(Cart.java:10) 4 96\n  shop.Main.main(Main.java:3) 4 96\n shop.cart.Cart.add(Cart.java:12) 2 48\n  shop.Main.main(Main.java:3) 2 48\n"},
-		{"site(1)", "", "(site unknown) 1 4016\nshop.Main.main(Main.java:3) 1 416\n(before the tape) 10 240\nshop.cart.Cart.add(Cart.java:10) 4 96\nshop.cart.Cart.add(Cart.java:12) 2 48\n"},
+		{"type(short), site(2)", `package startsWith "shop"`, "Cart 6 144\n shop.cart.Cart.add(Cart.java:10) 4 96\n" +
+			"  shop.Main.main(Main.java:3) 4 96\n shop.cart.Cart.add(Cart.java:12) 2 48\n" +
+			"  shop.Main.main(Main.java:3) 2 48\n"},
+		{"site(1)", "", "(site unknown) 1 4016\nshop.Main.main(Main.java:3) 1 416\n(before the tape) 10 240\n" +
+			"shop.cart.Cart.add(Cart.java:10) 4 96\nshop.cart.Cart.add(Cart.java:12) 2 48\n"},
 		{"packages", "", "(no package) 2 4432\njava 10 240\n lang 10 240\nshop 6 144\n cart 6 144\n"},
-		{"kind, age", "", "big array 1 4016\n 5 1 4016\nsmall array 1 416\n 5 1 416\ninstance 16 384\n ≥ 8 10 240\n 1 4 96\n 5 2 48\n"},
+		{"kind, age", "", "big array 1 4016\n 5 1 4016\nsmall array 1 416\n 5 1 416\ninstance 16 384\n ≥ 8 10 240\n" +
+			" 1 4 96\n 5 2 48\n"},
 		// One-to-many: an object of two groups counts in each, and once in their parent.
-		{`loader, array ? ["array", "big"] : []`, "", "bootstrap 12 4672\n array 2 4432\n big 2 4432\n (others) 10 240\napp #1 6 144\n (others) 6 144\n"},
-		// One-to-hierarchy: an object whose path ends at an inner node is that node's own, and the next level goes on there.
-		{`array ? (length > 255 ? path("array", "big") : path("array")) : path("plain"), type`, "", "array 2 4432\n big 1 4016\n  int[] 1 4016\n int[] 1 416\nplain 16 384\n java.lang.String 10 240\n shop.cart.Cart 6 144\n"},
+		{`loader, array ? ["array", "big"] : []`, "", "bootstrap 12 4672\n array 2 4432\n big 2 4432\n" +
+			" (others) 10 240\napp #1 6 144\n (others) 6 144\n"},
+		// One-to-hierarchy: an object whose path ends at an inner node is that node's own, and the next level goes on
+		// there.
+		{`array ? (length > 255 ? path("array", "big") : path("array")) : path("plain"), type`, "",
+			"array 2 4432\n big 1 4016\n  int[] 1 4016\n int[] 1 416\nplain 16 384\n java.lang.String 10 240\n" +
+				" shop.cart.Cart 6 144\n"},
 		{"thread", "site.known", "main 7 560\n"},
 		{"confidence", "", "(site unknown) 1 4016\nexact 7 560\n(before the tape) 10 240\n"},
 	} {
@@ -140,10 +149,12 @@ func TestFoldAndSearch(t *testing.T) {
 		t.Fatal(got)
 	}
 	s := n.Search(func(k string) bool { return strings.Contains(k, "Cart.java:12") })
-	if got := show(s); got != "shop.cart.Cart 6 144\n shop.cart.Cart.add(Cart.java:12) 2 48\n  shop.Main.main(Main.java:3) 2 48\n" {
+	if got := show(s); got != "shop.cart.Cart 6 144\n shop.cart.Cart.add(Cart.java:12) 2 48\n"+
+		"  shop.Main.main(Main.java:3) 2 48\n" {
 		t.Fatal(got)
 	}
-	if n.Search(func(string) bool { return false }) != nil || n.FindPath("shop.cart.Cart/shop.cart.Cart.add(Cart.java:12)", "/").Objects != 2 {
+	if n.Search(func(string) bool { return false }) != nil ||
+		n.FindPath("shop.cart.Cart/shop.cart.Cart.add(Cart.java:12)", "/").Objects != 2 {
 		t.Fatal("found what is not there, or not what is")
 	}
 }
@@ -179,8 +190,11 @@ func TestSpecErrors(t *testing.T) {
 func TestBudget(t *testing.T) {
 	w, ts := shop()
 	for _, spec := range []string{
-		`map(1..100000000, string(#))`, `len(map(1..3000, map(1..3000, #)))`, `1..1000`, `{"a": 1}`, `[site]`, `let a = "aaaaaaaaaa"; let b = a+a+a+a+a+a+a+a+a+a; let c = b+b+b+b+b+b+b+b+b+b; let d = c+c+c+c+c+c+c+c+c+c; let e = d+d+d+d+d+d+d+d+d+d; e`,
-		`let a = 1..1000; count(a, count(a, count(a, true) > 0) > 0)`, `reduce(1..90000, #acc + "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "")`,
+		`map(1..100000000, string(#))`, `len(map(1..3000, map(1..3000, #)))`, `1..1000`, `{"a": 1}`, `[site]`,
+		`let a = "aaaaaaaaaa"; let b = a+a+a+a+a+a+a+a+a+a; let c = b+b+b+b+b+b+b+b+b+b; ` +
+			`let d = c+c+c+c+c+c+c+c+c+c; let e = d+d+d+d+d+d+d+d+d+d; e`,
+		`let a = 1..1000; count(a, count(a, count(a, true) > 0) > 0)`,
+		`reduce(1..90000, #acc + "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "")`,
 	} {
 		cs, err := NewLibrary().By(spec)
 		if err == nil {
@@ -223,8 +237,11 @@ classifiers:
 		t.Fatal("not documented")
 	}
 	for bad, line := range map[string]int{
-		"classifiers:\n  - name: type\n    expression: age": 2, "classifiers:\n  - name: x\n    expression: age +": 2, "classifiers:\n  - name: x y\n    expression: age": 2,
-		"classifiers:\n  - name: x\n    expression: age\n  - name: y\n    cardinality: two\n    expression: age": 4, "classifiers:\n  - name: x\n    expr: age": 2, "other: 1": 0, "classifiers: 3": 0,
+		"classifiers:\n  - name: type\n    expression: age": 2, "classifiers:\n  - name: x\n    expression: age +": 2,
+		"classifiers:\n  - name: x y\n    expression: age":                                                       2,
+		"classifiers:\n  - name: x\n    expression: age\n  - name: y\n    cardinality: two\n    expression: age": 4,
+		"classifiers:\n  - name: x\n    expr: age":                                                               2,
+		"other: 1": 0, "classifiers: 3": 0,
 	} {
 		var de *DefinitionError
 		if err := NewLibrary().Read(strings.NewReader(bad), "x.yaml"); !errors.As(err, &de) || de.Line != line {
@@ -234,17 +251,20 @@ classifiers:
 }
 
 func TestFeatures(t *testing.T) {
-	fs, err := ReadFeatures(strings.NewReader("# comment\nall: shop.*\ncarts: shop.cart.Cart\nadding: shop.cart.Cart.add # a method\nline: shop.cart.Cart.java:11-12\nmain: shop.Main.java:3\n"), "f")
+	fs, err := ReadFeatures(strings.NewReader("# comment\nall: shop.*\ncarts: shop.cart.Cart\n"+
+		"adding: shop.cart.Cart.add # a method\nline: shop.cart.Cart.java:11-12\nmain: shop.Main.java:3\n"), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, _ := shop()
-	for frame, want := range map[uint64]string{1: "all main", 2: "all carts adding main", 3: "all carts adding line main", 9: ""} {
+	for frame, want := range map[uint64]string{1: "all main", 2: "all carts adding main",
+		3: "all carts adding line main", 9: ""} {
 		if got := strings.Join(fs.Of(w, frame), " "); got != want {
 			t.Errorf("frame %d: %q, want %q", frame, got, want)
 		}
 	}
-	for bad, at := range map[string]string{"x": "f:1:1", "\na: b c": "f:2:4", "a: *x": "f:1:4", "a: B.java:9-2": "f:1:11", ": x": "f:1:1"} {
+	for bad, at := range map[string]string{"x": "f:1:1", "\na: b c": "f:2:4", "a: *x": "f:1:4",
+		"a: B.java:9-2": "f:1:11", ": x": "f:1:1"} {
 		if _, err := ReadFeatures(strings.NewReader(bad), "f"); err == nil || !strings.HasPrefix(err.Error(), at) {
 			t.Errorf("%q: %v, want %s", bad, err, at)
 		}
@@ -265,7 +285,8 @@ func TestExamples(t *testing.T) {
 }
 
 func FuzzSpec(f *testing.F) {
-	for _, s := range []string{"type, site(3)", `age > 10 ? "old" : "young"`, "site.top(3)", `path("a", 1)`, "address(64k)", `map(1..9, #)`, "birthtime(10s)", "{", `"\`, "site.frames()[0]"} {
+	for _, s := range []string{"type, site(3)", `age > 10 ? "old" : "young"`, "site.top(3)", `path("a", 1)`,
+		"address(64k)", `map(1..9, #)`, "birthtime(10s)", "{", `"\`, "site.frames()[0]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
@@ -321,7 +342,8 @@ func FuzzDefinitions(f *testing.F) {
 	})
 }
 
-// TestAges holds which ages are said to be told apart: of an expression only those that it compares with numbers or gives to power.
+// TestAges holds which ages are said to be told apart: of an expression only those that it compares with numbers or
+// gives to power.
 func TestAges(t *testing.T) {
 	l := NewLibrary()
 	for _, c := range []struct {
@@ -354,219 +376,9 @@ func TestAges(t *testing.T) {
 			filters = append(filters, f)
 		}
 		got := Ages(by, filters)
-		if (got == nil) != (c.want == nil) || len(got) < len(c.want) || len(got) > 0 && !slices.Equal(got[:len(c.want)], c.want) {
+		if (got == nil) != (c.want == nil) || len(got) < len(c.want) || len(got) > 0 &&
+			!slices.Equal(got[:len(c.want)], c.want) {
 			t.Errorf("%s, %s: %v", c.by, c.filter, got)
 		}
 	}
-}
-
-// crowd is a heap large enough for two goroutines.
-func crowd() (*World, []Tuple) {
-	w := &World{First: 3, GC: 9, Types: map[uint64]trace.Type{}, Methods: map[uint64]trace.Method{}, Frames: map[uint64]trace.Frame{}}
-	for i := range uint64(40) {
-		w.Types[i] = trace.Type{ID: i, Size: 16, Name: fmt.Sprintf("p%d/C%d", i%7, i)}
-		w.Methods[i] = trace.Method{ID: i, Class: "Lq/A;", Name: fmt.Sprintf("m%d", i), File: "A.java"}
-	}
-	for i := range uint64(900) {
-		w.Frames[i+1] = trace.Frame{ID: i + 1, Parent: (i + 1) / 3, Method: i % 40}
-	}
-	var ts []Tuple
-	for i := range uint32(2*sideBySide + 100) {
-		x := Tuple{Type: i * 7 % 40, Birth: i % 9, Space: -1, Objects: uint64(i%3 + 1), AtLeast: i%11 == 0}
-		if x.Bytes = 16 * x.Objects; i%4 > 0 {
-			x.Sampled, x.Frame = true, uint64(i%900+1)
-			x.WObjects.Add(1, float64(i%5+1))
-			x.WBytes.Add(16, float64(i%5+1))
-		}
-		ts = append(ts, x)
-	}
-	return w, ts
-}
-
-// TestSideBySide builds a tree by two goroutines, and the same by one.
-func TestSideBySide(t *testing.T) {
-	w, ts := crowd()
-	for _, spec := range []string{"type, site", "site(4), type", "packages, ages, site(2)", "confidence, type"} {
-		by, err := NewLibrary().By(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Build(w, ts, by, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := newBuilder(w, ts, by)
-		b.alone = true
-		want, err := b.node("heap", b.all(), -1, 0, 0, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want.clamp()
-		if a, b := rows(got), rows(want); !slices.Equal(a, b) {
-			t.Errorf("%s: %d rows, and %d by one goroutine, or others", spec, len(a), len(b))
-		}
-	}
-}
-
-// rows are the nodes of a tree with all that they say.
-func rows(n *Node) (out []string) {
-	n.Walk(func(path []string, n *Node) bool {
-		out = append(out, fmt.Sprint(path, row(n)))
-		return true
-	})
-	return out
-}
-
-func row(n *Node) string {
-	b, _ := json.Marshal(Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes, Estimated: n.Estimated, Samples: n.Samples, ObjLow: n.ObjLow, ObjHigh: n.ObjHigh, BytesLow: n.BytesLow, BytesHigh: n.BytesHigh})
-	return fmt.Sprint(n.Level, string(b))
-}
-
-// TestBegin asks trees for their groups in several orders and compares them with those that Build makes at once.
-func TestBegin(t *testing.T) {
-	w, ts := crowd()
-	for i, c := range []struct{ by, filter string }{{"type, site", ""}, {"site(4), type", ""}, {"packages, ages, site(2)", "age >= 3"}, {"confidence, type", ""}, {"type, ages", ""},
-		{"ages, site, thread", `site.has("q.A.m1")`}, {"packages, type", `thread == "none"`}, {"type, site", "size > 1000"}} {
-		by, err := NewLibrary().By(c.by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var fs []Filter
-		if c.filter != "" {
-			f, err := NewFilter(c.filter)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fs = append(fs, f)
-		}
-		if i == 3 { // nothing stands for anything else
-			for i := range ts {
-				ts[i].WObjects, ts[i].WBytes = stats.Total{}, stats.Total{}
-				ts[i].Sampled = true
-				ts[i].WObjects.Add(float64(ts[i].Objects), 1)
-				ts[i].WBytes.Add(float64(ts[i].Bytes), 1)
-			}
-		}
-		want, err := Build(w, ts, by, fs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree, err := Begin(w, ts, by, fs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		must := func(err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		rng := rand.New(rand.NewPCG(1, uint64(i)))
-		var same func(got, want *Node)
-		same = func(got, want *Node) {
-			if a, b := row(got), row(want); a != b {
-				t.Fatalf("%s: %s is %s, not %s", c.by, want.Key, a, b)
-			}
-			if rng.IntN(50) == 0 {
-				all, err := tree.All(got)
-				must(err)
-				if a, b := rows(all), rows(want); !slices.Equal(a, b) {
-					t.Fatalf("%s: %d rows below %s, not %d, or others", c.by, len(a), want.Key, len(b))
-				}
-			}
-			least := uint64(0)
-			if n := len(want.Children); n > 0 {
-				least = want.Children[rng.IntN(n)].Bytes
-			}
-			above, err := tree.Above(got, least)
-			must(err)
-			counts, err := tree.Count(got)
-			must(err)
-			kids, err := tree.Children(got, 0, 1<<20)
-			must(err)
-			some, err := tree.Children(got, 2, 3)
-			must(err)
-			if len(kids) != len(want.Children) || counts[0] != len(kids) || !slices.Equal(above, kids[:len(above)]) || len(above) < len(kids) && kids[len(above)].Bytes >= least ||
-				!slices.Equal(some, kids[min(2, len(kids)):min(5, len(kids))]) {
-				t.Fatalf("%s: %s has %d children, not %d, or others", c.by, want.Key, len(kids), len(want.Children))
-			}
-			for i, k := range kids {
-				same(k, want.Children[i])
-			}
-		}
-		exact := true
-		want.Walk(func(path []string, n *Node) bool {
-			exact = exact && !n.Estimated
-			if rng.IntN(20) == 0 {
-				got, err := tree.Find(path...)
-				if err != nil || got == nil || row(got) != row(n) {
-					t.Fatalf("%s: %v is not found: %v", c.by, path, err)
-				}
-			}
-			return true
-		})
-		if got, err := tree.Exact(); err != nil || got != exact {
-			t.Errorf("%s: exact is %v, not %v: %v", c.by, got, exact, err)
-		}
-		same(tree.Root, want)
-		if n, err := tree.Find("nobody"); n != nil || err != nil {
-			t.Error("what is not there is found")
-		}
-		for _, q := range []string{"1", "m3", "C2", "q", "before", "nothing"} {
-			match := func(k string) bool { return strings.Contains(k, q) }
-			for _, most := range []int{1, 7, 100, 1 << 20} {
-				found, hits, shown, err := tree.Search(tree.Root, match, most)
-				must(err)
-				kept, n, m := searched(want, match, most)
-				if a, b := rows(found), rows(kept); hits != n || shown != m || !slices.Equal(a, b) {
-					t.Fatalf("%s: %d of %d groups for %s, not %d of %d, or others: %d rows, not %d", c.by, shown, hits, q, m, n, len(a), len(b))
-				}
-			}
-		}
-	}
-}
-
-// searched is what Tree.Search gives, found the simple way.
-func searched(n *Node, match func(string) bool, most int) (found *Node, hits, shown int) {
-	type hit struct {
-		path  string
-		bytes uint64
-	}
-	var all []hit
-	var look func(n *Node, path string)
-	look = func(n *Node, path string) {
-		for i, c := range n.Children {
-			if at := fmt.Sprint(path, i, " "); match(c.Key) {
-				all = append(all, hit{at, c.Bytes})
-			} else {
-				look(c, at)
-			}
-		}
-	}
-	look(n, "")
-	slices.SortStableFunc(all, func(a, b hit) int { return cmp.Compare(b.bytes, a.bytes) })
-	above, kept := map[string]bool{}, map[string]bool{}
-	for _, h := range all[:min(len(all), most)] {
-		kept[h.path] = true
-		for i, c := range h.path {
-			if c == ' ' {
-				above[h.path[:i+1]] = true
-			}
-		}
-	}
-	var keep func(n *Node, path string) []*Node
-	keep = func(n *Node, path string) (out []*Node) {
-		for i, c := range n.Children {
-			at := fmt.Sprint(path, i, " ")
-			if !above[at] {
-				continue
-			}
-			x := *c
-			if x.Children = nil; !kept[at] {
-				x.Children = keep(c, at)
-			}
-			out = append(out, &x)
-		}
-		return out
-	}
-	return &Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes, Children: keep(n, "")}, len(all), len(kept)
 }

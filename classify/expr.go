@@ -15,10 +15,11 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Budgets of expressions: what one evaluation may allocate (in units of expr's VM, elements roughly), how long all evaluations of one expression may
-// take, how many nodes its text may have, how deep loops may be nested (so that the work of one evaluation is bounded by
-// exprMemory^exprLoops), how long a text may grow, how many keys it may give, and how long a key may be. What could outgrow these (reduce,
-// replace, join, …) is not in the language: safe lists what is.
+// Budgets of expressions: what one evaluation may allocate (in units of expr's VM, elements roughly), how long all
+// evaluations of one expression may take, how many nodes its text may have, how deep loops may be nested (so that the
+// work of one evaluation is bounded by exprMemory^exprLoops), how long a text may grow, how many keys it may give, and
+// how long a key may be. What could outgrow these (reduce, replace, join, …) is not in the language: safe lists what
+// is.
 const (
 	exprMemory = 2000
 	exprLoops  = 2
@@ -83,7 +84,8 @@ type env struct {
 	Match      func(s, p string) bool `expr:"glob"`
 }
 
-// attrType says that an expression looks at the type, attrLong that it looks at more than the size of what AttrLength gives.
+// attrType says that an expression looks at the type, attrLong that it looks at more than the size of what AttrLength
+// gives.
 const (
 	attrType Attr = 1 << 15
 	attrLong Attr = 1 << 14
@@ -91,20 +93,25 @@ const (
 
 // properties are the names that an expression may use, and what each needs.
 var properties = map[string]Attr{
-	"type": attrType, "package": attrType, "loader": attrType, "array": attrType, "kind": AttrLength | attrType | attrLong, "length": AttrLength | attrLong, "size": AttrLength, "age": AttrBirth, "atleast": AttrBirth,
-	"birth": AttrBirth, "space": AttrSpace, "spacetype": AttrSpace, "spacemode": AttrSpace, "address": AttrAddr, "thread": AttrSite, "confidence": AttrSite,
+	"type": attrType, "package": attrType, "loader": attrType, "array": attrType,
+	"kind": AttrLength | attrType | attrLong, "length": AttrLength | attrLong, "size": AttrLength, "age": AttrBirth,
+	"atleast": AttrBirth,
+	"birth":   AttrBirth, "space": AttrSpace, "spacetype": AttrSpace, "spacemode": AttrSpace, "address": AttrAddr,
+	"thread": AttrSite, "confidence": AttrSite,
 	"site": AttrSite, "path": 0, "power": 0, "glob": 0,
 }
 
 func isProperty(name string) bool { _, ok := properties[name]; return ok }
 
 // safe are the functions of the language that can not outgrow their arguments by much.
-var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len", "find", "findIndex", "findLast", "findLastIndex", "trim", "trimPrefix", "trimSuffix",
-	"upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "int", "float", "abs", "ceil", "floor", "round", "max", "min", "sum", "mean",
+var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len", "find", "findIndex", "findLast",
+	"findLastIndex", "trim", "trimPrefix", "trimSuffix",
+	"upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "int", "float", "abs",
+	"ceil", "floor", "round", "max", "min", "sum", "mean",
 	"median", "first", "last", "take", "uniq", "sort", "reverse", "bitand", "bitor", "bitxor", "bitshr", "bitnand"}
 
-// inspector collects what an expression looks at. Of ages it tells which it tells apart, if all it does with them is to compare them with numbers or
-// give them to power.
+// inspector collects what an expression looks at. Of ages it tells which it tells apart, if all it does with them is to
+// compare them with numbers or give them to power.
 type inspector struct {
 	a     Attr
 	looks int // at age or birth
@@ -139,7 +146,8 @@ func (n *inspector) Visit(node *ast.Node) {
 			n.ages = append(n.ages, uint64(number.Value), uint64(number.Value)+1)
 		}
 	case *ast.CallNode:
-		if f, ok := x.Callee.(*ast.IdentifierNode); ok && f.Value == "power" && len(x.Arguments) == 1 && isAge(x.Arguments[0]) {
+		if f, ok := x.Callee.(*ast.IdentifierNode); ok && f.Value == "power" && len(x.Arguments) == 1 &&
+			isAge(x.Arguments[0]) {
 			n.told++
 			n.ages = append(n.ages, powers...)
 		}
@@ -217,7 +225,8 @@ func language() []expr.Option {
 		opts = append(opts, expr.EnableBuiltin(name))
 	}
 	return append(opts, expr.Patch(bounder{}),
-		expr.Function("cat_", func(p ...any) (any, error) { return cat(p[0].(string), p[1].(string)) }, new(func(string, string) string)),
+		expr.Function("cat_", func(p ...any) (any, error) { return cat(p[0].(string), p[1].(string)) },
+			new(func(string, string) string)),
 		expr.Function("add_", func(p ...any) (any, error) {
 			switch l := p[0].(type) {
 			case string:
@@ -271,139 +280,6 @@ func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, sees i
 	return prog, sees, nil
 }
 
-// runner evaluates a program for tuples within its budget.
-type runner struct {
-	prog *vm.Program
-	a    Attr
-	vm   vm.VM
-	env  env
-	left time.Duration
-	w    *World
-	t    *Tuple
-	memo map[seen]result
-}
-
-// seen is what an expression can tell of a tuple: what it does not look at is zero.
-type seen struct {
-	typ          uint32
-	length, size uint64
-	birth        uint32
-	atLeast      bool
-	gc           uint64
-	space        int
-	addr         uint64
-	sampled      bool
-	exact        bool
-	frame, thr   uint64
-}
-
-type result struct {
-	out any
-	err error
-}
-
-// maxMemo bounds the results that are kept.
-const maxMemo = 1 << 18
-
-// once is run, but once for all tuples that look the same to the expression.
-func (r *runner) once(w *World, t *Tuple) (any, error) {
-	if w != r.w {
-		r.memo = map[seen]result{}
-	}
-	var k seen
-	if r.a&attrType != 0 {
-		k.typ = t.Type
-	}
-	if r.a&AttrLength != 0 {
-		k.size = t.Size
-	}
-	if r.a&attrLong != 0 {
-		k.length = t.Length
-	}
-	if r.a&AttrBirth != 0 {
-		k.birth, k.atLeast, k.gc = t.Birth, t.AtLeast, t.GC
-	}
-	if r.a&AttrSpace != 0 {
-		k.space = t.Space
-	}
-	if r.a&AttrAddr != 0 {
-		k.addr = t.Addr
-	}
-	if r.a&AttrSite != 0 {
-		k.birth, k.atLeast = t.Birth, t.AtLeast
-		k.sampled, k.exact, k.frame, k.thr = t.Sampled, t.WObjects.Sum <= float64(t.Objects), t.Frame, t.Thread
-	}
-	x, ok := r.memo[k]
-	if !ok {
-		x.out, x.err = r.run(w, t)
-		if len(r.memo) < maxMemo {
-			r.memo[k] = x
-		}
-	}
-	r.w = w
-	return x.out, x.err
-}
-
-func newRunner(prog *vm.Program, a Attr) *runner {
-	r := &runner{prog: prog, a: a, left: exprTotal}
-	r.vm.MemoryBudget = exprMemory
-	site := func() Site { return Site{r.w, r.t, r.t.Sampled} }
-	r.env.Site = siteEnv{Top: func(n int) Path { return site().Top(n) }, Frames: func() []string { return site().Frames() }, Has: func(s string) bool { return site().Has(s) }}
-	r.env.Path = func(parts ...any) Path {
-		var p Path
-		for _, x := range parts[:min(len(parts), maxFrames)] {
-			p = append(p, text(x))
-		}
-		return p
-	}
-	r.env.Power = func(n int) string { return power(uint64(max(n, 0))) }
-	r.env.Match = glob
-	return r
-}
-
-func (r *runner) run(w *World, t *Tuple) (out any, err error) {
-	r.w, r.t = w, t
-	e := &r.env
-	e.Type, e.Array = w.TypeName(t.Type), w.isArray(t)
-	e.Package, e.Loader = pkg(e.Type), w.loader(t)
-	if r.a&AttrLength != 0 {
-		e.Length, e.Size, e.Kind = int(t.Length), int(t.Size), w.kind(t)
-	}
-	if r.a&AttrBirth != 0 {
-		e.Age, e.AtLeast, e.Birth = int(w.Age(t)), t.AtLeast, int(t.Birth)
-	}
-	if r.a&AttrSpace != 0 {
-		s := w.space(t)
-		e.Space, e.SpaceType, e.SpaceMode = s.Name, spaceType(s), spaceMode(s)
-	}
-	e.Address = int(t.Addr)
-	if r.a&AttrSite != 0 {
-		e.Thread, e.Site.Known = w.thread(t), t.Sampled
-		e.Confidence = "sampled"
-		if !t.Sampled {
-			e.Confidence = w.noSite(t)
-		} else if t.WObjects.Sum <= float64(t.Objects) {
-			e.Confidence = "exact"
-		}
-	}
-	if r.left <= 0 {
-		return nil, fmt.Errorf("it took more than %v", exprTotal)
-	}
-	began := time.Now()
-	defer func() {
-		if x := recover(); x != nil {
-			out, err = nil, fmt.Errorf("%v", x)
-		}
-		r.left -= time.Since(began)
-	}()
-	out, err = r.vm.Run(r.prog, *e)
-	var fe *file.Error
-	if errors.As(err, &fe) {
-		err = fmt.Errorf("column %d: %s", fe.Column+1, fe.Message)
-	}
-	return out, err
-}
-
 // text is scalar for what is known to be one.
 func text(x any) string {
 	s, _ := scalar(x)
@@ -427,7 +303,8 @@ func scalar(x any) (string, error) {
 	case float64:
 		s = strconv.FormatFloat(v, 'g', -1, 64)
 	default:
-		return "", fmt.Errorf("it gives a %T, and not a key (a text, a number, true or false), a list of keys or a path", x)
+		return "", fmt.Errorf("it gives a %T, and not a key (a text, a number, true or false), "+
+			"a list of keys or a path", x)
 	}
 	if len(s) > maxKey {
 		s = s[:maxKey] + "…"
@@ -500,11 +377,12 @@ func NewFilter(spec string) (Filter, error) {
 		return Filter{}, err
 	}
 	r := newRunner(prog, sees.a)
-	return Filter{Name: spec, Needs: sees.a, Grain: 8, Ages: sees.apart(), Keep: func(w *World, t *Tuple) (bool, error) {
-		x, err := r.once(w, t)
-		b, _ := x.(bool)
-		return b, err
-	}}, nil
+	return Filter{Name: spec, Needs: sees.a, Grain: 8, Ages: sees.apart(),
+		Keep: func(w *World, t *Tuple) (bool, error) {
+			x, err := r.once(w, t)
+			b, _ := x.(bool)
+			return b, err
+		}}, nil
 }
 
 // glob says whether s matches p, in which * stands for anything.

@@ -12,9 +12,9 @@ import (
 // maxFeatures bounds the rules of a mapping file, and a line of it.
 const maxFeatures, maxFeatureLine = 100_000, 4096
 
-// Features maps code to features (ICPE'18 §3.2). A file has a rule a line, "NAME: PATTERN", where PATTERN is a package (shop.cart.*), a class
-// (shop.cart.Cart), a method (shop.cart.Cart.add) or lines of a file of a package (shop.cart.Cart.java:10-40). One feature may have many
-// rules and one place many features. "#" begins a comment.
+// Features maps code to features (ICPE'18 §3.2). A file has a rule a line, "NAME: PATTERN", where PATTERN is a package
+// (shop.cart.*), a class (shop.cart.Cart), a method (shop.cart.Cart.add) or lines of a file of a package
+// (shop.cart.Cart.java:10-40). One feature may have many rules and one place many features. "#" begins a comment.
 type Features struct{ rules []featureRule }
 
 type featureRule struct {
@@ -148,7 +148,7 @@ func makeFeature(args []string) (Classifier, error) {
 		return Classifier{}, err
 	}
 	cache := map[uint64][]string{}
-	return Classifier{Cardinality: Many, Needs: AttrSite, Keys: func(w *World, t *Tuple, out []string) ([]string, error) {
+	keys := func(w *World, t *Tuple, out []string) ([]string, error) {
 		if !t.Sampled {
 			return append(out, w.noSite(t)), nil
 		}
@@ -158,5 +158,6 @@ func makeFeature(args []string) (Classifier, error) {
 			cache[t.Frame] = ks
 		}
 		return append(out, ks...), nil
-	}}, nil
+	}
+	return Classifier{Cardinality: Many, Needs: AttrSite, Keys: keys}, nil
 }

@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// Tree is a grouping whose groups are made when somebody looks at them: whoever shows a tree shows little of it. Its nodes are those of Build, figure
-// by figure, but Children is nil: Tree.Children gives them. Any goroutine may use it; what it gives is only read.
+// Tree is a grouping whose groups are made when somebody looks at them: whoever shows a tree shows little of it. Its
+// nodes are those of Build, figure by figure, but Children is nil: Tree.Children gives them. Any goroutine may use it;
+// what it gives is only read.
 type Tree struct {
 	Root *Node
 
@@ -46,8 +47,8 @@ type sprout struct {
 
 func (c *crown) items(s *sprout) []item { return c.parts[s.part].items[s.at : s.at+s.n] }
 
-// Begin is Build that makes no more than the root. Classifiers are asked for all tuples at once: their errors are Begin's, and the World is not looked
-// at afterwards. Tuples have no parts.
+// Begin is Build that makes no more than the root. Classifiers are asked for all tuples at once: their errors are
+// Begin's, and the World is not looked at afterwards. Tuples have no parts.
 func Begin(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Tree, error) {
 	b := newBuilder(w, ts, by)
 	items, est, err := b.kept(filters)
@@ -72,7 +73,8 @@ func Begin(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Tree, erro
 
 // node makes a node of items of p below parent.
 func (t *Tree) node(key string, items []item, p *piece, parent *Node) *Node {
-	n := &Node{Key: key, Level: int(p.of), items: items, est: p.fits != nil, fits: p.fits, next: p.level, depth: p.depth}
+	n := &Node{Key: key, Level: int(p.of), items: items, est: p.fits != nil, fits: p.fits, next: p.level,
+		depth: p.depth}
 	b := builder{ts: t.b.ts, fits: p.fits}
 	n.figure(b.count(items, n.est, -1))
 	if parent != nil {
@@ -200,8 +202,8 @@ func (t *Tree) made(s *sprout, parent *Node) *Node {
 	return n
 }
 
-// Children gives groups below n in the order of Node.Children, at most most of them, the first skip left out. Its error, as that of the others, is
-// ErrTooMany.
+// Children gives groups below n in the order of Node.Children, at most most of them, the first skip left out. Its
+// error, as that of the others, is ErrTooMany.
 func (t *Tree) Children(n *Node, skip, most int) ([]*Node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,97 +343,120 @@ type branch struct {
 	under []branch
 }
 
-// Search looks below n for groups whose key matches. It gives a copy of n with the most largest of them, without what is below them, and all above
-// these; how many there are, groups below others that match left out; and how many of them the copy has.
+// search looks for groups whose key matches.
+type search struct {
+	t     *Tree
+	hit   []bool   // by key: it matches
+	in    []uint32 // by tuple: the levels on which it has a key that matches
+	sizes []uint64 // of the groups found
+
+	least uint64 // no smaller group is shown
+	ties  int    // of those of that size no more than there is room for
+}
+
+// Search looks below n for groups whose key matches. It gives a copy of n with the most largest of them, without what
+// is below them, and all above these; how many there are, groups below others that match left out; and how many of them
+// the copy has.
 func (t *Tree) Search(n *Node, match func(key string) bool, most int) (found *Node, hits, shown int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	s := t.newSearch(n, match)
+	if err := t.open(n); err != nil {
+		return nil, 0, 0, err
+	}
+	all, err := s.below(n)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	s.bound(most)
+	found = &Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes}
+	found.Children = s.show(n, all)
+	return found, len(s.sizes), min(len(s.sizes), most), nil
+}
+
+func (t *Tree) newSearch(n *Node, match func(key string) bool) *search {
 	b := t.b
-	hit := make([]bool, len(b.names))
+	s := &search{t: t, hit: make([]bool, len(b.names)), in: make([]uint32, len(b.ts))}
 	for i, k := range b.names {
-		hit[i] = match(k)
+		s.hit[i] = match(k)
 	}
 	// Which levels have a key of a tuple that matches: what has none below need not be looked into.
-	in := make([]uint32, len(b.ts))
 	for _, it := range n.items {
 		for l := range b.by {
 			ks, _ := b.keysOf(l, it.t)
 			for _, k := range ks {
-				if hit[k] {
-					in[it.t] |= 1 << l
+				if s.hit[k] {
+					s.in[it.t] |= 1 << l
 				}
 			}
 		}
 	}
-	var sizes []uint64
-	var look func(n *Node) ([]branch, error)
-	look = func(n *Node) (out []branch, err error) {
-		c := n.crown
-		var deeper []*Node
-		for i := range c.groups {
-			s := &c.groups[i]
-			if hit[s.key] {
-				sizes = append(sizes, s.bytes)
-				out = append(out, branch{s: s})
+	return s
+}
+
+// below gives the groups found below n, and those above them.
+func (s *search) below(n *Node) (out []branch, err error) {
+	c := n.crown
+	var deeper []*Node
+	for i := range c.groups {
+		g := &c.groups[i]
+		if s.hit[g.key] {
+			s.sizes = append(s.sizes, g.bytes)
+			out = append(out, branch{s: g})
+			continue
+		}
+		level := c.parts[g.part].level
+		if slices.ContainsFunc(c.items(g), func(it item) bool { return s.in[it.t]>>level != 0 }) {
+			x := s.t.made(g, n)
+			out, deeper = append(out, branch{s: g, n: x}), append(deeper, x)
+		}
+	}
+	if err := s.t.open(deeper...); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if x := &out[i]; x.n != nil {
+			if x.under, err = s.below(x.n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(b branch) bool { return b.n != nil && b.under == nil }), nil
+}
+
+// bound lets only the most largest groups be shown.
+func (s *search) bound(most int) {
+	hits := len(s.sizes)
+	s.ties = hits
+	if hits <= most {
+		return
+	}
+	slices.Sort(s.sizes)
+	s.least, s.ties = s.sizes[hits-most], 0
+	for _, b := range s.sizes[hits-most:] {
+		if b == s.least {
+			s.ties++
+		}
+	}
+}
+
+// show gives copies of the groups below n that are shown, with what is shown below them.
+func (s *search) show(n *Node, bs []branch) (out []*Node) {
+	bs = slices.DeleteFunc(bs, func(b branch) bool { return b.n == nil && b.s.bytes < s.least })
+	slices.SortFunc(bs, func(x, y branch) int { return s.t.before(x.s, y.s) })
+	for _, x := range bs {
+		if x.n == nil && x.s.bytes == s.least {
+			if s.ties--; s.ties < 0 {
 				continue
 			}
-			level := c.parts[s.part].level
-			if slices.ContainsFunc(c.items(s), func(it item) bool { return in[it.t]>>level != 0 }) {
-				x := t.made(s, n)
-				out, deeper = append(out, branch{s: s, n: x}), append(deeper, x)
+		}
+		node := *s.t.made(x.s, n)
+		if x.n != nil {
+			if node.Children = s.show(x.n, x.under); node.Children == nil {
+				continue
 			}
 		}
-		if err := t.open(deeper...); err != nil {
-			return nil, err
-		}
-		for i := range out {
-			if x := &out[i]; x.n != nil {
-				if x.under, err = look(x.n); err != nil {
-					return nil, err
-				}
-			}
-		}
-		return slices.DeleteFunc(out, func(b branch) bool { return b.n != nil && b.under == nil }), nil
+		out = append(out, &node)
 	}
-	if err := t.open(n); err != nil {
-		return nil, 0, 0, err
-	}
-	all, err := look(n)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	hits, shown = len(sizes), min(len(sizes), most)
-	least, ties := uint64(0), hits // of those of the smallest size that is shown no more than there is room for
-	if hits > most {
-		slices.Sort(sizes)
-		least, ties = sizes[hits-most], 0
-		for _, b := range sizes[hits-most:] {
-			if b == least {
-				ties++
-			}
-		}
-	}
-	var show func(n *Node, bs []branch) []*Node
-	show = func(n *Node, bs []branch) (out []*Node) {
-		bs = slices.DeleteFunc(bs, func(b branch) bool { return b.n == nil && b.s.bytes < least })
-		slices.SortFunc(bs, func(x, y branch) int { return t.before(x.s, y.s) })
-		for _, x := range bs {
-			if x.n == nil && x.s.bytes == least {
-				if ties--; ties < 0 {
-					continue
-				}
-			}
-			node := *t.made(x.s, n)
-			if x.n != nil {
-				if node.Children = show(x.n, x.under); node.Children == nil {
-					continue
-				}
-			}
-			out = append(out, &node)
-		}
-		return out
-	}
-	found = &Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes}
-	found.Children = show(n, all)
-	return found, hits, shown, nil
+	return out
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/heapcam/heapcam/analysis/stats"
 )
 
-// Outline counts the groups of many states of one recording: it asks classifiers for the keys of each kind of tuple once. Nothing may look at more than
-// types and samples. Group 0 is the heap.
+// Outline counts the groups of many states of one recording: it asks classifiers for the keys of each kind of tuple
+// once. Nothing may look at more than types and samples. Group 0 is the heap.
 type Outline struct {
 	Groups []OutlineGroup
 	at     map[outlineKey]int32
@@ -16,11 +16,12 @@ type Outline struct {
 	first  int  // level from which on groups count estimates
 	types  bool // something looks at the type
 
-	sets    [][]int32 // groups, of what is alike
-	set     map[outlined]int32
-	in      [2][]int32 // 1 + places in sets: by kind or, unless something looks at the type, by place and what else Figures says
-	stratum []int32    // by base: its place in strata
-	before  []bool     // by base
+	sets [][]int32 // groups, of what is alike
+	set  map[outlined]int32
+	// 1 + places in sets: by kind or, unless something looks at the type, by place and what else Figures says
+	in      [2][]int32
+	stratum []int32 // by base: its place in strata
+	before  []bool  // by base
 	strata  map[outlineStratum]int32
 }
 
@@ -80,7 +81,8 @@ func Outlines(by []Classifier, filters []Filter) bool {
 
 // NewOutline begins one. Classifiers and filters are its own from then on.
 func NewOutline(by []Classifier, filters []Filter) *Outline {
-	o := &Outline{at: map[outlineKey]int32{}, by: by, kept: filters, first: len(by), set: map[outlined]int32{}, strata: map[outlineStratum]int32{}}
+	o := &Outline{at: map[outlineKey]int32{}, by: by, kept: filters, first: len(by), set: map[outlined]int32{},
+		strata: map[outlineStratum]int32{}}
 	for i := len(by) - 1; i >= 0; i-- {
 		if by[i].Needs&AttrSite != 0 {
 			o.first = i

@@ -41,7 +41,8 @@ func (l *Library) Docs() []Doc {
 	return out
 }
 
-// By makes the classifiers of a list: names of the library with arguments, or expressions, with commas between. Its error is a *SpecError.
+// By makes the classifiers of a list: names of the library with arguments, or expressions, with commas between. Its
+// error is a *SpecError.
 func (l *Library) By(spec string) ([]Classifier, error) {
 	if len(spec) > maxSpec {
 		return nil, &SpecError{spec[:64] + "…", 1, fmt.Sprintf("longer than %d bytes", maxSpec)}
@@ -158,7 +159,8 @@ func (l *Library) one(spec string, p part) (Classifier, error) {
 			return Classifier{}, at(spec, p.at, name+": "+why)
 		}
 		if args == nil && !isProperty(name) {
-			return Classifier{}, at(spec, p.at, fmt.Sprintf("there is no classifier %q (`heapcam classifiers` lists them)", name))
+			why := fmt.Sprintf("there is no classifier %q (`heapcam classifiers` lists them)", name)
+			return Classifier{}, at(spec, p.at, why)
 		}
 	}
 	return expression(spec, p)

@@ -8,8 +8,8 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// Node is a group. Objects and bytes are those of all objects below it, each once. Where Estimated is set they are estimates and the bounds
-// hold the true number with 95 % probability.
+// Node is a group. Objects and bytes are those of all objects below it, each once. Where Estimated is set they are
+// estimates and the bounds hold the true number with 95 % probability.
 type Node struct {
 	Key       string  `json:"key"`
 	Objects   uint64  `json:"objects"`
@@ -22,7 +22,8 @@ type Node struct {
 	BytesHigh *uint64 `json:"bytes_high,omitempty"`
 	Children  []*Node `json:"children,omitempty"`
 
-	// Level is the index of the classifier that gave the key. A hierarchy's inner node may have children of its own level and of the next.
+	// Level is the index of the classifier that gave the key. A hierarchy's inner node may have children of its own
+	// level and of the next.
 	Level int `json:"-"`
 
 	// Parts are the figures of the tuples of each part, if tuples have parts.
@@ -31,7 +32,8 @@ type Node struct {
 	items []item // below it
 	est   bool   // counted as an estimate
 
-	// Of a Tree's: with which its items are counted if they are an estimate, what is below once that is known, and what tells it apart (builder.node).
+	// Of a Tree's: with which its items are counted if they are an estimate, what is below once that is known, and what
+	// tells it apart (builder.node).
 	fits  []fit
 	crown *crown
 	next  int16
@@ -60,7 +62,8 @@ func (n *Node) Tuples() []int32 {
 const MaxNodes = 2_000_000
 
 // ErrTooMany says that a grouping has more nodes than MaxNodes.
-var ErrTooMany = fmt.Errorf("the grouping has more than %d nodes: take fewer or coarser classifiers, or a filter", MaxNodes)
+var ErrTooMany = fmt.Errorf("the grouping has more than %d nodes: take fewer or coarser classifiers, or a filter",
+	MaxNodes)
 
 // figure takes over what f counts.
 func (n *Node) figure(f Figure) {
@@ -70,8 +73,8 @@ func (n *Node) figure(f Figure) {
 	}
 }
 
-// below lets no bound of c exceed what its parent has, where that is known exactly. Of a parent that is an estimate the bounds may be closer: those of
-// a site do not depend on what it is grouped with.
+// below lets no bound of c exceed what its parent has, where that is known exactly. Of a parent that is an estimate the
+// bounds may be closer: those of a site do not depend on what it is grouped with.
 func (n *Node) below(c *Node) {
 	if c.Estimated && !n.Estimated {
 		*c.ObjHigh, *c.BytesHigh = max(c.Objects, min(*c.ObjHigh, n.Objects)), max(c.Bytes, min(*c.BytesHigh, n.Bytes))
@@ -84,7 +87,8 @@ func (n *Node) clamp() {
 		n.below(c)
 		for i := range c.Parts {
 			p, of := &c.Parts[i], &n.Parts[i]
-			p.ObjHigh, p.BytesHigh = max(p.Objects, min(p.ObjHigh, of.ObjHigh)), max(p.Bytes, min(p.BytesHigh, of.BytesHigh))
+			p.ObjHigh, p.BytesHigh = max(p.Objects, min(p.ObjHigh, of.ObjHigh)),
+				max(p.Bytes, min(p.BytesHigh, of.BytesHigh))
 		}
 		c.clamp()
 	}
@@ -105,8 +109,8 @@ func (n *Node) sort() {
 	})
 }
 
-// Walk calls f for the node and all below it, parents first, with their keys from the root's children on, until f is false, which leaves out
-// what is below.
+// Walk calls f for the node and all below it, parents first, with their keys from the root's children on, until f is
+// false, which leaves out what is below.
 func (n *Node) Walk(f func(path []string, n *Node) bool) { n.walk(nil, f) }
 
 func (n *Node) walk(path []string, f func([]string, *Node) bool) {
@@ -118,8 +122,8 @@ func (n *Node) walk(path []string, f func([]string, *Node) bool) {
 	}
 }
 
-// Fold gives a copy without the nodes below share of the root's bytes (0 to 1); they become one child "(n smaller)" with their sum where
-// the level is of one key each. Its tuples are not kept.
+// Fold gives a copy without the nodes below share of the root's bytes (0 to 1); they become one child "(n smaller)"
+// with their sum where the level is of one key each. Its tuples are not kept.
 func (n *Node) Fold(share float64) *Node { return n.fold(share*float64(n.Bytes), 0) }
 
 func (n *Node) fold(least float64, depth int) *Node {
@@ -163,13 +167,15 @@ func (n *Node) Search(match func(key string) bool) *Node {
 	return &c
 }
 
-// FindPath finds the node at a path of keys joined by sep, which keys may hold as well; nil if there is none. The empty path is the root.
+// FindPath finds the node at a path of keys joined by sep, which keys may hold as well; nil if there is none. The empty
+// path is the root.
 func (n *Node) FindPath(path, sep string) *Node {
 	if path == "" {
 		return n
 	}
 	for _, c := range n.Children {
-		for _, key := range [...]string{c.Key, string(ui.Name(c.Key))} { // who copies a key from a terminal has it escaped
+		// who copies a key from a terminal has it escaped
+		for _, key := range [...]string{c.Key, string(ui.Name(c.Key))} {
 			if key == path {
 				return c
 			}

@@ -47,8 +47,8 @@ func (e *DefinitionError) Error() string {
 }
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
-// Read adds the classifiers of a file: a list below `classifiers`, each with name, description, example, cardinality (one, many or hierarchy)
-// and expression. name is the file's, for errors, which are *DefinitionError.
+// Read adds the classifiers of a file: a list below `classifiers`, each with name, description, example, cardinality
+// (one, many or hierarchy) and expression. name is the file's, for errors, which are *DefinitionError.
 func (l *Library) Read(r io.Reader, name string) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -95,7 +95,8 @@ func (l *Library) define(n *yaml.Node) error {
 		return fmt.Errorf("name %q: letters, digits, - and _ only", d.Name)
 	}
 	taken := func(x string) bool { return x == d.Name }
-	if isProperty(d.Name) || slices.ContainsFunc(l.builtins, func(b builtin) bool { return taken(b.Name) }) || slices.ContainsFunc(l.user, func(u userClassifier) bool { return taken(u.Name) }) {
+	if isProperty(d.Name) || slices.ContainsFunc(l.builtins, func(b builtin) bool { return taken(b.Name) }) ||
+		slices.ContainsFunc(l.user, func(u userClassifier) bool { return taken(u.Name) }) {
 		return fmt.Errorf("the name %s is taken", d.Name)
 	}
 	text := strings.TrimSpace(d.Expression)
@@ -115,7 +116,8 @@ func (l *Library) define(n *yaml.Node) error {
 	default:
 		return fmt.Errorf("%s: cardinality %q is not one, many or hierarchy", d.Name, d.Cardinality)
 	}
-	l.user = append(l.user, userClassifier{Doc{Name: d.Name, Cardinality: card.String(), Text: d.Description, Example: d.Example, Keys: text, User: true},
+	l.user = append(l.user, userClassifier{Doc{Name: d.Name, Cardinality: card.String(), Text: d.Description,
+		Example: d.Example, Keys: text, User: true},
 		func() Classifier {
 			c, _ := expression(text, part{text, 0}) // it compiled before
 			c.Name, c.Cardinality = d.Name, card

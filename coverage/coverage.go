@@ -343,7 +343,8 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 		next, want := 0, ^uint64(0)
 		for t.Next() {
 			if t.Kind != trace.ListObject {
-				next, _ = slices.BinarySearchFunc(at, t.Addr, func(f found, a uint64) int { return cmp.Compare(f.addr, a) })
+				next, _ = slices.BinarySearchFunc(at, t.Addr,
+					func(f found, a uint64) int { return cmp.Compare(f.addr, a) })
 				if want = ^uint64(0); next < len(at) {
 					want = at[next].addr
 				}

@@ -40,7 +40,8 @@ func TestScans(t *testing.T) {
 		}
 	}
 	if l.scans != full+1 || syncs < full+10 {
-		t.Errorf("%d of %d sync points were scanned, want those of %d full collections and the first", l.scans, syncs, full)
+		t.Errorf("%d of %d sync points were scanned, want those of %d full collections and the first", l.scans, syncs,
+			full)
 	}
 }
 

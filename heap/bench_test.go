@@ -16,7 +16,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// tape is a synthetic recording of a heap like that of a service: two hundred types, three objects in ten are arrays, 5 words on average.
+// tape is a synthetic recording of a heap like that of a service: two hundred types, three objects in ten are arrays, 5
+// words on average.
 type tape struct {
 	types *trace.TypeTable
 	defs  trace.Defs
@@ -40,7 +41,9 @@ func newTape() *tape {
 }
 
 func (t *tape) head() []trace.Block {
-	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors, Session: "0"}}),
+	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
+		JVM: trace.JVM{ABI: 1, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
+			Session: "0"}}),
 		trace.EncodeDefs(t.defs)}
 }
 
@@ -75,7 +78,8 @@ func (t *tape) epoch(e *trace.Epoch) trace.Block {
 	return trace.EncodeEpoch(e)
 }
 
-// peak polls the bytes of live and dead Go objects while f runs, with a collector that leaves little garbage, and gives their most.
+// peak polls the bytes of live and dead Go objects while f runs, with a collector that leaves little garbage, and gives
+// their most.
 func peak(f func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	runtime.GC()
@@ -103,7 +107,7 @@ func peak(f func()) uint64 {
 	return most - base
 }
 
-func drain(b *testing.B, r *Replayer) {
+func drain(b *testing.B, r *Replay) {
 	for {
 		if _, err := r.Next(); err == io.EOF {
 			break
@@ -116,8 +120,8 @@ func drain(b *testing.B, r *Replayer) {
 	}
 }
 
-// BenchmarkSyncPoint replays two sync points of the same heap: the first is adopted, the second compared. Reported: bytes of memory per live
-// object once the replay stands, and at its peak. HEAPCAM_FULL=1: ten million objects.
+// BenchmarkSyncPoint replays two sync points of the same heap: the first is adopted, the second compared. Reported:
+// bytes of memory per live object once the replay stands, and at its peak. HEAPCAM_FULL=1: ten million objects.
 func BenchmarkSyncPoint(b *testing.B) {
 	n := 1_000_000
 	if os.Getenv("HEAPCAM_FULL") != "" {
@@ -134,9 +138,9 @@ func BenchmarkSyncPoint(b *testing.B) {
 	var stands, most uint64
 	b.ResetTimer()
 	for range b.N {
-		var r *Replayer
+		var r *Replay
 		most = peak(func() {
-			r = NewReplayer(&blocks{bs})
+			r = NewReplay(&blocks{bs})
 			drain(b, r)
 		})
 		if r.State.Objects() != n || len(r.Compared) != 1 || r.Compared[0].Mismatches() != 0 {
@@ -156,8 +160,8 @@ func BenchmarkSyncPoint(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(2*n)/b.Elapsed().Seconds()/1e6, "Mobjects/s")
 }
 
-// BenchmarkSurvivors replays young collections at depth survivors: what lives moves between two survivor spaces through four buffers, a
-// tenth dies, as many are born.
+// BenchmarkSurvivors replays young collections at depth survivors: what lives moves between two survivor spaces through
+// four buffers, a tenth dies, as many are born.
 func BenchmarkSurvivors(b *testing.B) {
 	t := newTape()
 	const n, epochs = 100_000, 20
@@ -227,7 +231,7 @@ func BenchmarkSurvivors(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		r := NewReplayer(&blocks{bs})
+		r := NewReplay(&blocks{bs})
 		drain(b, r)
 		if r.State.Objects() != n+1 {
 			b.Fatalf("%d objects", r.State.Objects())
@@ -236,7 +240,8 @@ func BenchmarkSurvivors(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(work)/b.Elapsed().Seconds()/1e6, "Mobjects/s")
 }
 
-// BenchmarkFullDepth replays young collections at depth full: of what eden held one object in fifty survives, into old space.
+// BenchmarkFullDepth replays young collections at depth full: of what eden held one object in fifty survives, into old
+// space.
 func BenchmarkFullDepth(b *testing.B) {
 	t := newTape()
 	const n, epochs = 500_000, 4
@@ -265,7 +270,7 @@ func BenchmarkFullDepth(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		r := NewReplayer(&blocks{bs})
+		r := NewReplay(&blocks{bs})
 		drain(b, r)
 		if r.State.Objects() != live {
 			b.Fatalf("%d objects, want %d", r.State.Objects(), live)

@@ -10,15 +10,16 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestQualityLiveEqualsReplay holds the estimate from the census against the one from every object, after each known collection.
+// TestQualityLiveEqualsReplay holds the estimate from the census against the one from every object, after each known
+// collection.
 func TestQualityLiveEqualsReplay(t *testing.T) {
 	compared, walks := 0, 0
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
 			for seed := uint64(1); seed <= 4; seed++ {
 				m := tracetest.New(tracetest.All(seed, col, depth))
-				r := NewReplayer(&blocks{})
-				l := coverage.NewLive(r.table)
+				r := NewReplay(&blocks{})
+				l := coverage.NewLive(r.Sizes())
 				var tape coverage.Tape
 				for i := range 36 {
 					var e *tracetest.Epoch
@@ -33,7 +34,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 					}
 					for _, b := range e.Blocks {
 						feed(t, l, b)
-						if err := r.apply(b); err != nil {
+						if err := r.handle(b); err != nil {
 							t.Fatal(err)
 						}
 						if b.Kind == trace.KindMeta {
@@ -59,11 +60,13 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							return true
 						})
 						if samples != len(r.Live) {
-							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name, depth, seed, r.gc, len(r.Live), samples)
+							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name,
+								depth, seed, r.gc, len(r.Live), samples)
 						}
 						want := tape.After(&live, &exact, &sites)
 						got, ok := l.Figure()
-						if where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc); !ok || got != want {
+						where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc)
+						if !ok || got != want {
 							t.Fatalf("%s: live %+v %v, replay %+v", where, got, ok, want)
 						}
 						all := got.Live().Objects

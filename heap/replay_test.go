@@ -5,9 +5,9 @@ import (
 	"io"
 	"testing"
 
+	"github.com/heapcam/heapcam/heap/match"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
-	"pgregory.net/rapid"
 )
 
 // blocks is a source of blocks from memory.
@@ -35,7 +35,8 @@ func same(st *State, truth map[uint64]tracetest.Object, samples bool) string {
 		case !ok:
 			why = fmt.Sprintf("object at %d is not there", o.Addr)
 		case t.Type != o.Type || t.Length != o.Length || t.Words != o.Words:
-			why = fmt.Sprintf("at %d: type %d length %d words %d, truth %d %d %d", o.Addr, o.Type, o.Length, o.Words, t.Type, t.Length, t.Words)
+			why = fmt.Sprintf("at %d: type %d length %d words %d, truth %d %d %d", o.Addr, o.Type, o.Length, o.Words,
+				t.Type, t.Length, t.Words)
 		case samples && t.Sample != o.Sample:
 			why = fmt.Sprintf("at %d: sample %d, truth %d", o.Addr, o.Sample, t.Sample)
 		case n > 0 && o.Addr <= last:
@@ -43,7 +44,7 @@ func same(st *State, truth map[uint64]tracetest.Object, samples bool) string {
 		}
 		last, n = o.Addr, n+1
 		c := per[o.Type]
-		per[o.Type] = Count{c.Objects + 1, c.Bytes + o.Words*8}
+		per[o.Type] = Count{Objects: c.Objects + 1, Bytes: c.Bytes + o.Words*8}
 		return why == ""
 	})
 	if why == "" {
@@ -56,7 +57,8 @@ func same(st *State, truth map[uint64]tracetest.Object, samples bool) string {
 	return why
 }
 
-// check replays what a model said and holds each collection against the model's truth. from is where reading starts: 0, or a file's head.
+// check replays what a model said and holds each collection against the model's truth. from is where reading starts: 0,
+// or a file's head.
 func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Block, eps []*tracetest.Epoch) int {
 	var bs []trace.Block
 	bs = append(bs, head...)
@@ -70,7 +72,7 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 		}
 		bs = append(bs, b...)
 	}
-	r := NewReplayer(&blocks{bs})
+	r := NewReplay(&blocks{bs})
 	known := 0
 	for {
 		c, err := r.Next()
@@ -107,10 +109,12 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 	return known
 }
 
-var collectors = map[string]uint64{"serial": trace.CollectorSerial, "parallel": trace.CollectorParallel, "g1": trace.CollectorG1}
+var collectors = map[string]uint64{"serial": trace.CollectorSerial, "parallel": trace.CollectorParallel,
+	"g1": trace.CollectorG1}
 
-// TestReplayAgainstTruth replays random legal streams of every collector and both depths, from the beginning and from each sync point as
-// a file opened alone, and compares every known collection, object by object, with what the model knows.
+// TestReplayAgainstTruth replays random legal streams of every collector and both depths, from the beginning and from
+// each sync point as a file opened alone, and compares every known collection, object by object, with what the model
+// knows.
 func TestReplayAgainstTruth(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -152,12 +156,12 @@ func TestReplayAgainstTruth(t *testing.T) {
 	}
 }
 
-// TestSyncOfALostEpoch takes epochs out of a stream and leaves their sync points: those are adopted and not compared, the collection before
-// keeps the state that it had, and what is missing is counted.
+// TestSyncOfALostEpoch takes epochs out of a stream and leaves their sync points: those are adopted and not compared,
+// the collection before keeps the state that it had, and what is missing is counted.
 func TestSyncOfALostEpoch(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		m := tracetest.New(tracetest.Config{Seed: seed})
-		r, lost, state := NewReplayer(&blocks{}), uint64(0), map[uint64]*tracetest.Epoch{}
+		r, lost, state := NewReplay(&blocks{}), uint64(0), map[uint64]*tracetest.Epoch{}
 		var bs []trace.Block
 		for i := range 20 {
 			e := m.Step(i%4 == 0)
@@ -171,7 +175,7 @@ func TestSyncOfALostEpoch(t *testing.T) {
 				bs = append(bs, b)
 			}
 		}
-		r.src = &blocks{bs}
+		r.blocks.src = &blocks{bs}
 		told := uint64(0)
 		for {
 			c, err := r.Next()
@@ -194,44 +198,53 @@ func TestSyncOfALostEpoch(t *testing.T) {
 	}
 }
 
-// taken takes out what begins in [start, start+words).
-func taken(s *State, start, words uint64) (out []Object) {
-	s.Each(func(o Object) bool {
-		if o.Addr >= start && o.Addr-start < words {
-			out = append(out, o)
-		}
-		return true
-	})
-	t := taker{s: s}
-	t.begin(start, words)
-	t.finish()
-	return out
+// remove takes an object out of the state of r.
+func remove(t *testing.T, r *Replay, o Object) {
+	e := trace.Epoch{Freed: []trace.Range{{Start: o.Addr, Words: o.Words}}}
+	if err := r.State.Evacuate(&e, r.Sizes(), &r.evacuation); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// TestSyncTellsADifference shows that the comparison can fail: an object taken out of the replayed state, one added, one of another type.
+// add puts an object into the state of r.
+func add(t *testing.T, r *Replay, o Object) {
+	l := trace.NewListEncoder(r.Sizes())
+	l.Object(o.Addr, o.Type, o.Length)
+	if l.Err() != nil {
+		t.Fatal(l.Err())
+	}
+	e := trace.Epoch{Births: [][]byte{l.Bytes()}}
+	if err := r.State.Evacuate(&e, r.Sizes(), &r.evacuation); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSyncTellsADifference shows that the comparison can fail: an object taken out of the replayed state, one added,
+// one of another type.
 func TestSyncTellsADifference(t *testing.T) {
 	m := tracetest.New(tracetest.Config{Seed: 3})
 	bs := append(m.Step(true).Blocks, m.Step(true).Blocks...)
-	for kind, spoil := range map[string]func(*State, []Object){
-		Extra:   func(s *State, o []Object) { taken(s, o[0].Addr, o[0].Words) },
-		Missing: func(s *State, o []Object) { x := o[0]; x.Addr = 1 << 40; s.add(x) },
-		Different: func(s *State, o []Object) {
-			x := taken(s, o[0].Addr, o[0].Words)[0]
+	for kind, spoil := range map[string]func(*Replay, []Object){
+		match.Extra:   func(r *Replay, o []Object) { remove(t, r, o[0]) },
+		match.Missing: func(r *Replay, o []Object) { x := o[0]; x.Addr = 1 << 30; add(t, r, x) },
+		match.Different: func(r *Replay, o []Object) {
+			x := o[0]
+			remove(t, r, x)
 			for _, y := range o {
 				if y.Type != x.Type {
-					x.Type = y.Type
+					x.Type, x.Length = y.Type, y.Length
 					break
 				}
 			}
-			s.add(x)
+			add(t, r, x)
 		},
 	} {
-		r := NewReplayer(&blocks{})
+		r := NewReplay(&blocks{})
 		for i, b := range bs {
 			if b.Kind == trace.KindSync && i == len(bs)-1 {
 				var plain []Object
 				r.State.Each(func(o Object) bool {
-					if !r.isFiller(o.Type) {
+					if !r.Filler(o.Type) {
 						plain = append(plain, o)
 					}
 					return true
@@ -239,57 +252,18 @@ func TestSyncTellsADifference(t *testing.T) {
 				if !r.Known || len(plain) < 2 {
 					t.Fatal("the model has nothing to compare")
 				}
-				spoil(r.State, plain)
+				spoil(r, plain)
 			}
-			if err := r.apply(b); err != nil {
+			if err := r.handle(b); err != nil {
 				t.Fatal(err)
 			}
 		}
 		n := len(r.Compared)
-		if n == 0 || r.Compared[n-1].Mismatches() != 1 || len(r.Compared[n-1].First) != 1 || r.Compared[n-1].First[0].Kind != kind {
+		if n == 0 || r.Compared[n-1].Mismatches() != 1 || len(r.Compared[n-1].First) != 1 ||
+			r.Compared[n-1].First[0].Kind != kind {
 			t.Errorf("%s: told %+v", kind, r.Compared)
 		}
 	}
-}
-
-// TestStateAgainstMap holds the columns against a plain map under random additions and evacuations.
-func TestStateAgainstMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s, m := newState(), map[uint64]Object{}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			if rapid.Bool().Draw(t, "add") {
-				o := Object{Addr: rapid.Uint64Range(0, 4*chunkWords).Draw(t, "addr"), Words: 2, Type: rapid.Uint32Range(1, 4).Draw(t, "type")}
-				if _, ok := m[o.Addr]; !ok {
-					s.add(o)
-					m[o.Addr] = o
-				}
-				continue
-			}
-			at, n := rapid.Uint64Range(0, 4*chunkWords).Draw(t, "at"), rapid.Uint64Range(0, 2*chunkWords).Draw(t, "words")
-			for _, o := range taken(s, at, n) {
-				if m[o.Addr] != o || o.Addr < at || o.Addr >= at+n {
-					t.Fatalf("took %v", o)
-				}
-				delete(m, o.Addr)
-			}
-			for a := range m {
-				if a >= at && a < at+n {
-					t.Fatalf("left %d in [%d,+%d)", a, at, n)
-				}
-			}
-		}
-		n := 0
-		s.Each(func(o Object) bool {
-			n++
-			if m[o.Addr] != o {
-				t.Fatalf("holds %v", o)
-			}
-			return true
-		})
-		if n != len(m) || s.Objects() != n {
-			t.Fatalf("%d objects, counted %d, truth %d", n, s.Objects(), len(m))
-		}
-	})
 }
 
 // FuzzReplay feeds bytes as a stream: no panic, whatever they say.
@@ -325,7 +299,7 @@ func FuzzReplay(f *testing.F) {
 			}
 			bs = append(bs, b)
 		}
-		r := NewReplayer(&blocks{bs})
+		r := NewReplay(&blocks{bs})
 		for {
 			if _, err := r.Next(); err != nil {
 				break

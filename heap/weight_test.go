@@ -8,8 +8,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestWeightsAcrossChange lets threads allocate while the sampling interval changes: a thread draws its next sample with the interval in force at the
-// one before, and so are weights made. Sums stay unbiased; with the interval in force at the sample itself they would not.
+// TestWeightsAcrossChange lets threads allocate while the sampling interval changes: a thread draws its next sample
+// with the interval in force at the one before, and so are weights made. Sums stay unbiased; with the interval in force
+// at the sample itself they would not.
 func TestWeightsAcrossChange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const trials, objects, before, after = 4000, 400, 4 << 10, 256 << 10

@@ -1,8 +1,9 @@
 package syncpoint
 
-// Budget bounds what listings that full collections force take, so that a storm of them does not erase its own history. It is a bucket that
-// fills with the stream's time: Bytes over Span. While it is empty a listing is kept only every k-th time, k doubling from FirstK each time:
-// however long a storm lasts, what it takes beyond the budget is a few listings.
+// Budget bounds what listings that full collections force take, so that a storm of them does not erase its own history.
+// It is a bucket that fills with the stream's time: Bytes over Span. While it is empty a listing is kept only every
+// k-th time, k doubling from FirstK each time: however long a storm lasts, what it takes beyond the budget is a few
+// listings.
 type Budget struct {
 	Bytes int64  // what may be taken in Span, and the most that is saved up
 	Span  uint64 // ns
@@ -44,6 +45,3 @@ func (b *Budget) Allow(now uint64, size int64) bool {
 	b.k *= 2
 	return true
 }
-
-// Skipped says how many listings have been left out since the last one that was kept.
-func (b *Budget) Skipped() int { return b.skipped }

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBudget: a storm takes no more than the budget of its time, what was saved up before, and a number of listings that grows like a logarithm.
+// TestBudget: a storm takes no more than the budget of its time, what was saved up before, and a number of listings
+// that grows like a logarithm.
 func TestBudget(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const span = 600e9
@@ -30,7 +31,8 @@ func TestBudget(t *testing.T) {
 		time := float64(uint64(n)*every) / span
 		most := float64(b.Bytes)*(1+time) + float64(size)*float64(bits.Len(uint(n/FirstK))+1)*(1+float64(kept))
 		if float64(kept*size) > most {
-			rt.Fatalf("%d listings of %d bytes in %d collections, budget %d a span, %.1f spans", kept, size, n, b.Bytes, time)
+			rt.Fatalf("%d listings of %d bytes in %d collections, budget %d a span, %.1f spans", kept, size, n, b.Bytes,
+				time)
 		}
 		if size <= b.Bytes && kept == 0 {
 			rt.Fatal("the first listing was left out")
@@ -47,7 +49,7 @@ func TestBudget(t *testing.T) {
 	if kept < 8 || kept > 16 {
 		t.Errorf("%d listings were kept, the budget is 8 with what was saved up", kept)
 	}
-	if !b.Allow(3000e9, 25<<18) || b.Skipped() != 0 {
+	if !b.Allow(3000e9, 25<<18) || b.skipped != 0 {
 		t.Error("after a calm the next listing is kept")
 	}
 }

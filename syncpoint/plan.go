@@ -1,16 +1,20 @@
-// Package syncpoint decides when a sync point is asked for and when a file begins with one (ICPE'16 §3.3). It is a state machine without
-// clock, goroutine or I/O: sizes go in, a wish comes out. The last resort, when no collection comes in time, is package emergency.
+// Package syncpoint decides when a sync point is asked for and when a file begins with one (ICPE'16 §3.3). It is a
+// state machine without clock, goroutine or I/O: sizes go in, a wish comes out. The last resort, when no collection
+// comes in time, is package emergency.
 //
 // Terms. A *natural* collection is one that the application caused.
 //
 // Invariants:
 //
-//  1. A sync point is asked for in the next natural collection. Due says so while it has not come.
-//  2. A wish that is not answered within RetryAfter natural collections is made again.
-//  3. When a file could not begin, the next try waits twice as many collections as the one before: a listing that cannot be kept costs the
-//     application pauses for nothing.
-//  4. While no sync point fits into the ring at all, files begin without, and one is tried again ever more seldom, as in 3.
-//  5. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
+//  1. A sync point is asked for in the next natural collection. Due says so while it has not come.  2. A wish that is
+//
+// not answered within RetryAfter natural collections is made again.  3. When a file could not begin, the next try waits
+// twice as many collections as the one before: a listing that cannot be kept costs the
+//
+//	   application pauses for nothing.
+//	4. While no sync point fits into the ring at all, files begin without, and one is tried again ever more seldom, as
+//
+// in 3.  5. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
 //
 // What it does not do: it knows no files and no ring; the caller makes its wishes come true.
 package syncpoint
@@ -43,13 +47,15 @@ type Plan struct {
 // New makes a plan.
 func New() *Plan { return &Plan{} }
 
-// Due says that rotation is wanted, that the probe was asked, and that no try has failed: what else would help is a sync point now.
+// Due says that rotation is wanted, that the probe was asked, and that no try has failed: what else would help is a
+// sync point now.
 func (p *Plan) Due() bool { return p.want && p.asked && p.fails == 0 }
 
 // Wanted says that rotation is wanted.
 func (p *Plan) Wanted() bool { return p.want }
 
-// Rotate says whether the sync point that has come begins a new file. After a loss it does too: the old file ends where it was whole.
+// Rotate says whether the sync point that has come begins a new file. After a loss it does too: the old file ends where
+// it was whole.
 func (p *Plan) Rotate() bool { return p.want }
 
 // Natural says that an epoch of a natural collection has come.
@@ -107,11 +113,13 @@ func (p *Plan) Unlisted() {
 // Lost says that epochs were lost: a reader has to start anew behind the gap.
 func (p *Plan) Lost() { p.need = true }
 
-// Reserve is the room that must be left, bytes: the epoch that ends the old file, and the one after it if no sync point comes with the
-// first. The sync point itself needs none of it: its size is known when its file begins, and the oldest files go for it by need.
+// Reserve is the room that must be left, bytes: the epoch that ends the old file, and the one after it if no sync point
+// comes with the first. The sync point itself needs none of it: its size is known when its file begins, and the oldest
+// files go for it by need.
 func (p *Plan) Reserve() int64 { return 2*p.maxEpoch + 64<<10 }
 
-// Next looks after each batch, and says whether the probe is to be asked for a sync point in the next natural collection.
+// Next looks after each batch, and says whether the probe is to be asked for a sync point in the next natural
+// collection.
 func (p *Plan) Next(st Store) bool {
 	if !p.skip {
 		p.maxEpoch = max(p.maxEpoch-p.maxEpoch/16, st.Active-p.active)

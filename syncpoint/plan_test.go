@@ -66,7 +66,8 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// TestReserve: the reserve holds the two largest recent epochs, forgets slowly, and does not take a listing for an epoch.
+// TestReserve: the reserve holds the two largest recent epochs, forgets slowly, and does not take a listing for an
+// epoch.
 func TestReserve(t *testing.T) {
 	p := New()
 	p.Began()

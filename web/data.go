@@ -38,12 +38,12 @@ const maxReplays = 2
 
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
-	for _, ctx := range []*context.Context{
-		&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.counts.ctx, &d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
+	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.counts.ctx, &d.tuples.ctx,
+		&d.groups.ctx, &d.answers.ctx} {
 		*ctx = s.ctx
 	}
-	d.overview.most, d.tapes.most, d.states.most, d.counts.most, d.tuples.most, d.groups.most, d.answers.most = 1, 1,
-		maxStates, maxStates, maxTuples, maxGroupings, maxAnswers
+	d.overview.most, d.tapes.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
+	d.tuples.most, d.groups.most, d.answers.most = maxTuples, maxGroupings, maxAnswers
 }
 
 // once is a result that several wait for and one makes.
@@ -144,13 +144,19 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 
 // open hands f a function that opens the recording from its start, any number of times. What is being done is told to
 // the page. It ends with ctx.
-func (d *data) open(ctx context.Context, what string, f func(open func() *heap.Replayer) error) error {
-	return d.opened(ctx, what, d.s.cfg.Open, heap.NewReplayer, f)
+func (d *data) open(ctx context.Context, what string, f func(open func() *heap.Replay) error) error {
+	return opened(ctx, d, what, d.s.cfg.Open, heap.NewReplay, f)
 }
 
 // opened is open by a function of Config's.
-func (d *data) opened(ctx context.Context, what string, input func(func(done, total int64)) (*Input, error),
-	replayer func(heap.BlockSource) *heap.Replayer, f func(open func() *heap.Replayer) error) error {
+func opened[R heap.Reader](
+	ctx context.Context,
+	d *data,
+	what string,
+	input func(func(done, total int64)) (*Input, error),
+	reader func(heap.BlockSource) R,
+	f func(open func() R) error,
+) error {
 	select {
 	case d.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -166,15 +172,16 @@ func (d *data) opened(ctx context.Context, what string, input func(func(done, to
 			in.Close()
 		}
 	}()
-	err := f(func() *heap.Replayer {
+	err := f(func() R {
 		in, err := input(tell)
 		if err != nil {
 			failed = err
-			return heap.NewReplayer(&stoppable{ctx, nothing{}})
+			return reader(&stoppable{ctx, nothing{}})
 		}
 		ins = append(ins, in)
-		r := replayer(&stoppable{ctx, in.Source})
-		r.Damage = append(r.Damage, in.Problems...)
+		r := reader(&stoppable{ctx, in.Source})
+		p := r.Position()
+		p.Damage = append(p.Damage, in.Problems...)
 		return r
 	})
 	if failed != nil {
@@ -187,8 +194,8 @@ func (d *data) opened(ctx context.Context, what string, input func(func(done, to
 }
 
 // replay opens the recording once and hands it to f.
-func (d *data) replay(ctx context.Context, what string, f func(r *heap.Replayer) error) error {
-	return d.open(ctx, what, func(open func() *heap.Replayer) error { return f(open()) })
+func (d *data) replay(ctx context.Context, what string, f func(r *heap.Replay) error) error {
+	return d.open(ctx, what, func(open func() *heap.Replay) error { return f(open()) })
 }
 
 // nothing is a recording that could not be opened.
@@ -251,7 +258,7 @@ func (s *Server) overview(r *http.Request) (any, error) {
 func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	const what = "reading the recording"
 	if d.s.cfg.Skim != nil {
-		if err := d.opened(ctx, what, d.s.cfg.Skim, heap.NewCounter, func(open func() *heap.Replayer) error {
+		if err := opened(ctx, d, what, d.s.cfg.Skim, heap.NewCensus, func(open func() *heap.Census) error {
 			r := open()
 			made, err := analysis.MakeReport(r)
 			if err == nil && !r.Unsure {
@@ -262,7 +269,7 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 			return rep, err
 		}
 	}
-	err = d.replay(ctx, what, func(r *heap.Replayer) (err error) {
+	err = d.replay(ctx, what, func(r *heap.Replay) (err error) {
 		if rep == nil {
 			rep, err = analysis.MakeReport(r)
 			return err

@@ -49,9 +49,8 @@ func TestCache(t *testing.T) {
 	if _, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 0, boom }); err != boom {
 		t.Fatal(err)
 	}
-	if v, err := c.get(context.Background(), "c", func(context.Context) (int, error) {
-		return 3, nil
-	}); v != 3 || err != nil {
+	if v, err := c.get(context.Background(), "c", func(context.Context) (int, error) { return 3, nil }); v != 3 ||
+		err != nil {
 		t.Fatal(v, err)
 	}
 }

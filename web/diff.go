@@ -48,21 +48,21 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 			return s.diffStates(ctx, from, to, by, filters)
 		}
 		var rep *analysis.DiffReport
-		err := s.data.open(ctx, fmt.Sprintf("comparing collections %s and %s", from, to),
-			func(open func() *heap.Replayer) error {
-				a, b, err := collection.FindTwo(from, to, open, open)
-				if err != nil {
-					return err
-				}
-				if a > b {
-					a, b = b, a
-				}
-				if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil &&
-					!errors.Is(err, collection.ErrNotThere) {
-					err = badRequest{inField{"by", err}}
-				}
+		what := fmt.Sprintf("comparing collections %s and %s", from, to)
+		err := s.data.open(ctx, what, func(open func() *heap.Replay) error {
+			a, b, err := collection.FindTwo(from, to, open, open)
+			if err != nil {
 				return err
-			})
+			}
+			if a > b {
+				a, b = b, a
+			}
+			if rep, err = analysis.Diff(open(), a, b, by, filters); err != nil &&
+				!errors.Is(err, collection.ErrNotThere) {
+				err = badRequest{inField{"by", err}}
+			}
+			return err
+		})
 		return rep, err
 	})
 	if err != nil {
@@ -72,8 +72,12 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 }
 
 // diffStates compares two states that are at hand, or replayed side by side.
-func (s *Server) diffStates(ctx context.Context, from, to string, by []classify.Classifier,
-	filters []classify.Filter) (*analysis.DiffReport, error) {
+func (s *Server) diffStates(
+	ctx context.Context,
+	from, to string,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) (*analysis.DiffReport, error) {
 	var a, b *state
 	var err, err2 error
 	var wg sync.WaitGroup

@@ -28,17 +28,19 @@ func headlines(r *analysis.Report) []Headline {
 	out := []Headline{}
 	n := len(r.Collections)
 	if n == 0 {
-		return append(out, Headline{"quiet", "There is no collection in this recording: nothing was collected, or it " +
-			"holds no data.", "coverage"})
+		return append(out,
+			Headline{"quiet", "There is no collection in this recording: nothing was collected, or it holds no data.",
+				"coverage"})
 	}
 	for _, s := range r.Suspects[:min(len(r.Suspects), 3)] {
 		out = append(out, Headline{"leak", string(s.Sentence), "leaks"})
 	}
 	if len(r.Grown) > 0 {
 		g := r.Grown[0]
-		out = append(out, Headline{"growth",
-			fmt.Sprintf("%s grew most: %+d objects, +%s.", g.Class, g.Objects, ui.Bytes(uint64(g.Bytes))),
-			fmt.Sprintf("diff?from=%d&to=%d", known(r.Collections, false), known(r.Collections, true))})
+		out = append(out,
+			Headline{"growth",
+				fmt.Sprintf("%s grew most: %+d objects, +%s.", g.Class, g.Objects, ui.Bytes(uint64(g.Bytes))),
+				fmt.Sprintf("diff?from=%d&to=%d", known(r.Collections, false), known(r.Collections, true))})
 	}
 	if from, to := storm(r.Collections); to > from {
 		a, b := r.Collections[from], r.Collections[to]
@@ -47,13 +49,17 @@ func headlines(r *analysis.Report) []Headline {
 		for _, c := range r.Collections[from : to+1] {
 			pauses += time.Duration(c.PauseNS)
 		}
-		out = append(out, Headline{"storm", fmt.Sprintf("Storm: collections %d to %d took %.0f %% of %s.", a.GC, b.GC,
-			100*float64(pauses)/float64(span), span.Round(10*time.Millisecond)),
-			fmt.Sprintf("overview?from=%d&to=%d", a.GC, b.GC)})
+		out = append(out,
+			Headline{"storm",
+				fmt.Sprintf("Storm: collections %d to %d took %.0f %% of %s.", a.GC, b.GC,
+					100*float64(pauses)/float64(span), span.Round(10*time.Millisecond)),
+				fmt.Sprintf("overview?from=%d&to=%d", a.GC, b.GC)})
 	}
 	if r.Missed > 0 {
-		out = append(out, Headline{"gap", fmt.Sprintf("The JVM reported no events for %d collections: their pauses "+
-			"are unknown.", r.Missed), "coverage"})
+		out = append(out,
+			Headline{"gap",
+				fmt.Sprintf("The JVM reported no events for %d collections: their pauses are unknown.", r.Missed),
+				"coverage"})
 	}
 	if r.LostEpochs > 0 {
 		out = append(out, Headline{"gap", fmt.Sprintf("%d collections were not recorded.", r.LostEpochs), "coverage"})
@@ -64,8 +70,8 @@ func headlines(r *analysis.Report) []Headline {
 				"coverage"})
 	}
 	if len(r.Damage) > 0 {
-		out = append(out, Headline{"damage", fmt.Sprintf("%d parts of the recording can not be read.", len(r.Damage)),
-			"coverage"})
+		out = append(out,
+			Headline{"damage", fmt.Sprintf("%d parts of the recording can not be read.", len(r.Damage)), "coverage"})
 	}
 	if len(r.Suspects) == 0 {
 		out = append(out, Headline{"quiet", string(r.FirstLook), "leaks"})

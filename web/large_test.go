@@ -40,8 +40,55 @@ type largeObject struct {
 // make writes the recording as a ring folder.
 func (l recordingOf) make(t testing.TB, dir string) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(7, 7))
-	types := trace.NewTypeTable(8)
+	m := &largeMaker{recordingOf: l, t: t, rng: rand.New(rand.NewPCG(7, 7)), types: trace.NewTypeTable(8),
+		live: map[uint64]trace.LiveSample{}, top: largeOld, from: largeYoung, to: largeYoung + largeHalf}
+	head := m.head()
+	m.open(dir)
+	m.fillOld()
+	m.file(append(head, m.epoch(1, &trace.Epoch{}, 0), m.sync(1)), 1)
+	var payload []byte
+	for gc := uint64(2); gc <= uint64(l.collections); gc++ {
+		for _, b := range m.collect(gc) {
+			payload = trace.AppendBlock(payload, b)
+		}
+		listing := gc%uint64(l.collections/l.listings) == 0
+		if listing || gc%20 == 0 || gc == uint64(l.collections) {
+			frame := ringstore.FrameInfo{Source: gc, FirstGC: gc - 1, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}
+			if err := m.store.Append(payload, frame); err != nil {
+				t.Fatal(err)
+			}
+			payload = payload[:0]
+		}
+		if listing && gc < uint64(l.collections) { // which begins a file
+			m.file(append(head, m.sync(gc)), gc)
+		}
+	}
+	if err := m.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// largeInterval is the sampling interval.
+const largeInterval = 512 << 10
+
+// largeMaker is a recording that is being made.
+type largeMaker struct {
+	recordingOf
+	t        testing.TB
+	rng      *rand.Rand
+	types    *trace.TypeTable
+	store    *ringstore.Store
+	live     map[uint64]trace.LiveSample
+	next     uint64   // the newest sample
+	old      []uint32 // type and length of what stands in old space, side by side
+	oldBytes uint64
+	top      uint64 // of old space
+	young    []largeObject
+	from, to uint64 // the survivor spaces
+}
+
+// head gives the blocks that each file begins with, and knows their types.
+func (m *largeMaker) head() []trace.Block {
 	var defs trace.Defs
 	for i := range uint64(300) {
 		ty := trace.Type{ID: i + 1, Size: 16 + 8*(i%6), Name: fmt.Sprintf("com/shop/part%d/Class%d", i%17, i)}
@@ -51,198 +98,199 @@ func (l recordingOf) make(t testing.TB, dir string) {
 		}
 		defs.Types = append(defs.Types, ty)
 	}
-	if err := types.DefineAll(defs.Types); err != nil {
-		t.Fatal(err)
+	if err := m.types.DefineAll(defs.Types); err != nil {
+		m.t.Fatal(err)
 	}
 	for i := range uint64(5000) {
-		defs.Methods = append(defs.Methods, trace.Method{ID: i + 1,
-			Class: fmt.Sprintf("Lcom/shop/part%d/Class%d;", i%17, i%997), Name: fmt.Sprintf("method%d", i), Sig: "()V",
-			File: "Shop.java", Lines: []trace.LineEntry{{BCI: 0, Line: int(i%900) + 1}}})
+		defs.Methods = append(defs.Methods,
+			trace.Method{ID: i + 1, Class: fmt.Sprintf("Lcom/shop/part%d/Class%d;", i%17, i%997),
+				Name: fmt.Sprintf("method%d", i), Sig: "()V", File: "Shop.java",
+				Lines: []trace.LineEntry{{BCI: 0, Line: int(i%900) + 1}}})
 	}
 	for i := range uint64(500) { // callers
 		defs.Frames = append(defs.Frames, trace.Frame{ID: i + 1, Method: i%5000 + 1})
 	}
-	for i := range uint64(l.sites) {
+	for i := range uint64(m.sites) {
 		defs.Frames = append(defs.Frames, trace.Frame{ID: 501 + i, Parent: i%500 + 1, Method: i%5000 + 1})
 	}
 	defs.Threads = []trace.Thread{{ID: mainThread, Name: "main"}}
-	draw := func() (o largeObject) {
-		o.typ = uint32(1 + rng.IntN(1+rng.IntN(300)))
-		if types.HasLength(uint64(o.typ)) {
-			o.length = uint64(rng.IntN(1 + rng.IntN(100)))
-		}
-		o.words, _ = types.Words(uint64(o.typ), o.length)
-		return o
-	}
-	const interval = 512 << 10
-	live := map[uint64]trace.LiveSample{}
-	next := uint64(0)
-	var old []uint32 // type and length of what stands in old space, side by side
-	var oldBytes uint64
-	top := uint64(largeOld)
-	promote := func(o largeObject) uint64 {
-		at := top
-		old = append(old, o.typ<<16|uint32(o.length))
-		top += o.words
-		oldBytes += o.words * 8
-		return at
-	}
-	var young []largeObject
-	from, to := uint64(largeYoung), uint64(largeYoung+largeHalf)
-	sync := func(gc uint64) trace.Block {
-		s := &trace.Sync{GC: gc, Reason: trace.SyncRotation}
-		if gc == 1 {
-			s.Reason = trace.SyncFirst
-		}
-		list := trace.NewListEncoder(types)
-		for _, o := range young {
-			list.Object(o.addr, o.typ, o.length)
-			s.Objects++
-			s.Bytes += o.words * 8
-		}
-		at := uint64(largeOld)
-		for _, o := range old {
-			typ, length := o>>16, uint64(o&0xffff)
-			list.Object(at, typ, length)
-			w, _ := types.Words(uint64(typ), length)
-			at += w
-			s.Objects++
-			s.Bytes += w * 8
-		}
-		s.Lists = [][]byte{list.Bytes()}
-		for _, x := range live {
-			s.Samples = append(s.Samples, x)
-		}
-		slices.SortFunc(s.Samples, func(a, b trace.LiveSample) int { return cmp.Compare(a.ID, b.ID) })
-		return trace.EncodeSync(s)
-	}
-	epoch := func(gc uint64, e *trace.Epoch, used uint64) trace.Block {
-		e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
-			Depth: trace.DepthSurvivors,
-			Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7, Cause: "Allocation Failure",
-			Interval: interval}
-		e.Spaces = []trace.Space{{Kind: trace.SpaceEden, Bottom: 0, Top: 0, End: largeYoung, UsedBefore: 30 << 20},
-			{Kind: trace.SpaceSurvivor, Bottom: to, Top: to + largeHalf, End: to + largeHalf, UsedBefore: used,
-				UsedAfter: used},
-			{Kind: trace.SpaceOld, Bottom: largeOld, Top: top, End: largeEnd, UsedBefore: oldBytes,
-				UsedAfter: oldBytes}}
-		return trace.EncodeEpoch(e)
-	}
-	head := []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
-		JVM: trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
-			Interval: interval,
-			MaxHeap:  4 << 30, T0WallMS: 1_790_000_000_000, Session: strings.Repeat("ab", 16), VM: "a VM"}}),
-		trace.EncodeDefs(defs)}
-	store, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 8 << 30, Compression: ringstore.None},
+	jvm := trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
+		Interval: largeInterval, MaxHeap: 4 << 30, T0WallMS: 1_790_000_000_000, Session: strings.Repeat("ab", 16),
+		VM: "a VM"}
+	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: jvm}), trace.EncodeDefs(defs)}
+}
+
+func (m *largeMaker) open(dir string) {
+	var err error
+	m.store, _, err = ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 8 << 30, Compression: ringstore.None},
 		ringstore.Identity{Session: strings.Repeat("ab", 16), Name: filepath.Base(dir)})
 	if err != nil {
-		t.Fatal(err)
+		m.t.Fatal(err)
 	}
-	file := func(payload []byte, gc uint64) {
-		if err := store.Rotate(payload,
-			ringstore.FrameInfo{Source: gc, FirstGC: gc, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	every := max(l.objects/(2*l.sites), 1)
-	for i := range l.objects {
-		o := draw()
-		if at := promote(o); i%every == 0 {
-			next++
-			live[next] = trace.LiveSample{ID: next, Addr: at, Frame: 501 + next%uint64(l.sites),
-				Thread: mainThread, Birth: 1,
-				Interval: interval, Size: o.words * 8}
-		}
-	}
-	payload := []byte{}
-	for _, b := range append(head, epoch(1, &trace.Epoch{}, 0), sync(1)) {
+}
+
+// file begins a file with blocks, at collection gc.
+func (m *largeMaker) file(blocks []trace.Block, gc uint64) {
+	var payload []byte
+	for _, b := range blocks {
 		payload = trace.AppendBlock(payload, b)
 	}
-	file(payload, 1)
-	payload = payload[:0]
-	for gc := uint64(2); gc <= uint64(l.collections); gc++ {
-		e := &trace.Epoch{}
-		moves, births := trace.NewWalkEncoder(types), trace.NewListEncoder(types)
-		at := to
-		var stay []largeObject
-		if len(young) > 0 {
-			moves.Begin(from, largeHalf)
+	frame := ringstore.FrameInfo{Source: gc, FirstGC: gc, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}
+	if err := m.store.Rotate(payload, frame); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// draw draws an object.
+func (m *largeMaker) draw() (o largeObject) {
+	o.typ = uint32(1 + m.rng.IntN(1+m.rng.IntN(300)))
+	if m.types.HasLength(uint64(o.typ)) {
+		o.length = uint64(m.rng.IntN(1 + m.rng.IntN(100)))
+	}
+	o.words, _ = m.types.Words(uint64(o.typ), o.length)
+	return o
+}
+
+// promote puts o into old space, and says where.
+func (m *largeMaker) promote(o largeObject) uint64 {
+	at := m.top
+	m.old = append(m.old, o.typ<<16|uint32(o.length))
+	m.top += o.words
+	m.oldBytes += o.words * 8
+	return at
+}
+
+// fillOld makes the objects that are there from the start.
+func (m *largeMaker) fillOld() {
+	every := max(m.objects/(2*m.sites), 1)
+	for i := range m.objects {
+		o := m.draw()
+		if at := m.promote(o); i%every == 0 {
+			m.sample(o, at, 1)
 		}
-		for _, o := range young {
-			x := live[o.sample]
-			switch n := rng.IntN(100); {
-			case n < 10:
-				if o.sample != 0 {
-					e.SampleDead = append(e.SampleDead, o.sample)
-					delete(live, o.sample)
-				}
-				continue
-			case n == 10:
-				moves.SkipTo(o.addr)
-				dest := promote(o)
-				moves.Move(o.typ, o.length, dest)
-				x.Addr = dest
-			default:
-				moves.SkipTo(o.addr)
-				moves.Move(o.typ, o.length, at)
-				o.addr, x.Addr = at, at
-				at += o.words
-				stay = append(stay, o)
-			}
+	}
+}
+
+// sample has a new sample live at an address, and gives it.
+func (m *largeMaker) sample(o largeObject, at, birth uint64) trace.LiveSample {
+	m.next++
+	x := trace.LiveSample{ID: m.next, Addr: at, Frame: 501 + m.next%uint64(m.sites), Thread: mainThread, Birth: birth,
+		Interval: largeInterval, Size: o.words * 8}
+	m.live[m.next] = x
+	return x
+}
+
+// sync lists all objects.
+func (m *largeMaker) sync(gc uint64) trace.Block {
+	s := &trace.Sync{GC: gc, Reason: trace.SyncRotation}
+	if gc == 1 {
+		s.Reason = trace.SyncFirst
+	}
+	list := trace.NewListEncoder(m.types)
+	for _, o := range m.young {
+		list.Object(o.addr, o.typ, o.length)
+		s.Objects++
+		s.Bytes += o.words * 8
+	}
+	at := uint64(largeOld)
+	for _, o := range m.old {
+		typ, length := o>>16, uint64(o&0xffff)
+		list.Object(at, typ, length)
+		w, _ := m.types.Words(uint64(typ), length)
+		at += w
+		s.Objects++
+		s.Bytes += w * 8
+	}
+	s.Lists = [][]byte{list.Bytes()}
+	for _, x := range m.live {
+		s.Samples = append(s.Samples, x)
+	}
+	slices.SortFunc(s.Samples, func(a, b trace.LiveSample) int { return cmp.Compare(a.ID, b.ID) })
+	return trace.EncodeSync(s)
+}
+
+// epoch completes e; used is what the survivors take.
+func (m *largeMaker) epoch(gc uint64, e *trace.Epoch, used uint64) trace.Block {
+	e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
+		Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7,
+		Cause: "Allocation Failure", Interval: largeInterval}
+	e.Spaces = []trace.Space{
+		{Kind: trace.SpaceEden, Bottom: 0, Top: 0, End: largeYoung, UsedBefore: 30 << 20},
+		{Kind: trace.SpaceSurvivor, Bottom: m.to, Top: m.to + largeHalf, End: m.to + largeHalf, UsedBefore: used,
+			UsedAfter: used},
+		{Kind: trace.SpaceOld, Bottom: largeOld, Top: m.top, End: largeEnd, UsedBefore: m.oldBytes,
+			UsedAfter: m.oldBytes},
+	}
+	return trace.EncodeEpoch(e)
+}
+
+// collect gives the blocks of collection gc.
+func (m *largeMaker) collect(gc uint64) []trace.Block {
+	e := &trace.Epoch{}
+	stay, at := m.move(e)
+	births := trace.NewListEncoder(m.types)
+	var samples []trace.Sample
+	for len(stay) < m.survivors {
+		o := m.draw()
+		o.addr = at
+		at += o.words
+		births.Object(o.addr, o.typ, o.length)
+		if m.rng.IntN(200) == 0 {
+			x := m.sample(o, o.addr, gc)
+			o.sample = x.ID
+			samples = append(samples, trace.Sample{ID: x.ID, Time: gc*1e8 - 1e6, Thread: mainThread,
+				Type: uint64(o.typ), Size: x.Size, Interval: largeInterval, Frame: x.Frame})
+			e.Resolved = append(e.Resolved, trace.SampleAddr{ID: x.ID, Addr: o.addr})
+		}
+		stay = append(stay, o)
+	}
+	e.Births = [][]byte{births.Bytes()}
+	if births.Err() != nil {
+		m.t.Fatal(births.Err())
+	}
+	m.young = stay
+	blocks := []trace.Block{trace.EncodeSamples(samples), m.epoch(gc, e, (at-m.to)*8)}
+	m.from, m.to = m.to, m.from
+	return blocks
+}
+
+// move has the survivors die, move or be promoted. It gives those that stay young, and where they end.
+func (m *largeMaker) move(e *trace.Epoch) (stay []largeObject, at uint64) {
+	at = m.to
+	if len(m.young) == 0 {
+		return nil, at
+	}
+	moves := trace.NewWalkEncoder(m.types)
+	moves.Begin(m.from, largeHalf)
+	for _, o := range m.young {
+		x := m.live[o.sample]
+		switch n := m.rng.IntN(100); {
+		case n < 10:
 			if o.sample != 0 {
-				live[o.sample] = x
+				e.SampleDead = append(e.SampleDead, o.sample)
+				delete(m.live, o.sample)
 			}
-		}
-		if len(young) > 0 {
-			moves.End()
-			e.Moves = [][]byte{moves.Bytes()}
-		}
-		var samples []trace.Sample
-		for len(stay) < l.survivors {
-			o := draw()
-			o.addr = at
+			continue
+		case n == 10:
+			moves.SkipTo(o.addr)
+			dest := m.promote(o)
+			moves.Move(o.typ, o.length, dest)
+			x.Addr = dest
+		default:
+			moves.SkipTo(o.addr)
+			moves.Move(o.typ, o.length, at)
+			o.addr, x.Addr = at, at
 			at += o.words
-			births.Object(o.addr, o.typ, o.length)
-			if rng.IntN(200) == 0 {
-				next++
-				o.sample = next
-				frame := 501 + next%uint64(l.sites)
-				samples = append(samples,
-					trace.Sample{ID: next, Time: gc*1e8 - 1e6, Thread: mainThread, Type: uint64(o.typ),
-						Size: o.words * 8, Interval: interval, Frame: frame})
-				e.Resolved = append(e.Resolved, trace.SampleAddr{ID: next, Addr: o.addr})
-				live[next] = trace.LiveSample{ID: next, Addr: o.addr, Frame: frame, Thread: mainThread, Birth: gc,
-					Interval: interval, Size: o.words * 8}
-			}
 			stay = append(stay, o)
 		}
-		e.Births = [][]byte{births.Bytes()}
-		if moves.Err() != nil || births.Err() != nil {
-			t.Fatal(moves.Err(), births.Err())
-		}
-		young = stay
-		blocks := []trace.Block{trace.EncodeSamples(samples), epoch(gc, e, (at-to)*8)}
-		from, to = to, from
-		for _, b := range blocks {
-			payload = trace.AppendBlock(payload, b)
-		}
-		listing := gc%uint64(l.collections/l.listings) == 0
-		if listing || gc%20 == 0 || gc == uint64(l.collections) {
-			if err := store.Append(payload,
-				ringstore.FrameInfo{Source: gc, FirstGC: gc - 1, LastGC: gc, T0: gc * 1e8, T1: gc * 1e8}); err != nil {
-				t.Fatal(err)
-			}
-			payload = payload[:0]
-		}
-		if listing && gc < uint64(l.collections) { // which begins a file
-			var head2 []byte
-			for _, b := range append(head, sync(gc)) {
-				head2 = trace.AppendBlock(head2, b)
-			}
-			file(head2, gc)
+		if o.sample != 0 {
+			m.live[o.sample] = x
 		}
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
+	moves.End()
+	e.Moves = [][]byte{moves.Bytes()}
+	if moves.Err() != nil {
+		m.t.Fatal(moves.Err())
 	}
+	return stay, at
 }

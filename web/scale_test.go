@@ -22,17 +22,15 @@ const asked = 300 * time.Millisecond
 func (p *page) interact(hash string) (took, cpu time.Duration) {
 	p.t.Helper()
 	before := processorTime(viewer)
-	ms := js[float64](p,
-		fmt.Sprintf(`new Promise((ok, no) => { 
-			const t = performance.now(), end = t + 1800000, main = document.getElementById('main');
-			location.hash = %q;
-			const look = () => {
-				if (main.dataset.shown === location.hash) requestAnimationFrame(() => ok(performance.now() - t));
-				else if (performance.now() > end) no('in vain');
-				else setTimeout(look, 4);
-			};
-			look();
-		})`, hash))
+	ms := js[float64](p, fmt.Sprintf(`new Promise((ok, no) => {
+		const t = performance.now();
+		location.hash = %q;
+		const end = t + 1800000;
+		const look = () => document.getElementById('main').dataset.shown === location.hash
+			? requestAnimationFrame(() => ok(performance.now() - t))
+			: performance.now() > end ? no('in vain') : setTimeout(look, 4);
+		look();
+	})`, hash))
 	return time.Duration(ms * 1e6), processorTime(viewer) - before
 }
 
@@ -79,6 +77,50 @@ func tabMemory() (most int) {
 	return most
 }
 
+// interaction is what a reader does: hash is where it leads.
+type interaction struct{ kind, hash string }
+
+// interactions go through every view.
+func interactions() []interaction {
+	e := url.QueryEscape
+	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
+	script := []interaction{
+		{"group", "state?at=2000&by=type"}, {"group", "state?at=2000&by=" + e("package, type")},
+		{"group", "state?at=2000&by=" + e("type, ages")}, {"group", "state?at=2000&by=" + e("sizeclass, type")},
+		{"group", "state?at=2000&by=" + e("type, site, ages")}, {"group", "state?at=2000&by=" + e("thread, type")},
+		{"group", "state?at=2000&by=" + e("kind, length")}, {"group", "state?at=2000&by=" + e("spacetype, type")},
+		{"group", "state?at=2000&by=site"},
+		{"filter", "state?at=2000&by=type&filter=" + e("size >= 256")},
+		{"filter", "state?at=2000&by=type&filter=" + e("age >= 8")},
+		{"filter", "state?at=2000&filter=" + e(`type startsWith "com.shop.part1"`)},
+		{"search", "state?at=2000&q=method77"}, {"search", "state?at=2000&by=type&q=Class7"},
+		{"search", "state?at=2000&q=Class12"},
+		{"look into", "state?at=2000"}, {"look into", "state?at=2000&zoom=" + zoom},
+		{"look into", "state?at=2000&open=" + open1}, {"look into", "state?at=2000&open=" + open1 + "&theme=dark"},
+	}
+	for i, gc := range []int{1999, 1998, 1990, 1500, 1000, 500, 3, 1001, 1777, 250} {
+		script = append(script,
+			interaction{"another collection, type", fmt.Sprintf("state?at=%d&by=type", gc)})
+		if i%2 == 0 {
+			script = append(script,
+				interaction{"another collection, type and site", fmt.Sprintf("state?at=%d", gc)})
+		}
+	}
+	for _, d := range []string{"from=1&to=2000", "from=100&to=1900", "from=1990&to=2000", "from=1000&to=1001"} {
+		script = append(script, interaction{"diff", "diff?by=type&" + d})
+	}
+	script = append(script, []interaction{
+		{"diff", "diff?from=100&to=1900&by=" + e("package, type")},
+		{"diff by site", "diff?from=1990&to=2000&by=" + e("type, site(1)")},
+		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"},
+		{"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
+		{"coverage", "coverage?at=2000"}, {"coverage", "coverage?at=1000"}, {"leaks", "leaks"},
+		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)},
+		{"trends by site", "trends?by=" + e("site(1)")},
+	}...)
+	return script
+}
+
 // TestFigures measures the viewer on 10 million live objects, 2,000 collections, 50,000 sites and a recording of 1 GiB:
 // opening it without and with its index, a script of interactions with every view, bytes on the wire, and the tab's
 // memory. Times are as the machine is; the processor time of the viewer stands beside them. Only the page's size and
@@ -118,59 +160,22 @@ func TestFigures(t *testing.T) {
 	t.Run("without index", func(t *testing.T) { opened(t, "without") })
 	opened(t, "with")
 	wire := js[float64](p,
-		"performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(e => "+
-			"!e.name.includes('/api/')).reduce((n, e) => n + e.transferSize, 0)")
-	answer := js[float64](p, "performance.getEntriesByType('resource').filter(e => "+
-		"e.name.includes('/api/overview')).reduce((n, e) => n + e.transferSize, 0)")
+		`performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
+			.filter(e => !e.name.includes('/api/')).reduce((n, e) => n + e.transferSize, 0)`)
+	answer := js[float64](p,
+		`performance.getEntriesByType('resource')
+			.filter(e => e.name.includes('/api/overview')).reduce((n, e) => n + e.transferSize, 0)`)
 	t.Logf("the page takes %.0f KiB, the overview's answer %.0f KiB", wire/1024, answer/1024)
 
 	first, cpu := p.interact("state?at=2000")
-	t.Logf("the first state, asked for at once: %v (processor %v), while all states are read; the viewer then "+
-		"takes %d MiB, at most %d MiB", first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10,
-		status(viewer, "VmHWM")>>10)
+	t.Logf("the first state, asked for at once: %v (processor %v), while all states are read; "+
+		"the viewer then takes %d MiB, at most %d MiB",
+		first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10, status(viewer, "VmHWM")>>10)
 
-	e := url.QueryEscape
-	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
-	script := []struct{ kind, hash string }{
-		{"group", "state?at=2000&by=type"}, {"group", "state?at=2000&by=" + e("package, type")},
-		{"group", "state?at=2000&by=" + e("type, ages")}, {"group", "state?at=2000&by=" + e("sizeclass, type")},
-		{"group", "state?at=2000&by=" + e("type, site, ages")}, {"group", "state?at=2000&by=" + e("thread, type")},
-		{"group", "state?at=2000&by=" + e("kind, length")}, {"group", "state?at=2000&by=" + e("spacetype, type")},
-		{"group", "state?at=2000&by=site"},
-		{"filter", "state?at=2000&by=type&filter=" + e("size >= 256")},
-		{"filter", "state?at=2000&by=type&filter=" + e("age >= 8")},
-		{"filter", "state?at=2000&filter=" + e(`type startsWith "com.shop.part1"`)},
-		{"search", "state?at=2000&q=method77"}, {"search", "state?at=2000&by=type&q=Class7"},
-		{"search", "state?at=2000&q=Class12"},
-		{"look into", "state?at=2000"}, {"look into", "state?at=2000&zoom=" + zoom},
-		{"look into", "state?at=2000&open=" + open1}, {"look into", "state?at=2000&open=" + open1 + "&theme=dark"},
-	}
-	for i, gc := range []int{1999, 1998, 1990, 1500, 1000, 500, 3, 1001, 1777, 250} {
-		script = append(script, struct {
-			kind, hash string
-		}{"another collection, type", fmt.Sprintf("state?at=%d&by=type", gc)})
-		if i%2 == 0 {
-			script = append(script, struct {
-				kind, hash string
-			}{"another collection, type and site", fmt.Sprintf("state?at=%d", gc)})
-		}
-	}
-	for _, d := range []string{"from=1&to=2000", "from=100&to=1900", "from=1990&to=2000", "from=1000&to=1001"} {
-		script = append(script, struct{ kind, hash string }{"diff", "diff?by=type&" + d})
-	}
-	script = append(script, []struct{ kind, hash string }{
-		{"diff", "diff?from=100&to=1900&by=" + e("package, type")},
-		{"diff by site", "diff?from=1990&to=2000&by=" + e("type, site(1)")},
-		{"overview", "overview?at=2000"}, {"overview", "overview?from=100&to=900"}, {"overview", "overview?at=1234"},
-		{"overview", "overview?theme=dark"}, {"overview", "overview?tz=utc"}, {"overview", "overview?at=7"},
-		{"coverage", "coverage?at=2000"}, {"coverage", "coverage?at=1000"}, {"leaks", "leaks"},
-		{"trends", "trends"}, {"trends", "trends?row=" + e(`["int[]"]`)},
-		{"trends by site", "trends?by=" + e("site(1)")},
-	}...)
 	took := map[string][]time.Duration{}
 	var kinds []string
 	var all, work []time.Duration
-	for _, x := range script {
+	for _, x := range interactions() {
 		time.Sleep(500 * time.Millisecond) // the reader looks
 		d, c := p.interact(x.hash)
 		if took[x.kind] == nil {
@@ -197,9 +202,9 @@ func TestFigures(t *testing.T) {
 	load, _ := os.ReadFile("/proc/loadavg")
 	heap := js[float64](p, "performance.memory ? performance.memory.usedJSHeapSize : 0")
 	tab := tabMemory()
-	t.Logf("the tab takes %d MiB (proportional set size of its process), of which JavaScript's heap is %.0f MiB; the "+
-		"viewer %d MiB, at most %d MiB; load of the machine %s", tab>>10, heap/(1<<20), status(viewer, "VmRSS")>>10,
-		status(viewer, "VmHWM")>>10, load)
+	t.Logf("the tab takes %d MiB (proportional set size of its process), of which JavaScript's heap is %.0f MiB; "+
+		"the viewer %d MiB, at most %d MiB; load of the machine %s",
+		tab>>10, heap/(1<<20), status(viewer, "VmRSS")>>10, status(viewer, "VmHWM")>>10, load)
 	if wire > 500<<10 {
 		t.Errorf("the page takes %.0f bytes", wire)
 	}

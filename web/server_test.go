@@ -118,13 +118,14 @@ func TestSelfContained(t *testing.T) {
 		r = ask("GET", s.Path()+f, "Accept-Encoding", "identity")
 		b, _ := io.ReadAll(r.Body)
 		text := strings.ReplaceAll(string(b), "http://www.w3.org/", "")
-		if r.StatusCode != 200 || strings.Contains(text, "http://") || strings.Contains(text, "https://") &&
-			!strings.HasPrefix(f, "vendor/") || strings.Contains(text, "innerHTML =") &&
-			!strings.HasPrefix(f, "vendor/") {
+		if r.StatusCode != 200 || strings.Contains(text, "http://") ||
+			strings.Contains(text, "https://") && !strings.HasPrefix(f, "vendor/") ||
+			strings.Contains(text, "innerHTML =") && !strings.HasPrefix(f, "vendor/") {
 			t.Errorf("%s: %s, or something in it comes from elsewhere or is made as markup", f, r.Status)
 		}
-		if f == "" && (strings.Contains(text, "<style") || strings.Contains(text, "<script>") ||
-			strings.Contains(text, "onclick")) {
+		if f == "" &&
+			(strings.Contains(text, "<style") || strings.Contains(text, "<script>") ||
+				strings.Contains(text, "onclick")) {
 			t.Error("the page holds a script or a style")
 		}
 	}

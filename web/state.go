@@ -33,7 +33,7 @@ const (
 // state is the heap after a collection, and what was made of it.
 type state struct {
 	key    string // tells it from others
-	r      *heap.Replayer
+	r      *heap.View
 	c      *heap.Collection
 	world  *classify.World
 	spaces []heap.SpaceAt
@@ -64,9 +64,8 @@ func (s *Server) at(ctx context.Context, ref string, what detail) (*state, error
 	} else { // all is replayed: once for whatever is asked
 		what = ofObjects
 	}
-	return from.get(ctx, fmt.Sprint(key, " ", what), func(ctx context.Context) (*state, error) {
-		return s.data.state(ctx, key, ref, what)
-	})
+	return from.get(ctx, fmt.Sprint(key, " ", what),
+		func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
 }
 
 // state gives the state after the collection that ref means: as it was kept, else it is replayed.
@@ -81,7 +80,7 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 		}
 	}
 	st := &state{key: key}
-	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replayer) (err error) {
+	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replay) (err error) {
 		st.r, st.c, err = collection.Open(ref, open, open)
 		return err
 	})
@@ -189,10 +188,10 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*grouping, error) {
 		a, grain := classify.Needs(by, filters)
 		ages := classify.Ages(by, filters)
-		ts, err := s.data.tuples.get(ctx, fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages),
-			func(context.Context) ([]classify.Tuple, error) {
-				return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
-			})
+		key := fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages)
+		ts, err := s.data.tuples.get(ctx, key, func(context.Context) ([]classify.Tuple, error) {
+			return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
+		})
 		if err != nil { // too many
 			return nil, badRequest{err}
 		}
@@ -201,7 +200,7 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		g, tree, err := analysis.OpenTuples(st.r, st.c, st.world, ts, by, filters)
+		g, tree, err := analysis.OpenTuples(st.r.Symbols, st.c, st.world, ts, by, filters)
 		if err != nil { // an expression that took too much, or too many groups
 			return nil, badRequest{err}
 		}
@@ -225,8 +224,8 @@ type branch struct {
 }
 
 func branchOf(n *classify.Node, count int) *branch {
-	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow,
-		n.BytesHigh, count, nil}
+	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh,
+		count, nil}
 }
 
 // whole gives a node that has its children, with all of them that have at least so many bytes.
@@ -372,8 +371,11 @@ func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 }
 
 // search finds the groups below n, at path, whose key matches.
-func (g *grouping) search(n *classify.Node, match func(string) bool, path, find string) (found *classify.Node, hits,
-	shown int, err error) {
+func (g *grouping) search(
+	n *classify.Node,
+	match func(string) bool,
+	path, find string,
+) (found *classify.Node, hits, shown int, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if asked := [2]string{path, find}; g.found == nil || g.asked != asked {
@@ -455,7 +457,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		return ui.JSONLines(w).Encode(&part)
 	case "pprof": // of the whole state, as `heapcam export` gives it
 		var p *export.Profile
-		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replayer) (err error) {
+		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replay) (err error) {
 			p, err = export.NewProfile(r, g.GC)
 			return err
 		}); err != nil {

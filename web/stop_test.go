@@ -81,14 +81,17 @@ func TestToldEarly(t *testing.T) {
 		bs = append(bs, m.Step(i%7 == 0).Blocks...)
 	}
 	bs = append(bs, m.End())
-	s := web.New(web.Config{Title: "early", Version: func() (string, bool) {
-		return "1", true
-	}, Open: func(func(done, total int64)) (*web.Input, error) {
-		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
-	}, Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
-		time.Sleep(1500 * time.Millisecond) // the server looks once a second
-		return makeReport()
-	}})
+	s := web.New(web.Config{
+		Title:   "early",
+		Version: func() (string, bool) { return "1", true },
+		Open: func(func(done, total int64)) (*web.Input, error) {
+			return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+		},
+		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
+			time.Sleep(1500 * time.Millisecond) // the server looks once a second
+			return makeReport()
+		},
+	})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
 	p := open(t, h.URL+s.Path())

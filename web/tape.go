@@ -23,13 +23,13 @@ type tape struct {
 	d *data
 
 	mu      sync.Mutex // of all below, and of the replayer while it reads
-	r       *heap.Replayer
-	kept    []*heap.Kept // ascending
-	synced  []*heap.Kept // those with a sync point, which take long to replay, ascending
-	newest  *heap.Kept   // of both
-	held    int          // what they take
-	every   int          // the known collections whose number is a multiple of it are kept, and the last one
-	counts  []*heap.Kept // the same of what counts alone
+	r       *heap.Replay
+	kept    []*heap.Snapshot      // ascending
+	synced  []*heap.Snapshot      // those with a sync point, which take long to replay, ascending
+	newest  *heap.Snapshot        // of both
+	held    int                   // what they take
+	every   int                   // the known collections whose number is a multiple of it are kept, and the last one
+	counts  []*heap.CountSnapshot // the same of what counts alone
 	few     int
 	often   int
 	points  []collection.Point
@@ -57,7 +57,7 @@ func (d *data) newTape() *tape {
 
 func (t *tape) run() {
 	// An error ends it early: what is asked for beyond is replayed, and who asks gets the error.
-	_ = t.d.replay(t.d.s.ctx, "reading the states", func(r *heap.Replayer) error {
+	_ = t.d.replay(t.d.s.ctx, "reading the states", func(r *heap.Replay) error {
 		t.r = r
 		for {
 			t.mu.Lock()
@@ -92,7 +92,7 @@ func (s *Server) warm(first, last uint64) {
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
 	if t := s.tape(s.ctx); t != nil { // what trends by sites go over
 		t.mu.Lock()
-		i := slices.IndexFunc(t.counts, (*heap.Kept).Sites)
+		i := slices.IndexFunc(t.counts, (*heap.CountSnapshot).Sites)
 		var st *state
 		if i >= 0 {
 			st = t.stand(t.counts[i])
@@ -113,7 +113,7 @@ func (t *tape) step() error {
 				t.kept = append(t.kept, t.keep(t.last))
 			}
 			if t.counts[len(t.counts)-1].C != t.last {
-				t.counts = append(t.counts, t.places.Count(t.r, t.last))
+				t.counts = append(t.counts, t.r.Count(t.last, t.places))
 			}
 		}
 		return err
@@ -121,13 +121,13 @@ func (t *tape) step() error {
 	t.names, t.last = nil, nil
 	t.read = c.GC
 	t.all++
-	t.lives.Follow(t.r, c.GC)
+	t.lives.Follow(t.r.Samples, c.GC)
 	if !c.Known {
 		return nil
 	}
 	t.last = c
 	n := len(t.points)
-	// then it shares as much as others
+	// Only after such a collection does a state with a sync point share as much as others.
 	synced := c.Synced && c.Flags&trace.PauseExact != 0 && c.Flags&trace.PauseEdenKept == 0
 	if n%t.every == 0 || synced {
 		k := t.keep(c)
@@ -147,28 +147,28 @@ func (t *tape) step() error {
 		}
 	}
 	if n%t.often == 0 {
-		k := t.places.Count(t.r, c)
+		k := t.r.Count(c, t.places)
 		t.counts = append(t.counts, k)
 		if t.few += k.New; t.few > maxCounts && len(t.counts) > 2 {
 			t.counts = second(t.counts)
-			t.few = heap.Held(t.counts)
+			t.few = heap.HeldCounts(t.counts)
 			t.often *= 2
 		}
 	}
-	t.points = append(t.points, collection.PointOf(t.r, c))
+	t.points = append(t.points, collection.PointOf(t.r.Symbols, c))
 	return nil
 }
 
 // keep keeps the state after c, the newest collection.
-func (t *tape) keep(c *heap.Collection) *heap.Kept {
+func (t *tape) keep(c *heap.Collection) *heap.Snapshot {
 	if t.newest == nil || t.newest.C != c {
-		t.newest = t.r.Keep(c, t.newest)
+		t.newest = t.r.Snapshot(c, t.newest)
 	}
 	return t.newest
 }
 
 // second gives every second one.
-func second(kept []*heap.Kept) []*heap.Kept {
+func second[K heap.Kept](kept []K) []K {
 	thin := kept[:0]
 	for i, k := range kept {
 		if i%2 == 0 {
@@ -201,9 +201,8 @@ func (t *tape) wait(ctx context.Context, enough func() bool) error {
 // there. It may tell no more than what.
 func (t *tape) state(ctx context.Context, ref string, what detail) (*state, error) {
 	gc, err := strconv.ParseUint(ref, 10, 64)
-	if err := t.wait(ctx, func() bool {
-		return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0
-	}); err != nil {
+	if err := t.wait(ctx,
+		func() bool { return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0 }); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
@@ -211,16 +210,13 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 		t.mu.Unlock()
 		return nil, err
 	}
-	find := func(kept []*heap.Kept) (int, bool) {
-		return slices.BinarySearchFunc(kept, gc, func(k *heap.Kept, gc uint64) int { return cmp.Compare(k.C.GC, gc) })
-	}
-	if i, ok := find(t.counts); ok && (what == ofTypes || what == ofSites && t.counts[i].Sites()) {
+	if i, ok := findKept(t.counts, gc); ok && (what == ofTypes || what == ofSites && t.counts[i].Sites()) {
 		defer t.mu.Unlock()
 		return t.stand(t.counts[i]), nil
 	}
-	var k *heap.Kept // that replay starts from
-	for _, kept := range [][]*heap.Kept{t.kept, t.synced} {
-		i, ok := find(kept)
+	var k *heap.Snapshot // that replay starts from
+	for _, kept := range [][]*heap.Snapshot{t.kept, t.synced} {
+		i, ok := findKept(kept, gc)
 		if ok {
 			defer t.mu.Unlock()
 			return t.stand(kept[i]), nil
@@ -243,21 +239,27 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 		return nil, err
 	}
 	defer in.Close()
-	st := &state{r: k.Resume(names, &t.lives, &stoppable{ctx, in.Source})}
-	if st.c, err = collection.At(st.r, gc); err != nil {
+	r, st := k.Resume(names, &t.lives, &stoppable{ctx, in.Source}), &state{}
+	if st.c, err = collection.At(r, gc); err != nil {
 		return nil, ctx.Err() // replayed from the start it may be known
 	}
+	st.r = r.View()
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
 	return st, nil
 }
 
+// findKept gives the place of collection gc, or where it would be.
+func findKept[K heap.Kept](kept []K, gc uint64) (int, bool) {
+	return slices.BinarySearchFunc(kept, gc, func(k K, gc uint64) int { return cmp.Compare(k.At().GC, gc) })
+}
+
 // stand makes a state of what was kept. The caller holds mu.
-func (t *tape) stand(k *heap.Kept) *state {
+func (t *tape) stand(k heap.Kept) *state {
 	if t.names == nil {
 		t.names = t.r.Names()
 	}
-	st := &state{r: k.Replayer(t.names, &t.lives), c: k.C}
+	st := &state{r: k.View(t.names, &t.lives), c: k.At()}
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
 	return st
@@ -273,15 +275,18 @@ const (
 
 // trend follows groups over the kept states. Unless the classifiers ask for no more than types, which states count
 // themselves, it leaves out collections of a large recording. It looks at no more of states than what.
-func (t *tape) trend(ctx context.Context, what detail,
-	again func() ([]classify.Classifier, []classify.Filter)) (*analysis.TrendReport, error) {
+func (t *tape) trend(
+	ctx context.Context,
+	what detail,
+	again func() ([]classify.Classifier, []classify.Filter),
+) (*analysis.TrendReport, error) {
 	if err := t.wait(ctx, func() bool { return false }); err != nil {
 		return nil, err
 	}
 	kept, unknown := t.some(what)
 	tell := t.d.s.hub.progress("following the groups", "collections")
 	defer tell(1, 1)
-	rep, err := analysis.TrendStates(&t.samples, func(f func(*heap.Replayer, *heap.Collection) bool) error {
+	rep, err := analysis.TrendStates(&t.samples, func(f func(*heap.View, *heap.Collection) bool) error {
 		for i, k := range kept {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -304,16 +309,16 @@ func (t *tape) trend(ctx context.Context, what detail,
 
 // some gives the kept states that a trend goes over, first and last among them, and how many collections are not among
 // the known ones.
-func (t *tape) some(what detail) (kept []*heap.Kept, unknown int) {
+func (t *tape) some(what detail) (kept []heap.Kept, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown = t.all - len(t.points)
 	if what == ofTypes || len(t.kept) == 0 {
-		return slices.Clone(t.counts), unknown
+		return every(t.counts), unknown
 	}
-	from, most := t.kept, trendWork/int(t.kept[len(t.kept)-1].C.Objects+1)
-	if what == ofSites && !slices.ContainsFunc(t.counts, func(k *heap.Kept) bool { return !k.Sites() }) {
-		from, most = t.counts, trendSamples/(t.kept[len(t.kept)-1].C.LiveSamples+1)
+	from, most := every(t.kept), trendWork/int(t.kept[len(t.kept)-1].C.Objects+1)
+	if what == ofSites && !slices.ContainsFunc(t.counts, func(k *heap.CountSnapshot) bool { return !k.Sites() }) {
+		from, most = every(t.counts), trendSamples/(t.kept[len(t.kept)-1].C.LiveSamples+1)
 	}
 	n := len(from)
 	most = min(n, max(trendLeast, most))
@@ -321,4 +326,13 @@ func (t *tape) some(what detail) (kept []*heap.Kept, unknown int) {
 		kept = append(kept, from[i*max(n-1, 1)/max(most-1, 1)])
 	}
 	return kept, unknown
+}
+
+// every gives kept collections of one sort as those of any.
+func every[K heap.Kept](kept []K) []heap.Kept {
+	out := make([]heap.Kept, len(kept))
+	for i, k := range kept {
+		out[i] = k
+	}
+	return out
 }

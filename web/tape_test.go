@@ -53,7 +53,7 @@ func TestTape(t *testing.T) {
 	if len(tape.points) < 20 || len(tape.kept) != len(tape.points) {
 		t.Fatalf("%d of %d states are kept", len(tape.kept), len(tape.points))
 	}
-	var thin []*heap.Kept
+	var thin []*heap.Snapshot
 	for i, k := range tape.kept {
 		if i%4 == 0 {
 			thin = append(thin, k)
@@ -78,21 +78,20 @@ func TestTape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := heap.NewReplayer(&blocks{slices.Clone(bs)})
+			r := heap.NewReplay(&blocks{slices.Clone(bs)})
 			c, err := collection.At(r, p.GC)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, spaces := analysis.World(r, c)
-			want, err := analysis.Group(r, c, w, spaces, by, nil)
+			w, spaces := analysis.World(r.View(), c)
+			want, err := analysis.Group(r.View(), c, w, spaces, by, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got.Objects != want.Objects || got.Bytes != want.Bytes ||
 				!reflect.DeepEqual(rows(all), rows(want.Tree)) {
 				t.Errorf("after collection %d: %d objects and %d bytes, a replay gives %d and %d, or other groups",
-					p.GC,
-					got.Objects, got.Bytes, want.Objects, want.Bytes)
+					p.GC, got.Objects, got.Bytes, want.Objects, want.Bytes)
 			}
 		}
 	}
@@ -102,14 +101,14 @@ func TestTape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := analysis.Trend(heap.NewReplayer(&blocks{slices.Clone(bs)}),
-			func() ([]classify.Classifier, []classify.Filter) {
-				by, filters, err := q.make(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return by, filters
-			}, trendRows)
+		r := heap.NewReplay(&blocks{slices.Clone(bs)})
+		want, err := analysis.Trend(r, func() ([]classify.Classifier, []classify.Filter) {
+			by, filters, err := q.make(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return by, filters
+		}, trendRows)
 		if err != nil {
 			t.Fatal(err)
 		}

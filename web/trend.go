@@ -54,7 +54,7 @@ func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport
 			return rep, err
 		}
 		var rep *analysis.TrendReport
-		err := s.data.replay(ctx, "following the groups", func(p *heap.Replayer) (err error) {
+		err := s.data.replay(ctx, "following the groups", func(p *heap.Replay) (err error) {
 			if rep, err = analysis.Trend(p, again, trendRows); err != nil {
 				err = badRequest{err}
 			}
@@ -108,7 +108,7 @@ func (s *Server) trend(r *http.Request) (any, error) {
 func (s *Server) survival(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "survival", func(ctx context.Context) (any, error) {
 		var rep *history.SurvivalReport
-		err := s.data.replay(ctx, "following what survives", func(p *heap.Replayer) (err error) {
+		err := s.data.replay(ctx, "following what survives", func(p *heap.Replay) (err error) {
 			rep, err = history.Survival(p, lifeRows)
 			return err
 		})

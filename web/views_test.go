@@ -46,8 +46,9 @@ func TestOverview(t *testing.T) {
 	p.see("#headlines", "Window.audit")
 	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
 	rep := verb[analysis.Report](t, "report", "--json", window)
-	p.see("main", fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC,
-		rep.Collections[len(rep.Collections)-1].GC))
+	p.see("main",
+		fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC,
+			rep.Collections[len(rep.Collections)-1].GC))
 
 	p.click("#headlines li.leak a")
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
@@ -61,8 +62,11 @@ func TestOverview(t *testing.T) {
 
 	// the mouse: one collection, then two
 	p.until("document.querySelector('#timeline .u-over')")
-	box := js[[]float64](p, "(() => { const r = document.querySelector('#timeline .u-over').getBoundingClientRect(); "+
-		"return [r.x, r.y, r.width, r.height] })()")
+	box := js[[]float64](p,
+		`(() => {
+			const r = document.querySelector('#timeline .u-over').getBoundingClientRect();
+			return [r.x, r.y, r.width, r.height];
+		})()`)
 	x, y := box[0]+box[2]*0.7, box[1]+box[3]/2
 	p.do(cdp.MouseClickXY(x, y))
 	p.see("#picked", "Chosen: collection")
@@ -91,9 +95,11 @@ func TestState(t *testing.T) {
 	g := verb[analysis.Grouping](t, "group", "--json", window)
 	p.see("#head", fmt.Sprintf("After collection %d ", g.GC))
 	p.until("document.querySelectorAll('#icicle rect').length > 20")
-	rows := js[[][]string](p, "[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => "+
-		"[r.cells[0].innerText.replace(/^[▶▼]\\s*/, '').trim(), r.cells[1].innerText.replace(/\\D/g, ''), "+
-		"r.cells[2].querySelector('span').title.replace(/\\D/g, '')])")
+	rows := js[[][]string](p,
+		`[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => [
+			r.cells[0].innerText.replace(/^[▶▼]\s*/, '').trim(),
+			r.cells[1].innerText.replace(/\D/g, ''),
+			r.cells[2].querySelector('span').title.replace(/\D/g, '')])`)
 	for i, r := range rows {
 		n := g.Tree.Children[i]
 		if r[0] != n.Key || r[1] != fmt.Sprint(n.Objects) || r[2] != fmt.Sprint(n.Bytes) {
@@ -183,8 +189,8 @@ func TestDiff(t *testing.T) {
 	p.click("main .bar button[aria-pressed]")
 	p.until("location.hash.includes('unit=objects')")
 	for i, c := range d.Tree.Children[:10] {
-		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText.replace(/[,~]/g, "+
-			"'').startsWith('%d')", i, c.Objects.Born.Low))
+		p.until(fmt.Sprintf(`document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText
+			.replace(/[,~]/g, '').startsWith('%d')`, i, c.Objects.Born.Low))
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
 	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
@@ -291,11 +297,10 @@ func TestAccessible(t *testing.T) {
 				sep = "&"
 			}
 			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
-			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && document.querySelector('#nav "+
-				"a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
+			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
+				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
 			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #diff, #trend')")
-			for _, f := range js[[]string](p,
-				`axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
 				.filter(v => v.impact === 'serious' || v.impact === 'critical')
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)
 					.map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {

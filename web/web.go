@@ -45,7 +45,7 @@ type Config struct {
 	Title string // of the recording
 	// Open opens the recording from its start; progress is told how many bytes of how many are read.
 	Open func(progress func(done, total int64)) (*Input, error)
-	// Skim is Open for who counts (heap.NewCounter); nil: there is nothing quicker than Open.
+	// Skim is Open for who counts (heap.NewCensus); nil: there is nothing quicker than Open.
 	Skim func(progress func(done, total int64)) (*Input, error)
 	// OpenFrom opens it from any point that is not after collection gc, without what was defined before; nil: it can be
 	// read from its start alone.
@@ -132,8 +132,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // policy holds the page to what comes from here. Data URLs are for the images that it draws.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src " +
-	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP checks who asks, and serves.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -17,16 +17,16 @@ type CountCheck struct {
 	Different uint64 // collections of which the two say something else
 	First     string // the first of them
 
-	counter *heap.Replayer
+	counter *heap.Census
 	since   collection.SinceSweep
 	lost    bool // the two are not at one place any more
 }
 
 // Counts begins with counter at the start of the recording.
-func Counts(counter *heap.Replayer) *CountCheck { return &CountCheck{counter: counter} }
+func Counts(counter *heap.Census) *CountCheck { return &CountCheck{counter: counter} }
 
 // Collection compares. It must get each collection c that r, the replay that follows objects, gives.
-func (k *CountCheck) Collection(r *heap.Replayer, c *heap.Collection) {
+func (k *CountCheck) Collection(r *heap.Replay, c *heap.Collection) {
 	if k.lost {
 		return
 	}
@@ -56,9 +56,10 @@ func (k *CountCheck) Collection(r *heap.Replayer, c *heap.Collection) {
 	case k.since.Swept:
 		k.Swept++
 	case c.Objects != n.Objects || c.Bytes != n.Bytes:
-		k.differs("collection %d: %d objects and %d bytes, counted %d and %d", c.GC, c.Objects, c.Bytes, n.Objects, n.Bytes)
+		k.differs("collection %d: %d objects and %d bytes, counted %d and %d", c.GC, c.Objects, c.Bytes, n.Objects,
+			n.Bytes)
 	default:
-		k.types(c.GC, r.State.PerType(), k.counter.State.PerType())
+		k.types(c.GC, r.State.PerType(), k.counter.Totals.PerType())
 	}
 }
 
@@ -72,8 +73,8 @@ func (k *CountCheck) types(gc uint64, a, b []heap.Count) {
 			y = b[id]
 		}
 		if x != y {
-			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes, id,
-				y.Objects, y.Bytes)
+			k.differs("collection %d: %d objects and %d bytes of type %d, counted %d and %d", gc, x.Objects, x.Bytes,
+				id, y.Objects, y.Bytes)
 			return
 		}
 	}

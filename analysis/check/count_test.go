@@ -41,7 +41,8 @@ func skimmed(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block)
 func TestCounter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.SampledFrom([]uint64{trace.DepthSurvivors, trace.DepthFull}).Draw(t, "depth")
-		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), depth))
+		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
+			depth))
 		bs := m.Head()
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			var e *tracetest.Epoch
@@ -57,17 +58,18 @@ func TestCounter(t *testing.T) {
 		}
 		bs = append(bs, m.End())
 		few := skimmed(t, bs)
-		r, check := heap.NewReplayer(&analysistest.Source{B: slices.Clone(bs)}), Counts(
-			heap.NewCounter(&analysistest.Source{B: slices.Clone(few)}),
+		r, check := heap.NewReplay(&analysistest.Source{B: slices.Clone(bs)}), Counts(
+			heap.NewCensus(&analysistest.Source{B: slices.Clone(few)}),
 		)
 		n := uint64(0)
-		if err := collection.Each(r, func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
+		if err := collection.Each(r,
+			func(c *heap.Collection) bool { check.Collection(r, c); n++; return true }); err != nil {
 			t.Fatal(err)
 		}
 		if check.Different > 0 {
 			t.Fatal(check.First)
 		}
-		counter := heap.NewCounter(&analysistest.Source{B: few})
+		counter := heap.NewCensus(&analysistest.Source{B: few})
 		got, err := analysis.MakeReport(counter)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +80,7 @@ func TestCounter(t *testing.T) {
 		if check.Compared != n {
 			t.Fatalf("%d of %d collections compared", check.Compared, n)
 		}
-		want, err := analysis.MakeReport(heap.NewReplayer(&analysistest.Source{B: bs}))
+		want, err := analysis.MakeReport(heap.NewReplay(&analysistest.Source{B: bs}))
 		if err != nil {
 			t.Fatal(err)
 		}

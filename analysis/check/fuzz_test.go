@@ -31,14 +31,14 @@ func FuzzDamaged(f *testing.F) {
 		}
 		f.Add(uint8(i), hits)
 	}
-	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8), analysistest.Tape(3, 3, 2, 8),
-		analysistest.Tape(4, 3, 3, 8)}
+	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8),
+		analysistest.Tape(3, 3, 2, 8), analysistest.Tape(4, 3, 3, 8)}
 	for i := range tapes {
 		tapes[i] = summarized(f, tapes[i])
 	}
 	lib := classify.NewLibrary()
 	f.Fuzz(func(t *testing.T, which uint8, hits []byte) {
-		fresh := func() *heap.Replayer {
+		fresh := func() *heap.Replay {
 			var bs []trace.Block
 			for _, b := range tapes[which%4] {
 				b.Payload = bytes.Clone(b.Payload)
@@ -49,7 +49,7 @@ func FuzzDamaged(f *testing.F) {
 					p[int(hits[i+1])*len(p)/256] ^= hits[i+2]
 				}
 			}
-			return heap.NewReplayer(&analysistest.Source{B: bs})
+			return heap.NewReplay(&analysistest.Source{B: bs})
 		}
 		again := func() ([]classify.Classifier, []classify.Filter) {
 			cs, err := lib.By("space, type, site(2), ages, address(64k)")
@@ -86,7 +86,8 @@ func FuzzDamaged(f *testing.F) {
 		export.Histories(context.Background(), io.Discard, "json", fresh())
 		r := fresh()
 		if _, err := collection.Points(r); err == nil {
-			if h, err := export.NewHprof(r); err == nil && h.Bytes < 1<<26 { // zeros take as long as they are many
+			// zeros take as long as they are many
+			if h, err := export.NewHprof(r.View()); err == nil && h.Bytes < 1<<26 {
 				if err := h.Write(context.Background(), io.Discard); err != nil {
 					t.Fatal(err)
 				}

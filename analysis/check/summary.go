@@ -12,11 +12,11 @@ import (
 // SummaryCheck holds the summaries of a recording against its replay. Make one with Summaries before the first Next.
 type SummaryCheck struct {
 	Summaries, Courses, Types, Sites uint64 // compared
-	Swept                            uint64 // of Courses: since a Remark or Cleanup, so that what lives was not compared
+	Swept                            uint64 // of Courses: since a Remark or Cleanup; what lives was not compared
 	Different                        uint64 // rows that say something else than the replay
 	First                            string // the first of them
 
-	r    *heap.Replayer
+	r    *heap.Replay
 	at   *trace.Summary          // whose sums are still to be compared
 	told map[uint64]trace.Course // of collections whose replay is still to come
 	seen map[uint64]replayed     // until a summary tells of them
@@ -30,7 +30,7 @@ type replayed struct {
 }
 
 // Summaries has r hand its summaries to the check it gives, which wants each collection too.
-func Summaries(r *heap.Replayer) *SummaryCheck {
+func Summaries(r *heap.Replay) *SummaryCheck {
 	k := &SummaryCheck{r: r, told: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
 	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
 	return k
@@ -120,8 +120,8 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 			n = per[t.Type]
 		}
 		if n.Objects != t.Objects || n.Bytes != t.Bytes {
-			k.differs("the summary at collection %d says %d objects and %d bytes of %s, its replay %d and %d", s.At, t.Objects,
-				t.Bytes, r.TypeName(uint32(t.Type)), n.Objects, n.Bytes)
+			k.differs("the summary at collection %d says %d objects and %d bytes of %s, its replay %d and %d", s.At,
+				t.Objects, t.Bytes, r.TypeName(uint32(t.Type)), n.Objects, n.Bytes)
 		}
 	}
 	type site struct{ typ, frame uint64 }
@@ -130,15 +130,15 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 		n := by[site{l.Type, l.Frame}]
 		by[site{l.Type, l.Frame}] = [3]float64{n[0] + 1, n[1] + l.Weight, n[2] + l.Weight*float64(l.Size)}
 	}
-	// A stack may have several ids, and rows: together they are its site; of them some may have found no room or have no
-	// type.
+	// A stack may have several ids, and rows: together they are its site; of them some may have found no room or have
+	// no type.
 	rows := map[site]trace.SiteSum{}
 	for _, t := range s.Sites {
 		k.Sites++
 		at := site{t.Type, r.Site(t.Frame)}
 		n := rows[at]
-		rows[at] = trace.SiteSum{Samples: n.Samples + t.Samples, Objects: n.Objects + t.Objects, Bytes: n.Bytes + t.Bytes,
-			Frame: n.Frame + 1}
+		rows[at] = trace.SiteSum{Samples: n.Samples + t.Samples, Objects: n.Objects + t.Objects,
+			Bytes: n.Bytes + t.Bytes, Frame: n.Frame + 1}
 	}
 	for at, t := range rows {
 		n, off := by[at], float64(t.Frame) // sums of floats, in any order, each row rounded
@@ -149,18 +149,9 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 		}
 		if !less && float64(t.Samples) != n[0] || float64(t.Samples) > n[0] || !near(t.Objects, n[1]) ||
 			!near(t.Bytes, n[2]) {
-			k.differs(
-				"the summary at collection %d says %d samples, %d objects and %d bytes of %s from frame %d, its replay %.0f, %.0f and %.0f",
-				s.At,
-				t.Samples,
-				t.Objects,
-				t.Bytes,
-				r.TypeName(uint32(at.typ)),
-				at.frame,
-				n[0],
-				n[1],
-				n[2],
-			)
+			k.differs("the summary at collection %d says %d samples, %d objects and %d bytes of %s from frame %d, "+
+				"its replay %.0f, %.0f and %.0f",
+				s.At, t.Samples, t.Objects, t.Bytes, r.TypeName(uint32(at.typ)), at.frame, n[0], n[1], n[2])
 		}
 	}
 }

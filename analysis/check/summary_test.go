@@ -16,7 +16,7 @@ import (
 
 // summarized puts a summary behind each sync point of a tape, made of what replaying gives.
 func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
-	r := heap.NewReplayer(&analysistest.Source{B: tape})
+	r := heap.NewReplay(&analysistest.Source{B: tape})
 	var all []*trace.Summary
 	s := &trace.Summary{}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
@@ -27,7 +27,8 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 		s.First, s.Last, s.At = s.Courses[0].GC, c.GC, c.GC
 		for typ, n := range r.State.PerType() {
 			if n.Objects > 0 {
-				s.Types = append(s.Types, trace.TypeSum{Type: uint64(typ), Objects: n.Objects, Bytes: n.Bytes, Born: n.Objects})
+				s.Types = append(s.Types,
+					trace.TypeSum{Type: uint64(typ), Objects: n.Objects, Bytes: n.Bytes, Born: n.Objects})
 			}
 		}
 		type site struct{ samples, objects, bytes float64 }
@@ -38,7 +39,9 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 			by[k] = site{n.samples + 1, n.objects + l.Weight, n.bytes + l.Weight*float64(l.Size)}
 		}
 		for k, n := range by {
-			s.Sites = append(s.Sites, trace.SiteSum{Type: k[0], Frame: k[1], Samples: uint64(n.samples), Objects: uint64(n.objects), Bytes: uint64(n.bytes)})
+			s.Sites = append(s.Sites,
+				trace.SiteSum{Type: k[0], Frame: k[1], Samples: uint64(n.samples), Objects: uint64(n.objects),
+					Bytes: uint64(n.bytes)})
 		}
 		all = append(all, s)
 		s = &trace.Summary{}
@@ -59,7 +62,7 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 }
 
 func check(t testing.TB, bs []trace.Block) *SummaryCheck {
-	r := heap.NewReplayer(&analysistest.Source{B: bs})
+	r := heap.NewReplay(&analysistest.Source{B: bs})
 	k := Summaries(r)
 	if err := collection.Each(r, func(c *heap.Collection) bool { k.Collection(c); return true }); err != nil &&
 		err != io.EOF {
@@ -105,14 +108,14 @@ func TestSummaries(t *testing.T) {
 	}
 
 	h, err := history.AtSyncPoints(
-		heap.NewReplayer(&analysistest.Source{B: slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
+		heap.NewReplay(&analysistest.Source{B: slices.DeleteFunc(slices.Clone(bs), func(b trace.Block) bool {
 			return b.Kind != trace.KindMeta && b.Kind != trace.KindDefs && b.Kind != trace.KindSummary
 		})}),
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := history.Make(heap.NewReplayer(&analysistest.Source{B: tape}), 2)
+	all, err := history.Make(heap.NewReplay(&analysistest.Source{B: tape}), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (e NotThere) Error() string { return string(e) }
 func (e NotThere) Unwrap() error { return ErrNotThere }
 
 // Each calls f after each collection of r until it returns false.
-func Each(r *heap.Replayer, f func(*heap.Collection) bool) error {
+func Each(r heap.Reader, f func(*heap.Collection) bool) error {
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -48,16 +48,16 @@ type Point struct {
 }
 
 // PointOf tells of c, after which the state of r is known.
-func PointOf(r *heap.Replayer, c *heap.Collection) Point {
+func PointOf(r *heap.Symbols, c *heap.Collection) Point {
 	return Point{c.GC, c.Bytes, Wall(r, c.Start+c.Dur)}
 }
 
 // Points replays all of r and gives the collections after which the state is known.
-func Points(r *heap.Replayer) ([]Point, error) {
+func Points(r heap.Reader) ([]Point, error) {
 	var out []Point
 	err := Each(r, func(c *heap.Collection) bool {
 		if c.Known {
-			out = append(out, PointOf(r, c))
+			out = append(out, PointOf(r.Position().Symbols, c))
 		}
 		return true
 	})
@@ -68,13 +68,13 @@ func Points(r *heap.Replayer) ([]Point, error) {
 // the last collection not after it). count gives the recording from its start for a replay that need only count, open
 // for one that follows objects; of one of them, unless ref is a number, all is replayed. Errors: *RefError,
 // ErrNotThere, and those of the replay.
-func Find(ref string, count, open func() *heap.Replayer) (uint64, error) {
+func Find[R heap.Reader](ref string, count func() R, open func() *heap.Replay) (uint64, error) {
 	n, _, err := FindTwo(ref, ref, count, open)
 	return n, err
 }
 
 // FindTwo is Find for two references.
-func FindTwo(a, b string, count, open func() *heap.Replayer) (uint64, uint64, error) {
+func FindTwo[R heap.Reader](a, b string, count func() R, open func() *heap.Replay) (uint64, uint64, error) {
 	var points []Point
 	var out [2]uint64
 	for i, ref := range []string{a, b} {
@@ -95,7 +95,7 @@ func FindTwo(a, b string, count, open func() *heap.Replayer) (uint64, uint64, er
 }
 
 // countPoints is Points by counting, if that gives the same; bytes says that the bytes matter.
-func countPoints(bytes bool, count, open func() *heap.Replayer) (out []Point, err error) {
+func countPoints[R heap.Reader](bytes bool, count func() R, open func() *heap.Replay) (out []Point, err error) {
 	r := count()
 	var since SinceSweep
 	swept := false
@@ -103,13 +103,19 @@ func countPoints(bytes bool, count, open func() *heap.Replayer) (out []Point, er
 		since.Collection(c)
 		swept = swept || since.Swept
 		if c.Known {
-			out = append(out, PointOf(r, c))
+			out = append(out, PointOf(r.Position().Symbols, c))
 		}
 		return true
-	}); err == nil && r.Counts() && (r.Unsure || bytes && swept) {
+	}); err == nil && Counts(r) && (heap.Unsure(r) || bytes && swept) {
 		return Points(open())
 	}
 	return out, err
+}
+
+// Counts says whether r does not follow objects.
+func Counts(r heap.Reader) bool {
+	_, yes := r.(*heap.Census)
+	return yes
 }
 
 // FindAmong is Find for who has all points of the recording.
@@ -165,12 +171,16 @@ func parseTime(ref string, day time.Time) (time.Time, error) {
 
 // Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for
 // Find. Errors are those of Find and At.
-func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+func Open[R heap.Reader](
+	ref string,
+	count func() R,
+	open func() *heap.Replay,
+) (*heap.View, *heap.Collection, error) {
 	if ref == "last" {
 		r := open()
 		at, known, err := toEnd(r, func(*heap.Collection) {})
 		if at != nil || err != nil {
-			return r, at, err
+			return r.View(), at, err
 		}
 		if known != 0 {
 			ref = strconv.FormatUint(known, 10)
@@ -182,12 +192,12 @@ func Open(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.
 	}
 	r := open()
 	c, err := At(r, gc)
-	return r, c, err
+	return r.View(), c, err
 }
 
 // toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last
 // collection after which it is, 0 if there is none.
-func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
+func toEnd(r heap.Reader, each func(*heap.Collection)) (at *heap.Collection, known uint64, err error) {
 	err = Each(r, func(c *heap.Collection) bool {
 		each(c)
 		if at = c; c.Known {
@@ -195,7 +205,7 @@ func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, 
 		}
 		return true
 	})
-	if err == nil && (at == nil || !at.Known || !r.Known) {
+	if err == nil && (at == nil || !at.Known || !r.Position().Known) {
 		at = nil
 	}
 	return at, known, err
@@ -203,7 +213,11 @@ func toEnd(r *heap.Replayer, each func(*heap.Collection)) (at *heap.Collection, 
 
 // OpenTypes is Open for who asks no more of the state than what there is of each type: it counts, if that gives the
 // same.
-func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *heap.Collection, error) {
+func OpenTypes[R heap.Reader](
+	ref string,
+	count func() R,
+	open func() *heap.Replay,
+) (*heap.View, *heap.Collection, error) {
 	if ref == "last" {
 		r := count()
 		var since SinceSweep
@@ -211,10 +225,10 @@ func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case r.Counts() && (r.Unsure || since.Swept):
+		case Counts(r) && (heap.Unsure(r) || since.Swept):
 			return Open(ref, count, open)
 		case at != nil:
-			return r, at, nil
+			return r.View(), at, nil
 		case known != 0:
 			ref = strconv.FormatUint(known, 10)
 		}
@@ -226,20 +240,21 @@ func OpenTypes(ref string, count, open func() *heap.Replayer) (*heap.Replayer, *
 	r := count()
 	var since SinceSweep
 	c, err := at(r, gc, since.Collection)
-	if r.Counts() && (r.Unsure || since.Swept) {
-		r = open()
+	if Counts(r) && (heap.Unsure(r) || since.Swept) {
+		r := open()
 		c, err = At(r, gc)
+		return r.View(), c, err
 	}
-	return r, c, err
+	return r.View(), c, err
 }
 
 // At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is
 // not known.
-func At(r *heap.Replayer, gc uint64) (*heap.Collection, error) {
+func At(r heap.Reader, gc uint64) (*heap.Collection, error) {
 	return at(r, gc, func(*heap.Collection) {})
 }
 
-func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
+func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
 	var lo, hi uint64
 	var at *heap.Collection
 	if err := Each(r, func(c *heap.Collection) bool {
@@ -268,7 +283,7 @@ func at(r *heap.Replayer, gc uint64, each func(*heap.Collection)) (*heap.Collect
 }
 
 // Wall is the time of day, UTC, of a stream time.
-func Wall(r *heap.Replayer, ns uint64) time.Time {
+func Wall(r *heap.Symbols, ns uint64) time.Time {
 	// A hostile anchor must not give a year that JSON refuses.
 	return time.UnixMilli(int64(min(r.JVM.T0WallMS, 1<<47))).Add(time.Duration(ns)).UTC()
 }

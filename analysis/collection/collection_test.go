@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 	if _, err := FindAmong("teatime", points); err == nil || err.(*RefError).Ref != "teatime" {
 		t.Errorf("teatime: %v", err)
 	}
-	if n, err := Find("17", nil, nil); err != nil || n != 17 {
+	if n, err := Find[heap.Reader]("17", nil, nil); err != nil || n != 17 {
 		t.Errorf("17: %d %v", n, err)
 	}
 }
@@ -43,21 +43,23 @@ func TestOpen(t *testing.T) {
 		e = m.Step(i == 0)
 		bs = append(bs, e.Blocks...)
 	}
-	for name, tail := range map[string][]trace.Block{"end": nil, "lost": {trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: 3})}} {
+	for name, tail := range map[string][]trace.Block{"end": nil,
+		"lost": {trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: 3})}} {
 		opened := 0
-		open := func() *heap.Replayer {
+		open := func() *heap.Replay {
 			opened++
-			return heap.NewReplayer(&analysistest.Source{B: append(slices.Clone(bs), tail...)})
+			return heap.NewReplay(&analysistest.Source{B: append(slices.Clone(bs), tail...)})
 		}
 		r, c, err := Open("last", open, open)
-		if err != nil || c.GC != e.Pause.GC || r.State.Objects() != len(e.State) || uint64(r.State.Objects()) != c.Objects {
+		if err != nil || c.GC != e.Pause.GC || r.State.Objects() != len(e.State) ||
+			uint64(r.State.Objects()) != c.Objects {
 			t.Errorf("%s: %v, %+v, %d objects of %d", name, err, c, r.State.Objects(), len(e.State))
 		}
 		if tail == nil && opened != 1 {
 			t.Errorf("%s: %d passes", name, opened)
 		}
 	}
-	open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{}) }
+	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{}) }
 	if _, _, err := Open("last", open, open); !errors.Is(err, ErrNotThere) {
 		t.Errorf("nothing: %v", err)
 	}

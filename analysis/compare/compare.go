@@ -34,14 +34,15 @@ type Growth struct {
 }
 
 // GrowthOf replays all of r.
-func GrowthOf(r *heap.Replayer) (*Growth, error) {
+func GrowthOf(r *heap.Replay) (*Growth, error) {
 	h := history.NewTracker(history.Survived)
-	c := &Growth{chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{}, class: map[string]string{}}
+	c := &Growth{chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{},
+		class: map[string]string{}}
 	if err := collection.Each(r, func(col *heap.Collection) bool {
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			c.Allocated += float64(s.Size) * s.Weight
 		}
-		h.Collection(r, col)
+		h.Collection(&r.Cursor, col)
 		c.alloc = append(c.alloc, c.Allocated)
 		return true
 	}); err != nil {
@@ -53,7 +54,7 @@ func GrowthOf(r *heap.Replayer) (*Growth, error) {
 	}
 	same := map[string][]sites.Key{}
 	for k := range h.Sites {
-		frames := sites.Stack(r, k.Frame, sites.MaxFrames)
+		frames := sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)
 		var b strings.Builder
 		b.WriteString(k.Class.Name)
 		for _, f := range frames {
@@ -233,7 +234,8 @@ func (d *Report) sentence() ui.Text {
 	case a.Low > b.High:
 		verdict = "it grows more"
 	}
-	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s", b.text("s", 1),
+	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s",
+		b.text("s", 1),
 		a.text("s", 1), verdict, rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
 	if len(d.Sites) > 0 {
 		x := d.Sites[0]

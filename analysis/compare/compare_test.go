@@ -18,7 +18,8 @@ func TestTwo(t *testing.T) {
 		s := &history.Series{}
 		for i := range 100 {
 			v := rate*float64(i) + 1e6 + rng.NormFloat64()*2e4
-			g.times, g.alloc, g.live = append(g.times, float64(i)), append(g.alloc, float64(i)*1e7), append(g.live, v+5e6)
+			g.times, g.alloc = append(g.times, float64(i)), append(g.alloc, float64(i)*1e7)
+			g.live = append(g.live, v+5e6)
 			s.Add(int32(i), 1, v-s.LiveBytes)
 		}
 		g.chains["x"], g.class["x"] = s, "shop.Cart"
@@ -29,8 +30,8 @@ func TestTwo(t *testing.T) {
 	in := func(s Slope, v float64) bool {
 		return s.Low <= v && v <= s.High && s.Low <= s.Value && s.Value <= s.High
 	}
-	if !in(d.Live.Before, 1e5) || !in(d.Live.After, 0) || !in(d.Sites[0].Before, 1e5) || !in(d.Live.BeforeShare, 0.01) ||
-		d.SitesShared != 1 ||
+	if !in(d.Live.Before, 1e5) || !in(d.Live.After, 0) || !in(d.Sites[0].Before, 1e5) ||
+		!in(d.Live.BeforeShare, 0.01) || d.SitesShared != 1 ||
 		*d.Sites[0].Site[0].Line != 12 {
 		t.Fatalf("%+v", d)
 	}

@@ -65,7 +65,8 @@ func TestCost(t *testing.T) {
 				sampling += uint64(rapid.IntRange(0, 1e9).Draw(t, "sampling"))
 				add(
 					trace.EncodeMeta(
-						trace.Meta{Notes: []trace.Note{{Time: now, Text: fmt.Sprintf("%s%d ns", SamplingNote, sampling)}}},
+						trace.Meta{Notes: []trace.Note{{Time: now,
+							Text: fmt.Sprintf("%s%d ns", SamplingNote, sampling)}}},
 					),
 				)
 			}
@@ -78,11 +79,19 @@ func TestCost(t *testing.T) {
 				t.Fatalf("minutes out of order: %+v", c.Minutes)
 			}
 			last = m.From
-			sum.Probe, sum.Sync, sum.Walks, sum.Sampling, sum.SyncPoints, sum.Collections = sum.Probe+m.Probe, sum.Sync+m.Sync, sum.Walks+m.Walks, sum.Sampling+m.Sampling, sum.SyncPoints+m.SyncPoints, sum.Collections+m.Collections
+			sum.Probe += m.Probe
+			sum.Sync += m.Sync
+			sum.Walks += m.Walks
+			sum.Sampling += m.Sampling
+			sum.SyncPoints += m.SyncPoints
+			sum.Collections += m.Collections
 		}
 		for what, v := range map[string][3]uint64{
-			"probe": {probe, c.Total.Probe, sum.Probe}, "sync": {sync, c.Total.Sync, sum.Sync}, "walks": {walks, c.Total.Walks, sum.Walks},
-			"collections": {uint64(gcs), uint64(c.Total.Collections), uint64(sum.Collections)}, "sync points": {uint64(syncs), uint64(c.Total.SyncPoints), uint64(sum.SyncPoints)},
+			"probe":       {probe, c.Total.Probe, sum.Probe},
+			"sync":        {sync, c.Total.Sync, sum.Sync},
+			"walks":       {walks, c.Total.Walks, sum.Walks},
+			"collections": {uint64(gcs), uint64(c.Total.Collections), uint64(sum.Collections)},
+			"sync points": {uint64(syncs), uint64(c.Total.SyncPoints), uint64(sum.SyncPoints)},
 		} {
 			if v[0] != v[1] || v[1] != v[2] {
 				t.Errorf("%s: %d, told %d, by minutes %d", what, v[0], v[1], v[2])

@@ -28,7 +28,7 @@ func exportTape() []trace.Block { return analysistest.Tape(3, 2, 2, 12) }
 
 // TestTables: CSV, JSON and Parquet have the same rows. (Module arrowtest holds Parquet against Apache Arrow's reader.)
 func TestTables(t *testing.T) {
-	open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: exportTape()}) }
+	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
 	sameRows[StateRow](t, "state", func(w io.Writer, format string) error {
 		r, c, err := collection.Open("last", open, open)
 		if err != nil {
@@ -73,7 +73,7 @@ func sameRows[T comparable](t *testing.T, table string, write func(w io.Writer, 
 // TestPprof: pprof's own validation takes the profile, its live values add up to the exact state, and go tool pprof
 // shows it.
 func TestPprof(t *testing.T) {
-	open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: exportTape()}) }
+	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
 	r, c, err := collection.Open("last", open, open)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,8 @@ func TestPprof(t *testing.T) {
 		if total != sum[i] {
 			t.Fatalf("%s: %d, pprof %d", value, total, sum[i])
 		}
-		out, err := exec.Command("go", "tool", "pprof", "-top", "-unit=B", "-sample_index="+value, name).CombinedOutput()
+		out, err := exec.Command("go", "tool", "pprof", "-top", "-unit=B", "-sample_index="+value,
+			name).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Type: "+value) {
 			t.Fatalf("go tool pprof: %v\n%s", err, out)
 		}

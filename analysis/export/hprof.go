@@ -15,9 +15,10 @@ import (
 
 // Tags of HPROF 1.0.2: records, what stands in segments of the heap dump, types of fields and elements.
 const (
-	hprofString, hprofLoadClass, hprofStackFrame, hprofStackTrace, hprofSegment, hprofEnd = 0x01, 0x02, 0x04, 0x05, 0x1c, 0x2c
-	hprofRoot, hprofClass, hprofInstance, hprofObjects, hprofPrimitives                   = 0xff, 0x20, 0x21, 0x22, 0x23
-	hprofInt, hprofLong                                                                   = 10, 11
+	hprofString, hprofLoadClass, hprofStackFrame, hprofStackTrace       = 0x01, 0x02, 0x04, 0x05
+	hprofSegment, hprofEnd                                              = 0x1c, 0x2c
+	hprofRoot, hprofClass, hprofInstance, hprofObjects, hprofPrimitives = 0xff, 0x20, 0x21, 0x22, 0x23
+	hprofInt, hprofLong                                                 = 10, 11
 )
 
 // hprofElements are type and size of elements by the name of the array's class.
@@ -60,7 +61,7 @@ type hprofType struct {
 // root. HPROF tells the size of an instance by the fields of its class: a class has as many that mean nothing as its
 // instances are large.
 type Hprof struct {
-	r       *heap.Replayer
+	r       *heap.View
 	ids     int    // bytes of an id
 	base    uint64 // id of the object at word 0
 	step    uint64 // from one word to the next: 8, or 1
@@ -81,7 +82,7 @@ type Hprof struct {
 // Readers know objects with a header of 12 bytes (if references take 4) or 16, with ids of 8 bytes, which here are the
 // addresses; and with one of 8, with ids of 4 bytes. The latter is how compact headers look: there ids count words, as
 // far as 32 bits reach.
-func NewHprof(r *heap.Replayer) (*Hprof, error) {
+func NewHprof(r *heap.View) (*Hprof, error) {
 	fs, err := r.Fold(heap.WantLength, nil, 1)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,8 @@ func NewHprof(r *heap.Replayer) (*Hprof, error) {
 			switch {
 			case ty.Flags&trace.TypeVariable != 0:
 				key.words = f.Words
-				name += " (mirrors)" // readers count each class of a dump as an instance of java.lang.Class: these are apart
+				// readers count each class of a dump as an instance of java.lang.Class: these are apart
+				name += " (mirrors)"
 			case name == "":
 				name = r.TypeName(f.Type)
 			}
@@ -127,7 +129,8 @@ func NewHprof(r *heap.Replayer) (*Hprof, error) {
 				}
 			} else if t != object { // whose fields all classes would have; readers round its header up
 				fill := f.Words*8 - min(f.Words*8, h.header)
-				t.longs, t.ints = min(fill/8, 1<<16-2), fill%8/4 // as many as the format can tell; Java has no larger ones
+				// as many as the format can tell; Java has no larger ones
+				t.longs, t.ints = min(fill/8, 1<<16-2), fill%8/4
 			}
 		}
 		h.Objects += f.Objects

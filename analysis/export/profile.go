@@ -30,7 +30,7 @@ type stackValue struct {
 
 // Profile is what pprof and collapsed stacks are made of.
 type Profile struct {
-	r      *heap.Replayer
+	r      *heap.Replay
 	c      *heap.Collection
 	first  time.Time
 	values []stackValue
@@ -38,7 +38,7 @@ type Profile struct {
 
 // NewProfile replays r up to collection gc. Live figures are those of `group --by type, site`, so that they add up to
 // the exact state; what was allocated is estimated from all samples of the window. Errors are those of At.
-func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
+func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 	p := &Profile{r: r}
 	type key struct {
 		frame uint64
@@ -63,9 +63,9 @@ func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 			return nil, err
 		}
 		if p.first.IsZero() {
-			p.first = collection.Wall(r, c.Start)
+			p.first = collection.Wall(r.Symbols, c.Start)
 		}
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			v := at(key{frame: s.Frame, typ: uint32(s.Type)})
 			v.alloc[0] += s.Weight
 			v.alloc[1] += s.Weight * float64(s.Size)
@@ -79,8 +79,8 @@ func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 			fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc),
 		)
 	}
-	w, spaces := analysis.World(r, p.c)
-	ts, err := analysis.Tuples(r, p.c.GC, spaces, classify.AttrSite, 8, nil)
+	w, spaces := analysis.World(r.View(), p.c)
+	ts, err := analysis.Tuples(r.View(), p.c.GC, spaces, classify.AttrSite, 8, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func NewProfile(r *heap.Replayer, gc uint64) (*Profile, error) {
 		p.values = append(p.values, *v)
 	}
 	slices.SortFunc(p.values, func(a, b stackValue) int {
-		return cmp.Or(cmp.Compare(b.live[1], a.live[1]), cmp.Compare(b.alloc[1], a.alloc[1]), cmp.Compare(a.frame, b.frame),
-			cmp.Compare(a.typ, b.typ), cmp.Compare(a.note, b.note))
+		return cmp.Or(cmp.Compare(b.live[1], a.live[1]), cmp.Compare(b.alloc[1], a.alloc[1]),
+			cmp.Compare(a.frame, b.frame), cmp.Compare(a.typ, b.typ), cmp.Compare(a.note, b.note))
 	})
 	return p, nil
 }
@@ -111,16 +111,13 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	out := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
 			{Type: "inuse_objects", Unit: "count"}, {Type: "inuse_space", Unit: "bytes"}},
-		PeriodType: &profile.ValueType{Type: "space",
-			Unit: "bytes"}, Period: int64(min(p.c.Interval, math.MaxInt64)), DefaultSampleType: "inuse_space",
-		TimeNanos: p.first.UnixNano(), DurationNanos: int64(collection.Wall(p.r, p.c.Start+p.c.Dur).Sub(p.first)),
-		Comments: []string{
-			fmt.Sprintf(
-				"heapcam: live after collection %d (GC(%d) of the JVM's log); allocated in the window up to it, estimated from samples",
-				p.c.GC,
-				p.c.JVMGC,
-			),
-		},
+		PeriodType:        &profile.ValueType{Type: "space", Unit: "bytes"},
+		Period:            int64(min(p.c.Interval, math.MaxInt64)),
+		DefaultSampleType: "inuse_space",
+		TimeNanos:         p.first.UnixNano(),
+		DurationNanos:     int64(collection.Wall(p.r.Symbols, p.c.Start+p.c.Dur).Sub(p.first)),
+		Comments: []string{fmt.Sprintf("heapcam: live after collection %d (GC(%d) of the JVM's log); "+
+			"allocated in the window up to it, estimated from samples", p.c.GC, p.c.JVMGC)},
 	}
 	functions := map[string]*profile.Function{}
 	function := func(name, file string) *profile.Function {
@@ -152,7 +149,7 @@ func (p *Profile) WritePprof(w io.Writer) error {
 	for _, v := range p.values {
 		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])},
 			Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
-		for _, f := range sites.Stack(p.r, v.frame, sites.MaxFrames) {
+		for _, f := range sites.Stack(p.r.Symbols, v.frame, sites.MaxFrames) {
 			line := int64(0)
 			if f.Line != nil {
 				line = int64(*f.Line)
@@ -175,8 +172,10 @@ func (p *Profile) WritePprof(w io.Writer) error {
 // VALUE. value is one of alloc_objects, alloc_space, inuse_objects, inuse_space.
 func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 	pick, ok := map[string]func(*stackValue) float64{
-		"alloc_objects": func(v *stackValue) float64 { return v.alloc[0] }, "alloc_space": func(v *stackValue) float64 { return v.alloc[1] },
-		"inuse_objects": func(v *stackValue) float64 { return v.live[0] }, "inuse_space": func(v *stackValue) float64 { return v.live[1] },
+		"alloc_objects": func(v *stackValue) float64 { return v.alloc[0] },
+		"alloc_space":   func(v *stackValue) float64 { return v.alloc[1] },
+		"inuse_objects": func(v *stackValue) float64 { return v.live[0] },
+		"inuse_space":   func(v *stackValue) float64 { return v.live[1] },
 	}[value]
 	if !ok {
 		return fmt.Errorf("value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", value)
@@ -190,7 +189,7 @@ func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 		if n <= 0 {
 			continue
 		}
-		frames := sites.Stack(p.r, v.frame, sites.MaxFrames)
+		frames := sites.Stack(p.r.Symbols, v.frame, sites.MaxFrames)
 		slices.Reverse(frames)
 		if len(frames) == 0 {
 			ui.Fprintf(b, "%s;", clean(cmp.Or(v.note, "(no Java frame)")))

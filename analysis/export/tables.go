@@ -169,7 +169,7 @@ func (t *jsonTable[T]) end() error {
 
 // stacks caches the texts of stacks.
 type stacks struct {
-	r    *heap.Replayer
+	r    *heap.Symbols
 	text map[uint64]string
 }
 
@@ -183,16 +183,16 @@ func (s *stacks) of(frame uint64) string {
 }
 
 // State writes each object of the state of r, which stands after c.
-func State(ctx context.Context, w io.Writer, format string, r *heap.Replayer, c *heap.Collection) error {
+func State(ctx context.Context, w io.Writer, format string, r *heap.View, c *heap.Collection) error {
 	t, err := newTable[StateRow](w, format, "heapcam.export.state/1")
 	if err != nil {
 		return err
 	}
-	st := stacks{r, map[uint64]string{}}
-	spaces := r.Spaces(c)
+	st := stacks{r.Symbols, map[uint64]string{}}
+	spaces := r.Spaces(c.Spaces)
 	names := make([]string, len(spaces))
 	for i, s := range spaces {
-		names[i] = analysis.SpaceName(r, s)
+		names[i] = analysis.SpaceName(r.Symbols, s)
 	}
 	space, n := 0, 0
 	type named struct{ class, loader string }
@@ -229,25 +229,23 @@ func State(ctx context.Context, w io.Writer, format string, r *heap.Replayer, c 
 }
 
 // Samples replays r and writes each sample that was taken, when it is known what became of it.
-func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replayer) error {
+func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) error {
 	t, err := newTable[SampleRow](w, format, "heapcam.export.samples/1")
 	if err != nil {
 		return err
 	}
-	st := stacks{r, map[uint64]string{}}
+	st := stacks{r.Symbols, map[uint64]string{}}
 	put := func(s *heap.Sample, died uint64) error {
-		return t.put(
-			SampleRow{ID: s.ID, TimeMS: collection.Wall(r, s.Time).UnixMilli(), Thread: r.Threads[s.Thread].Name,
-				Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval, Weight: s.Weight, Birth: s.Birth,
-				Died: died, Stack: st.of(s.Frame)},
-		)
+		return t.put(SampleRow{ID: s.ID, TimeMS: collection.Wall(r.Symbols, s.Time).UnixMilli(),
+			Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
+			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(s.Frame)})
 	}
 	wait := map[uint64]*heap.Sample{}
 	if rerr := collection.Each(r, func(c *heap.Collection) bool {
-		for _, s := range r.Took {
+		for _, s := range r.Sampled {
 			wait[s.ID] = s
 		}
-		gone := slices.Clone(r.Went)
+		gone := slices.Clone(r.Died)
 		for _, s := range gone {
 			delete(wait, s.ID)
 		}
@@ -288,7 +286,7 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replayer) 
 }
 
 // Histories replays r and writes each class after each collection whose state is known.
-func Histories(ctx context.Context, w io.Writer, format string, r *heap.Replayer) error {
+func Histories(ctx context.Context, w io.Writer, format string, r *heap.Replay) error {
 	t, err := newTable[HistoryRow](w, format, "heapcam.export.history/1")
 	if err != nil {
 		return err
@@ -297,8 +295,10 @@ func Histories(ctx context.Context, w io.Writer, format string, r *heap.Replayer
 		if !c.Known {
 			return true
 		}
-		for _, k := range sites.MakeHistogram(r, c).Classes {
-			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC, TimeMS: collection.Wall(r, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur, Class: sites.WithLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
+		for _, k := range sites.MakeHistogram(r.View(), c).Classes {
+			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC,
+				TimeMS: collection.Wall(r.Symbols, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur,
+				Class: sites.WithLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
 		}
 		err = cmp.Or(err, ctx.Err())
 		return err == nil

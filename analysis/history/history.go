@@ -50,53 +50,21 @@ type History struct {
 
 // Make replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class
 // with loaders or hidden classes of one name there is one history for each loader.
-func Make(r *heap.Replayer, k int) (*Histories, error) {
+func Make(r *heap.Replay, k int) (*Histories, error) {
 	out := &Histories{Schema: "heapcam.history/1", Survived: k, Collections: []uint64{},
 		Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := NewTracker(k)
-	by := map[sites.Class]*History{}
-	class := map[uint32]sites.Class{}
-	of := func(typ uint32) *History {
-		c, ok := class[typ]
-		if !ok {
-			if c = sites.ClassOf(r, typ).Folded(); r.Types[uint64(typ)].ID != 0 {
-				class[typ] = c
-			}
-		}
-		x := by[c]
-		if x == nil {
-			x = &History{Class: c.Name}
-			by[c] = x
-		}
-		return x
-	}
+	classes := classHistories{r: r, class: map[uint32]sites.Class{}, by: map[sites.Class]*History{},
+		now: map[*History]heap.Count{}}
 	known := false
-	now := map[*History]heap.Count{}
 	err := collection.Each(r, func(c *heap.Collection) bool {
 		i := int32(len(out.Collections))
-		h.Collection(r, c)
+		h.Collection(&r.Cursor, c)
 		out.Collections = append(out.Collections, c.GC)
 		out.Seconds = append(out.Seconds, h.Times[i]-h.Times[0])
-		for _, row := range c.Census {
-			x := of(uint32(row.Type))
-			x.Born += row.Cells[trace.CensusBornYoung].Objects + row.Cells[trace.CensusBornOld].Objects
-			x.Died += row.Cells[trace.CensusDiedYoung].Objects + row.Cells[trace.CensusDiedOld].Objects
-		}
-		if known = c.Known; !known {
-			return true
-		}
-		clear(now)
-		for id, n := range r.State.PerType() {
-			if n.Objects > 0 {
-				x := of(uint32(id))
-				now[x] = heap.Count{Objects: now[x].Objects + n.Objects, Bytes: now[x].Bytes + n.Bytes}
-			}
-		}
-		for _, x := range by {
-			n := now[x]
-			if m := len(x.At); m == 0 && n.Objects > 0 || m > 0 && (x.Objects[m-1] != n.Objects || x.Bytes[m-1] != n.Bytes) {
-				x.At, x.Objects, x.Bytes = append(x.At, i), append(x.Objects, n.Objects), append(x.Bytes, n.Bytes)
-			}
+		classes.census(c)
+		if known = c.Known; known {
+			classes.state(i)
 		}
 		return true
 	})
@@ -104,34 +72,93 @@ func Make(r *heap.Replayer, k int) (*Histories, error) {
 		return nil, err
 	}
 	if known && len(h.moved) > 0 {
-		gc := out.Collections[len(out.Collections)-1]
-		r.State.Each(func(o heap.Object) bool {
-			x := of(o.Type)
-			x.MeanAge += float64(gc - min(gc, uint64(o.Birth)))
-			if len(h.moved) == k && uint64(o.Birth) <= h.moved[0] {
-				x.Old++
-				x.OldBytes += o.Words * 8
-			}
-			return true
-		})
+		classes.ages(out.Collections[len(out.Collections)-1], h)
 	}
-	var classes []sites.Class
-	for c := range by {
-		classes = append(classes, c)
-	}
-	shared := sites.Loaders(r, classes)
-	for c, x := range by {
-		if n := len(x.At); n > 0 {
-			x.Loader = shared[c]
-			if x.Objects[n-1] > 0 {
-				x.MeanAge /= float64(x.Objects[n-1])
-			}
-			out.Classes = append(out.Classes, *x)
-		}
-	}
-	out.sites(r, h)
+	out.Classes = append(out.Classes, classes.all()...)
+	out.sites(&r.Cursor, h)
 	out.sort()
 	return out, nil
+}
+
+// classHistories are the histories of classes while they are made.
+type classHistories struct {
+	r     *heap.Replay
+	class map[uint32]sites.Class // by type
+	by    map[sites.Class]*History
+	now   map[*History]heap.Count
+}
+
+func (x *classHistories) of(typ uint32) *History {
+	c, ok := x.class[typ]
+	if !ok {
+		if c = sites.ClassOf(x.r.Symbols, typ).Folded(); x.r.Types[uint64(typ)].ID != 0 {
+			x.class[typ] = c
+		}
+	}
+	h := x.by[c]
+	if h == nil {
+		h = &History{Class: c.Name}
+		x.by[c] = h
+	}
+	return h
+}
+
+// census takes in what was born and died up to c.
+func (x *classHistories) census(c *heap.Collection) {
+	for _, row := range c.Census {
+		h := x.of(uint32(row.Type))
+		h.Born += row.Cells[trace.CensusBornYoung].Objects + row.Cells[trace.CensusBornOld].Objects
+		h.Died += row.Cells[trace.CensusDiedYoung].Objects + row.Cells[trace.CensusDiedOld].Objects
+	}
+}
+
+// state takes in the objects after collection i.
+func (x *classHistories) state(i int32) {
+	clear(x.now)
+	for id, n := range x.r.State.PerType() {
+		if n.Objects > 0 {
+			h := x.of(uint32(id))
+			x.now[h] = heap.Count{Objects: x.now[h].Objects + n.Objects, Bytes: x.now[h].Bytes + n.Bytes}
+		}
+	}
+	for _, h := range x.by {
+		n, m := x.now[h], len(h.At)
+		changed := n.Objects > 0
+		if m > 0 {
+			changed = h.Objects[m-1] != n.Objects || h.Bytes[m-1] != n.Bytes
+		}
+		if changed {
+			h.At, h.Objects, h.Bytes = append(h.At, i), append(h.Objects, n.Objects), append(h.Bytes, n.Bytes)
+		}
+	}
+}
+
+// ages takes in the ages of what lives after gc, the last collection.
+func (x *classHistories) ages(gc uint64, t *Tracker) {
+	x.r.State.Each(func(o heap.Object) bool {
+		h := x.of(o.Type)
+		h.MeanAge += float64(gc - min(gc, uint64(o.Birth)))
+		if len(t.moved) == t.k && uint64(o.Birth) <= t.moved[0] {
+			h.Old++
+			h.OldBytes += o.Words * 8
+		}
+		return true
+	})
+}
+
+// all gives the histories of the classes of which there were objects.
+func (x *classHistories) all() (out []History) {
+	shared := sites.Loaders(x.r.Symbols, slices.Collect(maps.Keys(x.by)))
+	for c, h := range x.by {
+		if n := len(h.At); n > 0 {
+			h.Loader = shared[c]
+			if h.Objects[n-1] > 0 {
+				h.MeanAge /= float64(h.Objects[n-1])
+			}
+			out = append(out, *h)
+		}
+	}
+	return out
 }
 
 func (out *Histories) sort() {
@@ -143,21 +170,21 @@ func (out *Histories) sort() {
 	}
 }
 
-func (out *Histories) sites(r *heap.Replayer, h *Tracker) {
+func (out *Histories) sites(r *heap.Cursor, h *Tracker) {
 	n := len(h.Times)
 	bytes, samples := make([]float64, n), make([]float64, n)
 	var classes []sites.Class
 	for k := range h.Sites {
 		classes = append(classes, k.Class)
 	}
-	shared := sites.Loaders(r, classes)
+	shared := sites.Loaders(r.Symbols, classes)
 	type age struct{ sum, weight, bytes float64 }
 	ages := map[sites.Key]*age{}
 	for s := range sites.ByID(maps.Values(r.Live)) {
 		if _, young := h.young[s.ID]; young {
 			continue
 		}
-		k := h.Key(r, s)
+		k := h.Key(r.Symbols, s)
 		a := ages[k]
 		if a == nil {
 			a = &age{}
@@ -172,14 +199,13 @@ func (out *Histories) sites(r *heap.Replayer, h *Tracker) {
 		if s.Born == 0 {
 			continue
 		}
-		x := History{Class: k.Class.Name, Loader: shared[k.Class], Site: sites.Stack(r, k.Frame, sites.MaxFrames)}
+		x := History{Class: k.Class.Name, Loader: shared[k.Class],
+			Site: sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)}
 		s.Spread(bytes, samples)
 		for i := range n {
 			if i == 0 && samples[i] != 0 || i > 0 && (samples[i] != samples[i-1] || bytes[i] != bytes[i-1]) {
-				x.At, x.Bytes, x.Samples = append(x.At, int32(i)), append(x.Bytes, uint64(math.Round(max(bytes[i], 0)))), append(
-					x.Samples,
-					int64(samples[i]),
-				)
+				x.At, x.Samples = append(x.At, int32(i)), append(x.Samples, int64(samples[i]))
+				x.Bytes = append(x.Bytes, uint64(math.Round(max(bytes[i], 0))))
 			}
 		}
 		if len(x.At) == 0 {
@@ -218,18 +244,20 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 				sites.WithLoader(x.Class, x.Loader), at)
 			return
 		}
-		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), x.Born,
-			x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
+		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]),
+			x.Born, x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
 	}
 	for _, part := range []struct {
 		name string
 		h    []History
-	}{{"CLASS (objects born and dead since the recording began)", out.Classes}, {"SITE (samples born and dead)", out.Sites}} {
+	}{{"CLASS (objects born and dead since the recording began)", out.Classes},
+		{"SITE (samples born and dead)", out.Sites}} {
 		if out.SyncPoints {
-			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES", "BORN",
-				"DIED", part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES",
+				"BORN", "DIED", part.name)
 		} else {
-			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)), "BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
+			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)),
+				"BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
 		}
 		for i, x := range part.h {
 			if most > 0 && i == most {

@@ -22,7 +22,7 @@ func TestHistories(t *testing.T) {
 	}
 	want := map[int]heap.Count{}
 	exact, first, i := true, uint64(0), 0
-	if err := collection.Each(heap.NewReplayer(&analysistest.Source{B: bs}), func(c *heap.Collection) bool {
+	if err := collection.Each(heap.NewReplay(&analysistest.Source{B: bs}), func(c *heap.Collection) bool {
 		if c.Known {
 			want[i] = heap.Count{Objects: c.Objects, Bytes: c.Bytes}
 			if first == 0 {
@@ -36,7 +36,7 @@ func TestHistories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []int{1, 2, 5} {
-		h, err := Make(heap.NewReplayer(&analysistest.Source{B: bs}), k)
+		h, err := Make(heap.NewReplay(&analysistest.Source{B: bs}), k)
 		if err != nil || len(h.Collections) != i || len(h.Classes) == 0 {
 			t.Fatal(err, len(h.Classes))
 		}
@@ -91,8 +91,8 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	var none Histories
-	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{}, Sites: []History{}}).Pack(); err != nil ||
-		none.Unpack(packed) != nil ||
+	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{},
+		Sites: []History{}}).Pack(); err != nil || none.Unpack(packed) != nil ||
 		bytes.Contains(asJSON(t, &none), []byte("null")) {
 		t.Error("empty histories", err)
 	}

@@ -38,10 +38,11 @@ type Pretenure struct {
 	Class   string             `json:"class"`
 	Site    []sites.StackFrame `json:"site"`
 	Samples uint64             `json:"samples"`
-	Objects uint64             `json:"objects"`      // allocated, estimated
-	Bytes   uint64             `json:"bytes"`        // allocated, estimated
-	Tenured float64            `json:"tenured"`      // share of them that reached old space
-	Copied  uint64             `json:"copied_bytes"` // by young collections: between survivor spaces, and into old space
+	Objects uint64             `json:"objects"` // allocated, estimated
+	Bytes   uint64             `json:"bytes"`   // allocated, estimated
+	Tenured float64            `json:"tenured"` // share of them that reached old space
+	// by young collections: between survivor spaces, and into old space
+	Copied uint64 `json:"copied_bytes"`
 }
 
 // maxAge is how many collections curves go; leastSamples how many samples a site needs for a curve or for advice;
@@ -88,138 +89,167 @@ type sampleLife struct {
 
 // Survival replays r and gives the survival of types and sites, most objects first, and what to pretenure, most copying
 // first. most bounds each.
-func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
-	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{}}
-	types := map[uint32]*hazards{}
-	born := map[uint32]uint64{}
-	was := map[[2]uint32]uint64{} // by type and birth, after the collection before
-	wasGC := uint64(0)
-	type siteOf struct{ frame, typ uint64 } // names may be told later
-	bySite := map[siteOf]*siteLife{}
-	follow := map[uint64]*sampleLife{}
+func Survival(r *heap.Replay, most int) (*SurvivalReport, error) {
+	x := &surviving{r: r, types: map[uint32]*hazards{}, born: map[uint32]uint64{}, was: map[[2]uint32]uint64{},
+		bySite: map[siteOf]*siteLife{}, follow: map[uint64]*sampleLife{}}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
 		if c.Known {
-			fs, err := r.Fold(heap.WantBirth, nil, 1)
-			now := map[[2]uint32]uint64{}
-			if err == nil {
-				for _, f := range fs {
-					if !f.AtLeast {
-						now[[2]uint32{f.Type, f.Birth}] += f.Objects
-					}
-					if !f.AtLeast && uint64(f.Birth) == c.GC {
-						born[f.Type] += f.Objects
-					}
-				}
-			}
-			// A full collection that lost identities says nothing of who died.
-			lost := false
-			for _, f := range fs {
-				lost = lost || f.AtLeast && uint64(f.Birth) > r.First
-			}
-			if wasGC+1 == c.GC && !lost {
-				for k, n := range was {
-					age := wasGC - uint64(k[1])
-					if age >= maxAge {
-						continue
-					}
-					h := types[k[0]]
-					if h == nil {
-						h = &hazards{}
-						types[k[0]] = h
-					}
-					h.risk[age] += float64(n)
-					h.lost[age] += float64(n - min(n, now[k]))
-				}
-			}
-			was, wasGC = now, c.GC
+			x.objects(c)
 		}
-		for _, s := range r.Took {
-			k := siteOf{s.Frame, s.Type}
-			l := bySite[k]
-			if l == nil {
-				l = &siteLife{}
-				bySite[k] = l
-			}
-			l.n++
-			l.objects += s.Weight
-			l.bytes += s.Weight * float64(s.Size)
-			follow[s.ID] = &sampleLife{s: s, site: l}
-		}
-		if c.Flags&trace.PauseEdenKept != 0 || c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup || c.Kind == trace.PauseWalk {
-			return true // no collection that a young object could survive
-		}
-		// Where the samples are now.
-		old := map[uint64]bool{}
-		if c.Known {
-			spaces := r.Spaces(c)
-			r.EachSample(func(addr uint64, s *heap.Sample) {
-				i := sort.Search(len(spaces), func(i int) bool { return spaces[i].End > addr })
-				if i < len(spaces) && spaces[i].Start <= addr {
-					k := spaces[i].Kind
-					old[s.ID] = k == trace.SpaceOld || k == trace.SpaceHumongous || k == trace.SpaceHumongousCont
-				}
-			})
-		}
-		for id, x := range follow {
-			if x.s.Birth > c.GC { // read ahead: of the phase that goes on
-				continue
-			}
-			w := x.s.Weight
-			if x.age < maxAge {
-				x.site.risk[x.age] += w
-			}
-			if r.Live[id] == nil {
-				if x.age < maxAge {
-					x.site.lost[x.age] += w
-				}
-				if !x.old {
-					x.site.known += w
-				}
-				delete(follow, id)
-				continue
-			}
-			x.age++
-			if x.old {
-				continue
-			}
-			if in, ok := old[id]; ok {
-				x.site.copied += w * float64(x.s.Size)
-				if in {
-					x.old = true
-					x.site.known += w
-					x.site.tenured += w
-				}
-			}
+		x.taken()
+		switch {
+		case c.Flags&trace.PauseEdenKept != 0:
+		case c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup || c.Kind == trace.PauseWalk:
+		default: // a collection that a young object could survive
+			x.samples(c)
 		}
 		return true
 	}); err != nil {
 		return nil, err
 	}
-	for t, h := range types {
-		if born[t] > 0 {
-			rep.Types = append(rep.Types, Curve{Class: r.TypeName(t), Objects: born[t], Survive: h.curve()})
+	return x.report(most), nil
+}
+
+// surviving is a SurvivalReport that is being made.
+type surviving struct {
+	r      *heap.Replay
+	types  map[uint32]*hazards
+	born   map[uint32]uint64
+	was    map[[2]uint32]uint64 // by type and birth, after collection wasGC
+	wasGC  uint64
+	bySite map[siteOf]*siteLife
+	follow map[uint64]*sampleLife
+}
+
+// siteOf names a site by ids: names may be told later.
+type siteOf struct{ frame, typ uint64 }
+
+// objects takes in how many objects of each age have survived c.
+func (x *surviving) objects(c *heap.Collection) {
+	fs, err := x.r.View().Fold(heap.WantBirth, nil, 1)
+	now := map[[2]uint32]uint64{}
+	lost := false // a full collection that lost identities says nothing of who died
+	for _, f := range fs {
+		lost = lost || f.AtLeast && uint64(f.Birth) > x.r.First
+		if f.AtLeast || err != nil {
+			continue
+		}
+		now[[2]uint32{f.Type, f.Birth}] += f.Objects
+		if uint64(f.Birth) == c.GC {
+			x.born[f.Type] += f.Objects
 		}
 	}
-	for k, l := range bySite {
+	if x.wasGC+1 == c.GC && !lost {
+		for k, n := range x.was {
+			age := x.wasGC - uint64(k[1])
+			if age >= maxAge {
+				continue
+			}
+			h := x.types[k[0]]
+			if h == nil {
+				h = &hazards{}
+				x.types[k[0]] = h
+			}
+			h.risk[age] += float64(n)
+			h.lost[age] += float64(n - min(n, now[k]))
+		}
+	}
+	x.was, x.wasGC = now, c.GC
+}
+
+// taken begins to follow the samples that were taken before the newest collection.
+func (x *surviving) taken() {
+	for _, s := range x.r.Sampled {
+		k := siteOf{s.Frame, s.Type}
+		l := x.bySite[k]
+		if l == nil {
+			l = &siteLife{}
+			x.bySite[k] = l
+		}
+		l.n++
+		l.objects += s.Weight
+		l.bytes += s.Weight * float64(s.Size)
+		x.follow[s.ID] = &sampleLife{s: s, site: l}
+	}
+}
+
+// samples takes in which samples have survived c, and which of them are in old space now.
+func (x *surviving) samples(c *heap.Collection) {
+	old := x.places(c)
+	for id, l := range x.follow {
+		if l.s.Birth > c.GC { // read ahead: of the phase that goes on
+			continue
+		}
+		w := l.s.Weight
+		if l.age < maxAge {
+			l.site.risk[l.age] += w
+		}
+		if x.r.Live[id] == nil {
+			if l.age < maxAge {
+				l.site.lost[l.age] += w
+			}
+			if !l.old {
+				l.site.known += w
+			}
+			delete(x.follow, id)
+			continue
+		}
+		l.age++
+		if l.old {
+			continue
+		}
+		if in, ok := old[id]; ok {
+			l.site.copied += w * float64(l.s.Size)
+			if in {
+				l.old = true
+				l.site.known += w
+				l.site.tenured += w
+			}
+		}
+	}
+}
+
+// places says of each sample whose place after c is known whether it is in old space.
+func (x *surviving) places(c *heap.Collection) map[uint64]bool {
+	old := map[uint64]bool{}
+	if !c.Known {
+		return old
+	}
+	v := x.r.View()
+	spaces := v.Spaces(c.Spaces)
+	v.EachSample(func(addr uint64, s *heap.Sample) {
+		i := sort.Search(len(spaces), func(i int) bool { return spaces[i].End > addr })
+		if i < len(spaces) && spaces[i].Start <= addr {
+			k := spaces[i].Kind
+			old[s.ID] = k == trace.SpaceOld || k == trace.SpaceHumongous || k == trace.SpaceHumongousCont
+		}
+	})
+	return old
+}
+
+func (x *surviving) report(most int) *SurvivalReport {
+	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{}}
+	for t, h := range x.types {
+		if x.born[t] > 0 {
+			rep.Types = append(rep.Types, Curve{Class: x.r.TypeName(t), Objects: x.born[t], Survive: h.curve()})
+		}
+	}
+	for k, l := range x.bySite {
 		if l.n < leastSamples {
 			continue
 		}
-		site := sites.Stack(r, k.frame, sites.MaxFrames)
-		rep.Sites = append(
-			rep.Sites,
-			Curve{Class: r.TypeName(uint32(k.typ)), Site: site, Objects: uint64(math.Round(l.objects)), Samples: l.n,
-				Survive: l.curve()},
-		)
+		site := sites.Stack(x.r.Symbols, k.frame, sites.MaxFrames)
+		class, objects := x.r.TypeName(uint32(k.typ)), uint64(math.Round(l.objects))
+		rep.Sites = append(rep.Sites,
+			Curve{Class: class, Site: site, Objects: objects, Samples: l.n, Survive: l.curve()})
 		if l.known > 0 && l.tenured/l.known >= nearlyAll {
-			rep.Advice = append(
-				rep.Advice,
-				Pretenure{Class: r.TypeName(uint32(k.typ)), Site: site, Samples: l.n, Objects: uint64(math.Round(l.objects)),
-					Bytes: uint64(math.Round(l.bytes)), Tenured: l.tenured / l.known, Copied: uint64(math.Round(l.copied))},
-			)
+			rep.Advice = append(rep.Advice, Pretenure{Class: class, Site: site, Samples: l.n, Objects: objects,
+				Bytes: uint64(math.Round(l.bytes)), Tenured: l.tenured / l.known, Copied: uint64(math.Round(l.copied))})
 		}
 	}
 	less := func(a, b Curve) int {
-		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Class, b.Class), cmp.Compare(len(a.Site), len(b.Site)))
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Class, b.Class),
+			cmp.Compare(len(a.Site), len(b.Site)))
 	}
 	slices.SortFunc(rep.Types, less)
 	slices.SortFunc(rep.Sites, less)
@@ -227,7 +257,9 @@ func Survival(r *heap.Replayer, most int) (*SurvivalReport, error) {
 		return cmp.Or(cmp.Compare(b.Copied, a.Copied), cmp.Compare(a.Class, b.Class))
 	})
 	if most > 0 {
-		rep.Types, rep.Sites, rep.Advice = rep.Types[:min(most, len(rep.Types))], rep.Sites[:min(most, len(rep.Sites))], rep.Advice[:min(most, len(rep.Advice))]
+		rep.Types = rep.Types[:min(most, len(rep.Types))]
+		rep.Sites = rep.Sites[:min(most, len(rep.Sites))]
+		rep.Advice = rep.Advice[:min(most, len(rep.Advice))]
 	}
-	return rep, nil
+	return rep
 }

@@ -41,7 +41,7 @@ func TestSurvival(t *testing.T) {
 		if !ok { // a full collection came
 			continue
 		}
-		r := heap.NewReplayer(&src)
+		r := heap.NewReplay(&src)
 		s, err := Survival(r, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ func (l living) plus(objects, bytes, samples uint64) living {
 func (x *History) change(i int32, n living) {
 	m := len(x.At)
 	if m == 0 && n == (living{}) ||
-		m > 0 && x.Objects[m-1] == n.objects && x.Bytes[m-1] == n.bytes && (x.Site == nil || x.Samples[m-1] == n.samples) {
+		m > 0 && x.Objects[m-1] == n.objects && x.Bytes[m-1] == n.bytes &&
+			(x.Site == nil || x.Samples[m-1] == n.samples) {
 		return
 	}
 	x.At, x.Objects, x.Bytes = append(x.At, i), append(x.Objects, n.objects), append(x.Bytes, n.bytes)
@@ -33,7 +34,7 @@ func (x *History) change(i int32, n living) {
 // AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder
 // wrote. r needs to hold no more than definitions and summaries; without any the histories have no collections. What
 // was too small to stand in a summary counts as nothing there.
-func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
+func AtSyncPoints(r *heap.Replay) (*Histories, error) {
 	out := &Histories{Schema: "heapcam.history/1", Collections: []uint64{}, Seconds: []float64{},
 		Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
@@ -57,7 +58,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 		out.Seconds = append(out.Seconds, max(end-begin, 0))
 		now := map[*History]living{}
 		for _, t := range s.Types {
-			k := sites.ClassOf(r, uint32(t.Type)).Folded()
+			k := sites.ClassOf(r.Symbols, uint32(t.Type)).Folded()
 			x := classes[k]
 			if x == nil {
 				x = &History{Class: k.Name}
@@ -68,10 +69,10 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 			now[x] = now[x].plus(t.Objects, t.Bytes, 0)
 		}
 		for _, t := range s.Sites {
-			k := sites.Key{Frame: r.Site(t.Frame), Class: sites.ClassOf(r, uint32(t.Type)).Folded()}
+			k := sites.Key{Frame: r.Site(t.Frame), Class: sites.ClassOf(r.Symbols, uint32(t.Type)).Folded()}
 			x := bySite[k]
 			if x == nil {
-				x = &History{Class: k.Class.Name, Site: sites.Stack(r, k.Frame, sites.MaxFrames)}
+				x = &History{Class: k.Class.Name, Site: sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)}
 				bySite[k] = x
 			}
 			now[x] = now[x].plus(t.Objects, t.Bytes, t.Samples)
@@ -90,7 +91,7 @@ func AtSyncPoints(r *heap.Replayer) (*Histories, error) {
 	for k := range bySite {
 		names = append(names, k.Class)
 	}
-	shared := sites.Loaders(r, names)
+	shared := sites.Loaders(r.Symbols, names)
 	for k, x := range classes {
 		x.Loader = shared[k]
 		out.Classes = append(out.Classes, *x)

@@ -30,8 +30,8 @@ const Survived = 2
 // Series is the history of a site: what its live samples that survived k collections stand for, after each collection
 // from their first one on. Only changes are kept, so that a site that rests costs nothing.
 type Series struct {
-	// numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first one
-	// on
+	// numbers of collections; nearly ascending, since k more collections decide whether a sample counts from its first
+	// one on
 	At      []int32
 	Bytes   []float64
 	Samples []int32 // changes
@@ -123,7 +123,7 @@ func NewTracker(k int) *Tracker {
 		fast: map[[2]uint64]*Series{}}
 }
 
-func (h *Tracker) Key(r *heap.Replayer, s *heap.Sample) sites.Key {
+func (h *Tracker) Key(r *heap.Symbols, s *heap.Sample) sites.Key {
 	cl, ok := h.class[s.Type]
 	if !ok {
 		if cl = sites.ClassOf(r, uint32(s.Type)).Folded(); r.Types[s.Type].ID != 0 {
@@ -134,7 +134,7 @@ func (h *Tracker) Key(r *heap.Replayer, s *heap.Sample) sites.Key {
 }
 
 // site gives the series of a sample's site.
-func (h *Tracker) site(r *heap.Replayer, s *heap.Sample) *Series {
+func (h *Tracker) site(r *heap.Symbols, s *heap.Sample) *Series {
 	at := [2]uint64{s.Frame, s.Type}
 	if x := h.fast[at]; x != nil {
 		return x
@@ -152,7 +152,7 @@ func (h *Tracker) site(r *heap.Replayer, s *heap.Sample) *Series {
 }
 
 // Collection takes in what r found in c. It must see each collection of the window once, in order.
-func (h *Tracker) Collection(r *heap.Replayer, c *heap.Collection) {
+func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	i := len(h.Times)
 	h.begin(c)
 	h.Newest = c.GC
@@ -195,20 +195,20 @@ func (h *Tracker) Collection(r *heap.Replayer, c *heap.Collection) {
 	if len(c.Spaces) > 0 { // else the next one counts for both
 		h.used = c.Used
 	}
-	for _, s := range r.Took {
-		x := h.site(r, s)
+	for _, s := range r.Sampled {
+		x := h.site(r.Symbols, s)
 		x.Took(s.Birth, h.bornAt(s), i < mostPhases)
 		h.To = max(h.To, x.Last)
 		x.Objects += s.Weight
 		x.Allocated += s.Weight * float64(s.Size)
 	}
-	for _, s := range r.Came {
+	for _, s := range r.Resolved {
 		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
 	}
-	for _, s := range r.Went {
+	for _, s := range r.Died {
 		f, young := h.young[s.ID]
 		delete(h.young, s.ID)
-		x, bytes := h.site(r, s), float64(s.Size)*s.Weight
+		x, bytes := h.site(r.Symbols, s), float64(s.Size)*s.Weight
 		if !young {
 			x.Add(int32(i), -1, -bytes)
 		}
@@ -221,7 +221,7 @@ func (h *Tracker) Collection(r *heap.Replayer, c *heap.Collection) {
 		if !survived && (f.lasts || !moving || t-f.t < Lasting) {
 			continue
 		}
-		x, bytes := h.site(r, f.s), float64(f.s.Size)*f.s.Weight
+		x, bytes := h.site(r.Symbols, f.s), float64(f.s.Size)*f.s.Weight
 		if !f.lasts {
 			h.Event(x, Event{T: f.t, N: 1, Bytes: bytes})
 			f.lasts = true

@@ -24,15 +24,16 @@ type detector struct {
 }
 
 func NewDetector() *detector {
-	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{}, node: map[uint32]bool{},
-		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
+	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
+		node: map[uint32]bool{}, tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
 
 // Collection takes in what r found in c. It must see each collection of the window once, in order.
-func (h *detector) Collection(r *heap.Replayer, c *heap.Collection) {
+func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	i := len(h.Times)
 	h.Tracker.Collection(r, c)
-	h.counts = r.Counts()
+	_, follows := r.Totals.(*heap.State)
+	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.nodes = append(h.nodes, 0)
 	if i > 0 {

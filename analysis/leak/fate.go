@@ -13,18 +13,19 @@ import (
 )
 
 // fates counts which samples live at the end of the window.
-func (h *detector) fates(r *heap.Replayer) {
+func (h *detector) fates(r *heap.Cursor) {
 	for _, s := range h.Sites {
 		for i := range s.Births {
 			s.Births[i].Alive = 0
 		}
 	}
 	for _, s := range r.Live {
-		x := h.Sites[h.Key(r, s)]
+		x := h.Sites[h.Key(r.Symbols, s)]
 		if x == nil {
 			continue
 		}
-		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth, func(b history.Birth, gc uint64) int { return cmp.Compare(b.Gc, gc) }); ok {
+		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth,
+			func(b history.Birth, gc uint64) int { return cmp.Compare(b.Gc, gc) }); ok {
 			x.Births[i].Alive++
 		}
 	}
@@ -89,17 +90,17 @@ func (h *detector) let(s *history.Series) bool {
 }
 
 // census keeps the states by type that replaces compares.
-func (h *detector) census(r *heap.Replayer, c *heap.Collection) {
+func (h *detector) census(r *heap.Cursor, c *heap.Collection) {
 	if !h.late {
 		return
 	}
 	if h.begun == nil {
-		h.begun = slices.Clone(r.State.PerType())
+		h.begun = slices.Clone(r.Totals.PerType())
 	}
 	if c.Kind != trace.PauseFull && c.Kind != trace.PauseRemark {
 		return
 	}
-	h.floor2 = append(h.floor2[:0], r.State.PerType()...)
+	h.floor2 = append(h.floor2[:0], r.Totals.PerType()...)
 	if h.floor1 == nil {
 		h.floor1 = slices.Clone(h.floor2)
 	}
@@ -108,7 +109,7 @@ func (h *detector) census(r *heap.Replayer, c *heap.Collection) {
 // replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their
 // class that were there before, as in a cache that is full: the deaths of those no sample tells, but between two
 // collections of old space (or up to the only one) the class has not grown by half as much as the site.
-func (h *detector) replaces(r *heap.Replayer, c *candidate) bool {
+func (h *detector) replaces(r *heap.Symbols, c *candidate) bool {
 	if c.p >= 1 || h.floor2 == nil {
 		return false
 	}

@@ -48,9 +48,9 @@ var linked = map[string]bool{
 
 // containers looks for arrays of references that are longer than those before, and counts the nodes of linked
 // collections.
-func (h *detector) containers(r *heap.Replayer, i int) {
+func (h *detector) containers(r *heap.Cursor, i int) {
 	nodes := uint64(0)
-	for typ, n := range r.State.PerType() {
+	for typ, n := range r.Totals.PerType() {
 		is, ok := h.node[uint32(typ)]
 		if !ok && n.Objects > 0 {
 			is = linked[r.Types[uint64(typ)].Name]
@@ -60,19 +60,20 @@ func (h *detector) containers(r *heap.Replayer, i int) {
 			nodes += n.Objects
 		}
 		if n.Objects > 0 {
-			h.tables.count(r, uint32(typ), n.Objects)
+			h.tables.count(r.Symbols, uint32(typ), n.Objects)
 		}
 	}
 	h.nodes[i] = nodes
-	if h.counts {
+	st, follows := r.Totals.(*heap.State)
+	if !follows {
 		return
 	}
 	for _, a := range h.arrays {
 		clear(a.now)
 	}
-	r.State.Lengths(func(typ uint32, n, objects uint64) {
+	st.Lengths(func(typ uint32, n, objects uint64) {
 		if n > 0 {
-			h.tables.length(r, typ, n, objects)
+			h.tables.length(r.Symbols, typ, n, objects)
 		}
 		if n < leastArray || r.Types[uint64(typ)].Flags&trace.TypeObjArray == 0 {
 			return
@@ -114,11 +115,13 @@ func (h *detector) watch() (early float64) {
 // holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a
 // full cache or queue lets go grows in old space, too, as long as that is not collected; the table of the cache does
 // not, while that of a leak must grow with it:
-//   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and longer than after two fifths
-//     of it; or it is of a length that there was not before, in the steps of library collections (half as long again, twice as long), and all of
-//     that length have room for what the site gained; or it has become three times as long in such steps;
-//   - or linked nodes hold them: those of the JDK's linked collections are three times as many at the end as after a quarter of it, and half as
-//     many again as after half; or no array is there that could hold what was seen alive at one time.
+//   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and
+//     longer than after two fifths of it; or it is of a length that there was not before, in the steps of library
+//     collections (half as long again, twice as long), and all of that length have room for what the site gained; or it
+//     has become three times as long in such steps;
+//   - or linked nodes hold them: those of the JDK's linked collections are three times as many at the end as after a
+//     quarter of it, and half as many again as after half; or no array is there that could hold what was seen alive at
+//     one time.
 //
 // Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not
 // even doubled nothing can be told, and it says true; but a window that began with its JVM, in which the first

@@ -77,7 +77,8 @@ const (
 	unprovenMost = 0.95  // the same if old space was not collected
 
 	slices6 = 6 // parts of the window in which growth is looked for
-	// share of growth that outlived collections of old space: from here on what is there counts, below only what they left
+	// share of growth that outlived collections of old space: from here on what is there counts, below only what they
+	// left
 	keptMost   = 0.7
 	keptYoung  = 0.9 // without any such collection: share of the survivors that have not died since
 	share      = 0.2 // and of all that was allocated there, share that has survived
@@ -90,13 +91,14 @@ const (
 var ErrOpen = errors.New("the verdicts need a replay that follows objects")
 
 // Find replays all of r and gives its verdicts; ErrOpen if r only counts and that does not do.
-func Find(r *heap.Replayer) (*Report, error) {
+func Find(from heap.Reader) (*Report, error) {
+	r := from.Position()
 	h := NewDetector()
 	for {
 		c, err := r.Next()
 		if err == io.EOF {
 			l := h.leaks(r)
-			if h.Open || r.Unsure {
+			if h.Open || heap.Unsure(from) {
 				return nil, ErrOpen
 			}
 			return l, nil
@@ -108,7 +110,7 @@ func Find(r *heap.Replayer) (*Report, error) {
 	}
 }
 
-func (h *detector) leaks(r *heap.Replayer) *Report {
+func (h *detector) leaks(r *heap.Cursor) *Report {
 	l := &Report{Schema: "heapcam.leaks/1", Verdicts: h.Verdicts(r), Collections: len(h.Times),
 		Floors: len(h.Floors), Missed: h.Missed}
 	if n := len(h.Times); n > 0 {
@@ -116,13 +118,11 @@ func (h *detector) leaks(r *heap.Replayer) *Report {
 	}
 	switch {
 	case !h.shows():
-		l.Note = fmt.Sprintf(
-			"%d collections, the newest %.0f s after the window's start: too few, or too early, to tell growth from chance",
-			len(h.Times),
-			l.Window,
-		)
+		l.Note = fmt.Sprintf("%d collections, the newest %.0f s after the window's start: "+
+			"too few, or too early, to tell growth from chance", len(h.Times), l.Window)
 	case len(h.Floors) == 0 && h.Missed > 0:
-		l.Note = "old space was collected in this window only where the JVM reports no events, so what has died there is not known exactly"
+		l.Note = "old space was collected in this window only where the JVM reports no events, " +
+			"so what has died there is not known exactly"
 	case len(h.Floors) == 0:
 		l.Note = "old space was not collected in this window, so what has died there is not known"
 	}
@@ -151,21 +151,21 @@ type growth struct {
 }
 
 // Verdicts ranks the sites that leak by how fast they do.
-func (h *detector) Verdicts(r *heap.Replayer) []Verdict {
+func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 	out := []Verdict{}
 	if !h.shows() {
 		return out
 	}
 	h.fates(r)
 	h.Open = false
-	all := h.candidates(r)
+	all := h.candidates(r.Symbols)
 	refuted := map[sites.Key]bool{}
 	for i := range all {
 		if all[i].wide && slices.ContainsFunc(all[i].members, func(k sites.Key) bool { return refuted[k] }) {
 			all[i].p = 1
 			continue
 		}
-		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r, &all[i]) {
+		if all[i].growth = h.judge(all[i].s); h.late && h.replaces(r.Symbols, &all[i]) {
 			all[i].p = 1
 		}
 		if all[i].refuted {
@@ -195,15 +195,15 @@ func (h *detector) Verdicts(r *heap.Replayer) []Verdict {
 		classes = append(classes, c.key.Class)
 		heapGrown = max(heapGrown, c.grown)
 	}
-	shared := sites.Loaders(r, classes)
+	shared := sites.Loaders(r.Symbols, classes)
 	for _, c := range all[:min(len(all), 20)] {
 		v := Verdict{Class: c.key.Class.Name, Loader: shared[c.key.Class],
-			Site: sites.Stack(r, c.key.Frame, sites.MaxFrames), BytesPerSecond: c.slope,
+			Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames), BytesPerSecond: c.slope,
 			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown),
 			LiveSamples: int(c.samples), Share: c.grown / heapGrown, Confidence: min(1-c.p, surest),
 			PValue: c.p, Test: c.test, Floors: c.floors}
 		if len(c.members) > 0 && !c.wide {
-			v.Site = c.shared(r, v.Site)
+			v.Site = c.shared(r.Symbols, v.Site)
 		}
 		if c.floors == 0 {
 			v.Confidence = min(v.Confidence, unprovenMost)
@@ -265,7 +265,7 @@ func roughly(seconds float64) string {
 // candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a
 // helper that is called from everywhere is one leak), and those that share its method: of a slow leak each of its
 // objects alone may have too few samples.
-func (h *detector) candidates(r *heap.Replayer) []candidate {
+func (h *detector) candidates(r *heap.Symbols) []candidate {
 	var all []candidate
 	heads := map[line][]sites.Key{}
 	for k, s := range h.Sites {
@@ -385,7 +385,7 @@ type line struct {
 }
 
 // own gives the program's own innermost line in a stack.
-func own(r *heap.Replayer, frame uint64) line {
+func own(r *heap.Symbols, frame uint64) line {
 	f := frame
 	for range sites.MaxFrames {
 		x, ok := r.Frames[f]
@@ -402,7 +402,7 @@ func own(r *heap.Replayer, frame uint64) line {
 
 // shared is how many innermost frames of site all members have in common, those above the program's own line aside if
 // they differ.
-func (c *candidate) shared(r *heap.Replayer, site []sites.StackFrame) []sites.StackFrame {
+func (c *candidate) shared(r *heap.Symbols, site []sites.StackFrame) []sites.StackFrame {
 	first := 0
 	for first < len(site) && libraryFrame(site[first]) {
 		first++
@@ -438,7 +438,8 @@ func (l *Report) WriteText(w io.Writer) {
 	for i, v := range l.Verdicts {
 		ui.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
 		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n",
-			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share, v.Confidence)
+			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share,
+			v.Confidence)
 		sites.WriteStack(w, v.Site, 6)
 	}
 }

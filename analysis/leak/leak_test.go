@@ -18,7 +18,7 @@ func key(frame uint64) sites.Key { return sites.Key{Frame: frame, Class: sites.C
 // TestSuspects puts one slow leak beside sites that churn, that are large and steady, and that rose once and stay.
 func TestSuspects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	r := heap.NewReplayer(&analysistest.Source{})
+	r := heap.NewReplay(&analysistest.Source{})
 	h := NewDetector()
 	v := map[uint64][]float64{}
 	for i := range 200 {
@@ -33,7 +33,7 @@ func TestSuspects(t *testing.T) {
 		h.Sites[key(k)] = dense(v)
 	}
 	h.floor(10)
-	got := h.Verdicts(r)
+	got := h.Verdicts(&r.Cursor)
 	if len(got) != 1 || math.Abs(got[0].BytesPerSecond-131072) > 5000 {
 		t.Fatalf("the leak is not found: %+v", got)
 	}
@@ -129,7 +129,7 @@ func TestConfidence(t *testing.T) {
 	for i := range times {
 		times[i] = float64(i)
 	}
-	r := heap.NewReplayer(&analysistest.Source{})
+	r := heap.NewReplay(&analysistest.Source{})
 	for k := range uint64(many) { // four lines a method
 		r.Methods[k/4+1] = trace.Method{ID: k/4 + 1, Class: "La/A;", Name: "m" + strconv.Itoa(int(k/4))}
 		r.Frames[k] = trace.Frame{ID: k, Method: k/4 + 1, BCI: int64(k % 4)}
@@ -146,7 +146,7 @@ func TestConfidence(t *testing.T) {
 				h.Sites[key(1000)] = dense(grows())
 			}
 			others := 0
-			for _, s := range h.Verdicts(r) {
+			for _, s := range h.Verdicts(&r.Cursor) {
 				if s.Confidence < 0.99 || s.Confidence > surest {
 					t.Fatalf("confidence %v", s.Confidence)
 				}
@@ -164,8 +164,10 @@ func TestConfidence(t *testing.T) {
 		name  string
 		quiet func() []float64
 		most  float64
-	}{{"noise", auto(0), 0.03}, {"some memory", auto(0.5), 0.03}, {"memory", auto(0.8), 0.03}, {"much memory", auto(0.95), 0.03}, {"short lives", population(5, 3), 0.03},
-		{"longer lives", population(3, 10), 0.03}, {"few", population(0.4, 6), 0.03}, {"few, long lives", population(0.1, 40), 0.03}, {"long lives", population(2, 30), 0.03},
+	}{{"noise", auto(0), 0.03}, {"some memory", auto(0.5), 0.03}, {"memory", auto(0.8), 0.03},
+		{"much memory", auto(0.95), 0.03}, {"short lives", population(5, 3), 0.03},
+		{"longer lives", population(3, 10), 0.03}, {"few", population(0.4, 6), 0.03},
+		{"few, long lives", population(0.1, 40), 0.03}, {"long lives", population(2, 30), 0.03},
 		{"a random walk", walk, 0.05}, {"a saw", saw, 0.03}} {
 		a, _ := named(heaps, c.quiet, nil)
 		t.Logf("%s: %.3f of heaps without growth have a suspect", c.name, a)
@@ -184,8 +186,9 @@ func TestConfidence(t *testing.T) {
 
 // TestLoaders keeps leaks of classes of one name apart by their loaders.
 func TestLoaders(t *testing.T) {
-	r := heap.NewReplayer(&analysistest.Source{})
-	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2}, {ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
+	r := heap.NewReplay(&analysistest.Source{})
+	for _, ty := range []trace.Type{{ID: 1, Name: "a/Plugin", Loader: 1}, {ID: 2, Name: "a/Plugin", Loader: 2},
+		{ID: 3, Name: "a/L$$Lambda+0x1", Flags: trace.TypeHidden},
 		{ID: 4, Name: "a/L$$Lambda+0x2", Flags: trace.TypeHidden}, {ID: 5, Name: "a/Plugin", Loader: 1}} {
 		r.Types[ty.ID] = ty
 	}
@@ -197,9 +200,9 @@ func TestLoaders(t *testing.T) {
 	}
 	h.floor(5)
 	for _, id := range []uint32{1, 2} {
-		h.Sites[sites.Key{Frame: uint64(id), Class: sites.ClassOf(r, id).Folded()}] = dense(rise)
+		h.Sites[sites.Key{Frame: uint64(id), Class: sites.ClassOf(r.Symbols, id).Folded()}] = dense(rise)
 	}
-	got := h.Verdicts(r)
+	got := h.Verdicts(&r.Cursor)
 	if len(got) != 2 || got[0].Loader == "" || got[0].Loader == got[1].Loader {
 		t.Errorf("%+v", got)
 	}
@@ -244,7 +247,7 @@ func TestShapes(t *testing.T) {
 			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{4, 12, 25, 50}}
 		}
 		h.Sites[key(1)] = dense(v)
-		if got := h.Verdicts(heap.NewReplayer(&analysistest.Source{})); len(got) == 1 != c.leak {
+		if got := h.Verdicts(heap.NewReplay(&analysistest.Source{}).Position()); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -253,7 +256,8 @@ func TestShapes(t *testing.T) {
 // TestHolders tells collections that grow from those that have grown.
 func TestHolders(t *testing.T) {
 	grow := func(step func(int) int, until int) *lengths {
-		a := &lengths{seen: map[uint64]int32{}, most: []uint64{1 << 20}, at: []int32{0}} // some other array is the longest
+		// some other array is the longest
+		a := &lengths{seen: map[uint64]int32{}, most: []uint64{1 << 20}, at: []int32{0}}
 		size := 24
 		for i := 1; i <= until; i++ {
 			for size < i*50 {
@@ -295,9 +299,13 @@ func TestHolders(t *testing.T) {
 		until int
 		want  bool
 	}{
-		"list": {func(n int) int { return n + n/2 }, 59, true}, "table": {func(n int) int { return 2 * n }, 59, true}, "deque": {func(n int) int { return 2*n + 2 }, 59, true},
-		"copied": {func(n int) int { return n + 1 }, 59, true}, "list that is full": {func(n int) int { return n + n/2 }, 20, false},
-		"table that is full": {func(n int) int { return 2 * n }, 15, false}, "copied until half": {func(n int) int { return n + 1 }, 20, false},
+		"list":               {func(n int) int { return n + n/2 }, 59, true},
+		"table":              {func(n int) int { return 2 * n }, 59, true},
+		"deque":              {func(n int) int { return 2*n + 2 }, 59, true},
+		"copied":             {func(n int) int { return n + 1 }, 59, true},
+		"list that is full":  {func(n int) int { return n + n/2 }, 20, false},
+		"table that is full": {func(n int) int { return 2 * n }, 15, false},
+		"copied until half":  {func(n int) int { return n + 1 }, 20, false},
 	} {
 		h := NewDetector()
 		for i := range 60 {
@@ -314,7 +322,7 @@ func TestHolders(t *testing.T) {
 // are known to be let go.
 func TestMethod(t *testing.T) {
 	for _, dead := range []bool{false, true} {
-		r := heap.NewReplayer(&analysistest.Source{})
+		r := heap.NewReplay(&analysistest.Source{})
 		r.Methods[1] = trace.Method{ID: 1, Class: "La/Leak;", Name: "put",
 			Lines: []trace.LineEntry{{BCI: 0, Line: 10}, {BCI: 8, Line: 11}}}
 		h := NewDetector()
@@ -337,8 +345,9 @@ func TestMethod(t *testing.T) {
 			}
 			h.Sites[key(frame)] = s
 		}
-		got := h.Verdicts(r)
-		if dead && len(got) > 0 || !dead && (len(got) != 1 || got[0].LiveSamples != 20 || got[0].Site[0].Method != "put") {
+		got := h.Verdicts(&r.Cursor)
+		if dead && len(got) > 0 ||
+			!dead && (len(got) != 1 || got[0].LiveSamples != 20 || got[0].Site[0].Method != "put") {
 			t.Errorf("%v: %+v", dead, got)
 		}
 	}

@@ -68,7 +68,7 @@ func TestDetectionLimit(t *testing.T) {
 					}
 				}
 				h.Sites[key(1000)] = s
-				for i, v := range h.Verdicts(heap.NewReplayer(&analysistest.Source{})) {
+				for i, v := range h.Verdicts(heap.NewReplay(&analysistest.Source{}).Position()) {
 					if i == 0 && v.LiveSamples == int(s.LiveSamples) {
 						found++
 					}
@@ -76,8 +76,8 @@ func TestDetectionLimit(t *testing.T) {
 			}
 			t.Logf("%d collections, a leak of %v sampling intervals: named first in %.2f", n, c.samples, found/trials)
 			if found/trials < c.least {
-				t.Errorf("%d collections, a leak of %v sampling intervals is named first in %.2f, want %.2f", n, c.samples,
-					found/trials, c.least)
+				t.Errorf("%d collections, a leak of %v sampling intervals is named first in %.2f, want %.2f", n,
+					c.samples, found/trials, c.least)
 			}
 		}
 	}

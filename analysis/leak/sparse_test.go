@@ -22,14 +22,17 @@ func TestSparse(t *testing.T) {
 		collec int
 		leak   bool
 	}{
-		"leak":                           {born: func(i int) float64 { return float64(i) * 1.2 }, collec: 3, leak: true},
-		"leak that only part of it does": {born: func(i int) float64 { return float64(i) * 1.2 }, taken: func(i int) bool { return true }, collec: 3, leak: true},
-		"leak, two collections":          {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 2, leak: true},
-		"start-up":                       {born: func(i int) float64 { return float64(i) * 0.4 }, collec: 3},
-		"stopped after two thirds":       {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 3},
-		"a queue, young":                 {born: func(i int) float64 { return float64(i) * 1.2 }, dead: func(i int) bool { return i >= 18 && i < 30 }, collec: 3},
-		"a queue, full collection":       {born: func(i int) float64 { return float64(i) * 1.2 }, dead: func(i int) bool { return i < 30 }, full: true, collec: 3},
-		"a batch at the end":             {born: func(i int) float64 { return 40 + float64(i)*0.3 }, collec: 3},
+		"leak": {born: func(i int) float64 { return float64(i) * 1.2 }, collec: 3, leak: true},
+		"leak that only part of it does": {born: func(i int) float64 { return float64(i) * 1.2 },
+			taken: func(i int) bool { return true }, collec: 3, leak: true},
+		"leak, two collections":    {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 2, leak: true},
+		"start-up":                 {born: func(i int) float64 { return float64(i) * 0.4 }, collec: 3},
+		"stopped after two thirds": {born: func(i int) float64 { return float64(i) * 0.8 }, collec: 3},
+		"a queue, young": {born: func(i int) float64 { return float64(i) * 1.2 },
+			dead: func(i int) bool { return i >= 18 && i < 30 }, collec: 3},
+		"a queue, full collection": {born: func(i int) float64 { return float64(i) * 1.2 },
+			dead: func(i int) bool { return i < 30 }, full: true, collec: 3},
+		"a batch at the end": {born: func(i int) float64 { return 40 + float64(i)*0.3 }, collec: 3},
 	} {
 		h := NewDetector()
 		for i, x := range at[:c.collec] {
@@ -58,7 +61,7 @@ func TestSparse(t *testing.T) {
 			}
 		}
 		h.Sites[key(1)] = s
-		if got := h.Verdicts(heap.NewReplayer(&analysistest.Source{})); len(got) == 1 != c.leak {
+		if got := h.Verdicts(heap.NewReplay(&analysistest.Source{}).Position()); len(got) == 1 != c.leak {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -78,9 +81,10 @@ func TestFate(t *testing.T) {
 		taken, alive []float64
 		let          bool
 	}{
-		"all live":             {[]float64{5, 5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5, 5}, false},
-		"half live":            {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{5, 3, 4, 6, 2, 4, 4}, false},
-		"chance":               {[]float64{4, 7, 6, 5, 4, 6, 9, 9, 13, 9, 4, 11}, []float64{2, 2, 4, 2, 2, 2, 3, 5, 9, 3, 3, 4}, false},
+		"all live":  {[]float64{5, 5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5, 5}, false},
+		"half live": {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{5, 3, 4, 6, 2, 4, 4}, false},
+		"chance": {[]float64{4, 7, 6, 5, 4, 6, 9, 9, 13, 9, 4, 11},
+			[]float64{2, 2, 4, 2, 2, 2, 3, 5, 9, 3, 3, 4}, false},
 		"a queue that grows":   {[]float64{12, 8, 8, 8, 8, 8, 8}, []float64{0, 0, 8, 8, 8, 8, 8}, false},
 		"a hole":               {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{8, 8, 0, 8, 8, 8, 8}, true},
 		"a hole of few":        {[]float64{8, 8, 1, 8, 8, 8, 8}, []float64{8, 8, 0, 7, 8, 8, 8}, false},
@@ -107,7 +111,7 @@ func TestFate(t *testing.T) {
 // TestReplaces tells a cache that was full when its JVM was attached to, whose class does not grow, from a leak, whose
 // class does.
 func TestReplaces(t *testing.T) {
-	r := heap.NewReplayer(&analysistest.Source{})
+	r := heap.NewReplay(&analysistest.Source{})
 	r.Types[1] = trace.Type{ID: 1, Name: "a/Entry"}
 	r.Types[2] = trace.Type{ID: 2, Name: "a/Other"}
 	state := func(entries, others uint64) []heap.Count {
@@ -131,8 +135,8 @@ func TestReplaces(t *testing.T) {
 		}
 		h.MovedN = []int32{39, 39}
 		h.late, h.Floors, h.begun, h.floor1, h.floor2 = true, c.floors, c.begun, c.floor1, c.floor2
-		x := candidate{key: sites.Key{Frame: 1, Class: sites.ClassOf(r, 1).Folded()}, s: dense(v)}
-		if got := h.replaces(r, &x); got != c.want {
+		x := candidate{key: sites.Key{Frame: 1, Class: sites.ClassOf(r.Symbols, 1).Folded()}, s: dense(v)}
+		if got := h.replaces(r.Symbols, &x); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -57,21 +57,21 @@ func (x *tables) begin(i int, known bool) {
 }
 
 // count takes in how many objects of a type there are.
-func (x *tables) count(r *heap.Replayer, typ uint32, objects uint64) {
+func (x *tables) count(r *heap.Symbols, typ uint32, objects uint64) {
 	if f := family(r, x.node, hashNodes, typ); f >= 0 {
 		x.nodes[len(x.nodes)-1][f] += objects
 	}
 }
 
 // length takes in how many arrays of a type and length there are.
-func (x *tables) length(r *heap.Replayer, typ uint32, n, objects uint64) {
+func (x *tables) length(r *heap.Symbols, typ uint32, n, objects uint64) {
 	if f := family(r, x.table, hashTables, typ); f >= 0 {
 		x.now[f][n] += objects
 	}
 }
 
 // family gives that of a type, -1 if it has none.
-func family(r *heap.Replayer, known map[uint32]int, names map[string]int, typ uint32) int {
+func family(r *heap.Symbols, known map[uint32]int, names map[string]int, typ uint32) int {
 	f, ok := known[typ]
 	if !ok {
 		t := r.Types[uint64(typ)]

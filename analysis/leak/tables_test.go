@@ -59,9 +59,15 @@ func TestRebuilt(t *testing.T) {
 		at []int32
 		ok bool
 	}{
-		"one more": {[]int32{2, 40}, true}, "several alike": {[]int32{2, 38, 47, 51}, true}, "built anew": {[]int32{2, 10, 18, 26, 34, 42, 50, 58}, false},
-		"every third of the window": {[]int32{2, 22, 42}, false}, "only early": {[]int32{2, 5}, false}, "never": {nil, false},
-		"first seen late": {[]int32{20}, true}, "several seen late": {[]int32{41, 47, 51}, true}, "a batch every fifteen seconds": {[]int32{15, 30, 45}, false},
+		"one more":                      {[]int32{2, 40}, true},
+		"several alike":                 {[]int32{2, 38, 47, 51}, true},
+		"built anew":                    {[]int32{2, 10, 18, 26, 34, 42, 50, 58}, false},
+		"every third of the window":     {[]int32{2, 22, 42}, false},
+		"only early":                    {[]int32{2, 5}, false},
+		"never":                         {nil, false},
+		"first seen late":               {[]int32{20}, true},
+		"several seen late":             {[]int32{41, 47, 51}, true},
+		"a batch every fifteen seconds": {[]int32{15, 30, 45}, false},
 	} {
 		a := &lengths{seen: map[uint64]int32{64: append(c.at, 0)[0]},
 			rose: map[uint64]rises{64: {most: uint64(len(c.at)), at: c.at}}}

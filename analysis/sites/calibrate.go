@@ -19,8 +19,8 @@ type Calibration struct {
 	Sites    int    `json:"sites"`
 	// Bins by the stated probability of an object's likeliest site.
 	Bins [10]CalibrationBin `json:"bins"`
-	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true number
-	// of objects.
+	// Intervals is how many sites had a sample, over all seeds; Held of how many the 95 % interval holds the true
+	// number of objects.
 	Intervals   int     `json:"intervals"`
 	Held        int     `json:"held"`
 	MeanStated  float64 `json:"unseen_stated"`  // mean mass that was kept for sites without a sample
@@ -37,107 +37,139 @@ type CalibrationBin struct {
 }
 
 // Calibrate thins the samples of r, which stands after collection gc, seeds times.
-func Calibrate(r *heap.Replayer, gc, interval uint64, seeds int) *Calibration {
-	c := &Calibration{Interval: interval, Seeds: seeds}
-	truth := Stratify(r, gc, nil)
-	class := map[uint64]Class{}
-	all := map[Key]float64{}
+func Calibrate(r *heap.View, gc, interval uint64, seeds int) *Calibration {
+	k := &calibrating{c: &Calibration{Interval: interval, Seeds: seeds}, r: r, truth: Stratify(r, gc, nil),
+		class: map[uint64]Class{}, all: map[Key]float64{}, have: ByClass(r.Symbols, r.State.PerType())}
 	for _, s := range r.Live {
-		if _, ok := class[s.Type]; !ok {
-			class[s.Type] = ClassOf(r, uint32(s.Type)).Folded()
+		if _, ok := k.class[s.Type]; !ok {
+			k.class[s.Type] = ClassOf(r.Symbols, uint32(s.Type)).Folded()
 		}
-		all[Key{s.Frame, class[s.Type]}]++
-		c.Objects++
+		k.all[Key{s.Frame, k.class[s.Type]}]++
+		k.c.Objects++
 	}
-	c.Sites = len(all)
-	have := ByClass(r, r.State.PerType())
-	var asked, stated, unseen, inferred, right float64
+	k.c.Sites = len(k.all)
 	for seed := range seeds {
-		keep := func(s *heap.Sample) bool {
-			// a hash: each object has its own draw, the same for all looks at it
-			x := (s.ID+uint64(seed)<<40)*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d
-			x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
-			x = (x ^ x>>29) * 0x94d049bb133111eb
-			return float64((x^x>>32)>>11)/(1<<53) < -math.Expm1(-float64(s.Size)/float64(interval))
+		keep := func(s *heap.Sample) bool { return drawn(s, seed, interval) }
+		k.samples(keep)
+		k.inference(Stratify(r, gc, keep))
+	}
+	return k.result()
+}
+
+// drawn says whether sampling at an interval draws the object of s. It is a hash: each object has its own draw, the
+// same for all looks at it.
+func drawn(s *heap.Sample, seed int, interval uint64) bool {
+	x := (s.ID+uint64(seed)<<40)*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d
+	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>29) * 0x94d049bb133111eb
+	return float64((x^x>>32)>>11)/(1<<53) < -math.Expm1(-float64(s.Size)/float64(interval))
+}
+
+// calibrating is a calibration that is being made.
+type calibrating struct {
+	c     *Calibration
+	r     *heap.View
+	truth *Strata
+	class map[uint64]Class // by type
+	all   map[Key]float64  // objects of each site
+	have  map[Class]heap.Count
+
+	asked, stated, unseen, inferred, right float64 // objects, over all seeds
+}
+
+// samples looks at what the samples that are kept say of their sites, and of the others of their type.
+func (k *calibrating) samples(keep func(*heap.Sample) bool) {
+	kept, others := map[uint64]map[uint64]float64{}, map[uint64]map[uint64]float64{} // by type and frame
+	tallies := map[Key]*Tally{}
+	for _, s := range k.r.Live {
+		to := others
+		if keep(s) {
+			to = kept
+			key := Key{s.Frame, k.class[s.Type]}
+			if tallies[key] == nil {
+				tallies[key] = &Tally{}
+			}
+			w := *s
+			w.Weight = 1 / -math.Expm1(-float64(s.Size)/float64(k.c.Interval))
+			tallies[key].add(&w)
 		}
-		st := Stratify(r, gc, keep)
-		types := map[uint64]map[uint64]float64{} // kept, by type and frame
-		others := map[uint64]map[uint64]float64{}
-		tallies := map[Key]*Tally{}
-		for _, s := range r.Live {
-			to := others
-			if keep(s) {
-				to = types
-				k := Key{s.Frame, class[s.Type]}
-				if tallies[k] == nil {
-					tallies[k] = &Tally{}
-				}
-				w := *s
-				w.Weight = 1 / -math.Expm1(-float64(s.Size)/float64(interval))
-				tallies[k].add(&w)
-			}
-			if to[s.Type] == nil {
-				to[s.Type] = map[uint64]float64{}
-			}
-			to[s.Type][s.Frame]++
+		if to[s.Type] == nil {
+			to[s.Type] = map[uint64]float64{}
 		}
-		for k, t := range tallies {
-			low, high := t.objects.Interval()
-			c.Intervals++
-			if n := all[k]; max(low, float64(t.n)) <= n+1e-6 && n <= min(high, float64(have[k.Class].Objects))+1e-6 {
-				c.Held++
+		to[s.Type][s.Frame]++
+	}
+	k.intervals(tallies)
+	for typ, sites := range others {
+		n, top, at, m := 0.0, 0.0, uint64(0), 0.0
+		for f, objects := range kept[typ] {
+			n += objects
+			if objects > top || objects == top && f < at {
+				top, at = objects, f
 			}
 		}
-		for typ, sites := range others {
-			n, top, at, m := 0.0, 0.0, uint64(0), 0.0
-			for f, k := range types[typ] {
-				n += k
-				if k > top || k == top && f < at {
-					top, at = k, f
-				}
-			}
-			for _, k := range sites {
-				m += k
-			}
-			if n > 0 {
-				inferred += m * coverage.Known(n, top)
-				right += sites[at]
-			}
+		for _, objects := range sites {
+			m += objects
 		}
-		for k, x := range truth.kinds {
-			kept := st.kinds[k]
-			best, p, sum := uint64(0), 0.0, 0.0
-			st.shares(k, func(f uint64, q float64) {
-				sum += q
-				if q > p || q == p && f < best {
-					best, p = f, q
-				}
-			})
-			others := x.n - kept.n
-			if others <= 0 {
-				continue
+		if n > 0 {
+			k.inferred += m * coverage.Known(n, top)
+			k.right += sites[at]
+		}
+	}
+}
+
+// intervals counts the sites whose interval holds the truth.
+func (k *calibrating) intervals(tallies map[Key]*Tally) {
+	for key, t := range tallies {
+		low, high := t.objects.Interval()
+		low, high = max(low, float64(t.n)), min(high, float64(k.have[key.Class].Objects))
+		k.c.Intervals++
+		if n := k.all[key]; low <= n+1e-6 && n <= high+1e-6 {
+			k.c.Held++
+		}
+	}
+}
+
+// inference compares what st, of the samples that are kept, says of the other objects with the truth.
+func (k *calibrating) inference(st *Strata) {
+	for key, x := range k.truth.kinds {
+		kept := st.kinds[key]
+		best, p, sum := uint64(0), 0.0, 0.0
+		st.shares(key, func(f uint64, q float64) {
+			sum += q
+			if q > p || q == p && f < best {
+				best, p = f, q
 			}
-			b := &c.Bins[min(9, int(p*10))]
-			b.Objects += uint64(others)
-			b.Stated += p * others
-			b.Right += x.sites[best] - kept.sites[best]
-			asked += others
-			stated += (1 - sum) * others
-			for f, n := range x.sites {
-				if cl := st.classes[k.class]; cl == nil || cl.sites[f] == 0 {
-					unseen += n - kept.sites[f]
-				}
+		})
+		others := x.n - kept.n
+		if others <= 0 {
+			continue
+		}
+		b := &k.c.Bins[min(9, int(p*10))]
+		b.Objects += uint64(others)
+		b.Stated += p * others
+		b.Right += x.sites[best] - kept.sites[best]
+		k.asked += others
+		k.stated += (1 - sum) * others
+		for f, n := range x.sites {
+			if cl := st.classes[key.class]; cl == nil || cl.sites[f] == 0 {
+				k.unseen += n - kept.sites[f]
 			}
 		}
 	}
+}
+
+// result makes means of sums.
+func (k *calibrating) result() *Calibration {
+	c := k.c
 	for i := range c.Bins {
 		if b := &c.Bins[i]; b.Objects > 0 {
 			b.Stated /= float64(b.Objects)
 			b.Right /= float64(b.Objects)
 		}
 	}
-	if asked > 0 {
-		c.MeanStated, c.MeanUnseen, c.InferredAll, c.InferredOK = stated/asked, unseen/asked, inferred/asked, right/asked
+	if k.asked > 0 {
+		c.MeanStated, c.MeanUnseen = k.stated/k.asked, k.unseen/k.asked
+		c.InferredAll, c.InferredOK = k.inferred/k.asked, k.right/k.asked
 	}
 	return c
 }
@@ -149,8 +181,8 @@ func (c *Calibration) WriteText(w io.Writer) {
 	ui.Fprintf(w, "%-12s %12s %8s %8s\n", "PROBABILITY", "OBJECTS", "STATED", "RIGHT")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
-			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects, 100*b.Stated,
-				100*b.Right)
+			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects,
+				100*b.Stated, 100*b.Right)
 		}
 	}
 	ui.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated,

@@ -16,7 +16,7 @@ type Class struct {
 }
 
 // ClassOf gives the class of a type.
-func ClassOf(r *heap.Replayer, typ uint32) Class {
+func ClassOf(r *heap.Symbols, typ uint32) Class {
 	t, ok := r.Types[uint64(typ)]
 	if !ok {
 		return Class{Name: r.TypeName(typ)}
@@ -36,7 +36,7 @@ func (c Class) Folded() Class {
 
 // Loaders gives what tells classes of one name apart: for each class whose name more than one loader has, that loader's
 // class and number.
-func Loaders(r *heap.Replayer, classes []Class) map[Class]string {
+func Loaders(r *heap.Symbols, classes []Class) map[Class]string {
 	first, shared := map[string]uint64{}, map[string]bool{}
 	for _, c := range classes {
 		l, ok := first[c.Name]

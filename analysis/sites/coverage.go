@@ -28,7 +28,8 @@ type Coverage struct {
 }
 
 func (q *Coverage) Live() (objects, bytes uint64) {
-	return q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
+	objects = q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects
+	return objects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
 }
 
 // Known is the share of the live objects and bytes whose site is exact or inferred; 1 of an empty heap.
@@ -47,22 +48,22 @@ type CoverageFollower struct {
 }
 
 // Follow takes in what the newest collection did to the samples; to be called once after each.
-func (f *CoverageFollower) Follow(r *heap.Replayer) {
-	for _, s := range r.Came {
+func (f *CoverageFollower) Follow(r *heap.Cursor) {
+	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Add(uint32(s.Type), s.Frame)
 	}
-	for _, s := range r.Went {
+	for _, s := range r.Died {
 		f.exact.Sub(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Sub(uint32(s.Type), s.Frame)
 	}
 }
 
 // Quality gives the figure of the state of r, which must be known.
-func (f *CoverageFollower) Quality(r *heap.Replayer) Coverage {
+func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 	f.Tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
 	var live coverage.Totals
-	for id, c := range r.State.PerType() {
+	for id, c := range r.Totals.PerType() {
 		if c.Objects > 0 {
 			live.Add(uint32(id), coverage.Count(c))
 		}
@@ -111,14 +112,15 @@ type CoverageReport struct {
 }
 
 // MakeCoverage replays all of r.
-func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
+func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
+	r := from.Position()
 	q := &CoverageReport{Schema: "heapcam.coverage/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
 		at: map[uint64]*Coverage{}}
 	var f CoverageFollower
-	err := collection.Each(r, func(c *heap.Collection) bool {
+	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
-		row := CoverageRow{GC: c.GC, Time: collection.Wall(r, c.Start), Kind: trace.PauseKindNames.String(c.Kind),
-			Synced: c.Synced, Known: c.Known}
+		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start),
+			Kind: trace.PauseKindNames.String(c.Kind), Synced: c.Synced, Known: c.Known}
 		if c.Known {
 			row.Quality = f.Quality(r)
 			x := row.Quality
@@ -142,7 +144,8 @@ func MakeCoverage(r *heap.Replayer) (*CoverageReport, error) {
 
 // Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It
 // adds nothing if the two have none in common.
-func (q *CoverageReport) Alone(r *heap.Replayer) error {
+func (q *CoverageReport) Alone(from heap.Reader) error {
+	r := from.Position()
 	var f CoverageFollower
 	out := FromSync{Alone: []float64{}, Whole: []float64{}}
 	take := func(gc uint64) {
@@ -161,11 +164,11 @@ func (q *CoverageReport) Alone(r *heap.Replayer) error {
 	r.OnListing = func(gc uint64) {
 		if len(out.Alone) == 0 {
 			f.Follow(r)
-			r.Took, r.Came, r.Went = r.Took[:0], r.Came[:0], r.Went[:0]
+			r.Forget()
 			take(gc)
 		}
 	}
-	err := collection.Each(r, func(c *heap.Collection) bool {
+	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
 		if c.Known {
 			take(c.GC)
@@ -181,8 +184,8 @@ func (q *CoverageReport) Alone(r *heap.Replayer) error {
 // WriteText prints a line a collection, and Figure 18.
 func (q *CoverageReport) WriteText(w io.Writer) {
 	const width = 40
-	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED", "UNKNOWN",
-		"BEFORE")
+	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED",
+		"UNKNOWN", "BEFORE")
 	for _, c := range q.Collections {
 		mark := ui.Text("")
 		if c.Synced {
@@ -208,10 +211,8 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind,
 			share(x.ExactBytes), share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
-	ui.Fprintf(
-		w,
-		"█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  · before the tape (at most)\n",
-	)
+	ui.Fprintf(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  "+
+		"· before the tape (at most)\n")
 	if q.Interval > 0 {
 		last := 0.0
 		if n := len(q.Collections); n > 0 {
@@ -219,14 +220,10 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 			_, all := x.Live()
 			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
 		}
-		ui.Fprintf(
-			w,
-			"resolution  at one sample in %s: a site is seen from %s alive on (95 %%), known to ±20 %% from %s on; %.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
-			ui.Bytes(q.Interval),
-			ui.Bytes(q.SeenBytes),
-			ui.Bytes(q.KnownBytes),
-			last,
-		)
+		ui.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), "+
+			"known to ±20 %% from %s on; "+
+			"%.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
+			ui.Bytes(q.Interval), ui.Bytes(q.SeenBytes), ui.Bytes(q.KnownBytes), last)
 	} else {
 		ui.Fprintf(w, "resolution  each allocation is sampled\n")
 	}
@@ -235,10 +232,8 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 	if len(q.SyncPoints) == 0 {
 		return
 	}
-	ui.Fprintf(
-		w,
-		"opened at a sync point alone: live objects whose site is known, at it and after each of the next nine collections (in brackets: by the whole recording)\n",
-	)
+	ui.Fprintf(w, "opened at a sync point alone: live objects whose site is known, "+
+		"at it and after each of the next nine collections (in brackets: by the whole recording)\n")
 	for _, s := range q.SyncPoints {
 		ui.Fprintf(w, "%8d ", s.GC)
 		for i, a := range s.Alone {

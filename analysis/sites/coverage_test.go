@@ -19,7 +19,7 @@ func TestQualityAlone(t *testing.T) {
 	for i := range 60 {
 		bs = append(bs, m.Step(i%12 == 0).Blocks...)
 	}
-	q, err := MakeCoverage(heap.NewReplayer(&analysistest.Source{B: bs}))
+	q, err := MakeCoverage(heap.NewReplay(&analysistest.Source{B: bs}))
 	if err != nil || len(q.Collections) < 30 {
 		t.Fatal(err, len(q.Collections))
 	}
@@ -37,7 +37,8 @@ func TestQualityAlone(t *testing.T) {
 			defs = append(defs, b)
 		case trace.KindSync:
 			before := len(q.SyncPoints)
-			if err := q.Alone(heap.NewReplayer(&analysistest.Source{B: append(append([]trace.Block{}, defs...), bs[i:]...)})); err != nil {
+			if err := q.Alone(heap.NewReplay(&analysistest.Source{B: append(append([]trace.Block{}, defs...),
+				bs[i:]...)})); err != nil {
 				t.Fatal(err)
 			}
 			if len(q.SyncPoints) == before {
@@ -47,8 +48,8 @@ func TestQualityAlone(t *testing.T) {
 			s := q.SyncPoints[before]
 			for k := range s.Alone {
 				if math.Abs(s.Alone[k]-s.Whole[k]) > 0.02 {
-					t.Errorf("from collection %d on, %d later: %.3f known, by the whole recording %.3f", s.GC, k, s.Alone[k],
-						s.Whole[k])
+					t.Errorf("from collection %d on, %d later: %.3f known, by the whole recording %.3f", s.GC, k,
+						s.Alone[k], s.Whole[k])
 					break
 				}
 			}

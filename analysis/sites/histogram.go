@@ -34,16 +34,16 @@ type Histogram struct {
 }
 
 // MakeHistogram counts the state of r, which stands after c, by class; the largest first.
-func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
+func MakeHistogram(r *heap.View, c *heap.Collection) *Histogram {
 	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC,
-		Time: collection.Wall(r, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
+		Time: collection.Wall(r.Symbols, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
 	at := map[Class]int{}
 	var classes []Class
-	for id, n := range r.State.PerType() {
+	for id, n := range r.Totals.PerType() {
 		if n.Objects == 0 {
 			continue
 		}
-		k := ClassOf(r, uint32(id))
+		k := ClassOf(r.Symbols, uint32(id))
 		i, ok := at[k]
 		if !ok {
 			i = len(classes)
@@ -57,7 +57,7 @@ func MakeHistogram(r *heap.Replayer, c *heap.Collection) *Histogram {
 		h.Objects += n.Objects
 		h.Bytes += n.Bytes
 	}
-	shared := Loaders(r, classes)
+	shared := Loaders(r.Symbols, classes)
 	for i, k := range classes {
 		h.Classes[i].Loader = shared[k]
 	}

@@ -84,7 +84,7 @@ func fit[K comparable](all map[K]*stratum) prior {
 
 // Stratify counts the state of r. It takes s as sampled only if keep says so (nil: always). Its cost is one pass over
 // all objects.
-func Stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *Strata {
+func Stratify(r *heap.View, gc uint64, keep func(*heap.Sample) bool) *Strata {
 	st := &Strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
 	class := map[uint32]Class{}
 	atStart := r.JVM.Flags&trace.JVMAtStart != 0
@@ -99,7 +99,7 @@ func Stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *Strata
 		if x == nil {
 			c, ok := class[o.Type]
 			if !ok {
-				c = ClassOf(r, o.Type).Folded()
+				c = ClassOf(r.Symbols, o.Type).Folded()
 				class[o.Type] = c
 			}
 			kk := kind{c, k.size, k.age}
@@ -132,10 +132,10 @@ func Stratify(r *heap.Replayer, gc uint64, keep func(*heap.Sample) bool) *Strata
 
 // StratifyTypes is stratify for a replay that only counts: the strata are the types, and before says how much of each
 // may be older than the recording.
-func StratifyTypes(r *heap.Replayer, before func(typ uint32) heap.Count) *Strata {
+func StratifyTypes(r *heap.View, before func(typ uint32) heap.Count) *Strata {
 	st := &Strata{kinds: map[kind]*stratum{}, classes: map[Class]*stratum{}}
 	of := func(typ uint32) *stratum {
-		k := kind{class: ClassOf(r, typ).Folded()}
+		k := kind{class: ClassOf(r.Symbols, typ).Folded()}
 		x := st.kinds[k]
 		if x == nil {
 			x = &stratum{sites: map[uint64]float64{}}
@@ -154,7 +154,7 @@ func StratifyTypes(r *heap.Replayer, before func(typ uint32) heap.Count) *Strata
 		x.sites[s.Frame]++
 		x.n++
 	}
-	for id, n := range r.State.PerType() {
+	for id, n := range r.Totals.PerType() {
 		if n.Objects == 0 {
 			continue
 		}

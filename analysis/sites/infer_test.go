@@ -37,9 +37,10 @@ func TestChildrenAddUp(t *testing.T) {
 					}
 				}
 			}
-			r := heap.NewReplayer(&analysistest.Source{B: bs})
+			r := heap.NewReplay(&analysistest.Source{B: bs})
 			var last *heap.Collection
-			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil || last == nil ||
+			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil ||
+				last == nil ||
 				!r.Known {
 				continue
 			}
@@ -48,10 +49,11 @@ func TestChildrenAddUp(t *testing.T) {
 			}
 			type sum struct{ objects, bytes uint64 }
 			got := map[string]sum{}
-			for _, s := range Live(r, last.GC) {
+			for _, s := range Live(r.View(), last.GC) {
 				k := s.Class + s.Loader
 				got[k] = sum{got[k].objects + s.Objects, got[k].bytes + s.Bytes}
-				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow || s.Bytes > s.BytesHigh ||
+				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow ||
+					s.Bytes > s.BytesHigh ||
 					s.Objects < s.Samples {
 					t.Errorf("%+v", s)
 				}
@@ -65,7 +67,7 @@ func TestChildrenAddUp(t *testing.T) {
 				}
 			}
 			want := map[string]sum{}
-			for _, c := range MakeHistogram(r, last).Classes {
+			for _, c := range MakeHistogram(r.View(), last).Classes {
 				k := c.Class + c.Loader
 				want[k] = sum{want[k].objects + c.Objects, want[k].bytes + c.Bytes}
 			}

@@ -69,7 +69,7 @@ func ByID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
 }
 
 // Tallies sums samples by site.
-func Tallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
+func Tallies(r *heap.Symbols, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
 	out := map[Key]*Tally{}
 	class := map[uint64]Class{}
 	for s := range ByID(samples) {
@@ -91,12 +91,13 @@ func Tallies(r *heap.Replayer, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
 
 // Live gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what
 // has none.
-func Live(r *heap.Replayer, gc uint64) []Row {
-	return Rows(r, Tallies(r, maps.Values(r.Live)), ByClass(r, r.State.PerType()), Stratify(r, gc, nil).Estimate())
+func Live(r *heap.View, gc uint64) []Row {
+	return Rows(r.Symbols, Tallies(r.Symbols, maps.Values(r.Live)), ByClass(r.Symbols, r.State.PerType()),
+		Stratify(r, gc, nil).Estimate())
 }
 
 // ByClass adds up counts by type id.
-func ByClass(r *heap.Replayer, perType []heap.Count) map[Class]heap.Count {
+func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 	have := map[Class]heap.Count{}
 	for id, n := range perType {
 		if n.Objects > 0 {
@@ -110,7 +111,7 @@ func ByClass(r *heap.Replayer, perType []heap.Count) map[Class]heap.Count {
 
 // Rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
 // class add up to. Without an estimate sites have what their samples stand for.
-func Rows(r *heap.Replayer, by map[Key]*Tally, have map[Class]heap.Count, e *Estimate) []Row {
+func Rows(r *heap.Symbols, by map[Key]*Tally, have map[Class]heap.Count, e *Estimate) []Row {
 	rows, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
 	var classes []Class
 	for k := range by {
@@ -177,7 +178,8 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 			Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects), Bytes: l.Bytes - b.Bytes,
 			BytesHigh: min(all.Bytes, l.Bytes)}
 		rows = append(rows, row)
-		row.Child, row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = BeforeTape, b.Objects, b.Objects, b.Bytes, b.Bytes
+		row.Child = BeforeTape
+		row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = b.Objects, b.Objects, b.Bytes, b.Bytes
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
@@ -188,7 +190,7 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 }
 
 // GrownSites gives the sites whose live bytes grew, by growth; the first max of them.
-func GrownSites(r *heap.Replayer, first, last map[Key]*Tally, max int) []GrownRow {
+func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, max int) []GrownRow {
 	type grown struct {
 		k                       Key
 		samples, objects, bytes float64

@@ -33,7 +33,7 @@ func (f StackFrame) String() string {
 }
 
 // Stack resolves the trie node frame to frames, innermost first, at most max of them.
-func Stack(r *heap.Replayer, frame uint64, max int) []StackFrame {
+func Stack(r *heap.Symbols, frame uint64, max int) []StackFrame {
 	out := []StackFrame{}
 	for frame != 0 && len(out) < max {
 		f, ok := r.Frames[frame]

@@ -61,13 +61,13 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 		return o.check(c, rec)
 	}
 	var q *sites.CoverageReport
-	source, replayer := newSkimSource, heap.NewCounter
-	err = countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
-		if !r.Counts() {
-			source, replayer = newSource, heap.NewReplayer
+	source, reader := newSkimSource, censusOf
+	err = countFirst(rec, func(r heap.Reader) (enough bool, err error) {
+		if _, follows := r.(*heap.Replay); follows {
+			source, reader = newSource, replayOf
 		}
 		q, err = sites.MakeCoverage(r)
-		return !r.Unsure, err
+		return !heap.Unsure(r), err
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
@@ -75,7 +75,7 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 	if o.sync != 0 {
 		src := source(rec.Files...)
 		defer src.Close()
-		if err := q.Alone(replayer(&fromSync{src: src, gc: o.sync})); err != nil {
+		if err := q.Alone(reader(&fromSync{src: src, gc: o.sync})); err != nil {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
 		if len(q.SyncPoints) == 0 {
@@ -85,7 +85,7 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 	} else {
 		for _, f := range rec.Files {
 			src := source(f)
-			err := q.Alone(replayer(src))
+			err := q.Alone(reader(src))
 			src.Close()
 			if err != nil {
 				return fmt.Errorf("%s: %w", rec.Path, err)

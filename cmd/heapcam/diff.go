@@ -79,17 +79,17 @@ type replays struct {
 	srcs []*source
 }
 
-func (p *replays) open() *heap.Replayer {
+func (p *replays) open() *heap.Replay {
 	s := newSource(p.rec.Files...)
 	p.srcs = append(p.srcs, s)
-	return heap.NewReplayer(s)
+	return heap.NewReplay(s)
 }
 
 // count gives a replay that only counts.
-func (p *replays) count() *heap.Replayer {
+func (p *replays) count() *heap.Census {
 	s := newSkimSource(p.rec.Files...)
 	p.srcs = append(p.srcs, s)
-	return heap.NewCounter(s)
+	return heap.NewCensus(s)
 }
 
 func (p *replays) close() {

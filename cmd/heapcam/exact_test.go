@@ -34,7 +34,7 @@ func collectionsOf(t *testing.T, path string) (out []heap.Collection, zero time.
 	defer rec.Close()
 	src := newSource(rec.Files...)
 	defer src.Close()
-	r := heap.NewReplayer(src)
+	r := heap.NewReplay(src)
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {

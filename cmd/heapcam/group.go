@@ -281,7 +281,7 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 }
 
 // printList lists the objects of the node at o.list.
-func (o *groupOptions) printList(w io.Writer, r *heap.Replayer, g *analysis.Grouping, spaces []heap.SpaceAt) error {
+func (o *groupOptions) printList(w io.Writer, r *heap.View, g *analysis.Grouping, spaces []heap.SpaceAt) error {
 	n := g.Tree.FindPath(o.list, "/")
 	if n == nil {
 		return withCode(exitNotFound, "there is no group %q (--json shows all)", o.list)

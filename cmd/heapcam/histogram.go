@@ -128,12 +128,12 @@ func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 
 // stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there
 // is of each type.
-func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.Replayer, *heap.Collection, error) {
+func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.View, *heap.Collection, error) {
 	p := &replays{rec: rec}
 	defer p.close()
-	opened := collection.Open
+	opened := collection.Open[*heap.Census]
 	if types {
-		opened = collection.OpenTypes
+		opened = collection.OpenTypes[*heap.Census]
 	}
 	r, c, err := opened(ref, p.count, p.open)
 	var bad *collection.RefError

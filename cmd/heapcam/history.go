@@ -56,12 +56,12 @@ func (o *historyOptions) run(c *cobra.Command, path string) error {
 	if o.sync {
 		src := newSummarySource(rec.Files...)
 		defer src.Close()
-		h, err = history.AtSyncPoints(heap.NewReplayer(src))
+		h, err = history.AtSyncPoints(heap.NewReplay(src))
 	} else {
 		h, err = indexed(ownIndex(), keptHistories(o.survived), rec.Path, func() (*history.Histories, error) {
 			src := newSource(rec.Files...)
 			defer src.Close()
-			return history.Make(heap.NewReplayer(src), o.survived)
+			return history.Make(heap.NewReplay(src), o.survived)
 		})
 	}
 	if err != nil {

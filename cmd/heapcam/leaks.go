@@ -44,7 +44,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 	}
 	defer rec.Close()
 	var l *leak.Report
-	if err := countFirst(rec, func(r *heap.Replayer) (enough bool, err error) {
+	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
 		l, err = leak.Find(r)
 		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {

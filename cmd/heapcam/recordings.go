@@ -210,13 +210,13 @@ func newSkimSource(files ...*ringstore.File) *source {
 
 // countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows
 // objects.
-func countFirst(rec *ringstore.Recording, f func(r *heap.Replayer) (enough bool, err error)) error {
+func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, err error)) error {
 	for _, counts := range [...]bool{true, false} {
-		src, replayer := newSkimSource(rec.Files...), heap.NewCounter
-		if !counts {
-			src, replayer = newSource(rec.Files...), heap.NewReplayer
+		src, reader := newSource(rec.Files...), replayOf
+		if counts {
+			src, reader = newSkimSource(rec.Files...), censusOf
 		}
-		enough, err := f(replayer(src))
+		enough, err := f(reader(src))
 		src.Close()
 		if enough || err != nil {
 			return err
@@ -224,6 +224,9 @@ func countFirst(rec *ringstore.Recording, f func(r *heap.Replayer) (enough bool,
 	}
 	return nil
 }
+
+func replayOf(src heap.BlockSource) heap.Reader { return heap.NewReplay(src) }
+func censusOf(src heap.BlockSource) heap.Reader { return heap.NewCensus(src) }
 
 // ifNot is err unless that is what.
 func ifNot(err, what error) error {

@@ -35,7 +35,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	defer rec.Close()
 	text, begun := c.OutOrStdout(), false
 	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
-		err = countFirst(rec, func(r *heap.Replayer) (bool, error) {
+		err = countFirst(rec, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: "+
 					"all objects are read, to see whether what holds them grows, too\n")
@@ -45,9 +45,10 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 				}
 				return true, err
 			}
-			r.Damage = append(r.Damage, rec.Problems...)
+			p := r.Position()
+			p.Damage = append(p.Damage, rec.Problems...)
 			made, err := analysis.MakeReport(r)
-			if err != nil || r.Unsure {
+			if err != nil || heap.Unsure(r) {
 				return false, err
 			}
 			rep = made

@@ -201,11 +201,11 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	v := verified{File: name, Explained: map[string]uint64{}}
 	src := newSource(files...)
 	defer src.Close()
-	r := heap.NewReplayer(src)
+	r := heap.NewReplay(src)
 	sums := check.Summaries(r)
 	counts := newSkimSource(files...)
 	defer counts.Close()
-	counted := check.Counts(heap.NewCounter(counts))
+	counted := check.Counts(heap.NewCensus(counts))
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -20,8 +20,8 @@ func discoverer(t *testing.T, flags ...string) (d *daemon, mark string) {
 	mark = "-Dheapcam.test=" + filepath.Base(filepath.Dir(dir))
 	conf := filepath.Join(dir, "heapcam.yaml")
 	if err := os.WriteFile(conf,
-		fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: \"%s\"}\n  - match: {}\n   "+
-			"record: false\n", mark), 0o600); err != nil {
+		fmt.Appendf(nil, "discover: true\nrules:\n  - match: {flag: \"%s\"}\n"+
+			"  - match: {}\n    record: false\n", mark), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return newDaemon(t, append(flags, "--config", conf)...), mark

@@ -31,7 +31,7 @@ func TestProvenIdentity(t *testing.T) {
 		defer rec.Close()
 		src := &halfSource{blockSource: blockSource{files: rec.Files}}
 		defer src.close()
-		h := heap.NewReplayer(src)
+		h := heap.NewReplay(src)
 		held, right, open, listed, proven := 0, 0, 0, uint64(0), uint64(0)
 		late := map[[4]uint64]bool{} // one object is met after many collections
 		for {

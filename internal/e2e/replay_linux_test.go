@@ -279,7 +279,7 @@ func replayed(t *testing.T, seed maphash.Seed, files ...*ringstore.File) iter.Se
 	return func(yield func(uint64, state) bool) {
 		src := &blockSource{files: files}
 		defer src.close()
-		r := heap.NewReplayer(src)
+		r := heap.NewReplay(src)
 		for {
 			c, err := r.Next()
 			if errors.Is(err, io.EOF) {

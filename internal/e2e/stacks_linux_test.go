@@ -21,7 +21,7 @@ func TestStacks(t *testing.T) {
 			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
 		r := p.start(t)
 		r.finish(t)
-		if told := strings.Count(r.stderr.String(), "the table of allocation sites is full"); (told == 1) != want &&
+		if told := strings.Count(r.stderr.String(), "site table full"); (told == 1) != want &&
 			!(full && told == 1) {
 			t.Errorf("%s: told %d times", frames, told)
 		}

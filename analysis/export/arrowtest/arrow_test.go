@@ -30,14 +30,15 @@ func TestTables(t *testing.T) {
 	for _, table := range []string{"state", "samples", "history"} {
 		write := func(format string) *bytes.Buffer {
 			var b bytes.Buffer
-			r := heap.NewReplayer(&analysistest.Source{B: exportTape()})
+			r := heap.NewReplay(&analysistest.Source{B: exportTape()})
 			var err error
 			switch table {
 			case "state":
 				var c *heap.Collection
-				open := func() *heap.Replayer { return heap.NewReplayer(&analysistest.Source{B: exportTape()}) }
-				if r, c, err = collection.Open("last", open, open); err == nil {
-					err = export.State(ctx, &b, format, r, c)
+				open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
+				var v *heap.View
+				if v, c, err = collection.Open("last", open, open); err == nil {
+					err = export.State(ctx, &b, format, v, c)
 				}
 			case "samples":
 				err = export.Samples(ctx, &b, format, r)
@@ -57,7 +58,8 @@ func TestTables(t *testing.T) {
 			Schema string
 			Rows   []map[string]any
 		}
-		if err := json.Unmarshal(write("json").Bytes(), &doc); err != nil || doc.Schema != "heapcam.export."+table+"/1" ||
+		if err := json.Unmarshal(write("json").Bytes(), &doc); err != nil ||
+			doc.Schema != "heapcam.export."+table+"/1" ||
 			len(doc.Rows) != len(rows)-1 {
 			t.Fatalf("%s: %s, %d rows of %d, %v", table, doc.Schema, len(doc.Rows), len(rows)-1, err)
 		}

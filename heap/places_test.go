@@ -11,8 +11,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestPlaces folds the state after each collection by sites, from its counts and the samples' lives and from its objects: the two must be equal, in the
-// same order. Samples that the recording loses, and such that stand at two places, must be noticed.
+// TestPlaces folds the state after each collection by sites, from its counts and the samples' lives and from its
+// objects: the two must be equal, in the same order. Samples that the recording loses, and such that stand at two
+// places, must be noticed.
 func TestPlaces(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -33,7 +34,8 @@ func TestPlaces(t *testing.T) {
 						}
 						for _, b := range step {
 							if e, err := trace.DecodeEpoch(b); spoilt && err == nil && b.Kind == trace.KindEpoch {
-								e.SampleDead = slices.DeleteFunc(e.SampleDead, func(uint64) bool { return rng.IntN(8) == 0 })
+								lost := func(uint64) bool { return rng.IntN(8) == 0 }
+								e.SampleDead = slices.DeleteFunc(e.SampleDead, lost)
 								if n := len(e.Resolved); n > 1 && rng.IntN(4) == 0 {
 									e.Resolved[n-1].ID = e.Resolved[0].ID
 								}
@@ -42,15 +44,15 @@ func TestPlaces(t *testing.T) {
 							bs = append(bs, b)
 						}
 					}
-					r, plain := NewReplayer(&blocks{slices.Clone(bs)}), NewReplayer(&blocks{slices.Clone(bs)})
+					r, plain := NewReplay(&blocks{slices.Clone(bs)}), NewReplay(&blocks{slices.Clone(bs)})
 					lives := &Lives{}
 					places := NewPlaces(lives)
 					type was struct {
-						k  *Kept
+						k  *CountSnapshot
 						fs []Folded
 					}
 					var all []was
-					var last *Kept
+					var last *Snapshot
 					known := 0
 					for {
 						c, err := r.Next()
@@ -63,16 +65,16 @@ func TestPlaces(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						lives.Follow(r, c.GC)
+						lives.Follow(r.Samples, c.GC)
 						if !c.Known || c.GC%4 == 0 { // some are left out
 							continue
 						}
 						known++
 						if c.GC%3 == 0 {
-							last = r.Keep(c, last)
+							last = r.Snapshot(c, last)
 						}
-						if k := places.Count(r, c); k.Sites() {
-							fs, err := plain.Fold(WantSamples, nil, 1)
+						if k := r.Count(c, places); k.Sites() {
+							fs, err := plain.View().Fold(WantSamples, nil, 1)
 							if err != nil {
 								t.Fatal(err)
 							}
@@ -84,16 +86,18 @@ func TestPlaces(t *testing.T) {
 					}
 					names := r.Names()
 					for _, x := range all {
-						fs, err := x.k.Replayer(names, lives).Fold(WantSamples, nil, 1)
+						fs, err := x.k.View(names, lives).Fold(WantSamples, nil, 1)
 						if err != nil {
 							t.Fatal(err)
 						}
 						if !slices.EqualFunc(fs, x.fs, func(a, b Folded) bool {
-							same := slices.EqualFunc(a.Samples, b.Samples, func(a, b *Sample) bool { return a.ID == b.ID })
+							same := slices.EqualFunc(a.Samples, b.Samples,
+								func(a, b *Sample) bool { return a.ID == b.ID })
 							a.Samples, b.Samples = nil, nil
 							return same && fmt.Sprint(a) == fmt.Sprint(b)
 						}) {
-							t.Fatalf("after collection %d: %d combinations, of the objects %d, or others", x.k.C.GC, len(fs), len(x.fs))
+							t.Fatalf("after collection %d: %d combinations, of the objects %d, or others", x.k.C.GC,
+								len(fs), len(x.fs))
 						}
 					}
 				})

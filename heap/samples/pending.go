@@ -1,27 +1,27 @@
-package heap
+package samples
 
 import (
 	"slices"
 	"sort"
 )
 
-// fresh are the samples that were taken and not yet resolved. At interval 0 they are as many as objects are allocated, and few of them are ever
-// looked for: so they stand in a list, which is nearly ascending, and not in a map.
-type fresh struct {
+// pending are the samples that were taken and not yet resolved. At interval 0 they are as many as objects are
+// allocated, and few of them are ever looked for: so they are in a list, which is nearly ascending, and not in a map.
+type pending struct {
 	all  []*Sample
 	sort bool // not ascending
 }
 
-// maxFresh bounds samples that wait for their collection, keepFresh those whose room is kept.
+// maxPending bounds the pending samples, keepPending those whose memory is kept for the next phase.
 const (
-	maxFresh  = 1 << 22
-	keepFresh = 1 << 16
+	maxPending  = 1 << 22
+	keepPending = 1 << 16
 )
 
 // add takes x in, unless there are too many. Of several with one id the last counts.
-func (f *fresh) add(x *Sample) bool {
+func (f *pending) add(x *Sample) bool {
 	n := len(f.all)
-	if n >= maxFresh {
+	if n >= maxPending {
 		return false
 	}
 	f.sort = f.sort || n > 0 && f.all[n-1].ID > x.ID
@@ -30,7 +30,7 @@ func (f *fresh) add(x *Sample) bool {
 }
 
 // find gives the sample of that id, nil if there is none.
-func (f *fresh) find(id uint64) *Sample {
+func (f *pending) find(id uint64) *Sample {
 	if f.sort {
 		f.sort = false
 		slices.SortStableFunc(f.all, func(a, b *Sample) int {
@@ -46,9 +46,9 @@ func (f *fresh) find(id uint64) *Sample {
 	return nil
 }
 
-func (f *fresh) clear() {
+func (f *pending) clear() {
 	clear(f.all)
-	if f.all = f.all[:0]; cap(f.all) > keepFresh {
+	if f.all = f.all[:0]; cap(f.all) > keepPending {
 		f.all = nil
 	}
 	f.sort = false

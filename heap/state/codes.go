@@ -1,12 +1,12 @@
-package heap
+package state
 
-// codes numbers the distinct pairs of type and length: a code says all that objects of one kind share, and the columns of the state hold
-// codes. Most lookups are of instances, whose length is 0: they index a table by type.
-type codes struct {
-	typ    []uint32
-	length []uint64
-	words  []uint64
-	count  []uint64 // objects of the state
+// codes numbers the distinct pairs of type and length: a code says all that objects of one kind share, and the columns
+// of the state hold codes. Most lookups are of instances, whose length is 0: they index a table by type.
+type Codes struct {
+	Type   []uint32
+	Length []uint64
+	Words  []uint64
+	Count  []uint64 // objects of the state
 
 	inst  []uint32 // code + 1 by type, of length 0
 	slots []uint32 // code + 1, open addressing, of the others
@@ -18,9 +18,9 @@ type codes struct {
 // minCodes is how many codes are kept whether they are in use or not.
 const minCodes = 4096
 
-// denseTypes bounds the ids that are looked up in a slice: no probe gives larger ones, and a token of four bytes must not take
-// gigabytes.
-const denseTypes = 1 << 22
+// DenseTypes bounds the ids that are looked up in a slice: no probe gives larger ones, and a token of four bytes must
+// not take gigabytes.
+const DenseTypes = 1 << 22
 
 func hash(typ uint32, length uint64) uint64 {
 	h := (length<<28 ^ uint64(typ)) * 0x9e3779b97f4a7c15
@@ -28,8 +28,8 @@ func hash(typ uint32, length uint64) uint64 {
 }
 
 // of gives the code of a type and length; words is their size. The first size that was given stays.
-func (c *codes) of(typ uint32, length, words uint64) uint32 {
-	if length == 0 && typ < denseTypes {
+func (c *Codes) Of(typ uint32, length, words uint64) uint32 {
+	if length == 0 && typ < DenseTypes {
 		if uint64(typ) < uint64(len(c.inst)) {
 			if i := c.inst[typ]; i != 0 {
 				return i - 1
@@ -53,18 +53,19 @@ func (c *codes) of(typ uint32, length, words uint64) uint32 {
 			c.used++
 			return i
 		}
-		if i--; c.typ[i] == typ && c.length[i] == length {
+		if i--; c.Type[i] == typ && c.Length[i] == length {
 			return i
 		}
 	}
 }
 
-func (c *codes) add(typ uint32, length, words uint64) uint32 {
-	c.typ, c.length, c.words, c.count = append(c.typ, typ), append(c.length, length), append(c.words, words), append(c.count, 0)
-	return uint32(len(c.typ) - 1)
+func (c *Codes) add(typ uint32, length, words uint64) uint32 {
+	c.Type, c.Length, c.Words, c.Count = append(c.Type, typ), append(c.Length, length), append(c.Words, words),
+		append(c.Count, 0)
+	return uint32(len(c.Type) - 1)
 }
 
-func (c *codes) grow() {
+func (c *Codes) grow() {
 	old := c.slots
 	c.slots = make([]uint32, max(64, 2*len(old)))
 	mask := uint64(len(c.slots) - 1)
@@ -72,7 +73,7 @@ func (c *codes) grow() {
 		if i == 0 {
 			continue
 		}
-		h := hash(c.typ[i-1], c.length[i-1]) & mask
+		h := hash(c.Type[i-1], c.Length[i-1]) & mask
 		for c.slots[h] != 0 {
 			h = (h + 1) & mask
 		}
@@ -81,23 +82,23 @@ func (c *codes) grow() {
 }
 
 // trimmed gives a dictionary of the codes that are in use and what each old code has become; nil if few are out of use.
-func (c *codes) trimmed() (*codes, []uint32) {
+func (c *Codes) trimmed() (*Codes, []uint32) {
 	live := 0
-	for _, n := range c.count {
+	for _, n := range c.Count {
 		if n > 0 {
 			live++
 		}
 	}
-	c.limit = max(minCodes, 2*len(c.typ))
-	if len(c.typ) < minCodes || 2*live > len(c.typ) {
+	c.limit = max(minCodes, 2*len(c.Type))
+	if len(c.Type) < minCodes || 2*live > len(c.Type) {
 		return nil, nil
 	}
-	next := &codes{limit: max(minCodes, 4*live)}
-	to := make([]uint32, len(c.typ))
-	for i, n := range c.count {
+	next := &Codes{limit: max(minCodes, 4*live)}
+	to := make([]uint32, len(c.Type))
+	for i, n := range c.Count {
 		if n > 0 {
-			to[i] = next.of(c.typ[i], c.length[i], c.words[i])
-			next.count[to[i]] = n
+			to[i] = next.Of(c.Type[i], c.Length[i], c.Words[i])
+			next.Count[to[i]] = n
 		}
 	}
 	return next, to

@@ -1,13 +1,15 @@
-package heap
+package view
 
 import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in common. All states have the same
-// Replayer.First and the same Lives, which grow no more.
+// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in
+// common. All states have the same View.First and the same Lives, which grow no more.
 type Sampling struct {
 	mu     sync.Mutex // of all below
 	kinds  []SampledKind
@@ -22,7 +24,8 @@ type Sampling struct {
 // SampledKind is what sampled objects have in common: numbers of a base and of a place.
 type SampledKind = struct{ Base, Place int32 }
 
-// SampledBase is what is known of an object without a sample, too. Birth is Replayer.First, or one more for those born later.
+// SampledBase is what is known of an object without a sample, too. Birth is View.First, or one more for those born
+// later.
 type SampledBase struct {
 	Type, Birth uint32
 	AtLeast     bool
@@ -46,11 +49,12 @@ func (x *Sampling) Kinds() ([]SampledKind, []SampledBase, []SampledPlace) {
 	return x.kinds, x.bases, x.places
 }
 
-// Fold is r.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with its kind, the bytes that it takes, those that
-// its sample says, and the sample's weight: those of one kind in the order in which Fold gives them, kinds in the order in which Fold first has them.
-func (x *Sampling) Fold(r *Replayer, f func(kind int32, bytes, size uint64, weight float64)) (rest []Folded, err error) {
-	if r.sites == nil {
-		fs, err := r.Fold(WantSamples, nil, 1)
+// Fold is v.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with
+// its kind, the bytes that it takes, those that its sample says, and the sample's weight: those of one kind in the
+// order in which Fold gives them, kinds in the order in which Fold first has them.
+func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight float64)) (rest []Folded, err error) {
+	if v.born == nil {
+		fs, err := v.Fold(WantSamples, nil, 1)
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		for i := range fs {
@@ -67,18 +71,18 @@ func (x *Sampling) Fold(r *Replayer, f func(kind int32, bytes, size uint64, weig
 		}
 		return rest, err
 	}
-	all := x.all(r)
+	all := x.all(v)
 	kinds, bases, _ := x.Kinds()
 	have := make([]cell, len(bases))
 	for i := range all {
-		if s := &all[i]; s.from <= r.gc && s.to > r.gc {
+		if s := &all[i]; s.from <= v.GC && s.to > v.GC {
 			f(s.kind, s.size, s.size, s.weight)
 			n := &have[kinds[s.kind].Base]
 			n.objects++
 			n.words += s.size / 8
 		}
 	}
-	left := r.siteCounts()
+	left := v.siteCounts()
 	for i, n := range have {
 		if n.objects > 0 {
 			c := left.at(uint64(bases[i].Type)<<32 | uint64(bases[i].Birth))
@@ -90,31 +94,32 @@ func (x *Sampling) Fold(r *Replayer, f func(kind int32, bytes, size uint64, weig
 }
 
 // Warm makes what Fold of states of counts needs, once.
-func (x *Sampling) Warm(r *Replayer) { x.all(r) }
+func (x *Sampling) Warm(v *View) { x.all(v) }
 
-// all gives the samples of r's Lives.
-func (x *Sampling) all(r *Replayer) []sampled {
+// all gives the samples of v's Lives.
+func (x *Sampling) all(v *View) []sampled {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.lives != nil {
 		return x.lives
 	}
-	l := r.past
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	order := make([]int32, len(l.all))
+	l := v.lives
+	l.Mu.RLock()
+	defer l.Mu.RUnlock()
+	order := make([]int32, len(l.All))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(l.all[a].s.ID, l.all[b].s.ID) })
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(l.All[a].Sample.ID, l.All[b].Sample.ID) })
 	x.lives = make([]sampled, len(order))
 	for i, n := range order {
-		a := &l.all[n]
-		s := sampled{from: a.from, to: a.to, weight: a.s.Weight, size: a.s.Size}
+		a := &l.All[n]
+		s := sampled{from: a.From, to: a.To, weight: a.Sample.Weight, size: a.Sample.Size}
 		if s.to == 0 {
 			s.to = ^uint64(0)
 		}
-		s.kind = x.kindOf(SampledBase{Type: uint32(a.s.Type), Birth: era(a.birth, uint32(r.First))}, SampledPlace{a.s.Frame, a.s.Thread})
+		s.kind = x.kindOf(SampledBase{Type: uint32(a.Sample.Type), Birth: era(a.Birth, uint32(v.First))},
+			SampledPlace{a.Sample.Frame, a.Sample.Thread})
 		x.lives[i] = s
 	}
 	return x.lives
@@ -123,7 +128,7 @@ func (x *Sampling) all(r *Replayer) []sampled {
 func (x *Sampling) kindOf(b SampledBase, p SampledPlace) int32 {
 	k := foldSampled{foldKey{group: b.Type, birth: b.Birth}, p.Frame, p.Thread}
 	if b.AtLeast {
-		k.birth |= atLeast
+		k.birth |= state.AtLeastMark
 	}
 	i := x.table.number(k)
 	if int(i) < len(x.kinds) {

@@ -1,15 +1,18 @@
-package heap
+package view
 
 import (
 	"slices"
 	"sort"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/heapcam/heapcam/heap/state"
 )
 
-// page holds the chunks of a stretch of pageChunks numbers, 8 MiB. Kept states share those of which no chunk has changed.
+// page holds the chunks of a stretch of pageChunks numbers, 8 MiB. Frozen views share those of which no chunk has
+// changed.
 type page struct {
-	chunks [pageChunks]*chunk
+	chunks [pageChunks]*state.Chunk
 	tally  atomic.Pointer[tally] // nil if it is not worth its room
 }
 
@@ -18,8 +21,9 @@ const (
 	pageChunks = 1 << pageShift
 )
 
-// tally is how many objects of each code a page holds, so that folding a state need not look at each object of a page that has rested for a while.
-// Objects of which a fold may tell the births apart are counted by themselves: those known since the start, and those with the mark atLeast.
+// tally is how many objects of each code a page holds, so that folding a state need not look at each object of a page
+// that has rested for a while. Objects of which a fold may tell the births apart are counted by themselves: those known
+// since the start, and those with the mark state.AtLeastMark.
 type tally []tallied
 
 type tallied struct {
@@ -39,34 +43,36 @@ func (p *page) bytes() int {
 }
 
 // alike says whether two chunks hold the same objects because one has its columns from the other.
-func (c *chunk) alike(o *chunk) bool {
+func alike(c, o *state.Chunk) bool {
 	if c == o {
 		return true
 	}
-	if c == nil || o == nil || len(c.off) == 0 || len(c.off) != len(o.off) || &c.off[0] != &o.off[0] || &c.code[0] != &o.code[0] || len(c.birth) != len(o.birth) {
+	if c == nil || o == nil || len(c.Off) == 0 || len(c.Off) != len(o.Off) || &c.Off[0] != &o.Off[0] ||
+		&c.Code[0] != &o.Code[0] || len(c.Birth) != len(o.Birth) {
 		return false
 	}
-	if c.birth == nil || o.birth == nil {
-		return c.birth == nil && o.birth == nil && c.same == o.same
+	if c.Birth == nil || o.Birth == nil {
+		return c.Birth == nil && o.Birth == nil && c.Same == o.Same
 	}
-	return &c.birth[0] == &o.birth[0]
+	return &c.Birth[0] == &o.Birth[0]
 }
 
 // holds says whether the page has the columns of these chunks, which stand from number k on.
-func (p *page) holds(k uint64, chunks map[uint64]*chunk) bool {
+func (p *page) holds(k uint64, chunks map[uint64]*state.Chunk) bool {
 	for i, c := range p.chunks {
-		if o := chunks[k+uint64(i)]; (c == nil) != (o == nil) || !c.alike(o) {
+		if o := chunks[k+uint64(i)]; (c == nil) != (o == nil) || !alike(c, o) {
 			return false
 		}
 	}
 	return true
 }
 
-// paged gives the state's chunks in pages, those of before where they are the same, and what is new takes, in bytes. first is Replayer.First.
-func (s *State) paged(before map[uint64]*page, first uint32) (pages map[uint64]*page, fresh int) {
+// paged gives a state's chunks in pages, those of before where they are the same, and what is new takes, in bytes.
+// first is View.First.
+func paged(s *state.State, before map[uint64]*page, first uint32) (pages map[uint64]*page, fresh int) {
 	pages = make(map[uint64]*page, len(before))
 	t := tallier{first: first}
-	for k, c := range s.chunks {
+	for k, c := range s.Chunks {
 		p := pages[k>>pageShift]
 		if p == nil {
 			p = &page{}
@@ -76,10 +82,10 @@ func (s *State) paged(before map[uint64]*page, first uint32) (pages map[uint64]*
 	}
 	for k, p := range pages {
 		b := before[k]
-		if b != nil && b.holds(k<<pageShift, s.chunks) {
+		if b != nil && b.holds(k<<pageShift, s.Chunks) {
 			if b.tally.Load() == nil {
 				fresh -= b.bytes()
-				b.tally.Store(t.page(p, len(s.codes.typ)))
+				b.tally.Store(t.page(p, len(s.Codes.Type)))
 				fresh += b.bytes()
 			}
 			if b.chunks == p.chunks {
@@ -93,8 +99,8 @@ func (s *State) paged(before map[uint64]*page, first uint32) (pages map[uint64]*
 	return pages, fresh
 }
 
-func unpaged(pages map[uint64]*page, room int) map[uint64]*chunk {
-	chunks := make(map[uint64]*chunk, room)
+func unpaged(pages map[uint64]*page, room int) map[uint64]*state.Chunk {
+	chunks := make(map[uint64]*state.Chunk, room)
 	for k, p := range pages {
 		for i, c := range p.chunks {
 			if c != nil {
@@ -107,7 +113,7 @@ func unpaged(pages map[uint64]*page, room int) map[uint64]*chunk {
 
 // tallier makes tallies, with counters that it uses again.
 type tallier struct {
-	first uint32 // Replayer.First
+	first uint32 // View.First
 	dense [4][]uint32
 }
 
@@ -116,10 +122,10 @@ func (r *tallier) page(p *page, codes int) *tally {
 	var t [4]tallied
 	part := func(birth uint32) int {
 		i := 0
-		if birth&^atLeast > r.first {
+		if birth&^state.AtLeastMark > r.first {
 			i = 1
 		}
-		if birth&atLeast != 0 {
+		if birth&state.AtLeastMark != 0 {
 			i += 2
 		}
 		x := &t[i]
@@ -134,18 +140,18 @@ func (r *tallier) page(p *page, codes int) *tally {
 	}
 	n := 0
 	for _, c := range p.chunks {
-		if c == nil || len(c.off) == 0 {
+		if c == nil || len(c.Off) == 0 {
 			continue
 		}
-		n += len(c.off)
-		last := c.born(0)
+		n += len(c.Off)
+		last := c.Born(0)
 		at := part(last)
-		if c.birth == nil {
-			t[at].code = count(r.dense[at], c.code, t[at].code)
+		if c.Birth == nil {
+			t[at].code = count(r.dense[at], c.Code, t[at].code)
 			continue
 		}
-		for i, code := range c.code {
-			if b := c.birth[i]; b != last {
+		for i, code := range c.Code {
+			if b := c.Birth[i]; b != last {
 				last, at = b, part(b)
 			}
 			m := r.dense[at][code]
@@ -175,14 +181,14 @@ func (r *tallier) page(p *page, codes int) *tally {
 	return &out
 }
 
-// tallied gives the tally of page k; nil if there is none, or it is not of the state as it is.
-func (s *State) tallied(k uint64) tally {
-	p := s.pages[k]
-	if p == nil || s.marks != atLeast {
+// tallied gives the tally of page k; nil if there is none, or the page has changed since.
+func (v *View) tallied(k uint64) tally {
+	p, s := v.pages[k], v.State
+	if p == nil || s.Marks != state.AtLeastMark {
 		return nil
 	}
 	t := p.tally.Load()
-	if t == nil || !p.holds(k<<pageShift, s.chunks) {
+	if t == nil || !p.holds(k<<pageShift, s.Chunks) {
 		return nil
 	}
 	return *t
@@ -206,7 +212,7 @@ func (f *folder) parts(keys []uint64) (out []part, work int) {
 		x := part{keys: keys[:n], space: -1}
 		keys = keys[n:]
 		if f.want&WantAddr == 0 {
-			x.tally = f.s.tallied(k)
+			x.tally = f.v.tallied(k)
 		}
 		for _, t := range x.tally {
 			if f.want&WantBirth != 0 && f.birth(t.low) != f.birth(t.high) {
@@ -215,7 +221,7 @@ func (f *folder) parts(keys []uint64) (out []part, work int) {
 			}
 		}
 		if x.tally != nil && f.want&WantSpace != 0 {
-			start, end := k<<(pageShift+chunkShift), (k+1)<<(pageShift+chunkShift)
+			start, end := k<<(pageShift+state.ChunkShift), (k+1)<<(pageShift+state.ChunkShift)
 			j := sort.Search(len(f.spaces), func(j int) bool { return f.spaces[j].End > start })
 			if j < len(f.spaces) && f.spaces[j].Start <= start && f.spaces[j].End >= end {
 				x.space = int32(j)
@@ -227,12 +233,12 @@ func (f *folder) parts(keys []uint64) (out []part, work int) {
 			x.work += len(t.code)
 		}
 		for _, k := range x.keys {
-			c := f.s.chunks[k]
+			c := f.s.Chunks[k]
 			if x.tally == nil {
-				x.work += len(c.off)
+				x.work += len(c.Off)
 			}
 			if f.want&WantSamples != 0 {
-				x.work += 16 * len(c.samples)
+				x.work += 16 * len(c.Samples)
 			}
 		}
 		work += x.work
@@ -246,7 +252,7 @@ func (f *folder) part(x part) {
 	if x.tally == nil {
 		for _, k := range x.keys {
 			if f.err == nil {
-				f.chunk(k, f.s.chunks[k])
+				f.chunk(k, f.s.Chunks[k])
 			}
 		}
 		return
@@ -274,13 +280,13 @@ func (f *folder) part(x part) {
 		for i, code := range y.code {
 			n := t.at(uint64(f.group[code])<<32 | uint64(birth))
 			n.objects += uint64(y.count[i])
-			n.words += uint64(y.count[i]) * f.s.codes.words[code]
+			n.words += uint64(y.count[i]) * f.s.Codes.Words[code]
 		}
 	}
 	if f.want&WantSamples != 0 {
 		for _, k := range x.keys {
-			if c := f.s.chunks[k]; len(c.samples) > 0 && len(c.off) > 0 {
-				f.samples(c, 0, len(c.off), t)
+			if c := f.s.Chunks[k]; len(c.Samples) > 0 && len(c.Off) > 0 {
+				f.samples(c, 0, len(c.Off), t)
 			}
 		}
 	}

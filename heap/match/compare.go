@@ -1,20 +1,29 @@
-package heap
+// Package match says which objects of a sync point's listing are those of the state before it: what differs (Compare),
+// and what is the same although the pause had no object data (Identify).
+//
+// Terms: a difference is *explained* if a rule of the collector says why it is there; anything else is a mismatch. An
+// identity is *proven* if no other object can be the listed one. Invariant: nothing is guessed. This package only reads
+// the state before, and gives the new one what the old one knows.
+package match
 
 import (
 	"slices"
 
+	"github.com/heapcam/heapcam/heap/state"
+	"github.com/heapcam/heapcam/heap/symbols"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // Names of differences between a replayed state and a listing that the facts explain. Anything else is a mismatch.
 const (
-	// ByEden: eden is not part of ordinary listings. An object that a full collection or a walk listed in eden is not listed again before
-	// eden is collected, and a walk lists what no collection has seen.
+	// ByEden: eden is not part of ordinary listings. An object that a full collection or a walk listed in eden is not
+	// listed again before eden is collected, and a walk lists what no collection has seen.
 	ByEden = "eden"
-	// ByFiller: a filler of its own class (JDK 25) stands over objects that were known: G1 scrubs what is dead between two pauses.
+	// ByFiller: a filler of its own class (JDK 25) stands over objects that were known: G1 scrubs what is dead between
+	// two pauses.
 	ByFiller = "filler"
-	// ByPlainFiller: JDK 17 fills with int[] and java.lang.Object. One of them covers known, unsampled objects of an old region of G1,
-	// from the beginning of the first to the end of the last.
+	// ByPlainFiller: JDK 17 fills with int[] and java.lang.Object. One of them covers known, unsampled objects of an
+	// old region of G1, from the beginning of the first to the end of the last.
 	ByPlainFiller = "unidentified filler"
 	// ByDeadWood: the same over objects that a full collection left: it does not compact what is nearly full.
 	ByDeadWood = "dead wood"
@@ -31,7 +40,8 @@ const (
 	Different = "different" // known as something else
 )
 
-// Difference is a mismatch. Addr is in words from the heap base; Known and Listed are class names, "" if nothing stands there.
+// Difference is a mismatch. Addr is in words from the heap base; Known and Listed are class names, "" if nothing stands
+// there.
 type Difference struct {
 	Kind          string
 	Addr          uint64
@@ -60,30 +70,30 @@ const (
 )
 
 // kinds gives the marks of each code.
-func (r *Replayer) kinds(c *codes) []uint8 {
+func (m *Matcher) kinds(c *state.Codes) []uint8 {
 	byType := map[uint32]uint8{}
-	plain := r.JVM.Major < 21 // the classes of fillers came with 20
-	out := make([]uint8, len(c.typ))
-	for i, t := range c.typ {
-		m, ok := byType[t]
+	plain := m.Symbols.JVM.Major < 21 // the classes of fillers came with 20
+	out := make([]uint8, len(c.Type))
+	for i, t := range c.Type {
+		mark, ok := byType[t]
 		if !ok {
-			ty := r.Types[uint64(t)]
+			ty := m.Symbols.Types[uint64(t)]
 			if ty.Flags&trace.TypeFiller != 0 {
-				m = typedFiller
+				mark = typedFiller
 			} else if plain && (ty.Name == "[I" || ty.Name == "java/lang/Object") {
-				m = plainFiller
+				mark = plainFiller
 			}
-			byType[t] = m
+			byType[t] = mark
 		}
-		out[i] = m
+		out[i] = mark
 	}
 	return out
 }
 
 // comparer walks over two states in order of address.
 type comparer struct {
-	r         *Replayer
-	old, next *State
+	m         *Matcher
+	old, next *state.State
 	cmp       *Comparison
 	kinds     []uint8
 	edenNew   bool // eden is listed
@@ -110,20 +120,33 @@ type cover struct {
 	n, last   uint64 // known objects under it, and the end of the last
 }
 
-// compare says how the listing next differs from the state old, and gives next what old knows of the same objects. old is used up.
-func (r *Replayer) compare(s *trace.Sync, old, next *State) Comparison {
-	cmp := Comparison{GC: s.GC, Reason: s.Reason, Objects: uint64(next.n), Explained: map[string]uint64{}}
-	c := &comparer{r: r, old: old, next: next, cmp: &cmp, kinds: r.kinds(next.codes), edenNew: s.Flags&trace.SyncEdenListed != 0}
-	c.edenOld = r.edenIn && !c.edenNew
-	c.eden = r.where(trace.SpaceEden, s.Spaces, s.Regions)
-	if r.JVM.RegionWords > 0 {
-		c.oldRegion = r.regionsOf(trace.SpaceOld, s.Regions)
-		if r.swept {
-			c.freed = r.regionsOf(trace.SpaceFree, s.Regions)
+// Matcher says which objects of a listing are those of the state before it. Its fields are what the recording has said
+// up to the listing.
+type Matcher struct {
+	Symbols *symbols.Table
+	Spaces  []trace.Space     // of the pause that the listing belongs to
+	Regions []trace.RegionRun // of G1, after the newest pause of which the state is known
+	Eden    bool              // the state may hold objects of eden
+	Swept   bool              // there was a Remark or Cleanup since the newest sync point
+}
+
+// Compare says how the listing next differs from the state old, and gives the objects of next what old knows of them.
+// old is used up.
+func (m *Matcher) Compare(s *trace.Sync, old, next *state.State) Comparison {
+	cmp := Comparison{GC: s.GC, Reason: s.Reason, Objects: uint64(next.Objects()), Explained: map[string]uint64{}}
+	c := &comparer{m: m, old: old, next: next, cmp: &cmp, kinds: m.kinds(next.Codes),
+		edenNew: s.Flags&trace.SyncEdenListed != 0}
+	c.edenOld = m.Eden && !c.edenNew
+	c.eden = m.where(trace.SpaceEden, s.Spaces, s.Regions)
+	jvm := &m.Symbols.JVM
+	if jvm.RegionWords > 0 {
+		c.oldRegion = m.regionsOf(trace.SpaceOld, s.Regions)
+		if m.Swept {
+			c.freed = m.regionsOf(trace.SpaceFree, s.Regions)
 		}
 	}
-	if p := r.pending; p != nil && r.JVM.Collector == trace.CollectorSerial {
-		for _, b := range p.Spaces { // the epoch tells where the space ends, the listing where its objects do
+	if jvm.Collector == trace.CollectorSerial {
+		for _, b := range m.Spaces { // the epoch tells where the space ends, the listing where its objects do
 			for _, a := range s.Spaces {
 				if a.Kind == trace.SpaceOld && b.Kind == a.Kind && b.Top > a.Top {
 					c.grant = trace.Range{Start: a.Top, Words: b.Top - a.Top}
@@ -132,19 +155,33 @@ func (r *Replayer) compare(s *trace.Sync, old, next *State) Comparison {
 		}
 	}
 	for _, k := range both(old, next) {
-		c.chunk(k, old.chunks[k], next.chunks[k])
-		delete(old.chunks, k)
+		c.chunk(k, old.Chunks[k], next.Chunks[k])
+		delete(old.Chunks, k)
 	}
 	c.close()
 	return cmp
 }
 
-var noChunk = &chunk{}
+// both gives the numbers of the chunks that either state has, in order.
+func both(a, b *state.State) []uint64 {
+	ks := make([]uint64, 0, len(b.Chunks))
+	for k := range b.Chunks {
+		ks = append(ks, k)
+	}
+	for k := range a.Chunks {
+		if b.Chunks[k] == nil {
+			ks = append(ks, k)
+		}
+	}
+	slices.Sort(ks)
+	return ks
+}
 
-func (c *comparer) chunk(k uint64, o, n *chunk) {
-	if o != nil && n != nil && slices.Equal(o.off, n.off) && slices.Equal(o.code, n.code) {
-		lent := o.lent || o.owner != c.old.id
-		*n = chunk{off: o.off, code: o.code, birth: o.birth, same: o.same, samples: n.samples, owner: n.owner, lent: lent}
+var noChunk = &state.Chunk{}
+
+func (c *comparer) chunk(k uint64, o, n *state.Chunk) {
+	if o != nil && n != nil && slices.Equal(o.Off, n.Off) && slices.Equal(o.Code, n.Code) {
+		n.Borrow(o, c.old)
 		return
 	}
 	if o == nil {
@@ -153,30 +190,30 @@ func (c *comparer) chunk(k uint64, o, n *chunk) {
 	if n == nil {
 		n = noChunk
 	}
-	base := k << chunkShift
+	base := k << state.ChunkShift
 	i, j := 0, 0
-	for i < len(o.off) || j < len(n.off) {
+	for i < len(o.Off) || j < len(n.Off) {
 		switch {
-		case j == len(n.off) || i < len(o.off) && o.off[i] < n.off[j]:
-			c.missing(base|uint64(o.off[i]), o, i)
+		case j == len(n.Off) || i < len(o.Off) && o.Off[i] < n.Off[j]:
+			c.missing(base|uint64(o.Off[i]), o, i)
 			i++
-		case i == len(o.off) || n.off[j] < o.off[i]:
-			c.extra(base|uint64(n.off[j]), n.code[j])
+		case i == len(o.Off) || n.Off[j] < o.Off[i]:
+			c.extra(base|uint64(n.Off[j]), n.Code[j])
 			j++
 		default:
-			if o.code[i] == n.code[j] {
-				n.setBirth(j, o.born(i))
+			if o.Code[i] == n.Code[j] {
+				n.SetBirth(j, o.Born(i))
 			} else {
-				c.different(base|uint64(o.off[i]), o, i, n.code[j])
+				c.different(base|uint64(o.Off[i]), o, i, n.Code[j])
 			}
 			i++
 			j++
 		}
 	}
-	n.level()
+	n.Level()
 }
 
-func (c *comparer) name(code uint32) string { return c.r.TypeName(c.next.codes.typ[code]) }
+func (c *comparer) name(code uint32) string { return c.m.Symbols.TypeName(c.next.Codes.Type[code]) }
 
 func (c *comparer) bad(d Difference) {
 	switch d.Kind {
@@ -192,8 +229,8 @@ func (c *comparer) bad(d Difference) {
 	}
 }
 
-func (c *comparer) missing(addr uint64, o *chunk, i int) {
-	end := addr + c.next.codes.words[o.code[i]]
+func (c *comparer) missing(addr uint64, o *state.Chunk, i int) {
+	end := addr + c.next.Codes.Words[o.Code[i]]
 	if c.cover.open && addr >= c.cover.end {
 		c.close()
 	}
@@ -207,19 +244,19 @@ func (c *comparer) missing(addr uint64, o *chunk, i int) {
 	case addr-c.grant.Start < c.grant.Words:
 		c.cmp.Explained[ByGrant]++
 	default:
-		c.bad(Difference{Kind: Missing, Addr: addr, Known: c.name(o.code[i])})
+		c.bad(Difference{Kind: Missing, Addr: addr, Known: c.name(o.Code[i])})
 	}
 	c.lastEnd = end
 }
 
-func (c *comparer) under(addr, end uint64, o *chunk, i int) {
+func (c *comparer) under(addr, end uint64, o *state.Chunk, i int) {
 	v := &c.cover
 	v.n++
 	v.last = end
-	v.sampled = v.sampled || o.sampleOf(o.off[i]) != 0
-	v.lost = v.lost && o.born(i)&atLeast != 0
+	v.sampled = v.sampled || o.SampleOf(o.Off[i]) != 0
+	v.lost = v.lost && o.Born(i)&state.AtLeastMark != 0
 	if len(v.known) < maxFirst {
-		v.known = append(v.known, Difference{Kind: Missing, Addr: addr, Known: c.name(o.code[i])})
+		v.known = append(v.known, Difference{Kind: Missing, Addr: addr, Known: c.name(o.Code[i])})
 	}
 }
 
@@ -238,27 +275,29 @@ func (c *comparer) extra(addr uint64, code uint32) {
 	}
 }
 
-func (c *comparer) different(addr uint64, o *chunk, i int, code uint32) {
+func (c *comparer) different(addr uint64, o *state.Chunk, i int, code uint32) {
 	if c.cover.open {
 		c.close()
 	}
-	end := addr + c.next.codes.words[o.code[i]]
+	end := addr + c.next.Codes.Words[o.Code[i]]
 	if c.kinds[code] != 0 {
 		c.begin(addr, code)
 		c.cover.same = true
 		c.under(addr, end, o, i)
 	} else {
-		c.bad(Difference{Kind: Different, Addr: addr, Known: c.name(o.code[i]), Listed: c.name(code)})
+		c.bad(Difference{Kind: Different, Addr: addr, Known: c.name(o.Code[i]), Listed: c.name(code)})
 	}
 	c.lastEnd = end
 }
 
 func (c *comparer) begin(addr uint64, code uint32) {
-	c.cover = cover{open: true, addr: addr, end: addr + c.next.codes.words[code], code: code, typed: c.kinds[code]&typedFiller != 0, lost: true, known: c.cover.known[:0]}
+	c.cover = cover{open: true, addr: addr, end: addr + c.next.Codes.Words[code], code: code,
+		typed: c.kinds[code]&typedFiller != 0, lost: true, known: c.cover.known[:0]}
 }
 
-// close decides what the object under way is. A filler overwrites, so what it stands over is dead whatever the replay says. What only may be
-// one must fit exactly, and nothing under it may have a sample: those are followed to their deaths.
+// close decides what the object under way is. A filler overwrites, so what it stands over is dead whatever the replay
+// says. What only may be one must fit exactly, and nothing under it may have a sample: those are followed to their
+// deaths.
 func (c *comparer) close() {
 	v := &c.cover
 	if !v.open {

@@ -1,4 +1,4 @@
-package heap
+package state
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 // TestFarTypeID shows that the largest id costs no table of its size.
 func TestFarTypeID(t *testing.T) {
-	s := newState()
+	s := New()
 	s.add(Object{Addr: 8, Words: 2, Type: trace.MaxTypeID})
 	if len(s.PerType()) != 0 || s.Objects() != 1 {
 		t.Fatalf("table of %d rows for one type", len(s.PerType()))
@@ -18,10 +18,10 @@ func TestFarTypeID(t *testing.T) {
 	}
 }
 
-// TestCodesAreDropped lets arrays of ever new lengths come and go: the dictionary stays about as large as what lives, and what lives stays what
-// it is.
+// TestCodesAreDropped lets arrays of ever new lengths come and go: the dictionary stays about as large as what lives,
+// and what lives stays what it is.
 func TestCodesAreDropped(t *testing.T) {
-	s := newState()
+	s := New()
 	for i := range uint64(100) {
 		s.add(Object{Addr: 1<<20 + i*8, Words: i + 2, Length: i, Type: 3, Birth: 1})
 	}
@@ -34,7 +34,7 @@ func TestCodesAreDropped(t *testing.T) {
 			}
 			s.renumber()
 		}
-		most = max(most, len(s.codes.typ))
+		most = max(most, len(s.Codes.Type))
 	}
 	if most > 2*minCodes {
 		t.Errorf("%d codes for at most 150 objects", most)
@@ -50,9 +50,16 @@ func TestCodesAreDropped(t *testing.T) {
 	if n != 100 || s.Objects() != 100 {
 		t.Errorf("%d objects left", n)
 	}
-	for _, c := range s.chunks {
-		if len(c.samples) > 0 {
-			t.Errorf("%d samples of dead objects", len(c.samples))
+	for _, c := range s.Chunks {
+		if len(c.Samples) > 0 {
+			t.Errorf("%d samples of dead objects", len(c.Samples))
 		}
+	}
+}
+
+func (s *State) add(o Object) {
+	s.put(o.Addr, s.Codes.Of(o.Type, o.Length, o.Words), o.Birth)
+	if o.Sample != 0 {
+		s.writable(o.Addr>>ChunkShift).mark(uint16(o.Addr&(ChunkWords-1)), o.Sample)
 	}
 }

@@ -21,8 +21,9 @@ type seen struct {
 	id uint64
 }
 
-// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the replay must give what one
-// gives of which nothing is kept. Both are compared object by object, with births and samples.
+// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the
+// replay must give what one gives of which nothing is kept. Both are compared object by object, with births and
+// samples.
 func TestKeep(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -39,10 +40,10 @@ func TestKeep(t *testing.T) {
 						bs = append(bs, m.Step(i%5 == 0).Blocks...)
 					}
 				}
-				r, plain := NewReplayer(&blocks{slices.Clone(bs)}), NewReplayer(&blocks{slices.Clone(bs)})
-				var kept []*Kept
+				r, plain := NewReplay(&blocks{slices.Clone(bs)}), NewReplay(&blocks{slices.Clone(bs)})
+				var kept []*Snapshot
 				var was [][]Object
-				var last *Kept
+				var last *Snapshot
 				var living []seen
 				lives := &Lives{}
 				for {
@@ -56,13 +57,13 @@ func TestKeep(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					lives.Follow(r, c.GC)
+					lives.Follow(r.Samples, c.GC)
 					now := everything(plain.State)
 					if !slices.Equal(everything(r.State), now) {
 						t.Fatalf("collection %d: the replay that is kept of differs", c.GC)
 					}
 					if c.Known && c.GC%3 > 0 { // states of which none was kept lie between
-						kept, was = append(kept, r.Keep(c, last)), append(was, now)
+						kept, was = append(kept, r.Snapshot(c, last)), append(was, now)
 						last = kept[len(kept)-1]
 						for id := range plain.Live {
 							living = append(living, seen{len(kept) - 1, id})
@@ -74,12 +75,13 @@ func TestKeep(t *testing.T) {
 				}
 				names := r.Names()
 				for _, x := range living {
-					if s := kept[x.at].Replayer(names, lives).Sample(x.id); s == nil || s.ID != x.id {
+					if s := kept[x.at].View(names, lives).Sample(x.id); s == nil || s.ID != x.id {
 						t.Fatalf("collection %d: sample %d lives and is not told", kept[x.at].C.GC, x.id)
 					}
 				}
 				for i, k := range kept {
-					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) { // going on from it gives what stood later
+					// going on from it gives what stood later
+					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) {
 						on, to := k.Resume(r.Names(), lives, &blocks{slices.Clone(bs)}), kept[i+3]
 						c, err := on.Next()
 						for ; err == nil && c.GC != to.C.GC; c, err = on.Next() {
@@ -88,11 +90,16 @@ func TestKeep(t *testing.T) {
 							t.Fatalf("from %d to %d: %v", k.C.GC, to.C.GC, err)
 						}
 						if !c.Known || !slices.Equal(everything(on.State), was[i+3]) {
-							t.Errorf("going on from collection %d gives another state after %d (known: %v, faults %q)", k.C.GC, to.C.GC, c.Known, on.Faults)
+							t.Errorf("going on from collection %d gives another state after %d (known: %v, faults %q)",
+								k.C.GC, to.C.GC, c.Known, on.Faults)
 						}
-						on.State.put(1, 0, 1) // whatever is done to it
+						// whatever is done to it
+						if err := on.State.Evacuate(&trace.Epoch{Freed: []trace.Range{{Words: 1 << 40}}}, on.Sizes(),
+							&on.evacuation); err != nil {
+							t.Fatal(err)
+						}
 					}
-					st := k.Replayer(names, lives).State
+					st := k.View(names, lives).State
 					if !slices.Equal(everything(st), was[i]) || st.Objects() != len(was[i]) {
 						t.Errorf("what was kept of collection %d has changed", k.C.GC)
 					}
@@ -101,8 +108,9 @@ func TestKeep(t *testing.T) {
 						sum.Objects += c.Objects
 						sum.Bytes += c.Bytes
 					}
-					if sum != (Count{k.C.Objects, k.C.Bytes}) {
-						t.Errorf("collection %d: the dictionary counts %v, the collection %d, %d", k.C.GC, sum, k.C.Objects, k.C.Bytes)
+					if sum != (Count{Objects: k.C.Objects, Bytes: k.C.Bytes}) {
+						t.Errorf("collection %d: the dictionary counts %v, the collection %d, %d", k.C.GC, sum,
+							k.C.Objects, k.C.Bytes)
 					}
 				}
 			})

@@ -1,8 +1,9 @@
-package heap
+package match
 
 import (
 	"slices"
 
+	"github.com/heapcam/heapcam/heap/state"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -10,42 +11,44 @@ import (
 //
 // Young collections move nothing in old space: what stands there as before is what stood there before.
 //
-// A full collection of Serial or Parallel slides the live objects of old space down, in order, and may append young ones. Of the listing L of
-// old space a prefix therefore is a subsequence of the state before, I; the rest, X, came from elsewhere. X is bounded by what young space
-// held, and ends before it begins at the last sampled object of I: so the first m objects of L surely are of I. Samples are followed by the
-// probe and split both sequences. Between two of them each object of L has a leftmost and a rightmost possible place in I (same code, not
-// below its own address, what precedes and follows still fits); where both are one, its identity is *proven*. Nothing else is guessed: it
-// keeps the newest birth that an object of its code had, as a bound.
+// A full collection of Serial or Parallel slides the live objects of old space down, in order, and may append young
+// ones. Of the listing L of old space a prefix therefore is a subsequence of the state before, I; the rest, X, came
+// from elsewhere. X is bounded by what young space held, and ends before it begins at the last sampled object of I: so
+// the first m objects of L surely are of I. Samples are followed by the probe and split both sequences. Between two of
+// them each object of L has a leftmost and a rightmost possible place in I (same code, not below its own address, what
+// precedes and follows still fits); where both are one, its identity is *proven*. Nothing else is guessed: it keeps the
+// newest birth that an object of its code had, as a bound.
 //
-// What may be a filler belongs to neither sequence. G1 compacts by several queues of regions: only samples keep their identity there.
+// What may be a filler belongs to neither sequence. G1 compacts by several queues of regions: only samples keep their
+// identity there.
 
 // sequence walks over the objects of a state in a stretch, in either direction, without those that may be fillers.
 type sequence struct {
-	s          *State
+	s          *state.State
 	keys       []uint64
 	kinds      []uint8
 	start, end uint64
 	ki, i      int // the object stood on
 	ord        int // its number in the stretch
 	lo, hi     int // the part of chunk ki in the stretch
-	c          *chunk
+	c          *state.Chunk
 }
 
-func newSequence(s *State, kinds []uint8, start, end uint64) *sequence {
-	q := &sequence{s: s, keys: s.keys(nil, start, end), kinds: kinds, start: start, end: end, ki: -1, ord: -1}
+func newSequence(s *state.State, kinds []uint8, start, end uint64) *sequence {
+	q := &sequence{s: s, keys: s.Keys(nil, start, end), kinds: kinds, start: start, end: end, ki: -1, ord: -1}
 	return q
 }
 
 func (q *sequence) enter(ki int) {
 	q.ki = ki
-	q.c = q.s.chunks[q.keys[ki]]
-	base := q.keys[ki] << chunkShift
-	q.lo, q.hi = 0, len(q.c.off)
+	q.c = q.s.Chunks[q.keys[ki]]
+	base := q.keys[ki] << state.ChunkShift
+	q.lo, q.hi = 0, len(q.c.Off)
 	if base < q.start {
-		q.lo, _ = slices.BinarySearch(q.c.off, uint16(q.start-base))
+		q.lo, _ = slices.BinarySearch(q.c.Off, uint16(q.start-base))
 	}
-	if q.end-base < chunkWords {
-		q.hi, _ = slices.BinarySearch(q.c.off, uint16(q.end-base))
+	if q.end-base < state.ChunkWords {
+		q.hi, _ = slices.BinarySearch(q.c.Off, uint16(q.end-base))
 	}
 }
 
@@ -69,7 +72,7 @@ func (q *sequence) next() bool {
 			q.enter(q.ki + 1)
 			q.i = q.lo
 		}
-		if q.kinds[q.c.code[q.i]] == 0 {
+		if q.kinds[q.c.Code[q.i]] == 0 {
 			q.ord++
 			return true
 		}
@@ -94,59 +97,60 @@ func (q *sequence) prev() bool {
 			q.enter(q.ki - 1)
 			q.i = q.hi - 1
 		}
-		if q.kinds[q.c.code[q.i]] == 0 {
+		if q.kinds[q.c.Code[q.i]] == 0 {
 			q.ord--
 			return true
 		}
 	}
 }
 
-func (q *sequence) addr() uint64 { return q.keys[q.ki]<<chunkShift | uint64(q.c.off[q.i]) }
-func (q *sequence) code() uint32 { return q.c.code[q.i] }
+func (q *sequence) addr() uint64 { return q.keys[q.ki]<<state.ChunkShift | uint64(q.c.Off[q.i]) }
+func (q *sequence) code() uint32 { return q.c.Code[q.i] }
 
-// identify gives the objects of next, listed after the inexact pause c, what the state before the pause knows of the same objects.
-func (r *Replayer) identify(s *trace.Sync, c *Collection, old, next *State) {
-	c.Listed = uint64(next.n)
+// Identify gives the objects of next, listed after a pause that is not exact, what the state before the pause knows of
+// the same objects. It gives the number of objects whose identity is proven without a sample.
+func (m *Matcher) Identify(s *trace.Sync, pause *trace.Pause, old, next *state.State) (proven uint64) {
 	switch {
-	case c.Flags&(trace.PauseMissed|trace.PauseFault) != 0:
-	case c.Kind == trace.PauseYoung:
-		c.Proven = r.unmoved(s, old, next)
-	case c.Kind == trace.PauseFull && r.JVM.RegionWords == 0:
-		c.Proven = r.slid(s, c, old, next)
+	case pause.Flags&(trace.PauseMissed|trace.PauseFault) != 0:
+	case pause.Kind == trace.PauseYoung:
+		return m.unmoved(s, old, next)
+	case pause.Kind == trace.PauseFull && m.Symbols.JVM.RegionWords == 0:
+		return m.slid(s, old, next)
 	}
+	return 0
 }
 
 // unmoved keeps what stands in old and humongous space as it stood before a young collection.
-func (r *Replayer) unmoved(s *trace.Sync, old, next *State) (proven uint64) {
+func (m *Matcher) unmoved(s *trace.Sync, old, next *state.State) (proven uint64) {
 	var stay ranges
-	if r.JVM.RegionWords == 0 {
-		stay = r.where(trace.SpaceOld, s.Spaces, nil)
+	if m.Symbols.JVM.RegionWords == 0 {
+		stay = m.where(trace.SpaceOld, s.Spaces, nil)
 	} else {
 		for _, kind := range []uint64{trace.SpaceOld, trace.SpaceHumongous} {
-			stay = append(stay, intersect(r.regionsOf(kind, r.regions), r.regionsOf(kind, s.Regions))...)
+			stay = append(stay, intersect(m.regionsOf(kind, m.Regions), m.regionsOf(kind, s.Regions))...)
 		}
 	}
 	for _, g := range stay {
-		for _, k := range next.keys(nil, g.Start, g.Start+g.Words) {
-			o, n := old.chunks[k], next.chunks[k]
+		for _, k := range next.Keys(nil, g.Start, g.Start+g.Words) {
+			o, n := old.Chunks[k], next.Chunks[k]
 			if o == nil {
 				continue
 			}
-			base := k << chunkShift
+			base := k << state.ChunkShift
 			i := 0
-			for j, off := range n.off {
+			for j, off := range n.Off {
 				if a := base | uint64(off); a < g.Start || a-g.Start >= g.Words {
 					continue
 				}
-				for i < len(o.off) && o.off[i] < off {
+				for i < len(o.Off) && o.Off[i] < off {
 					i++
 				}
-				if i < len(o.off) && o.off[i] == off && o.code[i] == n.code[j] {
-					n.setBirth(j, o.born(i))
+				if i < len(o.Off) && o.Off[i] == off && o.Code[i] == n.Code[j] {
+					n.SetBirth(j, o.Born(i))
 					proven++
 				}
 			}
-			n.level()
+			n.Level()
 		}
 	}
 	return proven
@@ -169,7 +173,7 @@ func intersect(a, b ranges) (out ranges) {
 }
 
 // slid proves identities through a full collection that slides old space. It gives the number of proven objects.
-func (r *Replayer) slid(s *trace.Sync, c *Collection, old, next *State) uint64 {
+func (m *Matcher) slid(s *trace.Sync, old, next *state.State) uint64 {
 	var space, before trace.Space
 	young := uint64(0) // words that young space held, at most
 	for _, sp := range s.Spaces {
@@ -177,7 +181,7 @@ func (r *Replayer) slid(s *trace.Sync, c *Collection, old, next *State) uint64 {
 			space = sp
 		}
 	}
-	for _, sp := range c.Spaces {
+	for _, sp := range m.Spaces {
 		switch sp.Kind {
 		case trace.SpaceOld:
 			before = sp
@@ -191,18 +195,18 @@ func (r *Replayer) slid(s *trace.Sync, c *Collection, old, next *State) uint64 {
 		return 0
 	}
 	start, end := space.Bottom, max(space.End, before.End)
-	kinds := r.kinds(next.codes)
+	kinds := m.kinds(next.Codes)
 	had := uint64(0)
 	newest := make([]uint32, len(kinds)) // birth of the newest object of each code that was in old space
-	for _, k := range old.keys(nil, start, end) {
-		o := old.chunks[k]
-		for i, off := range o.off {
-			if a := k<<chunkShift | uint64(off); a < start || a >= end {
+	for _, k := range old.Keys(nil, start, end) {
+		o := old.Chunks[k]
+		for i, off := range o.Off {
+			if a := k<<state.ChunkShift | uint64(off); a < start || a >= end {
 				continue
 			}
-			code := o.code[i]
-			had += next.codes.words[code]
-			newest[code] = max(newest[code], o.born(i)&^old.marks)
+			code := o.Code[i]
+			had += next.Codes.Words[code]
+			newest[code] = max(newest[code], o.Born(i)&^old.Marks)
 		}
 	}
 	if had > before.UsedBefore/8 {
@@ -218,7 +222,7 @@ func (r *Replayer) slid(s *trace.Sync, c *Collection, old, next *State) uint64 {
 
 // embedding is the work on one full collection.
 type embedding struct {
-	old, next  *State
+	old, next  *state.State
 	kinds      []uint8
 	start, end uint64
 	newest     []uint32
@@ -228,13 +232,13 @@ type embedding struct {
 }
 
 // anchor finds the samples that are in both sequences.
-func (e *embedding) anchor(live []trace.LiveSample, old *State) {
+func (e *embedding) anchor(live []trace.LiveSample, old *state.State) {
 	was := map[uint64]uint64{} // by id, address before
-	for _, k := range old.keys(nil, e.start, e.end) {
-		c := old.chunks[k]
-		for _, s := range c.samples {
-			if a := k<<chunkShift | uint64(s.off); a >= e.start && a < e.end {
-				was[s.id] = a
+	for _, k := range old.Keys(nil, e.start, e.end) {
+		c := old.Chunks[k]
+		for _, s := range c.Samples {
+			if a := k<<state.ChunkShift | uint64(s.Off); a >= e.start && a < e.end {
+				was[s.ID] = a
 			}
 		}
 	}
@@ -246,7 +250,8 @@ func (e *embedding) anchor(live []trace.LiveSample, old *State) {
 	}
 }
 
-// leftmost embeds L from the left; false if it does not fit, so that nothing can be said. foreign bounds the words that are not of I.
+// leftmost embeds L from the left; false if it does not fit, so that nothing can be said. foreign bounds the words that
+// are not of I.
 func (e *embedding) leftmost(foreign uint64) bool {
 	// From behind: as long as all that follows may be foreign, so may this one.
 	q := newSequence(e.next, e.kinds, e.start, e.end)
@@ -259,7 +264,7 @@ func (e *embedding) leftmost(foreign uint64) bool {
 	}
 	e.sure = n
 	for words := uint64(0); q.prev(); e.sure-- {
-		if words += e.next.codes.words[q.code()]; words > foreign {
+		if words += e.next.Codes.Words[q.code()]; words > foreign {
 			break
 		}
 	}
@@ -315,23 +320,23 @@ func (e *embedding) rightmost() (proven uint64) {
 			return 0
 		}
 		if uint32(i.ord) == e.left[p] {
-			births[p] = i.c.born(i.i)
+			births[p] = i.c.Born(i.i)
 			proven++
 		} else {
-			births[p] = e.newest[want] | atLeast
+			births[p] = e.newest[want] | state.AtLeastMark
 		}
 		l.prev()
 	}
 	l = newSequence(e.next, e.kinds, e.start, e.end)
-	var done *chunk
+	var done *state.Chunk
 	for _, b := range births {
 		l.next()
 		if l.c != done && done != nil {
-			done.level()
+			done.Level()
 		}
 		done = l.c
-		l.c.setBirth(l.i, b)
+		l.c.SetBirth(l.i, b)
 	}
-	done.level()
+	done.Level()
 	return proven
 }

@@ -1,0 +1,75 @@
+package classify
+
+// ceiling is what there is of a class, which the bounds of its sites can not exceed. class tells ceilings apart; 0: it
+// is not known.
+type ceiling struct {
+	class          int32
+	objects, bytes uint64
+}
+
+// ceilings gives for each stratum what there is of its class, as `histogram --sites` counts it: types of one name and
+// loader are one class.
+func (b *builder) ceilings(items []item, in []int32, strata []stratum) []ceiling {
+	type key struct {
+		name   string
+		loader uint64
+		part   uint8
+	}
+	number := map[key]int32{}
+	of, done := make([]int32, len(strata)), make([]bool, len(strata))
+	var sums []ceiling
+	for i, it := range items {
+		at := in[i]
+		if done[at] {
+			continue
+		}
+		done[at] = true
+		t := &b.ts[it.t]
+		k := key{b.w.TypeName(t.Type), b.w.Types[uint64(t.Type)].Loader, t.Part}
+		n, ok := number[k]
+		if !ok {
+			n = int32(len(sums))
+			number[k] = n
+			sums = append(sums, ceiling{class: n + 1})
+		}
+		of[at] = n
+		sums[n].objects += uint64(strata[at].o)
+		sums[n].bytes += uint64(strata[at].bytes)
+	}
+	out := make([]ceiling, len(strata))
+	for i, n := range of {
+		out[i] = sums[n]
+	}
+	return out
+}
+
+// ceilingSum adds up those of different classes. The zero value is empty.
+type ceilingSum struct {
+	ceiling // their sum; class is that of the newest
+	seen    map[int32]bool
+	unknown bool
+}
+
+func (c *ceilingSum) add(x ceiling) {
+	if x.class == c.class && x.class != 0 {
+		return
+	}
+	if c.unknown = c.unknown || x.class == 0; c.unknown || c.seen[x.class] {
+		return
+	}
+	if c.class != 0 || c.seen != nil {
+		if c.seen == nil {
+			c.seen = map[int32]bool{c.class: true}
+		}
+		c.seen[x.class] = true
+	}
+	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes}
+}
+
+// get gives what there is of all of them.
+func (c *ceilingSum) get() (objects, bytes uint64) {
+	if c.unknown {
+		return 1 << 62, 1 << 62
+	}
+	return c.objects, c.bytes
+}

@@ -1,0 +1,203 @@
+package heap
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/heap/state"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Census reads a recording and counts objects by type; it does not follow single objects. Samples are followed as a
+// Replay does.
+//
+// It needs no tokens of epochs, but those of listings: between two listings it applies the census of each collection,
+// which counts as the tokens do. What is wrong in tokens alone is not found. Make one with NewCensus.
+type Census struct {
+	Cursor
+	Unsure bool // the counts in the stream contradict each other: Totals may be wrong
+
+	totals *totals
+}
+
+// NewCensus begins at the start of src.
+func NewCensus(src BlockSource) *Census {
+	r := &Census{}
+	r.Cursor = newCursor(src, r)
+	r.set(&totals{})
+	return r
+}
+
+func (r *Census) set(t *totals) { r.totals, r.Totals = t, t }
+
+// totals is how many objects there are, by type.
+type totals struct {
+	objects int
+	bytes   uint64
+	perType []Count
+}
+
+func (t *totals) Objects() int     { return t.objects }
+func (t *totals) Bytes() uint64    { return t.bytes }
+func (t *totals) PerType() []Count { return t.perType }
+
+// add adds to what there is of a type.
+func (t *totals) add(typ uint32, n Count) {
+	t.objects += int(n.Objects)
+	t.bytes += n.Bytes
+	if typ >= state.DenseTypes {
+		return
+	}
+	t.perType = state.RoomFor(t.perType, typ)
+	t.perType[typ].Objects += n.Objects
+	t.perType[typ].Bytes += n.Bytes
+}
+
+// subtract takes from what there is of a type; false if there is less.
+func (t *totals) subtract(typ uint64, n Count) bool {
+	if typ >= uint64(len(t.perType)) {
+		return false
+	}
+	have := &t.perType[typ]
+	enough := have.Objects >= n.Objects && have.Bytes >= n.Bytes
+	objects, bytes := min(n.Objects, have.Objects), min(n.Bytes, have.Bytes)
+	have.Objects -= objects
+	have.Bytes -= bytes
+	t.objects -= int(objects)
+	t.bytes -= bytes
+	return enough
+}
+
+// apply applies the census of an exact epoch. Deaths come after all births: a row of one bucket may take what a row of
+// another has given.
+func (r *Census) apply(e *trace.Epoch) error {
+	if len(e.Census) == 0 && len(e.Allocs)+len(e.Moves)+len(e.Births)+len(e.Freed) > 0 {
+		r.Unsure = true // of a probe that counts nothing, or nothing was born and nothing died
+	}
+	for i := range e.Census {
+		row := &e.Census[i]
+		for _, c := range [...]trace.CensusCell{row.Cells[trace.CensusBornYoung], row.Cells[trace.CensusBornOld]} {
+			if c != (trace.CensusCell{}) {
+				r.totals.add(uint32(min(row.Type, state.DenseTypes)), Count(c))
+			}
+		}
+	}
+	for i := range e.Census {
+		row := &e.Census[i]
+		for _, c := range [...]trace.CensusCell{row.Cells[trace.CensusDiedYoung], row.Cells[trace.CensusDiedOld]} {
+			if c != (trace.CensusCell{}) && !r.totals.subtract(row.Type, Count(c)) {
+				r.Unsure = true
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Census) resolve(_, _, _ uint64) bool { return true }
+
+// list counts the listing, unless it says nothing new.
+func (r *Census) list(s *trace.Sync) (attach, error) {
+	if len(s.Lists) == 0 || r.agrees(s) {
+		return func(*trace.LiveSample, *Sample) bool { return true }, nil
+	}
+	next := &totals{perType: make([]Count, 0, len(r.totals.perType))}
+	at := placesOf(s.Samples)
+	for _, blob := range s.Lists {
+		l := trace.NewListTokens(blob, r.Sizes())
+		if err := next.count(&l, at); err != nil {
+			return nil, err
+		}
+	}
+	r.set(next)
+	return at.attach, nil
+}
+
+// agrees says whether a sync point says nothing new: as many objects and bytes as are counted, and no live sample that
+// is not known.
+func (r *Census) agrees(s *trace.Sync) bool {
+	if !r.Known || s.Objects != uint64(r.totals.objects) || s.Bytes != r.totals.bytes {
+		return false
+	}
+	for i := range s.Samples {
+		if x := r.Live[s.Samples[i].ID]; x == nil || x.Type == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// listed is what a listing says of the place of a live sample.
+type listed struct {
+	addr uint64
+	typ  uint32
+	here bool
+}
+
+// listedPlaces are the places of the live samples of a sync point, by address.
+type listedPlaces []listed
+
+func placesOf(live []trace.LiveSample) listedPlaces {
+	at := make(listedPlaces, len(live))
+	for i := range live {
+		at[i].addr = live[i].Addr
+	}
+	slices.SortFunc(at, func(a, b listed) int { return cmp.Compare(a.addr, b.addr) })
+	return at
+}
+
+// find gives the first place that is not below addr.
+func (at listedPlaces) find(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(at, addr, func(a listed, addr uint64) int { return cmp.Compare(a.addr, addr) })
+	return i
+}
+
+// attach gives a sample the type of what is listed at its address if it has none; false if nothing is there.
+func (at listedPlaces) attach(l *trace.LiveSample, x *Sample) bool {
+	i := at.find(l.Addr)
+	if i == len(at) || at[i].addr != l.Addr || !at[i].here {
+		return false
+	}
+	if x.Type == 0 {
+		x.Type = uint64(at[i].typ)
+	}
+	return true
+}
+
+// count adds the objects of a listing, and marks in at what is listed there.
+func (t *totals) count(l *trace.ListTokens, at listedPlaces) error {
+	const none = ^uint64(0)
+	next, want := 0, none
+	for l.Next() {
+		if l.Kind != trace.ListObject {
+			if want, next = none, at.find(l.Addr); next < len(at) {
+				want = at[next].addr
+			}
+			continue
+		}
+		if k := l.Type; uint64(k) < uint64(len(t.perType)) {
+			t.perType[k].Objects++
+			t.perType[k].Bytes += l.Words * 8
+			t.objects++
+			t.bytes += l.Words * 8
+		} else {
+			t.add(k, Count{Objects: 1, Bytes: l.Words * 8})
+		}
+		for l.Addr >= want {
+			if at[next].addr == l.Addr {
+				at[next].typ, at[next].here = l.Type, true
+			}
+			if next++; next < len(at) {
+				want = at[next].addr
+			} else {
+				want = none
+			}
+		}
+	}
+	return l.Err()
+}
+
+// Unsure says whether what r has read may be wrong because r only counts: then a Replay is needed.
+func Unsure(r Reader) bool {
+	c, ok := r.(*Census)
+	return ok && c.Unsure
+}

@@ -1,0 +1,381 @@
+package heap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/heapcam/heapcam/heap/match"
+	"github.com/heapcam/heapcam/heap/samples"
+	"github.com/heapcam/heapcam/heap/symbols"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// BlockSource gives the blocks of a recording, io.EOF at its end. An error that is not io.EOF is damage; the source may
+// be asked again for what follows it.
+type BlockSource interface {
+	Next() (trace.Block, error)
+}
+
+// Reader is a Replay or a Census.
+type Reader interface {
+	// Next reads up to the next collection, its sync point included. It gives io.EOF at the end, *trace.TooNewError
+	// when the stream is of a later format.
+	Next() (*Collection, error)
+	// Position gives what both have in common. It stays the reader's.
+	Position() *Cursor
+	// View gives what is known of the heap after the newest collection, until the next call of Next.
+	View() *View
+}
+
+// Collection is one epoch as it was read.
+type Collection struct {
+	trace.Pause
+	Spaces               []trace.Space
+	Known                bool   // the state after it is known
+	Synced               bool   // it has a sync point
+	Objects, Bytes       uint64 // of the state, if known
+	Used                 uint64 // bytes, all spaces, after it
+	Born, Died, Promoted trace.CensusCell
+	Census               []trace.CensusRow // the rows that these are sums of, by type
+	LiveSamples          int
+	SampledBytes         uint64
+	SyncProbe            uint64 // ns, the listing's cost
+	EpochsLost           uint64 // reported by gaps before it
+	// Of a collection without object data (full ones), if the state before it was known: how many objects its sync
+	// point lists, and of how many the identity is proven without a sample.
+	Listed, Proven uint64
+}
+
+// Findings is what is wrong or unusual in a stream.
+type Findings struct {
+	Faults []string // errors in what the stream says
+	Damage []error  // blocks that could not be read
+	Gaps   []trace.Gap
+	End    *trace.End
+	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
+	// not tell them.
+	Uncompacted bool
+}
+
+func (f *Findings) fault(format string, args ...any) {
+	if len(f.Faults) < 1000 {
+		f.Faults = append(f.Faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// Cursor walks over a stream, collection by collection. What happens to objects is the model's to say.
+type Cursor struct {
+	*Symbols
+	*Samples
+	Findings
+	Totals Totals // of the state after the newest collection, if Known
+	Known  bool
+	// First is the first collection after which the state was known, 0 if none yet; Ends gives the end of each pause,
+	// ns since the probe's start.
+	First uint64
+	Ends  map[uint64]uint64
+	// OnListing, if set, is called when a sync point gave a state and no collection belongs to it: where reading
+	// starts.
+	OnListing func(gc uint64)
+	// OnSummary, if set, is called with each summary, the state being that after the newest collection so far.
+	OnSummary func(*trace.Summary)
+
+	blocks  blockReader
+	model   model
+	gc      uint64
+	pending *Collection // read, its sync point may follow
+	lost    uint64      // epochs, since the newest collection
+	matcher match.Matcher
+	// beforePause: the state before the newest epoch, which is not exact, is still there.
+	beforePause bool
+}
+
+// model is what a reader keeps of the objects: all of them (Replay), or how many there are of each type (Census).
+type model interface {
+	// apply applies an exact epoch to the known state.
+	apply(e *trace.Epoch) error
+	// resolve puts a sample on the object at addr; false if there is none.
+	resolve(addr, id, birth uint64) bool
+	// list replaces the state by a sync point's listing, if it has one, and gives what looks for the objects of the
+	// samples that it reports.
+	list(s *trace.Sync) (attach, error)
+}
+
+// attach is the function that Samples.Adopt asks for.
+type attach func(*trace.LiveSample, *Sample) bool
+
+// blockReader gives blocks, the same one again if it is put back.
+type blockReader struct {
+	src  BlockSource
+	back *trace.Block
+}
+
+func (r *blockReader) next() (trace.Block, error) {
+	if r.back != nil {
+		b := *r.back
+		r.back = nil
+		return b, nil
+	}
+	return r.src.Next()
+}
+
+func newCursor(src BlockSource, m model) Cursor {
+	names := symbols.New()
+	return Cursor{
+		Symbols: names, Samples: samples.New(), Ends: map[uint64]uint64{},
+		blocks: blockReader{src: src}, model: m, matcher: match.Matcher{Symbols: names},
+	}
+}
+
+// Position gives the cursor itself: see Reader.
+func (r *Cursor) Position() *Cursor { return r }
+
+// View gives the view of a reader that knows totals only.
+func (r *Cursor) View() *View {
+	return &View{
+		Symbols: r.Symbols, Totals: r.Totals, GC: r.gc, First: r.First, Ends: r.Ends,
+		Regions: r.matcher.Regions, Uncompacted: r.Uncompacted, Live: r.Live,
+	}
+}
+
+// maxDamage bounds the damaged blocks of a stream, after which nothing more is expected of it.
+const maxDamage = 10000
+
+// Next is Reader.Next.
+func (r *Cursor) Next() (*Collection, error) {
+	r.Begin()
+	for {
+		b, err := r.blocks.next()
+		if err == io.EOF {
+			if r.pending != nil {
+				return r.close(), nil
+			}
+			return nil, io.EOF
+		}
+		if err != nil {
+			c := r.settled()
+			r.Damage = append(r.Damage, err)
+			r.Known = false
+			if c != nil {
+				return c, nil
+			}
+			if len(r.Damage) > maxDamage {
+				return nil, err
+			}
+			continue
+		}
+		if b.Kind == trace.KindGap {
+			c := r.settled()
+			if err := r.handle(b); err != nil {
+				r.fault("%v", err)
+			}
+			if c != nil {
+				return c, nil
+			}
+			continue
+		}
+		if r.pending != nil && b.Kind == trace.KindEpoch {
+			r.blocks.back = &b
+			return r.close(), nil
+		}
+		if err := r.handle(b); err == errLater {
+			r.blocks.back = &b
+			return r.close(), nil
+		} else if err != nil {
+			var newer *trace.TooNewError
+			if errors.As(err, &newer) {
+				return nil, err
+			}
+			r.fault("%v", err)
+			if b.Kind == trace.KindEpoch || b.Kind == trace.KindSync {
+				r.Known = false
+			}
+		}
+	}
+}
+
+// settled gives the pending collection if its state is known, before something is read that ends the knowledge: what is
+// lost later does not make it unknown. One whose state is not known waits for its sync point.
+func (r *Cursor) settled() *Collection {
+	if r.pending == nil || !r.Known {
+		return nil
+	}
+	return r.close()
+}
+
+// close completes the pending collection.
+func (r *Cursor) close() *Collection {
+	c := r.pending
+	r.pending = nil
+	c.Known = r.Known
+	r.Ends[c.GC] = c.Start + c.Dur
+	if r.Known {
+		if r.First == 0 {
+			r.First = c.GC
+		}
+		c.Objects, c.Bytes = uint64(r.Totals.Objects()), r.Totals.Bytes()
+	}
+	c.LiveSamples, c.SampledBytes = len(r.Live), r.LiveBytes
+	return c
+}
+
+// handle takes in one block.
+func (r *Cursor) handle(b trace.Block) error {
+	switch b.Kind {
+	case trace.KindMeta:
+		return r.Meta(b)
+	case trace.KindDefs:
+		return r.Define(b)
+	case trace.KindSamples:
+		ss, err := trace.DecodeSamples(b)
+		r.Take(ss, r.gc+1, r.Site)
+		return err
+	case trace.KindEpoch:
+		return r.epoch(b)
+	case trace.KindSync:
+		return r.sync(b)
+	case trace.KindGap:
+		g, err := trace.DecodeGap(b)
+		if err == nil {
+			r.Gaps = append(r.Gaps, g)
+			r.lost += g.Epochs
+			if g.Epochs > 0 {
+				r.Known = false
+			}
+		}
+		return err
+	case trace.KindEnd:
+		e, err := trace.DecodeEnd(b)
+		if err == nil {
+			r.End = &e
+		}
+		return err
+	case trace.KindSummary:
+		if r.OnSummary == nil {
+			return nil
+		}
+		s, err := trace.DecodeSummary(b)
+		if err == nil {
+			r.OnSummary(s)
+		}
+		return err
+	}
+	return nil
+}
+
+func (r *Cursor) epoch(b trace.Block) error {
+	e, err := trace.DecodeEpoch(b)
+	if err != nil {
+		return err
+	}
+	if r.gc != 0 && e.Pause.GC != r.gc+1 {
+		r.Known = false
+		r.Skip(r.gc+1, e.Pause.GC) // samples of any phase since
+		if e.Pause.GC > r.gc {
+			r.lost = max(r.lost, e.Pause.GC-r.gc-1) // the gap that tells of them says the same
+		}
+	}
+	r.gc = e.Pause.GC
+	r.pending = newCollection(e, r.lost)
+	r.lost = 0
+	r.beforePause = false
+	if e.Pause.Flags&trace.PauseExact == 0 {
+		r.beforePause, r.Known = r.Known, false
+	}
+	if k := e.Pause.Kind; k == trace.PauseRemark || k == trace.PauseCleanup {
+		r.matcher.Swept = true
+	}
+	if r.Known {
+		if err := r.model.apply(e); err != nil {
+			r.Known = false
+			r.fault("collection %d: %v", r.gc, err)
+		}
+	}
+	for _, s := range e.Resolved {
+		birth, ok := r.Resolve(s.ID)
+		if !ok {
+			birth = samples.NoBirth
+		}
+		if r.Known && !r.model.resolve(s.Addr, s.ID, birth) {
+			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
+		}
+	}
+	for _, id := range e.SampleDead {
+		r.Die(id)
+	}
+	if e.Pause.Flags&trace.PauseEdenKept == 0 {
+		r.EmptyEden()
+		r.matcher.Eden = false
+	}
+	if r.Known { // of an inexact epoch the listing needs the regions before
+		r.matcher.Regions = e.Regions
+	}
+	return nil
+}
+
+func newCollection(e *trace.Epoch, lost uint64) *Collection {
+	c := &Collection{Pause: e.Pause, Spaces: e.Spaces, Census: e.Census, EpochsLost: lost}
+	for _, s := range e.Spaces {
+		c.Used += s.UsedAfter
+	}
+	for _, row := range e.Census {
+		for i, cell := range row.Cells {
+			to := &c.Born
+			switch i {
+			case trace.CensusPromoted:
+				to = &c.Promoted
+			case trace.CensusDiedYoung, trace.CensusDiedOld:
+				to = &c.Died
+			}
+			to.Objects += cell.Objects
+			to.Bytes += cell.Bytes
+		}
+	}
+	return c
+}
+
+// errLater says that the pending collection is complete before this block is read.
+var errLater = errors.New("not of this collection")
+
+func (r *Cursor) sync(b trace.Block) error {
+	s, err := trace.DecodeSync(b)
+	if err != nil {
+		return err
+	}
+	c := r.pending
+	if c != nil && s.GC != c.GC {
+		return errLater
+	}
+	if r.gc != 0 && s.GC != r.gc { // the epoch that it belongs to is missing
+		r.Known, r.beforePause = false, false
+		if s.GC > r.gc {
+			r.lost = max(r.lost, s.GC-r.gc)
+		}
+	}
+	r.matcher.Spaces = nil
+	if c != nil {
+		c.Synced, c.SyncProbe = true, s.Probe
+		r.matcher.Spaces = c.Spaces
+	}
+	find, err := r.model.list(s)
+	if err != nil {
+		return err
+	}
+	if len(s.Lists) == 0 { // depth samples: sites only
+		r.Adopt(s.Samples, r.Site, func(l *trace.LiveSample, x *Sample) bool { find(l, x); return true })
+		return nil
+	}
+	if n, b := uint64(r.Totals.Objects()), r.Totals.Bytes(); n != s.Objects || b != s.Bytes {
+		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects,
+			s.Bytes, n, b)
+	}
+	r.Known, r.gc, r.beforePause = true, s.GC, false
+	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
+	r.matcher.Eden, r.matcher.Swept, r.matcher.Regions = s.Flags&trace.SyncEdenListed != 0, false, s.Regions
+	r.Adopt(s.Samples, r.Site, find)
+	if c == nil && r.OnListing != nil {
+		r.OnListing(s.GC)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+// Package samples follows the sampled allocations of a recording: which were taken, which survived a collection (they
+// are resolved then) and which of them still live.
+//
+// Terms: a sample is *pending* from its allocation to the end of the next collection that empties eden, then *live* if
+// its object survived, until it is reported dead. It stands for Weight objects of its kind. This package does not know
+// where objects are.
+package samples
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Sample is a sampled allocation. Birth is the number of the first collection after it. Weight is how many objects of
+// its kind it stands for.
+type Sample struct {
+	trace.Sample
+	Birth  uint64
+	Weight float64
+}
+
+// Tracker is the state of all samples after the newest collection. Make one with New.
+type Tracker struct {
+	Live map[uint64]*Sample // resolved and not known dead, by id
+	// Sampled are the samples that were taken up to the newest collection, Resolved and Died are what it added to Live
+	// and took out of it. They stay the tracker's, until the next Begin.
+	Sampled, Resolved, Died []*Sample
+	Taken                   uint64 // samples seen
+	LiveBytes               uint64 // sizes of the samples in Live
+
+	pending pending
+}
+
+// New gives a tracker that has seen nothing.
+func New() *Tracker { return &Tracker{Live: map[uint64]*Sample{}} }
+
+// Resume gives a tracker with these live samples. They become its own.
+func Resume(live map[uint64]*Sample, taken uint64) *Tracker {
+	t := &Tracker{Live: live, Taken: taken}
+	for _, s := range live {
+		t.LiveBytes += s.Size
+	}
+	return t
+}
+
+// Begin forgets what the collection before has changed.
+func (t *Tracker) Begin() {
+	clear(t.Sampled)
+	clear(t.Resolved)
+	clear(t.Died)
+	t.Forget()
+}
+
+// Forget empties Sampled, Resolved and Died.
+func (t *Tracker) Forget() { t.Sampled, t.Resolved, t.Died = t.Sampled[:0], t.Resolved[:0], t.Died[:0] }
+
+// Take takes in samples whose first collection is birth. site gives the id that stands for a frame's stack.
+func (t *Tracker) Take(taken []trace.Sample, birth uint64, site func(frame uint64) uint64) {
+	t.Taken += uint64(len(taken))
+	all := make([]Sample, len(taken)) // one allocation; survivors are copied out of it, so that it can be freed
+	for i, s := range taken {
+		s.Frame = site(s.Frame)
+		all[i] = Sample{Sample: s, Birth: birth, Weight: trace.Weight(s.Size, s.Interval)}
+		if !t.pending.add(&all[i]) {
+			break
+		}
+		t.Sampled = append(t.Sampled, &all[i])
+	}
+}
+
+// Skip corrects the birth of pending samples: the collections from birth up to before next were not seen.
+func (t *Tracker) Skip(birth, next uint64) {
+	for _, s := range t.pending.all {
+		if s.Birth == birth {
+			s.Birth = next
+		}
+	}
+}
+
+// Resolve makes a pending sample live and gives its birth; false if there is no such sample.
+func (t *Tracker) Resolve(id uint64) (birth uint64, ok bool) {
+	s := t.pending.find(id)
+	if s == nil {
+		return 0, false
+	}
+	if t.Live[id] == nil {
+		x := *s
+		t.Resolved = append(t.Resolved, &x)
+		t.Live[id] = &x
+		t.LiveBytes += x.Size
+	}
+	return s.Birth, true
+}
+
+// Die takes a sample out of Live.
+func (t *Tracker) Die(id uint64) {
+	if s := t.Live[id]; s != nil {
+		t.Died = append(t.Died, s)
+		t.LiveBytes -= s.Size
+		delete(t.Live, id)
+	}
+}
+
+// EmptyEden forgets the pending samples: those that were not resolved have died.
+func (t *Tracker) EmptyEden() { t.pending.clear() }
+
+// Adopt replaces Live by the samples that a sync point reports live. site is as for Take. attach looks for the sample's
+// object, gives the sample the object's type if it has none, and says whether the object is there; a sample without an
+// object stays pending.
+func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
+	attach func(*trace.LiveSample, *Sample) bool) {
+	live := make(map[uint64]*Sample, len(reported))
+	for _, l := range reported {
+		x, waits := t.Live[l.ID], false
+		if x == nil {
+			x = t.pending.find(l.ID)
+			waits = x != nil
+		}
+		if x == nil {
+			x = &Sample{
+				Sample: trace.Sample{ID: l.ID, Thread: l.Thread, Size: l.Size, Interval: l.Interval,
+					Frame: site(l.Frame)},
+				Birth: l.Birth, Weight: trace.Weight(l.Size, l.Interval),
+			}
+		}
+		if l.Birth != 0 { // the probe knows it even if epochs were lost
+			x.Birth = l.Birth
+		}
+		if !attach(&l, x) {
+			// A walk may name samples of eden, whose objects are in no list: they enter the state later, or never.
+			if !waits {
+				t.pending.add(x)
+			}
+			continue
+		}
+		if waits {
+			y := *x
+			x = &y
+		}
+		live[l.ID] = x
+	}
+	t.replace(live)
+}
+
+// replace makes live the live samples.
+func (t *Tracker) replace(live map[uint64]*Sample) {
+	t.LiveBytes = 0
+	for id, x := range live {
+		t.LiveBytes += x.Size
+		if t.Live[id] == nil {
+			t.Resolved = append(t.Resolved, x)
+		}
+	}
+	for id, x := range t.Live {
+		if live[id] == nil {
+			t.Died = append(t.Died, x)
+		}
+	}
+	slices.SortFunc(t.Resolved, func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+	t.Live = live
+}
