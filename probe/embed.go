@@ -1,6 +1,6 @@
-// Package probe holds the native probe, compiled by `make probe` and embedded, so that one file is the whole product. A binary built on a
-// bare clone has none and says so; one for another platform than linux on amd64 says that. The C sources beside this file are the probe
-// itself; they import nothing of Go.
+// Package probe holds the native probe, compiled by `make probe` and embedded, so that one file is the whole product. A
+// binary built on a bare clone has none and says so; one for another platform than linux on amd64 says that. The C
+// sources beside this file are the probe itself; they import nothing of Go.
 package probe
 
 import (
@@ -10,13 +10,15 @@ import (
 )
 
 // ErrNone says that this binary was built without the probe.
-var ErrNone = errors.New("this heapcam was built without the probe (build it with `make build`): it can read recordings but not record")
+var ErrNone = errors.New("this heapcam was built without the probe (build it with `make build`): it can read " +
+	"recordings but not record")
 
 // PlatformError says that there is no probe for a platform.
 type PlatformError struct{ OS, Arch string }
 
 func (e *PlatformError) Error() string {
-	return fmt.Sprintf("heapcam records on linux/amd64; on %s/%s no probe is proven: this heapcam can read recordings but not record", e.OS, e.Arch)
+	return fmt.Sprintf("heapcam records on linux/amd64; on %s/%s no probe is proven: this heapcam can read "+
+		"recordings but not record", e.OS, e.Arch)
 }
 
 // Is makes it an ErrNone: what can not record has one exit code.

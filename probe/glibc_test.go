@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOldGlibc: the library loads wherever JDK 17 runs: it needs no symbol that is newer than glibc 2.17 (CentOS 7, 2012), and no library
-// beside libc, libdl, libpthread and the loader.
+// TestOldGlibc: the library loads wherever JDK 17 runs: it needs no symbol that is newer than glibc 2.17 (CentOS 7,
+// 2012), and no library beside libc, libdl, libpthread and the loader.
 func TestOldGlibc(t *testing.T) {
 	f, err := elf.Open("lib/libheapcam-linux-amd64.so")
 	if err != nil {

@@ -1,23 +1,23 @@
 /*
  * heapcam_abi.h: what probe and agent agree on, as numbers.
  *
- * Two contracts stand here: the stream of blocks and events (docs/format/stream.md; Go: package trace) and the header of the
- * shared ring (docs/format/shared-ring.md; Go: package shmring). The Go test trace/abi_test.go reads the #defines of this file and
- * compares each with the Go table, so a number changed on one side alone fails the build's tests. Only plain integer, shift and
- * string constants therefore: no expression that needs a compiler.
+ * Two contracts stand here: the stream of blocks and events (docs/format/stream.md; Go: package trace) and the header
+ * of the shared ring (docs/format/shared-ring.md; Go: package shmring). The Go test trace/abi_test.go reads the
+ * #defines of this file and compares each with the Go table, so a number changed on one side alone fails the build's
+ * tests. Only plain integer, shift and string constants therefore: no expression that needs a compiler.
  *
- * All integers in memory are little-endian. Addresses in the stream are words of 8 bytes from the heap base; times are nanoseconds
- * of CLOCK_MONOTONIC since the probe started.
+ * All integers in memory are little-endian. Addresses in the stream are words of 8 bytes from the heap base; times are
+ * nanoseconds of CLOCK_MONOTONIC since the probe started.
  */
 #ifndef HEAPCAM_ABI_H
 #define HEAPCAM_ABI_H
 
-/* ---- versions ---------------------------------------------------------------------------------------------------------------- */
+/* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 #define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
 #define HC_FORMAT_VERSION 1         /* version byte of each block of a probe; the agent's META blocks have 2 */
 
-/* ---- block ------------------------------------------------------------------------------------------------------------------- */
+/* ---- block ------------------------------------------------------------------------------------------------------- */
 /*
  *  byte 0        1          2       4             8                      16
  *  +--------+----------+--------+-------------+----------------------+---------------------+ pad to 8
@@ -44,7 +44,7 @@
 #define HC_KIND_LAYOUT 9            /* reserved */
 #define HC_KIND_REFS 10             /* reserved */
 
-/* ---- events: one tag byte, then the fields of that row in docs/format/stream.md ------------------------------------------------ */
+/* ---- events: one tag byte, then the fields of that row in docs/format/stream.md ---------------------------------- */
 
 #define HC_EV_JVM 1
 #define HC_EV_NOTE 2
@@ -83,7 +83,7 @@
 #define HC_EV_TYPESUM 58
 #define HC_EV_SITESUM 59
 
-/* ---- values of fields ---------------------------------------------------------------------------------------------------------- */
+/* ---- values of fields -------------------------------------------------------------------------------------------- */
 
 /* jvm.collector */
 #define HC_COLLECTOR_SERIAL 1
@@ -135,7 +135,8 @@
 #define HC_PF_MISSED 8              /* a collection without events came before */
 #define HC_PF_FAULT 16              /* a check or the guard fired: the fates of this epoch were dropped */
 #define HC_PF_EDEN_KEPT 32          /* eden was not collected in this pause */
-#define HC_PF_MISSED_SHIFT 16       /* from this bit on: how many collections without events came before; 0 with HC_PF_MISSED: not known */
+/* from this bit on: how many collections without events came before; 0 with HC_PF_MISSED: not known */
+#define HC_PF_MISSED_SHIFT 16
 #define HC_PF_MISSED_MAX 65535
 
 /* space.kind, regions */
@@ -195,9 +196,10 @@
 #define HC_LOAD_OPTIONS 2
 #define HC_LOAD_JVMTI 3
 #define HC_LOAD_REFUSED 4
-#define HC_LOAD_ENDED 5   /* of probes before ABI 2: this copy has recorded the JVM and can not again; another copy of the file can */
+/* of probes before ABI 2: this copy has recorded the JVM and can not again; another copy of the file can */
+#define HC_LOAD_ENDED 5
 
-/* ---- walk tokens: one LEB128, low three bits the form, the rest v ---------------------------------------------------------------- */
+/* ---- walk tokens: one LEB128, low three bits the form, the rest v ------------------------------------------------ */
 
 #define HC_TOK_BITS 3
 #define HC_TOK_DEAD 0
@@ -212,7 +214,7 @@
 #define HC_LIST_SKIP 1
 #define HC_LIST_TYPE 2              /* token of the object of type t is t - 1 + HC_LIST_TYPE */
 
-/* ---- limits: a reader refuses what is beyond, so a writer must stay within -------------------------------------------------------- */
+/* ---- limits: a reader refuses what is beyond, so a writer must stay within --------------------------------------- */
 
 #define HC_MAX_BLOCK (1 << 30)      /* bytes of a block's payload */
 #define HC_MAX_STR (1 << 20)        /* bytes of a string */
@@ -223,12 +225,14 @@
 #define HC_MAX_INSTANCE (1 << 24)   /* bytes of an instance, or of an array's header */
 #define HC_MAX_ALIGN 256            /* bytes: ObjectAlignmentInBytes */
 #define HC_MAX_LINES 65536          /* rows of a method's line table */
-#define HC_MAX_RECORDS (1 << 22)     /* samples, resolved samples, freed ranges, census rows, regions: of each kind in one block */
+/* samples, resolved samples, freed ranges, census rows, regions: of each kind in one block */
+#define HC_MAX_RECORDS (1 << 22)
 
-/* ---- shared ring -------------------------------------------------------------------------------------------------------------- */
+/* ---- shared ring ------------------------------------------------------------------------------------------------- */
 
 #define HC_RING_MAGIC "HEAPCAMR"
-#define HC_RING_HEADER_SIZE 65536   /* a multiple of every page size in use: the data behind it can be mapped by itself. ABI 1: 4096 */
+/* a multiple of every page size in use: the data behind it can be mapped by itself. ABI 1: 4096 */
+#define HC_RING_HEADER_SIZE 65536
 #define HC_RING_HEADER_USED 4096    /* of them; what lies behind may be a hole */
 #define HC_RING_MIN_CAPACITY (1 << 20)
 #define HC_RING_MAX_CAPACITY (1 << 30)

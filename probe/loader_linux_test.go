@@ -11,36 +11,51 @@ import (
 	"testing"
 )
 
-// The fields that each collector cannot be recorded without, by all names that JDKs 17 to 26 have for them. A second list beside the one in vmstructs.c: a row
-// that is lost there is missed here.
+// The fields that each collector cannot be recorded without, by all names that JDKs 17 to 26 have for them. A second
+// list beside the one in vmstructs.c: a row that is lost there is missed here.
 var (
-	always = `JVMFlag.flags JVMFlag.numFlags JVMFlag._name JVMFlag._addr Universe._collectedHeap CollectedHeap._reserved CollectedHeap._total_collections
-		MemRegion._start MemRegion._word_size ClassLoaderDataGraph._head ClassLoaderData._next ClassLoaderData._klasses ClassLoaderData._class_loader
-		Klass._next_link Klass._layout_helper Klass._name Klass._class_loader_data Symbol._length
-		CompressedKlassPointers._narrow_klass._base|CompressedKlassPointers._base CompressedKlassPointers._narrow_klass._shift|CompressedKlassPointers._shift
-		java_lang_Class._oop_size_offset ThreadsSMRSupport._java_thread_list ThreadsList._length ThreadsList._threads Thread._tlab
+	always = `
+		JVMFlag.flags JVMFlag.numFlags JVMFlag._name JVMFlag._addr Universe._collectedHeap CollectedHeap._reserved
+		CollectedHeap._total_collections MemRegion._start MemRegion._word_size ClassLoaderDataGraph._head
+		ClassLoaderData._next ClassLoaderData._klasses ClassLoaderData._class_loader Klass._next_link
+		Klass._layout_helper Klass._name Klass._class_loader_data Symbol._length
+		CompressedKlassPointers._narrow_klass._base|CompressedKlassPointers._base
+		CompressedKlassPointers._narrow_klass._shift|CompressedKlassPointers._shift java_lang_Class._oop_size_offset
+		ThreadsSMRSupport._java_thread_list ThreadsList._length ThreadsList._threads Thread._tlab
 		ThreadLocalAllocBuffer._top ThreadLocalAllocBuffer._end ThreadLocalAllocBuffer._desired_size
 		ThreadLocalAllocBuffer._reserve_for_allocation_prefetch PerfMemory._start PerfMemory._top`
 	of = map[string]string{
-		"Serial": `GenCollectedHeap._young_gen|SerialHeap._young_gen GenCollectedHeap._old_gen|SerialHeap._old_gen DefNewGeneration._eden_space
-			DefNewGeneration._from_space DefNewGeneration._to_space TenuredGeneration._the_space Space._bottom|ContiguousSpace._bottom
-			Space._end|ContiguousSpace._end ContiguousSpace._top`,
-		"Parallel": `ParallelScavengeHeap._young_gen ParallelScavengeHeap._old_gen PSYoungGen._eden_space PSYoungGen._from_space PSYoungGen._to_space
-			PSOldGen._object_space MutableSpace._bottom MutableSpace._top MutableSpace._end`,
-		"G1": `G1CollectedHeap._hrm HeapRegionManager._regions|G1HeapRegionManager._regions G1HeapRegionTable._base G1HeapRegionTable._length
-			HeapRegion._bottom|G1HeapRegion._bottom HeapRegion._top|G1HeapRegion._top HeapRegion._end|G1HeapRegion._end
-			HeapRegion._type|G1HeapRegion._type HeapRegionType._tag|G1HeapRegionType._tag HeapRegion.GrainBytes|G1HeapRegion.GrainBytes`,
+		"Serial": `
+			GenCollectedHeap._young_gen|SerialHeap._young_gen GenCollectedHeap._old_gen|SerialHeap._old_gen
+			DefNewGeneration._eden_space DefNewGeneration._from_space DefNewGeneration._to_space
+			TenuredGeneration._the_space Space._bottom|ContiguousSpace._bottom Space._end|ContiguousSpace._end
+			ContiguousSpace._top`,
+		"Parallel": `
+			ParallelScavengeHeap._young_gen ParallelScavengeHeap._old_gen PSYoungGen._eden_space
+			PSYoungGen._from_space PSYoungGen._to_space PSOldGen._object_space MutableSpace._bottom MutableSpace._top
+			MutableSpace._end`,
+		"G1": `
+			G1CollectedHeap._hrm HeapRegionManager._regions|G1HeapRegionManager._regions G1HeapRegionTable._base
+			G1HeapRegionTable._length HeapRegion._bottom|G1HeapRegion._bottom HeapRegion._top|G1HeapRegion._top
+			HeapRegion._end|G1HeapRegion._end HeapRegion._type|G1HeapRegion._type
+			HeapRegionType._tag|G1HeapRegionType._tag HeapRegion.GrainBytes|G1HeapRegion.GrainBytes`,
 	}
-	statics = `JVMFlag.flags JVMFlag.numFlags Universe._collectedHeap ClassLoaderDataGraph._head CompressedKlassPointers._narrow_klass._base
-		CompressedKlassPointers._base CompressedKlassPointers._narrow_klass._shift CompressedKlassPointers._shift java_lang_Class._oop_size_offset
-		ThreadsSMRSupport._java_thread_list ThreadLocalAllocBuffer._reserve_for_allocation_prefetch PerfMemory._start PerfMemory._top
-		ParallelScavengeHeap._young_gen ParallelScavengeHeap._old_gen HeapRegion.GrainBytes G1HeapRegion.GrainBytes`
+	statics = `
+		JVMFlag.flags JVMFlag.numFlags Universe._collectedHeap ClassLoaderDataGraph._head
+		CompressedKlassPointers._narrow_klass._base CompressedKlassPointers._base
+		CompressedKlassPointers._narrow_klass._shift CompressedKlassPointers._shift java_lang_Class._oop_size_offset
+		ThreadsSMRSupport._java_thread_list ThreadLocalAllocBuffer._reserve_for_allocation_prefetch PerfMemory._start
+		PerfMemory._top ParallelScavengeHeap._young_gen ParallelScavengeHeap._old_gen HeapRegion.GrainBytes
+		G1HeapRegion.GrainBytes`
 	longConstants = []string{"markWord::marked_value", "markWord::age_shift"}
 	tags          = []string{"EdenTag", "SurvTag", "OldMask", "FreeTag", "StartsHumongousTag", "ContinuesHumongousTag"}
-	columns       = []string{"StructEntryTypeNameOffset", "StructEntryFieldNameOffset", "StructEntryTypeStringOffset", "StructEntryIsStaticOffset",
-		"StructEntryOffsetOffset", "StructEntryAddressOffset", "StructEntryArrayStride", "TypeEntryTypeNameOffset", "TypeEntrySizeOffset",
-		"TypeEntryArrayStride", "IntConstantEntryNameOffset", "IntConstantEntryValueOffset", "IntConstantEntryArrayStride",
-		"LongConstantEntryNameOffset", "LongConstantEntryValueOffset", "LongConstantEntryArrayStride"}
+	columns       = []string{
+		"StructEntryTypeNameOffset", "StructEntryFieldNameOffset", "StructEntryTypeStringOffset",
+		"StructEntryIsStaticOffset", "StructEntryOffsetOffset", "StructEntryAddressOffset", "StructEntryArrayStride",
+		"TypeEntryTypeNameOffset", "TypeEntrySizeOffset", "TypeEntryArrayStride", "IntConstantEntryNameOffset",
+		"IntConstantEntryValueOffset", "IntConstantEntryArrayStride", "LongConstantEntryNameOffset",
+		"LongConstantEntryValueOffset", "LongConstantEntryArrayStride",
+	}
 	exported = []string{"Structs", "Types", "IntConstants", "LongConstants"}
 )
 
@@ -81,7 +96,8 @@ func loaderHarness(t *testing.T, lib string) string {
 		t.Skip("not run: damaged tables of a libjvm (there is no jvmti.h)")
 	}
 	include, out := filepath.Dir(includes[0]), filepath.Join(t.TempDir(), "loader")
-	flags := []string{"-std=gnu11", "-O2", "-g", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I" + include, "-I" + include + "/linux", "-I.", "-Isrc"}
+	flags := []string{"-std=gnu11", "-O2", "-g", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I" + include,
+		"-I" + include + "/linux", "-I.", "-Isrc"}
 	gcc := func(args ...string) {
 		t.Helper()
 		if b, err := exec.Command("gcc", append(flags, args...)...).CombinedOutput(); err != nil {
@@ -89,8 +105,10 @@ func loaderHarness(t *testing.T, lib string) string {
 		}
 	}
 	// The guard is the probe's own; the tables and what is refused are the harness's.
-	gcc("-Dos_symbol=real_os_symbol", "-Dos_library_of=real_os_library_of", "-Dsafe_read=real_safe_read", "-c", "src/os_posix.c", "-o", out+".o")
-	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmtable.c", "src/guard.c", "src/perfmemory.c", out+".o", "-o", out, "-ldl", "-lpthread")
+	gcc("-Dos_symbol=real_os_symbol", "-Dos_library_of=real_os_library_of", "-Dsafe_read=real_safe_read", "-c",
+		"src/os_posix.c", "-o", out+".o")
+	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmtable.c", "src/guard.c", "src/perfmemory.c", out+".o", "-o", out,
+		"-ldl", "-lpthread")
 	return out
 }
 
@@ -114,7 +132,8 @@ func directedCases(collector string) [][]expect {
 		}
 	}
 	for _, f := range strings.Fields(always + " " + of[collector]) {
-		for _, d := range []string{"remove %s", "flip %s", "twice %s", "untyped %s", "offset %s 1048576", "offset %s -8", "offset %s 3", "address %s 0", "address %s 8"} {
+		for _, d := range []string{"remove %s", "flip %s", "twice %s", "untyped %s", "offset %s 1048576",
+			"offset %s -8", "offset %s 3", "address %s 0", "address %s 8"} {
 			var either []expect
 			for _, n := range strings.Split(f, "|") {
 				if strings.HasPrefix(d, "offset") && isStatic[n] || strings.HasPrefix(d, "address") && !isStatic[n] {
@@ -150,7 +169,8 @@ func directedCases(collector string) [][]expect {
 		}
 	}
 	for _, s := range exported {
-		all = append(all, []expect{{"nosymbol gHotSpotVM" + s, "gHotSpotVM" + s}}, []expect{{"symbol gHotSpotVM" + s + " 0", "gHotSpotVM" + s}},
+		all = append(all, []expect{{"nosymbol gHotSpotVM" + s, "gHotSpotVM" + s}},
+			[]expect{{"symbol gHotSpotVM" + s + " 0", "gHotSpotVM" + s}},
 			[]expect{{"symbol gHotSpotVM" + s + " 4096", "gHotSpotVM" + s}})
 	}
 	for _, s := range columns {
@@ -164,11 +184,13 @@ func directedCases(collector string) [][]expect {
 			all = append(all, []expect{{"symbol gHotSpotVM" + s + " " + v, name}})
 		}
 	}
-	return append(all, []expect{{"flag UseZGC 1", "ZGC is not supported"}}, []expect{{"flag UsePerfData 0", "-XX:-UsePerfData"}})
+	return append(all, []expect{{"flag UseZGC 1", "ZGC is not supported"}},
+		[]expect{{"flag UsePerfData 0", "-XX:-UsePerfData"}})
 }
 
-// TestDamagedTables feeds the loader with tables of real libraries that are damaged in many ways: it loads them or refuses them in one line, and neither
-// crashes nor hangs. What it cannot do without it refuses by name. With HEAPCAM_FULL=1: 120,000 damaged tables instead of 1,200.
+// TestDamagedTables feeds the loader with tables of real libraries that are damaged in many ways: it loads them or
+// refuses them in one line, and neither crashes nor hangs. What it cannot do without it refuses by name. With
+// HEAPCAM_FULL=1: 120,000 damaged tables instead of 1,200.
 func TestDamagedTables(t *testing.T) {
 	libs := libjvms(t)
 	var harness string
@@ -234,7 +256,8 @@ func TestDamagedTables(t *testing.T) {
 						}
 					}
 					if bad > 0 {
-						t.Errorf("JDK %s, %s, %s: %d of %d cases are neither loaded nor refused", major, collector, reads, bad, count)
+						t.Errorf("JDK %s, %s, %s: %d of %d cases are neither loaded nor refused", major, collector,
+							reads, bad, count)
 					}
 				}()
 			}
@@ -262,7 +285,8 @@ func TestDamagedTables(t *testing.T) {
 							continue
 						}
 						done = true
-						if what != e.line || e.name == "" && v != "loaded" || e.name != "" && (!strings.HasPrefix(v, "refused: ") || !strings.Contains(v, e.name)) {
+						if what != e.line || e.name == "" && v != "loaded" ||
+							e.name != "" && (!strings.HasPrefix(v, "refused: ") || !strings.Contains(v, e.name)) {
 							t.Errorf("JDK %s, %s: %q: %s; want %q", major, collector, e.line, v, e.name)
 						}
 					}

@@ -8,19 +8,38 @@ import (
 	"testing"
 )
 
-// outlive are the variables of the probe that are not of one recording, each with its reason. What is not here must be PER_RECORDING: attaching after a
-// detach would begin with what the last recording left.
+// outlive are the variables of the probe that are not of one recording, each with its reason. What is not here must be
+// PER_RECORDING: attaching after a detach would begin with what the last recording left.
 var outlive = map[string]string{
-	"jvmti": "the JVMTI environment, one for all recordings", "java_vm": "the JVM", "naps": "a monitor of that environment", "opt": "made anew from the options", "version_mark": "a constant",
-	"recording": "recording.c", "is_open": "recording.c", "inside": "recording.c", "pauses": "recording.c", "recording_no": "recording.c",
-	"pristine": "recording.c", "memory_lock": "recording.c", "pieces": "recording.c",
-	"guard_env": "the guard's, within one pause", "armed": "likewise", "armed_thread": "likewise", "guards": "handlers: others may have built on them", "said": "recording.c",
-	"violated": "likewise", "violated_at": "likewise", "unknown": "likewise", "guard_without_handler": "made anew by vm_load",
-	"me": "of a thread, which compares the recording's number", "last": "likewise",
-	"has": "what the JVM can do",
+	"jvmti":                 "the JVMTI environment, one for all recordings",
+	"java_vm":               "the JVM",
+	"naps":                  "a monitor of that environment",
+	"opt":                   "made anew from the options",
+	"version_mark":          "a constant",
+	"recording":             "recording.c",
+	"is_open":               "recording.c",
+	"inside":                "recording.c",
+	"pauses":                "recording.c",
+	"recording_no":          "recording.c",
+	"pristine":              "recording.c",
+	"memory_lock":           "recording.c",
+	"pieces":                "recording.c",
+	"guard_env":             "the guard's, within one pause",
+	"armed":                 "likewise",
+	"armed_thread":          "likewise",
+	"guards":                "handlers: others may have built on them",
+	"said":                  "recording.c",
+	"violated":              "likewise",
+	"violated_at":           "likewise",
+	"unknown":               "likewise",
+	"guard_without_handler": "made anew by vm_load",
+	"me":                    "of a thread, which compares the recording's number",
+	"last":                  "likewise",
+	"has":                   "what the JVM can do",
 }
 
-// TestState holds every variable of the library against that list. What vmstructs.c knows of the JVM stays true as long as the JVM runs.
+// TestState holds every variable of the library against that list. What vmstructs.c knows of the JVM stays true as long
+// as the JVM runs.
 func TestState(t *testing.T) {
 	lib, err := Library()
 	if err != nil {
@@ -46,7 +65,8 @@ func TestState(t *testing.T) {
 		sec := f.Sections[s.Section]
 		name, _, _ := strings.Cut(s.Name, ".") // of a variable within a function
 		switch {
-		case sec.Flags&elf.SHF_WRITE == 0 || strings.HasPrefix(s.Name, "_") || name == "completed" || slices.Contains([]string{".data.rel.ro", ".dynamic"}, sec.Name):
+		case sec.Flags&elf.SHF_WRITE == 0 || strings.HasPrefix(s.Name, "_") || name == "completed" ||
+			slices.Contains([]string{".data.rel.ro", ".dynamic"}, sec.Name):
 		case sec.Name == "hc_recording":
 			kept++
 		case strings.HasPrefix(file, "vm") || strings.HasPrefix(s.Name, "vm"):

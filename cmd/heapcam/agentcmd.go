@@ -220,7 +220,8 @@ func (d *daemon) discovery() {
 	d.config.Others = func() []api.Other { return others(d.found) }
 	d.found.Wait = func() (jvms.Unrecorded, bool) {
 		if d.agent.Off() {
-			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set", Remedy: "remove " + hostSwitch}, true
+			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set",
+				Remedy: "remove " + hostSwitch}, true
 		}
 		if err := d.agent.Room(); err != nil { // what it would cost the JVM is for nothing
 			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(),

@@ -31,8 +31,10 @@ func newAttachCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach JVM",
 		Short: "Have the agent record a running JVM",
-		Long:  "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of an id, or a name.\nWhat no flag sets is as the agent is configured. Without an agent use `heapcam record`.",
-		Args:  exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
+		Long: "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of " +
+			"an id, or a name.\n" +
+			"What no flag sets is as the agent is configured. Without an agent use `heapcam record`.",
+		Args: exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
 		RunE: func(c *cobra.Command, args []string) error {
 			opts, err := o.options(c)
 			if err != nil {
@@ -48,9 +50,9 @@ func newAttachCmd() *cobra.Command {
 			}
 			if o.json {
 				return ui.JSON(ui.Stdout, struct {
-					Schema string `json:"schema"`
+					ui.Envelope
 					api.AttachReply
-				}{"heapcam.attach/1", r})
+				}{ui.NewEnvelope("attach", 1), r})
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
 			return nil
@@ -66,7 +68,8 @@ func newAttachCmd() *cobra.Command {
 func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
 	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
-	all.depth, all.sampling, all.shmSize, all.names, all.untested = o.rec.depth, o.rec.sampling, o.rec.shmSize, o.rec.names, o.rec.untested
+	all.depth, all.sampling, all.shmSize = o.rec.depth, o.rec.sampling, o.rec.shmSize
+	all.names, all.untested = o.rec.names, o.rec.untested
 	all.stack, all.maxSync = o.rec.stack, o.rec.maxSync
 	if err := all.check(); err != nil {
 		return "", err
@@ -145,9 +148,11 @@ func dialAgent(flag string) (*api.Client, error) {
 // noAgent says why the agent on path can not be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return withCode(exitDenied, "this user may not ask the agent on %s (%v): try as root, or as a member of the group %s", path, err, api.Group)
+		return fmt.Errorf("this user may not ask the agent on %s (%w): try as root, or as a member of "+
+			"the group %s", path, err, api.Group)
 	}
-	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), or record without one (`heapcam record`) (%v)", path, err)
+	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), "+
+		"or record without one (`heapcam record`) (%v)", path, err)
 }
 
 // resolve finds the running JVM that ref means.
@@ -175,8 +180,9 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status,
 		if _, gone := jvms.Look(j.PID); gone != nil {
 			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) has gone", j.PID, j.Name)
 		}
-		return st, jvms.Errorf(jvms.NoRing, "the probe was loaded into pid %d (%s) but no ring of it appeared within %v: "+
-			"its line on the JVM's stderr says why", j.PID, j.Name, ringAppears)
+		return st, jvms.Errorf(jvms.NoRing,
+			"the probe was loaded into pid %d (%s) but no ring of it appeared within %v: "+
+				"its line on the JVM's stderr says why", j.PID, j.Name, ringAppears)
 	case err != nil:
 		return st, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, err)
 	}

@@ -151,7 +151,7 @@ func (o *bundleOptions) versions(context.Context) ([]byte, error) {
 		return line
 	}
 	m := map[string]any{
-		"schema": "heapcam.support/1", "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS,
+		"schema": ui.NewEnvelope("support", 1).Schema, "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS,
 		"arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
 		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "load": one("/proc/loadavg"),
 		"distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
@@ -189,7 +189,11 @@ func (o *bundleOptions) settings(context.Context) ([]byte, error) {
 			rules[i].Flag = before + "=…"
 		}
 	}
-	return asJSON(map[string]any{"schema": "heapcam.config/1", "settings": all, "rules": rules})
+	return asJSON(struct {
+		ui.Envelope
+		Settings []setting     `json:"settings"`
+		Rules    []config.Rule `json:"rules"`
+	}{ui.NewEnvelope("config", 1), all, rules})
 }
 
 func (o *bundleOptions) doctor(context.Context) ([]byte, error) {

@@ -44,9 +44,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	case err == nil:
 	case !explicit && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
 		file, err = &config.File{}, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, withCode(exitNotFound, "%v", err)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return nil, nil, err
 	default:
 		return nil, nil, usage("%v", err)
@@ -209,10 +207,10 @@ func newConfigShowCmd() *cobra.Command {
 			}
 			if asJSON {
 				return ui.JSON(ui.Stdout, struct {
-					Schema   string    `json:"schema"`
+					ui.Envelope
 					Settings []setting `json:"settings"`
 					Rules    int       `json:"rules"`
-				}{"heapcam.config/1", all, len(file.Rules)})
+				}{ui.NewEnvelope("config", 1), all, len(file.Rules)})
 			}
 			w := ui.NewTable(ui.Stdout)
 			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")

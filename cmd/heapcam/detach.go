@@ -106,10 +106,10 @@ func (v askVerb) command() *cobra.Command {
 			}
 			if asJSON {
 				return ui.JSON(ui.Stdout, struct {
-					Schema string `json:"schema"`
-					ID     string `json:"id,omitempty"`
-					Asked  int    `json:"asked"`
-				}{"heapcam." + v.use + "/1", req.ID, r.Asked})
+					ui.Envelope
+					ID    string `json:"id,omitempty"`
+					Asked int    `json:"asked"`
+				}{ui.NewEnvelope(v.use, 1), req.ID, r.Asked})
 			}
 			if all {
 				what = ui.Plural(uint64(r.Asked), "JVM")
@@ -154,7 +154,8 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 		}
 	}
 	if len(all) == 0 {
-		return session.Status{}, withCode(exitNotFound, "%q: nothing is being recorded (`heapcam status` says why)", ref)
+		return session.Status{}, withCode(exitNotFound,
+			"%q: nothing is being recorded (`heapcam status` says why)", ref)
 	}
 	return session.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
 }

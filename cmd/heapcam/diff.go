@@ -111,8 +111,6 @@ func refError(rec *ringstore.Recording, flag string, err error) error {
 		return nil
 	case errors.As(err, &bad):
 		return usage("--%s %v", flag, err)
-	case errors.Is(err, collection.ErrNotThere):
-		return withCode(exitNotFound, "%s: %v", rec.Path, err)
 	}
 	return fmt.Errorf("%s: %w", rec.Path, err)
 }

@@ -56,10 +56,10 @@ and records them. An existing value stays in front.`,
 			_, perr := probe.Library()
 			if asJSON {
 				err = ui.JSON(ui.Stdout, struct {
-					Schema string      `json:"schema"`
-					Probe  bool        `json:"probe"`
-					JVMs   []doctorRow `json:"jvms"`
-				}{"heapcam.doctor/1", perr == nil, rows})
+					ui.Envelope
+					Probe bool        `json:"probe"`
+					JVMs  []doctorRow `json:"jvms"`
+				}{ui.NewEnvelope("doctor", 1), perr == nil, rows})
 			} else {
 				printDoctor(rows)
 				if perr != nil {

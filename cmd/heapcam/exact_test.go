@@ -51,11 +51,18 @@ func collectionsOf(t *testing.T, path string) (out []heap.Collection, zero time.
 	return out, time.UnixMilli(int64(r.JVM.T0WallMS))
 }
 
-// TestPullExact cuts a recording of many files at many instants: what is pulled opens alone, verifies, holds no
-// collection that ended after --until and every one from the last sync point before --since on; the same through
-// --last, redacted, and without a limit on one side.
-func TestPullExact(t *testing.T) {
-	t.Parallel()
+// exactPull is a recording of many files, what is in it, and how it is pulled and checked.
+type exactPull struct {
+	t            *testing.T
+	dir, out, id string
+	all          []heap.Collection
+	zero         time.Time
+	at           map[uint64]int // index in all of the collection that began then
+}
+
+// recordForPull has an agent record a model's collections in files of 1 MiB.
+func recordForPull(t *testing.T) *exactPull {
+	t.Helper()
 	dir := t.TempDir()
 	rings, out := filepath.Join(dir, "rings"), filepath.Join(dir, "out")
 	if err := os.Mkdir(rings, 0o700); err != nil {
@@ -92,119 +99,138 @@ func TestPullExact(t *testing.T) {
 		}
 	}
 	stop()
-	id := a.Status()[0].ID
-	all, zero := collectionsOf(t, filepath.Join(out, id))
-	files, _ := filepath.Glob(filepath.Join(out, id, "*.hcr"))
+	x := &exactPull{t: t, dir: dir, out: out, id: a.Status()[0].ID, at: map[uint64]int{}}
+	x.all, x.zero = collectionsOf(t, filepath.Join(out, x.id))
+	files, _ := filepath.Glob(filepath.Join(out, x.id, "*.hcr"))
 	syncs := 0
-	for _, c := range all {
+	for i, c := range x.all {
+		x.at[c.Start] = i
 		if c.Synced {
 			syncs++
 		}
 	}
-	t.Logf("%d files, %d collections, %d sync points", len(files), len(all), syncs)
+	t.Logf("%d files, %d collections, %d sync points", len(files), len(x.all), syncs)
 	if len(files) < 3 || syncs <= len(files) {
 		t.Fatalf("%d files, %d sync points: too few to cut between", len(files), syncs)
 	}
-	pull := func(args ...string) (path, said string, code int) {
-		t.Helper()
-		path = filepath.Join(dir, "x.heapcam")
-		os.Remove(path)
-		c := exec.Command("heapcam", append([]string{"pull", id, "--out", out, "-o", path}, args...)...)
-		b, _ := c.CombinedOutput()
-		return path, string(b), c.ProcessState.ExitCode()
-	}
-	stamp := func(ns uint64) string { return zero.Add(time.Duration(ns)).Format(time.RFC3339Nano) }
-	over := func(c *heap.Collection) uint64 { return c.Start + c.Dur }
-	at := map[uint64]int{}
-	for i := range all {
-		at[all[i].Start] = i
-	}
-	check := func(what, path string, from, to int) {
-		t.Helper()
-		got, _ := collectionsOf(t, path)
-		if len(got) == 0 || at[got[0].Start] != from && at[got[0].Start] != from+1 || at[got[len(got)-1].Start] != to {
-			t.Fatalf("%s: %d collections, %d to %d, want %d to %d", what, len(got), got[0].GC, got[len(got)-1].GC,
-				all[from].GC, all[to].GC)
-		}
-		for i := range got {
-			c := &all[at[got[i].Start]]
-			if c.GC != got[i].GC || got[i].Known && c.Known &&
-				(got[i].Objects != c.Objects || got[i].Bytes != c.Bytes) {
-				t.Errorf("%s: after collection %d: %d objects, %d bytes, were %d and %d", what, got[i].GC,
-					got[i].Objects, got[i].Bytes, c.Objects, c.Bytes)
-			}
-			if c.Known && !got[i].Known {
-				t.Errorf("%s: the state after collection %d is not known any more", what, got[i].GC)
-			}
-		}
-		v, err := verifyAll(path)
-		if err != nil || v.Mismatches > 0 || v.Damaged > 0 || ringstore.Worst(v.Verdicts) != ringstore.Sound {
-			t.Errorf("%s: verify: %v %+v", what, err, v)
-		}
-		rec, err := openRecording(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rec.Close()
-		if rec.Manifest == nil || !rec.Manifest.Exact || len(rec.Manifest.Dropped)+len(rec.Manifest.Missing)+len(rec.Manifest.Damaged) > 0 {
-			t.Errorf("%s: manifest %+v", what, rec.Manifest)
-		}
-		first := newSource(rec.Files[0])
-		defer first.Close()
-		for from > 0 { // a sync point before anything that needs one; what begins with the JVM has had none
-			b, err := first.Next()
-			if err != nil || b.Kind == trace.KindEpoch {
-				t.Fatalf("%s: no sync point at the beginning: %v", what, err)
-			}
-			if b.Kind == trace.KindSync {
-				break
-			}
+	return x
+}
+
+func (x *exactPull) pull(args ...string) (path, said string, code int) {
+	x.t.Helper()
+	path = filepath.Join(x.dir, "x.heapcam")
+	os.Remove(path)
+	c := exec.Command("heapcam", append([]string{"pull", x.id, "--out", x.out, "-o", path}, args...)...)
+	b, _ := c.CombinedOutput()
+	return path, string(b), c.ProcessState.ExitCode()
+}
+
+// stamp is a time of the recording as --since and --until take it.
+func (x *exactPull) stamp(ns uint64) string {
+	return x.zero.Add(time.Duration(ns)).Format(time.RFC3339Nano)
+}
+
+func endOf(c *heap.Collection) uint64 { return c.Start + c.Dur }
+
+// lastSync is the newest collection whose listing was made by then.
+func (x *exactPull) lastSync(ns uint64) int {
+	at := 0
+	for i := range x.all {
+		if x.all[i].Synced && endOf(&x.all[i]) <= ns {
+			at = i
 		}
 	}
-	lastSync := func(ns uint64) int { // whose listing was made by then
-		at := 0
-		for i := range all {
-			if all[i].Synced && over(&all[i]) <= ns {
-				at = i
-			}
-		}
-		return at
+	return at
+}
+
+// check demands that what was pulled opens alone, verifies, and holds the collections from one to another as they were.
+func (x *exactPull) check(what, path string, from, to int) {
+	t := x.t
+	t.Helper()
+	got, _ := collectionsOf(t, path)
+	if len(got) == 0 || x.at[got[0].Start] != from && x.at[got[0].Start] != from+1 ||
+		x.at[got[len(got)-1].Start] != to {
+		t.Fatalf("%s: %d collections, %d to %d, want %d to %d", what, len(got), got[0].GC, got[len(got)-1].GC,
+			x.all[from].GC, x.all[to].GC)
 	}
+	for i := range got {
+		c := &x.all[x.at[got[i].Start]]
+		if c.GC != got[i].GC || got[i].Known && c.Known &&
+			(got[i].Objects != c.Objects || got[i].Bytes != c.Bytes) {
+			t.Errorf("%s: after collection %d: %d objects, %d bytes, were %d and %d", what, got[i].GC,
+				got[i].Objects, got[i].Bytes, c.Objects, c.Bytes)
+		}
+		if c.Known && !got[i].Known {
+			t.Errorf("%s: the state after collection %d is not known any more", what, got[i].GC)
+		}
+	}
+	v, err := verifyAll(path)
+	if err != nil || v.Mismatches > 0 || v.Damaged > 0 || ringstore.Worst(v.Verdicts) != ringstore.Sound {
+		t.Errorf("%s: verify: %v %+v", what, err, v)
+	}
+	rec, err := openRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	if rec.Manifest == nil || !rec.Manifest.Exact ||
+		len(rec.Manifest.Dropped)+len(rec.Manifest.Missing)+len(rec.Manifest.Damaged) > 0 {
+		t.Errorf("%s: manifest %+v", what, rec.Manifest)
+	}
+	first := newSource(rec.Files[0])
+	defer first.Close()
+	for from > 0 { // a sync point before anything that needs one; what begins with the JVM has had none
+		b, err := first.Next()
+		if err != nil || b.Kind == trace.KindEpoch {
+			t.Fatalf("%s: no sync point at the beginning: %v", what, err)
+		}
+		if b.Kind == trace.KindSync {
+			break
+		}
+	}
+}
+
+// TestPullExact cuts a recording of many files at many instants: what is pulled opens alone, verifies, holds no
+// collection that ended after --until and every one from the last sync point before --since on; the same through
+// --last, redacted, and without a limit on one side.
+func TestPullExact(t *testing.T) {
+	t.Parallel()
+	x := recordForPull(t)
 	short, every := 0, 110
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		every = 13
 	}
-	for i := 3; i < len(all)-3; i += every {
-		since := over(&all[i]) + 1
-		path, said, code := pull("--exact", "--since", stamp(since))
+	for i := 3; i < len(x.all)-3; i += every {
+		since := endOf(&x.all[i]) + 1
+		path, said, code := x.pull("--exact", "--since", x.stamp(since))
 		if code != 0 || !strings.Contains(said, "--since: the pull begins at ") {
 			t.Fatalf("%d %s", code, said)
 		}
-		check(fmt.Sprintf("since behind collection %d", all[i].GC), path, lastSync(since), len(all)-1)
+		x.check(fmt.Sprintf("since behind collection %d", x.all[i].GC), path, x.lastSync(since), len(x.all)-1)
 		st, _ := os.Stat(path)
-		whole, _, _ := pull("--since", stamp(since))
+		whole, _, _ := x.pull("--since", x.stamp(since))
 		if wst, _ := os.Stat(whole); st.Size() < wst.Size() {
 			short++
 		}
 
-		j := min(i+17, len(all)-2)
-		until := over(&all[j])
-		path, said, code = pull("--exact", "--since", stamp(since), "--until", stamp(until))
+		j := min(i+17, len(x.all)-2)
+		until := endOf(&x.all[j])
+		path, said, code = x.pull("--exact", "--since", x.stamp(since), "--until", x.stamp(until))
 		if code != 0 || !strings.Contains(said, fmt.Sprintf("--until: the pull ends with collection %d at ",
-			all[j].GC)) {
+			x.all[j].GC)) {
 			t.Fatalf("%d %s", code, said)
 		}
-		check(fmt.Sprintf("collections %d to %d", all[i].GC, all[j].GC), path, lastSync(since), j)
-		if path, said, code = pull("--exact", "--redact", "--until", stamp(until-1)); code != 0 {
+		x.check(fmt.Sprintf("collections %d to %d", x.all[i].GC, x.all[j].GC), path, x.lastSync(since), j)
+		if path, said, code = x.pull("--exact", "--redact", "--until", x.stamp(until-1)); code != 0 {
 			t.Fatalf("%d %s", code, said)
 		}
-		check(fmt.Sprintf("redacted, until just before the end of collection %d", all[j].GC), path, 0, j-1)
+		x.check(fmt.Sprintf("redacted, until just before the end of collection %d", x.all[j].GC), path, 0, j-1)
 	}
 	if short == 0 {
 		t.Error("no beginning was cut within a file")
 	}
-	last := time.Duration(all[len(all)-1].Start - all[len(all)/2].Start)
-	path, said, code := pull("--exact", "--last", last.String())
+	last := time.Duration(x.all[len(x.all)-1].Start - x.all[len(x.all)/2].Start)
+	path, said, code := x.pull("--exact", "--last", last.String())
 	if code != 0 || !strings.Contains(said, " more (a recording can begin at a sync point only") {
 		t.Fatalf("%d %s", code, said)
 	}
@@ -212,23 +238,27 @@ func TestPullExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check("--last", path, lastSync(rec.Manifest.ToNS-uint64(last)), len(all)-1)
+	x.check("--last", path, x.lastSync(rec.Manifest.ToNS-uint64(last)), len(x.all)-1)
 	rec.Close()
+	x.saysWhatIsNotCut(last)
+}
 
-	// What is not cut is said, too.
+// saysWhatIsNotCut demands that a pull says how far it is from what was asked for, and refuses what can not be cut.
+func (x *exactPull) saysWhatIsNotCut(last time.Duration) {
+	t := x.t
 	for _, c := range []struct {
 		want string
 		args []string
 	}{
 		{"begins at .* earlier (files are copied whole; --exact cuts closer)",
-			[]string{"--since", stamp(over(&all[len(all)/2]))}},
+			[]string{"--since", x.stamp(endOf(&x.all[len(x.all)/2]))}},
 		{"begins at .* later: nothing older is recorded", []string{"--since", "2001-01-01T00:00:00Z"}},
 		{"more (files are copied whole; --exact cuts closer)", []string{"--last", last.String()}},
 		{"less: the ring holds no more", []string{"--last", "10000h"}},
 		{"more (files are copied whole)", []string{"--last", "1KiB"}},
 		{"less: the ring holds no more", []string{"--last", "10GiB"}},
 	} {
-		_, said, code := pull(c.args...)
+		_, said, code := x.pull(c.args...)
 		ok := code == 0
 		for _, part := range strings.Split(c.want, ".*") {
 			ok = ok && strings.Contains(said, part)
@@ -238,12 +268,12 @@ func TestPullExact(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"--exact"}, {"--exact", "--last", "1MiB"},
-		{"--since", stamp(2e9), "--until", stamp(1e9)}} {
-		if _, said, code := pull(args...); code != exitUsage {
+		{"--since", x.stamp(2e9), "--until", x.stamp(1e9)}} {
+		if _, said, code := x.pull(args...); code != exitUsage {
 			t.Errorf("%v: %d %s", args, code, said)
 		}
 	}
-	if _, said, code := pull("--exact", "--until", "2001-01-01T00:00:00Z"); code != exitNotFound ||
+	if _, said, code := x.pull("--exact", "--until", "2001-01-01T00:00:00Z"); code != exitNotFound ||
 		!strings.Contains(said, "nothing was recorded in this time") {
 		t.Errorf("%d %s", code, said)
 	}

@@ -11,9 +11,11 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/svc"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -111,6 +113,8 @@ func exitCode(err error) int {
 		answer   *api.RemoteError
 		noJVM    *jvms.NotFoundError
 		manyJVMs *jvms.AmbiguousError
+		packaged *svc.PackagedError
+		place    *svc.PlaceError
 	)
 	switch {
 	case errors.As(err, &own):
@@ -130,6 +134,13 @@ func exitCode(err error) int {
 		return exitTooNew
 	case damaged(err):
 		return exitDamaged
+	case errors.Is(err, svc.ErrRights):
+		return exitDenied
+	case errors.Is(err, svc.ErrNotInstalled), errors.Is(err, svc.ErrUnsupported),
+		errors.Is(err, collection.ErrNotThere):
+		return exitNotFound
+	case errors.As(err, &packaged), errors.As(err, &place), errors.Is(err, svc.ErrInstalled):
+		return exitUsage
 	case errors.Is(err, ringstore.ErrIncidentRoom), ringstore.DiskFull(err):
 		return exitNoRoom
 	case errors.Is(err, syscall.ENOTDIR): // a file was named where a folder is meant

@@ -347,8 +347,10 @@ stock VM. What points to what is not recorded.`,
 				return err
 			}
 			if o.json {
-				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.classifiers/1",
-					"classifiers": l.Docs()})
+				return ui.JSON(c.OutOrStdout(), struct {
+					ui.Envelope
+					Classifiers []classify.Doc `json:"classifiers"`
+				}{ui.NewEnvelope("classifiers", 1), l.Docs()})
 			}
 			for _, d := range l.Docs() {
 				ui.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n",

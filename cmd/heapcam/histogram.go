@@ -140,8 +140,6 @@ func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.View, *hea
 	switch {
 	case errors.As(err, &bad):
 		return nil, nil, usage("--at %v", err)
-	case errors.Is(err, collection.ErrNotThere):
-		return nil, nil, withCode(exitNotFound, "%s: %v", rec.Path, err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}

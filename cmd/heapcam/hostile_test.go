@@ -300,35 +300,10 @@ func TestHostileNames(t *testing.T) {
 			if i > 0 || verb != "" {
 				harmless(t, what+": stderr", errs)
 			}
-			shown := slices.Concat(out, errs)
-			switch s.bytes {
-			case "pprof":
-				p, err := profile.ParseData(out)
-				if err != nil {
-					t.Errorf("%s: %v\n%s", what, err, errs)
-					continue
-				}
-				for _, f := range p.Function {
-					harmless(t, what, []byte(f.Name+" "+f.Filename))
-				}
-				for _, x := range p.Sample {
-					harmless(t, what, []byte(strings.Join(x.Label["type"], " ")))
-				}
-			case "raw":
-				if len(out) == 0 {
-					t.Errorf("%s: nothing: %s", what, errs)
-				}
-			default:
-				harmless(t, what, out)
-				if strings.Contains(s.args, "csv") {
-					formulas(t, what, out)
-				}
-				if strings.Contains(s.args, "json") && len(out) > 0 && !strings.Contains(s.args, "--list") {
-					names(t, what, verb, out)
-				}
-			}
-			if s.shows && !bytes.Contains(shown, []byte(evil)) {
-				t.Errorf("%s: no hostile name is in what it says: nothing is tested: %.600s", what, shown)
+			hostileOutput(t, what, verb, s.args, s.bytes, out, errs)
+			if s.shows && !bytes.Contains(slices.Concat(out, errs), []byte(evil)) {
+				t.Errorf("%s: no hostile name is in what it says: nothing is tested: %.600s", what,
+					slices.Concat(out, errs))
 			}
 		}
 	}
@@ -336,6 +311,37 @@ func TestHostileNames(t *testing.T) {
 	for _, f := range append([]string{"pprof", "collapsed", "hprof"}, export.TableFormats...) {
 		if !used["format "+f] {
 			t.Errorf("export --format %s is not tested with hostile names", f)
+		}
+	}
+}
+
+// hostileOutput demands of what a command line wrote that no form of it carries a hostile name as it is.
+func hostileOutput(t *testing.T, what, verb, args, form string, out, errs []byte) {
+	t.Helper()
+	switch form {
+	case "pprof":
+		p, err := profile.ParseData(out)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", what, err, errs)
+			return
+		}
+		for _, f := range p.Function {
+			harmless(t, what, []byte(f.Name+" "+f.Filename))
+		}
+		for _, x := range p.Sample {
+			harmless(t, what, []byte(strings.Join(x.Label["type"], " ")))
+		}
+	case "raw":
+		if len(out) == 0 {
+			t.Errorf("%s: nothing: %s", what, errs)
+		}
+	default:
+		harmless(t, what, out)
+		if strings.Contains(args, "csv") {
+			formulas(t, what, out)
+		}
+		if strings.Contains(args, "json") && len(out) > 0 && !strings.Contains(args, "--list") {
+			names(t, what, verb, out)
 		}
 	}
 }

@@ -48,10 +48,9 @@ keeps what needs no copy, says what is missing, and ends with status 10.`,
 			case errors.Is(err, ringstore.ErrIncidentRoom):
 				return fmt.Errorf("%w of %s: delete some (`heapcam incidents delete ID`)", err, &max)
 			case ringstore.DiskFull(err):
-				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was frozen, and %s is as it was. "+
-					"Free some space"+
-					" (`heapcam incidents` lists what can be deleted) and run the same command again (%w)", n.Dir,
-					freeOn(dir), filepath.Base(dir), err)
+				return fmt.Errorf("the disk of %s is full%s: nothing was frozen, and %s is as it was. "+
+					"Free some space (`heapcam incidents` lists what can be deleted) and run the same command "+
+					"again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
 			case err != nil:
 				return err
 			case asJSON:
@@ -71,8 +70,8 @@ keeps what needs no copy, says what is missing, and ends with status 10.`,
 			}
 			if i.Full {
 				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest "+
-					"one could not be copied."+
-					" Free some space and run the same command again", n.Dir, freeOn(dir), i.JVM)
+					"one could not be copied. Free some space and run the same command again",
+					n.Dir, freeOn(dir), i.JVM)
 			}
 			return nil
 		},
@@ -98,7 +97,10 @@ func newIncidentsCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return ui.JSON(c.OutOrStdout(), map[string]any{"schema": "heapcam.incidents/1", "incidents": all})
+				return ui.JSON(c.OutOrStdout(), struct {
+					ui.Envelope
+					Incidents []ringstore.Incident `json:"incidents"`
+				}{ui.NewEnvelope("incidents", 1), all})
 			}
 			w := ui.NewTable(c.OutOrStdout())
 			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")

@@ -23,8 +23,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestOwnJVM runs the program as the user of a recorded JVM and as another user, in a user namespace of their own as well, where each is root:
-// pause, resume and detach work for the one, and for the other there is no such JVM.
+// TestOwnJVM runs the program as the user of a recorded JVM and as another user, in a user namespace of their own as
+// well, where each is root: pause, resume and detach work for the one, and for the other there is no such JVM.
 func TestOwnJVM(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not run: callers of other users (needs root)")
@@ -41,7 +41,8 @@ func TestOwnJVM(t *testing.T) {
 	}
 	b, err := os.ReadFile(self)
 	program, rings := filepath.Join(dir, "heapcam"), filepath.Join(dir, "rings")
-	if err := errors.Join(err, os.WriteFile(program, b, 0o755), os.Chmod(dir, 0o755), os.Mkdir(rings, 0o700), os.Chown(rings, owner, owner)); err != nil {
+	if err := errors.Join(err, os.WriteFile(program, b, 0o755), os.Chmod(dir, 0o755), os.Mkdir(rings, 0o700),
+		os.Chown(rings, owner, owner)); err != nil {
 		t.Fatal(err)
 	}
 	java := exec.Command("sleep", "600")
@@ -62,28 +63,15 @@ func TestOwnJVM(t *testing.T) {
 	if _, err := p.Commit(tracetest.New(tracetest.Config{Seed: 1}).Step(true).Blocks...); err != nil {
 		t.Fatal(err)
 	}
-	a, err := agent.New(agent.Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, MaxTraceSize: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	sock := filepath.Join(dir, "s")
-	go func() { ended <- a.Run(ctx) }()
-	go func() { ended <- api.New(a, api.Config{Kind: kindOf}).Serve(ctx, sock) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-ended, <-ended); err != nil {
-			t.Error(err)
-		}
-	})
+	a, ctx, sock := serveAgent(t, dir, rings)
 	as := func(uid uint32, apart bool, args ...string) (code int, said string) {
 		t.Helper()
 		c := exec.Command(program, args...)
 		if apart {
 			c = exec.Command("unshare", append([]string{"--user", "--map-root-user", program}, args...)...)
 		}
-		c.Dir, c.Env = "/", append(os.Environ(), "HEAPCAM_SOCKET="+sock, "HOME=/nonexistent", "HEAPCAM_OUT=/nonexistent")
+		c.Dir = "/"
+		c.Env = append(os.Environ(), "HEAPCAM_SOCKET="+sock, "HOME=/nonexistent", "HEAPCAM_OUT=/nonexistent")
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		b, err := c.CombinedOutput()
 		if c.ProcessState == nil {
@@ -117,7 +105,8 @@ func TestOwnJVM(t *testing.T) {
 	for _, ns := range apart {
 		for _, verb := range []string{"pause", "resume", "detach"} {
 			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`, verb, pid)
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`, verb, "4000000")
+			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`,
+				verb, "4000000")
 			expect(stranger, ns, 0, `0 JVMs`, verb, "--all")
 		}
 		if paused() != 0 || p.Peek32(shmring.OffDetach) != 0 {
@@ -153,8 +142,33 @@ func TestOwnJVM(t *testing.T) {
 	for _, uid := range []uint32{owner, 0} {
 		expect(uid, false, 0, `sleep-`+pid+`\S* +ended(.|\n)*: detached by uid 61001`, "status")
 	}
+	staysDetached(ctx, t, a, pid)
+}
 
-	// Discovery of an agent that comes later leaves it alone, and says why.
+// serveAgent runs an agent over rings, and its API on a socket in dir.
+func serveAgent(t *testing.T, dir, rings string) (*agent.Agent, context.Context, string) {
+	t.Helper()
+	a, err := agent.New(agent.Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, MaxTraceSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	sock := filepath.Join(dir, "s")
+	go func() { ended <- a.Run(ctx) }()
+	go func() { ended <- api.New(a, api.Config{Kind: kindOf}).Serve(ctx, sock) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	return a, ctx, sock
+}
+
+// staysDetached: discovery of an agent that comes later leaves a detached JVM alone, and says why.
+func staysDetached(ctx context.Context, t *testing.T, a *agent.Agent, pid string) {
+	t.Helper()
 	st := a.Status()[0]
 	later, err := agent.New(agent.Config{Out: a.Out()})
 	if err != nil {
@@ -169,9 +183,11 @@ func TestOwnJVM(t *testing.T) {
 		Recorded:   func(jvms.JVM) bool { return false },
 		DetachedBy: func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) },
 	})
-	j := jvms.JVM{PID: st.PID, UID: st.UID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x", PerfData: true, Collector: "G1", Major: 17, Recorded: true}
+	j := jvms.JVM{PID: st.PID, UID: st.UID, StartTicks: st.StartTicks, ID: jvms.ID(st.PID, st.StartTicks), Name: "x",
+		PerfData: true, Collector: "G1", Major: 17, Recorded: true}
 	d.Consider(ctx, j)
-	if o := d.Unrecorded(); attached > 0 || len(o) != 1 || o[0].Why != "detached" || o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
+	if o := d.Unrecorded(); attached > 0 || len(o) != 1 || o[0].Why != "detached" ||
+		o[0].Reason != "detached by uid 61001" || !strings.Contains(o[0].Remedy, "attach "+pid) {
 		t.Errorf("%d attached, %+v", attached, o)
 	}
 }

@@ -36,7 +36,8 @@ func (o *agentOptions) toolOption() (string, error) {
 	return "-agentpath:" + lib + "=" + o.rec.attachOptions(), nil
 }
 
-// socketFolder makes the folder of the agent's socket. Users may ask the host's agent about their own JVMs: who calls is looked at there.
+// socketFolder makes the folder of the agent's socket. Users may ask the host's agent about their own JVMs: who calls
+// is looked at there.
 func socketFolder(sock string) error {
 	mode := os.FileMode(0o700)
 	if privileged() {

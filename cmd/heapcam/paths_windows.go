@@ -41,8 +41,8 @@ func ringFolder() string { return "heapcam-rings" }
 // privileged says that the agent serves the whole host: an administrator's, or the service.
 func privileged() bool { return windows.GetCurrentProcessToken().IsElevated() }
 
-// toolOption gives the option that has a JVM load the probe. It names the folder for the ring, since the JVM's user may have another one for
-// temporary files than the agent's.
+// toolOption gives the option that has a JVM load the probe. It names the folder for the ring, since the JVM's user may
+// have another one for temporary files than the agent's.
 func (o *agentOptions) toolOption() (string, error) {
 	lib, err := place.ProbeForOptions()
 	if err != nil {

@@ -37,10 +37,14 @@ func newRunCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG…]",
 		Short: "Run a command and record every JVM that it or anything below it starts",
-		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records them until COMMAND ends.\n" +
-			"Input, output, signals and the exit status pass through: 128+n when the command was ended by signal n, 125 when heapcam itself\n" +
-			"failed, 126 or 127 when the command can not be executed or found. Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
-			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs unrecorded: such a JVM refuses agents.",
+		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records " +
+			"them until COMMAND ends.\n" +
+			"Input, output, signals and the exit status pass through: " +
+			"128+n when the command was ended by signal n, 125 when heapcam itself\n" +
+			"failed, 126 or 127 when the command can not be executed or found. " +
+			"Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
+			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs " +
+			"unrecorded: such a JVM refuses agents.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
@@ -54,7 +58,8 @@ func newRunCmd() *cobra.Command {
 	c.Flags().SetInterspersed(false)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitRunFailed, "%v", err) })
 	o.rec.add(c)
-	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false, "keep the window as an incident when COMMAND ends with a status other than 0")
+	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
+		"keep the window as an incident when COMMAND ends with a status other than 0")
 	return c
 }
 
@@ -71,8 +76,8 @@ func (o *runOptions) run(args []string) error {
 		return withCode(exitNoCommand, "%w", err)
 	}
 	if option, where := place.WritesArchive(args); option != "" {
-		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes (%s, in %s) does not start with an agent; "+
-			"\"heapcam record\" can attach to it later\n", option, where)
+		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes "+
+			"(%s, in %s) does not start with an agent; \"heapcam record\" can attach to it later\n", option, where)
 		p, err := o.command(path, args, os.Environ())
 		if err != nil {
 			return err
@@ -123,7 +128,8 @@ func (o *runOptions) run(args []string) error {
 
 // command runs the command to its end, with signals given on to it.
 func (o *runOptions) command(path string, args, env []string) (*os.ProcessState, error) {
-	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(), Stderr: ui.RawStderr()}
+	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(),
+		Stderr: ui.RawStderr()}
 	sigs := make(chan os.Signal, 32)
 	signal.Notify(sigs, passedSignals()...)
 	defer signal.Stop(sigs)
@@ -193,8 +199,8 @@ func report(a *agent.Agent, code int) {
 	switch {
 	case len(all) > 0:
 	case code != 0:
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or it does not start with an agent "+
-			"(if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or "+
+			"it does not start with an agent (if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)\n")
 	default:
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS\n")
 	}

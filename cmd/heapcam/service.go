@@ -35,7 +35,7 @@ func newServiceCmd() *cobra.Command {
 				return fmt.Errorf("not done after %v, and not waited for any longer: `heapcam service status` says "+
 					"how it goes on", serviceWait)
 			}
-			if err := serviceError(err); err != nil {
+			if err != nil {
 				return err
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: %s\n", done)
@@ -48,7 +48,7 @@ func newServiceCmd() *cobra.Command {
 		Short: "Stop the service and remove it; recordings stay",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := serviceError(svc.Uninstall(purge)); err != nil {
+			if err := svc.Uninstall(purge); err != nil {
 				return err
 			}
 			kept := "recordings stay in " + svc.StateDir()
@@ -84,14 +84,14 @@ func newServiceStatusCmd() *cobra.Command {
 			if !answered {
 				return fmt.Errorf("the service's manager has not answered for %v", agentWait)
 			}
-			if err := serviceError(err); err != nil {
+			if err != nil {
 				return err
 			}
 			if asJSON {
 				if err := ui.JSON(ui.Stdout, struct {
-					Schema string `json:"schema"`
+					ui.Envelope
 					svc.State
-				}{"heapcam.service-status/1", s}); err != nil {
+				}{ui.NewEnvelope("service-status", 1), s}); err != nil {
 					return err
 				}
 			} else {
@@ -129,23 +129,6 @@ func serviceLine(s svc.State) string {
 		line += " (from a package)"
 	}
 	return line
-}
-
-// serviceError gives the errors of package svc their codes.
-func serviceError(err error) error {
-	var (
-		packaged *svc.PackagedError
-		place    *svc.PlaceError
-	)
-	switch {
-	case errors.Is(err, svc.ErrRights):
-		return withCode(exitDenied, "%w", err)
-	case errors.Is(err, svc.ErrNotInstalled), errors.Is(err, svc.ErrUnsupported):
-		return withCode(exitNotFound, "%w", err)
-	case errors.As(err, &packaged), errors.As(err, &place), errors.Is(err, svc.ErrInstalled):
-		return withCode(exitUsage, "%w", err)
-	}
-	return err
 }
 
 // aliveWithin is how long an agent may take to answer, and its loop to come around, to count as alive. Opening a

@@ -75,7 +75,7 @@ func (m mismatch) String() string {
 }
 
 type verifyReply struct {
-	Schema     string            `json:"schema"`
+	ui.Envelope
 	Files      []verified        `json:"files"`
 	SyncPoints uint64            `json:"sync_points"`
 	Mismatches uint64            `json:"mismatches"`
@@ -139,7 +139,7 @@ func verifyAll(path string) (*verifyReply, error) {
 			}
 		}
 	}
-	out := &verifyReply{Schema: "heapcam.verify/1", Files: []verified{}, Explained: map[string]uint64{}}
+	out := &verifyReply{Envelope: ui.NewEnvelope("verify", 1), Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
 		vs, _ := ringstore.CheckPath(p) // what can not be opened is told by openRecording
 		out.Verdicts = append(out.Verdicts, vs...)

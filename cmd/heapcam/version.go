@@ -27,7 +27,7 @@ func newVersionCmd() *cobra.Command {
 			}
 			if asJSON {
 				return ui.JSON(ui.Stdout, struct {
-					Schema  string `json:"schema"`
+					ui.Envelope
 					Version string `json:"version"`
 					Format  int    `json:"format"`
 					ABI     int    `json:"ring_abi"`
@@ -35,8 +35,8 @@ func newVersionCmd() *cobra.Command {
 					OS      string `json:"os"`
 					Arch    string `json:"arch"`
 					Probe   string `json:"probe,omitempty"`
-				}{"heapcam.version/1", version, trace.FormatVersion, trace.ABIVersion, runtime.Version(),
-					runtime.GOOS, runtime.GOARCH, sum})
+				}{ui.NewEnvelope("version", 1), version, trace.FormatVersion, trace.ABIVersion,
+					runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
 			}
 			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version,
 				trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)

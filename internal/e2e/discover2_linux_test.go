@@ -67,7 +67,10 @@ func TestToolOptions(t *testing.T) {
 	os.Unsetenv("JAVA_TOOL_OPTIONS")
 	await(t, "pids", func() bool { return r.pid() > 0 && closed.pid() > 0 })
 	var s session.Status
-	await(t, "a recording", func() bool { s, _ = d.of(t, r.pid()); return s.Phase == session.Recording && s.LastGC > 3 })
+	await(t, "a recording", func() bool {
+		s, _ = d.of(t, r.pid())
+		return s.Phase == session.Recording && s.LastGC > 3
+	})
 	if s.Depth != "full" {
 		t.Errorf("depth %s", s.Depth)
 	}

@@ -200,7 +200,8 @@ func TestKillAgent(t *testing.T) {
 			t.Error("the ring never overflowed")
 		}
 		if int(h.last) < stops || h.recorded+h.missing < stops {
-			t.Errorf("%d collections recorded and %d missing up to %d; the JVM logged %d", h.recorded, h.missing, h.last, stops)
+			t.Errorf("%d collections recorded and %d missing up to %d; the JVM logged %d",
+				h.recorded, h.missing, h.last, stops)
 		}
 		v := verify(t, dirs[0], 2)
 		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops,

@@ -106,7 +106,10 @@ func TestDetachedByUser(t *testing.T) {
 		if errs, code := d.attach(t, strconv.Itoa(pid)); code != 0 {
 			t.Fatalf("attach: %d %s", code, errs)
 		}
-		await(t, "a recording", func() bool { s, _ := find(); return s.Phase == session.Recording && s.Collections > 0 })
+		await(t, "a recording", func() bool {
+			s, _ := find()
+			return s.Phase == session.Recording && s.Collections > 0
+		})
 		if full { // from now on it is like any other
 			d.kill()
 			d.start(t)

@@ -115,18 +115,7 @@ func TestSituations(t *testing.T) {
 		}
 		return small
 	}
-	for _, c := range []struct {
-		name    string
-		majors  []int
-		gcs     []string
-		heap    string
-		opts    []string
-		main    string
-		args    []string
-		flags   []string
-		log     string
-		inexact bool // collections may be lost or more than those logged
-	}{
+	for _, c := range []situation{
 		{name: "class unloading", main: "Classes", args: []string{big("1000", "20000"), "100"},
 			opts: []string{"-XX:MetaspaceSize=8m"}, log: "Metadata GC Threshold"},
 		{name: "metadata threshold", main: "Meta", args: []string{big("3000", "30000")},
@@ -184,55 +173,72 @@ func TestSituations(t *testing.T) {
 			somePair(t, c.name, majors, gcs, func(t *testing.T, major int, gc string) {
 				t.Parallel()
 				for _, depth := range depths(c.flags) {
-					t.Run(depth, func(t *testing.T) {
-						var r *running
-						args := slices.Clone(c.args)
-						flags := append([]string{"--depth", depth, "--emergency", "off", "--shm-size", "64MiB"}, c.flags...)
-						for try := 1; ; try++ { // a busy machine takes longer to get there
-							p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: args,
-								limit: "64MiB", flags: flags}
-							r = p.start(t)
-							r.finish(t)
-							if c.log == "" ||
-								regexp.MustCompile(c.log).MatchString("Pause "+strings.Join(r.pauses(t).lines, "\n")) {
-								break
-							}
-							if try == 3 {
-								t.Fatalf("the situation did not occur: no %q in the JVM's log", c.log)
-							}
-							n, _ := strconv.Atoi(args[0])
-							args[0] = strconv.Itoa(4 * n)
-						}
-						var rec recorded
-						if c.inexact {
-							rec = r.recorded(t)
-						} else {
-							rec = checkCount(t, r)
-						}
-						for _, l := range r.probeLines() {
-							t.Errorf("the probe complains: %s", l)
-						}
-						least := 1
-						// a listing may be the last thing that is asked for
-						if depth == "samples" || rec.collections < 3 {
-							least = 0
-						}
-						verify(t, rec.dir, least)
-						most := 0
-						// seen once in 169: a class that came and went between two looks
-						if c.main == "Classes" || c.main == "Meta" {
-							most = 1 + rec.collections/100
-						}
-						if gc == "Parallel" { // it gives memory back before it tells of the collection's end
-							most = 1 + rec.collections/10
-						}
-						if n := faults(rec.dir); n > most {
-							t.Errorf("%d of %d collections were dropped by a check or the guard", n, rec.collections)
-						}
-					})
+					t.Run(depth, func(t *testing.T) { c.record(t, major, gc, depth) })
 				}
 			})
 		})
+	}
+}
+
+// situation is a program that brings the heap or the collector into a state of its own.
+type situation struct {
+	name    string
+	majors  []int
+	gcs     []string
+	heap    string
+	opts    []string
+	main    string
+	args    []string
+	flags   []string
+	log     string
+	inexact bool // collections may be lost or more than those logged
+}
+
+// record records the program until the JVM's log shows the situation, and checks the recording.
+func (c *situation) record(t *testing.T, major int, gc, depth string) {
+	var r *running
+	args := slices.Clone(c.args)
+	flags := append([]string{"--depth", depth, "--emergency", "off", "--shm-size", "64MiB"}, c.flags...)
+	for try := 1; ; try++ { // a busy machine takes longer to get there
+		p := program{major: major, gc: gc, heap: c.heap, opts: c.opts, main: c.main, args: args,
+			limit: "64MiB", flags: flags}
+		r = p.start(t)
+		r.finish(t)
+		if c.log == "" ||
+			regexp.MustCompile(c.log).MatchString("Pause "+strings.Join(r.pauses(t).lines, "\n")) {
+			break
+		}
+		if try == 3 {
+			t.Fatalf("the situation did not occur: no %q in the JVM's log", c.log)
+		}
+		n, _ := strconv.Atoi(args[0])
+		args[0] = strconv.Itoa(4 * n)
+	}
+	var rec recorded
+	if c.inexact {
+		rec = r.recorded(t)
+	} else {
+		rec = checkCount(t, r)
+	}
+	for _, l := range r.probeLines() {
+		t.Errorf("the probe complains: %s", l)
+	}
+	least := 1
+	// a listing may be the last thing that is asked for
+	if depth == "samples" || rec.collections < 3 {
+		least = 0
+	}
+	verify(t, rec.dir, least)
+	most := 0
+	// seen once in 169: a class that came and went between two looks
+	if c.main == "Classes" || c.main == "Meta" {
+		most = 1 + rec.collections/100
+	}
+	if gc == "Parallel" { // it gives memory back before it tells of the collection's end
+		most = 1 + rec.collections/10
+	}
+	if n := faults(rec.dir); n > most {
+		t.Errorf("%d of %d collections were dropped by a check or the guard", n, rec.collections)
 	}
 }
 

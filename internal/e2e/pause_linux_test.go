@@ -61,7 +61,10 @@ func TestPause(t *testing.T) {
 			}
 		}
 		verb("pause", r.pidText())
-		await(t, "pause", func() bool { s := find(r.pid()); return s.Phase == session.Paused && s.Reason == "asked for" })
+		await(t, "pause", func() bool {
+			s := find(r.pid())
+			return s.Phase == session.Paused && s.Reason == "asked for"
+		})
 		still("pause")
 		d.stop(t)
 		d.start(t)

@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
-// TestRetry has the probe meet an unknown class word in each pause from the sixth to the twentieth, as after an attach to a G1 JVM that holds
-// objects of classes unloaded before: the recording goes on with samples alone, lists the heap again when its wait is over, and is not ended.
+// TestRetry has the probe meet an unknown class word in each pause from the sixth to the twentieth, as after an attach
+// to a G1 JVM that holds objects of classes unloaded before: the recording goes on with samples alone, lists the heap
+// again when its wait is over, and is not ended.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	somePair(t, "retry", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
-		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "120000"}, limit: "64MiB",
+		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "120000"},
+			limit: "64MiB",
 			flags: []string{"--emergency", "off"}, probe: "fault_at=6:fault_until=20"}
 		r := p.start(t)
 		r.finish(t)
@@ -19,7 +21,8 @@ func TestRetry(t *testing.T) {
 		if rec.collections < 36 {
 			t.Fatalf("%d collections: the test needs some after the wait", rec.collections)
 		}
-		if log := r.stderr.String(); strings.Count(log, "recording samples alone") != 1 || strings.Contains(log, "stopped recording") {
+		if log := r.stderr.String(); strings.Count(log, "recording samples alone") != 1 ||
+			strings.Contains(log, "stopped recording") {
 			t.Errorf("the wait must be logged once, and the recording go on:\n%s", log)
 		}
 		verify(t, rec.dir, 1)

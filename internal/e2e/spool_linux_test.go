@@ -115,7 +115,8 @@ func TestSpool(t *testing.T) {
 
 	ringL, h := ringOf(pidL)
 	await(t, "the living one is recorded", func() bool { return find(h.Session).Collections > h.Epochs })
-	if l := find(h.Session); !l.Spool || l.Phase != session.Recording || l.RingOnDisk != (h.Flags&shmring.FlagDisk != 0) {
+	if l := find(h.Session); !l.Spool || l.Phase != session.Recording ||
+		l.RingOnDisk != (h.Flags&shmring.FlagDisk != 0) {
 		t.Errorf("%+v", l)
 	}
 

@@ -34,56 +34,18 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	defer rec.Close()
 	u.files = len(rec.Files)
 	for i, f := range rec.Files {
-		types, loaders, frames, threads := trace.NewTypeTable(8), map[uint64]bool{0: true}, map[uint64]bool{0: true},
-			map[uint64]bool{0: true}
-		// loaders: one that an agent before was told may come behind its type, with all definitions
-		used := map[uint64]bool{}
-		heads, bytes, listed := 0, 0, false
-		var wrong []string
-		need := func(ok bool, what string, id uint64) {
-			if !ok && len(wrong) < 5 {
-				wrong = append(wrong, fmt.Sprintf("%s %d", what, id))
-			}
-		}
-		head := true
+		x := &definitions{t: t, types: trace.NewTypeTable(8), loaders: map[uint64]bool{0: true},
+			frames: map[uint64]bool{0: true}, threads: map[uint64]bool{0: true}, used: map[uint64]bool{}}
+		heads, bytes, head := 0, 0, true
 		for b, err := range f.Blocks() {
 			if err != nil { // the agent that wrote it was killed
 				t.Logf("%s: %v", f.Name, err)
 				break
 			}
-			switch b.Kind {
-			case trace.KindMeta:
-				m, err := trace.DecodeMeta(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if m.HasJVM {
-					types.SetAlign(m.JVM.Align)
-				}
-			case trace.KindDefs:
-				d, err := trace.DecodeDefs(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(d.GoneTypes)+len(d.GoneLoaders) > 0 {
-					t.Errorf("%s tells what has gone", f.Name)
-				}
-				if err := types.DefineAll(d.Types); err != nil {
-					t.Fatal(err)
-				}
-				for _, l := range d.Loaders {
-					loaders[l.ID] = true
-				}
+			if b.Kind == trace.KindDefs {
+				d := x.define(f.Name, b)
 				for _, ty := range d.Types {
-					used[ty.Loader] = true
 					u.last = max(u.last, ty.ID)
-				}
-				for _, fr := range d.Frames {
-					need(frames[fr.Parent], "frame", fr.Parent)
-					frames[fr.ID] = true
-				}
-				for _, th := range d.Threads {
-					threads[th.ID] = true
 				}
 				if head {
 					heads += len(d.Types)
@@ -92,78 +54,133 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 				if i == 0 {
 					u.first += len(d.Types)
 				}
-			case trace.KindSamples:
-				ss, err := trace.DecodeSamples(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, s := range ss {
-					need(s.Type == 0 || types.Known(s.Type), "type of a sample", s.Type)
-					need(frames[s.Frame], "frame of a sample", s.Frame)
-					need(threads[s.Thread], "thread of a sample", s.Thread)
-				}
-			case trace.KindEpoch:
-				e, err := trace.DecodeEpoch(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, r := range e.Census {
-					need(!listed || types.Known(r.Type), "type of the census", r.Type)
-				}
-			case trace.KindSync:
-				y, err := trace.DecodeSync(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, s := range y.Samples {
-					need(frames[s.Frame], "frame of a live sample", s.Frame)
-				}
-			case trace.KindSummary:
-				s, err := trace.DecodeSummary(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, r := range s.Types {
-					need(types.Known(r.Type), "type of a summary", r.Type)
-				}
 			}
-			if b.Kind == trace.KindEpoch || b.Kind == trace.KindSync {
-				err := trace.TokenBlobs(b, func(tag trace.Tag, _ int, tokens []byte) {
-					var err error
-					if tag == trace.TagBirths || tag == trace.TagList {
-						l := trace.NewListTokens(tokens, types)
-						for l.Next() {
-						}
-						err = l.Err()
-					} else {
-						w := trace.NewWalkTokens(tokens, types)
-						for w.Next() {
-						}
-						err = w.Err()
-					}
-					if err != nil && len(wrong) < 5 {
-						wrong = append(wrong, err.Error())
-					}
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			listed = listed || b.Kind == trace.KindSync
+			x.names(b)
+			x.tokens(b)
+			x.listed = x.listed || b.Kind == trace.KindSync
 			if head && b.Kind == trace.KindSync {
 				u.head, u.headBytes = heads, bytes
 			}
 			head = head && b.Kind != trace.KindSync && b.Kind != trace.KindEpoch && b.Kind != trace.KindSamples
 		}
-		for id := range used {
-			need(loaders[id], "loader", id)
+		for id := range x.used {
+			x.need(x.loaders[id], "loader", id)
 		}
-		if len(wrong) > 0 && !fresh {
+		if len(x.wrong) > 0 && !fresh {
 			t.Errorf("%s: not defined: %s", filepath.Join(filepath.Base(filepath.Dir(dir)), f.Name),
-				strings.Join(wrong, ", "))
+				strings.Join(x.wrong, ", "))
 		}
 	}
 	return u
+}
+
+// definitions are those of one file, and what was named without one.
+type definitions struct {
+	t                        *testing.T
+	types                    *trace.TypeTable
+	loaders, frames, threads map[uint64]bool
+	used                     map[uint64]bool // loaders: one that an agent before was told may come behind its type
+	listed                   bool            // a listing has come
+	wrong                    []string
+}
+
+func (x *definitions) need(ok bool, what string, id uint64) {
+	if !ok && len(x.wrong) < 5 {
+		x.wrong = append(x.wrong, fmt.Sprintf("%s %d", what, id))
+	}
+}
+
+func (x *definitions) must(err error) {
+	x.t.Helper()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// define takes the definitions of a block.
+func (x *definitions) define(file string, b trace.Block) trace.Defs {
+	d, err := trace.DecodeDefs(b)
+	x.must(err)
+	if len(d.GoneTypes)+len(d.GoneLoaders) > 0 {
+		x.t.Errorf("%s tells what has gone", file)
+	}
+	x.must(x.types.DefineAll(d.Types))
+	for _, l := range d.Loaders {
+		x.loaders[l.ID] = true
+	}
+	for _, ty := range d.Types {
+		x.used[ty.Loader] = true
+	}
+	for _, fr := range d.Frames {
+		x.need(x.frames[fr.Parent], "frame", fr.Parent)
+		x.frames[fr.ID] = true
+	}
+	for _, th := range d.Threads {
+		x.threads[th.ID] = true
+	}
+	return d
+}
+
+// names looks up what a block names.
+func (x *definitions) names(b trace.Block) {
+	switch b.Kind {
+	case trace.KindMeta:
+		m, err := trace.DecodeMeta(b)
+		x.must(err)
+		if m.HasJVM {
+			x.types.SetAlign(m.JVM.Align)
+		}
+	case trace.KindSamples:
+		ss, err := trace.DecodeSamples(b)
+		x.must(err)
+		for _, s := range ss {
+			x.need(s.Type == 0 || x.types.Known(s.Type), "type of a sample", s.Type)
+			x.need(x.frames[s.Frame], "frame of a sample", s.Frame)
+			x.need(x.threads[s.Thread], "thread of a sample", s.Thread)
+		}
+	case trace.KindEpoch:
+		e, err := trace.DecodeEpoch(b)
+		x.must(err)
+		for _, r := range e.Census {
+			x.need(!x.listed || x.types.Known(r.Type), "type of the census", r.Type)
+		}
+	case trace.KindSync:
+		y, err := trace.DecodeSync(b)
+		x.must(err)
+		for _, s := range y.Samples {
+			x.need(x.frames[s.Frame], "frame of a live sample", s.Frame)
+		}
+	case trace.KindSummary:
+		s, err := trace.DecodeSummary(b)
+		x.must(err)
+		for _, r := range s.Types {
+			x.need(x.types.Known(r.Type), "type of a summary", r.Type)
+		}
+	}
+}
+
+// tokens reads the tokens of a block, which need the sizes of their types.
+func (x *definitions) tokens(b trace.Block) {
+	if b.Kind != trace.KindEpoch && b.Kind != trace.KindSync {
+		return
+	}
+	x.must(trace.TokenBlobs(b, func(tag trace.Tag, _ int, tokens []byte) {
+		var err error
+		if tag == trace.TagBirths || tag == trace.TagList {
+			l := trace.NewListTokens(tokens, x.types)
+			for l.Next() {
+			}
+			err = l.Err()
+		} else {
+			w := trace.NewWalkTokens(tokens, x.types)
+			for w.Next() {
+			}
+			err = w.Err()
+		}
+		if err != nil && len(x.wrong) < 5 {
+			x.wrong = append(x.wrong, err.Error())
+		}
+	}))
 }
 
 // TestUnload records a JVM that loads and drops classes all the time, with full collections amid, while its agent is

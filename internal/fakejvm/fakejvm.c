@@ -1,207 +1,28 @@
 //go:build ignore
 
-// fakejvm.c: a process that is a JVM as far as the probe can see, for a system that no JVM of tests runs on (make test-wine): the tables that
-// libjvm exports, a Serial heap that is filled and collected, the JVMTI and JNI functions that the probe calls, and a neighbour that lives on
-// faults of its own, as HotSpot does.
+// fakejvm.c: a process that is a JVM as far as the probe can see, for a system that no JVM of tests runs on (make
+// test-wine): the tables that libjvm exports, a Serial heap that is filled and collected, the JVMTI and JNI functions
+// that the probe calls, and a neighbour that lives on faults of its own, as HotSpot does.
 //
 //	fakejvm PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]
 //
-// kill: another thread ends the process in the middle of the last collection's finish. It prints what it collected, which is what a recording
-// must hold.
+// kill: another thread ends the process in the middle of the last collection's finish. It prints what it collected,
+// which is what a recording must hold.
 #include <jvmti.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <windows.h>
 
-#define EXPORTED __declspec(dllexport)
+#include "vm.h"
+
 #define HEAP 0x680000000ull
-enum { MB = 1 << 20, EDEN = 2 * MB, SURVIVOR = MB / 2, HEAP_SIZE = 32 * MB, TENURE = 3, EACH_SAMPLE = 400, EACH_FULL = 90, WEAKS = 1 << 14 };
 
-// ---- the VM's structures: the probe knows no offset but those of the tables below --------------------------------------------------------------
-struct symbol {
-    uint16_t length;
-    char body[30];
-};
-struct klass {
-    struct klass *next;
-    int32_t layout, pad;
-    struct symbol *name;
-    struct cld *cld;
-};
-struct cld {
-    struct cld *next;
-    struct klass *klasses;
-    void **loader;
-};
-struct space {
-    uint64_t bottom, top, end;
-};
-struct young {
-    struct space *eden, *from, *to;
-};
-struct tenured {
-    struct space *space;
-};
-static struct heap {
-    struct young *young;
-    struct tenured *old;
-    uint64_t start, words;
-    unsigned total;
-} heap;
-struct tlab {
-    uint64_t top, pad, end, allocation_end, desired;
-};
-struct thread {
-    uint64_t pad;
-    struct tlab tlab;
-};
-static struct threads {
-    uint32_t length;
-    struct thread **threads;
-} no_threads, *threads = &no_threads;
-static struct flag {
-    void *addr;
-    const char *name;
-    int pad[2];
-} flags[6];
-
-static struct symbol names[] = {{5, "Order"}, {4, "Line"}, {2, "[B"}, {8, "[LOrder;"}, {4, "Late"}};
-enum { ORDER, LINE, BYTES, ORDERS, LATE, CLASSES };
-static struct cld boot;
-static struct klass klasses[CLASSES] = {
-    [ORDER] = {NULL, 24, 0, &names[ORDER], &boot},
-    [LINE] = {&klasses[ORDER], 40, 0, &names[LINE], &boot},
-    [BYTES] = {&klasses[LINE], (int32_t)(3u << 30 | 16 << 16 | 8 << 8), 0, &names[BYTES], &boot},
-    [ORDERS] = {&klasses[BYTES], (int32_t)(2u << 30 | 16 << 16 | 12 << 8 | 2), 0, &names[ORDERS], &boot},
-    [LATE] = {&klasses[ORDERS], 32, 0, &names[LATE], &boot}, // loaded in the middle
-};
-static struct cld boot = {NULL, &klasses[ORDERS], NULL}, *clds = &boot;
-static struct space eden, survivors[2], old;
-static struct young young = {&eden, &survivors[0], &survivors[1]};
-static struct tenured tenured = {&old};
-static struct heap *the_heap = &heap;
-static char *klass_base = (char *)klasses - 64;
-static int klass_shift = 3, mirror_size, prefetch = 0;
-static uint8_t on = 1;
-static int32_t object_alignment = 8;
-static uint64_t max_heap = HEAP_SIZE, nflags = 6;
-static struct flag *all_flags = flags;
-static struct {
-    uint32_t magic, pad[5], first, entries;
-    struct entry {
-        uint32_t length, name, elements, type, data;
-        char text[44];
-        union {
-            int64_t n;
-            char s[32];
-        };
-    } e[3];
-} perf = {0xc0c0feca, {0}, 32, 3,
-          {{96, 20, 0, 'J', 64, "sun.gc.collector.0.invocations", {0}},
-           {96, 20, 0, 'J', 64, "sun.gc.collector.1.invocations", {0}},
-           {96, 20, 32, 'B', 64, "sun.gc.cause", {.s = "Allocation Failure"}}}};
-static void *perf_start = &perf, *perf_top = &perf + 1;
-_Static_assert(sizeof(struct entry) == 96 && offsetof(struct entry, n) == 64, "an entry of PerfMemory");
-
-// ---- the tables, as libjvm exports them -------------------------------------------------------------------------------------------------------
-typedef struct {
-    const char *type, *field, *of;
-    int32_t is_static;
-    uint64_t offset;
-    void *address;
-} field_entry;
-typedef struct {
-    const char *name, *super;
-    int32_t a, b, c;
-    uint64_t size;
-} type_entry;
-typedef struct {
-    const char *name;
-    int64_t value;
-} constant_entry;
-#define AT(type, field, of, s, member) {type, field, of, 0, offsetof(struct s, member), NULL}
-#define IS(type, field, of, variable) {type, field, of, 1, 0, &(variable)}
-static field_entry fields[] = {
-    IS("Universe", "_collectedHeap", "CollectedHeap*", the_heap),
-    AT("CollectedHeap", "_reserved", "MemRegion", heap, start),
-    AT("CollectedHeap", "_total_collections", "unsigned int", heap, total),
-    {"MemRegion", "_start", "HeapWord*", 0, 0, NULL},
-    {"MemRegion", "_word_size", "size_t", 0, 8, NULL},
-    IS("JVMFlag", "flags", "JVMFlag*", all_flags),
-    IS("JVMFlag", "numFlags", "size_t", nflags),
-    AT("JVMFlag", "_name", "const char*", flag, name),
-    AT("JVMFlag", "_addr", NULL, flag, addr),
-    AT("GenCollectedHeap", "_young_gen", "Generation*", heap, young),
-    AT("GenCollectedHeap", "_old_gen", "Generation*", heap, old),
-    AT("DefNewGeneration", "_eden_space", "ContiguousSpace*", young, eden),
-    AT("DefNewGeneration", "_from_space", "ContiguousSpace*", young, from),
-    AT("DefNewGeneration", "_to_space", "ContiguousSpace*", young, to),
-    AT("TenuredGeneration", "_the_space", "ContiguousSpace*", tenured, space),
-    AT("Space", "_bottom", "HeapWord*", space, bottom),
-    AT("Space", "_end", "HeapWord*", space, end),
-    AT("ContiguousSpace", "_top", "HeapWord*", space, top),
-    IS("ClassLoaderDataGraph", "_head", "ClassLoaderData*", clds),
-    AT("ClassLoaderData", "_next", "ClassLoaderData*", cld, next),
-    AT("ClassLoaderData", "_klasses", "Klass*", cld, klasses),
-    AT("ClassLoaderData", "_class_loader", "OopHandle", cld, loader),
-    AT("Klass", "_next_link", "Klass*", klass, next),
-    AT("Klass", "_layout_helper", "jint", klass, layout),
-    AT("Klass", "_name", "Symbol*", klass, name),
-    AT("Klass", "_class_loader_data", "ClassLoaderData*", klass, cld),
-    AT("Symbol", "_length", "u2", symbol, length),
-    AT("Symbol", "_body[0]", "u1", symbol, body),
-    IS("CompressedKlassPointers", "_narrow_klass._base", "address", klass_base),
-    IS("CompressedKlassPointers", "_narrow_klass._shift", "int", klass_shift),
-    IS("java_lang_Class", "_oop_size_offset", "int", mirror_size),
-    IS("ThreadsSMRSupport", "_java_thread_list", "ThreadsList*", threads),
-    AT("ThreadsList", "_length", "const uint", threads, length),
-    AT("ThreadsList", "_threads", "JavaThread *const *const", threads, threads),
-    AT("Thread", "_tlab", "ThreadLocalAllocBuffer", thread, tlab),
-    AT("ThreadLocalAllocBuffer", "_top", "HeapWord*", tlab, top),
-    AT("ThreadLocalAllocBuffer", "_end", "HeapWord*", tlab, end),
-    AT("ThreadLocalAllocBuffer", "_desired_size", "size_t", tlab, desired),
-    IS("ThreadLocalAllocBuffer", "_reserve_for_allocation_prefetch", "int", prefetch),
-    IS("PerfMemory", "_start", "char*", perf_start),
-    IS("PerfMemory", "_top", "char*", perf_top),
-    {NULL, NULL, NULL, 0, 0, NULL},
-};
-#define TYPE(name, size) {name, NULL, 0, 0, 0, size}
-static type_entry types[] = {
-    TYPE("JVMFlag", sizeof(struct flag)), TYPE("MemRegion", 16),        TYPE("OopHandle", 8),
-    TYPE("Klass", sizeof(struct klass)),  TYPE("Symbol", 8),            TYPE("ThreadLocalAllocBuffer", sizeof(struct tlab)),
-    TYPE("Thread", sizeof(struct thread)), {NULL, NULL, 0, 0, 0, 0},
-};
-static constant_entry no_constants[] = {{NULL, 0}}, mark_constants[] = {{"markWord::marked_value", 3}, {"markWord::age_shift", 3}, {NULL, 0}};
-EXPORTED field_entry *gHotSpotVMStructs = fields;
-EXPORTED type_entry *gHotSpotVMTypes = types;
-EXPORTED constant_entry *gHotSpotVMIntConstants = no_constants, *gHotSpotVMLongConstants = mark_constants;
-#define COLUMN(table, column, s, member) EXPORTED uint64_t table##column##Offset = offsetof(s, member);
-#define STRIDE(table, s) EXPORTED uint64_t table##ArrayStride = sizeof(s);
-STRIDE(gHotSpotVMStructEntry, field_entry)
-COLUMN(gHotSpotVMStructEntry, TypeName, field_entry, type)
-COLUMN(gHotSpotVMStructEntry, FieldName, field_entry, field)
-COLUMN(gHotSpotVMStructEntry, TypeString, field_entry, of)
-COLUMN(gHotSpotVMStructEntry, IsStatic, field_entry, is_static)
-COLUMN(gHotSpotVMStructEntry, Offset, field_entry, offset)
-COLUMN(gHotSpotVMStructEntry, Address, field_entry, address)
-STRIDE(gHotSpotVMTypeEntry, type_entry)
-COLUMN(gHotSpotVMTypeEntry, TypeName, type_entry, name)
-COLUMN(gHotSpotVMTypeEntry, Size, type_entry, size)
-STRIDE(gHotSpotVMIntConstantEntry, constant_entry)
-COLUMN(gHotSpotVMIntConstantEntry, Name, constant_entry, name)
-COLUMN(gHotSpotVMIntConstantEntry, Value, constant_entry, value)
-STRIDE(gHotSpotVMLongConstantEntry, constant_entry)
-COLUMN(gHotSpotVMLongConstantEntry, Name, constant_entry, name)
-COLUMN(gHotSpotVMLongConstantEntry, Value, constant_entry, value)
-
-// ---- JVMTI and JNI, as far as the probe goes ----------------------------------------------------------------------------------------------------
+// ---- JVMTI and JNI, as far as the probe goes ------------------------------------------------------------------------
 static const char *version = "17.0.0";
 static bool without_jvmti;
-static jvmtiEventCallbacks callbacks, last_callbacks; // of the probe's first environment, and of the one that it makes in VMInit
+static jvmtiEventCallbacks callbacks;      // of the probe's first environment
+static jvmtiEventCallbacks last_callbacks; // of the one that it makes in VMInit
 static jvmtiEnv ti, last_ti;
 static bool ti_given, last_enabled;
 static bool enabled[JVMTI_MAX_EVENT_TYPE_VAL + 1];
@@ -212,7 +33,9 @@ static volatile LONG agent_threads, walks;
 static char *copied(const char *s) { return s ? strdup(s) : NULL; }
 static jvmtiError JNICALL Deallocate(jvmtiEnv *t, unsigned char *p) { return (void)t, free(p), 0; }
 static jvmtiError JNICALL AddCapabilities(jvmtiEnv *t, const jvmtiCapabilities *c) { return (void)t, (void)c, 0; }
-static jvmtiError JNICALL GetCapabilities(jvmtiEnv *t, jvmtiCapabilities *c) { return (void)t, memset(c, 0, sizeof *c), 0; }
+static jvmtiError JNICALL GetCapabilities(jvmtiEnv *t, jvmtiCapabilities *c) {
+    return (void)t, memset(c, 0, sizeof *c), 0;
+}
 static jvmtiError JNICALL DisposeEnvironment(jvmtiEnv *t) { return (void)t, 0; }
 static jvmtiError JNICALL SetHeapSamplingInterval(jvmtiEnv *t, jint n) { return (void)t, (void)n, 0; }
 static jvmtiError JNICALL SetEventCallbacks(jvmtiEnv *t, const jvmtiEventCallbacks *c, jint n) {
@@ -224,10 +47,18 @@ static jvmtiError JNICALL SetEventNotificationMode(jvmtiEnv *t, jvmtiEventMode m
     return 0;
 }
 static SRWLOCK monitor = SRWLOCK_INIT;
-static jvmtiError JNICALL CreateRawMonitor(jvmtiEnv *t, const char *name, jrawMonitorID *m) { return (void)t, (void)name, *m = (jrawMonitorID)&monitor, 0; }
-static jvmtiError JNICALL RawMonitorEnter(jvmtiEnv *t, jrawMonitorID m) { return (void)t, AcquireSRWLockExclusive((SRWLOCK *)m), 0; }
-static jvmtiError JNICALL RawMonitorExit(jvmtiEnv *t, jrawMonitorID m) { return (void)t, ReleaseSRWLockExclusive((SRWLOCK *)m), 0; }
-static jvmtiError JNICALL RawMonitorWait(jvmtiEnv *t, jrawMonitorID m, jlong ms) { return (void)t, (void)m, Sleep((DWORD)ms), 0; } // nobody notifies
+static jvmtiError JNICALL CreateRawMonitor(jvmtiEnv *t, const char *name, jrawMonitorID *m) {
+    return (void)t, (void)name, *m = (jrawMonitorID)&monitor, 0;
+}
+static jvmtiError JNICALL RawMonitorEnter(jvmtiEnv *t, jrawMonitorID m) {
+    return (void)t, AcquireSRWLockExclusive((SRWLOCK *)m), 0;
+}
+static jvmtiError JNICALL RawMonitorExit(jvmtiEnv *t, jrawMonitorID m) {
+    return (void)t, ReleaseSRWLockExclusive((SRWLOCK *)m), 0;
+}
+static jvmtiError JNICALL RawMonitorWait(jvmtiEnv *t, jrawMonitorID m, jlong ms) {
+    return (void)t, (void)m, Sleep((DWORD)ms), 0;
+} // nobody notifies
 static jvmtiError JNICALL GetSystemProperty(jvmtiEnv *t, const char *name, char **v) {
     (void)t;
     *v = copied(!strcmp(name, "java.vm.version") ? version : "Fake VM");
@@ -237,7 +68,8 @@ static jvmtiError JNICALL GetStackTrace(jvmtiEnv *t, jthread th, jint depth, jin
     (void)t, (void)th, (void)depth;
     static int calls;
     int first = calls++ % 3;
-    for (*n = 0; *n < 3 && *n < max; ++*n) f[*n] = (jvmtiFrameInfo){(jmethodID)(uintptr_t)(64 * (1 + first + *n)), 4 * *n};
+    for (*n = 0; *n < 3 && *n < max; ++*n)
+        f[*n] = (jvmtiFrameInfo){(jmethodID)(uintptr_t)(64 * (1 + first + *n)), 4 * *n};
     return 0;
 }
 static jvmtiError JNICALL GetMethodName(jvmtiEnv *t, jmethodID m, char **name, char **sig, char **generic) {
@@ -247,10 +79,18 @@ static jvmtiError JNICALL GetMethodName(jvmtiEnv *t, jmethodID m, char **name, c
     *name = copied(s), *sig = copied("()V");
     return 0;
 }
-static jvmtiError JNICALL GetMethodDeclaringClass(jvmtiEnv *t, jmethodID m, jclass *k) { return (void)t, *k = (jclass)m, 0; }
-static jvmtiError JNICALL GetClassSignature(jvmtiEnv *t, jclass k, char **s, char **g) { return (void)t, (void)k, (void)g, *s = copied("LShop;"), 0; }
-static jvmtiError JNICALL GetSourceFileName(jvmtiEnv *t, jclass k, char **s) { return (void)t, (void)k, *s = copied("Shop.java"), 0; }
-static jvmtiError JNICALL IsMethodNative(jvmtiEnv *t, jmethodID m, jboolean *n) { return (void)t, (void)m, *n = JNI_FALSE, 0; }
+static jvmtiError JNICALL GetMethodDeclaringClass(jvmtiEnv *t, jmethodID m, jclass *k) {
+    return (void)t, *k = (jclass)m, 0;
+}
+static jvmtiError JNICALL GetClassSignature(jvmtiEnv *t, jclass k, char **s, char **g) {
+    return (void)t, (void)k, (void)g, *s = copied("LShop;"), 0;
+}
+static jvmtiError JNICALL GetSourceFileName(jvmtiEnv *t, jclass k, char **s) {
+    return (void)t, (void)k, *s = copied("Shop.java"), 0;
+}
+static jvmtiError JNICALL IsMethodNative(jvmtiEnv *t, jmethodID m, jboolean *n) {
+    return (void)t, (void)m, *n = JNI_FALSE, 0;
+}
 static jvmtiError JNICALL GetLineNumberTable(jvmtiEnv *t, jmethodID m, jint *n, jvmtiLineNumberEntry **l) {
     (void)t;
     *n = 1;
@@ -258,10 +98,13 @@ static jvmtiError JNICALL GetLineNumberTable(jvmtiEnv *t, jmethodID m, jint *n, 
     **l = (jvmtiLineNumberEntry){0, (jint)(uintptr_t)m / 64 * 10};
     return 0;
 }
-static jvmtiError JNICALL GetThreadInfo(jvmtiEnv *t, jthread th, jvmtiThreadInfo *i) { return (void)t, (void)th, i->name = copied("main"), 0; }
+static jvmtiError JNICALL GetThreadInfo(jvmtiEnv *t, jthread th, jvmtiThreadInfo *i) {
+    return (void)t, (void)th, i->name = copied("main"), 0;
+}
 // The world stands still: the program holds its lock but at its safepoints. The probe looks once and ends it.
 static SRWLOCK world = SRWLOCK_INIT;
-static jvmtiError JNICALL FollowReferences(jvmtiEnv *t, jint filter, jclass k, jobject o, const jvmtiHeapCallbacks *c, const void *user) {
+static jvmtiError JNICALL FollowReferences(jvmtiEnv *t, jint filter, jclass k, jobject o, const jvmtiHeapCallbacks *c,
+                                           const void *user) {
     (void)t, (void)filter, (void)k, (void)o;
     AcquireSRWLockExclusive(&world);
     c->heap_reference_callback(JVMTI_HEAP_REFERENCE_CLASS, NULL, 0, 0, 16, NULL, NULL, -1, (void *)(uintptr_t)user);
@@ -272,9 +115,15 @@ static jvmtiError JNICALL FollowReferences(jvmtiEnv *t, jint filter, jclass k, j
 static jobject JNICALL AllocObject(JNIEnv *j, jclass k) { return (void)j, (jobject)k; }
 static jvmtiError JNICALL GetObjectSize(jvmtiEnv *t, jobject o, jlong *n) { return (void)t, (void)o, *n = 0, 0; }
 static jint JNICALL JNIVersion(JNIEnv *j) { return (void)j, JNI_VERSION_10; }
-static jclass JNICALL FindClass(JNIEnv *j, const char *name) { return (void)j, strstr(name, "StackChunk") ? NULL : (jclass)&klasses[ORDER]; }
-static jmethodID JNICALL GetMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, (jmethodID)&names; }
-static jmethodID JNICALL GetStaticMethodID(JNIEnv *j, jclass k, const char *n, const char *s) { return (void)j, (void)k, (void)n, (void)s, NULL; }
+static jclass JNICALL FindClass(JNIEnv *j, const char *name) {
+    return (void)j, strstr(name, "StackChunk") ? NULL : (jclass)&klasses[ORDER];
+}
+static jmethodID JNICALL GetMethodID(JNIEnv *j, jclass k, const char *n, const char *s) {
+    return (void)j, (void)k, (void)n, (void)s, (jmethodID)&names;
+}
+static jmethodID JNICALL GetStaticMethodID(JNIEnv *j, jclass k, const char *n, const char *s) {
+    return (void)j, (void)k, (void)n, (void)s, NULL;
+}
 static jstring JNICALL NewStringUTF(JNIEnv *j, const char *s) { return (void)j, (jstring)(uintptr_t)s; }
 static jobject JNICALL NewObject(JNIEnv *j, jclass k, jmethodID m, ...) { return (void)j, (void)m, (jobject)k; }
 static void JNICALL DeleteLocalRef(JNIEnv *j, jobject o) { (void)j, (void)o; }
@@ -289,22 +138,48 @@ static jweak JNICALL NewWeakGlobalRef(JNIEnv *j, jobject o) {
     ReleaseSRWLockExclusive(&weak_lock);
     return w;
 }
-static void JNICALL DeleteWeakGlobalRef(JNIEnv *j, jweak w) { (void)j, *(volatile uint64_t *)((uintptr_t)w & ~7ull) = 1; }
+static void JNICALL DeleteWeakGlobalRef(JNIEnv *j, jweak w) {
+    (void)j, *(volatile uint64_t *)((uintptr_t)w & ~7ull) = 1;
+}
 
 static struct jvmtiInterface_1_ jvmti = {
-    .Deallocate = Deallocate, .AddCapabilities = AddCapabilities, .GetCapabilities = GetCapabilities, .RelinquishCapabilities = AddCapabilities,
-    .DisposeEnvironment = DisposeEnvironment, .SetHeapSamplingInterval = SetHeapSamplingInterval, .SetEventCallbacks = SetEventCallbacks,
-    .SetEventNotificationMode = SetEventNotificationMode, .GetSystemProperty = GetSystemProperty, .GetStackTrace = GetStackTrace,
-    .GetMethodName = GetMethodName, .GetMethodDeclaringClass = GetMethodDeclaringClass, .GetClassSignature = GetClassSignature,
-    .GetSourceFileName = GetSourceFileName, .IsMethodNative = IsMethodNative, .GetLineNumberTable = GetLineNumberTable, .GetThreadInfo = GetThreadInfo,
-    .GetObjectSize = GetObjectSize, .FollowReferences = FollowReferences, .CreateRawMonitor = CreateRawMonitor,
-    .RawMonitorEnter = RawMonitorEnter, .RawMonitorExit = RawMonitorExit, .RawMonitorWait = RawMonitorWait,
+    .Deallocate = Deallocate,
+    .AddCapabilities = AddCapabilities,
+    .GetCapabilities = GetCapabilities,
+    .RelinquishCapabilities = AddCapabilities,
+    .DisposeEnvironment = DisposeEnvironment,
+    .SetHeapSamplingInterval = SetHeapSamplingInterval,
+    .SetEventCallbacks = SetEventCallbacks,
+    .SetEventNotificationMode = SetEventNotificationMode,
+    .GetSystemProperty = GetSystemProperty,
+    .GetStackTrace = GetStackTrace,
+    .GetMethodName = GetMethodName,
+    .GetMethodDeclaringClass = GetMethodDeclaringClass,
+    .GetClassSignature = GetClassSignature,
+    .GetSourceFileName = GetSourceFileName,
+    .IsMethodNative = IsMethodNative,
+    .GetLineNumberTable = GetLineNumberTable,
+    .GetThreadInfo = GetThreadInfo,
+    .GetObjectSize = GetObjectSize,
+    .FollowReferences = FollowReferences,
+    .CreateRawMonitor = CreateRawMonitor,
+    .RawMonitorEnter = RawMonitorEnter,
+    .RawMonitorExit = RawMonitorExit,
+    .RawMonitorWait = RawMonitorWait,
 };
 static struct JNINativeInterface_ jni = {
-    .GetVersion = JNIVersion, .FindClass = FindClass, .GetMethodID = GetMethodID, .GetStaticMethodID = GetStaticMethodID,
-    .NewStringUTF = NewStringUTF, .NewObject = NewObject,
-    .DeleteLocalRef = DeleteLocalRef, .ExceptionClear = ExceptionClear, .ExceptionCheck = ExceptionCheck, .NewWeakGlobalRef = NewWeakGlobalRef,
-    .DeleteWeakGlobalRef = DeleteWeakGlobalRef, .AllocObject = AllocObject,
+    .GetVersion = JNIVersion,
+    .FindClass = FindClass,
+    .GetMethodID = GetMethodID,
+    .GetStaticMethodID = GetStaticMethodID,
+    .NewStringUTF = NewStringUTF,
+    .NewObject = NewObject,
+    .DeleteLocalRef = DeleteLocalRef,
+    .ExceptionClear = ExceptionClear,
+    .ExceptionCheck = ExceptionCheck,
+    .NewWeakGlobalRef = NewWeakGlobalRef,
+    .DeleteWeakGlobalRef = DeleteWeakGlobalRef,
+    .AllocObject = AllocObject,
 };
 static jvmtiEnv ti = &jvmti, last_ti = &jvmti;
 static JNIEnv env = &jni;
@@ -319,7 +194,8 @@ static DWORD WINAPI agent_thread(void *p) {
     InterlockedDecrement(&agent_threads);
     return 0;
 }
-static jvmtiError JNICALL RunAgentThread(jvmtiEnv *t, jthread th, jvmtiStartFunction f, const void *arg, jint priority) {
+static jvmtiError JNICALL RunAgentThread(jvmtiEnv *t, jthread th, jvmtiStartFunction f, const void *arg,
+                                         jint priority) {
     (void)t, (void)th, (void)priority;
     static struct agent_thread a;
     a = (struct agent_thread){f, arg};
@@ -338,16 +214,18 @@ static jint JNICALL GetEnv(JavaVM *v, void **to, jint which) {
 static struct JNIInvokeInterface_ invoke = {.GetEnv = GetEnv};
 static JavaVM vm = &invoke;
 
-// ---- a neighbour that lives on faults: each must come to it and to nobody else --------------------------------------------------------------------
+// ---- a neighbour that lives on faults: each must come to it and to nobody else --------------------------------------
 enum { PAGES = 1 << 16, PAGE = 4096 };
 static char *lazily;
 static volatile LONG handled, touched, stop_faults;
 static LONG CALLBACK my_fault(EXCEPTION_POINTERS *x) {
     uintptr_t at = x->ExceptionRecord->ExceptionInformation[1];
-    if (x->ExceptionRecord->ExceptionCode != EXCEPTION_ACCESS_VIOLATION || at < (uintptr_t)lazily || at >= (uintptr_t)lazily + (size_t)PAGES * PAGE)
+    if (x->ExceptionRecord->ExceptionCode != EXCEPTION_ACCESS_VIOLATION || at < (uintptr_t)lazily ||
+        at >= (uintptr_t)lazily + (size_t)PAGES * PAGE)
         return EXCEPTION_CONTINUE_SEARCH;
     InterlockedIncrement(&handled);
-    return VirtualAlloc((void *)at, 1, MEM_COMMIT, PAGE_READWRITE) ? EXCEPTION_CONTINUE_EXECUTION : EXCEPTION_CONTINUE_SEARCH;
+    return VirtualAlloc((void *)at, 1, MEM_COMMIT, PAGE_READWRITE) ? EXCEPTION_CONTINUE_EXECUTION
+                                                                   : EXCEPTION_CONTINUE_SEARCH;
 }
 static DWORD WINAPI faults(void *p) {
     (void)p;
@@ -358,23 +236,26 @@ static DWORD WINAPI faults(void *p) {
     return 0;
 }
 
-// ---- the program, and the collector -------------------------------------------------------------------------------------------------------------
+// ---- the program, and the collector ---------------------------------------------------------------------------------
 static uint64_t seed = 88172645463325252ull;
 static uint32_t chance(uint32_t n) {
     seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
     return (uint32_t)(seed >> 32) % n;
 }
 #define MARK(a) (*(uint64_t *)(a))
-static struct klass *class_of(uint64_t a) { return (struct klass *)(klass_base + ((uint64_t)*(uint32_t *)(a + 8) << klass_shift)); }
+static struct klass *class_of(uint64_t a) {
+    return (struct klass *)(klass_base + ((uint64_t) * (uint32_t *)(a + 8) << klass_shift));
+}
 static uint64_t size_of(uint64_t a) {
     int32_t lh = class_of(a)->layout;
-    uint64_t n = lh > 0 ? (uint64_t)lh : ((uint32_t)lh >> 16 & 0xff) + ((uint64_t)*(uint32_t *)(a + 12) << (lh & 63));
+    uint64_t n = lh > 0 ? (uint64_t)lh : ((uint32_t)lh >> 16 & 0xff) + ((uint64_t) * (uint32_t *)(a + 12) << (lh & 63));
     return (n + 7) & ~7ull;
 }
 
 static bool allocate(int k, uint32_t len) {
     struct klass *c = &klasses[k];
-    uint64_t a = eden.top, n = c->layout > 0 ? (uint64_t)c->layout : (16 + ((uint64_t)len << (c->layout & 63)) + 7) & ~7ull;
+    uint64_t a = eden.top,
+             n = c->layout > 0 ? (uint64_t)c->layout : (16 + ((uint64_t)len << (c->layout & 63)) + 7) & ~7ull;
     if (eden.end - a < n) return false;
     memset((void *)a, 0, n);
     MARK(a) = 1;
@@ -479,10 +360,15 @@ int main(int argc, char **argv) {
     lazily = VirtualAlloc(NULL, (size_t)PAGES * PAGE, MEM_RESERVE, PAGE_READWRITE);
     AddVectoredExceptionHandler(1, my_fault); // before the probe's: that one is asked first
     jvmti.RunAgentThread = RunAgentThread;
-    struct flag f[] = {{&on, "UseSerialGC", {0}}, {&on, "UsePerfData", {0}}, {&on, "UseCompressedOops", {0}}, {&on, "UseCompressedClassPointers", {0}},
-                       {&object_alignment, "ObjectAlignmentInBytes", {0}}, {&max_heap, "MaxHeapSize", {0}}};
+    struct flag f[] = {{&on, "UseSerialGC", {0}},
+                       {&on, "UsePerfData", {0}},
+                       {&on, "UseCompressedOops", {0}},
+                       {&on, "UseCompressedClassPointers", {0}},
+                       {&object_alignment, "ObjectAlignmentInBytes", {0}},
+                       {&max_heap, "MaxHeapSize", {0}}};
     memcpy(flags, f, sizeof f);
-    if (VirtualAlloc((void *)HEAP, HEAP_SIZE, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != (void *)HEAP) return fprintf(stderr, "no heap\n"), 2;
+    if (VirtualAlloc((void *)HEAP, HEAP_SIZE, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != (void *)HEAP)
+        return fprintf(stderr, "no heap\n"), 2;
     eden = (struct space){HEAP, HEAP, HEAP + EDEN};
     survivors[0] = (struct space){eden.end, eden.end, eden.end + SURVIVOR};
     survivors[1] = (struct space){survivors[0].end, survivors[0].end, survivors[0].end + SURVIVOR};
@@ -494,7 +380,8 @@ int main(int argc, char **argv) {
     if (!lib) return fprintf(stderr, "LoadLibrary %s: error %lu\n", argv[1], GetLastError()), 1;
     typedef jint(JNICALL * load)(JavaVM *, char *, void *);
     load on_load = (load)(uintptr_t)GetProcAddress(lib, "Agent_OnLoad");
-    if (!on_load || !GetProcAddress(lib, "Agent_OnAttach")) return fprintf(stderr, "Agent_OnLoad or Agent_OnAttach is missing\n"), 1;
+    if (!on_load || !GetProcAddress(lib, "Agent_OnAttach"))
+        return fprintf(stderr, "Agent_OnLoad or Agent_OnAttach is missing\n"), 1;
     jint r = on_load(&vm, argv[2], NULL);
     if (r) return fprintf(stderr, "Agent_OnLoad: %d\n", (int)r), 1; // it would end the JVM
     if (without_jvmti) return 0;
@@ -525,7 +412,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 2; i++)
         for (uint64_t a = state[i]->bottom, n; a < state[i]->top; a += n) n = size_of(a), objects++, bytes += n;
     for (int i = 0; agent_threads && i < 100; i++) Sleep(50);
-    printf("%d collections, %llu objects, %llu bytes, %ld walks, %ld faults of others, %ld of them came here, %ld agent threads\n", collections,
-           (unsigned long long)objects, (unsigned long long)bytes, walks, touched, handled, agent_threads);
+    printf("%d collections, %llu objects, %llu bytes, %ld walks, %ld faults of others, %ld of them came here, %ld "
+           "agent threads\n",
+           collections, (unsigned long long)objects, (unsigned long long)bytes, walks, touched, handled, agent_threads);
     return touched > 0 && touched == handled && !agent_threads ? 0 : 1;
 }

@@ -13,7 +13,8 @@ const probeSource = "../../probe/src"
 
 var include = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]+)"`)
 
-// probeOrder reads probe/src/LAYERS: the place of each file of the probe, from the lowest up. NAME is NAME.h and NAME.c.
+// probeOrder reads probe/src/LAYERS: the place of each file of the probe, from the lowest up. NAME is NAME.h and
+// NAME.c.
 func probeOrder(t *testing.T) map[string]int {
 	f, err := os.Open(filepath.Join(probeSource, "LAYERS"))
 	if err != nil {

@@ -68,6 +68,17 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// Envelope begins each JSON document of a verb.
+type Envelope struct {
+	Schema string `json:"schema"` // heapcam.VERB/VERSION
+}
+
+// NewEnvelope names the schema of a verb's document. A version is raised when a reader of the one before would be
+// misled.
+func NewEnvelope(verb string, version int) Envelope {
+	return Envelope{fmt.Sprintf("heapcam.%s/%d", verb, version)}
+}
+
 // JSONLines gives an encoder that writes a document a line.
 func JSONLines(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(jsonWriter{w})

@@ -3,7 +3,8 @@
 //   FAULT_COUNTS=FILE          at the end, how often each was called
 //   FAULT_VICTIM=FILE          the descriptor of the ring becomes this file's, right after the probe has looked at it
 //   FAULT_VICTIM_AT=N          for the N-th time
-//   FAULT_HANDLERS=N           while the probe's handler for SIGSEGV is set, N times, the application sets one of its own; it lives on faults
+//   FAULT_HANDLERS=N           while the probe's handler for SIGSEGV is set, N times, the application sets
+//                              one of its own; it lives on faults
 //   FAULT_FORKS=1              a thread forks children that live on without exec, and such that run programs
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -124,7 +125,8 @@ IO(pread, (int fd, void *b, size_t n, off_t o), (fd, b, n / 2, o), (fd, b, n, o)
 IO(pwrite, (int fd, const void *b, size_t n, off_t o), (fd, b, n / 2, o), (fd, b, n, o))
 
 #define VM(name) \
-    ssize_t name(pid_t p, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr, unsigned long flags) { \
+    ssize_t name(pid_t p, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr, \
+                 unsigned long flags) { \
         REAL(name); \
         int f = OURS ? fails(#name) : 0; \
         if (f == 1) return -1; \
@@ -179,7 +181,8 @@ int sigaction(int s, const struct sigaction *n, struct sigaction *o) {
     if (ours && fails("sigaction") == 1) return -1;
     int r = real_sigaction(s, n, o);
     static int set, armed;
-    if (!ours || s != SIGSEGV || !n || set >= handlers || !probes((void *)n->sa_sigaction) || ++armed % 3 != 1) return r;
+    if (!ours || s != SIGSEGV || !n || set >= handlers || !probes((void *)n->sa_sigaction) || ++armed % 3 != 1)
+        return r;
     struct sigaction a;
     memset(&a, 0, sizeof a);
     a.sa_sigaction = owns[set];
@@ -224,4 +227,6 @@ long syscall(long no, ...) {
     return r;
 }
 void *malloc(size_t n) { return atomic_load(&lo) && OURS && fails("malloc") == 1 ? NULL : __libc_malloc(n); }
-void *calloc(size_t k, size_t n) { return atomic_load(&lo) && OURS && fails("calloc") == 1 ? NULL : __libc_calloc(k, n); }
+void *calloc(size_t k, size_t n) {
+    return atomic_load(&lo) && OURS && fails("calloc") == 1 ? NULL : __libc_calloc(k, n);
+}

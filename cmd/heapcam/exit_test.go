@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/svc"
+)
+
+// TestExitCode: typed errors of packages become the codes that the documentation says, also below other words.
+func TestExitCode(t *testing.T) {
+	for err, want := range map[error]int{
+		svc.ErrRights: exitDenied, svc.ErrNotInstalled: exitNotFound, svc.ErrUnsupported: exitNotFound,
+		svc.ErrInstalled: exitUsage, &svc.PackagedError{}: exitUsage, &svc.PlaceError{}: exitUsage,
+		collection.NotThere("collection 7"): exitNotFound, ringstore.ErrIncidentRoom: exitNoRoom,
+		noAgent("/run/heapcam.sock", fs.ErrPermission): exitDenied,
+		noAgent("/run/heapcam.sock", fs.ErrNotExist):   exitNotFound,
+	} {
+		if got := exitCode(fmt.Errorf("words: %w", err)); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}
