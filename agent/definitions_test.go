@@ -11,8 +11,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestUnusedSitesOutliveTheAgent: sites that the probe told and no sample had used when the agent ended are used by samples that nobody but
-// the next agent reads, before the probe could tell them again.
+// TestUnusedSitesOutliveTheAgent: sites that the probe told and no sample had used when the agent ended are used by
+// samples that nobody but the next agent reads, before the probe could tell them again.
 func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 	mem := &memStore{limit: 1 << 20}
 	r := newRig(t, mem)
@@ -31,7 +31,8 @@ func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 	})})
 	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
 	r.stop()
-	b := trace.EncodeSamples([]trace.Sample{{ID: id, Time: uint64(time.Hour), Thread: id, Type: 1, Size: 16, Frame: id + 1}})
+	b := trace.EncodeSamples([]trace.Sample{{ID: id, Time: uint64(time.Hour), Thread: id, Type: 1, Size: 16,
+		Frame: id + 1}})
 	r.commit(p, []trace.Block{b})
 	p.End(shmring.StateGoodbye, "") // it tells nothing again
 	r.start(t.TempDir())
@@ -47,7 +48,9 @@ func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got.Methods, got.Frames, got.Threads = append(got.Methods, d.Methods...), append(got.Frames, d.Frames...), append(got.Threads, d.Threads...)
+			got.Methods = append(got.Methods, d.Methods...)
+			got.Frames = append(got.Frames, d.Frames...)
+			got.Threads = append(got.Threads, d.Threads...)
 		}
 		used = used || b.Kind == trace.KindSamples
 	}
@@ -60,8 +63,9 @@ func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 	}
 }
 
-// TestChurnOfClasses: 100,000 classes come and go. What the agent holds and what stands at the head of each file are those that are there; files read
-// alone; one that is said to have gone and is listed stays; and an agent that comes later forgets what its files told and the probe does not tell again.
+// TestChurnOfClasses: 100,000 classes come and go. What the agent holds and what stands at the head of each file are
+// those that are there; files read alone; one that is said to have gone and is listed stays; and an agent that comes
+// later forgets what its files told and the probe does not tell again.
 func TestChurnOfClasses(t *testing.T) {
 	const steps, each, behind = 40, 2500, 3 // a class goes so many collections after it came
 	mem := &memStore{limit: 200 << 10}
@@ -92,7 +96,8 @@ func TestChurnOfClasses(t *testing.T) {
 			x.Loaders = append(x.Loaders, trace.Loader{ID: id, Name: "shop/PluginLoader"})
 			x.Types = append(x.Types, trace.Type{ID: id, Size: 24, Loader: id, Name: "shop/Plugin$Generated"})
 			if k >= behind {
-				x.GoneTypes, x.GoneLoaders = append(x.GoneTypes, class(k-behind, i)), append(x.GoneLoaders, class(k-behind, i))
+				x.GoneTypes = append(x.GoneTypes, class(k-behind, i))
+				x.GoneLoaders = append(x.GoneLoaders, class(k-behind, i))
 			}
 		}
 		r.commit(p, []trace.Block{trace.EncodeDefs(x)})
@@ -144,6 +149,7 @@ func TestChurnOfClasses(t *testing.T) {
 	p.End(shmring.StateGoodbye, "")
 	r.drain()
 	if _, last, _ := heads(); last > 50 {
-		t.Errorf("%d types at the head of the newest file, of an agent that was told none of those that have gone", last)
+		t.Errorf("%d types at the head of the newest file, of an agent that was told none of those that have gone",
+			last)
 	}
 }

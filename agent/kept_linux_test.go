@@ -368,7 +368,8 @@ func TestKeptStays(t *testing.T) {
 	}
 	lock.Close()
 	wait(t, func() bool { return is(busy) }, a)
-	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept || st[0].Phase != session.GonePhase || is(newer) {
+	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept ||
+		st[0].Phase != session.GonePhase || is(newer) {
 		t.Errorf("dropped: %v, %+v", dropped, st)
 	}
 }

@@ -51,7 +51,8 @@ func (a *authority) issue(name string, usage []x509.ExtKeyUsage) (*x509.Certific
 		a.t.Fatal(err)
 	}
 	n, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
-	tmpl := &x509.Certificate{SerialNumber: n, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	tmpl := &x509.Certificate{SerialNumber: n, Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		ExtKeyUsage: usage, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	parent, signer := a.cert, a.key
 	if parent == nil {
@@ -64,7 +65,8 @@ func (a *authority) issue(name string, usage []x509.ExtKeyUsage) (*x509.Certific
 	}
 	kb, err := x509.MarshalECPrivateKey(key)
 	if err == nil {
-		err = errors.Join(os.WriteFile(a.file(name+".pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
+		err = errors.Join(os.WriteFile(a.file(name+".pem"),
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
 			os.WriteFile(a.file(name+".key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kb}), 0o600))
 	}
 	if err != nil {
@@ -76,8 +78,8 @@ func (a *authority) issue(name string, usage []x509.ExtKeyUsage) (*x509.Certific
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-// TestRemote offers a recording over HTTPS: to tokens within their scope and to certificates, and to nobody else; what is pulled is whole, within
-// its size, and stands in the log with its caller.
+// TestRemote offers a recording over HTTPS: to tokens within their scope and to certificates, and to nobody else; what
+// is pulled is whole, within its size, and stands in the log with its caller.
 func TestRemote(t *testing.T) {
 	dir := t.TempDir()
 	rings := filepath.Join(dir, "rings")
@@ -85,7 +87,8 @@ func TestRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, Log: zerolog.New(zerolog.SyncWriter(&log)), MaxTraceSize: 1 << 20})
+	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings},
+		Log: zerolog.New(zerolog.SyncWriter(&log)), MaxTraceSize: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +125,8 @@ func TestRemote(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens, ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
+	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens,
+		ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
 	srv := api.New(a, api.Config{Log: a.cfg.Log})
 	if err := srv.ServeRemote(ctx, api.RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}); err == nil {
 		t.Fatal("served to everybody")
@@ -148,10 +152,13 @@ func TestRemote(t *testing.T) {
 		{"pulls", api.RemoteOptions{Token: secret["pulls"]}, false, true},
 		{"wrong token", api.RemoteOptions{Token: strings.Repeat("x", 64)}, false, false},
 		{"part of a token", api.RemoteOptions{Token: secret["all"][1:]}, false, false},
-		{"wrong token beside a certificate", api.RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
+		{"wrong token beside a certificate",
+			api.RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
 		{"certificate", api.RemoteOptions{Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, true, true},
-		{"certificate of another CA", api.RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
-		{"certificate of a server", api.RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")}, false, false},
+		{"certificate of another CA",
+			api.RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
+		{"certificate of a server", api.RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")},
+			false, false},
 		{"nothing", api.RemoteOptions{}, false, false},
 	} {
 		c.o.CA = ca.file("ca.pem")
@@ -178,7 +185,8 @@ func TestRemote(t *testing.T) {
 			}
 			rec.Close()
 			if have := a.Status()[0].TraceBytes; b.Len() > 600<<10 || have < 700<<10 {
-				t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(), have, cfg.MaxPull)
+				t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(),
+					have, cfg.MaxPull)
 			}
 		}
 		for what, err := range map[string]error{ // nothing can be changed from afar
@@ -193,7 +201,8 @@ func TestRemote(t *testing.T) {
 			}
 		}
 	}
-	if cl, err := api.DialRemote("https://"+cfg.Listen, api.RemoteOptions{Token: secret["all"]}); err != nil || second(cl.Status(ctx)) == nil {
+	if cl, err := api.DialRemote("https://"+cfg.Listen, api.RemoteOptions{Token: secret["all"]}); err != nil ||
+		second(cl.Status(ctx)) == nil {
 		t.Errorf("a client that does not know the CA trusted the host: %v", err)
 	}
 	for _, bad := range []string{"http://" + cfg.Listen, cfg.Listen, "https://", "https://x/y"} {
@@ -202,7 +211,8 @@ func TestRemote(t *testing.T) {
 		}
 	}
 	text := log.String()
-	for _, want := range []string{`"audit":"pull","caller":"token pulls 127.0.0.1:`, `"audit":"pull","caller":"certificate \"laptop\"`, `"audit":"status","caller":"token pulls`} {
+	for _, want := range []string{`"audit":"pull","caller":"token pulls 127.0.0.1:`,
+		`"audit":"pull","caller":"certificate \"laptop\"`, `"audit":"status","caller":"token pulls`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log has no %s", want)
 		}

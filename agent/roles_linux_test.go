@@ -89,7 +89,8 @@ func as(t *testing.T, sock string, uid int, groups []uint32, method, path, body 
 	}
 	f := os.NewFile(uintptr(a.fd), "caller")
 	defer f.Close()
-	fmt.Fprintf(f, "%s %s HTTP/1.1\r\nHost: agent\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	fmt.Fprintf(f, "%s %s HTTP/1.1\r\nHost: agent\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", method, path,
+		len(body), body)
 	resp, err := http.ReadResponse(bufio.NewReader(f), nil)
 	if err != nil {
 		return 0, nil // turned away
@@ -136,8 +137,11 @@ func TestRoles(t *testing.T) {
 	r := newRig(t, &memStore{limit: 1 << 30})
 	var log bytes.Buffer
 	r.a.cfg.Log = zerolog.New(zerolog.SyncWriter(&log))
-	sock := r.serve(func(context.Context, api.AttachRequest) (api.AttachReply, error) { return api.AttachReply{PID: 7}, nil })
-	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*?) \\| (.*?) \\| (.*?) \\| (.*?) \\|$").FindAllStringSubmatch(string(b), -1)
+	sock := r.serve(func(context.Context, api.AttachRequest) (api.AttachReply, error) {
+		return api.AttachReply{PID: 7}, nil
+	})
+	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*?) \\| (.*?) \\| (.*?) \\| (.*?) \\|$").FindAllStringSubmatch(
+		string(b), -1)
 	if len(rows) != len(api.Verbs) {
 		t.Fatalf("the table has %d verbs, the API %d", len(rows), len(api.Verbs))
 	}
@@ -155,7 +159,8 @@ func TestRoles(t *testing.T) {
 		if want := row[4] == "no" && api.Verbs[verb] == api.Operator; (code == http.StatusForbidden) != want {
 			t.Errorf("%s as a stranger: %d %s", verb, code, body)
 		}
-		if api.Verbs[verb] == api.Operator && !strings.Contains(log.String(), `"audit":"`+verb+`","caller":"uid 61234`) {
+		if api.Verbs[verb] == api.Operator &&
+			!strings.Contains(log.String(), `"audit":"`+verb+`","caller":"uid 61234`) {
 			t.Errorf("%s: no word of the refusal in the log", verb)
 		}
 	}
@@ -207,8 +212,8 @@ func (r *rig) ownedRing(uid int, pid uint32) *ringtest.Producer {
 	return p
 }
 
-// TestOwners lets two users see and pull what is their own, and nothing else: by status, by a pull of what is recorded and of what is over, and of
-// an incident.
+// TestOwners lets two users see and pull what is their own, and nothing else: by status, by a pull of what is recorded
+// and of what is over, and of an incident.
 func TestOwners(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -251,7 +256,8 @@ func TestOwners(t *testing.T) {
 		}
 		return out
 	}
-	for uid, want := range map[int][]int{0: {61001, 61002}, 61001: {61001}, 61002: {61002}, 61003: nil, api.OverflowUID: nil} {
+	for uid, want := range map[int][]int{
+		0: {61001, 61002}, 61001: {61001}, 61002: {61002}, 61003: nil, api.OverflowUID: nil} {
 		if uid == api.OverflowUID {
 			if code, _ := as(t, sock, uid, nil, "GET", "/v1/status", ""); code != http.StatusForbidden {
 				t.Errorf("status as the overflow user: %d", code)
@@ -287,10 +293,13 @@ func TestOwners(t *testing.T) {
 			query string
 			ok    bool
 		}{
-			{0, "id=" + ids[61001], true}, {61001, "id=" + ids[61001], true}, {61002, "id=" + ids[61001], false}, {61003, "id=" + ids[61001], false},
+			{0, "id=" + ids[61001], true}, {61001, "id=" + ids[61001], true}, {61002, "id=" + ids[61001], false},
+			{61003, "id=" + ids[61001], false},
 			{61002, "id=" + ids[61002], true}, {api.OverflowUID, "id=" + ids[61002], false},
-			{61001, "incident=true&id=" + i.ID, true}, {61002, "incident=true&id=" + i.ID, false}, {0, "incident=true&id=" + i.ID, true},
-			{0, "id=../../etc", false}, {0, "id=incidents", false}, {0, "id=.", false}, {61001, "id=" + ids[61001] + "/../" + ids[61002], false},
+			{61001, "incident=true&id=" + i.ID, true}, {61002, "incident=true&id=" + i.ID, false},
+			{0, "incident=true&id=" + i.ID, true},
+			{0, "id=../../etc", false}, {0, "id=incidents", false}, {0, "id=.", false},
+			{61001, "id=" + ids[61001] + "/../" + ids[61002], false},
 			{0, "id=" + ids[61001] + "&last_bytes=-1", false},
 		} {
 			if got := pulls(c.uid, c.query); got != c.ok {
@@ -341,7 +350,8 @@ func TestForged(t *testing.T) {
 	defer p.Close()
 	wait(t, func() bool { st := r.a.Status(); return len(st) == 1 && st[0].PID == int(victim) && st[0].UID == 0 }, r.a)
 
-	// One that names the process, but another namespace, so that none is found, and never stops to send: nobody takes that process for recorded.
+	// One that names the process, but another namespace, so that none is found, and never stops to send: nobody takes
+	// that process for recorded.
 	ticks, _ := jvms.StartTicks(int(victim))
 	unseen := filepath.Join(r.dir, "unseen")
 	if err := errors.Join(os.Mkdir(unseen, 0o700), os.Chown(unseen, 61001, 61001)); err != nil {
@@ -369,7 +379,8 @@ func TestForged(t *testing.T) {
 		}
 		return false
 	}, r.a)
-	if uid, of := 61001, (&session.Status{PID: 7, StartTicks: 7, UID: 61001}); of.Of(7, 7, 0) || !of.Of(7, 7, uid) || of.Of(7, 8, uid) {
+	if uid, of := 61001, (&session.Status{PID: 7, StartTicks: 7, UID: 61001}); of.Of(7, 7, 0) || !of.Of(7, 7, uid) ||
+		of.Of(7, 8, uid) {
 		t.Errorf("Of: another user's ring, or another start")
 	}
 
@@ -380,7 +391,8 @@ func TestForged(t *testing.T) {
 	}
 	defer p.Close()
 	dir := filepath.Join(r.dir, "links")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 61001, 61001), os.Link(p.Path, filepath.Join(dir, filepath.Base(p.Path)))); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 61001, 61001),
+		os.Link(p.Path, filepath.Join(dir, filepath.Base(p.Path)))); err != nil {
 		t.Fatal(err)
 	}
 	r.a.Watch(dir)
@@ -422,8 +434,9 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// TestOwnersControl: a JVM's own user pauses, resumes and detaches from it, and nobody else's: what is not one's own is answered like what is
-// not there. Root's pause stays root's; a detachment is told with who asked for it, also to an agent that comes later.
+// TestOwnersControl: a JVM's own user pauses, resumes and detaches from it, and nobody else's: what is not one's own is
+// answered like what is not there. Root's pause stays root's; a detachment is told with who asked for it, also to an
+// agent that comes later.
 func TestOwnersControl(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -467,7 +480,8 @@ func TestOwnersControl(t *testing.T) {
 		for _, uid := range []int{owner, 61003} {
 			code, got := ask(uid, verb, name(ids[other1]))
 			none, want := ask(uid, verb, name("nothing-1-1"))
-			if code < 400 || code != none || strings.ReplaceAll(got, ids[other1], "X") != strings.ReplaceAll(want, "nothing-1-1", "X") {
+			if code < 400 || code != none ||
+				strings.ReplaceAll(got, ids[other1], "X") != strings.ReplaceAll(want, "nothing-1-1", "X") {
 				t.Errorf("%s of another's JVM as %d: %d %s; of none: %d %s", verb, uid, code, got, none, want)
 			}
 			fresh()
@@ -484,7 +498,8 @@ func TestOwnersControl(t *testing.T) {
 			t.Errorf("%s as an owner: %d %s", verb, code, got)
 		}
 	}
-	if paused(other1)|paused(owner) != 0 || producers[other1].Peek32(shmring.OffDetach)|producers[owner].Peek32(shmring.OffDetach) != 0 {
+	if paused(other1)|paused(owner) != 0 ||
+		producers[other1].Peek32(shmring.OffDetach)|producers[owner].Peek32(shmring.OffDetach) != 0 {
 		t.Fatal("a refused verb did something")
 	}
 	if !strings.Contains(log.String(), `"audit":"pause","caller":"uid 61003`) {
@@ -492,7 +507,8 @@ func TestOwnersControl(t *testing.T) {
 	}
 
 	fresh()
-	if code, got := ask(owner, "pause", `{"all":true}`); code != 200 || got != `{"asked":1}` || paused(owner) != shmring.PauseOwner || paused(other1) != 0 {
+	if code, got := ask(owner, "pause", `{"all":true}`); code != 200 || got != `{"asked":1}` ||
+		paused(owner) != shmring.PauseOwner || paused(other1) != 0 {
 		t.Errorf("pause of all: %d %s, %d and %d", code, got, paused(owner), paused(other1))
 	}
 	if err := producers[owner].State(shmring.StatePaused, ""); err != nil {
@@ -508,10 +524,12 @@ func TestOwnersControl(t *testing.T) {
 	}
 	wait(t, func() bool { return status().Phase == session.Paused && status().Reason == "asked for by uid 61001" }, a)
 	// Root resumes all that was paused for the host's sake; a user's own pause stays, unless root names it.
-	if code, _ := ask(0, "pause", `{"all":true}`); code != 200 || paused(owner) != shmring.PauseOwner|shmring.PauseAsked {
+	if code, _ := ask(0, "pause", `{"all":true}`); code != 200 ||
+		paused(owner) != shmring.PauseOwner|shmring.PauseAsked {
 		t.Errorf("root's pause: %d, %d", code, paused(owner))
 	}
-	if code, got := ask(owner, "resume", name(ids[owner])); code != http.StatusForbidden || paused(owner) != shmring.PauseAsked {
+	if code, got := ask(owner, "resume", name(ids[owner])); code != http.StatusForbidden ||
+		paused(owner) != shmring.PauseAsked {
 		t.Errorf("resume of what root has paused: %d %s, %d", code, got, paused(owner))
 	}
 	ask(owner, "pause", name(ids[owner]))
@@ -544,7 +562,8 @@ func TestOwnersControl(t *testing.T) {
 	fresh()
 
 	atEnd := producers[owner].EndWhenAsked()
-	if code, got := ask(owner, "detach", name(ids[owner])); code != 200 || got != `{"asked":1}` || producers[owner].Peek32(shmring.OffDetach) != 1 || producers[other1].Peek32(shmring.OffDetach) != 0 {
+	if code, got := ask(owner, "detach", name(ids[owner])); code != 200 || got != `{"asked":1}` ||
+		producers[owner].Peek32(shmring.OffDetach) != 1 || producers[other1].Peek32(shmring.OffDetach) != 0 {
 		t.Fatalf("detach: %d %s", code, got)
 	}
 	if err := <-atEnd; err != nil {
@@ -570,15 +589,18 @@ func TestOwnersControl(t *testing.T) {
 	}
 }
 
-// TestOwnedBy: only a process that is wholly one's own is one's own: not one that has another user among its users, nor one that has gone.
+// TestOwnedBy: only a process that is wholly one's own is one's own: not one that has another user among its users, nor
+// one that has gone.
 func TestOwnedBy(t *testing.T) {
 	needRoot(t)
 	pid := int(other(t, 61001))
 	ticks, ok := jvms.StartTicks(pid)
-	if !ok || !ownedBy(pid, ticks, 61001) || ownedBy(pid, ticks, 61002) || ownedBy(pid, ticks, 0) || ownedBy(pid, ticks+1, 61001) || ownedBy(1<<22+1, ticks, 61001) {
+	if !ok || !ownedBy(pid, ticks, 61001) || ownedBy(pid, ticks, 61002) || ownedBy(pid, ticks, 0) ||
+		ownedBy(pid, ticks+1, 61001) || ownedBy(1<<22+1, ticks, 61001) {
 		t.Errorf("process %d", pid)
 	}
-	for _, ids := range [][3]int{{61001, 0, 0}, {0, 61001, 0}, {61001, 61001, 0}, {61001, 61002, 61001}} { // real, effective, saved
+	// real, effective, saved
+	for _, ids := range [][3]int{{61001, 0, 0}, {0, 61001, 0}, {61001, 61001, 0}, {61001, 61002, 61001}} {
 		held, done := make(chan int), make(chan struct{})
 		onThread(func() { // a thread has its own, and can be looked at as a process
 			unix.RawSyscall(unix.SYS_SETRESUID, uintptr(ids[0]), uintptr(ids[1]), uintptr(ids[2]))

@@ -25,7 +25,8 @@ func TestOpenSecrets(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte("all status,pull "+strings.Repeat("all", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: filepath.Join(dir, "host.pem"), Key: filepath.Join(dir, "host.key"), Tokens: tokens}
+	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: filepath.Join(dir, "host.pem"),
+		Key: filepath.Join(dir, "host.key"), Tokens: tokens}
 	ended, stop := context.WithCancel(context.Background())
 	stop()
 	for what, file := range map[string]string{"tokens": tokens, "key": cfg.Key} {

@@ -129,7 +129,8 @@ func (m *memStore) Stats() ringstore.Stats {
 	if len(m.files) > 0 {
 		n = len(m.files[len(m.files)-1])
 	}
-	return ringstore.Stats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit || m.full, Room: 1 << 30, Guarantee: true}
+	return ringstore.Stats{Active: int64(n), Files: len(m.files), Rotate: n >= m.limit || m.full, Room: 1 << 30,
+		Guarantee: true}
 }
 
 // logBuffer is a log that a test may read while it is written.
@@ -230,7 +231,8 @@ func (r *rig) play(p *ringtest.Producer, m *tracetest.Model, n int) []*tracetest
 	return eps
 }
 
-// TestNoListingFits: a ring that is too small for a listing goes on without, loses no epoch, begins files all the same, and says so.
+// TestNoListingFits: a ring that is too small for a listing goes on without, loses no epoch, begins files all the same,
+// and says so.
 func TestNoListingFits(t *testing.T) {
 	mem := &memStore{limit: 8 << 10, small: true}
 	r := newRig(t, mem)
@@ -334,8 +336,8 @@ func checkFiles(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) 
 	}
 }
 
-// checkAlone replays each file alone and compares the state after each of its collections with the truth; all: it must be known wherever it can
-// be. It says how often each collection was there.
+// checkAlone replays each file alone and compares the state after each of its collections with the truth; all: it must
+// be known wherever it can be. It says how often each collection was there.
 func checkAlone(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch, all bool) map[uint64]int {
 	t.Helper()
 	seen := map[uint64]int{}
@@ -458,8 +460,9 @@ func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 	}
 }
 
-// TestLossStandsBeforeTheNextFile: epochs that the open file did not take are told before the listing that begins the next one. Behind it the
-// gap would end what that listing has made known, and a reader of both files would compare the listing with a state that is older.
+// TestLossStandsBeforeTheNextFile: epochs that the open file did not take are told before the listing that begins the
+// next one. Behind it the gap would end what that listing has made known, and a reader of both files would compare the
+// listing with a state that is older.
 func TestLossStandsBeforeTheNextFile(t *testing.T) {
 	mem := &memStore{limit: 1 << 30}
 	r := newRig(t, mem)

@@ -94,7 +94,8 @@ func (s *Session) meta(m trace.Meta) {
 	}
 }
 
-// learn takes in what a META says of the JVM. changed: the probe lost allocation sampling to another agent, or has it now.
+// learn takes in what a META says of the JVM. changed: the probe lost allocation sampling to another agent, or has it
+// now.
 func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 	fresh, changed = s.in.learn(m)
 	if m.HasJVM {
@@ -156,8 +157,8 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	}
 }
 
-// sync takes in a listing that begins at the position start. What precedes it is stored without it: it begins a file, or
-// has a frame of its own, so that no epoch is lost with it where it does not fit.
+// sync takes in a listing that begins at the position start. What precedes it is stored without it: it begins a file,
+// or has a frame of its own, so that no epoch is lost with it where it does not fit.
 func (s *Session) sync(b trace.Block, y *trace.Sync, start uint64) {
 	s.stamp(y.Time)
 	s.set(func(st *Status) {
@@ -218,7 +219,8 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 func (s *Session) skipListing(y *trace.Sync) {
 	s.heap.view.unlisted = true
 	s.set(func(st *Status) { st.ListingsSkipped++ })
-	text := fmt.Sprintf("collection %d: one full collection follows the other, and their listings have taken what they may: "+
+	text := fmt.Sprintf("collection %d: one full collection follows the other, and their listings have taken "+
+		"what they may: "+
 		"this one is left out (%d objects, %d bytes). %s",
 		y.GC, y.Objects, y.Bytes, largestOf(y, s.heap.live.types, s.defs, summaryTypes))
 	s.out.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: y.Time, Text: text}}}))

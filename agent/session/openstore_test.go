@@ -12,7 +12,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestNewest: one who goes on with a recording gets the definitions of all its files, the newest last, and what the newest one says of the JVM.
+// TestNewest: one who goes on with a recording gets the definitions of all its files, the newest last, and what the
+// newest one says of the JVM.
 func TestNewest(t *testing.T) {
 	cfg := ringstore.Config{Dir: filepath.Join(t.TempDir(), "x"), MaxTraceSize: 1 << 30, Compression: "none"}
 	who := ringstore.Identity{Session: strings.Repeat("ab", 16), Name: "x", PID: 1}
@@ -22,13 +23,16 @@ func TestNewest(t *testing.T) {
 	}
 	defs := func(id uint64) []byte { return appendDefs(nil, trace.Defs{Frames: []trace.Frame{{ID: id, Method: 1}}}) }
 	head := func(id uint64) []byte {
-		return append(trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Text: "n"}}})), defs(id)...)
+		return append(trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Text: "n"}}})),
+			defs(id)...)
 	}
 	for i := range uint64(3) {
-		if err := st.Rotate(head(10*i+1), ringstore.FrameInfo{Source: i + 1, LastGC: i, Flags: ringstore.FlagMarked | ringstore.FlagDefs}); err != nil {
+		if err := st.Rotate(head(10*i+1), ringstore.FrameInfo{Source: i + 1, LastGC: i,
+			Flags: ringstore.FlagMarked | ringstore.FlagDefs}); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Append(defs(10*i+2), ringstore.FrameInfo{Source: i + 1, LastGC: i + 5, Flags: ringstore.FlagMarked | ringstore.FlagDefs}); err != nil {
+		if err := st.Append(defs(10*i+2), ringstore.FrameInfo{Source: i + 1, LastGC: i + 5,
+			Flags: ringstore.FlagMarked | ringstore.FlagDefs}); err != nil {
 			t.Fatal(err)
 		}
 	}
