@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 func TestSocket(t *testing.T) {
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -17,7 +18,7 @@ func TestDeadRings(t *testing.T) {
 	was := deadAfter
 	deadAfter = 50 * time.Millisecond
 	defer func() { deadAfter = was }()
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	make := func(c ringtest.Config) *ringtest.Producer {
 		p, err := ringtest.Create(r.dir, c)
 		if err != nil {
@@ -50,7 +51,7 @@ func TestDeadRings(t *testing.T) {
 // TestRingTakesOver has a session follow to a larger ring: every collection is stored, once, and the status has the new
 // size.
 func TestRingTakesOver(t *testing.T) {
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/internal/faultfs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -125,7 +126,7 @@ func (d *disk) check() session.Status {
 	for _, e := range d.eps {
 		byGC[e.Pause.GC] = e
 	}
-	seen := checkAlone(t, files, byGC, false) // a listing that was left out leaves the state unknown
+	seen := sessiontest.CheckAlone(t, files, byGC, false) // a listing that was left out leaves the state unknown
 	var told, missing uint64
 	first := uint64(0)
 	for _, f := range files {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
@@ -98,7 +99,7 @@ func TestEndlessStream(t *testing.T) {
 // TestReusedPID: a ring whose pid belongs to another process by now is that of a JVM that has gone, and learns nothing
 // of that process.
 func TestReusedPID(t *testing.T) {
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	// the agent reads once all is there
 	p, err := ringtest.Create(r.dir, ringtest.Config{StartTicks: 12345, Starting: true})
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -134,7 +135,7 @@ func TestRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	var log bytes.Buffer
 	r.a.cfg.Log = zerolog.New(zerolog.SyncWriter(&log))
 	sock := r.serve(func(context.Context, api.AttachRequest) (api.AttachReply, error) {
@@ -327,7 +328,7 @@ func TestOwners(t *testing.T) {
 // TestForged: a ring that names the process of another user is not recorded, and keeps nobody from being recorded.
 func TestForged(t *testing.T) {
 	needRoot(t)
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	victim := uint32(os.Getpid())
 	forged := r.ownedRing(61001, victim)
 	why := func(path string) error {
@@ -407,7 +408,7 @@ func TestForged(t *testing.T) {
 // TestGuests: one user can not take the connections of others.
 func TestGuests(t *testing.T) {
 	needRoot(t)
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	sock := r.serve(nil)
 	hold := func(uid int) {
 		for range 24 {

@@ -150,7 +150,8 @@ var (
 	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
 	recordings = desc("recordings", "Recordings of this agent, by phase.", "phase")
 	notRec     = desc("jvms_not_recorded",
-		"JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.", "why")
+		"JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.",
+		"why")
 	frozen     = desc("incidents", "Frozen windows that are kept, whoever made them.")
 	frozenSize = desc("incidents_bytes", "What they occupy on disk, files that a ring has too included.")
 	spoolLeft  = desc("spool_left", "What lies in the spool folder and is not taken: status says why.")

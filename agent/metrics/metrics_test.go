@@ -33,8 +33,8 @@ func source() Source {
 }
 
 func TestMetrics(t *testing.T) {
-	const notRecordedHelp = "JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls " +
-		"the problem."
+	const notRecordedHelp = "JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor " +
+		"calls the problem."
 	want := `
 # HELP heapcam_ring_bytes What the recording occupies on disk.
 # TYPE heapcam_ring_bytes gauge

@@ -1,4 +1,4 @@
-package agent
+package sessiontest
 
 import (
 	"testing"
@@ -7,9 +7,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// checkSummaries holds the summaries of files against the model: each tells of collections of its own file, once, and
+// CheckSummaries holds the summaries of files against the model: each tells of collections of its own file, once, and
 // what they say lives is what lived.
-func checkSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
+func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
 	t.Helper()
 	summaries, sums, known := 0, 0, 0
 	for i, f := range files {
