@@ -3,80 +3,25 @@ package agent
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/api/apitest"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
-
-// authority certifies hosts and clients of one test.
-type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T, dir, name string) *authority {
-	a := &authority{t: t, dir: dir}
-	a.cert, a.key = a.issue(name, nil)
-	return a
-}
-
-// issue writes NAME.pem and NAME.key.
-func (a *authority) issue(name string, usage []x509.ExtKeyUsage) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	n, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
-	tmpl := &x509.Certificate{SerialNumber: n, Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: usage, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		tmpl.IsCA, tmpl.BasicConstraintsValid, tmpl.KeyUsage = true, true, x509.KeyUsageCertSign
-		parent, signer = tmpl, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	kb, err := x509.MarshalECPrivateKey(key)
-	if err == nil {
-		err = errors.Join(os.WriteFile(a.file(name+".pem"),
-			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
-			os.WriteFile(a.file(name+".key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kb}), 0o600))
-	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, _ := x509.ParseCertificate(der)
-	return cert, key
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
 // TestRemote offers a recording over HTTPS: to tokens within their scope and to certificates, and to nobody else; what
 // is pulled is whole, within its size, and stands in the log with its caller.
@@ -111,10 +56,10 @@ func TestRemote(t *testing.T) {
 	}
 	id := a.Status()[0].ID
 
-	ca, foreign := newAuthority(t, dir, "ca"), newAuthority(t, dir, "foreign")
-	ca.issue("host", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
-	ca.issue("laptop", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
-	foreign.issue("stranger", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+	ca, foreign := apitest.NewAuthority(t, dir, "ca"), apitest.NewAuthority(t, dir, "foreign")
+	ca.Issue("host", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
+	ca.Issue("laptop", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+	foreign.Issue("stranger", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
 	secret := map[string]string{}
 	var lines strings.Builder
 	for name, scope := range map[string]string{"all": "status,pull", "looks": "status", "pulls": "pull"} {
@@ -125,8 +70,8 @@ func TestRemote(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens,
-		ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
+	cfg := api.RemoteConfig{Listen: apitest.FreeAddress(t), Cert: ca.File("host.pem"), Key: ca.File("host.key"), Tokens: tokens,
+		ClientCA: ca.File("ca.pem"), MaxPull: 100 << 10}
 	srv := api.New(a, api.Config{Log: a.cfg.Log})
 	if err := srv.ServeRemote(ctx, api.RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}); err == nil {
 		t.Fatal("served to everybody")
@@ -153,15 +98,15 @@ func TestRemote(t *testing.T) {
 		{"wrong token", api.RemoteOptions{Token: strings.Repeat("x", 64)}, false, false},
 		{"part of a token", api.RemoteOptions{Token: secret["all"][1:]}, false, false},
 		{"wrong token beside a certificate",
-			api.RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
-		{"certificate", api.RemoteOptions{Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, true, true},
+			api.RemoteOptions{Token: "x", Cert: ca.File("laptop.pem"), Key: ca.File("laptop.key")}, false, false},
+		{"certificate", api.RemoteOptions{Cert: ca.File("laptop.pem"), Key: ca.File("laptop.key")}, true, true},
 		{"certificate of another CA",
-			api.RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
-		{"certificate of a server", api.RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")},
+			api.RemoteOptions{Cert: foreign.File("stranger.pem"), Key: foreign.File("stranger.key")}, false, false},
+		{"certificate of a server", api.RemoteOptions{Cert: ca.File("host.pem"), Key: ca.File("host.key")},
 			false, false},
 		{"nothing", api.RemoteOptions{}, false, false},
 	} {
-		c.o.CA = ca.file("ca.pem")
+		c.o.CA = ca.File("ca.pem")
 		cl, err := api.DialRemote("https://"+cfg.Listen, c.o)
 		if err != nil {
 			t.Fatal(err)
@@ -225,12 +170,3 @@ func TestRemote(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
