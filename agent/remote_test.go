@@ -54,8 +54,6 @@ func TestRemote(t *testing.T) {
 		}
 		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
 	}
-	id := a.Status()[0].ID
-
 	ca, foreign := apitest.NewAuthority(t, dir, "ca"), apitest.NewAuthority(t, dir, "foreign")
 	ca.Issue("host", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
 	ca.Issue("laptop", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
@@ -70,8 +68,8 @@ func TestRemote(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.RemoteConfig{Listen: apitest.FreeAddress(t), Cert: ca.File("host.pem"), Key: ca.File("host.key"), Tokens: tokens,
-		ClientCA: ca.File("ca.pem"), MaxPull: 100 << 10}
+	cfg := api.RemoteConfig{Listen: apitest.FreeAddress(t), Cert: ca.File("host.pem"), Key: ca.File("host.key"),
+		Tokens: tokens, ClientCA: ca.File("ca.pem"), MaxPull: 100 << 10}
 	srv := api.New(a, api.Config{Log: a.cfg.Log})
 	if err := srv.ServeRemote(ctx, api.RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}); err == nil {
 		t.Fatal("served to everybody")
@@ -87,11 +85,7 @@ func TestRemote(t *testing.T) {
 	}()
 	wait(t, func() bool { c, err := net.Dial("tcp", cfg.Listen); return err == nil && c.Close() == nil })
 
-	for _, c := range []struct {
-		name         string
-		o            api.RemoteOptions
-		status, pull bool
-	}{
+	for _, c := range []remoteCaller{
 		{"all", api.RemoteOptions{Token: secret["all"]}, true, true},
 		{"looks", api.RemoteOptions{Token: secret["looks"]}, true, false},
 		{"pulls", api.RemoteOptions{Token: secret["pulls"]}, false, true},
@@ -107,44 +101,7 @@ func TestRemote(t *testing.T) {
 		{"nothing", api.RemoteOptions{}, false, false},
 	} {
 		c.o.CA = ca.File("ca.pem")
-		cl, err := api.DialRemote("https://"+cfg.Listen, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st, err := cl.Status(ctx)
-		if (err == nil) != c.status || c.status && (len(st.JVMs) != 1 || st.JVMs[0].ID != id) {
-			t.Errorf("%s: status: %+v %v", c.name, st, err)
-		}
-		var b bytes.Buffer
-		if err = cl.Pull(ctx, api.PullRequest{ID: id}, &b); (err == nil) != c.pull {
-			t.Errorf("%s: pull: %v", c.name, err)
-		}
-		if c.pull {
-			file := filepath.Join(dir, "p.heapcam")
-			if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			rec, err := ringstore.OpenRecording(file)
-			if err != nil || len(rec.Files) == 0 || len(rec.Problems) > 0 {
-				t.Fatalf("%s: the pull is not whole: %v", c.name, err)
-			}
-			rec.Close()
-			if have := a.Status()[0].TraceBytes; b.Len() > 600<<10 || have < 700<<10 {
-				t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(),
-					have, cfg.MaxPull)
-			}
-		}
-		for what, err := range map[string]error{ // nothing can be changed from afar
-			"pause":  second(cl.Pause(ctx, api.DetachRequest{All: true})),
-			"detach": second(cl.Detach(ctx, api.DetachRequest{All: true})),
-			"attach": second(cl.Attach(ctx, api.AttachRequest{JVM: "1"})),
-			"reload": cl.Reload(ctx),
-		} {
-			var re *api.RemoteError
-			if err == nil || c.status && (!errors.As(err, &re) || re.Kind != api.Denied) {
-				t.Errorf("%s: %s: %v", c.name, what, err)
-			}
-		}
+		checkRemote(t, a, cfg, c)
 	}
 	if cl, err := api.DialRemote("https://"+cfg.Listen, api.RemoteOptions{Token: secret["all"]}); err != nil ||
 		second(cl.Status(ctx)) == nil {
@@ -165,6 +122,57 @@ func TestRemote(t *testing.T) {
 	for _, s := range secret {
 		if strings.Contains(text, s) {
 			t.Error("a token stands in the log")
+		}
+	}
+}
+
+// remoteCaller is who calls from another host, and what that may do.
+type remoteCaller struct {
+	name         string
+	o            api.RemoteOptions
+	status, pull bool
+}
+
+// checkRemote asks for every verb as c and compares the answers with what c may do. a records one JVM.
+func checkRemote(t *testing.T, a *Agent, cfg api.RemoteConfig, c remoteCaller) {
+	t.Helper()
+	id := a.Status()[0].ID
+	cl, err := api.DialRemote("https://"+cfg.Listen, c.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := cl.Status(t.Context())
+	if (err == nil) != c.status || c.status && (len(st.JVMs) != 1 || st.JVMs[0].ID != id) {
+		t.Errorf("%s: status: %+v %v", c.name, st, err)
+	}
+	var b bytes.Buffer
+	if err = cl.Pull(t.Context(), api.PullRequest{ID: id}, &b); (err == nil) != c.pull {
+		t.Errorf("%s: pull: %v", c.name, err)
+	}
+	if c.pull {
+		file := filepath.Join(t.TempDir(), "p.heapcam")
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := ringstore.OpenRecording(file)
+		if err != nil || len(rec.Files) == 0 || len(rec.Problems) > 0 {
+			t.Fatalf("%s: the pull is not whole: %v", c.name, err)
+		}
+		rec.Close()
+		if have := a.Status()[0].TraceBytes; b.Len() > 600<<10 || have < 700<<10 {
+			t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(),
+				have, cfg.MaxPull)
+		}
+	}
+	for what, err := range map[string]error{ // nothing can be changed from afar
+		"pause":  second(cl.Pause(t.Context(), api.DetachRequest{All: true})),
+		"detach": second(cl.Detach(t.Context(), api.DetachRequest{All: true})),
+		"attach": second(cl.Attach(t.Context(), api.AttachRequest{JVM: "1"})),
+		"reload": cl.Reload(t.Context()),
+	} {
+		var re *api.RemoteError
+		if err == nil || c.status && (!errors.As(err, &re) || re.Kind != api.Denied) {
+			t.Errorf("%s: %s: %v", c.name, what, err)
 		}
 	}
 }

@@ -28,7 +28,8 @@ var level = map[string]float64{
 	"analysis/leak": 6, "analysis": 7, "analysis/cost": 3, "analysis/export": 8, "analysis/check": 8,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/governor": 3, "agent/jvms": 3,
 	"svc": 4, "agent/place": 4, "web": 9,
-	"agent/api/apitest": 0, "agent/session/sessiontest": 4, "agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
+	"agent/api/apitest": 0, "agent/session/sessiontest": 4,
+	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics": 9,
 	"cmd/heapcam":   10,
 }
