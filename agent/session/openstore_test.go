@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,5 +63,47 @@ func TestNewest(t *testing.T) {
 	})
 	if !slices.Equal(frames, []uint64{1, 2, 11, 12, 21, 22}) || metas != 1 || last != 7 {
 		t.Errorf("frames %v, %d METAs, last collection %d", frames, metas, last)
+	}
+}
+
+// TestNewestIsOfOneRecording: a file of another recording that lies in the folder, newer than all others, defines
+// nothing here.
+func TestNewestIsOfOneRecording(t *testing.T) {
+	out := t.TempDir()
+	record := func(name, session string) (ringstore.Config, ringstore.Identity) {
+		cfg := ringstore.Config{Dir: filepath.Join(out, name), MaxTraceSize: 1 << 30, Compression: "none"}
+		who := ringstore.Identity{Session: strings.Repeat(session, 16), Name: name, PID: 1}
+		st, err := OpenStore(cfg, who, zerolog.Nop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Text: name}}}))
+		b = appendDefs(b, trace.Defs{Types: []trace.Type{{ID: 1, Size: 16, Name: name}}})
+		info := ringstore.FrameInfo{Source: 1, LastGC: uint64(len(name)),
+			Flags: ringstore.FlagMarked | ringstore.FlagDefs}
+		if err := errors.Join(st.Rotate(b, info), st.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return cfg, who
+	}
+	own, who := record("own", "ab")
+	other, _ := record("another", "cd")
+	alien := filepath.Join(own.Dir, "00000007.hcr")
+	if err := os.Rename(filepath.Join(other.Dir, "00000001.hcr"), alien); err != nil {
+		t.Fatal(err)
+	}
+	st, err := OpenStore(own, who, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	var names []string
+	last := st.Newest(func(b trace.Block) {
+		if d, err := trace.DecodeDefs(b); b.Kind == trace.KindDefs && err == nil {
+			names = append(names, d.Types[0].Name)
+		}
+	})
+	if !slices.Equal(names, []string{"own"}) || last != 3 {
+		t.Errorf("%q, last collection %d", names, last)
 	}
 }

@@ -22,22 +22,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a session that records a ring into a store in memory.
 type rig struct {
-	t     *testing.T
-	mem   *sessiontest.MemStore
-	p     *ringtest.Producer
-	s     *Session
-	stop  func()     // ends the session, as an agent that ends does
-	ended chan error // what Run returned
+	t      *testing.T
+	mem    *sessiontest.MemStore
+	limits *Limits
+	p      *ringtest.Producer
+	s      *Session
+	stop   func()     // ends the session, as an agent that ends does
+	ended  chan error // what Run returned
 }
 
 func newRig(t *testing.T, mem *sessiontest.MemStore) *rig {
+	t.Helper()
+	return newRigWith(t, mem, &Limits{SamplingShare: -1})
+}
+
+func newRigWith(t *testing.T, mem *sessiontest.MemStore, limits *Limits) *rig {
 	t.Helper()
 	p, err := ringtest.Create(t.TempDir(), ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	r := &rig{t: t, mem: mem, p: p}
+	r := &rig{t: t, mem: mem, limits: limits, p: p}
 	r.start()
 	return r
 }
@@ -57,10 +63,9 @@ func (r *rig) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	limits := &Limits{SamplingShare: -1}
 	cfg := Config{
 		MaxTraceSize: 1 << 30, Deviation: 0.25, Compression: "none", SyncInterval: time.Second, Emergency: "walk",
-		Limits: func() *Limits { return limits }, WriteRate: quota.NewSharedRate("max_total_write_rate", 0),
+		Limits: func() *Limits { return r.limits }, WriteRate: quota.NewSharedRate("max_total_write_rate", 0),
 		Process: quota.NewProcess(0, 0), Log: zerolog.Nop(),
 	}
 	who := JVM{Identity: ringstore.Identity{Session: h.Session, Name: "jvm"}, Here: true}
