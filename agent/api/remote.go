@@ -51,8 +51,8 @@ func (m *remote) caller(r *http.Request) Caller {
 		return c
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		c.Name, c.Role, c.Scope = fmt.Sprintf("certificate %q %s", r.TLS.PeerCertificates[0].Subject.CommonName,
-			r.RemoteAddr), Operator, remoteScope
+		c.Name = fmt.Sprintf("certificate %q %s", r.TLS.PeerCertificates[0].Subject.CommonName, r.RemoteAddr)
+		c.Role, c.Scope = Operator, remoteScope
 	}
 	return c
 }

@@ -41,9 +41,10 @@ type definitions struct {
 }
 
 func newDefinitions() *definitions {
-	d := &definitions{types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{},
-		methods: map[uint64]trace.Method{},
-		frames:  map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{}}
+	d := &definitions{
+		types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
+		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{},
+	}
 	d.gone.types, d.gone.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
 	d.newFile()
 	return d
