@@ -70,7 +70,7 @@ func TestNewest(t *testing.T) {
 // nothing here.
 func TestNewestIsOfOneRecording(t *testing.T) {
 	out := t.TempDir()
-	record := func(name, session string) (ringstore.Config, ringstore.Identity) {
+	record := func(name, session string, files int) (ringstore.Config, ringstore.Identity) {
 		cfg := ringstore.Config{Dir: filepath.Join(out, name), MaxTraceSize: 1 << 30, Compression: "none"}
 		who := ringstore.Identity{Session: strings.Repeat(session, 16), Name: name, PID: 1}
 		st, err := OpenStore(cfg, who, zerolog.Nop())
@@ -81,15 +81,18 @@ func TestNewestIsOfOneRecording(t *testing.T) {
 		b = appendDefs(b, trace.Defs{Types: []trace.Type{{ID: 1, Size: 16, Name: name}}})
 		info := ringstore.FrameInfo{Source: 1, LastGC: uint64(len(name)),
 			Flags: ringstore.FlagMarked | ringstore.FlagDefs}
-		if err := errors.Join(st.Rotate(b, info), st.Close()); err != nil {
+		for range files {
+			err = errors.Join(err, st.Rotate(b, info))
+		}
+		if err = errors.Join(err, st.Close()); err != nil {
 			t.Fatal(err)
 		}
 		return cfg, who
 	}
-	own, who := record("own", "ab")
-	other, _ := record("another", "cd")
-	alien := filepath.Join(own.Dir, "00000007.hcr")
-	if err := os.Rename(filepath.Join(other.Dir, "00000001.hcr"), alien); err != nil {
+	own, who := record("own", "ab", 1)
+	other, _ := record("another", "cd", 2)
+	const newer = "00000002.hcr"
+	if err := os.Rename(filepath.Join(other.Dir, newer), filepath.Join(own.Dir, newer)); err != nil {
 		t.Fatal(err)
 	}
 	st, err := OpenStore(own, who, zerolog.Nop())
