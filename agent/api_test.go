@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 func TestSocket(t *testing.T) {
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +32,8 @@ func TestSocket(t *testing.T) {
 			}
 			return api.AttachReply{PID: 7}, nil
 		}
-		done <- api.New(r.a, api.Config{Attach: attach, Kind: func(error) api.Kind { return api.Damaged }}).Serve(ctx, sock)
+		kind := func(error) api.Kind { return api.Damaged }
+		done <- api.New(r.a, api.Config{Attach: attach, Kind: kind}).Serve(ctx, sock)
 	}()
 	var c *api.Client
 	wait(t, func() bool { c, err = api.Dial(sock); return err == nil })
@@ -47,7 +49,8 @@ func TestSocket(t *testing.T) {
 		t.Errorf("attach: %+v %v", a, err)
 	}
 	var re *api.RemoteError
-	if _, err := c.Attach(ctx, api.AttachRequest{JVM: "x"}); !errors.As(err, &re) || re.Kind != api.Damaged || re.Text != boom.Error() {
+	if _, err := c.Attach(ctx, api.AttachRequest{JVM: "x"}); !errors.As(err, &re) || re.Kind != api.Damaged ||
+		re.Text != boom.Error() {
 		t.Errorf("attach: %v", err)
 	}
 	if d, err := c.Detach(ctx, api.DetachRequest{ID: r.a.Status()[0].ID}); err != nil || d.Asked != 1 {

@@ -55,7 +55,8 @@ func underAttack(t *testing.T) *attacked {
 		t.Fatal(err)
 	}
 	x := &attacked{log: &logBuffer{}}
-	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, MaxTraceSize: 2 << 20, MaxRing: 64 << 20, Log: zerolog.New(x.log)})
+	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, MaxTraceSize: 2 << 20,
+		MaxRing: 64 << 20, Log: zerolog.New(x.log)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,22 +92,28 @@ func (x *attacked) unharmed() {
 	x.good.End(shmring.StateGoodbye, "")
 	wait(x.t, func() bool {
 		for _, s := range x.a.Status() {
-			if s.Session == x.good.Session && s.Phase == session.EndedPhase && s.Collections == x.goods && s.Dropped == (session.Drops{}) {
+			if s.Session == x.good.Session && s.Phase == session.EndedPhase && s.Collections == x.goods &&
+				s.Dropped == (session.Drops{}) {
 				return true
 			}
 		}
 		return false
 	}, x.a)
 	long := os.Getenv("HEAPCAM_FULL") != ""
-	for end := time.Now().Add(20 * time.Second); long && runtime.NumGoroutine() > x.threads+10 && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); long && runtime.NumGoroutine() > x.threads+10; {
+		if time.Now().After(end) {
+			break
+		}
 		time.Sleep(50 * time.Millisecond) // rings whose makers fell silent count as gone after some seconds
 	}
 	var now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&now)
 	grew := int64(now.HeapAlloc) - int64(x.before.HeapAlloc)
-	x.t.Logf("%v, of CPU %v; %d MiB of heap more, %d MiB from the system, %d goroutines more, %d lines of log", time.Since(x.began).Round(time.Millisecond),
-		(cpuTime() - x.cpu).Round(time.Millisecond), grew>>20, now.Sys>>20, runtime.NumGoroutine()-x.threads, strings.Count(x.log.String(), "\n"))
+	x.t.Logf("%v, of CPU %v; %d MiB of heap more, %d MiB from the system, %d goroutines more, %d lines of log",
+		time.Since(x.began).Round(time.Millisecond),
+		(cpuTime() - x.cpu).Round(time.Millisecond), grew>>20, now.Sys>>20, runtime.NumGoroutine()-x.threads,
+		strings.Count(x.log.String(), "\n"))
 	if more := runtime.NumGoroutine() - x.threads; long && more > 20 {
 		x.t.Errorf("%d goroutines are left", more)
 	}
@@ -133,14 +140,15 @@ func words() (out [][2]int) {
 		}
 		out = append(out, [2]int{off, 4})
 	}
-	for _, off := range []int{shmring.OffSession, shmring.OffProbeVersion, shmring.OffReason, shmring.OffJVM, shmring.OffName} {
+	words := []int{shmring.OffSession, shmring.OffProbeVersion, shmring.OffReason, shmring.OffJVM, shmring.OffName}
+	for _, off := range words {
 		out = append(out, [2]int{off, 8}, [2]int{off + 8, 8})
 	}
 	return out
 }
 
-// TestHostileHeaders has fake JVMs write any value into any word of their headers, before they are opened, while they send, and while a larger ring
-// takes over; the data in between is whole, damaged or random.
+// TestHostileHeaders has fake JVMs write any value into any word of their headers, before they are opened, while they
+// send, and while a larger ring takes over; the data in between is whole, damaged or random.
 func TestHostileHeaders(t *testing.T) {
 	n := 150
 	if os.Getenv("HEAPCAM_FULL") != "" {
@@ -150,7 +158,8 @@ func TestHostileHeaders(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	ws := words()
 	values := func(was uint64) uint64 {
-		return []uint64{0, 1, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 32, 1 << 63, 1<<63 - 1, was + 1, was - 1, was + 8, was - 8, rnd.Uint64()}[rnd.IntN(13)]
+		return []uint64{0, 1, ^uint64(0), 1 << 31, 1<<31 - 1, 1 << 32, 1 << 63, 1<<63 - 1, was + 1, was - 1, was + 8,
+			was - 8, rnd.Uint64()}[rnd.IntN(13)]
 	}
 	var open []*ringtest.Producer
 	shut := func(keep int) {
@@ -164,7 +173,8 @@ func TestHostileHeaders(t *testing.T) {
 		}
 	}
 	for i := range n {
-		p, err := ringtest.Create(x.dir, ringtest.Config{Mapped: true, Name: shmring.FileName(uint32(i+2), 1), Starting: true})
+		p, err := ringtest.Create(x.dir,
+			ringtest.Config{Mapped: true, Name: shmring.FileName(uint32(i+2), 1), Starting: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +293,8 @@ func TestLogIsBounded(t *testing.T) {
 	x.unharmed()
 }
 
-// TestReloadRace changes all limits to anything, from two sides at once, while rings take over, JVMs come and are detached from.
+// TestReloadRace changes all limits to anything, from two sides at once, while rings take over, JVMs come and are
+// detached from.
 func TestReloadRace(t *testing.T) {
 	x := underAttack(t)
 	var stop atomic.Bool
@@ -296,7 +307,8 @@ func TestReloadRace(t *testing.T) {
 			}
 			n := func() int64 { return []int64{0, 0, -1, 1, 1 << 20, math.MaxInt64, math.MinInt64}[rnd.IntN(7)] }
 			for !stop.Load() {
-				x.a.SetLimits(session.Limits{BudgetCPU: f(), BudgetPause: time.Duration(n()), SamplingShare: f(), LiveSamples: uint64(n()), MaxWriteRate: n(),
+				x.a.SetLimits(session.Limits{BudgetCPU: f(), BudgetPause: time.Duration(n()), SamplingShare: f(),
+					LiveSamples: uint64(n()), MaxWriteRate: n(),
 					MaxTotalWriteRate: n(), MaxCPU: f(), MaxMemory: 0})
 				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Microsecond)
 			}
@@ -338,7 +350,8 @@ func TestReloadRace(t *testing.T) {
 	x.unharmed()
 }
 
-// TestManyUsers: whoever has very many users' numbers, and no JVM, fills neither the log nor the place of those who have one.
+// TestManyUsers: whoever has very many users' numbers, and no JVM, fills neither the log nor the place of those who
+// have one.
 func TestManyUsers(t *testing.T) {
 	x := underAttack(t)
 	h := api.New(x.a, api.Config{Log: x.a.cfg.Log}).Handler(nil, func(r *http.Request) api.Caller {

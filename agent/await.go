@@ -19,12 +19,13 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// strayAfter is how long the ring of a JVM is waited for in the watched folders before it is looked for in what the JVM has mapped: where
-// the folder has no room the probe makes its ring elsewhere, maybe without a name.
+// strayAfter is how long the ring of a JVM is waited for in the watched folders before it is looked for in what the JVM
+// has mapped: where the folder has no room the probe makes its ring elsewhere, maybe without a name.
 const strayAfter = 500 * time.Millisecond
 
-// Await waits until the JVM with that pid (as we count) and start is recorded, and gives its session. Errors: ErrNoRing when ctx is over
-// before; *RefusedError; why a ring that is there can not be recorded (*StoreError, package shmring's). Run must be running.
+// Await waits until the JVM with that pid (as we count) and start is recorded, and gives its session. Errors: ErrNoRing
+// when ctx is over before; *RefusedError; why a ring that is there can not be recorded (*StoreError, package
+// shmring's). Run must be running.
 func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (session.Status, error) {
 	begun, stray := time.Now(), "ring of "+strconv.Itoa(pid)
 	defer a.forget(stray) // what came to nothing
@@ -66,7 +67,8 @@ func (a *Agent) why(pid int, startTicks uint64, stray string) error {
 			continue
 		}
 		ns, ticks, ok := shmring.ParseName(path)
-		if host, found := findProcess(ns, ticks, 0); path == stray || ok && ticks == startTicks && found && host == pid {
+		if host, found := findProcess(ns, ticks, 0); path == stray ||
+			ok && ticks == startTicks && found && host == pid {
 			return e.last
 		}
 	}

@@ -20,14 +20,15 @@ type Config struct {
 	Out string
 	// Watch names the folders in which probes create their rings. One that does not exist is waited for.
 	Watch []string
-	// Spool names a folder (absolute) for the rings of JVMs that this agent can not reach, and for recordings from elsewhere, which are taken
-	// into Out; "": none. One that does not exist is waited for. For Linux.
+	// Spool names a folder (absolute) for the rings of JVMs that this agent can not reach, and for recordings from
+	// elsewhere, which are taken into Out; "": none. One that does not exist is waited for. For Linux.
 	Spool string
 	// MaxTraceSize is M of package ringstore, bytes per JVM; 0: 1 GiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
-	// Compression is none, partial, full or adaptive (package ringstore); "": adaptive. Threshold is how full the shared ring must be, 0 to
-	// 1, for partial to compress; 0: 0.2. CompressionCPU is how many CPUs adaptive may spend on average, all JVMs together, each the same part; 0: 0.5.
+	// Compression is none, partial, full or adaptive (package ringstore); "": adaptive. Threshold is how full the
+	// shared ring must be, 0 to 1, for partial to compress; 0: 0.2. CompressionCPU is how many CPUs adaptive may spend
+	// on average, all JVMs together, each the same part; 0: 0.5.
 	Compression    string
 	Threshold      float64
 	CompressionCPU float64
@@ -35,29 +36,32 @@ type Config struct {
 	KeepFree int64
 	// SyncInterval is how much a power loss may take; 0: 1 s.
 	SyncInterval time.Duration
-	// MaxTotal bounds what all recordings and incidents below Out take, bytes; 0: no bound. RetainEnded is how long rings of ended JVMs are
-	// kept; 0: until space is needed.
+	// MaxTotal bounds what all recordings and incidents below Out take, bytes; 0: no bound. RetainEnded is how long
+	// rings of ended JVMs are kept; 0: until space is needed.
 	MaxTotal    int64
 	RetainEnded time.Duration
 	// MaxWriteRate bounds what one JVM's recording writes, bytes a second, by lowering its depth; 0: no bound.
-	// MaxTotalWriteRate bounds what all recordings together write, in the same way; what one does not use falls to the others, each the same part. 0: no bound.
+	// MaxTotalWriteRate bounds what all recordings together write, in the same way; what one does not use falls to the
+	// others, each the same part. 0: no bound.
 	MaxWriteRate, MaxTotalWriteRate int64
-	// MaxCPU bounds the CPU time that this process takes, CPUs on average of some seconds, fairly: see self. MaxMemory bounds what Go's runtime holds, bytes,
-	// shared rings apart. 0: no bound.
+	// MaxCPU bounds the CPU time that this process takes, CPUs on average of some seconds, fairly: see self. MaxMemory
+	// bounds what Go's runtime holds, bytes, shared rings apart. 0: no bound.
 	MaxCPU    float64
 	MaxMemory int64
 	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
 	MaxIncidents int64
 	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
 	Emergency string
-	// BudgetCPU is what the probe may cost a JVM, as a share of wall time, and BudgetPause what an ordinary epoch may add to a pause; 0: any
-	// (package governor). Above it the JVM is recorded at a lower depth or with fewer samples.
+	// BudgetCPU is what the probe may cost a JVM, as a share of wall time, and BudgetPause what an ordinary epoch may
+	// add to a pause; 0: any (package governor). Above it the JVM is recorded at a lower depth or with fewer samples.
 	BudgetCPU   float64
 	BudgetPause time.Duration
-	// SamplingShare is what sampling callbacks, all threads together, may take of wall time; above it the sampling interval is lengthened. 0:
-	// session.DefaultSamplingShare for JVMs that are sampled at the default interval, any for the others. Negative: any.
+	// SamplingShare is what sampling callbacks, all threads together, may take of wall time; above it the sampling
+	// interval is lengthened. 0: session.DefaultSamplingShare for JVMs that are sampled at the default interval, any
+	// for the others. Negative: any.
 	SamplingShare float64
-	// LiveSamples is how many samples of live objects are wanted: the interval follows, as far as SamplingShare allows it. 0: what it gives.
+	// LiveSamples is how many samples of live objects are wanted: the interval follows, as far as SamplingShare allows
+	// it. 0: what it gives.
 	LiveSamples uint64
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
 	MaxRing uint64
@@ -67,9 +71,11 @@ type Config struct {
 	Accept func(path string) bool
 	// Others, if set, gives the JVMs that are not recorded, for status.
 	Others func() []api.Other
-	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes look at it too.
+	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes
+	// look at it too.
 	Switch string
-	// Probe is the version of the probe that this agent would load; a JVM that has another one is told to be renewed. "": none is.
+	// Probe is the version of the probe that this agent would load; a JVM that has another one is told to be renewed.
+	// "": none is.
 	Probe string
 	// KeepFD, if set, has the service manager keep a descriptor over the agent's end, by name: of each ring that is
 	// memory without a name. f stays the agent's. DropFD ends that. Kept are the descriptors, by those names, that it
@@ -88,7 +94,8 @@ const (
 	DefaultIncidents    = 4 << 30
 	defaultMaxRing      = 256 << 20
 
-	// IncidentsName is the folder of frozen windows below Config.Out. IncidentEvery bounds how often one is made by itself of one recording.
+	// IncidentsName is the folder of frozen windows below Config.Out. IncidentEvery bounds how often one is made by
+	// itself of one recording.
 	IncidentsName = quota.IncidentsName
 	IncidentEvery = 10 * time.Minute
 )

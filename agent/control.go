@@ -15,8 +15,8 @@ import (
 // detachWithin is how long Detach waits for recordings to end: the probe looks at its ring twenty times a second.
 const detachWithin = 3 * time.Second
 
-// Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to end. It returns how many were
-// asked.
+// Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to
+// end. It returns how many were asked.
 func (a *Agent) Detach(id string) (int, error) { return a.DetachFor(operator, id) }
 
 // DetachFor is Detach, of those sessions that c may detach from.
@@ -49,8 +49,8 @@ func (a *Agent) awaitEnd(asked []*session.Session) {
 	}
 }
 
-// Pause stops recording of the session whose ID is id, or of all for "", until Resume. It returns how many were asked; their probes obey
-// within a tenth of a second, and an agent that comes later knows it.
+// Pause stops recording of the session whose ID is id, or of all for "", until Resume. It returns how many were asked;
+// their probes obey within a tenth of a second, and an agent that comes later knows it.
 func (a *Agent) Pause(id string) (int, error) { return a.PauseFor(operator, id) }
 
 // Resume lets a session, or all for "", go on. What the host's switch stopped stays so.
@@ -68,8 +68,8 @@ func (a *Agent) PauseFor(c api.Caller, id string) (int, error) {
 	return a.eachOf(c, id, func(s *session.Session) error { return s.SetPause(why, true) })
 }
 
-// ResumeFor is Resume, of those sessions that c may resume. What a JVM's user has paused goes on when that user says so, or an operator who names
-// it. What an operator has paused its user can not resume.
+// ResumeFor is Resume, of those sessions that c may resume. What a JVM's user has paused goes on when that user says
+// so, or an operator who names it. What an operator has paused its user can not resume.
 func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 	why := uint32(shmring.PauseAsked)
 	switch {
@@ -84,13 +84,15 @@ func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 			return err
 		}
 		if why, err := s.PausedBy(); err == nil && why&shmring.PauseAsked != 0 {
-			return fmt.Errorf("%s was paused by root or a member of the group %s: it goes on when they resume it: %w", id, api.Group, os.ErrPermission)
+			return fmt.Errorf("%s was paused by root or a member of the group %s: it goes on when they resume it: %w",
+				id, api.Group, os.ErrPermission)
 		}
 		return nil
 	})
 }
 
-// eachOf calls f for the session whose ID is id, or all for "", as far as c controls them. What c does not control does not exist for it.
+// eachOf calls f for the session whose ID is id, or all for "", as far as c controls them. What c does not control does
+// not exist for it.
 func (a *Agent) eachOf(c api.Caller, id string, f func(*session.Session) error) (n int, err error) {
 	a.mu.Lock()
 	var all []*session.Session
@@ -115,13 +117,13 @@ func (a *Agent) eachOf(c api.Caller, id string, f func(*session.Session) error) 
 	return n, errors.Join(errs...)
 }
 
-// controls says whether c may pause s and detach from it. Its ring's owner alone does not say so, as it does for what was
-// recorded: the process itself must be wholly the caller's now. One that has taken another user's rights is that user's,
-// too, and one that can not be seen from here may be anybody's.
+// controls says whether c may pause s and detach from it. Its ring's owner alone does not say so, as it does for what
+// was recorded: the process itself must be wholly the caller's now. One that has taken another user's rights is that
+// user's, too, and one that can not be seen from here may be anybody's.
 //
-// All users are as the agent's user namespace counts them: the kernel translates those of SO_PEERCRED and of /proc alike,
-// and who has no number there is the overflow user, which is nobody. So root of a container with a user namespace of its
-// own is an ordinary user here.
+// All users are as the agent's user namespace counts them: the kernel translates those of SO_PEERCRED and of /proc
+// alike, and who has no number there is the overflow user, which is nobody. So root of a container with a user
+// namespace of its own is an ordinary user here.
 func controls(c api.Caller, s *session.Session) bool {
 	if c.Role == api.Operator {
 		return true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -17,7 +18,7 @@ func TestDeadRings(t *testing.T) {
 	was := deadAfter
 	deadAfter = 50 * time.Millisecond
 	defer func() { deadAfter = was }()
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	make := func(c ringtest.Config) *ringtest.Producer {
 		p, err := ringtest.Create(r.dir, c)
 		if err != nil {
@@ -42,13 +43,15 @@ func TestDeadRings(t *testing.T) {
 	r.a.Rescan()
 	time.Sleep(4 * deadAfter)
 	if !exists(lives) || !exists(tooNew) {
-		t.Errorf("removed: that of a JVM that lives: %v, one that a later heapcam can read: %v", !exists(lives), !exists(tooNew))
+		t.Errorf("removed: that of a JVM that lives: %v, one that a later heapcam can read: %v", !exists(lives),
+			!exists(tooNew))
 	}
 }
 
-// TestRingTakesOver has a session follow to a larger ring: every collection is stored, once, and the status has the new size.
+// TestRingTakesOver has a session follow to a larger ring: every collection is stored, once, and the status has the new
+// size.
 func TestRingTakesOver(t *testing.T) {
-	r := newRig(t, &memStore{limit: 1 << 30})
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +68,8 @@ func TestRingTakesOver(t *testing.T) {
 		total += 7
 		wait(t, func() bool {
 			st := r.a.Status()
-			return len(st) == 1 && st[0].Phase == session.Recording && st[0].Collections == total && st[0].RingBytes == size && st[0].Dropped == session.Drops{}
+			return len(st) == 1 && st[0].Phase == session.Recording && st[0].Collections == total &&
+				st[0].RingBytes == size && st[0].Dropped == session.Drops{}
 		}, r.a)
 	}
 	p.End(shmring.StateGoodbye, "")

@@ -12,8 +12,9 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// DetachedBy says who had an agent detach from the JVM of user uid, "": nobody, or it was attached to again. It is not to be attached to unasked. What a
-// recording of another user says of a pid and start is that user's word: it does not count; root's does, since a JVM may have changed its user.
+// DetachedBy says who had an agent detach from the JVM of user uid, "": nobody, or it was attached to again. It is not
+// to be attached to unasked. What a recording of another user says of a pid and start is that user's word: it does not
+// count; root's does, since a JVM may have changed its user.
 func (a *Agent) DetachedBy(pid int, startTicks uint64, uid int) (who string) {
 	folders, _ := os.ReadDir(a.cfg.Out)
 	var newest time.Time
@@ -31,7 +32,8 @@ func (a *Agent) DetachedBy(pid int, startTicks uint64, uid int) (who string) {
 			Counters json.RawMessage `json:"counters"`
 		}
 		b, err := os.ReadFile(name)
-		if err != nil || ringstore.CheckDocument(name, b) != nil || json.Unmarshal(b, &r) != nil || r.PID != pid || r.StartTicks != startTicks {
+		if err != nil || ringstore.CheckDocument(name, b) != nil || json.Unmarshal(b, &r) != nil || r.PID != pid ||
+			r.StartTicks != startTicks {
 			continue
 		}
 		if r.UID > 0 && r.UID != uid {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/internal/faultfs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -37,7 +38,8 @@ type disk struct {
 func newDisk(t *testing.T, m int64) *disk {
 	d := &disk{m: faultfs.New(t), limit: m + m/4}
 	d.t, d.dir = t, t.TempDir()
-	a, err := New(Config{Out: filepath.Join(d.m.Dir, "out"), Watch: []string{d.dir}, MaxTraceSize: m, SyncInterval: 20 * time.Millisecond, Compression: "none",
+	a, err := New(Config{Out: filepath.Join(d.m.Dir, "out"), Watch: []string{d.dir}, MaxTraceSize: m,
+		SyncInterval: 20 * time.Millisecond, Compression: "none",
 		Log: zerolog.New(&d.log)})
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +76,8 @@ func (d *disk) fail(f func(op faultfs.Op, n int) syscall.Errno) {
 	})
 }
 
-// play records n epochs, in batches after each of which it waits until they have been dealt with: what the agent asks for meanwhile comes in the
-// next one.
+// play records n epochs, in batches after each of which it waits until they have been dealt with: what the agent asks
+// for meanwhile comes in the next one.
 func (d *disk) play(n, batch int) {
 	d.t.Helper()
 	for range n / batch {
@@ -114,8 +116,8 @@ func (d *disk) end() (files [][]byte, dir string) {
 	return files, dir
 }
 
-// check holds what was recorded against what happened: each file alone gives the true states, what is missing between the oldest and the newest
-// collection is told, the newest ones are there, the limit was kept at each operation.
+// check holds what was recorded against what happened: each file alone gives the true states, what is missing between
+// the oldest and the newest collection is told, the newest ones are there, the limit was kept at each operation.
 func (d *disk) check() session.Status {
 	t := d.t
 	t.Helper()
@@ -124,7 +126,7 @@ func (d *disk) check() session.Status {
 	for _, e := range d.eps {
 		byGC[e.Pause.GC] = e
 	}
-	seen := checkAlone(t, files, byGC, false) // a listing that was left out leaves the state unknown
+	seen := sessiontest.CheckAlone(t, files, byGC, false) // a listing that was left out leaves the state unknown
 	var told, missing uint64
 	first := uint64(0)
 	for _, f := range files {
@@ -155,7 +157,8 @@ func (d *disk) check() session.Status {
 	}
 	st := d.a.Status()[0]
 	if missing != told || missing > st.Dropped.StoreEpochs {
-		t.Errorf("%d collections are missing behind the first, %d are told, %d were counted", missing, told, st.Dropped.StoreEpochs)
+		t.Errorf("%d collections are missing behind the first, %d are told, %d were counted", missing, told,
+			st.Dropped.StoreEpochs)
 	}
 	if st.Dropped.RingEpochs > 0 || st.Dropped.Corrupt > 0 {
 		t.Errorf("lost before the store: %+v", st.Dropped)
@@ -166,8 +169,10 @@ func (d *disk) check() session.Status {
 			break
 		}
 	}
-	if st.Dropped.StoreEpochs > 0 && (!strings.Contains(d.log.String(), "the store refused a write") || st.StoreError == "") {
-		t.Errorf("%d epochs were dropped, and nobody was told: %q %s", st.Dropped.StoreEpochs, st.StoreError, d.log.String())
+	if st.Dropped.StoreEpochs > 0 &&
+		(!strings.Contains(d.log.String(), "the store refused a write") || st.StoreError == "") {
+		t.Errorf("%d epochs were dropped, and nobody was told: %q %s", st.Dropped.StoreEpochs, st.StoreError,
+			d.log.String())
 	}
 	if most := d.most.Load(); most > d.limit+1<<16 { // beside the ring: the folder for incidents and others
 		t.Errorf("%d bytes were occupied, the limit is %d", most, d.limit)
@@ -188,10 +193,11 @@ func only(ops ...faultfs.Op) func(e syscall.Errno) func(faultfs.Op, int) syscall
 	}
 }
 
-// TestFaultyDisk lets the file system below an agent fail for a while: recording degrades by whole epochs, which are told, comes back by itself,
-// keeps its limit, and what is there in the end is sound and true.
+// TestFaultyDisk lets the file system below an agent fail for a while: recording degrades by whole epochs, which are
+// told, comes back by itself, keeps its limit, and what is there in the end is sound and true.
 func TestFaultyDisk(t *testing.T) {
-	all := only(faultfs.Create, faultfs.Write, faultfs.Fsync, faultfs.Truncate, faultfs.Allocate, faultfs.Unlink, faultfs.Rename, faultfs.Link, faultfs.Mkdir)
+	all := only(faultfs.Create, faultfs.Write, faultfs.Fsync, faultfs.Truncate, faultfs.Allocate, faultfs.Unlink,
+		faultfs.Rename, faultfs.Link, faultfs.Mkdir)
 	for _, c := range []struct {
 		name  string
 		fault func(faultfs.Op, int) syscall.Errno
@@ -237,7 +243,8 @@ func TestFaultyDisk(t *testing.T) {
 			} else if c.name == "slow" && (drops || st.StoreFaults > 0) {
 				t.Error("a slow disk is none that fails")
 			}
-			t.Logf("%d epochs dropped, %d faults, %d files begun, %d evicted, %d bytes of %d", st.Dropped.StoreEpochs, st.StoreFaults, st.Rotations, st.FilesEvicted, d.most.Load(), d.limit)
+			t.Logf("%d epochs dropped, %d faults, %d files begun, %d evicted, %d bytes of %d", st.Dropped.StoreEpochs,
+				st.StoreFaults, st.Rotations, st.FilesEvicted, d.most.Load(), d.limit)
 		})
 	}
 }

@@ -20,24 +20,23 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestHangingDisk has the disk hang, and not fail, for the recording of one JVM and for the opening of another one's: the recording of a third goes on, a
-// fourth that comes meanwhile is recorded, status answers, the watchdog sees an agent that lives, and all is told. Nothing is lost that the shared rings
-// can hold.
+// TestHangingDisk has the disk hang, and not fail, for the recording of one JVM and for the opening of another one's:
+// the recording of a third goes on, a fourth that comes meanwhile is recorded, status answers, the watchdog sees an
+// agent that lives, and all is told. Nothing is lost that the shared rings can hold.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	m := faultfs.New(t)
 	var log logBuffer
 	r := rig{t: t, dir: t.TempDir()}
-	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Watch: []string{r.dir}, MaxTraceSize: 4 << 20, MaxTotal: 64 << 20, SyncInterval: 20 * time.Millisecond, Compression: "none",
-		Log: zerolog.New(&log)})
+	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Watch: []string{r.dir}, MaxTraceSize: 4 << 20,
+		MaxTotal: 64 << 20, SyncInterval: 20 * time.Millisecond, Compression: "none", Log: zerolog.New(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.a = a
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
+	ended, hang := make(chan struct{}), make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()
-	hang := make(chan struct{})
 	defer func() { cancel(); <-ended }()
 	type jvm struct {
 		p     *ringtest.Producer
@@ -153,7 +152,8 @@ func TestStopHangingDisk(t *testing.T) {
 	m := faultfs.New(t)
 	var log logBuffer
 	r := rig{t: t, dir: t.TempDir()}
-	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Watch: []string{r.dir}, Compression: "none", Log: zerolog.New(&log)})
+	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Watch: []string{r.dir}, Compression: "none",
+		Log: zerolog.New(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}

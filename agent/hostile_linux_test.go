@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestEndlessStream lets a producer send as much as it can of what costs the agent most, definitions that are never used, notes, samples and blocks of
-// kinds that nobody knows: disk and memory stay within their bounds, and another JVM loses nothing meanwhile.
+// TestEndlessStream lets a producer send as much as it can of what costs the agent most, definitions that are never
+// used, notes, samples and blocks of kinds that nobody knows: disk and memory stay within their bounds, and another JVM
+// loses nothing meanwhile.
 func TestEndlessStream(t *testing.T) {
 	dir := t.TempDir()
 	rings := filepath.Join(dir, "rings")
@@ -94,10 +96,12 @@ func TestEndlessStream(t *testing.T) {
 	}
 }
 
-// TestReusedPID: a ring whose pid belongs to another process by now is that of a JVM that has gone, and learns nothing of that process.
+// TestReusedPID: a ring whose pid belongs to another process by now is that of a JVM that has gone, and learns nothing
+// of that process.
 func TestReusedPID(t *testing.T) {
-	r := newRig(t, &memStore{limit: 1 << 30})
-	p, err := ringtest.Create(r.dir, ringtest.Config{StartTicks: 12345, Starting: true}) // the agent reads once all is there
+	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
+	// the agent reads once all is there
+	p, err := ringtest.Create(r.dir, ringtest.Config{StartTicks: 12345, Starting: true})
 	if err != nil {
 		t.Fatal(err)
 	}

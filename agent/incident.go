@@ -20,11 +20,12 @@ const (
 )
 
 func (a *Agent) incidents() *ringstore.Incidents {
-	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName), Max: a.disk.ForIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
+	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName),
+		Max: a.disk.ForIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
 }
 
-// freeze keeps the present window of a session as an incident that nobody asked for; last: there is no other one to come, so that no earlier one
-// may keep it from being made.
+// freeze keeps the present window of a session as an incident that nobody asked for; last: there is no other one to
+// come, so that no earlier one may keep it from being made.
 func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	if a.cfg.MaxIncidents < 0 {
 		return
@@ -49,7 +50,8 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 		log.Error().Str("id", msgNotFrozen).Err(err).Msg("the window could not be frozen")
 	default:
 		// The log first: who sees the count finds the line.
-		log.Warn().Str("id", msgFrozen).Str("incident", i.ID).Str("reason", reason).Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
+		log.Warn().Str("id", msgFrozen).Str("incident", i.ID).Str("reason", reason).Int64("bytes", i.Bytes).
+			Strs("left_out", i.Left).Msg("the window was frozen")
 		s.Update(func(st *session.Status) { st.Incident = i.ID; st.Incidents++ })
 	}
 }
@@ -83,7 +85,8 @@ func (a *Agent) lookIncidents() {
 	for _, i := range all {
 		a.frozen[i.ID] = true
 		if !first && !was[i.ID] {
-			a.cfg.Log.Warn().Str("id", msgFrozen).Str("jvm", i.JVM).Str("incident", i.ID).Str("reason", i.Reason).Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
+			a.cfg.Log.Warn().Str("id", msgFrozen).Str("jvm", i.JVM).Str("incident", i.ID).Str("reason", i.Reason).
+				Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
 		}
 	}
 	if first || !maps.Equal(was, a.frozen) || int64(len(all)) != a.kept.Load() {
@@ -96,7 +99,8 @@ func (a *Agent) lookIncidents() {
 	}
 }
 
-// Incidents says how many frozen windows there are, whoever made them, and what they occupy, bytes: as of some seconds ago, without asking the disk.
+// Incidents says how many frozen windows there are, whoever made them, and what they occupy, bytes: as of some seconds
+// ago, without asking the disk.
 func (a *Agent) Incidents() (n int, bytes int64) {
 	return int(a.kept.Load()), a.keptSize.Load()
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestIncidents: a JVM that runs out of memory again and again leaves one incident, one more when it goes without goodbye, and the log and status
-// tell of each, of one that was made by hand as well.
+// TestIncidents: a JVM that runs out of memory again and again leaves one incident, one more when it goes without
+// goodbye, and the log and status tell of each, of one that was made by hand as well.
 func TestIncidents(t *testing.T) {
 	r := &rig{t: t, dir: t.TempDir()}
 	var log logBuffer
@@ -37,7 +37,8 @@ func TestIncidents(t *testing.T) {
 	}
 	defer jvm.Wait()
 	defer jvm.Process.Kill()
-	p, err := ringtest.Create(r.dir, ringtest.Config{PID: uint32(jvm.Process.Pid), StartTicks: ringtest.StartTicks(jvm.Process.Pid)})
+	p, err := ringtest.Create(r.dir,
+		ringtest.Config{PID: uint32(jvm.Process.Pid), StartTicks: ringtest.StartTicks(jvm.Process.Pid)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -269,7 +270,7 @@ func checkOnce(t *testing.T, out string, eps []*tracetest.Epoch) {
 	for _, e := range eps {
 		byGC[e.Pause.GC] = e
 	}
-	checkFiles(t, files, byGC)
+	sessiontest.CheckFiles(t, files, byGC)
 }
 
 // TestNamedRingOutlivesBoth: what JVM and agent left in a ring with a name is stored in the recording that the agent
@@ -354,7 +355,7 @@ func TestKeptStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.store = func(ringstore.Config, ringstore.Identity, zerolog.Logger) (session.Store, error) {
-		return &memStore{limit: 1 << 30}, nil
+		return &sessiontest.MemStore{Limit: 1 << 30}, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -368,7 +369,8 @@ func TestKeptStays(t *testing.T) {
 	}
 	lock.Close()
 	wait(t, func() bool { return is(busy) }, a)
-	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept || st[0].Phase != session.GonePhase || is(newer) {
+	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept ||
+		st[0].Phase != session.GonePhase || is(newer) {
 		t.Errorf("dropped: %v, %+v", dropped, st)
 	}
 }

@@ -70,7 +70,8 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 		return nil, err
 	}
 	kept := a.keepRing(ring, h)
-	s, err := session.New(a.sessionConfig(), ring, st, dir, h, fresh, session.JVM{Identity: who, Here: here, Kept: kept})
+	s, err := session.New(a.sessionConfig(), ring, st, dir, h, fresh,
+		session.JVM{Identity: who, Here: here, Kept: kept})
 	if err != nil {
 		st.Close()
 		a.leave(dir)
@@ -96,7 +97,8 @@ type ForgedError struct {
 }
 
 func (e *ForgedError) Error() string {
-	return fmt.Sprintf("%s: made by uid %d, but names process %d of uid %d: not recorded", e.Path, e.Owner, e.PID, e.UID)
+	return fmt.Sprintf("%s: made by uid %d, but names process %d of uid %d: not recorded", e.Path,
+		e.Owner, e.PID, e.UID)
 }
 
 // openStore opens the ring folder of one session: that of the same session goes on, that of another one is left alone.

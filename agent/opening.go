@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// openWithin is how long opening a ring and its recording is waited for: on a disk that hangs it goes on beside everything else.
+	// openWithin is how long opening a ring and its recording is waited for: on a disk that hangs it goes on beside
+	// everything else.
 	openWithin = 250 * time.Millisecond
 )
 
@@ -94,7 +95,9 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Se
 	slow := time.Since(e.opening) > session.StuckAfter
 	e.opening, e.last = time.Time{}, err
 	switch {
-	case err == nil, errors.Is(err, shmring.ErrNotReady), errors.Is(err, shmring.ErrBusy), errors.Is(err, os.ErrNotExist), errors.As(err, &store): // the disk may come back
+	// the disk may come back
+	case err == nil, errors.Is(err, shmring.ErrNotReady), errors.Is(err, shmring.ErrBusy),
+		errors.Is(err, os.ErrNotExist), errors.As(err, &store):
 	default:
 		e.bad = err
 	}
@@ -132,8 +135,8 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Se
 	return false
 }
 
-// Others gives the JVMs that are not recorded: those that Config.Others tells of, and those of which there is a ring that can not be opened, or is not
-// for now.
+// Others gives the JVMs that are not recorded: those that Config.Others tells of, and those of which there is a ring
+// that can not be opened, or is not for now.
 func (a *Agent) Others() (out []api.Other) {
 	type waiting struct {
 		e    *entry
@@ -191,9 +194,11 @@ func (a *Agent) Others() (out []api.Other) {
 	return out
 }
 
-// waits says that an error is why a JVM is not recorded, and not that its ring just begins, has gone, or is another recorder's.
+// waits says that an error is why a JVM is not recorded, and not that its ring just begins, has gone, or is another
+// recorder's.
 func waits(err error) bool {
-	return err != nil && !errors.Is(err, shmring.ErrNotReady) && !errors.Is(err, shmring.ErrBusy) && !errors.Is(err, os.ErrNotExist)
+	return err != nil && !errors.Is(err, shmring.ErrNotReady) && !errors.Is(err, shmring.ErrBusy) &&
+		!errors.Is(err, os.ErrNotExist)
 }
 
 // whoseRing tells of the JVM of a ring what its name does, which is all that can be had without opening it.
@@ -205,7 +210,8 @@ func whoseRing(path string) api.Other {
 	}
 	o.PID = int(ns)
 	host, found := findProcess(ns, ticks, 0)
-	if uid, known := ProcessUID(host); found && known && !madeBy(path, uid) { // a name is not a proof: this file says nothing of that process
+	// a name is not a proof: this file says nothing of that process
+	if uid, known := ProcessUID(host); found && known && !madeBy(path, uid) {
 		o.PID = 0
 		return o
 	}
@@ -228,7 +234,8 @@ func (e *entry) warn(a *Agent, path string, err error) {
 	}
 }
 
-// keptByDisk counts the sessions, and those that are being opened, which the disk has kept waiting for session.StuckAfter.
+// keptByDisk counts the sessions, and those that are being opened, which the disk has kept waiting for
+// session.StuckAfter.
 func (a *Agent) keptByDisk() (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,8 +17,8 @@ func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
 	return shmring.FindProcess(pid, ticks, pidns)
 }
 
-// ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, a tool of the JDK, else the name of its
-// executable; "" if the process can not be looked at.
+// ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, a tool of the JDK,
+// else the name of its executable; "" if the process can not be looked at.
 func ProcessName(pid int) string {
 	b, err := jvms.ReadProc(pid, "cmdline")
 	if err != nil || len(b) == 0 {
@@ -55,7 +55,8 @@ func ProcessUID(pid int) (int, bool) {
 	return 0, false
 }
 
-// ownedBy says that the process with this pid (as we count) and start is wholly uid's: its real, effective, saved and file system's user.
+// ownedBy says that the process with this pid (as we count) and start is wholly uid's: its real, effective, saved and
+// file system's user.
 func ownedBy(pid int, ticks uint64, uid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -82,8 +83,8 @@ func madeBy(path string, uid int) bool {
 	return unix.Lstat(path, &st) == nil && (st.Uid == 0 || int(st.Uid) == uid)
 }
 
-// ringOptions are for a ring below a watched folder: it must be its owner's own. Otherwise a link in it would let one user read, and stop, the
-// recording of another. In a folder that all may write to everybody's file is their own.
+// ringOptions are for a ring below a watched folder: it must be its owner's own. Otherwise a link in it would let one
+// user read, and stop, the recording of another. In a folder that all may write to everybody's file is their own.
 func (a *Agent) ringOptions(path string) shmring.Options {
 	o := shmring.Options{MaxCapacity: a.cfg.MaxRing}
 	var st unix.Stat_t
@@ -93,8 +94,8 @@ func (a *Agent) ringOptions(path string) shmring.Options {
 	return o
 }
 
-// producer returns the process that made a ring of the spool folder, if it is one that this agent sees: the header tells
-// which, and it has this file mapped.
+// producer returns the process that made a ring of the spool folder, if it is one that this agent sees: the header
+// tells which, and it has this file mapped.
 func producer(r *shmring.Ring, h shmring.Status) (host int, ok bool) {
 	host, ok = findProcess(h.PID, h.StartTicks, h.PIDNS)
 	return host, ok && r.MappedBy(host)

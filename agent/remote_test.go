@@ -3,25 +3,19 @@ package agent
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/api/apitest"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -29,55 +23,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// authority certifies hosts and clients of one test.
-type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T, dir, name string) *authority {
-	a := &authority{t: t, dir: dir}
-	a.cert, a.key = a.issue(name, nil)
-	return a
-}
-
-// issue writes NAME.pem and NAME.key.
-func (a *authority) issue(name string, usage []x509.ExtKeyUsage) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	n, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
-	tmpl := &x509.Certificate{SerialNumber: n, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: usage, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		tmpl.IsCA, tmpl.BasicConstraintsValid, tmpl.KeyUsage = true, true, x509.KeyUsageCertSign
-		parent, signer = tmpl, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	kb, err := x509.MarshalECPrivateKey(key)
-	if err == nil {
-		err = errors.Join(os.WriteFile(a.file(name+".pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644),
-			os.WriteFile(a.file(name+".key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kb}), 0o600))
-	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, _ := x509.ParseCertificate(der)
-	return cert, key
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
-
-// TestRemote offers a recording over HTTPS: to tokens within their scope and to certificates, and to nobody else; what is pulled is whole, within
-// its size, and stands in the log with its caller.
+// TestRemote offers a recording over HTTPS: to tokens within their scope and to certificates, and to nobody else; what
+// is pulled is whole, within its size, and stands in the log with its caller.
 func TestRemote(t *testing.T) {
 	dir := t.TempDir()
 	rings := filepath.Join(dir, "rings")
@@ -85,7 +32,8 @@ func TestRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings}, Log: zerolog.New(zerolog.SyncWriter(&log)), MaxTraceSize: 1 << 20})
+	a, err := New(Config{Out: filepath.Join(dir, "out"), Watch: []string{rings},
+		Log: zerolog.New(zerolog.SyncWriter(&log)), MaxTraceSize: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,12 +54,10 @@ func TestRemote(t *testing.T) {
 		}
 		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
 	}
-	id := a.Status()[0].ID
-
-	ca, foreign := newAuthority(t, dir, "ca"), newAuthority(t, dir, "foreign")
-	ca.issue("host", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
-	ca.issue("laptop", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
-	foreign.issue("stranger", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+	ca, foreign := apitest.NewAuthority(t, dir, "ca"), apitest.NewAuthority(t, dir, "foreign")
+	ca.Issue("host", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth})
+	ca.Issue("laptop", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
+	foreign.Issue("stranger", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
 	secret := map[string]string{}
 	var lines strings.Builder
 	for name, scope := range map[string]string{"all": "status,pull", "looks": "status", "pulls": "pull"} {
@@ -122,7 +68,8 @@ func TestRemote(t *testing.T) {
 	if err := os.WriteFile(tokens, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: ca.file("host.pem"), Key: ca.file("host.key"), Tokens: tokens, ClientCA: ca.file("ca.pem"), MaxPull: 100 << 10}
+	cfg := api.RemoteConfig{Listen: apitest.FreeAddress(t), Cert: ca.File("host.pem"), Key: ca.File("host.key"),
+		Tokens: tokens, ClientCA: ca.File("ca.pem"), MaxPull: 100 << 10}
 	srv := api.New(a, api.Config{Log: a.cfg.Log})
 	if err := srv.ServeRemote(ctx, api.RemoteConfig{Listen: cfg.Listen, Cert: cfg.Cert, Key: cfg.Key}); err == nil {
 		t.Fatal("served to everybody")
@@ -138,62 +85,26 @@ func TestRemote(t *testing.T) {
 	}()
 	wait(t, func() bool { c, err := net.Dial("tcp", cfg.Listen); return err == nil && c.Close() == nil })
 
-	for _, c := range []struct {
-		name         string
-		o            api.RemoteOptions
-		status, pull bool
-	}{
+	for _, c := range []remoteCaller{
 		{"all", api.RemoteOptions{Token: secret["all"]}, true, true},
 		{"looks", api.RemoteOptions{Token: secret["looks"]}, true, false},
 		{"pulls", api.RemoteOptions{Token: secret["pulls"]}, false, true},
 		{"wrong token", api.RemoteOptions{Token: strings.Repeat("x", 64)}, false, false},
 		{"part of a token", api.RemoteOptions{Token: secret["all"][1:]}, false, false},
-		{"wrong token beside a certificate", api.RemoteOptions{Token: "x", Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, false, false},
-		{"certificate", api.RemoteOptions{Cert: ca.file("laptop.pem"), Key: ca.file("laptop.key")}, true, true},
-		{"certificate of another CA", api.RemoteOptions{Cert: foreign.file("stranger.pem"), Key: foreign.file("stranger.key")}, false, false},
-		{"certificate of a server", api.RemoteOptions{Cert: ca.file("host.pem"), Key: ca.file("host.key")}, false, false},
+		{"wrong token beside a certificate",
+			api.RemoteOptions{Token: "x", Cert: ca.File("laptop.pem"), Key: ca.File("laptop.key")}, false, false},
+		{"certificate", api.RemoteOptions{Cert: ca.File("laptop.pem"), Key: ca.File("laptop.key")}, true, true},
+		{"certificate of another CA",
+			api.RemoteOptions{Cert: foreign.File("stranger.pem"), Key: foreign.File("stranger.key")}, false, false},
+		{"certificate of a server", api.RemoteOptions{Cert: ca.File("host.pem"), Key: ca.File("host.key")},
+			false, false},
 		{"nothing", api.RemoteOptions{}, false, false},
 	} {
-		c.o.CA = ca.file("ca.pem")
-		cl, err := api.DialRemote("https://"+cfg.Listen, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st, err := cl.Status(ctx)
-		if (err == nil) != c.status || c.status && (len(st.JVMs) != 1 || st.JVMs[0].ID != id) {
-			t.Errorf("%s: status: %+v %v", c.name, st, err)
-		}
-		var b bytes.Buffer
-		if err = cl.Pull(ctx, api.PullRequest{ID: id}, &b); (err == nil) != c.pull {
-			t.Errorf("%s: pull: %v", c.name, err)
-		}
-		if c.pull {
-			file := filepath.Join(dir, "p.heapcam")
-			if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			rec, err := ringstore.OpenRecording(file)
-			if err != nil || len(rec.Files) == 0 || len(rec.Problems) > 0 {
-				t.Fatalf("%s: the pull is not whole: %v", c.name, err)
-			}
-			rec.Close()
-			if have := a.Status()[0].TraceBytes; b.Len() > 600<<10 || have < 700<<10 {
-				t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(), have, cfg.MaxPull)
-			}
-		}
-		for what, err := range map[string]error{ // nothing can be changed from afar
-			"pause":  second(cl.Pause(ctx, api.DetachRequest{All: true})),
-			"detach": second(cl.Detach(ctx, api.DetachRequest{All: true})),
-			"attach": second(cl.Attach(ctx, api.AttachRequest{JVM: "1"})),
-			"reload": cl.Reload(ctx),
-		} {
-			var re *api.RemoteError
-			if err == nil || c.status && (!errors.As(err, &re) || re.Kind != api.Denied) {
-				t.Errorf("%s: %s: %v", c.name, what, err)
-			}
-		}
+		c.o.CA = ca.File("ca.pem")
+		checkRemote(t, a, cfg, c)
 	}
-	if cl, err := api.DialRemote("https://"+cfg.Listen, api.RemoteOptions{Token: secret["all"]}); err != nil || second(cl.Status(ctx)) == nil {
+	if cl, err := api.DialRemote("https://"+cfg.Listen, api.RemoteOptions{Token: secret["all"]}); err != nil ||
+		second(cl.Status(ctx)) == nil {
 		t.Errorf("a client that does not know the CA trusted the host: %v", err)
 	}
 	for _, bad := range []string{"http://" + cfg.Listen, cfg.Listen, "https://", "https://x/y"} {
@@ -202,7 +113,8 @@ func TestRemote(t *testing.T) {
 		}
 	}
 	text := log.String()
-	for _, want := range []string{`"audit":"pull","caller":"token pulls 127.0.0.1:`, `"audit":"pull","caller":"certificate \"laptop\"`, `"audit":"status","caller":"token pulls`} {
+	for _, want := range []string{`"audit":"pull","caller":"token pulls 127.0.0.1:`,
+		`"audit":"pull","caller":"certificate \"laptop\"`, `"audit":"status","caller":"token pulls`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log has no %s", want)
 		}
@@ -214,13 +126,55 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+// remoteCaller is who calls from another host, and what that may do.
+type remoteCaller struct {
+	name         string
+	o            api.RemoteOptions
+	status, pull bool
+}
 
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// checkRemote asks for every verb as c and compares the answers with what c may do. a records one JVM.
+func checkRemote(t *testing.T, a *Agent, cfg api.RemoteConfig, c remoteCaller) {
+	t.Helper()
+	id := a.Status()[0].ID
+	cl, err := api.DialRemote("https://"+cfg.Listen, c.o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	st, err := cl.Status(t.Context())
+	if (err == nil) != c.status || c.status && (len(st.JVMs) != 1 || st.JVMs[0].ID != id) {
+		t.Errorf("%s: status: %+v %v", c.name, st, err)
+	}
+	var b bytes.Buffer
+	if err = cl.Pull(t.Context(), api.PullRequest{ID: id}, &b); (err == nil) != c.pull {
+		t.Errorf("%s: pull: %v", c.name, err)
+	}
+	if c.pull {
+		file := filepath.Join(t.TempDir(), "p.heapcam")
+		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := ringstore.OpenRecording(file)
+		if err != nil || len(rec.Files) == 0 || len(rec.Problems) > 0 {
+			t.Fatalf("%s: the pull is not whole: %v", c.name, err)
+		}
+		rec.Close()
+		if have := a.Status()[0].TraceBytes; b.Len() > 600<<10 || have < 700<<10 {
+			t.Errorf("%s: %d bytes of %d were pulled, the limit is %d and a file more", c.name, b.Len(),
+				have, cfg.MaxPull)
+		}
+	}
+	for what, err := range map[string]error{ // nothing can be changed from afar
+		"pause":  second(cl.Pause(t.Context(), api.DetachRequest{All: true})),
+		"detach": second(cl.Detach(t.Context(), api.DetachRequest{All: true})),
+		"attach": second(cl.Attach(t.Context(), api.AttachRequest{JVM: "1"})),
+		"reload": cl.Reload(t.Context()),
+	} {
+		var re *api.RemoteError
+		if err == nil || c.status && (!errors.As(err, &re) || re.Kind != api.Denied) {
+			t.Errorf("%s: %s: %v", c.name, what, err)
+		}
+	}
 }
+
+func second[T any](_ T, err error) error { return err }

@@ -20,15 +20,17 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestMaxMemory: when the agent's memory is nearly used up a further JVM is not recorded, and status says so; when it is used up the recording that holds
-// most is let go of, as if the agent had stopped: what its ring holds is recorded later, and nothing is lost.
+// TestMaxMemory: when the agent's memory is nearly used up a further JVM is not recorded, and status says so; when it
+// is used up the recording that holds most is let go of, as if the agent had stopped: what its ring holds is recorded
+// later, and nothing is lost.
 func TestMaxMemory(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 40 // of what the test says, not of what Go holds
 	var log logBuffer
 	var live atomic.Int64
 	r := rig{t: t, dir: t.TempDir()}
-	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"), Watch: []string{r.dir}, MaxMemory: limit, Log: zerolog.New(&log)})
+	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"), Watch: []string{r.dir}, MaxMemory: limit,
+		Log: zerolog.New(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,8 @@ func TestMaxMemory(t *testing.T) {
 	}
 	a.mu.Unlock()
 	wait(t, func() bool {
-		return read(x) && of(x).Collections == uint64(nx) && read(y) && of(y).Collections == uint64(ny) && len(a.Others()) == 0
+		return read(x) && of(x).Collections == uint64(nx) && read(y) && of(y).Collections == uint64(ny) &&
+			len(a.Others()) == 0
 	}, a)
 	for _, s := range a.Status() {
 		if s.Dropped != (session.Drops{}) {

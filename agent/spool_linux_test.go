@@ -21,14 +21,15 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestSpooledRingWaits has the disk refuse what the ring of a JVM that has gone holds: nothing of the ring is given up until all of it is stored, and why it
-// lies there is told.
+// TestSpooledRingWaits has the disk refuse what the ring of a JVM that has gone holds: nothing of the ring is given up
+// until all of it is stored, and why it lies there is told.
 func TestSpooledRingWaits(t *testing.T) {
 	t.Parallel()
 	m := faultfs.New(t)
 	spool := t.TempDir()
 	var log logBuffer
-	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Spool: spool, MaxTraceSize: 8 << 20, Compression: "none", Log: zerolog.New(&log)})
+	a, err := New(Config{Out: filepath.Join(m.Dir, "out"), Spool: spool, MaxTraceSize: 8 << 20, Compression: "none",
+		Log: zerolog.New(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}

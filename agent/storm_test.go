@@ -14,8 +14,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestStormKeepsItsHistory: after a calm, ten minutes (of the stream) of one full collection a second, whose listings alone would fill the ring
-// several times. The recording still begins with the first collection, and each listing is there or told.
+// TestStormKeepsItsHistory: after a calm, ten minutes (of the stream) of one full collection a second, whose listings
+// alone would fill the ring several times. The recording still begins with the first collection, and each listing is
+// there or told.
 func TestStormKeepsItsHistory(t *testing.T) {
 	r := &rig{t: t, dir: t.TempDir()}
 	const m = 8 << 20
@@ -93,7 +94,8 @@ func TestStormKeepsItsHistory(t *testing.T) {
 		}
 	}
 	all := stored / int64(max(kept, 1)) * storm // had they been kept
-	t.Logf("%d listings kept with %d bytes, %d left out; all would take %d bytes; ring %d of %d, %d files, %d evicted", kept, stored, told, all, st.TraceBytes, st.TraceLimit, st.Files, st.FilesEvicted)
+	t.Logf("%d listings kept with %d bytes, %d left out; all would take %d bytes; ring %d of %d, %d files, %d evicted",
+		kept, stored, told, all, st.TraceBytes, st.TraceLimit, st.Files, st.FilesEvicted)
 	if all < 2*m {
 		t.Errorf("%d bytes of listings are no storm for a ring of %d", all, m)
 	}
@@ -129,7 +131,8 @@ func padded(t *testing.T, b trace.Block, rnd *rand.Rand) trace.Block {
 	last := uint64(1 << 32)
 	for range 5000 {
 		last += 1 + rnd.Uint64N(100)
-		y.Samples = append(y.Samples, trace.LiveSample{ID: last, Addr: rnd.Uint64N(1 << 20), Birth: y.GC, Interval: 512 << 10, Size: 8 + 8*rnd.Uint64N(1000)})
+		y.Samples = append(y.Samples, trace.LiveSample{ID: last, Addr: rnd.Uint64N(1 << 20), Birth: y.GC,
+			Interval: 512 << 10, Size: 8 + 8*rnd.Uint64N(1000)})
 	}
 	out := trace.EncodeSync(y)
 	out.Seq, out.Version = b.Seq, b.Version

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// strayTries is how often a returning agent looks for the rings of what was recorded before; the agent before may be dying still.
+	// strayTries is how often a returning agent looks for the rings of what was recorded before; the agent before may
+	// be dying still.
 	strayTries = 3
 	strayEvery = time.Second
 )
@@ -41,7 +42,8 @@ func (a *Agent) adopt(name string, pid int) {
 			r.Close()
 			return nil, shmring.ErrNotReady
 		}
-		if st, err := r.Status(); err != nil || st.State.Ended() && st.Backlog() == 0 { // detached from: the probe keeps it mapped
+		// detached from: the probe keeps it mapped
+		if st, err := r.Status(); err != nil || st.State.Ended() && st.Backlog() == 0 {
 			r.Close()
 			return nil, errors.Join(err, shmring.ErrNotReady)
 		}
@@ -91,8 +93,8 @@ func whoseRecording(dir string) (w whose, ok bool) {
 	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
 }
 
-// adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory without a name, or a file where
-// only the JVM sees it. A folder tells of neither.
+// adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory
+// without a name, or a file where only the JVM sees it. A folder tells of neither.
 func (a *Agent) adoptStrays(ctx context.Context) {
 	for range strayTries {
 		select {

@@ -9,7 +9,8 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// switchEvery is how often the host's switch is looked at. Probes look at it by themselves, twice a second, where they see the same file.
+// switchEvery is how often the host's switch is looked at. Probes look at it by themselves, twice a second, where they
+// see the same file.
 const switchEvery = 250 * time.Millisecond
 
 // heedSwitch pauses every session while the host's switch is set. It returns when ctx is done.
@@ -22,11 +23,14 @@ func (a *Agent) heedSwitch(ctx context.Context) {
 		if on := err == nil; on != a.off.Load() {
 			a.off.Store(on)
 			if on {
-				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is set: nothing is recorded and no JVM is attached to")
+				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).
+					Msg("the host's switch is set: nothing is recorded and no JVM is attached to")
 			} else {
 				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is gone: recording goes on")
 			}
-			if _, err := a.eachOf(operator, "", func(s *session.Session) error { return s.SetPause(shmring.PauseSwitch, on) }); err != nil {
+			if _, err := a.eachOf(operator, "", func(s *session.Session) error {
+				return s.SetPause(shmring.PauseSwitch, on)
+			}); err != nil {
 				a.cfg.Log.Warn().Err(err).Msg("the host's switch could not be told to every probe")
 			}
 		}

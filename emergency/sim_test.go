@@ -45,89 +45,16 @@ func TestRing(t *testing.T) {
 				broke = fmt.Sprintf("%s: %d bytes are occupied, the limit is %d", op, n, limit)
 			}
 		}
-		var (
-			buf                          = make([]byte, max(4*epochMax, syncMax, 99)+1)
-			src, evicted                 uint64
-			asked                        bool
-			emergencies, dropped, listed int
-			filled                       bool
-			largest                      int
-			overshoot                    int64 // of a file beyond T, while no collection came
-		)
+		w := &world{rt: rt, s: s, p: p, r: r, m: m, d: d, syncMax: syncMax,
+			buf: make([]byte, max(4*epochMax, syncMax, 99)+1)}
+		emergencies, filled := 0, false
+		overshoot := int64(0) // of a file beyond T, while no collection came
 		ticket := uint64(0)
 		last, err := emergency.New(method, func(shmring.Method) (uint64, error) { ticket++; return ticket, nil })
 		if err != nil {
 			rt.Fatal(err)
 		}
-		info := func() ringstore.FrameInfo { src++; return ringstore.FrameInfo{Source: src} }
-		var rotate func(n int, listing bool)
-		rotate = func(n int, listing bool) {
-			before := s.Stats()
-			i := info()
-			if listing {
-				i.Flags = ringstore.FlagListing
-			}
-			if err := s.Rotate(buf[:n], i); err != nil {
-				var small *ringstore.TooSmallError
-				if errors.As(err, &small) {
-					if !listing || small.Needed <= m || 8*int64(n) <= m-16*4096 {
-						rt.Fatalf("a listing of %d bytes, M = %d: %v", n, m, err)
-					}
-					if st := s.Stats(); !st.TooSmall || st.Needed != small.Needed || st.Cut != before.Cut+1 ||
-						st.Evicted != before.Evicted {
-						rt.Fatalf("not told: %+v, before %+v", st, before)
-					}
-					p.TooLarge()
-					rotate(100, false)
-					return
-				}
-				if !errors.Is(err, ringstore.ErrNoRoom) {
-					rt.Fatal(err)
-				}
-				if int64(n)+8*4096 < m {
-					rt.Fatalf("a head of %d bytes does not fit into M = %d: %v", n, m, err)
-				}
-				if s.Stats().Evicted != before.Evicted {
-					rt.Fatal("a file was given up for a head that did not fit")
-				}
-				p.Failed()
-				return
-			}
-			evicted = uint64(s.Stats().Evicted)
-			if !listing && p.Blind() {
-				p.Unlisted()
-			} else {
-				p.Began()
-			}
-			dropped = 0
-			if st := s.Stats(); listing && 4*int64(n) > st.Target {
-				rt.Fatalf("a listing of %d bytes in files of %d: more than a quarter", n, st.Target)
-			} else if st.Deviation < d || st.Deviation > 0.5+1e-9 {
-				rt.Fatalf("effective deviation %v, configured %v", st.Deviation, d)
-			}
-		}
-		answer := func() {
-			asked = false
-			listed++
-			n := 1 + r.IntN(syncMax)
-			largest = max(largest, n)
-			if p.Rotate() {
-				rotate(n, true)
-				return
-			}
-			i := info()
-			i.Flags = ringstore.FlagListing
-			switch err := s.Append(buf[:n], i); {
-			case errors.As(err, new(*ringstore.TooSmallError)):
-				p.TooLarge()
-				return
-			case err != nil:
-				p.Refused()
-				return
-			}
-			p.Synced()
-		}
-		rotate(100, false)
+		w.rotate(100, false)
 		naturals := 0
 		for range 300 {
 			n := 1 + r.IntN(epochMax)
@@ -136,59 +63,149 @@ func TestRing(t *testing.T) {
 			}
 			natural := r.IntN(20) >= quiet
 			now = now.Add(300 * time.Millisecond)
-			if err := s.Append(buf[:n], info()); errors.Is(err, ringstore.ErrNoRoom) {
+			if err := s.Append(w.buf[:n], w.info()); errors.Is(err, ringstore.ErrNoRoom) {
 				p.Lost()
 				if natural {
-					dropped++
+					w.dropped++
 				}
 			} else if err != nil {
 				rt.Fatal(err)
 			} else {
-				dropped = 0
+				w.dropped = 0
 			}
 			if natural {
 				naturals++
 				emergencies = 0
 				p.Natural()
 				last.Natural()
-				if asked {
-					answer()
+				if w.asked {
+					w.answer()
 				}
 				if p.Blind() && p.Wanted() {
-					rotate(100, false)
+					w.rotate(100, false)
 				}
 			}
 			st := s.Stats()
 			if p.Next(syncpoint.Store{Active: st.Active, Rotate: st.Rotate}) {
-				asked = true
+				w.asked = true
 			} else if sent, _ := last.Look(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(),
-				Answered: ticket, Now: time.Unix(int64(src), 0)}); sent {
+				Answered: ticket, Now: time.Unix(int64(w.src), 0)}); sent {
 				if emergencies++; emergencies > 1 || method == "off" {
 					rt.Fatalf("method %s, %d emergencies without a natural collection", method, emergencies)
 				}
-				answer()
+				w.answer()
 			}
 			st = s.Stats()
 			if got := fs.Occupied(); broke != "" || st.Bytes > limit || got > st.Bytes {
 				rt.Fatalf("%s; %d bytes on disk, the store counts %d, limit %d", broke, got, st.Bytes, limit)
 			}
-			if uint64(st.Evicted) != evicted {
+			if uint64(st.Evicted) != w.evicted {
 				rt.Fatal("a file was given up, and no new one came to be")
 			}
 			// An ask takes one natural collection, its answer the next; a sync point that stands in place, another
 			// round.
-			if dropped > 3*syncpoint.RetryAfter {
-				rt.Fatalf("%d natural collections, and still all is dropped: %+v", dropped, st)
+			if w.dropped > 3*syncpoint.RetryAfter {
+				rt.Fatalf("%d natural collections, and still all is dropped: %+v", w.dropped, st)
 			}
 			filled = filled || st.Bytes >= m
 			overshoot = max(overshoot, st.Active-st.Target)
-			if over := int64(5*largest+4*epochMax*2+8*4096) + overshoot; filled && st.Guarantee &&
+			if over := int64(5*w.largest+4*epochMax*2+8*4096) + overshoot; filled && st.Guarantee &&
 				float64(over) <= d*float64(m) && st.Bytes < m-int64(d*float64(m)) {
 				rt.Fatalf("%d bytes are left of %d (d = %v): %+v", st.Bytes, m, d, st)
 			}
 		}
-		if listed > naturals/2+emergencies+20 && naturals > 100 && int64(8*syncMax) < m && int64(40*epochMax) < m/16 {
-			rt.Fatalf("%d listings in %d collections", listed, naturals)
+		if w.listed > naturals/2+emergencies+20 && naturals > 100 &&
+			int64(8*syncMax) < m && int64(40*epochMax) < m/16 {
+			rt.Fatalf("%d listings in %d collections", w.listed, naturals)
 		}
 	})
+}
+
+// world is an application with its recorder, as far as both concern the ring.
+type world struct {
+	rt      *rapid.T
+	s       *ringstore.Store
+	p       *syncpoint.Plan
+	r       *rand.Rand
+	m       int64
+	d       float64
+	syncMax int
+
+	buf             []byte
+	src, evicted    uint64
+	asked           bool
+	dropped, listed int
+	largest         int
+}
+
+func (w *world) info() ringstore.FrameInfo { w.src++; return ringstore.FrameInfo{Source: w.src} }
+
+// rotate begins a file with a head of n bytes, and checks what the store does with it.
+func (w *world) rotate(n int, listing bool) {
+	before := w.s.Stats()
+	i := w.info()
+	if listing {
+		i.Flags = ringstore.FlagListing
+	}
+	if err := w.s.Rotate(w.buf[:n], i); err != nil {
+		var small *ringstore.TooSmallError
+		if errors.As(err, &small) {
+			if !listing || small.Needed <= w.m || 8*int64(n) <= w.m-16*4096 {
+				w.rt.Fatalf("a listing of %d bytes, M = %d: %v", n, w.m, err)
+			}
+			if st := w.s.Stats(); !st.TooSmall || st.Needed != small.Needed || st.Cut != before.Cut+1 ||
+				st.Evicted != before.Evicted {
+				w.rt.Fatalf("not told: %+v, before %+v", st, before)
+			}
+			w.p.TooLarge()
+			w.rotate(100, false)
+			return
+		}
+		if !errors.Is(err, ringstore.ErrNoRoom) {
+			w.rt.Fatal(err)
+		}
+		if int64(n)+8*4096 < w.m {
+			w.rt.Fatalf("a head of %d bytes does not fit into M = %d: %v", n, w.m, err)
+		}
+		if w.s.Stats().Evicted != before.Evicted {
+			w.rt.Fatal("a file was given up for a head that did not fit")
+		}
+		w.p.Failed()
+		return
+	}
+	w.evicted = uint64(w.s.Stats().Evicted)
+	if !listing && w.p.Blind() {
+		w.p.Unlisted()
+	} else {
+		w.p.Began()
+	}
+	w.dropped = 0
+	if st := w.s.Stats(); listing && 4*int64(n) > st.Target {
+		w.rt.Fatalf("a listing of %d bytes in files of %d: more than a quarter", n, st.Target)
+	} else if st.Deviation < w.d || st.Deviation > 0.5+1e-9 {
+		w.rt.Fatalf("effective deviation %v, configured %v", st.Deviation, w.d)
+	}
+}
+
+// answer sends a sync point, as it was asked for.
+func (w *world) answer() {
+	w.asked = false
+	w.listed++
+	n := 1 + w.r.IntN(w.syncMax)
+	w.largest = max(w.largest, n)
+	if w.p.Rotate() {
+		w.rotate(n, true)
+		return
+	}
+	i := w.info()
+	i.Flags = ringstore.FlagListing
+	switch err := w.s.Append(w.buf[:n], i); {
+	case errors.As(err, new(*ringstore.TooSmallError)):
+		w.p.TooLarge()
+		return
+	case err != nil:
+		w.p.Refused()
+		return
+	}
+	w.p.Synced()
 }

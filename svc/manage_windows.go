@@ -15,9 +15,11 @@ func StateDir() string { return filepath.Join(os.Getenv("ProgramData"), Name) }
 
 func manager() (service.Service, error) {
 	return service.New(nil, &service.Config{
-		Name: Name, DisplayName: displayName, Description: description, Arguments: []string{"agent", "--service", "--out", StateDir()},
+		Name: Name, DisplayName: displayName, Description: description,
+		Arguments: []string{"agent", "--service", "--out", StateDir()},
 		Option: service.KeyValue{ // after a failure it comes back after two seconds; a day without one is forgotten
-			service.OnFailure: service.OnFailureRestart, service.OnFailureDelayDuration: "2s", service.OnFailureResetPeriod: 86400,
+			service.OnFailure: service.OnFailureRestart, service.OnFailureDelayDuration: "2s",
+			service.OnFailureResetPeriod: 86400,
 		},
 	})
 }
@@ -29,7 +31,8 @@ func told(err error) error {
 		return nil
 	case errors.Is(err, windows.ERROR_ACCESS_DENIED):
 		return ErrRights
-	case errors.Is(err, windows.ERROR_SERVICE_DOES_NOT_EXIST), errors.Is(err, service.ErrNotInstalled), strings.HasSuffix(err.Error(), "is not installed"):
+	case errors.Is(err, windows.ERROR_SERVICE_DOES_NOT_EXIST), errors.Is(err, service.ErrNotInstalled),
+		strings.HasSuffix(err.Error(), "is not installed"):
 		return ErrNotInstalled
 	case strings.HasSuffix(err.Error(), "already exists"):
 		return ErrInstalled

@@ -31,7 +31,9 @@ const (
 )
 
 // Execute implements svc.Handler.
-func (h *handler) Execute(_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status) (ownCode bool, code uint32) {
+func (h *handler) Execute(
+	_ []string, requests <-chan svc.ChangeRequest, status chan<- svc.Status,
+) (ownCode bool, code uint32) {
 	status <- svc.Status{State: svc.StartPending}
 	ctx, cancel := context.WithCancel(h.ctx)
 	defer cancel()

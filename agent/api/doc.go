@@ -2,8 +2,8 @@
 //
 // It is JSON over HTTP, on a local socket and, if configured, over TLS to other hosts. An agent of root asks the kernel
 // who calls and decides by role: a JVM's own user sees, pulls, pauses, resumes and detaches what is its own, and for it
-// nothing else exists. The socket of any other user's agent has mode 0600. Other hosts may see and pull, with a token or
-// a client certificate.
+// nothing else exists. The socket of any other user's agent has mode 0600. Other hosts may see and pull, with a token
+// or a client certificate.
 //
 //	GET  /v1/pull?id=… -> application/x-tar
 //	GET  /v1/status            -> StatusReply

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxGuests bounds the connections of callers that are no operators, all together and of one user or address: each costs a goroutine and
-	// a descriptor.
+	// maxGuests bounds the connections of callers that are no operators, all together and of one user or address: each
+	// costs a goroutine and a descriptor.
 	maxGuests     = 64
 	maxGuestsEach = 8
 )

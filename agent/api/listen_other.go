@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// listen listens on a Unix socket: of mode 0600, but root's asks the kernel who calls. A socket that nobody listens on is replaced.
+// listen listens on a Unix socket: of mode 0600, but root's asks the kernel who calls. A socket that nobody listens on
+// is replaced.
 func listen(path string) (net.Listener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("another agent listens on %s: stop it first, or give this one a --socket, --shm-dir and --out of its own", path)
+		return nil, fmt.Errorf("another agent listens on %s: stop it first, or give this one a --socket, --shm-dir "+
+			"and --out of its own", path)
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket != 0 {
 		os.Remove(path)

@@ -11,12 +11,14 @@ import (
 	"github.com/Microsoft/go-winio"
 )
 
-// pipeRights: the system, administrators and who started the agent may do all; nobody else, and nobody from the network.
+// pipeRights: the system, administrators and who started the agent may do all; nobody else, and nobody from the
+// network.
 const pipeRights = "D:P(D;;GA;;;NU)(A;;GA;;;SY)(A;;GA;;;BA)(A;;GA;;;OW)"
 
 // listen listens on a named pipe (\\.\pipe\…), the local socket of Windows.
 func listen(path string) (net.Listener, error) {
-	if c, err := dial(context.Background(), path); err == nil { // the flag for a first instance says so too, but not everywhere
+	// the flag for a first instance says so too, but not everywhere
+	if c, err := dial(context.Background(), path); err == nil {
 		c.Close()
 		return nil, fmt.Errorf("another agent listens on %s", path)
 	}

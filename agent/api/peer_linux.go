@@ -38,7 +38,8 @@ func peerGroups(fd uintptr) []int {
 	b := make([]uint32, 64)
 	for {
 		n := uint32(4 * len(b))
-		_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS, uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)
+		_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+			uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)
 		if e == unix.ERANGE && len(b) < maxGroups {
 			b = make([]uint32, min(4*len(b), maxGroups))
 			continue

@@ -71,15 +71,18 @@ func parsePull(v url.Values) (q PullRequest, err error) {
 		}
 		return t
 	}
-	q = PullRequest{ID: v.Get("id"), Incident: v.Get("incident") == "true", Redact: v.Get("redact") == "true", Exact: v.Get("exact") == "true", LastBytes: number("last_bytes"),
+	q = PullRequest{ID: v.Get("id"), Incident: v.Get("incident") == "true", Redact: v.Get("redact") == "true",
+		Exact: v.Get("exact") == "true", LastBytes: number("last_bytes"),
 		LastDuration: time.Duration(number("last_ns")), Since: instant("since"), Until: instant("until")}
-	if err == nil && (q.ID == "" || q.ID != filepath.Base(q.ID) || strings.HasPrefix(q.ID, ".") || strings.ContainsAny(q.ID, `/\`)) {
+	if err == nil && (q.ID == "" || q.ID != filepath.Base(q.ID) || strings.HasPrefix(q.ID, ".") ||
+		strings.ContainsAny(q.ID, `/\`)) {
 		err = fmt.Errorf("%q is no id of a recording", q.ID)
 	}
 	return q, err
 }
 
-// recordingFor gives the folder of a recording or incident that the caller may see. What it may not see does not exist for it.
+// recordingFor gives the folder of a recording or incident that the caller may see. What it may not see does not exist
+// for it.
 func (s *Server) recordingFor(c Caller, q PullRequest) (string, error) {
 	dir := filepath.Join(s.rec.Out(), q.ID)
 	if q.Incident {
@@ -100,7 +103,8 @@ func (s *Server) recordingFor(c Caller, q PullRequest) (string, error) {
 	return dir, nil
 }
 
-// servePull streams a recording as one container. What fails after its beginning ends the connection: a container has its end at its end.
+// servePull streams a recording as one container. What fails after its beginning ends the connection: a container has
+// its end at its end.
 func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 	fail := func(err error) { s.reply(w, nil, err) }
 	q, err := parsePull(r.URL.Query())
@@ -127,7 +131,8 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 			begun = true
 			w.Header().Set("Content-Type", "application/x-tar")
 		}
-		for n := 0; ; { // in pieces, so that a rate is even and a reader that goes on is not taken for one that does not
+		// in pieces, so that a rate is even and a reader that goes on is not taken for one that does not
+		for n := 0; ; {
 			part := p[n:min(len(p), n+pullPiece)]
 			if c.Rate != nil {
 				if err := c.Rate.WaitN(r.Context(), len(part)); err != nil {
@@ -144,7 +149,8 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 	if c.MaxPull > 0 && (q.LastBytes == 0 || q.LastBytes > c.MaxPull) {
 		q.LastBytes = c.MaxPull
 	}
-	m, err := ringstore.Pull(r.Context(), dir, out, ringstore.PullOptions{LastBytes: q.LastBytes, LastDuration: q.LastDuration, Since: q.Since, Until: q.Until, Redact: q.Redact, Exact: q.Exact})
+	m, err := ringstore.Pull(r.Context(), dir, out, ringstore.PullOptions{LastBytes: q.LastBytes,
+		LastDuration: q.LastDuration, Since: q.Since, Until: q.Until, Redact: q.Redact, Exact: q.Exact})
 	switch {
 	case err != nil && !begun:
 		fail(err)
@@ -152,7 +158,8 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 		s.cfg.Log.Warn().Err(err).Str("caller", c.Name).Str("recording", q.ID).Msg("a pull was cut off")
 		panic(http.ErrAbortHandler)
 	default:
-		s.cfg.Log.Info().Str("audit", "pull").Str("caller", c.Name).Str("recording", q.ID).Int("files", len(m.Files)).Msg("pulled")
+		s.cfg.Log.Info().Str("audit", "pull").Str("caller", c.Name).Str("recording", q.ID).Int("files", len(m.Files)).
+			Msg("pulled")
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// RemoteConfig is what an agent offers to other hosts: status and pulls over HTTPS, to who shows a token or a client's certificate. There is
-// no remote verb that changes anything.
+// RemoteConfig is what an agent offers to other hosts: status and pulls over HTTPS, to who shows a token or a client's
+// certificate. There is no remote verb that changes anything.
 type RemoteConfig struct {
 	Listen    string // host:port
 	Cert, Key string // of the server, PEM files
@@ -51,7 +51,8 @@ func (m *remote) caller(r *http.Request) Caller {
 		return c
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		c.Name, c.Role, c.Scope = fmt.Sprintf("certificate %q %s", r.TLS.PeerCertificates[0].Subject.CommonName, r.RemoteAddr), Operator, remoteScope
+		c.Name = fmt.Sprintf("certificate %q %s", r.TLS.PeerCertificates[0].Subject.CommonName, r.RemoteAddr)
+		c.Role, c.Scope = Operator, remoteScope
 	}
 	return c
 }

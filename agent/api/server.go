@@ -37,8 +37,8 @@ type Recorder interface {
 	Rescan()
 	// Records says whether a JVM of the user uid is being recorded.
 	Records(uid int) bool
-	// DetachFor, PauseFor and ResumeFor do so with the session whose ID is id, or all for "", as far as c controls them.
-	// They return how many were asked. Errors: fs.ErrNotExist, also for a session that c does not control.
+	// DetachFor, PauseFor and ResumeFor do so with the session whose ID is id, or all for "", as far as c controls
+	// them. They return how many were asked. Errors: fs.ErrNotExist, also for a session that c does not control.
 	DetachFor(c Caller, id string) (int, error)
 	PauseFor(c Caller, id string) (int, error)
 	ResumeFor(c Caller, id string) (int, error)
@@ -73,8 +73,8 @@ func New(rec Recorder, cfg Config) *Server {
 	return &Server{rec: rec, cfg: cfg, pulls: make(chan struct{}, maxPulls)}
 }
 
-// Handler serves the API to callers that who names. Each verb is refused to whom Verbs does not give it, and what changes
-// something stands in the log with its caller. attach may be nil.
+// Handler serves the API to callers that who names. Each verb is refused to whom Verbs does not give it, and what
+// changes something stands in the log with its caller. attach may be nil.
 func (s *Server) Handler(attach Attacher, who func(*http.Request) Caller) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(method, verb string, f func(http.ResponseWriter, *http.Request, Caller)) {
@@ -195,14 +195,16 @@ func decode(r *http.Request, v any) error {
 	return json.NewDecoder(io.LimitReader(r.Body, maxRequest)).Decode(v)
 }
 
-// Serve serves the API on a local socket at path (a Unix socket; on Windows a named pipe) until ctx is done, and logs that the agent is ready
-// once it listens. A socket that nobody listens on is replaced; one that somebody does listen on is an error.
+// Serve serves the API on a local socket at path (a Unix socket; on Windows a named pipe) until ctx is done, and logs
+// that the agent is ready once it listens. A socket that nobody listens on is replaced; one that somebody does listen
+// on is an error.
 func (s *Server) Serve(ctx context.Context, path string) error {
 	l, err := listen(path)
 	if err != nil {
 		return err
 	}
-	s.cfg.Log.Info().Str("socket", path).Str("rings", strings.Join(s.cfg.Rings, ",")).Str("out", s.rec.Out()).Msg("agent is ready")
+	s.cfg.Log.Info().Str("socket", path).Str("rings", strings.Join(s.cfg.Rings, ",")).Str("out", s.rec.Out()).
+		Msg("agent is ready")
 	srv := &http.Server{
 		Handler: s.Handler(s.cfg.Attach, localCaller), ConnContext: keepPeer,
 		ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest,

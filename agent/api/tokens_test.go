@@ -24,7 +24,8 @@ func TestTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		ts, err := readTokens(f)
-		if want == "" && (err != nil || len(ts) != 2) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || len(ts) != 2) ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v %v", text, ts, err)
 		}
 		if err != nil && strings.Contains(err.Error(), good) {

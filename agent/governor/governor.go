@@ -1,14 +1,15 @@
-// Package governor keeps what a probe costs its JVM within a budget, by its own clock: it lowers the depth (full, survivors, samples) and then
-// lengthens the sampling interval when the budget is spent, and goes back when there is room, later each time that was in vain.
+// Package governor keeps what a probe costs its JVM within a budget, by its own clock: it lowers the depth (full,
+// survivors, samples) and then lengthens the sampling interval when the budget is spent, and goes back when there is
+// room, later each time that was in vain.
 //
-// What one epoch costs comes before it can be answered, so the probe is told what the next one may cost (Room) and itself records one that would take
-// more at a lower depth; that is taken for a change of the governor's own.
+// What one epoch costs comes before it can be answered, so the probe is told what the next one may cost (Room) and
+// itself records one that would take more at a lower depth; that is taken for a change of the governor's own.
 //
-// Terms. *Cost* is the probe's time inside pauses and in sampling callbacks. The *budget* is a share of wall time; what is not spent is saved
-// up for Slack. *Up* is towards what was asked for, *down* away from it.
+// Terms. *Cost* is the probe's time inside pauses and in sampling callbacks. The *budget* is a share of wall time; what
+// is not spent is saved up for Slack. *Up* is towards what was asked for, *down* away from it.
 //
-// What it does not do: read rings, know clocks (the caller gives the time), tell costs of sync points from those of epochs: going up costs one
-// and is charged.
+// What it does not do: read rings, know clocks (the caller gives the time), tell costs of sync points from those of
+// epochs: going up costs one and is charged.
 package governor
 
 import (
@@ -21,10 +22,12 @@ import (
 )
 
 const (
-	// Slack is how long an unspent budget is saved up: with what a change takes to show, a stretch of 10 s may cost a fifth more than its share.
+	// Slack is how long an unspent budget is saved up: with what a change takes to show, a stretch of 10 s may cost a
+	// fifth more than its share.
 	Slack = time.Second
-	// CalmFirst is how long it must have been calm before it goes up; doubled, up to CalmMost, each time the way up is taken back within Regret. While less than
-	// quiet of the budget is spent a quarter of that does, but not less than CalmFirst.
+	// CalmFirst is how long it must have been calm before it goes up; doubled, up to CalmMost, each time the way up is
+	// taken back within Regret. While less than quiet of the budget is spent a quarter of that does, but not less than
+	// CalmFirst.
 	CalmFirst = 10 * time.Second
 	CalmMost  = 5 * time.Minute
 	Regret    = 10 * time.Second
@@ -33,14 +36,16 @@ const (
 	Span = 10 * time.Second
 	// kept is what of the budget is given out: the rest is for what comes before it can be answered.
 	kept = 0.85
-	// settle is how long a change is waited for before the next one down; heard, how long a longer interval takes to show.
+	// settle is how long a change is waited for before the next one down; heard, how long a longer interval takes to
+	// show.
 	settle = time.Second
 	heard  = 250 * time.Millisecond
 	// filled is what of a Span's budget an epoch may fill: its cost is a guess.
 	filled = 0.9
 	// worth is the share of the budget that sampling must take for a longer interval to be of use.
 	worth = 0.125
-	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to minInterval first.
+	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to
+	// minInterval first.
 	maxInterval = 256 << 20
 	minInterval = 64 << 10
 	// maxSteps is how often it is doubled at a time, maxShorter how often halved.
@@ -79,13 +84,14 @@ type Governor struct {
 	last            Look
 	saved           time.Duration // negative: overspent
 	samples         float64       // share of the cost that sampling was, of late
-	now, sampling   float64       // what everything costs now, over the last second, and sampling, over the last quarter of one; shares of wall time
-	changed, upAt   time.Time
-	longer          time.Time // when the interval was lengthened last
-	looks           []point   // of the last Span, oldest first
-	calmSince       time.Time
-	calm            time.Duration
-	vain            bool // the last way up was taken back: the other one is tried next
+	// what everything costs now, over the last second, and sampling, over the last quarter of one; shares of wall time
+	now, sampling float64
+	changed, upAt time.Time
+	longer        time.Time // when the interval was lengthened last
+	looks         []point   // of the last Span, oldest first
+	calmSince     time.Time
+	calm          time.Duration
+	vain          bool // the last way up was taken back: the other one is tried next
 }
 
 // point is what had been spent at a time.
@@ -110,7 +116,8 @@ func (g *Governor) SetBudget(share float64, pause time.Duration) {
 func (g *Governor) Look(l Look) (Change, bool) {
 	was := g.last
 	g.last = l
-	if was.Now.IsZero() || l.Probe < was.Probe || l.Sample < was.Sample || l.Cuts < was.Cuts { // the first, or another probe
+	// the first, or another probe
+	if was.Now.IsZero() || l.Probe < was.Probe || l.Sample < was.Sample || l.Cuts < was.Cuts {
 		g.calmSince, g.looks = l.Now, nil
 		if l.Depth >= trace.DepthSamples && l.Depth < g.depth { // a probe that cut it keeps it until that is asked for
 			g.depth, g.changed = l.Depth, l.Now
@@ -131,10 +138,12 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	}
 	if l.Cuts > was.Cuts && l.Depth >= trace.DepthSamples && l.Depth < g.depth {
 		g.depth, g.calmSince = l.Depth, l.Now
-		return g.lowered(l.Now, fmt.Sprintf("an epoch would have cost more than the budget of %.3g %% has left", 100*g.cfg.Share))
+		return g.lowered(l.Now, fmt.Sprintf("an epoch would have cost more than the budget of %.3g %% has left",
+			100*g.cfg.Share))
 	}
 	long := g.cfg.Pause > 0 && l.Pause > g.cfg.Pause && g.depth > trace.DepthSamples
-	if g.sampling > g.cfg.Share && g.interval < maxInterval && l.Now.Sub(g.longer) > heard { // by itself more than everything may
+	// by itself more than everything may
+	if g.sampling > g.cfg.Share && g.interval < maxInterval && l.Now.Sub(g.longer) > heard {
 		g.calmSince = l.Now
 		g.lengthen(l.Now)
 		return g.lowered(l.Now, fmt.Sprintf("sampling takes more than the budget of %.3g %%", 100*g.cfg.Share))
@@ -143,12 +152,14 @@ func (g *Governor) Look(l Look) (Change, bool) {
 		return g.up(l)
 	}
 	g.calmSince = l.Now
-	if !long && g.saved < -g.half()/2 && g.depth > trace.DepthSamples && g.samples < 0.5 { // a quarter of a span's budget was overspent: no step is waited for
+	// a quarter of a span's budget was overspent: no step is waited for
+	if !long && g.saved < -g.half()/2 && g.depth > trace.DepthSamples && g.samples < 0.5 {
 		g.depth = trace.DepthSamples
 		if g.sampling > g.cfg.Share/2 {
 			g.lengthen(l.Now)
 		}
-		return g.lowered(l.Now, fmt.Sprintf("the budget of %.3g %% is spent for %v ahead", 100*g.cfg.Share, time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second)))
+		return g.lowered(l.Now, fmt.Sprintf("the budget of %.3g %% is spent for %v ahead", 100*g.cfg.Share,
+			time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second)))
 	}
 	if l.Now.Sub(g.changed) < settle || l.Depth > g.depth && l.Now.Sub(g.changed) < 10*settle {
 		return Change{}, false // the last change has not shown what it does
@@ -158,7 +169,8 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	}
 	why := fmt.Sprintf("the budget of %.3g %% is spent", 100*g.cfg.Share)
 	if long {
-		why = fmt.Sprintf("an epoch added %v to a pause, the budget is %v", l.Pause.Round(100*time.Microsecond), g.cfg.Pause)
+		why = fmt.Sprintf("an epoch added %v to a pause, the budget is %v",
+			l.Pause.Round(100*time.Microsecond), g.cfg.Pause)
 	}
 	return g.down(l.Now, why, !long)
 }
@@ -188,7 +200,8 @@ func (g *Governor) spend(l Look) {
 
 func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool) {
 	switch {
-	case sampling && g.interval < maxInterval && g.sampling > worth*g.cfg.Share && (g.samples > 0.5 || g.depth == trace.DepthSamples):
+	case sampling && g.interval < maxInterval && g.sampling > worth*g.cfg.Share &&
+		(g.samples > 0.5 || g.depth == trace.DepthSamples):
 		g.lengthen(now)
 	case g.depth > trace.DepthSamples:
 		g.depth--
@@ -198,7 +211,8 @@ func (g *Governor) down(now time.Time, why string, sampling bool) (Change, bool)
 	return g.lowered(now, why)
 }
 
-// lowered gives the change that was just made; one that takes back a way up makes the next wait longer, once however many steps down follow.
+// lowered gives the change that was just made; one that takes back a way up makes the next wait longer, once however
+// many steps down follow.
 func (g *Governor) lowered(now time.Time, why string) (Change, bool) {
 	g.changed = now
 	if !g.upAt.IsZero() && now.Sub(g.upAt) < Regret {

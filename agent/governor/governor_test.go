@@ -36,8 +36,10 @@ func TestBudget(t *testing.T) {
 				}
 				j.run(step, busy)
 				now = now.Add(step)
-				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample), Depth: j.depth}); ok {
-					if c.Why == "" || c.Depth < trace.DepthSamples || c.Depth > trace.DepthFull || c.Interval < 512<<10 {
+				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
+					Depth: j.depth}); ok {
+					if c.Why == "" || c.Depth < trace.DepthSamples || c.Depth > trace.DepthFull ||
+						c.Interval < 512<<10 {
 						t.Fatalf("%+v", c)
 					}
 					j.depth, j.interval = c.Depth, c.Interval
@@ -52,7 +54,8 @@ func TestBudget(t *testing.T) {
 				}
 			}
 			if over > windows/50 {
-				t.Errorf("share %v, seed %d: %d of %d stretches of 10 s cost more than a fifth above the budget", share, seed, over, windows)
+				t.Errorf("share %v, seed %d: %d of %d stretches of 10 s cost more than a fifth above the budget", share,
+					seed, over, windows)
 			}
 			if switches > 60 {
 				t.Errorf("share %v, seed %d: %d switches in ten minutes", share, seed, switches)
@@ -61,12 +64,14 @@ func TestBudget(t *testing.T) {
 			for range 40000 {
 				j.run(step, 0.001)
 				now = now.Add(step)
-				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample), Depth: j.depth}); ok {
+				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
+					Depth: j.depth}); ok {
 					j.depth, j.interval = c.Depth, c.Interval
 				}
 			}
 			if j.depth != trace.DepthFull || j.interval != 512<<10 {
-				t.Errorf("share %v, seed %d: after an hour of calm it is at depth %d, interval %d", share, seed, j.depth, j.interval)
+				t.Errorf("share %v, seed %d: after an hour of calm it is at depth %d, interval %d", share, seed,
+					j.depth, j.interval)
 			}
 		}
 	}
@@ -78,7 +83,8 @@ func TestPause(t *testing.T) {
 	depth, last := uint64(trace.DepthFull), ""
 	for range 100 {
 		now = now.Add(100 * time.Millisecond)
-		pause := map[uint64]time.Duration{trace.DepthFull: 50, trace.DepthSurvivors: 20, trace.DepthSamples: 1}[depth] * time.Millisecond
+		pause := map[uint64]time.Duration{trace.DepthFull: 50, trace.DepthSurvivors: 20,
+			trace.DepthSamples: 1}[depth] * time.Millisecond
 		if c, ok := g.Look(Look{Now: now, Pause: pause, Depth: depth}); ok {
 			depth, last = c.Depth, c.Why
 		}
@@ -88,8 +94,9 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestDearDepth: a depth of which one epoch costs more than 10 s may is left at once, and come back to ever more rarely, by a probe that does not heed Room;
-// what sampling costs twenty times its budget is divided by as much at once.
+// TestDearDepth: a depth of which one epoch costs more than 10 s may is left at once, and come back to ever more
+// rarely, by a probe that does not heed Room; what sampling costs twenty times its budget is divided by as much at
+// once.
 func TestDearDepth(t *testing.T) {
 	const share = 0.01
 	g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 16 << 10})
@@ -102,7 +109,8 @@ func TestDearDepth(t *testing.T) {
 		sample += time.Duration(0.2 * float64(100*time.Millisecond) * float64(16<<10) / float64(interval))
 		if i%10 == 0 {
 			epochs++
-			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 100, trace.DepthSamples: 0}[depth] * time.Millisecond
+			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 100,
+				trace.DepthSamples: 0}[depth] * time.Millisecond
 		}
 		if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
 			if c.Depth > depth {
@@ -112,7 +120,8 @@ func TestDearDepth(t *testing.T) {
 		}
 		cost = append(cost, probe+sample)
 		if n := len(cost); n > 200 && cost[n-1]-cost[n-101] > 120*time.Millisecond {
-			t.Fatalf("%v: 10 s cost %v at depth %d, interval %d", time.Duration(i)*100*time.Millisecond, cost[n-1]-cost[n-101], depth, interval)
+			t.Fatalf("%v: 10 s cost %v at depth %d, interval %d", time.Duration(i)*100*time.Millisecond,
+				cost[n-1]-cost[n-101], depth, interval)
 		}
 	}
 	if ups > 4 || depth != trace.DepthSamples { // survivors are tried
@@ -123,8 +132,9 @@ func TestDearDepth(t *testing.T) {
 	}
 }
 
-// TestRoom: a load that rises fifty times for 20 s of each minute, one epoch of which may cost as much as seconds of the budget. The probe heeds Room, with guesses that are
-// wrong by up to a third, and the governor looks when it can. No stretch of 10 s costs more than a fifth above the budget, and the depth comes back in the calm.
+// TestRoom: a load that rises fifty times for 20 s of each minute, one epoch of which may cost as much as seconds of
+// the budget. The probe heeds Room, with guesses that are wrong by up to a third, and the governor looks when it can.
+// No stretch of 10 s costs more than a fifth above the budget, and the depth comes back in the calm.
 func TestRoom(t *testing.T) {
 	const ms = time.Millisecond
 	for _, share := range []float64{0.01, 0.02, 0.05} {
@@ -147,13 +157,15 @@ func TestRoom(t *testing.T) {
 				if i >= next {
 					next = i + every
 					cost := func(d uint64) time.Duration {
-						return time.Duration([]float64{0, 0.2, 12 * max(load, 0.05), 80 * max(load, 0.05)}[d] * float64(ms))
+						return time.Duration([]float64{0, 0.2, 12 * max(load, 0.05),
+							80 * max(load, 0.05)}[d] * float64(ms))
 					}
 					if wanted <= cap { // it has taken note
 						cap = trace.DepthFull
 					}
 					d := min(wanted, cap)
-					for guess := 0.75 + 0.5*r.Float64(); d > trace.DepthSamples && time.Duration(guess*float64(cost(d))) > most-probe-sample; d-- {
+					for guess := 0.75 + 0.5*r.Float64(); d > trace.DepthSamples &&
+						time.Duration(guess*float64(cost(d))) > most-probe-sample; d-- {
 						cap = d - 1
 						cuts++
 					}
@@ -164,7 +176,8 @@ func TestRoom(t *testing.T) {
 				}
 				if i >= look {
 					look = i + 10 + r.IntN(20)
-					if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: min(wanted, cap), Cuts: cuts}); ok {
+					if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample),
+						Depth: min(wanted, cap), Cuts: cuts}); ok {
 						wanted, interval = c.Depth, c.Interval
 					}
 					most = probe + sample + g.Room()

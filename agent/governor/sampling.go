@@ -22,9 +22,10 @@ const (
 	afterFewer = 10 * time.Second
 )
 
-// Sampling lengthens the sampling interval at once when sampling costs more than its share or gives more live samples than wanted, and
-// shortens it, later each time that was in vain, when there is room for it. Intervals are SamplingConfig.Interval times or over a power of two.
-// Estimates stay unbiased, since a sample's weight is that of the interval in force when it was drawn. Not safe for concurrent use.
+// Sampling lengthens the sampling interval at once when sampling costs more than its share or gives more live samples
+// than wanted, and shortens it, later each time that was in vain, when there is room for it. Intervals are
+// SamplingConfig.Interval times or over a power of two. Estimates stay unbiased, since a sample's weight is that of the
+// interval in force when it was drawn. Not safe for concurrent use.
 type Sampling struct {
 	cfg       SamplingConfig
 	interval  uint64
@@ -45,9 +46,8 @@ func (s *Sampling) SetBudget(share float64, live uint64) {
 	s.cfg.Share, s.cfg.Live, s.calm = share, live, CalmFirst
 }
 
-// Look takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of live samples, 0 if it is
-// not known. inForce is the interval that samples are drawn by
-// now, as far as known, else 0.
+// Look takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of
+// live samples, 0 if it is not known. inForce is the interval that samples are drawn by now, as far as known, else 0.
 func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval uint64, why string, change bool) {
 	dt := now.Sub(s.from)
 	if !s.from.IsZero() && dt < window && sample >= s.sample {
@@ -59,7 +59,8 @@ func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval u
 	if first && inForce != 0 { // as an earlier agent left it
 		s.interval = inForce
 	}
-	if first || inForce != s.interval && now.Sub(s.changed) < window { // draws made before the last change are still to come
+	// draws made before the last change are still to come
+	if first || inForce != s.interval && now.Sub(s.changed) < window {
 		return 0, "", false
 	}
 	cost := share
@@ -73,11 +74,13 @@ func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval u
 	switch {
 	case s.cfg.Share > 0 && cost > 1.1 && s.interval < maxInterval:
 		s.set(now, s.interval<<max(1, int(math.Round(math.Log2(cost)))), false)
-		return s.interval, fmt.Sprintf("sampling took %.2g %% of the time, its budget is %.3g %%", 100*share, 100*s.cfg.Share), true
+		return s.interval, fmt.Sprintf("sampling took %.2g %% of the time, its budget is %.3g %%", 100*share,
+			100*s.cfg.Share), true
 	case many > 1.5 && now.Sub(s.changed) > afterFewer && s.interval < maxInterval:
 		s.set(now, 2*s.interval, false)
 		return s.interval, fmt.Sprintf("%d samples are alive, %d are wanted", live, s.cfg.Live), true
-	case s.cfg.Share > 0 && cost > 0.35 || now.Sub(s.changed) < s.calm: // halving it doubles the cost, and some room shall be left
+	// halving it doubles the cost, and some room shall be left
+	case s.cfg.Share > 0 && cost > 0.35 || now.Sub(s.changed) < s.calm:
 		return 0, "", false
 	case s.cfg.Live == 0 && s.interval > s.cfg.Interval:
 		next := max(s.interval/2, s.cfg.Interval)

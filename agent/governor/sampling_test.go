@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestSampling demands that sampling keeps its share of the time, whatever a JVM allocates, and that the interval comes back.
+// TestSampling demands that sampling keeps its share of the time, whatever a JVM allocates, and that the interval comes
+// back.
 func TestSampling(t *testing.T) {
 	const step = 500 * time.Millisecond
 	for _, share := range []float64{0.005, 0.01, 0.03} {
@@ -38,7 +39,8 @@ func TestSampling(t *testing.T) {
 				}
 			}
 			if over > windows/50 || switches > 120 {
-				t.Errorf("share %v, seed %d: %d of %d stretches of 10 s cost too much, %d switches", share, seed, over, windows, switches)
+				t.Errorf("share %v, seed %d: %d of %d stretches of 10 s cost too much, %d switches", share, seed, over,
+					windows, switches)
 			}
 			for range 8000 {
 				now = now.Add(step)
@@ -53,7 +55,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestSamplingLive demands that the number of live samples comes near to what is wanted, from both sides, as far as the share allows it.
+// TestSamplingLive demands that the number of live samples comes near to what is wanted, from both sides, as far as the
+// share allows it.
 func TestSamplingLive(t *testing.T) {
 	const wanted, liveBytes = 20000, 4e9
 	for _, begin := range []uint64{16 << 10, 512 << 10, 8 << 20} {

@@ -20,7 +20,8 @@ func source() Source {
 		Version: "v1",
 		Status: func() []session.Status {
 			return []session.Status{
-				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096, ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
+				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096,
+					ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
 					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
 				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.GonePhase},
 			}
@@ -32,6 +33,8 @@ func source() Source {
 }
 
 func TestMetrics(t *testing.T) {
+	const notRecordedHelp = "JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor " +
+		"calls the problem."
 	want := `
 # HELP heapcam_ring_bytes What the recording occupies on disk.
 # TYPE heapcam_ring_bytes gauge
@@ -41,12 +44,13 @@ heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
 # TYPE heapcam_probe_pause_seconds_total counter
 heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 2.5
 heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
-# HELP heapcam_jvms_not_recorded JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.
+# HELP heapcam_jvms_not_recorded ` + notRecordedHelp + `
 # TYPE heapcam_jvms_not_recorded gauge
 heapcam_jvms_not_recorded{why="failed"} 2
 heapcam_jvms_not_recorded{why="ignored"} 1
 `
-	if err := testutil.CollectAndCompare(collector{source()}, strings.NewReader(want), "heapcam_ring_bytes", "heapcam_probe_pause_seconds_total", "heapcam_jvms_not_recorded"); err != nil {
+	if err := testutil.CollectAndCompare(collector{source()}, strings.NewReader(want), "heapcam_ring_bytes",
+		"heapcam_probe_pause_seconds_total", "heapcam_jvms_not_recorded"); err != nil {
 		t.Error(err)
 	}
 	if p, err := testutil.CollectAndLint(collector{source()}); err != nil || len(p) > 0 {
@@ -67,13 +71,16 @@ func TestHandler(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		return r.StatusCode, string(b)
 	}
-	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, `heapcam_lost_epochs_total{jvm="Shop",reason="store",recording="Shop-1-a"} 3`) {
+	if code, b := get("/metrics"); code != 200 ||
+		!strings.Contains(b, `heapcam_lost_epochs_total{jvm="Shop",reason="store",recording="Shop-1-a"} 3`) {
 		t.Errorf("%d %s", code, b)
 	}
-	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_incidents 2\n") || !strings.Contains(b, "\nheapcam_incidents_bytes 8192\n") {
+	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_incidents 2\n") ||
+		!strings.Contains(b, "\nheapcam_incidents_bytes 8192\n") {
 		t.Errorf("%d %s", code, b)
 	}
-	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_spool_left 3\n") || !strings.Contains(b, "\nheapcam_spool_taken_total 5\n") {
+	if code, b := get("/metrics"); code != 200 || !strings.Contains(b, "\nheapcam_spool_left 3\n") ||
+		!strings.Contains(b, "\nheapcam_spool_taken_total 5\n") {
 		t.Errorf("%d %s", code, b)
 	}
 	if code, b := get("/healthz"); code != 200 || b != "ok\n" {

@@ -103,7 +103,8 @@ func TestTotal(t *testing.T) {
 					}
 					continue
 				}
-				c := ringstore.Config{Dir: dir, MaxTraceSize: TraceSize(l, 3<<20, 0.25), Deviation: 0.25, Compression: "none"}
+				c := ringstore.Config{Dir: dir, MaxTraceSize: TraceSize(l, 3<<20, 0.25), Deviation: 0.25,
+					Compression: "none"}
 				s, _, err := ringstore.Open(c, ringstore.Identity{Session: fmt.Sprintf("%032x", n), Name: "jvm"})
 				if err != nil {
 					rt.Fatal(err)
@@ -122,7 +123,8 @@ func TestTotal(t *testing.T) {
 			case k == 2 && frozen && len(stores) > 0:
 				for dir := range stores {
 					inc := ringstore.Incidents{Dir: filepath.Join(out, IncidentsName), Max: g.ForIncidents(1 << 40)}
-					if _, err := inc.Freeze(dir, "test", true); err != nil && !errors.Is(err, ringstore.ErrIncidentRoom) && !errors.Is(err, os.ErrNotExist) {
+					if _, err := inc.Freeze(dir, "test", true); err != nil &&
+						!errors.Is(err, ringstore.ErrIncidentRoom) && !errors.Is(err, os.ErrNotExist) {
 						rt.Fatal(err)
 					}
 					g.Recount()
@@ -162,7 +164,8 @@ func TestEndedRings(t *testing.T) {
 	for i := range 3 {
 		dir := filepath.Join(out, fmt.Sprintf("jvm-%d-x", i))
 		dirs = append(dirs, dir)
-		s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: "none"}, ringstore.Identity{Session: fmt.Sprintf("%032x", i), Name: "jvm"})
+		s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 1 << 20, Compression: "none"},
+			ringstore.Identity{Session: fmt.Sprintf("%032x", i), Name: "jvm"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ const (
 	measureSpan  = 5 * time.Second
 	// cpuSpan is how long a recording's CPU is looked at; after two spans above its part its level is lowered.
 	cpuSpan = 2 * time.Second
-	// leastForJVMs is the share of MaxCPU that recordings have in any case. Finding JVMs, opening, status and pulls come
-	// first.
+	// leastForJVMs is the share of MaxCPU that recordings have in any case. Finding JVMs, opening, status and pulls
+	// come first.
 	leastForJVMs = 0.25
 	// memoryFull is the share of MaxMemory in use from which no further recording begins, memoryOver the one from which
 	// the largest are ended. The runtime needs the rest to collect.

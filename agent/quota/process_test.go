@@ -70,7 +70,8 @@ func TestMaxCPU(t *testing.T) {
 				t.Errorf("seed %d: a JVM that costs %.4f CPUs is at level %d", seed, j.busy, j.level)
 			}
 			if i < 3 && (j.level == maxLevel || j.r.Cause().Key != "agent_max_cpu") {
-				t.Errorf("seed %d: a JVM that costs %.1f CPUs is at level %d for %+v", seed, j.busy, j.level, j.r.Cause())
+				t.Errorf("seed %d: a JVM that costs %.1f CPUs is at level %d for %+v", seed, j.busy,
+					j.level, j.r.Cause())
 			}
 			if i < 3 {
 				j.busy = 0.002
@@ -92,8 +93,8 @@ func TestMemoryUsed(t *testing.T) {
 	}
 }
 
-// TestExcess: recordings that have just begun count with what they will hold, and of recordings that hold far too much as
-// many are ended at once as it takes.
+// TestExcess: recordings that have just begun count with what they will hold, and of recordings that hold far too much
+// as many are ended at once as it takes.
 func TestExcess(t *testing.T) {
 	p := NewProcess(0, 96<<20)
 	live := int64(4 << 20)

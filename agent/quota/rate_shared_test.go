@@ -39,7 +39,8 @@ func TestTotalRate(t *testing.T) {
 					if j.gone {
 						continue
 					}
-					j.written += 0.1 * j.full * map[uint64]float64{trace.DepthSamples: 0.005, trace.DepthSurvivors: 0.08, trace.DepthFull: 1}[j.depth] * (0.7 + 0.6*r.Float64())
+					j.written += 0.1 * j.full * map[uint64]float64{trace.DepthSamples: 0.005,
+						trace.DepthSurvivors: 0.08, trace.DepthFull: 1}[j.depth] * (0.7 + 0.6*r.Float64())
 					if d, change := j.r.Look(now, int64(j.written), j.depth); change {
 						if d < trace.DepthSamples || d > trace.DepthFull || j.r.Cause().Key != "max_total_write_rate" {
 							t.Fatalf("depth %d for the sake of %+v", d, j.r.Cause())
@@ -63,8 +64,10 @@ func TestTotalRate(t *testing.T) {
 			return over / spans, (before - from) / 10 / spans
 		}
 		run(60)
-		if over, mean := run(1800); over > 0.05 || mean > limit { // a depth that was too much is tried again, for ten seconds
-			t.Errorf("seed %d: together they write %.0f bytes a second, may %d, and %.0f %% of the spans more than that", seed, mean, limit, 100*over)
+		// a depth that was too much is tried again, for ten seconds
+		if over, mean := run(1800); over > 0.05 || mean > limit {
+			t.Errorf("seed %d: together they write %.0f bytes a second, may %d, and %.0f %% of the spans more",
+				seed, mean, limit, 100*over)
 		}
 		for i, j := range js {
 			if i%2 == 1 && j.depth != trace.DepthFull {

@@ -33,8 +33,8 @@ func (x *exhaustion) look(now time.Time, n uint64) (onset bool) {
 	return onset
 }
 
-// storm finds the onset of a GC storm: full collections take more than stormShare of stormSpan. It reports it once until
-// they have fallen below half of that.
+// storm finds the onset of a GC storm: full collections take more than stormShare of stormSpan. It reports it once
+// until they have fallen below half of that.
 type storm struct {
 	full []trace.Pause // of the last stormSpan, oldest first
 	sum  uint64

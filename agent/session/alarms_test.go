@@ -24,8 +24,8 @@ func TestExhaustion(t *testing.T) {
 	}
 }
 
-// TestStorm: a storm is reported when full collections take more than half of a minute, once until they take less than a
-// quarter; two long ones are none.
+// TestStorm: a storm is reported when full collections take more than half of a minute, once until they take less than
+// a quarter; two long ones are none.
 func TestStorm(t *testing.T) {
 	var s storm
 	at := uint64(0)

@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// maxDefs bounds each table of definitions, maxDefBytes all of them together, bytes: what a JVM can make the agent remember. A program of
-	// 100,000 classes in use has some 60 MB.
+	// maxDefs bounds each table of definitions, maxDefBytes all of them together, bytes: what a JVM can make the agent
+	// remember. A program of 100,000 classes in use has some 60 MB.
 	maxDefs     = 1 << 20
 	maxDefBytes = 256 << 20
 	// defBytes is what an entry takes beside its texts and lines.
 	defBytes = 128
 )
 
-// definitions holds the definitions of one recording, and which of them the present file has. A definition travels once from the probe; each
-// file must be readable alone, so what a file uses and does not have yet is written before its use. Types and loaders of which the probe
-// says that they have gone are forgotten when a file begins. Methods and frames stay: the probe bounds how many it tells, and uses them again.
+// definitions holds the definitions of one recording, and which of them the present file has. A definition travels once
+// from the probe; each file must be readable alone, so what a file uses and does not have yet is written before its
+// use. Types and loaders of which the probe says that they have gone are forgotten when a file begins. Methods and
+// frames stay: the probe bounds how many it tells, and uses them again.
 type definitions struct {
 	types   map[uint64]trace.Type
 	loaders map[uint64]trace.Loader
@@ -30,7 +31,8 @@ type definitions struct {
 	inFile  struct{ types, loaders, methods, frames, threads, missing map[uint64]struct{} }
 	gone    struct{ types, loaders map[uint64]struct{} }
 	ofTypes map[uint64]int // types of a loader
-	// recalled: types and loaders that only older files have told. An agent before may have been told that they have gone.
+	// recalled: types and loaders that only older files have told. An agent before may have been told that they have
+	// gone.
 	recalled struct{ types, loaders map[uint64]struct{} }
 
 	dropped uint64 // definitions beyond the bounds
@@ -39,8 +41,10 @@ type definitions struct {
 }
 
 func newDefinitions() *definitions {
-	d := &definitions{types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
-		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{}}
+	d := &definitions{
+		types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
+		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{},
+	}
 	d.gone.types, d.gone.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
 	d.newFile()
 	return d
@@ -77,8 +81,9 @@ func put[T any](d *definitions, m map[uint64]T, id uint64, v T, size func(T) int
 	return true
 }
 
-// add takes a DEFS block of the probe and returns what must be written to the present file at once: types and loaders that it lacks, and
-// whatever is new. A site that is used only later stands in a file before the ring forgets it, so that the death of the agent takes none.
+// add takes a DEFS block of the probe and returns what must be written to the present file at once: types and loaders
+// that it lacks, and whatever is new. A site that is used only later stands in a file before the ring forgets it, so
+// that the death of the agent takes none.
 func (d *definitions) add(x trace.Defs) (out trace.Defs) {
 	for _, t := range x.Types {
 		old, had := d.types[t.ID]
@@ -147,7 +152,8 @@ func use(m map[uint64]struct{}, id uint64) bool {
 	return true
 }
 
-// need adds to out what a reference to frame and thread needs in the present file, and counts a frame that can not be told.
+// need adds to out what a reference to frame and thread needs in the present file, and counts a frame that can not be
+// told.
 func (d *definitions) need(out *trace.Defs, frame, thread uint64) {
 	if t, ok := d.threads[thread]; ok && use(d.inFile.threads, thread) {
 		out.Threads = append(out.Threads, t)
@@ -157,8 +163,8 @@ func (d *definitions) need(out *trace.Defs, frame, thread uint64) {
 	}
 }
 
-// frame adds to out what the present file lacks of a stack, parents before children. A stack that is not known up to its outermost frame
-// is left out, and comes whole once it is: a child never stands before its parent.
+// frame adds to out what the present file lacks of a stack, parents before children. A stack that is not known up to
+// its outermost frame is left out, and comes whole once it is: a child never stands before its parent.
 func (d *definitions) frame(out *trace.Defs, frame uint64) (whole bool) {
 	start := len(out.Frames)
 	for frame != 0 {
@@ -203,8 +209,8 @@ func (d *definitions) redefined() {
 	d.recalled.types, d.recalled.loaders = nil, nil
 }
 
-// forget drops what has gone, before a new file begins. in says of a type that objects of it are listed all the same, as far as the census tells: it
-// stays for one more file.
+// forget drops what has gone, before a new file begins. in says of a type that objects of it are listed all the same,
+// as far as the census tells: it stays for one more file.
 func (d *definitions) forget(in func(typ uint64) bool) {
 	for id := range d.gone.types {
 		if in(id) {

@@ -15,7 +15,8 @@ func frameIDs(d trace.Defs) (ids []uint64) {
 	return ids
 }
 
-// TestFramesComeWhole: a stack stands in a file from its outermost frame on or not at all, and what is missing is counted once a file.
+// TestFramesComeWhole: a stack stands in a file from its outermost frame on or not at all, and what is missing is
+// counted once a file.
 func TestFramesComeWhole(t *testing.T) {
 	d := newDefinitions()
 	add := func(fs ...trace.Frame) []uint64 {
@@ -40,7 +41,8 @@ func TestFramesComeWhole(t *testing.T) {
 	expect(add(trace.Frame{ID: 7, Parent: 8}, trace.Frame{ID: 8, Parent: 7}), 2, 8, 7) // a ring of frames ends too
 }
 
-// TestForget: what has gone leaves with the file that it stands in, a loader with the last of its types, and what is listed all the same stays.
+// TestForget: what has gone leaves with the file that it stands in, a loader with the last of its types, and what is
+// listed all the same stays.
 func TestForget(t *testing.T) {
 	d := newDefinitions()
 	add := func(x trace.Defs) { d.add(x) }
@@ -63,7 +65,8 @@ func TestForget(t *testing.T) {
 	}
 	none := func(uint64) bool { return false }
 	l := []trace.Loader{{ID: 1, Name: "(boot)"}, {ID: 2, Name: "a/Loader"}}
-	ty := []trace.Type{{ID: 5, Size: 16, Loader: 1, Name: "A"}, {ID: 6, Size: 16, Loader: 2, Name: "B"}, {ID: 7, Size: 16, Loader: 2, Name: "C"}}
+	ty := []trace.Type{{ID: 5, Size: 16, Loader: 1, Name: "A"}, {ID: 6, Size: 16, Loader: 2, Name: "B"},
+		{ID: 7, Size: 16, Loader: 2, Name: "C"}}
 	add(trace.Defs{Loaders: l[:1], Types: ty[:1]})
 	before := d.bytes
 	add(trace.Defs{Loaders: l[1:], Types: ty[1:], GoneLoaders: []uint64{2}, GoneTypes: []uint64{6, 99}})
@@ -92,7 +95,8 @@ func TestForget(t *testing.T) {
 	expect("not told again", []uint64{5}, []uint64{1})
 }
 
-// TestDefinitionsAreBounded: names of the largest size that the format allows do not fill the agent's memory, nor do ones that come again.
+// TestDefinitionsAreBounded: names of the largest size that the format allows do not fill the agent's memory, nor do
+// ones that come again.
 func TestDefinitionsAreBounded(t *testing.T) {
 	d := newDefinitions()
 	name := strings.Repeat("n", trace.MaxStr)

@@ -93,7 +93,8 @@ func (s *Session) meta(m trace.Meta) {
 	}
 }
 
-// learn takes in what a META says of the JVM. changed: the probe lost allocation sampling to another agent, or has it now.
+// learn takes in what a META says of the JVM. changed: the probe lost allocation sampling to another agent, or has it
+// now.
 func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 	fresh, changed = s.in.learn(m)
 	if m.HasJVM {
@@ -155,8 +156,8 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	}
 }
 
-// sync takes in a listing that begins at the position start. What precedes it is stored without it: it begins a file, or
-// has a frame of its own, so that no epoch is lost with it where it does not fit.
+// sync takes in a listing that begins at the position start. What precedes it is stored without it: it begins a file,
+// or has a frame of its own, so that no epoch is lost with it where it does not fit.
 func (s *Session) sync(b trace.Block, y *trace.Sync, start uint64) {
 	s.stamp(y.Time)
 	s.set(func(st *Status) {

@@ -15,7 +15,8 @@ const maxSummary = 4000
 // summaryTypes is how many classes stand in the place of a listing that was left out.
 const summaryTypes = 20
 
-// largestOf says in a line what a listing holds: the n largest classes, and the sites with the most bytes of live samples.
+// largestOf says in a line what a listing holds: the n largest classes, and the sites with the most bytes of live
+// samples.
 func largestOf(y *trace.Sync, types *trace.TypeTable, d *definitions, n int) string {
 	type sum struct {
 		id             uint64
@@ -26,7 +27,9 @@ func largestOf(y *trace.Sync, types *trace.TypeTable, d *definitions, n int) str
 		for _, s := range m {
 			all = append(all, s)
 		}
-		slices.SortFunc(all, func(a, b *sum) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.id, b.id)) })
+		slices.SortFunc(all, func(a, b *sum) int {
+			return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.id, b.id))
+		})
 		return all[:min(n, len(all))]
 	}
 	add := func(m map[uint64]*sum, id, bytes uint64) {
@@ -56,7 +59,8 @@ func largestOf(y *trace.Sync, types *trace.TypeTable, d *definitions, n int) str
 	b.WriteString(" sites with most sampled bytes:")
 	for _, s := range largest(sites) {
 		m := d.methods[d.frames[s.id].Method]
-		fmt.Fprintf(&b, " %s.%s %d samples %d bytes;", strings.TrimSuffix(strings.TrimPrefix(m.Class, "L"), ";"), m.Name, s.objects, s.bytes)
+		fmt.Fprintf(&b, " %s.%s %d samples %d bytes;", strings.TrimSuffix(strings.TrimPrefix(m.Class, "L"), ";"),
+			m.Name, s.objects, s.bytes)
 	}
 	text := b.String()
 	if len(text) > maxSummary {

@@ -14,8 +14,8 @@ import (
 // sampledEvery is how often the recording is told what sampling costs.
 const sampledEvery = time.Minute
 
-// look compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's status
-// of the batch.
+// look compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's
+// status of the batch.
 func (s *Session) look(h shmring.Status) error {
 	stats := s.out.st.Stats()
 	if s.resize(stats) {

@@ -54,8 +54,8 @@ func (l *losses) before(gc uint64, h shmring.Status, at uint64) []trace.Gap {
 }
 
 // atEnd returns the GAPs behind the last epoch. The probe counts pauses before it records them, so this also tells of
-// one that waited for room, or was being written, when the JVM ended. The counter of what was dropped may have been used
-// up by a hole that was read after these were dropped; it holds where no epoch was seen.
+// one that waited for room, or was being written, when the JVM ended. The counter of what was dropped may have been
+// used up by a hole that was read after these were dropped; it holds where no epoch was seen.
 func (l *losses) atEnd(h shmring.Status, at uint64) []trace.Gap {
 	if left := h.Epochs - l.lastGC; l.lastGC != 0 && left < maxLoss {
 		return l.gaps(left, h, at)

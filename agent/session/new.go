@@ -30,7 +30,9 @@ type JVM struct {
 
 // New makes a session that records ring into the folder dir by st. fresh says that no agent recorded the ring before;
 // h is its status when it was opened. The caller keeps ring and store if there is an error.
-func New(cfg Config, ring *shmring.Ring, st Store, dir string, h shmring.Status, fresh bool, who JVM) (*Session, error) {
+func New(
+	cfg Config, ring *shmring.Ring, st Store, dir string, h shmring.Status, fresh bool, who JVM,
+) (*Session, error) {
 	last, err := emergency.New(cfg.Emergency, ring.RequestEmergency)
 	if err != nil {
 		return nil, err
@@ -77,8 +79,8 @@ func New(cfg Config, ring *shmring.Ring, st Store, dir string, h shmring.Status,
 	return s, nil
 }
 
-// resume begins a new file of a recording that an agent before began: what its files define is known, so that what still
-// lies in the ring can be read even if the JVM no longer answers.
+// resume begins a new file of a recording that an agent before began: what its files define is known, so that what
+// still lies in the ring can be read even if the JVM no longer answers.
 func (s *Session) resume() {
 	s.losses.lastGC = s.out.st.Newest(s.recalled)
 	if s.in.redefining {

@@ -51,7 +51,8 @@ func (o *overview) sync(y *trace.Sync) {
 	}
 }
 
-// take gives the summary of what has been gathered, nil if that is nothing, and begins anew. y is the sync point that it is made at, nil: none.
+// take gives the summary of what has been gathered, nil if that is nothing, and begins anew. y is the sync point that
+// it is made at, nil: none.
 func (o *overview) take(y *trace.Sync, est *coverage.Live) *trace.Summary {
 	n := len(o.courses)
 	if n == 0 {
@@ -121,7 +122,8 @@ func sites(y *trace.Sync, est *coverage.Live) ([]trace.SiteSum, uint64) {
 	}
 	rows := make(map[site]*trace.SiteSum, len(by))
 	for k, s := range by {
-		s.Objects, s.Bytes = uint64(min(math.Round(s.objects), trace.MaxCount)), uint64(min(math.Round(s.bytes), trace.MaxBytes))
+		s.Objects = uint64(min(math.Round(s.objects), trace.MaxCount))
+		s.Bytes = uint64(min(math.Round(s.bytes), trace.MaxBytes))
 		rows[k] = &s.SiteSum
 	}
 	list, others := largest(rows, func(a, b *trace.SiteSum) int {

@@ -38,7 +38,8 @@ func TestPauseReasons(t *testing.T) {
 	}
 }
 
-// TestPauseChanged: a pause is noted once the probe has obeyed, and once; a probe that pauses by itself sees the switch.
+// TestPauseChanged: a pause is noted once the probe has obeyed, and once; a probe that pauses by itself sees the
+// switch.
 func TestPauseChanged(t *testing.T) {
 	var p pauseControl
 	for i, step := range []struct {

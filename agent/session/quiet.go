@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// quietAfter is how many lines of log one JVM, or one folder of rings, may cause in quietFor: both are others', who can cause as many as they like.
-	// Errors do not count: what they tell of happens once.
+	// quietAfter is how many lines of log one JVM, or one folder of rings, may cause in quietFor: both are others', who
+	// can cause as many as they like. Errors do not count: what they tell of happens once.
 	quietAfter = 100
 	quietFor   = time.Minute
 )
@@ -43,6 +43,7 @@ func (q *quiet) Sample(level zerolog.Level) bool {
 // BoundLog returns log, bounded: what a JVM or a folder of rings makes the agent write.
 func BoundLog(log zerolog.Logger) zerolog.Logger {
 	return log.Sample(&quiet{tell: func() {
-		log.Warn().Int("lines", quietAfter).Dur("in", quietFor).Msg("it causes more lines of log than these: what is no error is left out for now")
+		log.Warn().Int("lines", quietAfter).Dur("in", quietFor).
+			Msg("it causes more lines of log than these: what is no error is left out for now")
 	}})
 }

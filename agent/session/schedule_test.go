@@ -24,8 +24,8 @@ func testSchedule(t *testing.T) (c schedule, emergencies *int) {
 	return newSchedule(1<<20, e), emergencies
 }
 
-// TestScheduleAsks: a sync point is requested when the store wants a new file, once; and where no collection comes while
-// the room runs out, an emergency is sent, once.
+// TestScheduleAsks: a sync point is requested when the store wants a new file, once; and where no collection comes
+// while the room runs out, an emergency is sent, once.
 func TestScheduleAsks(t *testing.T) {
 	c, emergencies := testSchedule(t)
 	c.began(true)
@@ -66,7 +66,8 @@ func TestScheduleAsks(t *testing.T) {
 	}
 }
 
-// TestScheduleAdmits: listings that full collections force have a budget, by what they take as stored; others have none.
+// TestScheduleAdmits: listings that full collections force have a budget, by what they take as stored; others have
+// none.
 func TestScheduleAdmits(t *testing.T) {
 	const raw = 64 << 10 // of a budget of a tenth of 1 MiB
 	count := func(c *schedule, reason uint64) (n int) {

@@ -59,11 +59,10 @@ type Hooks struct {
 	Freeze func(reason string)
 }
 
-// Run empties the ring until it ends or ctx is done, and closes the store. It returns nil after an orderly or sudden end
-// of the JVM: everything is stored then, and the ring's file is removed. Other errors say why reading stopped:
-// quota.ErrEvicted and *StoreError, after which the same ring may be recorded again later;
-// *shmring.ViolationError, after which the ring must not be read any further; the error of ctx.
-// The ring stays open: Close closes it.
+// Run empties the ring until it ends or ctx is done, and closes the store. It returns nil after an orderly or sudden
+// end of the JVM: everything is stored then, and the ring's file is removed. Other errors say why reading stopped:
+// quota.ErrEvicted and *StoreError, after which the same ring may be recorded again later; *shmring.ViolationError,
+// after which the ring must not be read any further; the error of ctx. The ring stays open: Close closes it.
 func (s *Session) Run(ctx context.Context, hooks Hooks) error {
 	s.hooks = hooks
 	s.log.Info().Str("dir", s.Dir()).Msg("recording")
@@ -120,8 +119,8 @@ func (s *Session) report(ctx context.Context, err error) {
 	}
 }
 
-// guarded is the last line of defence for the other JVMs: a mistake of ours that a producer can trigger must not end the
-// agent.
+// guarded is the last line of defence for the other JVMs: a mistake of ours that a producer can trigger must not end
+// the agent.
 func (s *Session) guarded(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -146,7 +145,8 @@ func (s *Session) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() && !s.syncs.urgent() {
+		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() &&
+			!s.syncs.urgent() {
 			select {
 			case <-ctx.Done():
 			case <-time.After(gather):
@@ -208,8 +208,8 @@ func (s *Session) idle() error {
 	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h))
 }
 
-// step takes one batch through to the store and commits it. The ring's status is read once, behind the batch's data: its
-// counters include whatever was lost before the last block of the batch.
+// step takes one batch through to the store and commits it. The ring's status is read once, behind the batch's data:
+// its counters include whatever was lost before the last block of the batch.
 func (s *Session) step() error {
 	batch, err := s.ring.Read(readBatch)
 	if err != nil || len(batch.Data) == 0 {

@@ -60,7 +60,8 @@ func (s *shared) ID() string { return s.status.ID }
 // Dir returns the ring folder. It never changes.
 func (s *shared) Dir() string { return s.status.Dir }
 
-// doing notes that the session does something that may have to wait for the disk, until the returned function is called.
+// doing notes that the session does something that may have to wait for the disk, until the returned function is
+// called.
 func (s *shared) doing() (done func()) {
 	s.busy.Store(time.Now().UnixNano())
 	return func() { s.busy.Store(0) }

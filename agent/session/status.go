@@ -23,30 +23,38 @@ func (p Phase) Over() bool {
 	return p != Recording && p != Paused && p != Silent
 }
 
-// Of says that the session is that of the JVM with this pid (as we count), start and user; uid -1: any. A ring that names a process which is not there, or
-// is of a user who is not the JVM's, is not: whoever made it would have the JVM taken for recorded.
+// Of says that the session is that of the JVM with this pid (as we count), start and user; uid -1: any. A ring that
+// names a process which is not there, or is of a user who is not the JVM's, is not: whoever made it would have the JVM
+// taken for recorded.
 func (s *Status) Of(pid int, startTicks uint64, uid int) bool {
-	return s.PID == pid && s.StartTicks == startTicks && !s.Spool && !s.Unseen && (uid < 0 || s.UID <= 0 || s.UID == uid)
+	return s.PID == pid && s.StartTicks == startTicks && !s.Spool && !s.Unseen &&
+		(uid < 0 || s.UID <= 0 || s.UID == uid)
 }
 
-// Status is what an agent knows of one session. Sizes are bytes, times ns. Counts since the recording began, whatever agents there were: a kill
-// of one loses what it counted in its last ten seconds.
+// Status is what an agent knows of one session. Sizes are bytes, times ns. Counts since the recording began, whatever
+// agents there were: a kill of one loses what it counted in its last ten seconds.
 type Status struct {
-	ID         string    `json:"id"` // name of the ring folder
-	Name       string    `json:"name"`
-	PID        int       `json:"pid"` // in the agent's namespace where known, else as the JVM sees it
-	UID        int       `json:"uid"` // whose the ring is, as we count; -1: not known
-	StartTicks uint64    `json:"start_ticks"`
-	Session    string    `json:"session"`
-	VM         string    `json:"vm"`
-	Probe      string    `json:"probe"`
-	Renew      bool      `json:"renew,omitempty"`        // the agent has another probe: this JVM gets it when it is started anew
-	NoSites    bool      `json:"no_sites,omitempty"`     // another agent holds allocation sampling: heap and pauses are recorded, sites are not
-	Spool      bool      `json:"spool,omitempty"`        // its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
-	Unseen     bool      `json:"unseen,omitempty"`       // there was no process that its ring names: PID is the word of who made the ring
-	RingOnDisk bool      `json:"ring_on_disk,omitempty"` // its shared ring is no memory: a collection may wait for the disk
-	RingMemfd  bool      `json:"ring_memfd,omitempty"`   // its shared ring is memory without a name (memfd), lost with JVM and agent
-	RingKept   bool      `json:"ring_kept,omitempty"`    // but the service manager has a descriptor for the next agent
+	ID         string `json:"id"` // name of the ring folder
+	Name       string `json:"name"`
+	PID        int    `json:"pid"` // in the agent's namespace where known, else as the JVM sees it
+	UID        int    `json:"uid"` // whose the ring is, as we count; -1: not known
+	StartTicks uint64 `json:"start_ticks"`
+	Session    string `json:"session"`
+	VM         string `json:"vm"`
+	Probe      string `json:"probe"`
+	// the agent has another probe: this JVM gets it when it is started anew
+	Renew bool `json:"renew,omitempty"`
+	// another agent holds allocation sampling: heap and pauses are recorded, sites are not
+	NoSites bool `json:"no_sites,omitempty"`
+	// its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
+	Spool bool `json:"spool,omitempty"`
+	// there was no process that its ring names: PID is the word of who made the ring
+	Unseen bool `json:"unseen,omitempty"`
+	// its shared ring is no memory: a collection may wait for the disk
+	RingOnDisk bool `json:"ring_on_disk,omitempty"`
+	// its shared ring is memory without a name (memfd), lost with JVM and agent
+	RingMemfd  bool      `json:"ring_memfd,omitempty"`
+	RingKept   bool      `json:"ring_kept,omitempty"` // but the service manager has a descriptor for the next agent
 	Phase      Phase     `json:"phase"`
 	Reason     string    `json:"reason,omitempty"`
 	DetachedBy string    `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked
@@ -59,8 +67,8 @@ type Status struct {
 	Missed      uint64 `json:"missed_collections,omitempty"` // not recorded: the JVM posted no events
 	LastGC      uint64 `json:"last_gc"`
 	SyncPoints  uint64 `json:"sync_points"`
-	// Of those: what this agent met that did not wait for a natural collection, and what a full collection, a loss or a new agent forced. The
-	// rest are natural.
+	// Of those: what this agent met that did not wait for a natural collection, and what a full collection, a loss or a
+	// new agent forced. The rest are natural.
 	SyncPointsEmergency uint64 `json:"sync_points_emergency"`
 	SyncPointsForced    uint64 `json:"sync_points_forced"`
 	// What the newest listing took of its pause, the longest one, and what the next is expected to take.
@@ -68,7 +76,8 @@ type Status struct {
 	LongestSyncNS   uint64 `json:"longest_sync_ns"`
 	PredictedSyncNS uint64 `json:"predicted_sync_ns"`
 	Samples         uint64 `json:"samples"`
-	// SitesCut samples are told by the callers that were known: the table of frames was full. SitesFolded least used frames have left it.
+	// SitesCut samples are told by the callers that were known: the table of frames was full. SitesFolded least used
+	// frames have left it.
 	SitesCut    uint64 `json:"sites_cut,omitempty"`
 	SitesFolded uint64 `json:"sites_folded,omitempty"`
 	LiveBytes   uint64 `json:"live_bytes"`
@@ -95,7 +104,8 @@ type Status struct {
 	TraceLimit int64 `json:"trace_limit"` // what the ring may occupy: M(1+d), or what the disk leaves
 	// Deviation is the effective one: more than configured where listings are large.
 	Deviation float64 `json:"deviation,omitempty"`
-	// NeededTraceSize is the max_trace_size that a sync point would need; 0 if the one in force does. Otherwise nothing is listed.
+	// NeededTraceSize is the max_trace_size that a sync point would need; 0 if the one in force does. Otherwise nothing
+	// is listed.
 	NeededTraceSize int64  `json:"needed_trace_size,omitempty"`
 	DiskFull        bool   `json:"disk_full,omitempty"` // or keep_free is reached: the ring does not grow
 	FilesEvicted    int64  `json:"files_evicted"`
@@ -115,9 +125,10 @@ type Status struct {
 	// Budget is what the recording is held to now; nil: it is over, or the agent is older.
 	Budget *Budget `json:"budget,omitempty"`
 
-	Incident        string `json:"incident,omitempty"`         // the newest that was frozen by itself
-	Incidents       uint64 `json:"incidents,omitempty"`        // frozen by themselves
-	IncidentsFailed uint64 `json:"incidents_failed,omitempty"` // that should have been; those too soon after another one are not meant
+	Incident  string `json:"incident,omitempty"`  // the newest that was frozen by itself
+	Incidents uint64 `json:"incidents,omitempty"` // frozen by themselves
+	// that should have been; those too soon after another one are not meant
+	IncidentsFailed uint64 `json:"incidents_failed,omitempty"`
 
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"coverage,omitempty"`
@@ -132,8 +143,9 @@ type Drops struct {
 	StoreEpochs  uint64 `json:"store_epochs"`  // the store refused
 	FailedEpochs uint64 `json:"failed_epochs"` // fates dropped by a check or the guard
 	Samples      uint64 `json:"samples"`
-	Definitions  uint64 `json:"definitions"` // beyond the bound of a table; frames that a file refers to and nobody could tell
-	Corrupt      uint64 `json:"corrupt"`     // blocks that could not be decoded
+	// beyond the bound of a table; frames that a file refers to and nobody could tell
+	Definitions uint64 `json:"definitions"`
+	Corrupt     uint64 `json:"corrupt"` // blocks that could not be decoded
 }
 
 // Quality says of how much of the live heap the allocation site is known (package quality).

@@ -33,7 +33,8 @@ type Store interface {
 	KeepCounters(b []byte) error
 	Counters() []byte
 	Stats() ringstore.Stats
-	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; a later call returns its error.
+	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; a later call returns its
+	// error.
 	SyncSoon() error
 	Close() error
 }

@@ -23,8 +23,8 @@ func (t *tally) due(now time.Time) bool {
 	return true
 }
 
-// counters are what an agent counts itself, over all agents that recorded the JVM; the rest the probe counts, or it can be
-// seen on the disk.
+// counters are what an agent counts itself, over all agents that recorded the JVM; the rest the probe counts, or it can
+// be seen on the disk.
 type counters struct {
 	Collections           uint64 `json:"collections"`
 	SyncPoints            uint64 `json:"sync_points"`

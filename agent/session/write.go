@@ -212,8 +212,8 @@ func (s *Session) tell(gaps []trace.Gap) {
 	}
 }
 
-// summarize stores what is pending before the position source, and behind it the summary of what the open file has since
-// its last one. A summary that the store refuses is no loss: the file itself has what it says.
+// summarize stores what is pending before the position source, and behind it the summary of what the open file has
+// since its last one. A summary that the store refuses is no loss: the file itself has what it says.
 func (s *Session) summarize(y *trace.Sync, source uint64) {
 	s.flushTo(source)
 	sum := s.heap.view.take(y, s.heap.live.est)

@@ -12,8 +12,9 @@ import (
 
 var errNoRecording = errors.New("neither a ring, nor a recording (NAME.heapcam, or a folder of *.hcr)")
 
-// open opens what was dropped: a container, or the ring files of a folder. Nothing that it finds is followed, or opened before it is known to be a
-// regular file that has no other name: it may be anybody's who may write here. mark is given in any case.
+// open opens what was dropped: a container, or the ring files of a folder. Nothing that it finds is followed, or opened
+// before it is known to be a regular file that has no other name: it may be anybody's who may write here. mark is given
+// in any case.
 func (s *spooler) open(name string, st *unix.Stat_t) (files []*os.File, mark string, err error) {
 	mark = markOf(st)
 	switch st.Mode & unix.S_IFMT {
@@ -71,7 +72,8 @@ func openRegular(dir int, name string) (*os.File, *unix.Stat_t, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, nil, fmt.Errorf("%s: not a regular file", printable(name))
 	case st.Nlink != 1:
-		return nil, nil, fmt.Errorf("%s: the file has %d names: copy it, rather than link it", printable(name), st.Nlink)
+		return nil, nil, fmt.Errorf("%s: the file has %d names: copy it, rather than link it",
+			printable(name), st.Nlink)
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(p), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

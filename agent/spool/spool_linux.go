@@ -131,7 +131,8 @@ func (p *Spool) fails(err error) string {
 	return p.status.Error
 }
 
-// wait waits until it is time to look again; false: ctx is done. What is written to tells of each write: that is no reason.
+// wait waits until it is time to look again; false: ctx is done. What is written to tells of each write: that is no
+// reason.
 func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 	soon := time.NewTimer(spoolLook)
 	defer soon.Stop()
@@ -141,7 +142,8 @@ func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 			return false
 		case <-w.Errors:
 		case e := <-w.Events:
-			if e.Has(fsnotify.Create) { // or renamed to here; a ring tells of itself by its lock: it is recorded at once
+			// or renamed to here; a ring tells of itself by its lock: it is recorded at once
+			if e.Has(fsnotify.Create) {
 				return true
 			}
 		case t := <-s.done:
@@ -294,7 +296,8 @@ func (s *spooler) judge(t taking) {
 	}
 	if d.told != d.bad {
 		d.told = d.bad
-		s.p.cfg.Log.Warn().Err(t.err).Str("spool", s.dir).Str("name", printable(t.name)).Int("uid", t.uid).Msg("left in the spool folder")
+		s.p.cfg.Log.Warn().Err(t.err).Str("spool", s.dir).Str("name", printable(t.name)).Int("uid", t.uid).
+			Msg("left in the spool folder")
 	}
 }
 
@@ -329,7 +332,8 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 	tmp := filepath.Join(out, takingName+strconv.Itoa(os.Getpid()))
 	id, err := ringstore.Import(ctx, files, tmp, uid, size)
 	if err != nil {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EIO) || errors.Is(err, unix.EROFS) {
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EIO) ||
+			errors.Is(err, unix.EROFS) {
 			err = &diskError{out, err}
 		}
 		return err
@@ -345,9 +349,11 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 	s.p.mu.Lock()
 	s.p.status.Taken++
 	s.p.mu.Unlock()
-	s.p.cfg.Log.Info().Str("spool", s.dir).Str("name", printable(name)).Int("uid", uid).Int64("bytes", size).Str("dir", to).Msg("a recording was taken")
+	s.p.cfg.Log.Info().Str("spool", s.dir).Str("name", printable(name)).Int("uid", uid).Int64("bytes", size).
+		Str("dir", to).Msg("a recording was taken")
 	if err := s.remove(name, mark); err != nil {
-		s.p.cfg.Log.Warn().Err(err).Str("spool", s.dir).Str("name", printable(name)).Msg("taken, but it can not be removed from the spool folder")
+		s.p.cfg.Log.Warn().Err(err).Str("spool", s.dir).Str("name", printable(name)).
+			Msg("taken, but it can not be removed from the spool folder")
 		return fmt.Errorf("taken as %s, but it can not be removed here: %w", filepath.Base(to), err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package agent
+package sessiontest
 
 import (
 	"testing"
@@ -7,9 +7,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// checkSummaries holds the summaries of files against the model: each tells of collections of its own file, once, and what they say lives is
-// what lived.
-func checkSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
+// CheckSummaries holds the summaries of files against the model: each tells of collections of its own file, once, and
+// what they say lives is what lived.
+func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
 	t.Helper()
 	summaries, sums, known := 0, 0, 0
 	for i, f := range files {
@@ -33,7 +33,8 @@ func checkSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epo
 			summaries++
 			for _, c := range s.Courses {
 				if !here[c.GC] {
-					t.Errorf("file %d: the summary tells of collection %d, which is told twice or not in the file", i, c.GC)
+					t.Errorf("file %d: the summary tells of collection %d, which is told twice or not in the file",
+						i, c.GC)
 				}
 				delete(here, c.GC)
 				e := byGC[c.GC]
@@ -46,7 +47,8 @@ func checkSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epo
 				}
 				if c.Flags&trace.CourseKnown != 0 {
 					if known++; c.Objects != uint64(len(e.State)) || c.Bytes != bytes {
-						t.Errorf("collection %d: %d objects and %d bytes, want %d and %d", c.GC, c.Objects, c.Bytes, len(e.State), bytes)
+						t.Errorf("collection %d: %d objects and %d bytes, want %d and %d", c.GC, c.Objects, c.Bytes,
+							len(e.State), bytes)
 					}
 				}
 			}

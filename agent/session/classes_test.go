@@ -1,44 +1,41 @@
-package agent
+package session
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/shmring"
-	"github.com/heapcam/heapcam/shmring/ringtest"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestUnusedSitesOutliveTheAgent: sites that the probe told and no sample had used when the agent ended are used by samples that nobody but
-// the next agent reads, before the probe could tell them again.
+// TestUnusedSitesOutliveTheAgent: sites that the probe told and no sample had used when the agent ended are used by
+// samples that nobody but the next agent reads, before the probe could tell them again.
 func TestUnusedSitesOutliveTheAgent(t *testing.T) {
-	mem := &memStore{limit: 1 << 20}
+	mem := &sessiontest.MemStore{Limit: 1 << 20}
 	r := newRig(t, mem)
-	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := r.p
 	m := tracetest.New(tracetest.Config{Seed: 9})
-	r.play(p, m, 2)
+	r.play(m, 2)
 	const id = 1 << 30
-	r.commit(p, []trace.Block{trace.EncodeDefs(trace.Defs{
+	r.commit([]trace.Block{trace.EncodeDefs(trace.Defs{
 		Methods: []trace.Method{{ID: id, Class: "Lshop/Late;", Name: "late"}},
 		Frames:  []trace.Frame{{ID: id, Method: id}, {ID: id + 1, Parent: id, Method: id}},
 		Threads: []trace.Thread{{ID: id, Name: "late"}},
 	})})
-	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
+	r.drained()
 	r.stop()
-	b := trace.EncodeSamples([]trace.Sample{{ID: id, Time: uint64(time.Hour), Thread: id, Type: 1, Size: 16, Frame: id + 1}})
-	r.commit(p, []trace.Block{b})
+	b := trace.EncodeSamples([]trace.Sample{{ID: id, Time: uint64(time.Hour), Thread: id, Type: 1, Size: 16,
+		Frame: id + 1}})
+	r.commit([]trace.Block{b})
 	p.End(shmring.StateGoodbye, "") // it tells nothing again
-	r.start(t.TempDir())
-	r.drain()
+	r.start()
+	r.finish()
 	var got trace.Defs
 	used := false
-	for b, err := range trace.Blocks(mem.files[len(mem.files)-1]) {
+	for b, err := range trace.Blocks(mem.Files()[len(mem.Files())-1]) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +44,9 @@ func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got.Methods, got.Frames, got.Threads = append(got.Methods, d.Methods...), append(got.Frames, d.Frames...), append(got.Threads, d.Threads...)
+			got.Methods = append(got.Methods, d.Methods...)
+			got.Frames = append(got.Frames, d.Frames...)
+			got.Threads = append(got.Threads, d.Threads...)
 		}
 		used = used || b.Kind == trace.KindSamples
 	}
@@ -60,30 +59,27 @@ func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 	}
 }
 
-// TestChurnOfClasses: 100,000 classes come and go. What the agent holds and what stands at the head of each file are those that are there; files read
-// alone; one that is said to have gone and is listed stays; and an agent that comes later forgets what its files told and the probe does not tell again.
+// TestChurnOfClasses: 100,000 classes come and go. What the agent holds and what stands at the head of each file are
+// those that are there; files read alone; one that is said to have gone and is listed stays; and an agent that comes
+// later forgets what its files told and the probe does not tell again.
 func TestChurnOfClasses(t *testing.T) {
 	const steps, each, behind = 40, 2500, 3 // a class goes so many collections after it came
-	mem := &memStore{limit: 200 << 10}
+	mem := &sessiontest.MemStore{Limit: 200 << 10}
 	r := newRig(t, mem)
-	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := r.p
 	m := tracetest.New(tracetest.All(7, trace.CollectorG1, trace.DepthSurvivors))
 	all := map[uint64]*tracetest.Epoch{}
 	step := func() {
-		for _, ep := range r.play(p, m, 1) {
+		for _, ep := range r.play(m, 1) {
 			if !ep.Dropped {
 				all[ep.Pause.GC] = ep
 			}
 		}
-		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
+		r.drained()
 	}
 	step()
 	string1 := m.Defs().Types[0].ID
-	r.commit(p, []trace.Block{trace.EncodeDefs(trace.Defs{GoneTypes: []uint64{string1}})}) // which it has objects of
+	r.commit([]trace.Block{trace.EncodeDefs(trace.Defs{GoneTypes: []uint64{string1}})}) // which it has objects of
 	class := func(step, i int) uint64 { return uint64(1000 + step*each + i) }
 	for k := range steps {
 		var x trace.Defs
@@ -92,14 +88,15 @@ func TestChurnOfClasses(t *testing.T) {
 			x.Loaders = append(x.Loaders, trace.Loader{ID: id, Name: "shop/PluginLoader"})
 			x.Types = append(x.Types, trace.Type{ID: id, Size: 24, Loader: id, Name: "shop/Plugin$Generated"})
 			if k >= behind {
-				x.GoneTypes, x.GoneLoaders = append(x.GoneTypes, class(k-behind, i)), append(x.GoneLoaders, class(k-behind, i))
+				x.GoneTypes = append(x.GoneTypes, class(k-behind, i))
+				x.GoneLoaders = append(x.GoneLoaders, class(k-behind, i))
 			}
 		}
-		r.commit(p, []trace.Block{trace.EncodeDefs(x)})
+		r.commit([]trace.Block{trace.EncodeDefs(x)})
 		step()
 	}
 	heads := func() (most, last int, has bool) {
-		for _, f := range mem.files {
+		for _, f := range mem.Files() {
 			last, has = 0, false
 			for b, err := range trace.Blocks(f) {
 				if err != nil {
@@ -122,28 +119,32 @@ func TestChurnOfClasses(t *testing.T) {
 		return
 	}
 	most, _, has := heads()
-	held := r.a.Status()[0].AgentBytes
+	bytes := r.s.Status().AgentBytes
 	r.stop()
-	t.Logf("%d files; %d types at a head at most; %d bytes held", len(mem.files), most, held)
-	if len(mem.files) < 10 || most > 8*each || held > 8*each*400 { // 400: a type and a loader
+	held, sized := len(r.s.defs.types), r.s.heap.live.types.Len()
+	t.Logf("%d files; %d types at a head at most; %d types and %d bytes held, %d in the table of sizes",
+		len(mem.Files()), most, held, bytes, sized)
+	if len(mem.Files()) < 10 || most > 8*each || held > 8*each || sized > 20*each ||
+		bytes > 8*each*400 { // 400: a type and a loader
 		t.Error("classes that have gone are kept")
 	}
 	if !has {
 		t.Error("a class that is listed was forgotten")
 	}
-	checkFiles(t, mem.files, all)
+	sessiontest.CheckFiles(t, mem.Files(), all)
 
-	r.start(t.TempDir())
-	wait(t, func() bool { return p.Peek64(shmring.OffRedefine) > p.Peek64(shmring.OffRedefineDone) }, r.a)
-	r.commit(p, m.Head())
+	r.start()
+	r.wait(func() bool { return p.Peek64(shmring.OffRedefine) > p.Peek64(shmring.OffRedefineDone) })
+	r.commit(m.Head())
 	p.Answer(shmring.OffRedefine, shmring.OffRedefineDone)
 	for range 5 {
-		r.play(p, m, 20)
-		wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, r.a)
+		r.play(m, 20)
+		r.drained()
 	}
 	p.End(shmring.StateGoodbye, "")
-	r.drain()
+	r.finish()
 	if _, last, _ := heads(); last > 50 {
-		t.Errorf("%d types at the head of the newest file, of an agent that was told none of those that have gone", last)
+		t.Errorf("%d types at the head of the newest file, of an agent that was told none of those that have gone",
+			last)
 	}
 }

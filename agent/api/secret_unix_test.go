@@ -1,6 +1,6 @@
 //go:build unix
 
-package agent
+package api
 
 import (
 	"context"
@@ -10,22 +10,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/api/apitest"
 )
 
 // TestOpenSecrets: neither tokens nor a key that others can read are taken.
 func TestOpenSecrets(t *testing.T) {
 	dir := t.TempDir()
-	a, err := New(Config{Out: filepath.Join(dir, "out")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	newAuthority(t, dir, "ca").issue("host", nil)
+	apitest.NewAuthority(t, dir, "ca").Issue("host", nil)
 	tokens := filepath.Join(dir, "tokens")
 	if err := os.WriteFile(tokens, []byte("all status,pull "+strings.Repeat("all", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.RemoteConfig{Listen: freeAddress(t), Cert: filepath.Join(dir, "host.pem"), Key: filepath.Join(dir, "host.key"), Tokens: tokens}
+	cfg := RemoteConfig{Listen: apitest.FreeAddress(t), Cert: filepath.Join(dir, "host.pem"),
+		Key: filepath.Join(dir, "host.key"), Tokens: tokens}
 	ended, stop := context.WithCancel(context.Background())
 	stop()
 	for what, file := range map[string]string{"tokens": tokens, "key": cfg.Key} {
@@ -33,8 +30,8 @@ func TestOpenSecrets(t *testing.T) {
 			if err := os.Chmod(file, mode); err != nil {
 				t.Fatal(err)
 			}
-			var open *api.SecretError
-			if err := api.New(a, api.Config{}).ServeRemote(ended, cfg); errors.As(err, &open) != want {
+			var open *SecretError
+			if err := New(recorder{dir}, Config{}).ServeRemote(ended, cfg); errors.As(err, &open) != want {
 				t.Errorf("%s of mode %#o: %v", what, mode, err)
 			}
 		}

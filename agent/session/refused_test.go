@@ -1,0 +1,88 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
+	mem := &sessiontest.MemStore{Limit: 1 << 30}
+	r := newRig(t, mem)
+	p := r.p
+	m := tracetest.New(tracetest.Config{Seed: 7})
+	r.play(m, 5)
+	r.drained()
+	mem.Refuse(2)
+	for range 3 {
+		r.play(m, 2)
+		r.drained()
+	}
+	p.End(shmring.StateGoodbye, "")
+	r.finish()
+	var gap trace.Gap
+	synced := false
+	for b, err := range trace.Blocks(mem.Files()[0]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Kind == trace.KindGap {
+			gap, _ = trace.DecodeGap(b)
+		}
+		synced = synced || b.Kind == trace.KindSync && gap.Reason != 0
+	}
+	st := r.s.Status()
+	if gap.Reason != trace.GapStore || gap.Epochs == 0 || gap.Epochs != st.Dropped.StoreEpochs {
+		t.Errorf("gap %+v, status %+v", gap, st.Dropped)
+	}
+	if !synced {
+		t.Error("no sync point was asked for after the loss")
+	}
+	if st.StoreError == "" {
+		t.Error("the refusal is not told")
+	}
+}
+
+// TestLossStandsBeforeTheNextFile: epochs that the open file did not take are told before the listing that begins the
+// next one. Behind it the gap would end what that listing has made known, and a reader of both files would compare the
+// listing with a state that is older.
+func TestLossStandsBeforeTheNextFile(t *testing.T) {
+	mem := &sessiontest.MemStore{Limit: 1 << 30}
+	r := newRig(t, mem)
+	p := r.p
+	m := tracetest.New(tracetest.Config{Seed: 11})
+	files := func() int { return len(mem.Files()) }
+	r.play(m, 2)
+	r.drained()
+	mem.Fill()
+	from := files()
+	for i := 0; files() == from; i++ {
+		if i == 200 {
+			t.Fatal("no file began")
+		}
+		r.play(m, 2)
+		r.drained()
+	}
+	p.End(shmring.StateGoodbye, "")
+	r.finish()
+	lost := r.s.Status().Dropped.StoreEpochs
+	var told uint64
+	for b, err := range trace.Blocks(mem.Files()[from]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Kind == trace.KindGap {
+			g, _ := trace.DecodeGap(b)
+			told += g.Epochs
+		}
+		if b.Kind == trace.KindSync {
+			break
+		}
+	}
+	if lost == 0 || told != lost {
+		t.Errorf("%d epochs were lost, %d are told before the listing", lost, told)
+	}
+}
