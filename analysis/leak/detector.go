@@ -52,7 +52,7 @@ const stormLeast = 5
 // calm is how many collections, of the first n, there were before a storm at their end in which the program came to
 // nothing: when less than a twentieth of all is allocated in more than a tenth of the time.
 func (h *detector) calm(n int) int {
-	if n < leastPoints || len(h.Alloc) < n {
+	if n < fewestPoints || len(h.Alloc) < n {
 		return n
 	}
 	i, _ := slices.BinarySearch(h.Alloc[:n], 0.95*h.Alloc[n-1])
@@ -62,7 +62,7 @@ func (h *detector) calm(n int) int {
 			storm++
 		}
 	}
-	if i+1 >= leastPoints && storm >= stormLeast && h.Times[n-1]-h.Times[i] > (h.Times[n-1]-h.Times[0])/10 {
+	if i+1 >= fewestPoints && storm >= stormLeast && h.Times[n-1]-h.Times[i] > (h.Times[n-1]-h.Times[0])/10 {
 		return i + 1
 	}
 	return n
