@@ -19,10 +19,11 @@ type detector struct {
 	begun  []heap.Count        // of a recording that began late: the first state by type,
 	floor1 []heap.Count        // that after the first collection of old space,
 	floor2 []heap.Count        // and after the newest; nil: not known
-	counts bool                // the replay only counts: lengths of arrays are not known
-	Open   bool                // the verdicts rest on lengths of arrays that are not known: then they are no verdicts
+	counts bool                // the reader is a census: lengths of arrays are not known
+	Open   bool                // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
+// NewDetector makes a detector that has seen no collection.
 func NewDetector() *detector {
 	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
 		node: map[uint32]bool{}, tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
