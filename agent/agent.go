@@ -31,7 +31,7 @@ const (
 	// notReadyFor is how long a file named like a ring may stay unfinished before the agent says so.
 	notReadyFor = 10 * time.Second
 	// maxSessions bounds the JVMs that one agent records at a time, maxSessionsEach those of one user other than root:
-	// who makes rings that are no JVMs keeps none of the others out.
+	// a user who makes many false rings cannot keep other users' JVMs from being recorded.
 	maxSessions     = 256
 	maxSessionsEach = 192
 )
@@ -50,10 +50,10 @@ type Agent struct {
 	run      context.Context // of Run, nil before it
 	closed   bool
 
-	turned         atomic.Int64 // when Run's loop came around last, Unix ns
+	turned         atomic.Int64 // when Run's loop began its last turn, Unix ns
 	freezing       sync.Mutex
-	frozen         map[string]bool // incidents that the log has told of; freezing guards it
-	kept, keptSize atomic.Int64    // incidents that there are, and their bytes, as last seen
+	frozen         map[string]bool // incidents that were logged; freezing guards it
+	kept, keptSize atomic.Int64    // number of incidents and their bytes, as last seen
 	off            atomic.Bool     // the host's switch is set
 	running        atomic.Int64    // sessions
 	disk           *quota.Disk
@@ -70,24 +70,24 @@ type Agent struct {
 
 const maxOver = 1024
 
-// ringAgain is when the ring of a JVM that has gone is tried again whose end the disk refused.
+// ringAgain is how long the agent waits, after the disk refused the end of an ended JVM's ring, before it tries again.
 const ringAgain = time.Minute
 
 type entry struct {
 	s       *session.Session
 	since   time.Time
-	bad     error // opened in vain for good; never tried again
-	last    error // why it is not open, if it is not
+	bad     error // why it can never be opened; it is not tried again
+	last    error // why the last attempt to open it failed; nil: it is open
 	warned  bool
-	listed  bool       // its session stands in status, with the reason
-	evicted int        // how often in a row its session was, for want of memory
-	who     *api.Other // whose it is, once somebody has asked
-	// not in a watched folder: Await looks for it, or who looks after the spool folder; scan does not
+	listed  bool       // status shows its session, with the reason
+	evicted int        // how often in a row its session was evicted for lack of memory
+	who     *api.Other // whose JVM it is; nil: not asked yet
+	// not in a watched folder: Await or the spool folder's watcher looks for it, scan does not
 	stray   bool
-	again   time.Time // not before
-	look    time.Time // when its JVM is looked for again: removeDead
+	again   time.Time // earliest time of the next attempt to open it
+	look    time.Time // when removeDead checks again whether its JVM lives
 	opening time.Time // since when; zero: it is not being opened
-	began   time.Time // when s did
+	began   time.Time // when s began
 	stuck   bool      // the log says that the disk keeps it waiting; belongs to Run
 	cancel  context.CancelFunc
 }

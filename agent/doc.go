@@ -13,10 +13,10 @@
 //
 //  1. What one JVM does wrong ends its own session and no other.
 //  2. A ring folder belongs to one session at a time. Otherwise two recordings would be mixed.
-//  3. What the service manager keeps of a ring has an open file description of its own. Otherwise the lock of an agent
-//     that was killed would stay.
-//  4. Every goroutine has ended when Run returns, but for those that a disk keeps which does not answer.
+//  3. The service manager keeps rings over a restart of the agent, each by an open file description of its own.
+//     Otherwise the lock of an agent that was killed would stay.
+//  4. Every goroutine has ended when Run returns, except those that wait for a disk that does not answer.
 //
-// What it does not do: it reads no ring (package session), serves nobody (package api), does not attach (agent/attach),
-// finds no JVMs (agent/jvms), and never reconstructs a heap (package heap).
+// What it does not do: it reads no ring (package session), serves no requests (package api), does not attach
+// (agent/attach), finds no JVMs (agent/jvms), and never reconstructs a heap (package heap).
 package agent

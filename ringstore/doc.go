@@ -26,10 +26,10 @@
 //	segment    one file: format, index, reader, writer, compression
 //	folder     whose recording a folder holds; documents; links of pulls
 //	quota      how large ring and segments may be
-//	recording  a folder or container, opened for reading; verdicts
+//	recording  a folder or container, opened for reading; whether each file is sound
 //	incident   windows that are kept
-//	pull       containers
-//	ringstore  Store, the writing side of a ring; and the names by which callers know all of these
+//	pull       containers: a recording copied into one file (tar)
+//	ringstore  Store, the writing side of a ring; and aliases for the types above
 //
 // It does not interpret the blocks inside frames.
 package ringstore

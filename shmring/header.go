@@ -151,7 +151,7 @@ type Status struct {
 	Heartbeat      uint64
 	Epochs         uint64 // pauses seen
 	EpochsDropped  uint64 // whole epochs lost to overflow
-	EpochsFailed   uint64 // epochs whose fates a check or the guard dropped
+	EpochsFailed   uint64 // epochs whose moves and deaths a check or the guard dropped
 	Samples        uint64
 	SamplesDropped uint64
 	SyncDone       uint64 // newest ticket answered; likewise the next two

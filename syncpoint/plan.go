@@ -1,22 +1,19 @@
-// Package syncpoint decides when a sync point is asked for and when a file begins with one (ICPE'16 §3.3). It is a
-// state machine without clock, goroutine or I/O: sizes go in, a wish comes out. The last resort, when no collection
-// comes in time, is package emergency.
+// Package syncpoint decides when a sync point is requested and when a file begins with one (ICPE'16 §3.3). It is a
+// state machine without clock, goroutine or I/O: the caller passes sizes in and gets requests back. What happens when
+// no collection comes in time is decided by package emergency.
 //
 // Terms. A *natural* collection is one that the application caused.
 //
 // Invariants:
 //
-//  1. A sync point is asked for in the next natural collection. Due says so while it has not come.  2. A wish that is
+//  1. A sync point is requested from the next natural collection. Due says so while it has not come.
+//  2. A request that is not answered within RetryAfter natural collections is made again.
+//  3. When a file could not begin, the next attempt waits twice as many collections as the one before. Otherwise
+//     listings that cannot be kept would cost the application pauses for nothing.
+//  4. While no sync point fits into the ring at all, files begin without one. Attempts become rarer as in 3.
+//  5. A sync point begins a new file only if rotation is wanted. Forced ones are stored in the open file.
 //
-// not answered within RetryAfter natural collections is made again.  3. When a file could not begin, the next try waits
-// twice as many collections as the one before: a listing that cannot be kept costs the
-//
-//	   application pauses for nothing.
-//	4. While no sync point fits into the ring at all, files begin without, and one is tried again ever more seldom, as
-//
-// in 3.  5. A sync point begins a new file only if rotation is wanted; forced ones stand in place.
-//
-// What it does not do: it knows no files and no ring; the caller makes its wishes come true.
+// What it does not do: it knows no files and no ring. The caller sends its requests.
 package syncpoint
 
 // Store is how the store stands: the open file, bytes, and whether it has reached its target or the total its limit.

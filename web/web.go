@@ -1,13 +1,18 @@
-// Package web is the viewer: a page on loopback that shows a recording, and the few requests it is made of.
+// Package web is the viewer: a page on loopback that shows a recording, and the requests that the page makes.
 //
 // Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, coverage); the *version* of a
-// recording changes when it has grown. Invariants: the page loads nothing from elsewhere, and a policy in each response
-// holds it to that; what is not asked for below the token of this run gets 404, and what asks by another name than
-// loopback's gets 403 (so that a name that was rebound in DNS reads nothing); only POST changes anything, and only with
-// a header that other sites' pages can not send. Every figure comes from the functions behind the verbs' --json and is
-// passed on as they give it; names from a JVM are data in JSON, never markup.
+// recording changes when it has grown.
 //
-// It opens no files and knows no agent: cmd/heapcam hands both in (Config).
+// Invariants:
+//
+//  1. The page loads nothing from elsewhere. A content security policy in each response enforces it.
+//  2. A request whose path does not begin with the token of this run gets 404. A request for another host name than
+//     loopback's gets 403, so that DNS rebinding reads nothing.
+//  3. Only POST changes anything, and only with a header that pages of other sites cannot send.
+//  4. Every figure comes unchanged from the functions behind the verbs' --json. Names from a JVM are data in JSON,
+//     never markup.
+//
+// It opens no files and knows no agent: cmd/heapcam passes both in (Config).
 package web
 
 import (

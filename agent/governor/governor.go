@@ -1,15 +1,16 @@
-// Package governor keeps what a probe costs its JVM within a budget, by its own clock: it lowers the depth (full,
-// survivors, samples) and then lengthens the sampling interval when the budget is spent, and goes back when there is
-// room, later each time that was in vain.
+// Package governor keeps the cost of a probe, measured by the probe's own clock, within a budget. When the budget is
+// spent it lowers the depth (full, survivors, samples), and then lengthens the sampling interval. When there is room it
+// takes that back. Each time it did so too early it waits longer before the next attempt.
 //
-// What one epoch costs comes before it can be answered, so the probe is told what the next one may cost (Room) and
-// itself records one that would take more at a lower depth; that is taken for a change of the governor's own.
+// A single epoch may cost more than is left, before the governor can react. So the probe is told what the next epoch
+// may cost (Room), and records it at a lower depth if it would take more. That counts as a change by the governor.
 //
 // Terms. *Cost* is the probe's time inside pauses and in sampling callbacks. The *budget* is a share of wall time; what
-// is not spent is saved up for Slack. *Up* is towards what was asked for, *down* away from it.
+// is not spent is saved up for Slack. *Up* is towards the depth and interval that were configured, *down* away
+// from them.
 //
-// What it does not do: read rings, know clocks (the caller gives the time), tell costs of sync points from those of
-// epochs: going up costs one and is charged.
+// What it does not do: read rings, know clocks (the caller gives the time), distinguish the costs of sync
+// points from those of epochs: raising the depth needs a sync point, whose cost is charged.
 package governor
 
 import (

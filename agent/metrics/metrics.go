@@ -1,11 +1,11 @@
-// Package metrics tells Prometheus what an agent knows: one gauge or counter a fact, base units (bytes, seconds), read
-// at each scrape.
+// Package metrics exports the agent's figures to Prometheus: one gauge or counter for each, in base units (bytes,
+// seconds), read at each scrape.
 //
-// Labels are bounded: a recording has its name and its id, and leaves with the agent's session; reasons are closed
+// Labels are bounded: a recording is labelled by name and id until the agent forgets its session; reasons are closed
 // sets. Names begin with heapcam_. It serves /metrics, and /healthz, which is 200 while the agent answers and 503 when
 // it does not.
 //
-// What it does not do: keep history, listen where it was not told to.
+// What it does not do: keep history, or listen on an address that was not configured.
 package metrics
 
 import (

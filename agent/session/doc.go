@@ -11,7 +11,7 @@
 // Invariants:
 //
 //  1. Every byte of a ring is hostile: blocks are decoded within the limits of package trace, tables are bounded, and
-//     what one JVM does wrong ends its own session and no other.
+//     an error of one JVM ends only its own session.
 //  2. A position is committed to the ring only after the store has taken or refused what lies before it. Otherwise a
 //     killed agent would lose it.
 //  3. Every file of a recording can be read alone: it begins with META, the definitions and a SYNC; a definition that

@@ -141,14 +141,14 @@ func (s *Status) Stuck() bool { return s.StuckNS > 0 }
 type Drops struct {
 	RingEpochs   uint64 `json:"ring_epochs"`   // the shared ring was full
 	StoreEpochs  uint64 `json:"store_epochs"`  // the store refused
-	FailedEpochs uint64 `json:"failed_epochs"` // fates dropped by a check or the guard
+	FailedEpochs uint64 `json:"failed_epochs"` // moves and deaths dropped by a check or the guard
 	Samples      uint64 `json:"samples"`
-	// beyond the bound of a table; frames that a file refers to and nobody could tell
+	// beyond the bound of a table; stack frames that a file refers to and whose definition is not known
 	Definitions uint64 `json:"definitions"`
 	Corrupt     uint64 `json:"corrupt"` // blocks that could not be decoded
 }
 
-// Quality says of how much of the live heap the allocation site is known (package quality).
+// Quality says of how much of the live heap the allocation site is known (package coverage).
 type Quality struct {
 	GC         uint64 `json:"gc"`
 	Objects    uint64 `json:"objects"`

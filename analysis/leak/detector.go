@@ -19,10 +19,11 @@ type detector struct {
 	begun  []heap.Count        // of a recording that began late: the first state by type,
 	floor1 []heap.Count        // that after the first collection of old space,
 	floor2 []heap.Count        // and after the newest; nil: not known
-	counts bool                // the replay only counts: lengths of arrays are not known
-	Open   bool                // the verdicts rest on lengths of arrays that are not known: then they are no verdicts
+	counts bool                // the reader is a census: lengths of arrays are not known
+	Open   bool                // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
+// NewDetector makes a detector that has seen no collection.
 func NewDetector() *detector {
 	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
 		node: map[uint32]bool{}, tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
@@ -52,7 +53,7 @@ const stormLeast = 5
 // calm is how many collections, of the first n, there were before a storm at their end in which the program came to
 // nothing: when less than a twentieth of all is allocated in more than a tenth of the time.
 func (h *detector) calm(n int) int {
-	if n < leastPoints || len(h.Alloc) < n {
+	if n < fewestPoints || len(h.Alloc) < n {
 		return n
 	}
 	i, _ := slices.BinarySearch(h.Alloc[:n], 0.95*h.Alloc[n-1])
@@ -62,7 +63,7 @@ func (h *detector) calm(n int) int {
 			storm++
 		}
 	}
-	if i+1 >= leastPoints && storm >= stormLeast && h.Times[n-1]-h.Times[i] > (h.Times[n-1]-h.Times[0])/10 {
+	if i+1 >= fewestPoints && storm >= stormLeast && h.Times[n-1]-h.Times[i] > (h.Times[n-1]-h.Times[0])/10 {
 		return i + 1
 	}
 	return n

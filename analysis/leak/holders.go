@@ -314,5 +314,5 @@ func (h *detector) each(a *lengths, m uint64, at int32) bool {
 			return false
 		}
 	}
-	return sum >= leastPoints
+	return sum >= fewestPoints
 }

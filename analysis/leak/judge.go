@@ -58,7 +58,7 @@ func (h *detector) judge(s *history.Series) growth {
 	g.slope, g.low, g.high, p = stats.Trend(pt, pv)
 	if len(pv) >= minPoints {
 		g.test = "Mann-Kendall, drift"
-		births := c.born - ps[len(ps)/slices6] // what was there early is no growth
+		births := c.born - ps[len(ps)/growthParts] // what was there early is no growth
 		immortals := p <= significance && c.died <= (1-keptYoung)*births
 		if p = max(p, stats.Drift(pv)); immortals {
 			p = min(p, 2*immortal(births, c.died))
@@ -150,23 +150,24 @@ func sustained(t, low []float64) bool {
 		return low[i-1] + (low[i]-low[i-1])*(x-t[i-1])/(t[i]-t[i-1])
 	}
 	growing, before := 0, low[0]
-	var last [slices6]float64
-	for i := range slices6 {
-		x := at(from + (to-from)*float64(i+1)/slices6)
+	var last [growthParts]float64
+	for i := range growthParts {
+		x := at(from + (to-from)*float64(i+1)/growthParts)
 		last[i] = (x - before) / grown
-		if last[i] >= 0.2/slices6 {
+		if last[i] >= 0.2/growthParts {
 			growing++
 		}
 		before = x
 	}
-	return growing >= slices6*2/3 && slices.Max(last[:]) <= oneStep && last[slices6-1]+last[slices6-2] >= lateRate/3
+	late := last[growthParts-1] + last[growthParts-2]
+	return growing >= growthParts*2/3 && slices.Max(last[:]) <= maxStepShare && late >= lateRate/3
 }
 
 // stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that
 // goes on at lateRate of its mean rate: in one of a hundred such.
 func stopped(t, samples []float64) bool {
 	n := len(t)
-	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/slices6)
+	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/growthParts)
 	grown := samples[n-1] - samples[0]
 	return stats.PoissonAtMost(lateRate*grown*(t[n-1]-t[i])/(t[n-1]-t[0]), max(0, samples[n-1]-samples[i])) < 0.01
 }

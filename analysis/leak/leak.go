@@ -1,11 +1,11 @@
-// Package leak is the detector of leaks: it names the allocation sites whose objects survive collections, are not let
-// go, and grow all through a window.
+// Package leak is the leak detector: it names the allocation sites whose objects survive collections, are not let go
+// (the program does not drop them), and grow throughout a window.
 //
-// A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments), all
-// through the window and not in one step, and if nothing shows that its objects are let go: the floors of old space
-// where there are any, else the arrays and nodes that must hold them. All verdicts of a window together are wrong with
-// a probability of 1 % at most, if the assumptions of the tests hold. docs/design/leak-detection.md says why it works
-// like this.
+// A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments),
+// throughout the window and not in one step, and if nothing shows that its objects are let go. That is judged by the
+// floors of old space (package history) where there are any, else by the arrays and nodes that must hold the objects.
+// All verdicts of a window together are wrong with a probability of 1 % at most, if the assumptions of the tests hold.
+// docs/design/leak-detection.md says why it works like this.
 //
 // Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
 // and tables.go (what holds objects), sparse.go (windows of few collections).
@@ -28,9 +28,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Verdict is a leak: a site whose objects survive collections, are not let go, and grow all through the window.
-// Confidence is 1 − p of the test for growth, corrected for what a series remembers of itself and for the number of
-// sites that were tested; where old space was not collected in the window it is no more than unprovenMost.
+// Verdict is a leak: a site whose objects survive collections, are not let go, and grow throughout the window.
+// Confidence is 1 − p of the test for growth, corrected for autocorrelation and for the number of sites that were
+// tested; where old space was not collected in the window it is no more than maxUnproven.
 type Verdict struct {
 	Class      string             `json:"class"`
 	Loader     string             `json:"loader,omitempty"` // where two classes share a name
@@ -40,7 +40,7 @@ type Verdict struct {
 	BytesPerSecond float64 `json:"bytes_per_second"`
 	// 95 % interval of the trend (Sen) and of sampling
 	BytesPerSecondLow  float64 `json:"bytes_per_second_low"`
-	BytesPerSecondHigh float64 `json:"bytes_per_second_high"` //
+	BytesPerSecondHigh float64 `json:"bytes_per_second_high"`
 	Sentence           ui.Text `json:"sentence"`
 	GrownBytes         uint64  `json:"grown_bytes"` // estimate over the window
 	LiveSamples        int     `json:"live_samples"`
@@ -67,30 +67,31 @@ type Report struct {
 }
 
 const (
-	points       = 120   // of a series that are tested
-	minPoints    = 8     // fewer: ranks show little, and the number of samples decides
-	leastPoints  = 4     // fewer show nothing
-	minSamples   = 3     // a site with fewer at any time is no candidate: no test could find it
-	speaks       = 20    // a site with more samples speaks for itself
-	significance = 0.01  // of all verdicts of a window together
-	surest       = 0.999 // what one window can say at most, whatever the tests assume
-	unprovenMost = 0.95  // the same if old space was not collected
+	points        = 120   // of a series that are tested
+	minPoints     = 8     // fewer: ranks show little, and the number of samples decides
+	fewestPoints  = 4     // fewer show nothing
+	minSamples    = 3     // a site with fewer at any time is no candidate: no test could find it
+	ownSamples    = 20    // a site with more samples is tested alone, not together with others
+	significance  = 0.01  // of all verdicts of a window together
+	maxConfidence = 0.999 // upper bound of a confidence, since the tests rest on assumptions
+	maxUnproven   = 0.95  // the same if old space was not collected
 
-	slices6 = 6 // parts of the window in which growth is looked for
+	growthParts = 6 // parts of the window in which growth is looked for
 	// share of growth that outlived collections of old space: from here on what is there counts, below only what they
 	// left
-	keptMost   = 0.7
-	keptYoung  = 0.9 // without any such collection: share of the survivors that have not died since
-	share      = 0.2 // and of all that was allocated there, share that has survived
-	lateRate   = 0.4 // the last third grows at this share of the mean rate, or growth has stopped
-	oneStep    = 0.6 // share of the growth in one part of the window, beyond which it is a step
-	floorsLess = 5   // so many are needed to judge by floors alone
+	keptMost     = 0.7
+	keptYoung    = 0.9 // without any such collection: share of the survivors that have not died since
+	share        = 0.2 // and of all that was allocated there, share that has survived
+	lateRate     = 0.4 // the last third grows at this share of the mean rate, or growth has stopped
+	maxStepShare = 0.6 // share of the growth in one part of the window, beyond which it is a step
+	floorsLess   = 5   // so many are needed to judge by floors alone
 )
 
-// ErrOpen says that a replay that only counts does not do: the verdicts rest on what holds the objects.
+// ErrOpen says that a census is not enough, because the verdicts depend on the arrays that hold the objects. A Replay
+// is needed.
 var ErrOpen = errors.New("the verdicts need a replay that follows objects")
 
-// Find replays all of r and gives its verdicts; ErrOpen if r only counts and that does not do.
+// Find reads all of r and returns its verdicts. It returns ErrOpen if r is a census and a Replay is needed.
 func Find(from heap.Reader) (*Report, error) {
 	r := from.Position()
 	h := NewDetector()
@@ -200,13 +201,13 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 		v := Verdict{Class: c.key.Class.Name, Loader: shared[c.key.Class],
 			Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames), BytesPerSecond: c.slope,
 			BytesPerSecondLow: c.low, BytesPerSecondHigh: c.high, GrownBytes: uint64(c.grown),
-			LiveSamples: int(c.samples), Share: c.grown / heapGrown, Confidence: min(1-c.p, surest),
+			LiveSamples: int(c.samples), Share: c.grown / heapGrown, Confidence: min(1-c.p, maxConfidence),
 			PValue: c.p, Test: c.test, Floors: c.floors}
 		if len(c.members) > 0 && !c.wide {
 			v.Site = c.shared(r.Symbols, v.Site)
 		}
 		if c.floors == 0 {
-			v.Confidence = min(v.Confidence, unprovenMost)
+			v.Confidence = min(v.Confidence, maxUnproven)
 		}
 		if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 {
 			s := (limit - live) / c.slope
@@ -284,7 +285,7 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 			return cmp.Or(cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes), cmp.Compare(a.Frame, b.Frame),
 				cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader))
 		})
-		if wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > speaks }) {
+		if wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > ownSamples }) {
 			return
 		}
 		if s := h.Sum(ks); s.Lasts() >= minSamples {

@@ -147,7 +147,7 @@ func TestConfidence(t *testing.T) {
 			}
 			others := 0
 			for _, s := range h.Verdicts(&r.Cursor) {
-				if s.Confidence < 0.99 || s.Confidence > surest {
+				if s.Confidence < 0.99 || s.Confidence > maxConfidence {
 					t.Fatalf("confidence %v", s.Confidence)
 				}
 				if grows != nil && s.LiveSamples == int(h.Sites[key(1000)].LiveSamples) {

@@ -25,7 +25,7 @@ func (h *detector) sparse(n int) (end float64, ok bool) {
 	if n == h.Decided() {
 		end = max(end, h.Times[h.MovedN[len(h.MovedN)-1]]-history.Lasting)
 	}
-	return end, (n >= leastPoints || end-h.From >= quietLeast) && end-h.From >= (h.To-h.From)/2
+	return end, (n >= fewestPoints || end-h.From >= quietLeast) && end-h.From >= (h.To-h.From)/2
 }
 
 // fine makes the course of a series up to end from its events.

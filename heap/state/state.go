@@ -32,16 +32,16 @@ type State struct {
 	// what in a birth is not a collection's number: AtLeastMark and, if they are set, SpaceMarks
 	Marks uint32
 
-	near [nearChunks]struct { // chunks that were last written to
+	near [nearChunks]struct { // cache of the chunks that were last written to
 		k uint64
 		c *Chunk
 	}
 	spare []*Chunk // empty ones, for reuse
-	id    uint32   // of which chunks it is the owner
+	id    uint32   // owner id: chunks with another one are copied before they are written to
 	stamp uint32   // grows with each Stamp
 }
 
-// nearChunks is how many chunks are found without a lookup: a collection fills a few buffers side by side.
+// nearChunks is the size of the cache near: a collection fills a few buffers at the same time.
 const nearChunks = 64
 
 func nearSlot(k uint64) uint64 { return k * 0x9e3779b97f4a7c15 >> 58 }
@@ -86,14 +86,14 @@ func (s *State) drop(k uint64) {
 	}
 }
 
-// put adds an object that is not there. birth carries the mark.
+// put adds an object at an address that has none. birth includes the marks (State.Marks).
 func (s *State) put(addr uint64, code, birth uint32) {
 	s.Codes.Count[code]++
 	s.n++
 	s.lay(addr, code, birth)
 }
 
-// lay is put of an object that counts already.
+// lay is put without counting: the object has been counted already.
 func (s *State) lay(addr uint64, code, birth uint32) {
 	c := s.writable(addr >> ChunkShift)
 	off := uint16(addr & (ChunkWords - 1))
@@ -141,7 +141,7 @@ func (s *State) Keys(out []uint64, start, end uint64) []uint64 {
 	return out
 }
 
-// cut removes the objects i to j of chunk k from its columns; what they were has been counted.
+// cut removes the objects i to j-1 of chunk k from its columns. The caller has updated the counts.
 func (s *State) cut(k uint64, c *Chunk, i, j int) {
 	if i == 0 && j == len(c.Off) {
 		s.drop(k)
@@ -171,14 +171,14 @@ func (s *State) TypeAt(addr uint64) (typ uint32, ok bool) {
 	return typ, ok
 }
 
-// Stamp begins a new time: Chunk.Written says which chunks were written to since the one that it gives.
+// Stamp returns a new stamp. Chunk.Written tells whether a chunk was written to since then.
 func (s *State) Stamp() uint32 {
 	s.stamp++
 	clear(s.near[:])
 	return s.stamp
 }
 
-// find gives where the object at addr stands.
+// find returns the chunk of the object at addr and its index there.
 func (s *State) find(addr uint64) (*Chunk, int, bool) {
 	c := s.Chunks[addr>>ChunkShift]
 	if c == nil {
@@ -191,7 +191,7 @@ func (s *State) find(addr uint64) (*Chunk, int, bool) {
 	return c, i, ok
 }
 
-// SetSample attaches a sample to the object at addr, and the birth that the sample says; false if nothing stands there.
+// SetSample attaches a sample and its birth to the object at addr; false if there is no object.
 func (s *State) SetSample(addr, id, birth uint64) bool {
 	c, i, ok := s.find(addr)
 	if ok {

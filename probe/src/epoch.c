@@ -1,6 +1,6 @@
 //go:build ignore
 
-// epoch.c: epoch.h. What a finish does, step by step, is in finish(), record() and conclude().
+// epoch.c: records a pause; the interface is epoch.h. The steps at the end of a pause are in finish() and record().
 #include "epoch.h"
 
 #include <string.h>
@@ -30,13 +30,13 @@
 #include "walk.h"
 
 static PER_RECORDING struct heapmaps maps;
-static PER_RECORDING bool have_last, started; // the map of the last finish, of this start is of use
+static PER_RECORDING bool have_last, started; // the heap map of the last finish, of this start is valid
 // A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it,
 // which has no header yet and cannot be told from what was there before. The next young collection therefore ends with
 // a listing, and nothing is said of its moves.
 static PER_RECORDING bool eden_dirty;
 static PER_RECORDING uint64_t last_finish, start_time, start_cost;
-static PER_RECORDING uint64_t jvm_gc; // of the collection that ends, in the JVM's log
+static PER_RECORDING uint64_t jvm_gc; // number of the collection in the JVM's log
 static PER_RECORDING uint64_t answered_sync;
 static PER_RECORDING uint32_t last_depth;
 // Markers nest (a metadata-threshold collection posts start, start, finish, finish): each start begins anew, a finish
@@ -106,7 +106,7 @@ void epoch_start(void) {
 }
 
 // ---- the finish: its steps -----------------------------------------------------------------------
-// What the steps hand on. It is read after a step was left by a fault, so nothing of it may be a local variable.
+// What the steps pass on. It is read after a fault has left a step, so none of it may be a local variable.
 struct finish {
     struct enc e;
     struct enc at_epoch;     // e where the epoch's block begins
@@ -115,14 +115,14 @@ struct finish {
     uint64_t epoch;
     uint64_t begin, cpu;      // when it began; CPU time of this thread then
     uint64_t wanted;          // the ticket that a listing answers
-    uint64_t may;             // ns that it may take; 0: any
+    uint64_t may;             // ns that the finish may take; 0: unlimited
     int kind, forced, reason; // forced: why this pause is walked; reason: why it ends with a listing
     uint32_t depth, flags, cut_to;
-    bool locked, to_ring; // else the reserve is written
+    bool locked, to_ring; // we hold the ring's lock; to_ring: the epoch is written to the ring, else to the reserve
     bool fits, cut, seen; // seen: maps.finish is of this pause
     bool with_eden;       // a listing of this pause holds eden, too
     bool committed;
-    const char *what; // why the walk was left, and where
+    const char *what; // why the walk was left; where: at which address
     uint64_t where;
 };
 
@@ -219,7 +219,7 @@ static uint64_t begin_block(struct finish *f) {
     return heapmap()->put_spaces(&f->e, &maps);
 }
 
-// What makes a listing due that was not, by what this pause was. Returns whether its moves cannot be followed.
+// Requests a listing if the kind of this pause needs one. Returns whether its moves cannot be followed.
 static bool unfollowable(struct finish *f) {
     bool full = f->kind == HC_PAUSE_FULL, dirty = eden_dirty && f->kind == HC_PAUSE_YOUNG;
     if (pause_missed()) f->flags |= pause_missed_flags(), f->reason = f->reason ? f->reason : HC_SYNC_MISSED;
@@ -279,7 +279,7 @@ static void end_without_listing(struct finish *f) {
 
 static void put_listing(struct finish *f) {
     uint64_t bytes = heapmap()->list_bytes(&maps.finish);
-    // one that only going up asks for is broken off where the budget ends
+    // a listing whose only reason is a greater depth is aborted when the budget is spent
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, budgeted ? f->begin + f->may : 0};
     if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
@@ -309,7 +309,7 @@ static void provoke(const struct finish *f) {
         unknown_class("a class word is unknown (option fault_until)", f->epoch);
 }
 
-// Inside the guard: whatever is not understood, and a fault, leaves it.
+// Inside the guard: a fault, and whatever is not understood, ends it early (siglongjmp).
 static void record(void *arg) {
     struct finish *f = arg;
     identify(f);
@@ -368,7 +368,7 @@ static void publish(void *unused) {
     ring_publish_in_pause();
 }
 
-// Records the pause, or that it was not understood. Returns whether it was left by a fault or a violation.
+// Records the pause, or that it was not understood. Returns whether a fault or a violation ended it.
 static bool record_guarded(struct finish *f) {
     f->locked = ring_try();
     bool fault = !guarded(record, f), lost = fault && ring_faulted();

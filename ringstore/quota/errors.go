@@ -10,8 +10,8 @@ var (
 	ErrNoRoom = errors.New("no room below the limit")
 )
 
-// TooSmallError says that a sync point would take more than a quarter of the trace although T is as large as it can
-// be: the ring would hold less than two files. It is an ErrNoRoom.
+// TooSmallError says that a sync point would take more than a quarter of a segment although T is as large as it can
+// be (M/2): a larger one would leave room for less than two segments. It is an ErrNoRoom.
 type TooSmallError struct {
 	Head   int64 // bytes of the sync point with its definitions, as stored
 	Max    int64 // max_trace_size in force

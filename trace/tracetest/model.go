@@ -1,5 +1,5 @@
 // Package tracetest is a reference JVM for tests: a small model of a heap and its collectors that makes random, legal
-// streams and knows the truth about them. It is the oracle for heap, ringstore, quality and the codec itself.
+// streams and knows the truth about them. It is the oracle for heap, ringstore, coverage and the codec itself.
 //
 // Terms. The *truth* is one struct an object, held in maps and slices; the *state* is what a reader of the stream must
 // know after an epoch (docs/format/stream.md, "How a reader applies an EPOCH"): what entered survivor, old or humongous
