@@ -1,13 +1,14 @@
 package web
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
-	"sync"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
@@ -65,57 +66,11 @@ func fail(err error) failure {
 	return f
 }
 
-var gzips = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	return z
-}}
-
 // zipped compresses what h answers, if the asker can unpack it.
 func zipped(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			h.ServeHTTP(w, r)
-			return
-		}
-		r.Header.Del("Range") // of the packed bytes nobody knows one
-		z := gzips.Get().(*gzip.Writer)
-		z.Reset(w)
-		zw := &zipWriter{ResponseWriter: w, z: z}
-		defer func() {
-			if zw.packed {
-				z.Close()
-			}
-			gzips.Put(z)
-		}()
-		h.ServeHTTP(zw, r)
-	})
-}
-
-type zipWriter struct {
-	http.ResponseWriter
-	z            *gzip.Writer
-	told, packed bool
-}
-
-func (w *zipWriter) WriteHeader(code int) {
-	if !w.told {
-		w.told = true
-		if code != http.StatusNoContent && code != http.StatusNotModified {
-			w.packed = true
-			w.Header().Del("Content-Length")
-			w.Header().Set("Content-Encoding", "gzip")
-			w.Header().Add("Vary", "Accept-Encoding")
-		}
+	wrap, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.MinSize(0))
+	if err != nil { // of options that are constants
+		return h
 	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *zipWriter) Write(b []byte) (int, error) {
-	if !w.told {
-		w.WriteHeader(http.StatusOK)
-	}
-	if !w.packed {
-		return w.ResponseWriter.Write(b)
-	}
-	return w.z.Write(b)
+	return wrap(h)
 }

@@ -18,7 +18,7 @@ func TestStacks(t *testing.T) {
 	}
 	for frames, want := range map[string]bool{"frames=400": true, "stack=200": false} {
 		p := program{major: 17, gc: "Serial", main: "Stacks", args: []string{n}, probe: frames, limit: "64MiB",
-			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%"}}
+			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%", "--max-sync-pause", "0"}}
 		r := p.start(t)
 		r.finish(t)
 		if told := strings.Count(r.stderr.String(), "site table full"); (told == 1) != want &&
