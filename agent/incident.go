@@ -41,7 +41,7 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	}
 	a.freezing.Unlock()
 	a.disk.Recount()
-	log := a.cfg.Log.With().Str("jvm", s.ID()).Logger()
+	log := s.Log()
 	switch {
 	case errors.Is(err, ringstore.ErrTooOften):
 		log.Info().Str("id", msgNotFrozen).Err(err).Msg("not frozen")

@@ -81,3 +81,39 @@ func TestIncidents(t *testing.T) {
 		}
 	}
 }
+
+// TestIncidentsAreQuiet: a JVM that makes storms come and go does not fill the log with incidents that are not made.
+func TestIncidentsAreQuiet(t *testing.T) {
+	dir := t.TempDir()
+	var log logBuffer
+	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"), Watch: []string{dir}, Log: zerolog.New(&log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	p, err := ringtest.Create(dir, ringtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r := &rig{t: t, dir: dir, a: a}
+	r.play(p, tracetest.New(tracetest.Config{Seed: 4}), 5)
+	var s *session.Session
+	wait(t, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, e := range a.sessions {
+			s = e.s
+		}
+		return s != nil && s.Status().Collections > 0
+	}, a)
+	for range 300 {
+		a.freeze(s, "a GC storm begins", false)
+	}
+	if n := strings.Count(log.String(), `"id":"incident-not-frozen"`); n == 0 || n > 100 {
+		t.Errorf("%d lines of incidents that were not made", n)
+	}
+}

@@ -374,3 +374,35 @@ func TestKeptStays(t *testing.T) {
 		t.Errorf("dropped: %v, %+v", dropped, st)
 	}
 }
+
+// TestKeptInVain: of a ring that can not be recorded after all the manager keeps nothing: its room is for others.
+func TestKeptInVain(t *testing.T) {
+	kept := map[string]bool{}
+	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"),
+		KeepFD: func(name string, _ *os.File) error { kept[name] = true; return nil },
+		DropFD: func(name string) { delete(kept, name) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handed := false
+	a.store = func(ringstore.Config, ringstore.Identity, zerolog.Logger) (session.Store, error) {
+		handed = true
+		return &sessiontest.MemStore{Limit: 1 << 30}, nil
+	}
+	a.cfg.Emergency = "none such" // New of package session refuses it
+	p, err := ringtest.Create("", ringtest.Config{Memfd: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	_, err = a.session(func() (*shmring.Ring, error) {
+		f, err := os.Open(p.Path)
+		if err != nil {
+			return nil, err
+		}
+		return shmring.OpenFile(f, shmring.Options{})
+	}, nil)
+	if err == nil || !handed || len(kept)+len(a.held) != 0 {
+		t.Errorf("%v; opened: %v; kept: %v, %v", err, handed, kept, a.held)
+	}
+}

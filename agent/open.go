@@ -75,6 +75,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 	if err != nil {
 		st.Close()
 		a.leave(dir)
+		a.dropRing(kept) // nobody would: it is never tried again
 		return nil, err
 	}
 	return s, nil

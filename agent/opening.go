@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/quota"
@@ -115,7 +113,7 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Se
 		return false
 	}
 	if slow {
-		a.jvmLog(s).Info().Msg("the disk answers again: the recording is open")
+		s.Log().Info().Msg("the disk answers again: the recording is open")
 	}
 	sctx, cancel := context.WithCancel(ctx)
 	if err := s.SetPause(shmring.PauseSwitch, a.off.Load()); err != nil {
@@ -266,18 +264,12 @@ func (a *Agent) lookStuck() {
 		}
 		switch d := s.Stuck(); {
 		case d > 0 && !e.stuck:
-			a.jvmLog(s).Error().Dur("waited", d).Str("dir", s.Dir()).Msg("the disk does not answer: " +
+			s.Log().Error().Dur("waited", d).Str("dir", s.Dir()).Msg("the disk does not answer: " +
 				"this JVM's recording stands still, what its shared ring does not hold is lost")
 			e.stuck = true
 		case d == 0 && e.stuck:
-			a.jvmLog(s).Warn().Msg("the disk answers again")
+			s.Log().Warn().Msg("the disk answers again")
 			e.stuck = false
 		}
 	}
-}
-
-// jvmLog is the log with the JVM's name.
-func (a *Agent) jvmLog(s *session.Session) *zerolog.Logger {
-	l := a.cfg.Log.With().Str("jvm", s.ID()).Logger()
-	return &l
 }

@@ -66,24 +66,37 @@ func (m *Meta) remark(r *row) {
 // appendRemarks is the inverse of remark, of all that m holds.
 func (m *Meta) appendRemarks(b []byte) []byte {
 	for _, n := range m.Notes {
-		b = put(b, TagNote, []uint64{n.Time}, n.Text)
+		b = putRemark(b, TagNote, []uint64{n.Time}, n.Text)
 	}
 	for _, s := range m.Sampling {
-		b = put(b, TagSampling, []uint64{s.Time, s.NS})
+		b = putRemark(b, TagSampling, []uint64{s.Time, s.NS})
 	}
 	for _, s := range m.SitesCut {
-		b = put(b, TagSitesCut, []uint64{s.Time, s.Samples, s.Folded})
+		b = putRemark(b, TagSitesCut, []uint64{s.Time, s.Samples, s.Folded})
 	}
 	for _, l := range m.Unlisted {
-		b = put(b, TagUnlisted, []uint64{l.Time, l.GC, l.Objects, l.Bytes}, l.Largest)
+		b = putRemark(b, TagUnlisted, []uint64{l.Time, l.GC, l.Objects, l.Bytes}, l.Largest)
 	}
 	for _, s := range m.Storms {
-		b = put(b, TagStorm, []uint64{s.Time, s.Span, s.Collections, s.NS})
+		b = putRemark(b, TagStorm, []uint64{s.Time, s.Span, s.Collections, s.NS})
 	}
 	for _, x := range m.Exhausted {
-		b = put(b, TagExhausted, []uint64{x.Time, x.Failed})
+		b = putRemark(b, TagExhausted, []uint64{x.Time, x.Failed})
 	}
 	return b
+}
+
+// putRemark is put with numbers beyond their limits lowered to these. Agents copy them from counters of a ring, which a
+// JVM may have forged: no reader would take the block otherwise, with whatever else is in it.
+func putRemark(b []byte, tag Tag, nums []uint64, texts ...string) []byte {
+	n := 0
+	for i := range eventByTag[tag].Fields {
+		if f := &eventByTag[tag].Fields[i]; f.Type == FieldU {
+			nums[n] = min(nums[n], f.Max)
+			n++
+		}
+	}
+	return put(b, tag, nums, texts...)
 }
 
 // Texts gives what m says for people: its notes, and the remarks that have words, as notes.

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"math"
 	"os"
 	"reflect"
 	"testing"
@@ -51,6 +52,23 @@ func TestRemarks(t *testing.T) {
 	}
 	if w := trace.EncodeMeta(remarks()); !w.Equal(b) {
 		t.Errorf("wrote %x, the text has %x", w.Payload, b.Payload)
+	}
+}
+
+// TestRemarksBeyondLimits: a block can be read whatever the counters were that an agent copied into it.
+func TestRemarksBeyondLimits(t *testing.T) {
+	const most = math.MaxUint64
+	m := decodeMeta(t, trace.EncodeMeta(trace.Meta{
+		Notes:     []trace.Note{{Time: most, Text: "x"}},
+		Sampling:  []trace.Sampling{{Time: most, NS: most}},
+		SitesCut:  []trace.SitesCut{{Time: most, Samples: most, Folded: most}},
+		Unlisted:  []trace.Unlisted{{Time: most, GC: most, Objects: most, Bytes: most}},
+		Storms:    []trace.Storm{{Time: most, Span: most, Collections: most, NS: most}},
+		Exhausted: []trace.Exhausted{{Time: most, Failed: most}},
+	}))
+	if got, want := m.SitesCut[0], (trace.SitesCut{Time: trace.MaxTime, Samples: trace.MaxCount,
+		Folded: trace.MaxCount}); got != want || m.Sampling[0].NS != trace.MaxTime || len(m.Exhausted) != 1 {
+		t.Errorf("read %+v", m)
 	}
 }
 

@@ -45,6 +45,8 @@ const (
 	stormSpan  = uint64(60 * time.Second)
 	stormShare = 0.5
 	stormLeast = 3 // full collections
+	// stormMost bounds those that are remembered: times are the JVM's word, and all may be within one stormSpan.
+	stormMost = 1 << 14
 )
 
 // begins gives the storm that begins at the time at.
@@ -58,7 +60,7 @@ func (s *storm) pause(p *trace.Pause) (onset bool) {
 		s.full = append(s.full, trace.Pause{Start: p.Start, Dur: p.Dur})
 		s.sum += p.Dur
 	}
-	for len(s.full) > 0 && s.full[0].Start+s.full[0].Dur+stormSpan < p.Start+p.Dur {
+	for len(s.full) > stormMost || len(s.full) > 0 && s.full[0].Start+s.full[0].Dur+stormSpan < p.Start+p.Dur {
 		s.sum -= s.full[0].Dur
 		s.full = s.full[1:]
 	}

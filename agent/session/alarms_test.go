@@ -61,3 +61,14 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%d onsets of a second storm", n)
 	}
 }
+
+// TestStormIsBounded: a JVM that says of all its full collections that they were at the same time fills no memory.
+func TestStormIsBounded(t *testing.T) {
+	var s storm
+	for range stormMost + 100 {
+		s.pause(&trace.Pause{Kind: trace.PauseFull, Start: 1, Dur: 2})
+	}
+	if len(s.full) != stormMost || s.sum != 2*stormMost {
+		t.Errorf("%d are remembered, which took %d ns", len(s.full), s.sum)
+	}
+}

@@ -234,8 +234,9 @@ func (s *Session) stormBegins(at uint64) {
 	}
 }
 
-// stamp takes note of a time of the stream in the block in hand.
+// stamp takes note of a time of the stream in the block in hand. The end of a pause may lie beyond what can be written.
 func (s *Session) stamp(t uint64) {
+	t = min(t, trace.MaxTime)
 	s.out.stamp(t)
 	s.in.time = max(s.in.time, t)
 }

@@ -3,7 +3,10 @@ package session
 import (
 	"testing"
 
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
+	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
 // TestRemarksOfAProbe: what a probe says of the agent's matters, in a note of before or in an event, is not taken over;
@@ -51,5 +54,48 @@ func TestStormIsTold(t *testing.T) {
 	if want := (trace.Storm{Time: 51e9, Span: 51e9, Collections: 3, NS: 36e9}); err != nil || len(m.Storms) != 1 ||
 		m.Storms[0] != want || froze != want.String() {
 		t.Errorf("told %+v, %v; frozen: %q", m.Storms, err, froze)
+	}
+}
+
+// TestForgedCounters: whatever a JVM writes into its ring and its pauses, what the agent adds can be read.
+func TestForgedCounters(t *testing.T) {
+	mem := &sessiontest.MemStore{}
+	r := newRig(t, mem)
+	const most = 1<<64 - 1
+	for _, off := range []int{shmring.OffSampleNS, shmring.OffSitesCut, shmring.OffExhausted} {
+		r.p.Poke64(off, most)
+	}
+	m := tracetest.New(tracetest.Config{Seed: 5})
+	r.play(m, 3)
+	late := trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 9, Kind: trace.PauseFull, Depth: trace.DepthSamples,
+		Start: trace.MaxTime, Dur: trace.MaxTime}})
+	late.Seq = 1 << 20
+	r.commit([]trace.Block{late, m.End()})
+	if err := r.p.State(shmring.StateGoodbye, ""); err != nil {
+		t.Fatal(err)
+	}
+	r.finish()
+	remarks := 0
+	for i, f := range mem.Files() {
+		for b, err := range trace.Blocks(f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b.Kind {
+			case trace.KindMeta:
+				x, err := trace.DecodeMeta(b)
+				if err != nil {
+					t.Errorf("file %d: %v", i, err)
+				}
+				remarks += len(x.Sampling) + len(x.SitesCut) + len(x.Exhausted)
+			case trace.KindGap:
+				if _, err := trace.DecodeGap(b); err != nil {
+					t.Errorf("file %d: %v", i, err)
+				}
+			}
+		}
+	}
+	if remarks < 3 {
+		t.Errorf("%d remarks", remarks)
 	}
 }

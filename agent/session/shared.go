@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -100,3 +102,6 @@ func (s *Session) Ended() bool {
 
 // Kept returns the name by which the service manager keeps the ring; "": it does not.
 func (s *shared) Kept() string { return s.kept }
+
+// Log returns the log of the session's JVM. It is bounded, as one JVM must not fill the log by what it does.
+func (s *Session) Log() *zerolog.Logger { return &s.log }
