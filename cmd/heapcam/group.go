@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -123,23 +122,9 @@ func openReading(arg string) (*ringstore.Recording, error) {
 // recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status
 // lists, and where the agent that answers us says it is.
 func recordingNamed(ref string) (string, error) {
-	recs, err := recordings(outDirs(""))
+	recs, err := allRecordings("")
 	if err != nil {
 		return "", err
-	}
-	known := map[string]bool{}
-	for _, s := range recs {
-		known[s.Dir] = true
-	}
-	if cl, err := dialAgent(""); err == nil {
-		ctx, stop := context.WithTimeout(context.Background(), diskWait)
-		st, err := cl.Status(ctx)
-		stop()
-		for _, s := range st.JVMs {
-			if err == nil && !known[s.Dir] && isRecording(s.Dir) {
-				recs = append(recs, s)
-			}
-		}
 	}
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {

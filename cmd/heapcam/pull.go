@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -214,12 +215,17 @@ func (o *pullOptions) source(args []string) (dir, reason string, err error) {
 	return dir, "", err
 }
 
-// recordingOf gives the ring folder that args name; without any there must be only one.
+// recordingOf gives the ring folder below out that args name; without any there must be only one.
 func recordingOf(out string, args []string) (string, error) {
 	recs, err := recordings(outDirs(out))
 	if err != nil {
 		return "", err
 	}
+	return recordingAmong(recs, out, args)
+}
+
+// recordingAmong gives the ring folder among recs, which are those below out, that args name.
+func recordingAmong(recs []session.Status, out string, args []string) (string, error) {
 	switch {
 	case len(args) == 1:
 		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // a folder will do
