@@ -138,7 +138,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	}
 	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
 	if errors.Is(err, analysis.ErrMoves) {
-		return usage("--by: %v", err)
+		return usage("--by: %w", err)
 	}
 	if err != nil {
 		return refError(rec, "from", err)

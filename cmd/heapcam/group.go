@@ -78,13 +78,13 @@ func (g *grouper) parse() error {
 
 func (g *grouper) make(l *classify.Library) (err error) {
 	if g.by_, err = l.By(g.by); err != nil {
-		return usage("--by: %v", err)
+		return usage("--by: %w", err)
 	}
 	g.filters = nil
 	for _, w := range g.where {
 		f, err := classify.NewFilter(w)
 		if err != nil {
-			return usage("--where: %v", err)
+			return usage("--where: %w", err)
 		}
 		g.filters = append(g.filters, f)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/attend"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -41,13 +42,28 @@ func run(args []string) int {
 	}
 	code := exitCode(err)
 	if !silent(err) {
-		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
+		tell(err)
 	}
 	var bad *codeError
 	if errors.As(err, &bad) && bad.misused {
 		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags\n")
 	}
 	return code
+}
+
+// tell prints an error. An error may hold anybody's text, so that its newlines are escaped; where it points at a place
+// in what the user wrote, that stands in lines of its own.
+func tell(err error) {
+	var bad *classify.SpecError
+	if !errors.As(err, &bad) {
+		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
+		return
+	}
+	why, _, _ := strings.Cut(err.Error(), "\n  "+bad.Spec+"\n")
+	ui.Fprintf(ui.Stderr, "heapcam: %s\n", ui.Prose(why))
+	if spec := ui.Prose(bad.Spec); string(spec) == bad.Spec { // else the column is another
+		ui.Fprintf(ui.Stderr, "  %s\n  %s\n", spec, ui.Text(bad.Caret()))
+	}
 }
 
 func newRoot() *cobra.Command {
