@@ -164,7 +164,7 @@ unknown), what stood when the recording began and was not sampled under (before 
 that a classifier puts into several groups counts in each of them and once in their parent.`,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
-  heapcam group --by 'age > 10 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' incident.heapcam
+  heapcam group --by 'age > 9 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' i.heapcam
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
 		Args: exactly(1, readingArg),

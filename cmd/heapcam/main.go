@@ -5,8 +5,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -87,6 +89,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(usage("%s", plainly(err))) })
 	root.SetHelpCommand(newHelpCmd())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
+		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", helpColumns)))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(),
@@ -104,8 +108,29 @@ func newRoot() *cobra.Command {
 		}
 		namePlaceholders(c.Flags())
 		namePlaceholders(c.PersistentFlags())
+		c.Long = wrapped(c.Long)
 	})
 	return root
+}
+
+// helpColumns is how long a line of help may be.
+const helpColumns = 100
+
+// wrapped breaks lines of help that are too long, between words.
+func wrapped(text string) string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		for utf8.RuneCountInString(line) > helpColumns {
+			end := len(string([]rune(line)[:helpColumns+1]))
+			at := strings.LastIndexByte(line[:end], ' ')
+			if at <= 0 || strings.TrimSpace(line[:at]) == "" {
+				break
+			}
+			out, line = append(out, line[:at]), line[at+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 // each calls f with c and every command below it.

@@ -45,7 +45,7 @@ agent through its socket; --remote asks the agent of another host. What was inte
 FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs
 the space meanwhile the pull loses its oldest files, and says so.`,
 		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o " +
-			"incident.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
+			"i.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
 			"myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
