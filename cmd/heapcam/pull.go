@@ -235,6 +235,10 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 			s, err := pick(recs, args[0])
 			return s.Dir, err
 		}
+		if _, err := os.Stat(args[0]); err == nil {
+			return "", withCode(exitNotFound, "%q is no ring folder, and there is no recording in %s", args[0],
+				strings.Join(outDirs(out), " or "))
+		}
 		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
 			strings.Join(outDirs(out), " or "))
 	case len(recs) == 1:
