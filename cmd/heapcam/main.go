@@ -63,8 +63,10 @@ func tell(err error) {
 	}
 	why, _, _ := strings.Cut(err.Error(), "\n  "+bad.Spec+"\n")
 	ui.Fprintf(ui.Stderr, "heapcam: %s\n", ui.Prose(why))
-	if spec := ui.Prose(bad.Spec); string(spec) == bad.Spec { // else the column is another
-		ui.Fprintf(ui.Stderr, "  %s\n  %s\n", spec, ui.Text(bad.Caret()))
+	spec := ui.Prose(bad.Spec)
+	ui.Fprintf(ui.Stderr, "  %s\n", spec)
+	if string(spec) == bad.Spec { // else the column is another
+		ui.Fprintf(ui.Stderr, "  %s\n", ui.Text(bad.Caret()))
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	command  = regexp.MustCompile("go test ((?:\\./[\\w/.]+ )+)(?:-v |-count=1 )*-(?:run|bench) (?:'([^']+)'|([^\\s'`]+))")
+	command = regexp.MustCompile("go test ((?:\\./[\\w/.]+ )+)(?:-v |-count=1 )*" +
+		"-(?:run|bench) (?:'([^']+)'|([^\\s'`]+))")
 	subtests = regexp.MustCompile(`/[^|]*\([^)]*\)[^|]*`)
 	function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 )
