@@ -284,7 +284,8 @@ func (rep *Report) WriteWindow(w io.Writer) {
 		ks = append(ks, fmt.Sprintf("%d %s", v, k))
 	}
 	sort.Strings(ks)
-	ui.Fprintf(w, "collections  %d (%s), %d sync points\n", n, strings.Join(ks, ", "), syncs)
+	ui.Fprintf(w, "collections  %d (%s), %s\n", n, strings.Join(ks, ", "),
+		ui.Plural(uint64(syncs), "sync point"))
 	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n",
 		ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS), 100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
 	ui.Fprintf(w, "heap used    %s  %s → %s\n", ui.Spark(used, 60), ui.Bytes(rep.Collections[0].Used),

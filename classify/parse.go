@@ -14,8 +14,11 @@ type SpecError struct {
 }
 
 func (e *SpecError) Error() string {
-	return fmt.Sprintf("column %d: %s\n  %s\n  %s^", e.Col, e.Why, e.Spec, strings.Repeat(" ", max(e.Col-1, 0)))
+	return fmt.Sprintf("column %d: %s\n  %s\n  %s", e.Col, e.Why, e.Spec, e.Caret())
 }
+
+// Caret points at the column from below Spec.
+func (e *SpecError) Caret() string { return strings.Repeat(" ", max(e.Col-1, 0)) + "^" }
 
 // maxSpec bounds the text of a list, maxLevels its classifiers.
 const maxSpec, maxLevels = 16 << 10, 16

@@ -53,12 +53,12 @@ func (o *agentOptions) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "The daemon: record many JVMs, continue after a restart, answer on a Unix socket",
-		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by\n" +
+		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by " +
 			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each " +
 			"of them.\n" +
 			"One that comes back continues each recording where the shared ring stands.\n" +
 			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no " +
-			"agent reaches\n" +
+			"agent reaches " +
 			"them (another container, a volume), and recordings that are put there.\n" +
 			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say " +
 			"(`heapcam config`).",

@@ -33,7 +33,7 @@ func newBundleCmd() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
 		Use:         "support-bundle",
-		Short:       "What somebody who helps needs to know, in one file: status, configuration, log, versions",
+		Short:       "What who helps you needs, in one file: status, configuration, log, versions",
 		Annotations: mayLeaveDisk,
 		Long: `support-bundle writes a tar.gz of texts: versions and machine, the agent's status, the configuration
 in force and where each value comes from, the JVMs here and whether they can be recorded, the names

@@ -228,7 +228,7 @@ func newConfigShowCmd() *cobra.Command {
 func newConfigExplainCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What a setting means, its default, which limit wins, its flag and variable; without KEY: all settings",
+		Short: "What a setting means, its default, limits, flag and variable; without KEY: all",
 		Args:  atMostOne("KEY"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			keys := config.Names()

@@ -78,7 +78,11 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 			}
 		}
 		if path == "" {
-			dir, err := recordingOf(out, args)
+			recs, err := allRecordings(out)
+			if err != nil {
+				return err
+			}
+			dir, err := recordingAmong(recs, out, args)
 			if err != nil {
 				return err
 			}

@@ -20,15 +20,15 @@ type askVerb struct {
 }
 
 // ownersToo ends the help of what a JVM's own user may ask of the host's agent.
-const ownersToo = "The user of a JVM may do that\nwith the own JVMs."
+const ownersToo = "The user of a JVM may do that with the own JVMs."
 
 func newDetachCmd() *cobra.Command {
 	return askVerb{
 		use: "detach", short: "Have the agent stop recording a JVM, or all, for good; the recording stays",
 		long: "detach ends a recording: the probe gives up its events and its sites, and makes its ring go. The " +
-			"library stays mapped in the JVM, idle, until\n" +
+			"library stays mapped in the JVM, idle, until " +
 			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not " +
-			"come back to a JVM that was detached\n" +
+			"come back to a JVM that was detached " +
 			"from, and status says who asked for it. For a while only: `heapcam pause`. " + ownersToo,
 		done: "detaching from", ask: (*api.Client).Detach,
 	}.command()
@@ -38,7 +38,7 @@ func newPauseCmd() *cobra.Command {
 	return askVerb{
 		use: "pause", short: "Stop recording a JVM, or all, until resume",
 		long: "pause has the probe do nothing but read a flag in each collection, and no longer see allocations, " +
-			"within a tenth of a second. It stays paused\n" +
+			"within a tenth of a second. It stays paused " +
 			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " +
 			hostSwitch + ".\n" +
 			ownersToo,
@@ -52,7 +52,7 @@ func newResumeCmd() *cobra.Command {
 		long: "resume has a probe record again. What happened meanwhile is not known: the next collection lists " +
 			"what lives then (a sync point).\n" +
 			"What the host's switch (" + hostSwitch +
-			") stops goes on when that file is removed. What root paused only root resumes;\n" +
+			") stops goes on when that file is removed. What root paused only root resumes; " +
 			"what a JVM's user paused goes on when that user resumes it, or root names it (--all leaves it paused).",
 		done: "goes on:", ask: (*api.Client).Resume,
 	}.command()

@@ -28,7 +28,7 @@ func newDiffCmd() *cobra.Command {
 	o := diffOptions{from: "first", to: "last", fold: 0.01, grouper: grouper{by: "type"}}
 	c := &cobra.Command{
 		Use:   "diff FILE|DIR|JVM [AFTER]",
-		Short: "What died, stayed and was born between two collections, or how two recordings differ",
+		Short: "What died, stayed and was born between two collections; how two recordings differ",
 		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at
 the first only), are permanent (at both) and were born (at the second only), and what that makes.
 ` + groupingHelp + `
@@ -138,7 +138,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	}
 	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
 	if errors.Is(err, analysis.ErrMoves) {
-		return usage("--by: %v", err)
+		return usage("--by: %w", err)
 	}
 	if err != nil {
 		return refError(rec, "from", err)

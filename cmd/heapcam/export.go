@@ -27,7 +27,7 @@ func newExportCmd() *cobra.Command {
 	o := exportOptions{at: "last", table: "state", value: "inuse_space"}
 	c := &cobra.Command{
 		Use:   "export FILE|DIR|JVM --format FORMAT -o OUT",
-		Short: "Write a recording for other tools: pprof, collapsed stacks, HPROF, Parquet, CSV, JSON",
+		Short: "A recording for other tools: pprof, collapsed stacks, HPROF, Parquet, CSV, JSON",
 		Long: `Writes what other tools go on with. Formats:
 
   pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label
@@ -46,7 +46,7 @@ the exact state; what was allocated is estimated from all samples of the window 
 columns of tables are documented in docs/reading.md; their schema has a version. OUT appears when it
 is complete; "-" is stdout.`,
 		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
-  heapcam export --format collapsed --value alloc_space -o - incident.heapcam | flamegraph.pl > alloc.svg
+  heapcam export --format collapsed --value alloc_space -o - i.heapcam | flamegraph.pl > alloc.svg
   heapcam export --format hprof --at peak -o heap.hprof incident.heapcam
   heapcam export --format parquet --table samples -o samples.parquet incident.heapcam`,
 		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),

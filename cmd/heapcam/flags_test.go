@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +26,23 @@ func TestPlaceholders(t *testing.T) {
 		}
 		c.Flags().VisitAll(look)
 		c.PersistentFlags().VisitAll(look)
+	})
+}
+
+// TestHelpWidth demands that no line of any help is longer than a terminal of 100 columns.
+func TestHelpWidth(t *testing.T) {
+	each(newRoot(), func(c *cobra.Command) {
+		var b bytes.Buffer
+		c.SetOut(&b)
+		c.InitDefaultHelpFlag()
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(b.String(), "\n") {
+			if n := utf8.RuneCountInString(line); n > helpColumns {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
 	})
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,13 +78,13 @@ func (g *grouper) parse() error {
 
 func (g *grouper) make(l *classify.Library) (err error) {
 	if g.by_, err = l.By(g.by); err != nil {
-		return usage("--by: %v", err)
+		return usage("--by: %w", err)
 	}
 	g.filters = nil
 	for _, w := range g.where {
 		f, err := classify.NewFilter(w)
 		if err != nil {
-			return usage("--where: %v", err)
+			return usage("--where: %w", err)
 		}
 		g.filters = append(g.filters, f)
 	}
@@ -123,23 +122,9 @@ func openReading(arg string) (*ringstore.Recording, error) {
 // recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status
 // lists, and where the agent that answers us says it is.
 func recordingNamed(ref string) (string, error) {
-	recs, err := recordings(outDirs(""))
+	recs, err := allRecordings("")
 	if err != nil {
 		return "", err
-	}
-	known := map[string]bool{}
-	for _, s := range recs {
-		known[s.Dir] = true
-	}
-	if cl, err := dialAgent(""); err == nil {
-		ctx, stop := context.WithTimeout(context.Background(), diskWait)
-		st, err := cl.Status(ctx)
-		stop()
-		for _, s := range st.JVMs {
-			if err == nil && !known[s.Dir] && isRecording(s.Dir) {
-				recs = append(recs, s)
-			}
-		}
 	}
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {
@@ -179,7 +164,7 @@ unknown), what stood when the recording began and was not sampled under (before 
 that a classifier puts into several groups counts in each of them and once in their parent.`,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
-  heapcam group --by 'age > 10 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' incident.heapcam
+  heapcam group --by 'age > 9 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' i.heapcam
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
 		Args: exactly(1, readingArg),

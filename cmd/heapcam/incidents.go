@@ -38,7 +38,11 @@ keeps what needs no copy, says what is missing, and ends with status 10.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := recordingOf(out, args)
+			recs, err := allRecordings(out)
+			if err != nil {
+				return err
+			}
+			dir, err := recordingAmong(recs, out, args)
 			if err != nil {
 				return err
 			}
@@ -180,9 +184,28 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	return w.Flush()
 }
 
+// incidentDirs are the folders for recordings whose incidents are meant: without out the agent's own, too.
+func incidentDirs(out string) []string {
+	dirs := outDirs(out)
+	if out != "" {
+		return dirs
+	}
+	st, _ := agentStatus()
+	own, err := os.Stat(st.Out)
+	if err != nil || !filepath.IsAbs(st.Out) {
+		return dirs
+	}
+	for _, d := range dirs {
+		if same, err := os.Stat(d); err == nil && os.SameFile(own, same) {
+			return dirs
+		}
+	}
+	return append(dirs, st.Out)
+}
+
 func listIncidents(out string) ([]ringstore.Incident, error) {
 	all := []ringstore.Incident{}
-	for _, d := range outDirs(out) {
+	for _, d := range incidentDirs(out) {
 		is, err := incidentsIn(d, 0).List()
 		if err != nil && !errors.Is(err, os.ErrPermission) {
 			return nil, err
@@ -193,7 +216,7 @@ func listIncidents(out string) ([]ringstore.Incident, error) {
 }
 
 func findIncident(out, id string) (*ringstore.Incidents, ringstore.Incident, error) {
-	for _, d := range outDirs(out) {
+	for _, d := range incidentDirs(out) {
 		n := incidentsIn(d, 0)
 		i, err := n.Find(id)
 		if err == nil {

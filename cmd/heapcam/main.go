@@ -5,11 +5,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/attend"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -41,13 +44,30 @@ func run(args []string) int {
 	}
 	code := exitCode(err)
 	if !silent(err) {
-		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
+		tell(err)
 	}
 	var bad *codeError
 	if errors.As(err, &bad) && bad.misused {
 		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags\n")
 	}
 	return code
+}
+
+// tell prints an error. An error may hold anybody's text, so that its newlines are escaped; where it points at a place
+// in what the user wrote, that stands in lines of its own.
+func tell(err error) {
+	var bad *classify.SpecError
+	if !errors.As(err, &bad) {
+		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
+		return
+	}
+	why, _, _ := strings.Cut(err.Error(), "\n  "+bad.Spec+"\n")
+	ui.Fprintf(ui.Stderr, "heapcam: %s\n", ui.Prose(why))
+	spec := ui.Prose(bad.Spec)
+	ui.Fprintf(ui.Stderr, "  %s\n", spec)
+	if string(spec) == bad.Spec { // else the column is another
+		ui.Fprintf(ui.Stderr, "  %s\n", ui.Text(bad.Caret()))
+	}
 }
 
 func newRoot() *cobra.Command {
@@ -71,6 +91,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(usage("%s", plainly(err))) })
 	root.SetHelpCommand(newHelpCmd())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
+		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", helpColumns)))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(),
@@ -88,8 +110,29 @@ func newRoot() *cobra.Command {
 		}
 		namePlaceholders(c.Flags())
 		namePlaceholders(c.PersistentFlags())
+		c.Long = wrapped(c.Long)
 	})
 	return root
+}
+
+// helpColumns is how long a line of help may be.
+const helpColumns = 100
+
+// wrapped breaks lines of help that are too long, between words.
+func wrapped(text string) string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		for utf8.RuneCountInString(line) > helpColumns {
+			end := len(string([]rune(line)[:helpColumns+1]))
+			at := strings.LastIndexByte(line[:end], ' ')
+			if at <= 0 || strings.TrimSpace(line[:at]) == "" {
+				break
+			}
+			out, line = append(out, line[:at]), line[at+1:]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
 }
 
 // each calls f with c and every command below it.

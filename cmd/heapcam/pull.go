@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -44,7 +45,7 @@ agent through its socket; --remote asks the agent of another host. What was inte
 FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs
 the space meanwhile the pull loses its oldest files, and says so.`,
 		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o " +
-			"incident.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
+			"i.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
 			"myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -214,12 +215,17 @@ func (o *pullOptions) source(args []string) (dir, reason string, err error) {
 	return dir, "", err
 }
 
-// recordingOf gives the ring folder that args name; without any there must be only one.
+// recordingOf gives the ring folder below out that args name; without any there must be only one.
 func recordingOf(out string, args []string) (string, error) {
 	recs, err := recordings(outDirs(out))
 	if err != nil {
 		return "", err
 	}
+	return recordingAmong(recs, out, args)
+}
+
+// recordingAmong gives the ring folder among recs, which are those below out, that args name.
+func recordingAmong(recs []session.Status, out string, args []string) (string, error) {
 	switch {
 	case len(args) == 1:
 		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // a folder will do
@@ -228,6 +234,10 @@ func recordingOf(out string, args []string) (string, error) {
 		if len(recs) > 0 {
 			s, err := pick(recs, args[0])
 			return s.Dir, err
+		}
+		if _, err := os.Stat(args[0]); err == nil {
+			return "", withCode(exitNotFound, "%q is no ring folder, and there is no recording in %s", args[0],
+				strings.Join(outDirs(out), " or "))
 		}
 		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
 			strings.Join(outDirs(out), " or "))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/heap"
@@ -43,6 +45,39 @@ func recordings(dirs []string) ([]session.Status, error) {
 		}
 	}
 	return out, nil
+}
+
+// allRecordings lists the recordings below out; without out also those that the agent tells of, wherever they lie.
+func allRecordings(out string) ([]session.Status, error) {
+	recs, err := recordings(outDirs(out))
+	if err != nil || out != "" {
+		return recs, err
+	}
+	known := map[string]bool{}
+	for _, s := range recs {
+		known[s.Dir] = true
+	}
+	st, _ := agentStatus()
+	for _, s := range st.JVMs {
+		if !known[s.Dir] && isRecording(s.Dir) {
+			recs = append(recs, s)
+		}
+	}
+	return recs, nil
+}
+
+// agentStatus asks the agent of this host, if one answers.
+func agentStatus() (st api.StatusReply, ok bool) {
+	cl, err := dialAgent("")
+	if err != nil {
+		return st, false
+	}
+	ctx, stop := context.WithTimeout(context.Background(), diskWait)
+	defer stop()
+	if st, err = cl.Status(ctx); err != nil {
+		return api.StatusReply{}, false
+	}
+	return st, true
 }
 
 // onDisk describes one ring folder: NAME-PID-START.

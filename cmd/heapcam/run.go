@@ -40,7 +40,7 @@ func newRunCmd() *cobra.Command {
 		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records " +
 			"them until COMMAND ends.\n" +
 			"Input, output, signals and the exit status pass through: " +
-			"128+n when the command was ended by signal n, 125 when heapcam itself\n" +
+			"128+n when the command was ended by signal n, 125 when heapcam itself " +
 			"failed, 126 or 127 when the command can not be executed or found. " +
 			"Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
 			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs " +

@@ -21,10 +21,10 @@ const serviceWait = 2 * time.Minute
 func newServiceCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "service",
-		Short: "The agent as a service of this host: install, uninstall, start, stop, restart, status",
+		Short: "The agent as this host's service: install, uninstall, start, stop, restart, status",
 		Long: "service installs this binary's agent into systemd (or the control manager of Windows), and removes " +
-			"it. Where a package\n" +
-			"installed heapcam the package manager does that; start, stop, restart and status work all the same.",
+			"it. Where a package installed heapcam the package manager does that; start, stop, " +
+			"restart and status work all the same.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -318,7 +318,10 @@ func remarks(s *session.Status) (out []ui.Text) {
 	say := func(format string, args ...any) {
 		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
 	}
-	if s.Reason != "" {
+	switch {
+	case s.Reason != "" && s.Phase == session.Paused:
+		say("paused: %s", ui.Prose(s.Reason))
+	case s.Reason != "":
 		say("%s", ui.Prose(s.Reason))
 	}
 	if s.Incident != "" {

@@ -21,6 +21,9 @@ func TestRemarks(t *testing.T) {
 			"spent": func(s *session.Status) {
 			s.Depth, s.DepthWhy = "samples", "depth samples, sampling every 1024 KiB: the budget of 2 % is spent"
 		},
+		"paused: asked for by user shop": func(s *session.Status) {
+			s.Phase, s.Reason = session.Paused, "asked for by user shop"
+		},
 		"restart this JVM to renew it": func(s *session.Status) { s.Renew, s.Probe = true, "0.1" },
 		"holds allocation sampling":    func(s *session.Status) { s.NoSites = true },
 		"--max-trace-size 2.0 GiB would do": func(s *session.Status) {
