@@ -179,22 +179,13 @@ func lastForced(dir, method string, seen map[string]bool) (gc uint64) {
 		if err != nil {
 			continue
 		}
-		forced := uint64(0)
 		for b, err := range f.Blocks() {
-			if err != nil {
+			if err != nil || b.Kind != trace.KindEpoch {
 				continue
 			}
-			switch b.Kind {
-			case trace.KindEpoch:
-				e, err := trace.DecodeEpoch(b)
-				if err == nil && (method == "walk" && e.Pause.Kind == trace.PauseWalk ||
-					method == "gc" && strings.Contains(e.Pause.Cause, "Jvmti")) {
-					forced = e.Pause.GC
-				}
-			case trace.KindSync: // there may have been no room for its listing
-				if y, err := trace.DecodeSync(b); err == nil && forced != 0 && y.GC == forced {
-					gc = forced
-				}
+			if e, err := trace.DecodeEpoch(b); err == nil && (method == "walk" && e.Pause.Kind == trace.PauseWalk ||
+				method == "gc" && strings.Contains(e.Pause.Cause, "Jvmti")) {
+				gc = e.Pause.GC
 			}
 		}
 		f.Close()
