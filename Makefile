@@ -2,27 +2,35 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
-PROBE   := probe/lib/libheapcam-linux-amd64.so
+ARCH    := $(shell $(GO) env GOARCH)
+PROBE   := probe/lib/libheapcam-linux-$(ARCH).so
 DLL     := probe/build/heapcam-windows-amd64.dll
 CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe probe-windows build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe probe-arm64 probe-windows build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing on Debian 12 (apt packages by name)
 	@tools/setup
 
 probe: setup $(PROBE) ## compile the C probe
 
-$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
+# One library for glibc and musl: it names no libc, and its symbols have no versions. The process that loads it has them.
+NOLIBC  := -nostdlib -nostartfiles -U_FORTIFY_SOURCE -fno-stack-protector
+
+probe-arm64: setup probe/lib/libheapcam-linux-arm64.so ## compile the C probe for arm64 (Debian: gcc-aarch64-linux-gnu)
+
+CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
+CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
+probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
-	gcc -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
+	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
+	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
