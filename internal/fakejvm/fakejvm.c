@@ -1,8 +1,9 @@
 //go:build ignore
 
-// fakejvm.c: a process that is a JVM as far as the probe can see, for systems that no JVM of the tests runs on, Windows
-// (make test-wine) and musl (TestFakeJVM): the tables that libjvm exports, a Serial heap that is filled and collected, the JVMTI and JNI functions
-// that the probe calls, and a neighbour that lives on faults of its own, as HotSpot does.
+// fakejvm.c: a process that is a JVM as far as the probe can see, for systems that no JVM of the tests runs on: Windows
+// (make test-wine) and musl (TestFakeJVM). It has the tables that libjvm exports, a Serial heap that is filled and
+// collected, the JVMTI and JNI functions that the probe calls, and a neighbour that handles page faults of its own, as
+// HotSpot does.
 //
 //	fakejvm PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]
 //
@@ -235,7 +236,8 @@ static LONG CALLBACK my_fault(EXCEPTION_POINTERS *x) {
 static void *reserve(void *at, size_t n, bool commit) {
     return VirtualAlloc(at, n, MEM_RESERVE | (commit ? MEM_COMMIT : 0), PAGE_READWRITE);
 }
-static void handle_faults(void) { AddVectoredExceptionHandler(1, my_fault); } // the probe's comes later: it is asked first
+// The probe's handler comes later: Windows asks it first.
+static void handle_faults(void) { AddVectoredExceptionHandler(1, my_fault); }
 static void end_here(void) { TerminateProcess(GetCurrentProcess(), 0); }
 static void join(HANDLE thread) { WaitForSingleObject(thread, INFINITE); }
 #else
@@ -250,7 +252,8 @@ static void my_fault(int sig, siginfo_t *i, void *context) {
     InterlockedIncrement(&handled);
 }
 static void *reserve(void *at, size_t n, bool commit) {
-    void *p = mmap(at, n, commit ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap(at, n, commit ? PROT_READ | PROT_WRITE : PROT_NONE, flags, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 static void handle_faults(void) { // the probe's comes later, and passes on what is not its own

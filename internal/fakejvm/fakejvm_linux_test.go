@@ -108,7 +108,8 @@ func (j jvm) recorded(t *testing.T) {
 	if err := os.Mkdir(rings, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	agent := exec.Command(j.heapcam, "agent", "--shm-dir", rings, "--out", out, "--socket", socket, "--max-trace-size", "4MiB")
+	agent := exec.Command(j.heapcam, "agent", "--shm-dir", rings, "--out", out, "--socket", socket,
+		"--max-trace-size", "4MiB")
 	var log bytes.Buffer
 	agent.Stdout, agent.Stderr = &log, &log
 	if err := agent.Start(); err != nil {
@@ -129,7 +130,7 @@ func (j jvm) recorded(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	said, stderr, err := j.run("dir="+dir+",ring=4194304,fault_at=7", "400", "end")
-	state := regexp.MustCompile(`^400 collections, (\d+) objects, (\d+) bytes, .* (\d+) faults of others, (\d+) of them`)
+	state := regexp.MustCompile(`^400 collections, (\d+) objects, (\d+) bytes, .* (\d+) faults of others, (\d+) of`)
 	m := state.FindStringSubmatch(said)
 	if err != nil || m == nil || m[3] != m[4] {
 		t.Fatalf("%v: %s%s", err, said, stderr)
