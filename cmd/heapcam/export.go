@@ -43,7 +43,7 @@ func newExportCmd() *cobra.Command {
 
 Live figures of pprof and collapsed are those of group --by 'type, site' after --at, and add up to
 the exact state; what was allocated is estimated from all samples of the window up to there. The
-columns of tables are documented in docs/how-to/export.md; their schema has a version. OUT appears when it
+columns of tables are documented in docs/reading.md; their schema has a version. OUT appears when it
 is complete; "-" is stdout.`,
 		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
   heapcam export --format collapsed --value alloc_space -o - i.heapcam | flamegraph.pl > alloc.svg
