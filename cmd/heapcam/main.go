@@ -1,5 +1,5 @@
 // Command heapcam is a dashcam for the JVM heap: it records running JVMs into a bounded ring, and reads what was
-// recorded. One file a verb; docs/reference documents verbs, flags and exit codes. Data goes to stdout, talk to
+// recorded. One file a verb; docs/operations.md documents verbs, flags and exit codes. Data goes to stdout, talk to
 // stderr.
 package main
 
