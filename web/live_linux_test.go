@@ -79,13 +79,13 @@ func TestLive(t *testing.T) {
 	p.see("#live", "Live")
 	p.see("#live", "recording")
 	p.until("document.querySelectorAll('#timeline canvas').length > 0")
-	last := "Number(document.querySelector('main .facts').innerText.match(/to ([\\d,]+)/)[1].replace(/,/g, ''))"
+	last := "Number(document.querySelector('main .facts').innerText.match(/\\([\\d,]+ to ([\\d,]+)\\)/)[1].replace(/,/g, ''))"
 	p.until(last + " > 0")
 	n := js[int](p, last)
 	p.until(fmt.Sprintf("%s > %d", last, n+2))
 
 	p.click("#freeze")
-	p.see("#notice", "as incident")
+	p.see("#notice", "Saved incident")
 	p.until("document.querySelector('#timeline figcaption').innerText.includes('incident')")
 	all := verb[struct{ Incidents []ringstore.Incident }](t, "incidents", "--json", "--out", out)
 	if len(all.Incidents) != 1 || !strings.Contains(p.text("#notice"), all.Incidents[0].ID) {

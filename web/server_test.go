@@ -111,7 +111,7 @@ func TestSelfContained(t *testing.T) {
 	s, ask := served(t)
 	size := 0
 	for _, f := range []string{"", "style.css", "main.js", "lib.js", "overview.js", "state.js", "diff.js", "trends.js",
-		"leaks.js", "coverage.js", "charts.js", "tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
+		"leaks.js", "coverage.js", "glossary.js", "glossary.json", "charts.js", "tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
 		r := ask("GET", s.Path()+f, "Accept-Encoding", "gzip")
 		packed, _ := io.ReadAll(r.Body)
 		size += len(packed)

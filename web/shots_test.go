@@ -26,7 +26,7 @@ func TestScreenshots(t *testing.T) {
 			"document.querySelectorAll('#icicle rect').length > 10 && " +
 				"document.querySelectorAll('#tree tbody tr').length > 10"},
 		{"diff", "diff?by=type", "document.querySelectorAll('#diff tbody tr').length > 5"},
-		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#course canvas').length === 2"},
+		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#curve canvas').length === 2"},
 		{"leaks", "leaks", "document.querySelector('#leaks')"},
 		{"coverage", "coverage", "document.querySelectorAll('main canvas').length === 2"},
 	} {

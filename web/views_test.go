@@ -47,15 +47,15 @@ func TestOverview(t *testing.T) {
 	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
 	rep := verb[analysis.Report](t, "report", "--json", window)
 	p.see("main",
-		fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC,
+		fmt.Sprintf("%d (%d to %d)", len(rep.Collections), rep.Collections[0].GC,
 			rep.Collections[len(rep.Collections)-1].GC))
 
 	p.click("#headlines li.leak a")
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
 	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
 	p.click("#leaks li .history")
-	p.see("#course h3", "byte[] › Window.audit(Window.java:18)")
-	p.until("document.querySelectorAll('#course canvas').length === 2")
+	p.see("#curve h3", "byte[] › Window.audit(Window.java:18)")
+	p.until("document.querySelectorAll('#curve canvas').length === 2")
 	p.do(cdp.NavigateBack())
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
 	p.do(cdp.NavigateBack())
@@ -69,7 +69,7 @@ func TestOverview(t *testing.T) {
 		})()`)
 	x, y := box[0]+box[2]*0.7, box[1]+box[3]/2
 	p.do(cdp.MouseClickXY(x, y))
-	p.see("#picked", "Chosen: collection")
+	p.see("#picked", "Selected: collection")
 	p.until("/[?&]at=\\d+/.test(location.hash)")
 	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
 	p.see("#picked", " to collection ")
@@ -78,7 +78,7 @@ func TestOverview(t *testing.T) {
 	// the keyboard
 	p.do(cdp.Focus(cdp.CSS("#timeline .plot")), cdp.KeyEvent(kb.End))
 	last := rep.Collections[len(rep.Collections)-1]
-	p.see("#picked", fmt.Sprintf("Chosen: collection %d (GC(%d)", last.GC, last.JVMGC))
+	p.see("#picked", fmt.Sprintf("Selected: collection %d (GC(%d)", last.GC, last.JVMGC))
 	p.do(cdp.KeyEvent(kb.ArrowLeft, cdp.KeyModifiers(cdp.Modifier(8))))
 	p.until(fmt.Sprintf("location.hash.includes('from=%d&to=%d')", last.GC-1, last.GC))
 
@@ -139,11 +139,11 @@ func TestState(t *testing.T) {
 	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
 	p.until("document.querySelector('#where-error').innerText === ''")
 	big := verb[analysis.Grouping](t, "group", "--json", "--by", "type, kind", "--where", "size >= 1024", window)
-	p.see("#head", fmt.Sprintf("%d objects", big.Objects))
+	p.see("#head", fmt.Sprintf("%d live objects", big.Objects))
 
 	// search
 	p.do(cdp.Navigate(url + "#state?q=onerror"))
-	p.see("#head", "1 groups match")
+	p.see("#head", "1 group matches")
 	p.see("#tree tr.hit", hostile)
 }
 
@@ -207,11 +207,11 @@ func TestTrends(t *testing.T) {
 			strings.Join(r.Path, " › ")))
 	}
 	p.click("#trend tbody tr .pick")
-	p.until("document.querySelectorAll('#course canvas').length === 2")
+	p.until("document.querySelectorAll('#curve canvas').length === 2")
 	p.until("location.hash.includes('row=')")
-	p.click("#life summary")
-	p.see("#life", "pretenure")
-	p.see("#life", "By class")
+	p.click("#survival summary")
+	p.see("#survival", "pretenure")
+	p.see("#survival", "Survival by class")
 }
 
 // TestLinks checks that the keys of views work, that times can be told in UTC, and dark mode.
@@ -248,7 +248,7 @@ func TestDamaged(t *testing.T) {
 	p := open(t, view(t, file)+"#coverage")
 	p.see("#damage", "corrupt")
 	p.do(cdp.KeyEvent("1"))
-	p.see("#headlines", "can not be read")
+	p.see("#headlines", "cannot be read")
 
 	dir := filepath.Join(t.TempDir(), "empty")
 	s, _, err := ringstore.Open(ringstore.Config{Dir: dir},
