@@ -14,7 +14,7 @@ import (
 // Headline is one finding of the overview: what happened, and the view that shows more. View is written as in the
 // page's address.
 type Headline struct {
-	Kind string `json:"kind"` // leak, growth, storm, gap, damage, quiet, empty
+	Kind string `json:"kind"` // leak, suspect, growth, storm, gap, damage, quiet, empty
 	Text string `json:"text"`
 	View string `json:"view"`
 	// Since is when the growth of a leak began. It is a field of its own because the page shows times in the reader's
@@ -43,7 +43,11 @@ func headlines(r *analysis.Report) []Headline {
 	}
 	out := []Headline{}
 	for _, v := range r.Suspects[:min(len(r.Suspects), maxLeaks)] {
-		out = append(out, Headline{Kind: "leak", Text: leakText(&v), View: "leaks", Since: &r.From})
+		kind := "leak"
+		if v.Floors == 0 { // old space was not collected: the objects may be dead
+			kind = "suspect"
+		}
+		out = append(out, Headline{Kind: kind, Text: leakText(&v), View: "leaks", Since: &r.From})
 	}
 	if len(r.Suspects) == 0 {
 		out = append(out, Headline{Kind: "quiet", Text: string(r.FirstLook), View: "leaks"})
@@ -52,8 +56,8 @@ func headlines(r *analysis.Report) []Headline {
 		g := r.Grown[0]
 		from, to := known(r.Collections, false), known(r.Collections, true)
 		out = append(out, Headline{Kind: "growth",
-			Text: string(ui.Sprintf("%s grew most from collection %s to %s: by %s and %s, including garbage that is not "+
-				"collected yet.", sites.WithLoader(g.Class, g.Loader), thousands(from), thousands(to),
+			Text: string(ui.Sprintf("%s grew most from collection %s to %s: by %s and %s, including garbage that "+
+				"is not collected yet.", sites.WithLoader(g.Class, g.Loader), thousands(from), thousands(to),
 				objects(g.Objects), ui.Bytes(g.Bytes))),
 			View: fmt.Sprintf("diff?from=%d&to=%d", from, to)})
 	}

@@ -25,7 +25,7 @@ import (
 // window is a recording of a real JVM (testdata/Window.java, tools/web-testdata).
 const window = "testdata/window.heapcam"
 
-// verb gives what a verb prints as JSON.
+// verb runs a verb and decodes the JSON that it prints.
 func verb[T any](t *testing.T, args ...string) (v T) {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -40,7 +40,7 @@ func verb[T any](t *testing.T, args ...string) (v T) {
 	return v
 }
 
-// TestOverview looks at what happened, goes to the leak in two clicks, and chooses collections with mouse and keyboard.
+// TestOverview: the overview names the leak; two clicks lead to its history; mouse and keyboard select collections.
 func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
 	p.see("#headlines", "Window.audit")
@@ -60,7 +60,7 @@ func TestOverview(t *testing.T) {
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
 	p.do(cdp.NavigateBack())
 
-	// the mouse: one collection, then two
+	// the mouse: one collection, then a range
 	p.until("document.querySelector('#timeline .u-over')")
 	box := js[[]float64](p,
 		`(() => {
@@ -87,8 +87,8 @@ func TestOverview(t *testing.T) {
 	p.see("#table", rep.Collections[0].Cause)
 }
 
-// TestState groups, opens, searches, and says where an expression is wrong; figures are those of `heapcam group`. A
-// class whose name looks like HTML stays text.
+// TestState: the figures are those of `heapcam group`; rows open; the search finds groups; an error points at its place
+// in the expression. A class name that looks like HTML stays text.
 func TestState(t *testing.T) {
 	url := view(t, window)
 	p := open(t, url+"#state")
@@ -103,7 +103,7 @@ func TestState(t *testing.T) {
 	for i, r := range rows {
 		n := g.Tree.Children[i]
 		if r[0] != n.Key || r[1] != fmt.Sprint(n.Objects) || r[2] != fmt.Sprint(n.Bytes) {
-			t.Errorf("row %d is %q, the verb says %s, %d objects, %d bytes", i, r, n.Key, n.Objects, n.Bytes)
+			t.Errorf("row %d is %q, the verb prints %s, %d objects, %d bytes", i, r, n.Key, n.Objects, n.Bytes)
 		}
 	}
 	const hostile = "<img src=x onerror=alert(1)>[]"
@@ -147,7 +147,7 @@ func TestState(t *testing.T) {
 	p.see("#tree tr.hit", hostile)
 }
 
-// TestExport asks for what the buttons give; the figures are those of the verbs.
+// TestExport: the downloads are those of the verbs.
 func TestExport(t *testing.T) {
 	url := view(t, window)
 	get := func(q string) []byte {
@@ -181,7 +181,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestDiff shows the bars between two collections; figures are those of `heapcam diff`.
+// TestDiff: the figures are those of `heapcam diff`.
 func TestDiff(t *testing.T) {
 	p := open(t, view(t, window)+"#diff?from=5&to=40&by=type")
 	d := verb[analysis.DiffReport](t, "diff", "--json", "--from", "5", "--to", "40", "--by", "type", window)
@@ -194,11 +194,11 @@ func TestDiff(t *testing.T) {
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
 	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
-	p.see("#by-error", "can not group by address")
+	p.see("#by-error", "group by address")
 	p.quiet("422")
 }
 
-// TestTrends shows what moved most, one group's course, and survival; figures are those of `heapcam trend`.
+// TestTrends: the groups are those of `heapcam trend`; the page shows one group's curves, and survival curves.
 func TestTrends(t *testing.T) {
 	p := open(t, view(t, window)+"#trends")
 	tr := verb[analysis.TrendReport](t, "trend", "--json", "--by", "type", window)
@@ -214,7 +214,7 @@ func TestTrends(t *testing.T) {
 	p.see("#survival", "Survival by class")
 }
 
-// TestLinks checks that the keys of views work, that times can be told in UTC, and dark mode.
+// TestLinks: the number keys open the views, times can be shown in UTC, and there is a dark mode.
 func TestLinks(t *testing.T) {
 	p := open(t, view(t, window)+"#overview?tz=utc&theme=dark")
 	p.see("main", "UTC to ")
@@ -232,7 +232,7 @@ func TestLinks(t *testing.T) {
 	p.until("document.documentElement.dataset.theme === 'light'")
 }
 
-// TestDamaged opens a recording with a hole, and one in which nothing happened.
+// TestDamaged: all views of a damaged recording and of an empty one are shown.
 func TestDamaged(t *testing.T) {
 	b, err := os.ReadFile(window)
 	if err != nil {
@@ -274,7 +274,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestAccessible has axe-core look at each view, in light and dark.
+// TestAccessible: axe-core finds no serious problem in any view, light or dark.
 func TestAccessible(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -285,7 +285,7 @@ func TestAccessible(t *testing.T) {
 	p.see("#headlines", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
-		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage"}
+		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage", "glossary"}
 	for _, th := range []string{"light", "dark"} {
 		if th == "dark" && !full {
 			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
@@ -299,7 +299,7 @@ func TestAccessible(t *testing.T) {
 			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
 			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
 				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
-			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #diff, #trend')")
+			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #terms, #diff, #trend')")
 			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
 				.filter(v => v.impact === 'serious' || v.impact === 'critical')
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)

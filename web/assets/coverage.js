@@ -1,4 +1,4 @@
-// Site coverage: for which share of the live bytes the allocation site is known, after a collection and over the window.
+// Site coverage: the share of live bytes whose allocation site is known, after a collection and over the window.
 import { h, go, bytes, count, plural, share, when, address, facts, keys } from './lib.js';
 import { Timeline } from './charts.js';
 
@@ -30,7 +30,7 @@ export function show(main, data, params) {
       h(
         'p',
         {},
-        'The allocation site is known for a part of the live bytes:',
+        'The allocation sites of the live bytes:',
       ),
       h(
         'ul',
@@ -44,14 +44,14 @@ export function show(main, data, params) {
         h(
           'li',
           {},
-          `${share(q.inferred_bytes / all)} inferred: each object counts with the probability of the most likely site ` +
-            `of its class.`,
+          `${share(q.inferred_bytes / all)} inferred: each object counts with the probability of the most likely ` +
+            `site of its class.`,
         ),
         h(
           'li',
           {},
           `${share(q.unknown_bytes / all)} unknown: the object was allocated during the recording but not sampled. ` +
-            `Figures by site are estimates, shown with their 95 % confidence interval.`,
+            `Figures by site are estimates, shown with their 95 % interval.`,
         ),
         h(
           'li',
@@ -77,7 +77,8 @@ export function show(main, data, params) {
       'p',
       {},
       [
-        `Collections: ${count(rows.length)} recorded, ${count(r.lost_epochs)} lost, ${count(r.missed_collections)} missed. `,
+        `Collections: ${count(rows.length)} recorded, ${count(r.lost_epochs)} lost, ` +
+          `${count(r.missed_collections)} missed. `,
         r.missed_collections ? 'The pauses of missed collections are unknown. ' : '',
         r.collections_of_unknown_state
           ? `The heap state is unknown for ${plural(r.collections_of_unknown_state, 'collection')}: data before them ` +
@@ -96,8 +97,8 @@ export function show(main, data, params) {
       'p',
       {},
       r.old_collections
-        ? `Old space was collected ${plural(r.old_collections, 'time')} in the window. An object that survived such a ` +
-            `collection was still reachable.`
+        ? `Old space was collected ${plural(r.old_collections, 'time')} in the window. An object that survived such ` +
+            `a collection was still reachable.`
         : 'Old space was not collected in the window. Objects that died there still count as live.',
     ),
     facts([

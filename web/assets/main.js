@@ -128,7 +128,9 @@ async function load() {
       h(
         'p',
         { class: 'error', role: 'alert' },
-        e instanceof Failure ? e.message : 'The viewer does not answer. Start “heapcam view” again and open the address that it prints.',
+        e instanceof Failure
+          ? e.message
+          : 'The viewer does not answer. Start “heapcam view” again and open the address that it prints.',
       ),
     );
     return;
@@ -169,7 +171,12 @@ function live() {
     data.can_freeze
       ? h(
           'button',
-          { type: 'button', id: 'freeze', title: 'Keep the current window as an incident (heapcam freeze)', click: freeze },
+          {
+            type: 'button',
+            id: 'freeze',
+            title: 'Keep the current window as an incident (heapcam freeze)',
+            click: freeze,
+          },
           'Save incident',
         )
       : null,

@@ -12,6 +12,7 @@ let line = null,
 // The word before a headline, by its kind.
 const kinds = {
   leak: 'Leak',
+  suspect: 'Possible leak',
   growth: 'Growth',
   storm: 'Frequent GC',
   gap: 'Missing data',
@@ -33,7 +34,7 @@ export function show(main, data, params) {
         { class: x.kind },
         h('b', {}, kinds[x.kind]),
         h('a', { href: link(x.view) }, x.text),
-        x.since ? [' Growing since ', when(x.since), ', the start of the recording.'] : null,
+        x.since ? [' Growing since ', when(x.since), ', the start of the window.'] : null,
       ),
     ),
   );
@@ -344,7 +345,7 @@ function list(from = 0) {
             {},
             ...[
               ['Collection', 1],
-              ['JVM’s log', 1],
+              ['In JVM’s log', 1],
               ['Time'],
               ['Kind'],
               ['Cause'],

@@ -136,7 +136,7 @@ export async function update(d, params) {
     `: ${plural(r.objects, 'live object')}, ${bytes(r.bytes)}. ` +
       (r.exact
         ? 'All figures are exact.'
-        : 'Figures marked ~ are estimated from samples. Their true value is in the range with a probability of 95 %.') +
+        : 'Figures marked ~ are estimated from samples; the column Precision shows their 95 % interval.') +
       (r.hits === undefined
         ? ''
         : ` ${plural(r.hits, 'group')} ${r.hits === 1 ? 'matches' : 'match'} the search` +
@@ -205,7 +205,7 @@ function precision(n) {
   if (!n.estimated) return 'exact';
   return h(
     'span',
-    { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects (95 % confidence interval)` },
+    { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects (95 % interval)` },
     `${bytes(n.bytes_low)} to ${bytes(n.bytes_high)}, ${plural(n.samples || 0, 'sample')}`,
   );
 }

@@ -50,7 +50,8 @@ export class TreeTable {
       if (kids.length && node.count > kids.length && !this.expanded) rows.push(this.rest(node, path, level));
     };
     walk(this.root, this.base, 1);
-    if (!rows.length) rows.push(h('tr', {}, h('td', { colspan: this.columns.length + 1, class: 'quiet' }, 'No groups.')));
+    if (!rows.length)
+      rows.push(h('tr', {}, h('td', { colspan: this.columns.length + 1, class: 'quiet' }, 'No groups.')));
     this.body.replaceChildren(...rows);
     const to = focus && rows.find(r => r.dataset.path === focus);
     const first = to || rows[0];

@@ -168,7 +168,9 @@ async function curves(q, row, params) {
   if (box !== mine) return;
   const all = parts[0];
   if (!all.rows.length || drawn !== key) {
-    box.chart.replaceChildren(h('p', { class: 'quiet' }, 'This group is not among those that changed most, so it has no curve.'));
+    box.chart.replaceChildren(
+      h('p', { class: 'quiet' }, 'This group is not among those that changed most, so it has no curve.'),
+    );
     return;
   }
   const times = all.collections.map(c => Date.parse(c.time) / 1000);
@@ -243,7 +245,7 @@ async function survival() {
                   h('th', { scope: 'col' }, 'Class'),
                   h('th', { scope: 'col', class: 'n' }, 'Objects'),
                   ages.map(a =>
-                    h('th', { scope: 'col', class: 'n', title: plural(a, 'collection') + ' or more' }, `survived ≥ ${a}`),
+                    h('th', { scope: 'col', class: 'n', title: plural(a, 'collection') }, `Survived ${a}`),
                   ),
                   h('th', { scope: 'col' }, 'Curve'),
                 ),
@@ -281,8 +283,8 @@ async function survival() {
             h(
               'li',
               {},
-              `${share(p.tenured)} of the ${p.class} objects allocated at this site reach old space. Young collections ` +
-                `copied about ${bytes(p.copied_bytes)} of them before.`,
+              `${share(p.tenured)} of the ${p.class} objects allocated at this site reach old space. Before that, ` +
+                `young collections copied about ${bytes(p.copied_bytes)} of them.`,
               stack(p.site),
             ),
           ),
