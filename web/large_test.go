@@ -13,9 +13,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// recordingOf is the size of a synthetic recording. Old space holds objects from the start. The survivors move with each
-// collection between two spaces: a tenth of them dies, one in a hundred is promoted, and as many are born. Each sync
-// point begins a file.
+// recordingOf is the size of a synthetic recording. Old space holds objects from the start. The survivors move with
+// each collection between two spaces: a tenth of them dies, one in a hundred is promoted, and as many are born. Each
+// sync point begins a file.
 type recordingOf struct {
 	objects, survivors, collections, listings, sites int
 }

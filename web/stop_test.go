@@ -68,7 +68,8 @@ func TestStop(t *testing.T) {
 	p.until("document.getElementById('main').dataset.shown === '#coverage'")
 }
 
-// TestEarlyEvent: if the server's first `changed` event arrives before the overview, the page loads the overview once, and a view that is opened at once is shown.
+// TestEarlyEvent: if the server's first `changed` event arrives before the overview, the page loads the overview once,
+// and a view that is opened at once is shown.
 func TestEarlyEvent(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")

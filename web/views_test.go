@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,6 +231,30 @@ func TestLinks(t *testing.T) {
 	}
 	p.click("#tools button:nth-child(2)")
 	p.until("document.documentElement.dataset.theme === 'light'")
+}
+
+// TestGlossaryView: the glossary is one click away, and explains the keys.
+func TestGlossaryView(t *testing.T) {
+	p := open(t, view(t, window))
+	p.click("#nav a:last-child")
+	p.see("#terms", "before the recording")
+	p.see("#terms code", "heapcam agent")
+	p.see("#keys", "Shift")
+}
+
+// TestFormats: a figure has one format on the whole page, and a share is 0 % or 100 % only if it is exactly that.
+func TestFormats(t *testing.T) {
+	p := open(t, view(t, window))
+	p.see("#headlines", "Window")
+	got := js[[]string](p, `import('./lib.js').then(l => [
+		...[0, 0.0002, 0.028, 0.9999, 1].map(l.share), ...[0, 42e3, 5.93e6, 5.93e9, 600e9, 18e12].map(l.span),
+		...[0, 1023, 1024, 1048575, -1536].map(l.bytes), l.count(1234567), l.plural(1, 'object'),
+		l.plural(2000, 'object'), l.change(-3, l.count)])`)
+	want := []string{"0 %", "< 0.1 %", "2.8 %", "> 99.9 %", "100 %", "0 ms", "42.0 µs", "5.9 ms", "5.9 s", "10.0 min",
+		"5.0 h", "0 B", "1,023 B", "1.0 KiB", "1.0 MiB", "−1.5 KiB", "1,234,567", "1 object", "2,000 objects", "−3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("figures are written\n%q, want\n%q", got, want)
+	}
 }
 
 // TestDamaged: all views of a damaged recording and of an empty one are shown.
