@@ -130,7 +130,7 @@ func gaps(r *analysis.Report) (out []Headline) {
 			thousands(r.Missed)))
 	}
 	if r.LostEpochs > 0 {
-		add("gap", fmt.Sprintf("Lost collections: %s. The recorder could not store them.", thousands(r.LostEpochs)))
+		add("gap", fmt.Sprintf("Lost collections: %s. The recording has no data about them.", thousands(r.LostEpochs)))
 	}
 	if r.UnknownGCs > 0 {
 		add("gap", fmt.Sprintf("The heap state is unknown for %s of %s.", thousands(uint64(r.UnknownGCs)),

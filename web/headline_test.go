@@ -30,7 +30,7 @@ func TestHeadlines(t *testing.T) {
 			"collections of old space. At this rate the heap is full in 54.0 s.",
 		"growth: byte[] grew most from collection 0 to 0: by 12,345 objects and 5.0 MiB, including garbage " +
 			"that is not collected yet.",
-		"gap: Lost collections: 1. The recorder could not store them.",
+		"gap: Lost collections: 1. The recording has no data about them.",
 		"gap: The heap state is unknown for 2 of 3 collections.",
 		"damage: Damaged sections: 1. Their data cannot be read.",
 	}

@@ -190,7 +190,18 @@ async function curves(q, row, params) {
       values: at(parts[i], f),
     }));
   const holder = h('div', {});
-  box.chart.append(h('h3', {}, pathName(row)), holder);
+  box.chart.append(
+    h('h3', {}, pathName(row)),
+    holder,
+    data.report.collections.some(c => c.kind === 'full')
+      ? h(
+          'p',
+          { class: 'sub' },
+          'After a full collection heapcam may not know which objects are older. Such objects count as new: the curves ' +
+            'of survivors fall, although the objects did not die.',
+        )
+      : '',
+  );
   line = new Timeline(
     holder,
     times,
