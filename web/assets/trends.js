@@ -197,8 +197,8 @@ async function curves(q, row, params) {
       ? h(
           'p',
           { class: 'sub' },
-          'After a full collection heapcam may not know which objects are older. Such objects count as new: the curves ' +
-            'of survivors fall, although the objects did not die.',
+          'After a full collection heapcam may not know which objects are older. Such objects count as new, so the ' +
+            'curves of survivors fall although the objects did not die.',
         )
       : '',
   );
