@@ -191,14 +191,17 @@ static uint64_t map_word(struct os_ring *r, int off) {
     if (!vm.check_jni) return atomic_load_explicit((_Atomic uint64_t *)(r->map + off), memory_order_acquire);
     if (!safe_read(&v, (uint64_t)(r->map + off), sizeof v))
         violation("the shared ring cannot be read", (uint64_t)(r->map + off));
+    atomic_thread_fence(memory_order_acquire);
     return v;
 }
 
 static void map_set_word(struct os_ring *r, int off, uint64_t v) {
-    if (vm.check_jni)
-        map_put(r, (size_t)off, &v, sizeof v);
-    else
+    if (!vm.check_jni) {
         atomic_store_explicit((_Atomic uint64_t *)(r->map + off), v, memory_order_release);
+        return;
+    }
+    atomic_thread_fence(memory_order_release);
+    map_put(r, (size_t)off, &v, sizeof v);
 }
 
 void ring_refresh_in_pause(void) {
