@@ -9,7 +9,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe probe-arm64 probe-windows build demo readme test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,10 @@ probe: setup $(PROBE) ## compile the C probe
 # One library for glibc and musl: it names no libc, and its symbols have no versions. The process that loads it has them.
 NOLIBC  := -nostdlib -nostartfiles -U_FORTIFY_SOURCE -fno-stack-protector
 
-probe-arm64: setup probe/lib/libheapcam-linux-arm64.so ## compile the C probe for arm64 (Debian: gcc-aarch64-linux-gnu)
+probe-arm64: setup-arm64 probe/lib/libheapcam-linux-arm64.so ## compile the C probe for arm64 (Debian: gcc-aarch64-linux-gnu)
+
+setup-arm64: setup
+	@test $(ARCH) = arm64 || tools/setup aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc:libc6-dev-arm64-cross
 
 CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
 CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
@@ -81,10 +84,10 @@ soak: build ## 30 minutes and 500 rounds of kills of a process that writes a rin
 	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_CHURN_FOR=$(or $(FOR),30m) $(GO) test ./internal/e2e -run 'TestChurn$$' -count=1 -v -timeout 120m
 	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_ATTACH_FOR=$(or $(ATTACH_FOR),90m) $(GO) test ./internal/e2e -run 'TestAttachSoak$$' -count=1 -v -timeout 180m
 
-packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
+packages: build ## deb and rpm into dist/, for arm64 too where the cross compiler is (the same commit gives the same bytes)
 	@VERSION=$(VERSION) tools/packages
 
-dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux-amd64 records; windows-amd64 with the DLL and as MSI where mingw and wixl are)
+dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux records; arm64 where the cross compiler is; windows-amd64 with the DLL and as MSI where mingw and wixl are)
 	@VERSION=$(VERSION) tools/packages archives
 
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)

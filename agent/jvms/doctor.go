@@ -17,7 +17,6 @@ const (
 	NotHotSpot     Problem = "not-hotspot"
 	NoRights       Problem = "rights"
 	AttachDisabled Problem = "attach-disabled"
-	Musl           Problem = "musl"
 	NoPerfData     Problem = "perf-data"
 	ReadOnlyTmp    Problem = "read-only-tmp"
 )
@@ -50,8 +49,6 @@ func Doctor(j JVM) Verdict {
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
 		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
 			"collector %s can not be recorded", j.Collector)
-	case j.musl:
-		return no(Musl, "use a JDK that is built against glibc", "it runs on musl libc, the probe needs glibc")
 	case j.Major != 0 && !testedMajors[j.Major]:
 		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first",
 			"JDK %d is untested", j.Major)
@@ -80,6 +77,10 @@ func Doctor(j JVM) Verdict {
 		if j.noexec {
 			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe can not be loaded from there")
 		}
+	}
+	if j.musl {
+		v.Warnings = append(v.Warnings, "it runs on musl libc: the probe is tested in a process of musl, "+
+			"and unproven with a real JVM of Alpine")
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
 		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, "+
