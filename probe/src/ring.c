@@ -152,6 +152,9 @@ void ring_exchange(void) {
     struct os_ring *r = atomic_load(&now);
     _Alignas(8) uint8_t b[HC_RING_OFF_EXHAUSTED - HC_RING_OFF_TAIL];
     bool ok = os_ring_read(r, HC_RING_OFF_TAIL, b, sizeof b);
+    // One copy takes its bytes in any order, and the method is for the counter: where that has moved, a second copy.
+    if (ok && *(uint64_t *)(b + HC_RING_OFF_EMERGENCY - HC_RING_OFF_TAIL) != *ring64(HC_RING_OFF_EMERGENCY))
+        ok = os_ring_read(r, HC_RING_OFF_TAIL, b, sizeof b);
     for (size_t i = 0; ok && i < sizeof b; i += 8)
         atomic_store_explicit(ring64(HC_RING_OFF_TAIL + (int)i), *(uint64_t *)(b + i), memory_order_relaxed);
     ok = ok && ring_publish();
