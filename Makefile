@@ -9,7 +9,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full test-wine test-arm64 bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,14 @@ test-full: build ## the numbers that the documentation names (long)
 
 test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)
 	@tools/test-wine
+
+# The root for arm64 stays in ARM64_ROOT (350 MB of downloads, once; as root). JDK 21 and 25, three collectors, two depths; then two larger pages.
+ARM64_ROOT ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/heapcam-arm64
+test-arm64: build probe-arm64 ## what an arm64 can show without one: JVMs, the ring, sizes of pages (qemu-user; half an hour)
+	@tools/setup qemu-aarch64-static:qemu-user-static && mkdir -p "$(dir $(ARM64_ROOT))" && tools/arm64-root "$(ARM64_ROOT)"
+	HEAPCAM_ARM64_ROOT="$(ARM64_ROOT)" $(GO) test ./probe -run 'TestAnyLibc|TestLibcNames|TestRingStress|TestLitmus' -count=1 -v
+	for page in "" 16384 65536; do HEAPCAM_PAGE=$$page HEAPCAM_ARM64_ROOT="$(ARM64_ROOT)" HEAPCAM_BIN=$(CURDIR)/bin/heapcam \
+	    $(GO) test ./internal/e2e -run 'TestArm64$$' -count=1 -v -timeout 60m || exit 1; done
 
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore

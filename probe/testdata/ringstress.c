@@ -1,6 +1,6 @@
 // ringstress.c: the probe's ring by itself, written as fast as an agent reads it. `ringstress DIR SECONDS`: one thread
-// commits as the VM thread does in a pause, one as the control thread does, and the ring grows from 4 MiB on. Each block
-// holds words that follow from its number. The state at the end has the number of the last block as its text.
+// commits as the VM thread does in a pause, one as the control thread does, and the ring grows. Each block holds words
+// that follow from its number. The state at the end has the number of the last block as its text.
 #include "ring.c"
 
 #include <pthread.h>
