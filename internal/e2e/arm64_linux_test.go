@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-// TestArm64: the probe for arm64 records JVMs of arm64 below qemu-user, and what it records is right: at each sync point
-// the replayed heap equals the listed one. HEAPCAM_ARM64_ROOT names a root that tools/arm64-root made, HEAPCAM_PAGE the
-// page size to imitate; with one only Serial and G1 run. The recorder is this machine's own: it takes the rings from a spool folder. qemu-user has no
-// process_vm_readv, so this tests the copy through a pipe, too. Time and memory order are those of the host.
+// TestArm64: the probe for arm64 records JVMs of arm64 below qemu-user, and what it records is right: at each sync
+// point the replayed heap equals the listed one. HEAPCAM_ARM64_ROOT names a root that tools/arm64-root made.
+// HEAPCAM_PAGE is the page size to imitate; with one only Serial and G1 run. The recorder is this machine's own: it
+// takes the rings from a spool folder. qemu-user has no process_vm_readv, so this tests the copy through a pipe, too.
+// Time and memory order are those of the host.
 func TestArm64(t *testing.T) {
 	root := os.Getenv("HEAPCAM_ARM64_ROOT")
 	lib, err := filepath.Abs("../../probe/lib/libheapcam-linux-arm64.so")

@@ -29,8 +29,8 @@ typedef int ring_opener(uint64_t size, uint64_t ticks, uint32_t *flags, char *wh
 // the first. false: why says why.
 bool os_ring_make(struct os_ring *r, const struct os_ring *after, ring_opener *open, const char *dir, uint64_t ticks,
                   size_t capacity, char *why);
-// These two, false: the file is not what it was. What is read by one is older than all that this thread reads and writes
-// after it (acquire); all that it read and wrote before the other is older than what that writes (release).
+// These two, false: the file is not what it was. Reading is an acquire (what is read is older than all that this thread
+// reads and writes afterwards), writing a release.
 bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n);
 bool os_ring_write(const struct os_ring *r, size_t off, const void *from,
                    size_t n);                // it never makes the file longer
