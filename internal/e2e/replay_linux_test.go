@@ -209,6 +209,7 @@ type verifyLong struct {
 		Collections uint64   `json:"collections"`
 		SyncPoints  uint64   `json:"sync_points"`
 		Compared    uint64   `json:"compared"`
+		Objects     uint64   `json:"objects_compared"`
 		Mismatches  uint64   `json:"mismatches"`
 		First       string   `json:"first_mismatch"`
 		Faults      []string `json:"faults"`
