@@ -52,27 +52,34 @@ func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
 func (o *agentOptions) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent",
-		Short: "The daemon: record many JVMs, continue after a restart, answer on a Unix socket",
-		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by " +
-			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each " +
-			"of them.\n" +
-			"One that comes back continues each recording where the shared ring stands.\n" +
-			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no " +
-			"agent reaches " +
-			"them (another container, a volume), and recordings that are put there.\n" +
-			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say " +
-			"(`heapcam config`).",
+		Short: "Record many JVMs as a daemon, and answer the other verbs",
+		Long: `The service runs this verb (` + "`heapcam service install`" + `). Run it yourself if another
+supervisor starts your daemons, or to record the JVMs of your own user.
+
+The agent records every JVM that loads the probe and creates its shared ring in the agent's folder. A JVM loads the
+probe through ` + "`heapcam attach`" + `, through --discover, or through the option ` +
+			"`-agentpath:LIB=dir=FOLDER`" + ` of its own; the agent logs that option when it starts.
+After a restart the agent resumes each recording from the JVM's shared ring. These verbs ask it through its socket:
+attach, detach, pause, resume, status, pull and reload.
+
+- With --discover the agent attaches to every JVM as it starts. Rules in the configuration make exceptions
+  (` + "`heapcam help config`" + `).
+- With --spool DIR the agent also takes shared rings from DIR, which JVMs with the option
+  ` + "`-agentpath:LIB=spool:DIR`" + ` create there. Use it for JVMs that the agent cannot reach, such as those in
+  another container. It also takes recordings that you move to DIR.`,
+		Example: `  heapcam agent --out /data/heap --max-trace-size 2GiB --metrics 127.0.0.1:9464
+  heapcam agent --discover --config heapcam.yaml`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return asService(o.service, func(ctx context.Context) error { return o.run(ctx, c) })
 		},
 	}
 	o.rec.add(c)
-	addSocket(c, &o.socket)
+	bind(c.Flags(), "socket", &o.socket)
 	f := c.Flags()
-	f.StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
-	f.BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
-	f.StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
+	f.StringVar(&o.config, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
+	f.BoolVar(&o.service, "service", false, "Run under the control manager of Windows, and log to its event log.")
+	f.StringVar(&o.disabled, "disabled", hostSwitch, "File that stops all recording while it exists.")
 	_ = f.MarkHidden("disabled") // for tests: operators need one place to look at
 	bind(f, "discover", &o.discover)
 	bind(f, "overhead_cpu", &o.budget)

@@ -30,10 +30,14 @@ func newAttachCmd() *cobra.Command {
 	var o attachOptions
 	c := &cobra.Command{
 		Use:   "attach JVM",
-		Short: "Have the agent record a running JVM",
-		Long: "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of " +
-			"an id, or a name.\n" +
-			"What no flag sets is as the agent is configured. Without an agent use `heapcam record`.",
+		Short: "Ask the agent to record a running JVM",
+		Long: `Use it when an agent runs and does not record JVM yet. Without an agent, use ` + "`heapcam record`" + `.
+
+The agent loads the probe into JVM: a pid, a name (main class or jar), or the beginning of an id;
+` + "`heapcam doctor`" + ` lists them. A setting that no flag sets has the value of the agent's configuration. The verb
+returns as soon as the agent records JVM.`,
+		Example: `  heapcam attach 4711
+  heapcam attach --depth samples shop`,
 		Args: exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
 		RunE: func(c *cobra.Command, args []string) error {
 			opts, err := o.options(c)
@@ -60,7 +64,10 @@ func newAttachCmd() *cobra.Command {
 	}
 	o.rec.addProbe(c)
 	addSocket(c, &o.socket)
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.attach/1).")
+	exitsWith(c, "3", "No agent runs, or no such JVM.")
+	exitsWith(c, "4", "Only root and members of the group "+api.Group+" may ask this agent to attach.")
+	exitsWith(c, "5", "heapcam cannot record JVM. `heapcam doctor JVM` says why.")
 	return c
 }
 
@@ -102,6 +109,7 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 
 func addSocket(c *cobra.Command, p *string) {
 	bind(c.Flags(), "socket", p)
+	inSection(c.Flags(), ownFlags, "socket")
 }
 
 // socketPath gives where the agent of this user listens.

@@ -33,21 +33,29 @@ func newBundleCmd() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
 		Use:         "support-bundle",
-		Short:       "What who helps you needs, in one file: status, configuration, log, versions",
+		Short:       "Collect diagnostics for a bug report into one file",
 		Annotations: mayLeaveDisk,
-		Long: `support-bundle writes a tar.gz of texts: versions and machine, the agent's status, the configuration
-in force and where each value comes from, the JVMs here and whether they can be recorded, the names
-and sizes of recordings and incidents, and the end of the service's log. What can not be had stands
-in errors.txt. It holds no recording, no option or environment of a JVM, no content of any file that
-the configuration names, and of a rule's "flag" pattern only what stands before "=". Names of
-programs and users are in it: look through it before you give it away.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+		Long: `The file is a tar.gz of texts:
+
+- versions, and a description of the machine
+- the status of the agent
+- the configuration in force, and the source of each value
+- the JVMs of this host, and whether heapcam can record them
+- names and sizes of recordings and incidents
+- the end of the service's log
+- errors.txt, which names what is missing, and why.
+
+It contains no recording, no option or environment of a JVM, and no content of files that the configuration names. Of
+a rule's "flag" pattern it contains only the part before "=". It does contain names of programs and users. Read it
+before you send it.`,
+		Example: "  sudo heapcam support-bundle\n  heapcam support-bundle -o bundle.tar.gz",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	f := c.Flags()
-	f.StringVarP(&o.file, "output", "o", "", "file to write, - for stdout (default heapcam-support-TIME.tar.gz)")
-	f.StringVar(&o.out, "out", "", "folder for recordings (default as pull)")
-	f.StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
+	f.StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Default heapcam-support-TIME.tar.gz.")
+	addOut(c, &o.out)
+	f.StringVar(&o.config, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
 	addSocket(c, &o.socket)
 	return c
 }

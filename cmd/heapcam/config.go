@@ -126,13 +126,16 @@ func ruleOptions(c *cobra.Command, file *config.File, r *config.Rule) (*recordOp
 func newConfigCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "The agent's configuration: check a file, show what is in force, explain a key",
-		Long: "The agent reads " + systemConfig +
-			" or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
-			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the " +
-			"default.",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Short: "Check, show and explain the agent's configuration",
+		Long: `The agent reads ` + systemConfig + ` or the file of --config. A key is the name of a flag of
+` + "`heapcam agent`" + ` with _ instead of -. A flag wins over an environment variable (HEAPCAM_ and the
+key in capitals), a variable over the file, and the file over the default.
+Rules in the file say which JVMs the agent records, and how.
+
+After a change run ` + "`heapcam config check`" + `, then ` + "`heapcam reload`" + `.`,
+		Example: "  heapcam config check\n  heapcam config explain max_trace_size\n  heapcam config show",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newConfigCheckCmd(), newConfigShowCmd(), newConfigExplainCmd())
 	return c
@@ -141,8 +144,11 @@ func newConfigCmd() *cobra.Command {
 func newConfigCheckCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Check a configuration file (default " + systemConfig + ")",
-		Args:  atMostOne("FILE"),
+		Short: "Check a configuration file, by default " + systemConfig,
+		Long: "The verb also lists for each key whether `heapcam reload` applies a change or a restart is needed. An " +
+			"error names the line and the column.",
+		Example: "  heapcam config check\n  heapcam config check heapcam.yaml",
+		Args:    atMostOne("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := systemConfig
 			if len(args) > 0 {
@@ -197,9 +203,11 @@ func newConfigShowCmd() *cobra.Command {
 	var name string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "show",
-		Short: "Every setting that an agent started now would have, and where it comes from",
-		Args:  noArgs,
+		Use:     "show",
+		Short:   "Show every setting that an agent would have if it started now, and its source",
+		Long:    "The source is default, FILE:LINE:COLUMN, or the name of an environment variable.",
+		Example: "  heapcam config show\n  heapcam config show --config heapcam.yaml",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			file, all, err := configure((&agentOptions{}).command(), name)
 			if err != nil {
@@ -220,16 +228,19 @@ func newConfigShowCmd() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().StringVar(&name, "config", "", "the file (default "+systemConfig+" if it is there)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&name, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.config/1).")
 	return c
 }
 
 func newConfigExplainCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What a setting means, its default, limits, flag and variable; without KEY: all",
-		Args:  atMostOne("KEY"),
+		Short: "Explain a setting, or all of them",
+		Long: "For each setting: what it sets, its default, what 0 means, which limit wins over it, its flag and " +
+			"environment\nvariable, and when a change takes effect.",
+		Example: "  heapcam config explain max_trace_size\n  heapcam config explain | less",
+		Args:    atMostOne("KEY"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			keys := config.Names()
 			if len(args) == 1 {

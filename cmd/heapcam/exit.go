@@ -40,25 +40,27 @@ const (
 // exitDocs says what each exit code means. Man pages, `heapcam help exit-codes` and docs/reference/exit-codes.md are
 // made from it.
 var exitDocs = []struct{ code, meaning string }{
-	{"0", "done"},
-	{"1", "failed for a reason without a code of its own (I/O)"},
-	{"2", "flags or arguments are wrong"},
-	{"3", "no such JVM, recording, file, collection or agent"},
-	{"4", "not permitted: another user's JVM (`doctor JVM` too), a folder that cannot be written, an agent that this " +
-		"user may not ask"},
-	{"5", "this JVM cannot be recorded; `doctor JVM` says why"},
-	{"6", "a file or folder is damaged, or not heapcam's; `verify`: also a ring file of another recording, or under " +
-		"a " +
-		"wrong number"},
-	{"7", "written by a newer heapcam"},
-	{"8", "`verify` found a mismatch"},
-	{"9", "`leaks --fail-on-leak` found a leak"},
-	{"10", "no room: the disk is full, or `--max-incidents-size` is reached"},
-	{"125", "`run`: heapcam itself failed"},
-	{"126", "`run`: the command cannot be executed"},
-	{"127", "`run`: the command was not found"},
-	{"128+n", "`run`: the command was ended by signal n"},
+	{"0", "Success."},
+	{"1", "The verb failed for a reason without a code of its own, such as a read error."},
+	{"2", "A flag or an argument is wrong."},
+	{"3", "There is no such JVM, recording, file, collection or agent."},
+	{"4", "You lack the right: the JVM belongs to another user, you cannot write to the folder, or you may not ask " +
+		"the agent."},
+	{"5", "heapcam cannot record this JVM. `heapcam doctor JVM` says why."},
+	{"6", "A file or folder is damaged, or heapcam did not write it. `verify` also reports files of another " +
+		"recording, and files under a wrong number."},
+	{"7", "A newer heapcam wrote the file."},
+	{"8", "`verify` found a mismatch: the recording contradicts itself."},
+	{"9", "`leaks --fail-on-leak` found a leak."},
+	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
+	{"125", "`run`: heapcam itself failed."},
+	{"126", "`run`: the command is not executable."},
+	{"127", "`run`: the command does not exist."},
+	{"128+n", "`run`: signal n ended the command."},
 }
+
+// otherCodes ends each list of exit codes.
+const otherCodes = "Otherwise `run` exits with the code of its command."
 
 // codeError carries its exit code. A silent one has been told already. A misused one is about the command line
 // itself: help is near.
@@ -178,14 +180,13 @@ func damaged(err error) bool {
 		errors.Is(err, ringstore.ErrOtherRecording)
 }
 
-// newExitCodesTopic is no verb but a page of help.
+// newExitCodesTopic is not a verb but a page of help.
 func newExitCodesTopic() *cobra.Command {
-	text := "Exit codes:\n"
+	text := ""
 	for _, e := range exitDocs {
-		text += fmt.Sprintf("\n  %-6s %s", e.code, e.meaning)
+		text += fmt.Sprintf("  %-6s %s\n", e.code, indented(e.meaning, 9))
 	}
-	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text +
-		"\n\n`run` gives its command's status otherwise."}
+	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text + "\n" + otherCodes}
 }
 
 // kindCodes are the kinds of errors that an agent answers with, and the exit code of each.

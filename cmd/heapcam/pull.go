@@ -35,18 +35,26 @@ func newPullCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pull [JVM]",
 		Short: "Copy the last part of a recording, or an incident, into one file",
-		Long: `pull copies a recording, running or ended, into one self-contained file (a tar): whole ring files,
-at least what is asked for. Without JVM there must be only one recording. It holds types, sizes,
-addresses and sites, never a field's value. --exact cuts at collections instead: it leaves out every
-collection that ended after --until, and begins at the last sync point before --since, without which
-what follows can not be understood. pull says how much more or less than asked for it holds. Who may
-not open the recordings, a member of the group heapcam or the user of the JVM, gets them from the
-agent through its socket; --remote asks the agent of another host. What was interrupted stays as
-FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs
-the space meanwhile the pull loses its oldest files, and says so.`,
-		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o " +
-			"i.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
-			"myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
+		Long: `Use it after an incident, or to read a recording on another machine. It works while the JVM runs and
+after it has ended.
+
+The file contains whole ring files, at least what you ask for, and can be read alone. It holds types, sizes,
+addresses and allocation sites, never the value of a field. If there is only one recording, you need not name a JVM.
+The verb reports how much more or less than you asked for the file contains.
+
+--exact cuts at collections instead. It leaves out every collection that ended after --until. It begins at the last
+sync point before --since, because a recording can only begin at a sync point.
+
+If you may not read the recordings yourself, the verb asks the agent through its socket. Members of the group heapcam
+may copy all recordings, other users those of their own JVMs. With --remote it asks the agent of another host.
+
+An interrupted copy stays as FILE.part, and the same command continues it. This does not apply to --exact, to
+--redact, and to copies from an agent. If the ring needs the space during the copy, the oldest files are missing from
+it, and the verb names them.`,
+		Example: `  heapcam pull shop --last 15m -o incident.heapcam
+  heapcam pull shop --since 14:55 --until 15:05 --exact -o incident.heapcam
+  heapcam pull --incident shop-4711 -o - | ssh laptop 'cat > incident.heapcam'
+  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token -o i.heapcam shop`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("pull takes one JVM, got %d arguments", len(args))
@@ -56,19 +64,23 @@ the space meanwhile the pull loses its oldest files, and says so.`,
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else "+
-		"/var/lib/heapcam)")
-	f.Var(&o.last, "last", "how much, like 64MiB or 15m, counted back from the recording's last data (default: all)")
-	f.Var(&o.since, "since", "from this instant on: RFC 3339, 2026-11-21 15:04:05 or 15:04:05")
-	f.Var(&o.until, "until", "up to this instant")
-	f.StringVar(&o.incident, "incident", "", "a frozen window instead (\"heapcam incidents\" lists them)")
-	f.BoolVar(&o.exact, "exact", false, "with --since, --until or --last DURATION: cut at collections instead of "+
-		"copying whole files")
-	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are "+
-		"written anew")
+	addOut(c, &o.out)
+	f.Var(&o.last, "last", "Copy this much, such as 64MiB or 15m, counted back from the newest data. Default: all.")
+	f.Var(&o.since, "since", "Copy from this time on: 15:04:05, 2026-11-21 15:04:05 or RFC 3339. Default: from the "+
+		"oldest data.")
+	f.Var(&o.until, "until", "Copy up to this time. Default: up to the newest data.")
+	f.StringVar(&o.incident, "incident", "", "Copy this incident instead (\"heapcam incidents\" lists them).")
+	f.BoolVar(&o.exact, "exact", false, "Cut at collections instead of copying whole files. Needs --since, --until or "+
+		"--last with a duration.")
+	f.BoolVar(&o.redact, "redact", false, "Leave out the names of the host, the threads and the program. "+
+		"The files are rewritten.")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
-	f.StringVarP(&o.file, "output", "o", "", "file to write, - for stdout")
+	f.StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
+	inSection(f, "What to copy", "last", "since", "until", "incident", "exact", "redact")
+	exitsWith(c, "3", "No such recording or incident.")
+	exitsWith(c, "4", "You may not read the recording, and no agent allows it.")
+	exitsWith(c, "10", "The disk of FILE is full.")
 	return c
 }
 

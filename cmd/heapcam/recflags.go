@@ -62,6 +62,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	bind(f, "fsync_interval", &o.fsyncInterval)
 	bind(f, "emergency", &o.emergency)
 	bind(f, "verbose", &o.verbose)
+	inSection(f, ownFlags, "out", "verbose")
 }
 
 // addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
@@ -207,6 +208,11 @@ func isRecording(dir string) bool {
 	_, ok := onDisk(dir)
 	return ok
 }
+
+const outUsage = "Folder for recordings. Default $HEAPCAM_OUT (else ./heapcam-recordings) and /var/lib/heapcam."
+
+// addOut adds the flag of verbs that look for recordings.
+func addOut(c *cobra.Command, p *string) { c.Flags().StringVar(p, "out", "", outUsage) }
 
 // outDirs are the folders that reading verbs look into.
 func outDirs(flag string) []string {

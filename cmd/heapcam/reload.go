@@ -99,14 +99,15 @@ func newReloadCmd() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
 		Use:   "reload",
-		Short: "Have the agent read its configuration again",
-		Long: "reload (or SIGHUP to the agent) makes changed limits hold at once, for running recordings too:\n" +
-			strings.Join(limitKeys, ", ") + ".\n" +
-			"Rules and the settings of JVMs hold for JVMs that are attached to from then on:\n" +
-			strings.Join(jvmKeys, ", ") + ".\n" +
-			"If anything else has changed, or the file is wrong, the reload is refused as a whole and the old " +
-			"configuration stays.",
-		Args: noArgs,
+		Short: "Make the agent read its configuration again, without a restart",
+		Long: "Changes of these settings take effect at once, also for running recordings: " +
+			strings.Join(limitKeys, ", ") + ".\n\n" +
+			"Changes of rules and of these settings apply to JVMs that the agent attaches to afterwards: " +
+			strings.Join(jvmKeys, ", ") + ".\n\n" +
+			"If any other setting has changed, or the file has an error, the agent refuses the reload and keeps its " +
+			"old configuration. SIGHUP to the agent does the same as this verb.",
+		Example: "  heapcam config check && heapcam reload",
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := dialAgent(socket)
 			if err != nil {

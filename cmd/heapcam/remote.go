@@ -21,11 +21,12 @@ type remoteOptions struct{ address, token, ca, cert, key string }
 
 func (o *remoteOptions) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.address, "remote", "", "ask the agent of another host, https://HOST:PORT")
-	f.StringVar(&o.token, "token-file", "", "with --remote: file that holds the token, and nothing else")
-	f.StringVar(&o.ca, "ca", "", "with --remote: who certifies that host, PEM (default: as the system says)")
-	f.StringVar(&o.cert, "cert", "", "with --remote: our certificate, PEM")
-	f.StringVar(&o.key, "key", "", "its key, PEM")
+	f.StringVar(&o.address, "remote", "", "Ask the agent of another host, https://HOST:PORT.")
+	f.StringVar(&o.token, "token-file", "", "File with your token, and nothing else.")
+	f.StringVar(&o.ca, "ca", "", "File with the CA of that host, PEM. Default: the CAs of this system.")
+	f.StringVar(&o.cert, "cert", "", "File with your client certificate, PEM, instead of a token.")
+	f.StringVar(&o.key, "key", "", "File with the private key of --cert, PEM.")
+	inSection(f, remoteFlags, "remote", "token-file", "ca", "cert", "key")
 }
 
 // maxTokenFile bounds a file of a token, bytes.

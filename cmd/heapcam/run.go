@@ -36,15 +36,17 @@ func newRunCmd() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG…]",
-		Short: "Run a command and record every JVM that it or anything below it starts",
-		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records " +
-			"them until COMMAND ends.\n" +
-			"Input, output, signals and the exit status pass through: " +
-			"128+n when the command was ended by signal n, 125 when heapcam itself " +
-			"failed, 126 or 127 when the command can not be executed or found. " +
-			"Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
-			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs " +
-			"unrecorded: such a JVM refuses agents.",
+		Short: "Run a command, and record every JVM that it starts",
+		Long: `Use it for programs that you start yourself: on a laptop, in CI, or as a container's entry point.
+
+heapcam sets the environment variable JAVA_TOOL_OPTIONS, so COMMAND and every JVM below it load the probe. It
+records them until COMMAND ends. The recordings are in the folder of --out, by default ./heapcam-recordings.
+
+COMMAND keeps its input and output, gets the signals, and sets the exit code. Each JVM prints "Picked up
+JAVA_TOOL_OPTIONS: …" on stderr; heapcam cannot prevent that line. A JVM that writes a CDS archive (for example
+with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a command without recording it.`,
+		Example: `  heapcam run -- java -jar app.jar
+  heapcam run --max-trace-size 200MiB --freeze-on-failure -- mvn test`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
@@ -59,7 +61,12 @@ func newRunCmd() *cobra.Command {
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitRunFailed, "%v", err) })
 	o.rec.add(c)
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
-		"keep the window as an incident when COMMAND ends with a status other than 0")
+		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
+	exitsWith(c, "0 to n", "The exit code of COMMAND, unless one of the following applies.")
+	exitsWith(c, "125", "heapcam itself failed.")
+	exitsWith(c, "126", "COMMAND is not executable.")
+	exitsWith(c, "127", "COMMAND does not exist.")
+	exitsWith(c, "128+n", "Signal n ended COMMAND.")
 	return c
 }
 

@@ -21,12 +21,13 @@ const serviceWait = 2 * time.Minute
 func newServiceCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "service",
-		Short: "The agent as this host's service: install, uninstall, start, stop, restart, status",
-		Long: "service installs this binary's agent into systemd (or the control manager of Windows), and removes " +
-			"it. Where a package installed heapcam the package manager does that; start, stop, " +
-			"restart and status work all the same.",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Short: "Install, start, stop and remove the agent as a service of this host",
+		Long: `The service records JVMs from the start of the host on, and restarts the agent if it fails. It uses
+systemd, or the control manager of Windows. A deb or rpm package installs and removes the service itself. Start,
+stop, restart and status work in both cases.`,
+		Example: "  sudo heapcam service install\n  heapcam service status",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	verb := func(use, short string, f func() error, done string) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(*cobra.Command, []string) error {
@@ -44,9 +45,11 @@ func newServiceCmd() *cobra.Command {
 	}
 	purge := false
 	uninstall := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Stop the service and remove it; recordings stay",
-		Args:  noArgs,
+		Use:     "uninstall",
+		Short:   "Stop the service and remove it; recordings stay",
+		Long:    "Only root may do this. The configuration and the recordings stay, unless you give --purge.",
+		Example: "  sudo heapcam service uninstall\n  sudo heapcam service uninstall --purge",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := svc.Uninstall(purge); err != nil {
 				return err
@@ -59,13 +62,14 @@ func newServiceCmd() *cobra.Command {
 			return nil
 		},
 	}
-	uninstall.Flags().BoolVar(&purge, "purge", false, "remove the recordings in "+svc.StateDir()+" too")
+	uninstall.Flags().BoolVar(&purge, "purge", false,
+		"Also remove the configuration, and the recordings in "+svc.StateDir()+".")
 	c.AddCommand(
 		verb("install", "Install this binary as a service that starts with the host, and start it", svc.Install,
 			"the service is installed and runs"),
 		uninstall,
 		verb("start", "Start the service", svc.Start, "the service runs"),
-		verb("stop", "Stop the service; JVMs run on, and the next start goes on with their recordings", svc.Stop,
+		verb("stop", "Stop the service; JVMs continue, and the next start resumes their recordings", svc.Stop,
 			"the service is stopped"),
 		verb("restart", "Stop and start the service", svc.Restart, "the service runs"),
 		newServiceStatusCmd(),
@@ -76,9 +80,11 @@ func newServiceCmd() *cobra.Command {
 func newServiceStatusCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Whether the service is installed and runs",
-		Args:  noArgs,
+		Use:     "status",
+		Short:   "Show whether the service is installed and runs",
+		Long:    "The line has the state, the pid, the number of restarts, and what the agent last reported.",
+		Example: "  heapcam service status",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			s, err, answered := within(agentWait, svc.Query)
 			if !answered {
@@ -103,7 +109,9 @@ func newServiceStatusCmd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.service-status/1).")
+	exitsWith(c, "0", "The service runs.")
+	exitsWith(c, "3", "The service does not run, or is not installed.")
 	return c
 }
 

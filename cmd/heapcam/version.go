@@ -15,9 +15,10 @@ import (
 func newVersionCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "version",
-		Short: "Version, formats, and whether the probe is inside",
-		Args:  noArgs,
+		Use:     "version",
+		Short:   "Print the version, the formats, and whether the probe is built in",
+		Example: "  heapcam version",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			lib, err := probe.Library()
 			sum := ""
@@ -48,6 +49,6 @@ func newVersionCmd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.version/1).")
 	return c
 }

@@ -38,20 +38,21 @@ func newViewCmd() *cobra.Command {
 	var o viewOptions
 	c := &cobra.Command{
 		Use:   "view FILE|DIR|JVM",
-		Short: "Look at a recording in the browser",
-		Long: `view opens a page with the recording: the window as a timeline, the heap after any collection
-grouped as you like, differences, trends, leaks and how far the figures can be trusted. FILE is a
-pulled file, DIR a ring folder, JVM the name or pid of a recorded one, whose page goes on with it
-and can freeze and pull. The page is served on loopback alone, at a random port and below a random
-token, to who knows its address; it loads nothing from elsewhere. From another host forward the
-port, as with ssh -L. Ctrl-C ends it.`,
-		Example: "  heapcam view incident.heapcam\n  heapcam view --no-open myservice",
+		Short: "Open a recording in the browser",
+		Long: `Use it to explore a recording: the timeline, the heap after any collection in groups of your choice,
+differences, trends, leaks, and how far you can trust the figures.
+
+FILE is a file that ` + "`heapcam pull`" + ` wrote, DIR a ring folder, JVM the name or pid of a recorded JVM. The
+page of a running JVM updates itself, and can freeze and pull. The verb serves the page on the loopback interface
+only, at a random port and a secret path. The page loads nothing from elsewhere. From another host, forward the
+port, for example with ssh -L. Ctrl-C ends the viewer.`,
+		Example: "  heapcam view incident.heapcam\n  heapcam view --no-open shop",
 		Args:    exactly(1, "FILE, DIR or JVM"),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.noOpen, "no-open", false, "only print the address")
-	f.StringVar(&o.out, "out", "", "folder for recordings, where a JVM is looked for (default as pull)")
+	f.BoolVar(&o.noOpen, "no-open", false, "Print the address, but do not start a browser.")
+	addOut(c, &o.out)
 	addSocket(c, &o.socket)
 	return c
 }
