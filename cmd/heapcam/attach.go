@@ -53,10 +53,7 @@ returns as soon as the agent records JVM.`,
 				return err
 			}
 			if o.json {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					api.AttachReply
-				}{ui.NewEnvelope("attach", 1), r})
+				return ui.JSON(ui.Stdout, attachReply{ui.NewEnvelope("attach", 1), r})
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
 			return nil

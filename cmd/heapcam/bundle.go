@@ -197,11 +197,7 @@ func (o *bundleOptions) settings(context.Context) ([]byte, error) {
 			rules[i].Flag = before + "=…"
 		}
 	}
-	return asJSON(struct {
-		ui.Envelope
-		Settings []setting     `json:"settings"`
-		Rules    []config.Rule `json:"rules"`
-	}{ui.NewEnvelope("config", 1), all, rules})
+	return asJSON(supportConfig{ui.NewEnvelope("config", 1), all, rules})
 }
 
 func (o *bundleOptions) doctor(context.Context) ([]byte, error) {

@@ -27,9 +27,9 @@ func envOf(key string) string  { return config.Lookup(key).Env() }
 
 // setting is a value in force.
 type setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Source string `json:"source"` // default, FILE:LINE, HEAPCAM_KEY, flag
+	Key    string `json:"key"`    // Name of the setting.
+	Value  string `json:"value"`  // Value in force.
+	Source string `json:"source"` // Where it is from: default, FILE:LINE:COLUMN, HEAPCAM_KEY or flag.
 }
 
 // configure gives the flags of the agent that the command line does not set their values from the environment or
@@ -214,11 +214,7 @@ func newConfigShowCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Settings []setting `json:"settings"`
-					Rules    int       `json:"rules"`
-				}{ui.NewEnvelope("config", 1), all, len(file.Rules)})
+				return ui.JSON(ui.Stdout, configReply{ui.NewEnvelope("config", 1), all, len(file.Rules)})
 			}
 			w := ui.NewTable(ui.Stdout)
 			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")

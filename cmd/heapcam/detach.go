@@ -106,11 +106,7 @@ func (v askVerb) command() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					ID    string `json:"id,omitempty"`
-					Asked int    `json:"asked"`
-				}{ui.NewEnvelope(v.use, 1), req.ID, r.Asked})
+				return ui.JSON(ui.Stdout, askReply{ui.NewEnvelope(v.use, 1), req.ID, r.Asked})
 			}
 			if all {
 				what = ui.Plural(uint64(r.Asked), "JVM")

@@ -57,11 +57,7 @@ JAVA_TOOL_OPTIONS.`,
 			}
 			_, perr := probe.Library()
 			if asJSON {
-				err = ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Probe bool        `json:"probe"`
-					JVMs  []doctorRow `json:"jvms"`
-				}{ui.NewEnvelope("doctor", 1), perr == nil, rows})
+				err = ui.JSON(ui.Stdout, doctorReply{ui.NewEnvelope("doctor", 1), perr == nil, rows})
 			} else {
 				printDoctor(rows)
 				if perr != nil {

@@ -340,10 +340,7 @@ classifiers for these.`,
 				return err
 			}
 			if o.json {
-				return ui.JSON(c.OutOrStdout(), struct {
-					ui.Envelope
-					Classifiers []classify.Doc `json:"classifiers"`
-				}{ui.NewEnvelope("classifiers", 1), l.Docs()})
+				return ui.JSON(c.OutOrStdout(), classifiersReply{ui.NewEnvelope("classifiers", 1), l.Docs()})
 			}
 			for _, d := range l.Docs() {
 				ui.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n",

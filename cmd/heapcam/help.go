@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -50,6 +51,11 @@ machine you then see the heap after every garbage collection: what grew, and whi
 var firstCommands = []struct{ line, does string }{
 	{"heapcam run -- java -jar app.jar", "record a program from its start"},
 	{"heapcam report heapcam-recordings", "show what grew, who allocated it, and what leaks"},
+}
+
+// printHelp prints the help of c. It contains texts of this program alone, nothing of a recording.
+func printHelp(c *cobra.Command) {
+	_, _ = io.WriteString(c.OutOrStdout(), helpText(c)) // an error of stdout cannot be reported anywhere
 }
 
 // helpText gives the help of c.

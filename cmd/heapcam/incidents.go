@@ -111,10 +111,7 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 				return err
 			}
 			if asJSON {
-				return ui.JSON(c.OutOrStdout(), struct {
-					ui.Envelope
-					Incidents []ringstore.Incident `json:"incidents"`
-				}{ui.NewEnvelope("incidents", 1), all})
+				return ui.JSON(c.OutOrStdout(), incidentsReply{ui.NewEnvelope("incidents", 1), all})
 			}
 			w := ui.NewTable(c.OutOrStdout())
 			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
@@ -145,10 +142,7 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 			if !showJSON {
 				return showIncident(c.OutOrStdout(), i, n.Path(i.ID))
 			}
-			return ui.JSON(c.OutOrStdout(), struct {
-				ringstore.Incident
-				Dir string `json:"dir"`
-			}{i, n.Path(i.ID)})
+			return ui.JSON(c.OutOrStdout(), incidentReply{i, n.Path(i.ID)})
 		},
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "Print JSON (heapcam.incident/1).")

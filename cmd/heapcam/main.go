@@ -6,7 +6,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"strings"
 
@@ -90,9 +89,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(usage("%s", plainly(err))) })
 	root.SetHelpCommand(newHelpCmd())
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		_, _ = io.WriteString(c.OutOrStdout(), helpText(c)) // nobody is left to hear of an error
-	})
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, g := range verbGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/config"
 )
 
@@ -29,7 +30,8 @@ const generated = "<!-- Generated: go generate ./cmd/heapcam. Do not edit. -->\n
 
 // TestReference fails when a reference page that is made from the commands is stale.
 func TestReference(t *testing.T) {
-	for name, want := range map[string][]byte{"exit-codes.md": exitCodePage(), "verbs.md": verbPage(newRoot())} {
+	for name, want := range map[string][]byte{"exit-codes.md": exitCodePage(), "verbs.md": verbPage(newRoot()),
+		"json.md": jsonPage(t), "classifiers.md": classifierPage()} {
 		path := filepath.Join("../../docs/reference", name)
 		if *update {
 			if err := os.WriteFile(path, want, 0o644); err != nil {
@@ -159,4 +161,51 @@ func TestExitDocs(t *testing.T) {
 	if want := append(codes, "128+n"); !slices.Equal(documented, want) {
 		t.Errorf("documented: %q, in use: %q", documented, want)
 	}
+}
+
+const classifierHead = `# Classifiers
+
+A classifier sorts objects into groups. ` + "`heapcam group`, `diff` and `trend`" + ` take a list of classifiers
+with ` + "`--by`" + `; each of them is one level of the tree. ` + "`heapcam classifiers`" + ` prints the same list,
+with your own classifiers.
+
+The **cardinality** says how many groups an object is in: *one*, *many*, or a *hierarchy* of groups, each inside the
+one before.
+
+| classifier | cardinality | meaning | a group looks like | example of ` + "`--by`" + ` |
+|---|---|---|---|---|
+`
+
+const classifierTail = `
+## Your own classifiers
+
+A file with the name ` + "`heapcam.classifiers.yaml`" + ` in the current folder, or the file of
+` + "`--classifiers`" + `, defines your own classifiers:
+
+` + "```yaml" + `
+classifiers:
+  - name: era
+    description: Whether the object is older than nine collections.
+    example: era, type
+    cardinality: one
+    expression: 'age > 9 ? "old" : "young"'
+` + "```" + `
+
+` + "`heapcam help classifiers`" + ` lists what an expression can use. You can also write an expression in
+` + "`--by` and `--where`" + ` directly.
+`
+
+func classifierPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(generated + classifierHead)
+	for _, d := range classify.NewLibrary().Docs() {
+		name := d.Name
+		if d.Args != "" {
+			name += "(" + d.Args + ")"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | `%s` |\n", name, d.Cardinality, escapeCell(d.Text), d.Keys,
+			d.Example)
+	}
+	b.WriteString(classifierTail)
+	return b.Bytes()
 }

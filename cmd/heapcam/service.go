@@ -94,10 +94,7 @@ func newServiceStatusCmd() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				if err := ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					svc.State
-				}{ui.NewEnvelope("service-status", 1), s}); err != nil {
+				if err := ui.JSON(ui.Stdout, serviceReply{ui.NewEnvelope("service-status", 1), s}); err != nil {
 					return err
 				}
 			} else {

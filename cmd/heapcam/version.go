@@ -27,17 +27,8 @@ func newVersionCmd() *cobra.Command {
 				sum = hex.EncodeToString(s[:8])
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Version string `json:"version"`
-					Format  int    `json:"format"`
-					ABI     int    `json:"ring_abi"`
-					Go      string `json:"go"`
-					OS      string `json:"os"`
-					Arch    string `json:"arch"`
-					Probe   string `json:"probe,omitempty"`
-				}{ui.NewEnvelope("version", 1), version, trace.FormatVersion, trace.ABIVersion,
-					runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
+				return ui.JSON(ui.Stdout, versionReply{ui.NewEnvelope("version", 1), version, trace.FormatVersion,
+					trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
 			}
 			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version,
 				trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
