@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("HEAPCAM_TEST_KEPT") == "" {
 		os.Exit(m.Run())
 	}
-	for _, f := range Kept() {
+	for _, f := range Stored() {
 		b, _ := io.ReadAll(f)
 		flags, _ := unix.FcntlInt(f.Fd(), unix.F_GETFD, 0)
 		fmt.Printf("%s: %s, close on exec %v\n", f.Name(), b, flags&unix.FD_CLOEXEC != 0)
@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestKept: a process takes the descriptors that systemd means for it, by their names, and hides them from its
+// TestStored: a process takes the descriptors that systemd means for it, by their names, and hides them from its
 // children.
-func TestKept(t *testing.T) {
+func TestStored(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

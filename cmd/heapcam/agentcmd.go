@@ -106,22 +106,23 @@ func (o *agentOptions) check() error {
 		return err
 	}
 	if o.memory != 0 && o.memory < leastMemory {
-		return usage("--agent-max-memory %s: at least %s", &o.memory, ui.Bytes(int64(leastMemory)))
+		return usage("--agent-max-memory %s: it must be 0 (unlimited) or at least %s", &o.memory,
+			ui.Bytes(int64(leastMemory)))
 	}
 	if o.pause < 0 {
-		return usage("--overhead-pause %v: it is negative", o.pause)
+		return usage("--overhead-pause %v: it must not be negative", o.pause)
 	}
 	if strings.ContainsAny(o.shmDir, optionSeparators) {
-		return usage("--shm-dir %s: its name may hold none of %q, which part the probe's options", o.shmDir,
+		return usage("--shm-dir %s: its name must not contain any of %q, which separate the probe's options", o.shmDir,
 			optionSeparators)
 	}
 	if o.spool != "" && !filepath.IsAbs(o.spool) {
-		return usage("--spool %s: an absolute path, please", o.spool)
+		return usage("--spool %s: it must be an absolute path", o.spool)
 	}
 	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"},
 		{"remote", o.remote.Listen, "0.0.0.0:9465"}} {
 		if _, _, err := net.SplitHostPort(a.address); a.address != "" && err != nil {
-			return usage("--%s %s: it is no address (like %s)", a.flag, a.address, a.like)
+			return usage("--%s %s: it is not an address (like %s)", a.flag, a.address, a.like)
 		}
 	}
 	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
@@ -145,7 +146,7 @@ type daemon struct {
 
 // run runs the agent until ctx is done.
 func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
-	kept := svc.Kept() // before anything could inherit them
+	kept := svc.Stored() // before anything could inherit them
 	live, err := newLiveConfig(c, o.config)
 	if err != nil {
 		return err
@@ -177,7 +178,7 @@ func (d *daemon) folders() (err error) {
 		return err
 	}
 	if err := socketFolder(d.socket); err != nil {
-		return fmt.Errorf("folder of the socket: %w", err)
+		return fmt.Errorf("cannot create the folder of the socket: %w", err)
 	}
 	d.rings = filepath.Join(d.options.shmDir, ringFolder())
 	if err := place.OwnFolder(d.rings, os.Getuid()); err != nil {
@@ -364,14 +365,14 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 		return api.AttachReply{}, err
 	}
 	if a.Off() {
-		return api.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there",
-			o.disabled)
+		return api.AttachReply{}, withCode(exitNoRecord, "recording is switched off on this host; to switch it on, "+
+			"remove %s", o.disabled)
 	}
 	if err := a.Room(); err != nil {
 		return api.AttachReply{}, err
 	}
 	if recording(a, j) {
-		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is being recorded already", j.PID, j.Name)
+		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is already being recorded", j.PID, j.Name)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {

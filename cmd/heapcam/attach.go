@@ -150,21 +150,22 @@ func dialAgent(flag string) (*api.Client, error) {
 	return c, nil
 }
 
-// noAgent says why the agent on path can not be asked.
+// noAgent says why the agent on path cannot be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("this user may not ask the agent on %s (%w): try as root, or as a member of "+
+		return fmt.Errorf("cannot ask the agent on %s: this user lacks the right (%w); run the command as root, "+
+			"or join "+
 			"the group %s", path, err, api.Group)
 	}
-	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), "+
-		"or record without one (`heapcam record`) (%v)", path, err)
+	return withCode(exitNotFound, "no agent listens on %s (%v); start it with `heapcam service start` or "+
+		"`heapcam agent`, or record without one: `heapcam record JVM`", path, err)
 }
 
 // resolve finds the running JVM that ref means.
 func resolve(ref string) (jvms.JVM, error) {
 	j, err := jvms.Resolve(ref)
 	if e, ok := err.(*jvms.NotFoundError); ok && !e.Process {
-		return j, fmt.Errorf("%w (`heapcam doctor` lists the JVMs here)", err)
+		return j, fmt.Errorf("%w (`heapcam doctor` lists the JVMs of this host)", err)
 	}
 	return j, err
 }
@@ -180,14 +181,14 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status,
 	var refused *agent.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return st, jvms.Errorf(jvms.Unrecordable, "pid %d (%s) can not be recorded: %s", j.PID, j.Name, refused.Reason)
+		return st, jvms.Errorf(jvms.Unrecordable, "cannot record pid %d (%s): %s", j.PID, j.Name, refused.Reason)
 	case errors.Is(err, agent.ErrNoRing):
 		if _, gone := jvms.Look(j.PID); gone != nil {
-			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) has gone", j.PID, j.Name)
+			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) has ended", j.PID, j.Name)
 		}
 		return st, jvms.Errorf(jvms.NoRing,
-			"the probe was loaded into pid %d (%s) but no ring of it appeared within %v: "+
-				"its line on the JVM's stderr says why", j.PID, j.Name, ringAppears)
+			"the probe was loaded into pid %d (%s), but did not create its shared ring within %v; "+
+				"the JVM's stderr says why", j.PID, j.Name, ringAppears)
 	case err != nil:
 		return st, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, err)
 	}

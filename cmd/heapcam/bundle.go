@@ -78,12 +78,13 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	w := io.Writer(ui.RawStdout())
 	if name == "-" {
 		if ui.IsTerminal(ui.RawStdout()) {
-			return usage("support-bundle -o -: stdout is a terminal")
+			return usage("support-bundle -o -: stdout is a terminal; redirect it, or give -o FILE")
 		}
 	} else {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, os.ErrExist) {
-			return usage("support-bundle -o %s: that is there already and is not overwritten; name another file", name)
+			return usage("support-bundle -o %s: the file exists, and heapcam does not overwrite it; name another "+
+				"file", name)
 		}
 		if err != nil {
 			return err
@@ -104,7 +105,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	put := func(member string, b []byte, err error) error {
 		if err != nil {
 			ui.Fprintf(&failed, "%s: %v\n", member, err)
-			ui.Fprintf(ui.Stderr, "heapcam: not in it, or not whole: %s: %v\n", member, err)
+			ui.Fprintf(ui.Stderr, "heapcam: the bundle lacks %s, or a part of it: %v\n", member, err)
 		}
 		if len(b) == 0 {
 			return nil
@@ -127,7 +128,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	} {
 		b, err, answered := within(bundleWait, func() ([]byte, error) { return p.make(ctx) })
 		if !answered { // a disk or an agent that hangs is what the others may tell of
-			err = fmt.Errorf("nothing for %v, and not waited for any longer", bundleWait)
+			err = fmt.Errorf("no answer for %v, and heapcam no longer waits for it", bundleWait)
 		}
 		if err := put(p.name, b, err); err != nil {
 			return err
@@ -140,7 +141,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		err = zip.Close()
 	}
 	if err == nil && name != "-" {
-		ui.Fprintf(ui.Stderr, "heapcam: wrote %s: look through it before you give it away\n", ui.Path(name))
+		ui.Fprintf(ui.Stderr, "heapcam: wrote %s; read it before you send it\n", ui.Path(name))
 	}
 	return err
 }
@@ -268,8 +269,8 @@ func serviceLog(ctx context.Context) ([]byte, error) {
 	var b bytes.Buffer
 	c.Stdout = &limited{&b, bundleLogLimit}
 	if err = c.Run(); err == nil && bytes.HasPrefix(b.Bytes(), []byte("-- No entries --")) {
-		return nil, errors.New("the journal has nothing of heapcam.service: if the agent runs otherwise, add what " +
-			"it wrote on stderr")
+		return nil, errors.New("the journal has no lines of heapcam.service; if the agent runs in another way, send " +
+			"its stderr too")
 	}
 	return b.Bytes(), err
 }

@@ -163,7 +163,7 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name,
+			ui.Fprintf(ui.Stderr, "heapcam: %s is valid: %s, %s\n", name,
 				ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
 			tellReload(ui.Stderr, file)
 			return nil
@@ -190,9 +190,9 @@ func tellReload(w io.Writer, file *config.File) {
 	for _, part := range []struct {
 		what string
 		keys []string
-	}{{"`heapcam reload` makes changes hold at once", now},
-		{"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
-		{"changes need a restart of the agent", restart}} {
+	}{{"`heapcam reload` applies changes at once", now},
+		{"`heapcam reload` applies changes to JVMs that the agent attaches to afterwards", later},
+		{"changes need a restart of the agent (`heapcam service restart`)", restart}} {
 		if len(part.keys) > 0 {
 			ui.Fprintf(w, "heapcam: %s: %s\n", part.what, strings.Join(part.keys, ", "))
 		}

@@ -67,7 +67,7 @@ func (v askVerb) command() *cobra.Command {
 		Example: "  heapcam " + v.use + " 4711\n  heapcam " + v.use + " --all",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) || len(args) > 1 {
-				return usage("%s needs one JVM (a pid, the beginning of an id, or a name: see `heapcam status`) or "+
+				return usage("%s needs one JVM (a pid, a name, or the beginning of an id; see `heapcam status`), or "+
 					"--all", v.use)
 			}
 			return nil
@@ -93,8 +93,8 @@ func (v askVerb) command() *cobra.Command {
 				// an agent tells of itself to those who see all
 				if err != nil && exitCode(err) == exitNotFound && st.Self == nil {
 					return withCode(exitNotFound,
-						"%q: no JVM of this user is recorded under that name; only root and the members of the group"+
-							" %s see those of other users", args[0], api.Group)
+						"%q: no recorded JVM of this user has that name; only root and members of the group %s "+
+							"see JVMs of other users", args[0], api.Group)
 				}
 				if err != nil {
 					return err
@@ -147,7 +147,8 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 			for i, h := range hits {
 				ids[i] = h.ID
 			}
-			return session.Status{}, withCode(exitUsage, "%q means several: %s", ref, strings.Join(ids, ", "))
+			return session.Status{}, withCode(exitUsage, "%q matches several recordings: %s; name one of "+
+				"them", ref, strings.Join(ids, ", "))
 		}
 	}
 	if len(all) == 0 {

@@ -136,7 +136,7 @@ func recordingNamed(ref string) (string, error) {
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {
 		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` "+
-			"lists them)", ref,
+			"lists recordings)", ref,
 			strings.Join(outDirs(""), " or "))
 	}
 	return s.Dir, err

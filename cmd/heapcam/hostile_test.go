@@ -475,7 +475,7 @@ func TestHostileText(t *testing.T) {
 		},
 		"refusal": func() {
 			ui.Fprintf(ui.Stderr, "heapcam: %v\n",
-				withCode(exitNoRecord, "pid %d (%s) can not be recorded: %w", 7, hostileName(0),
+				withCode(exitNoRecord, "pid %d (%s) cannot be recorded: %w", 7, hostileName(0),
 					fmt.Errorf("%q", hostileName(1))))
 		},
 	} {

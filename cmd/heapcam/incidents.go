@@ -36,7 +36,7 @@ incidents that it created automatically. On a full disk it keeps only what needs
   heapcam incidents`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("freeze takes one JVM, got %d arguments", len(args))
+				return usage("freeze takes at most one JVM, but got %d arguments", len(args))
 			}
 			return nil
 		},

@@ -138,23 +138,26 @@ func noArgs(c *cobra.Command, args []string) error {
 	if c.HasSubCommands() {
 		return unknownVerb(c, args[0])
 	}
-	return usage("%s takes no argument, got %q", c.Name(), args[0])
+	return usage("%s takes no arguments, but got %q", path(c), args[0])
 }
 
-// atMostOne takes one argument, what, or none.
+// atMostOne allows one argument, what, or none.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usage("%s takes one %s, got %d arguments", c.Name(), what, len(args))
+			return usage("%s takes at most one argument, %s, but got %d", path(c), what, len(args))
 		}
 		return nil
 	}
 }
 
+// path is a verb as the user types it, without "heapcam".
+func path(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ") }
+
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage("%s needs %s", c.Name(), what)
+			return usage("%s needs %s", path(c), what)
 		}
 		return nil
 	}

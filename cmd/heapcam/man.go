@@ -26,7 +26,7 @@ func newManCmd() *cobra.Command {
 			if s := os.Getenv("SOURCE_DATE_EPOCH"); s != "" {
 				n, err := strconv.ParseInt(s, 10, 64)
 				if err != nil {
-					return usage("SOURCE_DATE_EPOCH %q: seconds since 1970", s)
+					return usage("SOURCE_DATE_EPOCH %q: it must be a number of seconds since 1970", s)
 				}
 				date = time.Unix(n, 0)
 			}

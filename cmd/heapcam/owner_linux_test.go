@@ -104,8 +104,8 @@ func TestOwnJVM(t *testing.T) {
 	}
 	for _, ns := range apart {
 		for _, verb := range []string{"pause", "resume", "detach"} {
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`, verb, pid)
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`,
+			expect(stranger, ns, exitNotFound, `no recorded JVM of this user has that name; only root`, verb, pid)
+			expect(stranger, ns, exitNotFound, `no recorded JVM of this user has that name; only root`,
 				verb, "4000000")
 			expect(stranger, ns, 0, `0 JVMs`, verb, "--all")
 		}

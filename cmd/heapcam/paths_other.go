@@ -30,7 +30,9 @@ func (o *agentOptions) toolOption() (string, error) {
 		return "", err
 	}
 	if lib != place.PackagedProbe {
-		ui.Fprintf(ui.Stderr, "heapcam: %s is this user's alone: JVMs of others need the library of the package, %s\n",
+		ui.Fprintf(ui.Stderr, "heapcam: only JVMs of this user can read %s; JVMs of other users need the library "+
+			"of the "+
+			"package, %s\n",
 			lib, place.PackagedProbe)
 	}
 	return "-agentpath:" + lib + "=" + o.rec.attachOptions(), nil

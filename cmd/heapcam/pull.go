@@ -57,7 +57,7 @@ it, and the verb names them.`,
   heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token -o i.heapcam shop`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("pull takes one JVM, got %d arguments", len(args))
+				return usage("pull takes at most one JVM, but got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -89,10 +89,10 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		return usage("pull needs -o FILE (- for stdout)")
 	}
 	if o.file == "-" && ui.IsTerminal(ui.RawStdout()) {
-		return usage("pull -o -: stdout is a terminal")
+		return usage("pull -o -: stdout is a terminal; redirect it, or give -o FILE")
 	}
 	if o.last != (ui.Span{}) && (!o.since.IsZero() || !o.until.IsZero()) {
-		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
+		return usage("pull: --last counts back from the newest data; do not combine it with --since or --until")
 	}
 	if o.exact && o.last.Duration == 0 && o.since.IsZero() && o.until.IsZero() {
 		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
@@ -215,7 +215,7 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 func (o *pullOptions) source(args []string) (dir, reason string, err error) {
 	if o.incident != "" {
 		if len(args) > 0 {
-			return "", "", usage("pull: an incident is of one JVM: do not name another")
+			return "", "", usage("pull: --incident names the recording; do not name a JVM too")
 		}
 		n, i, err := findIncident(o.out, o.incident)
 		if err != nil {
@@ -248,7 +248,7 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 			return s.Dir, err
 		}
 		if _, err := os.Stat(args[0]); err == nil {
-			return "", withCode(exitNotFound, "%q is no ring folder, and there is no recording in %s", args[0],
+			return "", withCode(exitNotFound, "%q is not a ring folder, and there is no recording in %s", args[0],
 				strings.Join(outDirs(out), " or "))
 		}
 		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
@@ -262,7 +262,7 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 	for _, r := range recs {
 		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
 	}
-	return "", usage("there are %d recordings: say which", len(recs))
+	return "", usage("there are %d recordings: name one of them", len(recs))
 }
 
 // part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the
@@ -288,7 +288,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", ui.Bytes(at),
+			ui.Fprintf(ui.Stderr, "heapcam: continuing after %s that an earlier try copied (%s)\n", ui.Bytes(at),
 				ui.Plural(uint64(part.Files()), "file"))
 		}
 	}
@@ -310,6 +310,6 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 			os.Remove(name)
 			return err
 		}
-		return fmt.Errorf("%w (the same command goes on with %s)", err, name)
+		return fmt.Errorf("%w (run the same command again to continue; %s has the first part)", err, name)
 	}, nil
 }

@@ -49,7 +49,7 @@ func (o *recordVerb) run(ref string) error {
 		return err
 	}
 	if o.dur < 0 {
-		return usage("--for %v: it is negative", o.dur)
+		return usage("--for %v: it must not be negative", o.dur)
 	}
 	j, err := resolve(ref)
 	if err != nil {
@@ -99,12 +99,14 @@ func (o *recordVerb) run(ref string) error {
 	}
 	if err := a.Idle(until); err != nil { // time is over, or Ctrl-C
 		if _, err := a.Detach(""); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: detach: %v\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
 		}
 		wait, stop := context.WithTimeout(context.Background(), detachTime)
 		defer stop()
 		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
-			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped\n")
+			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm within %v that the probe has stopped; "+
+				"`heapcam doctor` shows "+
+				"whether it still records\n", detachTime)
 		}
 	}
 	cancel()

@@ -55,12 +55,13 @@ func (l *liveConfig) reload() (*agentOptions, error) {
 	for i, s := range all {
 		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) &&
 			!slices.Contains(limitKeys, s.Key) {
-			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, now %s)", s.Key, s.Source, or(s.Value, `""`),
+			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, in force: %s)", s.Key, s.Source, or(s.Value, `""`),
 				or(was.Value, `""`)))
 		}
 	}
 	if len(fixed) > 0 {
-		return nil, usage("not reloaded: what needs a restart of the agent has changed: %s", strings.Join(fixed, "; "))
+		return nil, usage("the agent did not reload its configuration, because these changes need a restart "+
+			"(`heapcam service restart`): %s", strings.Join(fixed, "; "))
 	}
 	l.cmd, l.file, l.settings = c, file, all
 	return o, nil
@@ -72,7 +73,7 @@ func (l *liveConfig) decide(j config.JVM) (options, why string, record bool) {
 	defer l.mu.Unlock()
 	r := l.file.Decide(j)
 	if r != nil && !r.Record {
-		return "", fmt.Sprintf("the rule at %s:%d says so", l.file.Name, r.Line), false
+		return "", fmt.Sprintf("the rule at %s:%d excludes it", l.file.Name, r.Line), false
 	}
 	o, err := ruleOptions(l.cmd, l.file, r)
 	if err != nil { // configure has tried each
@@ -116,7 +117,7 @@ func newReloadCmd() *cobra.Command {
 			if err := cl.Reload(context.Background()); err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: the configuration was reloaded\n")
+			ui.Fprintf(ui.Stderr, "heapcam: the agent reloaded its configuration\n")
 			return nil
 		},
 	}

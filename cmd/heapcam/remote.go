@@ -34,7 +34,7 @@ const maxTokenFile = 4096
 
 func (o *remoteOptions) dial() (*api.Client, error) {
 	if (o.cert == "") != (o.key == "") {
-		return nil, usage("--cert and --key go together")
+		return nil, usage("--cert and --key must be given together")
 	}
 	if o.token == "" && o.cert == "" {
 		return nil, usage("--remote needs --token-file, or --cert and --key")
@@ -51,7 +51,7 @@ func (o *remoteOptions) dial() (*api.Client, error) {
 			return nil, err
 		}
 		if opt.Token = strings.TrimSpace(string(b)); opt.Token == "" || strings.ContainsAny(opt.Token, " \t\r\n") {
-			return nil, usage("--token-file %s: it must hold one token and nothing else", o.token)
+			return nil, usage("--token-file %s: the file must contain one token, and nothing else", o.token)
 		}
 	}
 	cl, err := api.DialRemote(o.address, opt)
@@ -67,7 +67,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		LastDuration: o.last.Duration, Since: o.since.Time, Until: o.until.Time, Redact: o.redact, Exact: o.exact}
 	switch {
 	case o.incident != "" && len(args) > 0:
-		return usage("pull: an incident is of one JVM: do not name another")
+		return usage("pull: --incident names the recording; do not name a JVM too")
 	case o.incident == "":
 		st, err := cl.Status(ctx)
 		if err == nil && len(args) == 1 {
@@ -77,7 +77,8 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		} else if err == nil && len(st.JVMs) == 1 {
 			q.ID = st.JVMs[0].ID
 		} else if err == nil {
-			err = usage("there are %d recordings that we may see: say which", len(st.JVMs))
+			err = usage("the agent shows you %d recordings: name one of them (`heapcam status` lists "+
+				"them)", len(st.JVMs))
 		}
 		// status may be closed to us, or know less: an id is enough
 		if err != nil && len(args) == 1 && exitCode(err) != exitUsage {

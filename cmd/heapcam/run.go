@@ -49,7 +49,7 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
   heapcam run --max-trace-size 200MiB --freeze-on-failure -- mvn test`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
+				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND [ARG…]")
 			}
 			return nil
 		},
@@ -83,8 +83,8 @@ func (o *runOptions) run(args []string) error {
 		return withCode(exitNoCommand, "%w", err)
 	}
 	if option, where := place.WritesArchive(args); option != "" {
-		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes "+
-			"(%s, in %s) does not start with an agent; \"heapcam record\" can attach to it later\n", option, where)
+		ui.Fprintf(ui.Stderr, "heapcam: the command runs without being recorded: a JVM that writes a CDS archive "+
+			"(%s, in %s) does not start with an agent; you can attach later with \"heapcam record\"\n", option, where)
 		p, err := o.command(path, args, os.Environ())
 		if err != nil {
 			return err
@@ -168,7 +168,8 @@ func (o *runOptions) finish(a *agent.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
-		ui.Fprintf(ui.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+		ui.Fprintf(ui.Stderr, "heapcam: the end of a recording may be missing: not all shared rings were read to "+
+			"the end: %v\n", err)
 	}
 	dying, stop := context.WithTimeout(ctx, dyingTime) // a killed JVM with a large heap takes its time
 	defer stop()
@@ -176,7 +177,8 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", ui.Plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: stopped recording %s that still run after the "+
+			"command\n", ui.Plural(uint64(n), "JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
@@ -190,9 +192,9 @@ func freezeAll(a *agent.Agent, reason string) {
 			continue
 		}
 		if i, err := a.Freeze(s.ID, reason); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot keep an incident of %s: %v\n", s.ID, err)
 		} else {
-			ui.Fprintf(ui.Stderr, "heapcam: frozen: %s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: kept as incident %s\n", i.ID)
 		}
 	}
 }
@@ -206,10 +208,13 @@ func report(a *agent.Agent, code int) {
 	switch {
 	case len(all) > 0:
 	case code != 0:
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or "+
-			"it does not start with an agent (if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded. Either the command started none, or the JVM ignores "+
+			"JAVA_TOOL_OPTIONS, or it does not start with an agent (if it writes a CDS archive, clear "+
+			"JAVA_TOOL_OPTIONS "+
+			"for it)\n")
 	default:
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: either the command started none, or the JVM ignores "+
+			"JAVA_TOOL_OPTIONS\n")
 	}
 }
 

@@ -25,7 +25,7 @@ func (o *salvageOptions) add(c *cobra.Command) {
 
 func (o *salvageOptions) run(path string) (err error) {
 	if !o.on || o.file == "" {
-		return usage("verify: --salvage and -o OUT go together")
+		return usage("verify: --salvage and -o OUT must be given together")
 	}
 	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {

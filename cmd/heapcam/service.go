@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/signal"
 	"time"
@@ -33,8 +32,8 @@ stop, restart and status work in both cases.`,
 		return &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(*cobra.Command, []string) error {
 			_, err, answered := within(serviceWait, func() (struct{}, error) { return struct{}{}, f() })
 			if !answered {
-				return fmt.Errorf("not done after %v, and not waited for any longer: `heapcam service status` says "+
-					"how it goes on", serviceWait)
+				return fmt.Errorf("the service manager has not finished after %v, and heapcam no longer waits for it; "+
+					"`heapcam service status` shows the state", serviceWait)
 			}
 			if err != nil {
 				return err
@@ -66,7 +65,7 @@ stop, restart and status work in both cases.`,
 		"Also remove the configuration, and the recordings in "+svc.StateDir()+".")
 	c.AddCommand(
 		verb("install", "Install this binary as a service that starts with the host, and start it", svc.Install,
-			"the service is installed and runs"),
+			"the service is installed and running"),
 		uninstall,
 		verb("start", "Start the service", svc.Start, "the service runs"),
 		verb("stop", "Stop the service; JVMs continue, and the next start resumes their recordings", svc.Stop,
@@ -88,7 +87,7 @@ func newServiceStatusCmd() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			s, err, answered := within(agentWait, svc.Query)
 			if !answered {
-				return fmt.Errorf("the service's manager has not answered for %v", agentWait)
+				return fmt.Errorf("the service manager has not answered for %v", agentWait)
 			}
 			if err != nil {
 				return err
@@ -145,7 +144,7 @@ const aliveWithin = 10 * time.Second
 func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	return func() (string, error) {
 		if t := a.Turned(); time.Since(t) > aliveWithin {
-			return "", errors.New("the loop that looks for rings does not come around")
+			return "", fmt.Errorf("the agent's main loop has not run for %v", aliveWithin)
 		}
 		cl, err := api.Dial(sock)
 		if err != nil {
@@ -165,7 +164,7 @@ func agentAlive(a *agent.Agent, sock string) svc.Alive {
 				n++
 			}
 		}
-		return fmt.Sprintf("records %d JVMs, %d MiB on disk", n, disk>>20), nil
+		return fmt.Sprintf("recording %d JVMs, %d MiB on disk", n, disk>>20), nil
 	}
 }
 

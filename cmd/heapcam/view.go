@@ -81,7 +81,7 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	ui.Fprintf(c.OutOrStdout(), "%s\n", url)
 	if !o.noOpen {
 		if err := openBrowser(url); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot start a browser (%v); open the address above\n", err)
 		}
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: Ctrl-C ends the viewer\n")
@@ -239,7 +239,8 @@ func openInput(path string, gc uint64, skim bool, progress func(done, total int6
 	}
 	if len(rec.Files) == 0 {
 		rec.Close()
-		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+		return nil, withCode(exitDamaged, "%s: heapcam cannot read any of its files; `heapcam verify` says what "+
+			"is wrong", path)
 	}
 	total := int64(0)
 	for _, f := range rec.Files {
