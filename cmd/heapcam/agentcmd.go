@@ -43,8 +43,8 @@ type agentOptions struct {
 	maxPull  ui.Size
 }
 
-// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would
-// let go of what it has just begun.
+// leastMemory is what an agent of one JVM needs at most: two encoders and a table of sites. With less it would stop the
+// recording that it has just started.
 const leastMemory = 64 << 20
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -80,7 +80,7 @@ attach, detach, pause, resume, status, pull and reload.
 	f.StringVar(&o.config, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
 	f.BoolVar(&o.service, "service", false, "Run under the control manager of Windows, and log to its event log.")
 	f.StringVar(&o.disabled, "disabled", hostSwitch, "File that stops all recording while it exists.")
-	_ = f.MarkHidden("disabled") // for tests: operators need one place to look at
+	_ = f.MarkHidden("disabled") // only for tests
 	bind(f, "discover", &o.discover)
 	bind(f, "overhead_cpu", &o.budget)
 	bind(f, "overhead_pause", &o.pause)
@@ -100,7 +100,7 @@ attach, detach, pause, resume, status, pull and reload.
 	return c
 }
 
-// check finds what is wrong before anything is started.
+// check finds wrong settings before the agent starts.
 func (o *agentOptions) check() error {
 	if err := o.rec.check(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (o *agentOptions) check() error {
 	return nil
 }
 
-// daemon is an agent at work, with what belongs to its process.
+// daemon is a running agent, with the parts of its process.
 type daemon struct {
 	options *agentOptions
 	live    *liveConfig
@@ -146,7 +146,7 @@ type daemon struct {
 
 // run runs the agent until ctx is done.
 func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
-	kept := svc.Stored() // before anything could inherit them
+	kept := svc.Stored() // before a child could inherit them
 	live, err := newLiveConfig(c, o.config)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	return d.serve(ctx)
 }
 
-// folders makes the folders of the socket and of shared rings.
+// folders creates the folders of the socket and of shared rings.
 func (d *daemon) folders() (err error) {
 	if d.socket, err = socketPath(d.options.socket); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (d *daemon) folders() (err error) {
 	return nil
 }
 
-// configure makes the agent's configuration of the settings, and hands it the descriptors that systemd kept.
+// configure derives the agent's configuration from the settings, and passes it the descriptors that systemd stored.
 func (d *daemon) configure(kept []*os.File) {
 	o := d.options
 	logTo := ui.Stderr
@@ -217,7 +217,7 @@ func (d *daemon) configure(kept []*os.File) {
 	}
 }
 
-// discovery connects the agent with what finds JVMs.
+// discovery connects the agent with the discovery of JVMs.
 func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
 	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) }
@@ -231,7 +231,7 @@ func (d *daemon) discovery() {
 			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set",
 				Remedy: "remove " + hostSwitch}, true
 		}
-		if err := d.agent.Room(); err != nil { // what it would cost the JVM is for nothing
+		if err := d.agent.Room(); err != nil { // attaching would cost the JVM time in vain
 			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(),
 				Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
 		}
@@ -241,7 +241,7 @@ func (d *daemon) discovery() {
 	d.found.Adopt = func(ctx context.Context, j jvms.JVM) {
 		ctx, stop := context.WithTimeout(ctx, jvms.AdoptFor)
 		defer stop()
-		// nothing comes of a JVM that was detached from, or is another recorder's
+		// a JVM that was detached, or belongs to another recorder, is not taken over
 		d.agent.Await(ctx, j.PID, j.StartTicks)
 	}
 }
@@ -266,7 +266,7 @@ func (d *daemon) reload() error {
 	return nil
 }
 
-// logOption logs the option that has a JVM load the probe by itself.
+// logOption logs the option with which a JVM loads the probe by itself.
 func (d *daemon) logOption() {
 	lib, err := place.ProbeForOptions()
 	if err != nil {
@@ -277,7 +277,7 @@ func (d *daemon) logOption() {
 		Msg("JVMs with this option are recorded")
 }
 
-// serve records and answers until ctx is done, and returns when all of it has ended.
+// serve records and answers until ctx is done. It returns when all of its goroutines have ended.
 func (d *daemon) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -335,13 +335,13 @@ func (d *daemon) serveRemote(ctx context.Context) {
 	}
 }
 
-// limit puts the agent's own part of limitKeys into cfg.
+// limit copies the agent's own limits among limitKeys into cfg.
 func (o *agentOptions) limit(cfg *agent.Config) {
 	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
 	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 }
 
-// others gives the JVMs that discovery left alone.
+// others gives the JVMs that discovery does not record.
 func others(d *jvms.Discovery) (out []api.Other) {
 	for _, u := range d.Unrecorded() {
 		out = append(out, api.Other(u))
@@ -349,7 +349,7 @@ func others(d *jvms.Discovery) (out []api.Other) {
 	return out
 }
 
-// recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
+// recording says whether a records j now. j.Recorded is also true for a detached probe, which stays mapped.
 func recording(a *agent.Agent, j jvms.JVM) bool {
 	for _, s := range a.Status() {
 		if s.Of(j.PID, j.StartTicks, j.UID) && !s.Phase.Over() {
@@ -379,7 +379,7 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 		opts += ",disabled=" + o.disabled
 	}
 	if r.Options != "" {
-		opts += "," + r.Options // what comes later holds
+		opts += "," + r.Options // a later option overrides an earlier one
 	}
 	if err := place.Refusal(j, opts); err != nil {
 		return api.AttachReply{}, err

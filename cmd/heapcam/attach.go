@@ -68,10 +68,10 @@ returns as soon as the agent records JVM.`,
 	return c
 }
 
-// options are those of the probe that flags set: the agent knows the others.
+// options gives the options of the probe that flags set. The agent adds the others.
 func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
-	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
+	all.add(&cobra.Command{}) // defaults, so that check sees complete options
 	all.depth, all.sampling, all.shmSize = o.rec.depth, o.rec.sampling, o.rec.shmSize
 	all.names, all.untested = o.rec.names, o.rec.untested
 	all.stack, all.maxSync = o.rec.stack, o.rec.maxSync
@@ -109,7 +109,7 @@ func addSocket(c *cobra.Command, p *string) {
 	inSection(c.Flags(), ownFlags, "socket")
 }
 
-// socketPath gives where the agent of this user listens.
+// socketPath gives the socket of this user's agent.
 func socketPath(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -124,7 +124,7 @@ func socketPath(flag string) (string, error) {
 	return filepath.Join(dir, "agent.sock"), err
 }
 
-// clientSocket gives where an agent listens that this user may ask: its own, else the host's.
+// clientSocket gives the socket of the agent that this user may ask: its own, else the host's.
 func clientSocket(flag string) (string, error) {
 	path, err := socketPath(flag)
 	if err != nil || flag != "" || os.Getenv("HEAPCAM_SOCKET") != "" {
@@ -170,7 +170,7 @@ func resolve(ref string) (jvms.JVM, error) {
 	return j, err
 }
 
-// ringAppears bounds the wait for the ring of a probe that was loaded.
+// ringAppears is how long a verb waits for the shared ring of a probe that was loaded.
 const ringAppears = 10 * time.Second
 
 // awaitRing waits until a records j, into which the probe was loaded.

@@ -127,7 +127,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		{"log.txt", serviceLog},
 	} {
 		b, err, answered := within(bundleWait, func() ([]byte, error) { return p.make(ctx) })
-		if !answered { // a disk or an agent that hangs is what the others may tell of
+		if !answered { // the other members may show why a disk or an agent hangs
 			err = fmt.Errorf("no answer for %v, and heapcam no longer waits for it", bundleWait)
 		}
 		if err := put(p.name, b, err); err != nil {
@@ -214,7 +214,7 @@ func (o *bundleOptions) doctor(context.Context) ([]byte, error) {
 }
 
 func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
-	type row struct { // what the disk alone tells
+	type row struct { // all that the disk shows without an agent
 		ID      string    `json:"id"`
 		Dir     string    `json:"dir"`
 		Bytes   int64     `json:"bytes"`
@@ -230,7 +230,7 @@ func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
 	rows, incidents, disks := []row{}, []ringstore.Incident{}, map[string]int64{}
 	var failed []error
 	for _, d := range outDirs(o.out) {
-		f, err, answered := within(diskWait, func() (f folder, err error) { // each by itself: one disk may hang
+		f, err, answered := within(diskWait, func() (f folder, err error) { // one by one, because one disk may hang
 			recs, err := recordings([]string{d})
 			for _, s := range recs {
 				f.rows = append(f.rows, row{s.ID, s.Dir, s.TraceBytes, s.Files, s.LastGC, s.Since})
@@ -255,7 +255,7 @@ func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
 	return b, errors.Join(append(failed, jerr)...)
 }
 
-// serviceLog gives the end of what the service wrote, where there is a journal.
+// serviceLog gives the end of the service's log, if there is a journal.
 func serviceLog(ctx context.Context) ([]byte, error) {
 	exe, err := exec.LookPath("journalctl")
 	if err != nil {
@@ -275,7 +275,7 @@ func serviceLog(ctx context.Context) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// limited takes what fits and forgets the rest.
+// limited writes up to a limit and drops the rest.
 type limited struct {
 	w    io.Writer
 	left int

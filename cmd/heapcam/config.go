@@ -15,8 +15,8 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// jvmKeys are settings that a rule may give to the JVMs that it matches; limitKeys hold for running recordings as soon
-// as they are reloaded. All others hold for the agent's life.
+// jvmKeys are settings that a rule may set for the JVMs that it matches. limitKeys take effect at a reload, also for
+// running recordings. All others need a restart of the agent.
 var (
 	jvmKeys   = config.Reloading(config.NextAttach)
 	limitKeys = config.Reloading(config.AtOnce)
@@ -32,8 +32,8 @@ type setting struct {
 	Source string `json:"source"` // Where it is from: default, FILE:LINE:COLUMN, HEAPCAM_KEY or flag.
 }
 
-// configure gives the flags of the agent that the command line does not set their values from the environment or
-// the file, in this order. An explicit file must be there; the system's need not.
+// configure sets the flags of the agent that the command line does not set, from the environment or the file, in this
+// order. A file that the user names must exist; the system's need not.
 func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	explicit := name != ""
 	if !explicit {
@@ -75,7 +75,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 		s.Value = f.Value.String()
 		out = append(out, s)
 	}
-	for _, r := range file.Rules { // as they would be used
+	for _, r := range file.Rules { // check them as they would be used
 		if _, err := ruleOptions(c, file, &r); err != nil {
 			return nil, nil, located(err, out)
 		}
@@ -83,7 +83,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	return file, out, nil
 }
 
-// located makes an error about a flag, "--depth ful: …", one about the place that its value came from.
+// located turns an error about a flag, "--depth ful: …", into one about the place where its value was set.
 func located(err error, all []setting) error {
 	if err == nil {
 		return nil
@@ -165,14 +165,14 @@ func newConfigCheckCmd() *cobra.Command {
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: %s is valid: %s, %s\n", name,
 				ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
-			tellReload(ui.Stderr, file)
+			printReload(ui.Stderr, file)
 			return nil
 		},
 	}
 }
 
-// tellReload says what of a file `heapcam reload` makes hold, and when.
-func tellReload(w io.Writer, file *config.File) {
+// printReload says which settings of a file `heapcam reload` applies, and when.
+func printReload(w io.Writer, file *config.File) {
 	var now, later, restart []string
 	for _, s := range file.Settings {
 		switch {
@@ -253,7 +253,7 @@ func newConfigExplainCmd() *cobra.Command {
 	}
 }
 
-// explain prints all that the registry says of a setting.
+// explain prints everything that the registry has on a setting.
 func explain(w io.Writer, d *config.Def) {
 	ui.Fprintf(w, "%s (%s)\n", d.Key, or(strings.Join(d.Choices, ", "), d.Kind.Unit()))
 	for _, line := range []struct{ name, text string }{

@@ -90,7 +90,7 @@ func (v askVerb) command() *cobra.Command {
 			req, what := api.DetachRequest{All: all}, "all JVMs"
 			if !all {
 				s, err := pick(running, args[0])
-				// an agent tells of itself to those who see all
+				// only users who may see all JVMs get the figures of the agent itself
 				if err != nil && exitCode(err) == exitNotFound && st.Self == nil {
 					return withCode(exitNotFound,
 						"%q: no recorded JVM of this user has that name; only root and members of the group %s "+
@@ -121,8 +121,8 @@ func (v askVerb) command() *cobra.Command {
 	return c
 }
 
-// pick finds the one recording that ref means: its pid; else its name; else the beginning of its folder's name or
-// of its id.
+// pick finds the one recording that ref names: by id, else by pid, else by name, else by the beginning of the id with
+// or without the name.
 func pick(all []session.Status, ref string) (session.Status, error) {
 	tests := []func(session.Status) bool{
 		func(s session.Status) bool { return s.ID == ref },

@@ -73,7 +73,7 @@ is one sentence with the slopes and their intervals. ` + fileHelp,
 	return c
 }
 
-// replays opens a recording from its start as often as asked; damage is told once.
+// replays opens a recording from its start, as often as needed. It reports damage once.
 type replays struct {
 	rec  *ringstore.Recording
 	srcs []*source

@@ -62,8 +62,8 @@ var exitDocs = []struct{ code, meaning string }{
 // otherCodes ends each list of exit codes.
 const otherCodes = "Otherwise `run` exits with the code of its command."
 
-// codeError carries its exit code. A silent one has been told already. A misused one is about the command line
-// itself: help is near.
+// codeError carries its exit code. A silent one has been printed already. After a misused one, which is about the
+// command line itself, the program points to its help.
 type codeError struct {
 	code    int
 	err     error
@@ -80,7 +80,7 @@ func withCode(code int, format string, args ...any) error {
 
 func usage(format string, args ...any) error { return withCode(exitUsage, format, args...) }
 
-// misused marks an error of the command line that the list of verbs and flags helps with.
+// misused marks an error of the command line for which help lists the right verbs and flags.
 func misused(err error) error {
 	if c, ok := err.(*codeError); ok && c.code == exitUsage {
 		c.misused = true
@@ -88,7 +88,7 @@ func misused(err error) error {
 	return err
 }
 
-// status ends the program with a code and no word.
+// status ends the program with a code and prints nothing.
 func status(code int) error {
 	if code == 0 {
 		return nil
@@ -96,19 +96,19 @@ func status(code int) error {
 	return &codeError{code: code, err: fmt.Errorf("status %d", code), silent: true}
 }
 
-// silent says that err has been told already.
+// silent says whether err has been printed already.
 func silent(err error) bool {
 	var c *codeError
 	return errors.As(err, &c) && c.silent
 }
 
-// obstacleCodes are the codes of what keeps a JVM from being recorded.
+// obstacleCodes are the exit codes for the reasons why heapcam cannot record a JVM.
 var obstacleCodes = map[jvms.Obstacle]int{
 	jvms.Unrecordable: exitNoRecord, jvms.NoRing: exitNoRecord, jvms.Denied: exitDenied, jvms.Ended: exitNotFound,
 	jvms.Already: exitUsage,
 }
 
-// exitCode is the one place where typed errors become codes. Packages know nothing of them.
+// exitCode is the only place that maps typed errors to exit codes. No package knows exit codes.
 func exitCode(err error) int {
 	var (
 		own      *codeError
@@ -145,7 +145,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, ringstore.ErrIncidentRoom), ringstore.DiskFull(err):
 		return exitNoRoom
-	case errors.Is(err, syscall.ENOTDIR): // a file was named where a folder is meant
+	case errors.Is(err, syscall.ENOTDIR): // the user named a file instead of a folder
 		return exitUsage
 	case errors.Is(err, attach.ErrNoProcess), errors.Is(err, fs.ErrNotExist):
 		return exitNotFound
@@ -158,7 +158,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// tooNew says that a newer heapcam wrote what err is about.
+// tooNew says whether err is about a file of a newer heapcam.
 func tooNew(err error) bool {
 	var stream *trace.TooNewError
 	var ring *shmring.TooNewError
@@ -166,7 +166,7 @@ func tooNew(err error) bool {
 	return errors.As(err, &stream) || errors.As(err, &ring) || errors.As(err, &store)
 }
 
-// damaged says that a file is damaged, of another recording, or not heapcam's.
+// damaged says whether err is about a file that is damaged, of another recording, or not heapcam's.
 func damaged(err error) bool {
 	var (
 		corrupt  *trace.CorruptError

@@ -143,7 +143,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	})
 }
 
-// whole writes a file that appears when it is complete: until then it has another name, and goes if anything fails.
+// whole writes a file that appears when it is complete. Until then it has another name, and an error removes it.
 func whole(name string, f func(io.Writer) error) error {
 	if name == "-" {
 		w := bufio.NewWriterSize(ui.RawStdout(), 1<<16)

@@ -53,7 +53,7 @@ func (g *grouper) add(c *cobra.Command) {
 		"File with your own classifiers. Default heapcam.classifiers.yaml, if it exists.")
 }
 
-// library knows the built-in classifiers and those of the file.
+// library gives the built-in classifiers and those of the file.
 func library(path string) (*classify.Library, error) {
 	l := classify.NewLibrary()
 	name := path
@@ -74,7 +74,7 @@ func library(path string) (*classify.Library, error) {
 	return l, nil
 }
 
-// parse makes the classifiers and filters; its errors are of usage.
+// parse creates the classifiers and filters. Its errors are errors of usage.
 func (g *grouper) parse() error {
 	l, err := library(g.defs)
 	if err != nil {
@@ -98,9 +98,9 @@ func (g *grouper) make(l *classify.Library) (err error) {
 	return nil
 }
 
-// again gives classifiers and filters that have seen nothing: their budgets are per state.
+// again gives new classifiers and filters, because their budgets are per state.
 func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
-	if err := g.parse(); err != nil { // it was read before; a file that changed meanwhile does not matter
+	if err := g.parse(); err != nil { // the first read succeeded; ignore that the file has changed since
 		return g.by_, g.filters
 	}
 	return g.by_, g.filters

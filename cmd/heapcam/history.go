@@ -60,7 +60,7 @@ func (o *historyOptions) run(c *cobra.Command, path string) error {
 		defer src.Close()
 		h, err = history.AtSyncPoints(heap.NewReplay(src))
 	} else {
-		h, err = indexed(ownIndex(), keptHistories(o.survived), rec.Path, func() (*history.Histories, error) {
+		h, err = indexed(ownIndex(), historiesResult(o.survived), rec.Path, func() (*history.Histories, error) {
 			src := newSource(rec.Files...)
 			defer src.Close()
 			return history.Make(heap.NewReplay(src), o.survived)

@@ -440,7 +440,7 @@ func quietly(t *testing.T, args ...string) (code int) {
 	return code
 }
 
-// TestHostileText: what TestHostileNames can not bring about without JVMs: JVMs with hostile names, the log, verdicts.
+// TestHostileText: what TestHostileNames cannot bring about without JVMs: JVMs with hostile names, the log, verdicts.
 func TestHostileText(t *testing.T) {
 	for what, f := range map[string]func(){
 		"doctor": func() {

@@ -162,7 +162,7 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 	return c
 }
 
-// freeOn says how much room the file system of dir has, as a part of a sentence.
+// freeOn gives the free space of the file system of dir, as a part of a sentence.
 func freeOn(dir string) ui.Text {
 	n, err := ringstore.OS.Free(dir)
 	if err != nil || n < 0 {
@@ -192,7 +192,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	return w.Flush()
 }
 
-// incidentDirs are the folders for recordings whose incidents are meant: without out the agent's own, too.
+// incidentDirs gives the folders for recordings to search for incidents. Without out this includes the agent's own.
 func incidentDirs(out string) []string {
 	dirs := outDirs(out)
 	if out != "" {

@@ -114,7 +114,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	dir, reason, err := o.source(args)
 	if err != nil && o.out == "" && exitCode(err) != exitUsage {
-		// the recordings are not ours to open, but maybe ours to ask for
+		// this user may not open the recordings, but the agent may allow a pull
 		if cl, derr := dialAgent(o.socket); derr == nil {
 			return o.stream(ctx, cl, args)
 		}
@@ -148,7 +148,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", ui.Bytes(n),
 		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
-	o.tellCut(ui.Stderr, m, n)
+	o.reportExtent(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
 		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
 	}
@@ -162,8 +162,8 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// tellCut says how much more or less than was asked for is in the pull.
-func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
+// reportExtent says how much more or less than the user asked for the pull contains.
+func (o *pullOptions) reportExtent(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	if m == nil || m.ToNS == 0 || o.last == (ui.Span{}) && o.since.IsZero() && o.until.IsZero() {
 		return
 	}
@@ -211,7 +211,7 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	}
 }
 
-// source gives the folder that is meant and, of an incident, its reason.
+// source gives the folder to pull and, for an incident, its reason.
 func (o *pullOptions) source(args []string) (dir, reason string, err error) {
 	if o.incident != "" {
 		if len(args) > 0 {
@@ -240,7 +240,7 @@ func recordingOf(out string, args []string) (string, error) {
 func recordingAmong(recs []session.Status, out string, args []string) (string, error) {
 	switch {
 	case len(args) == 1:
-		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // a folder will do
+		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // the path of a folder
 			return args[0], nil
 		}
 		if len(recs) > 0 {
@@ -265,7 +265,7 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 	return "", usage("there are %d recordings: name one of them", len(recs))
 }
 
-// part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the
+// part opens FILE.part and keeps what an earlier try has written there. end renames it to FILE, or leaves it for the
 // next try.
 func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer, end func(error) error, err error) {
 	name := o.file + ".part"
@@ -280,7 +280,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		return nil, nil, err
 	}
 	at := int64(0)
-	if !o.redact && !o.exact { // what was written anew can not be compared with the ring
+	if !o.redact && !o.exact { // rewritten files cannot be compared with the ring
 		part, err := ringstore.ReadPart(f)
 		if err != nil {
 			f.Close()

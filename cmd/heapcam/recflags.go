@@ -65,7 +65,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	inSection(f, ownFlags, "out", "verbose")
 }
 
-// addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
+// addProbe adds the flags that are options of the probe. They may differ between the JVMs of one agent.
 func (o *recordOptions) addProbe(c *cobra.Command) {
 	f := c.Flags()
 	bind(f, "depth", &o.depth)
@@ -77,7 +77,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	bind(f, "allow_untested_jdk", &o.untested)
 }
 
-// check finds what is wrong before anything is started.
+// check finds wrong settings before recording starts.
 func (o *recordOptions) check() error {
 	if _, ok := session.DepthNames[o.depth]; !ok {
 		return usage("--depth %s: it must be samples, survivors or full", o.depth)
@@ -151,7 +151,7 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 }
 
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
-	// it quotes values of fields itself
+	// the console writer quotes the values of fields itself
 	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly}
 	console.FormatMessage = func(m any) string {
 		if m == nil {
@@ -184,7 +184,7 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	return s
 }
 
-// attachOptions are the same for attaching, which names the folder itself.
+// attachOptions are probeOptions without the folder, which attaching adds.
 func (o *recordOptions) attachOptions() string {
 	return strings.TrimPrefix(o.probeOptions("-"), "dir=-,")
 }
@@ -214,7 +214,7 @@ const outUsage = "Folder for recordings. Default $HEAPCAM_OUT (else ./heapcam-re
 // addOut adds the flag of verbs that look for recordings.
 func addOut(c *cobra.Command, p *string) { c.Flags().StringVar(p, "out", "", outUsage) }
 
-// outDirs are the folders that reading verbs look into.
+// outDirs are the folders in which verbs look for recordings.
 func outDirs(flag string) []string {
 	if flag != "" {
 		return []string{flag}

@@ -97,7 +97,7 @@ func (o *recordVerb) run(ref string) error {
 		defer stop()
 		until = t
 	}
-	if err := a.Idle(until); err != nil { // time is over, or Ctrl-C
+	if err := a.Idle(until); err != nil { // --for has passed, or Ctrl-C
 		if _, err := a.Detach(""); err != nil {
 			ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
 		}

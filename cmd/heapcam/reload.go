@@ -33,7 +33,7 @@ func newLiveConfig(c *cobra.Command, name string) (*liveConfig, error) {
 	return l, err
 }
 
-// reload reads the configuration again, and gives the options that hold now. It changes nothing if it gives an error.
+// reload reads the configuration again, and gives the options in force. If it gives an error, it has changed nothing.
 func (l *liveConfig) reload() (*agentOptions, error) {
 	o := &agentOptions{}
 	c := o.command()
@@ -67,7 +67,7 @@ func (l *liveConfig) reload() (*agentOptions, error) {
 	return o, nil
 }
 
-// decide says what the rules say about a JVM: the options of its probe, or why it is not recorded.
+// decide applies the rules to a JVM. It gives the options of the probe, or why the JVM is not recorded.
 func (l *liveConfig) decide(j config.JVM) (options, why string, record bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *liveConfig) decide(j config.JVM) (options, why string, record bool) {
 		return "", fmt.Sprintf("the rule at %s:%d excludes it", l.file.Name, r.Line), false
 	}
 	o, err := ruleOptions(l.cmd, l.file, r)
-	if err != nil { // configure has tried each
+	if err != nil { // never: configure has tried each rule
 		return "", err.Error(), false
 	}
 	return o.attachOptions(), "", true

@@ -29,7 +29,7 @@ func (o *remoteOptions) add(c *cobra.Command) {
 	inSection(f, remoteFlags, "remote", "token-file", "ca", "cert", "key")
 }
 
-// maxTokenFile bounds a file of a token, bytes.
+// maxTokenFile is the largest size of a token file in bytes.
 const maxTokenFile = 4096
 
 func (o *remoteOptions) dial() (*api.Client, error) {
@@ -80,7 +80,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 			err = usage("the agent shows you %d recordings: name one of them (`heapcam status` lists "+
 				"them)", len(st.JVMs))
 		}
-		// status may be closed to us, or know less: an id is enough
+		// the token may not allow status, or status may not list it: an id is enough
 		if err != nil && len(args) == 1 && exitCode(err) != exitUsage {
 			q.ID, err = args[0], nil
 		}
@@ -108,7 +108,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		if err == nil {
 			err = os.Rename(name, o.file)
 		} else {
-			os.Remove(name) // through an agent nothing goes on where it stopped
+			os.Remove(name) // a pull from an agent cannot be continued
 		}
 	}
 	if err != nil {
@@ -118,14 +118,14 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		ui.Duration(time.Since(begun)))
 	if o.file != "-" {
 		if rec, err := ringstore.OpenRecording(o.file); err == nil {
-			o.tellCut(ui.Stderr, rec.Manifest, n.n)
+			o.reportExtent(ui.Stderr, rec.Manifest, n.n)
 			rec.Close()
 		}
 	}
 	return nil
 }
 
-// counting counts what it passes on.
+// counting counts the bytes that it passes on.
 type counting struct {
 	w io.Writer
 	n int64

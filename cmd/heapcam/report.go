@@ -35,7 +35,7 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	}
 	defer rec.Close()
 	text, begun := c.OutOrStdout(), false
-	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
+	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: "+

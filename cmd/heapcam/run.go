@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// drainTime bounds the reading of what JVMs left in their rings after the command has ended.
+	// drainTime is how long run reads at most from the shared rings after the command has ended.
 	drainTime = 60 * time.Second
-	// dyingTime is the patience with a JVM that is going but not gone when the command has ended.
+	// dyingTime is how long run waits for a JVM that is ending when the command has ended.
 	dyingTime = 700 * time.Millisecond
-	// detachTime bounds the wait for JVMs that outlive the command to let go.
+	// detachTime is how long run waits for JVMs that outlive the command to confirm that they have detached.
 	detachTime = 5 * time.Second
 )
 
@@ -116,7 +116,7 @@ func (o *runOptions) run(args []string) error {
 	stop := func() { cancel(); <-done }
 	defer stop()
 	go jvms.AdoptBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
-		a.Await(ctx, j.PID, j.StartTicks) // what is wrong the agent has logged
+		a.Await(ctx, j.PID, j.StartTicks) // the agent logs an error
 	})
 
 	p, err := o.command(path, args, withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings)))
@@ -133,7 +133,7 @@ func (o *runOptions) run(args []string) error {
 	return status(code)
 }
 
-// command runs the command to its end, with signals given on to it.
+// command runs the command to its end, and passes signals to it.
 func (o *runOptions) command(path string, args, env []string) (*os.ProcessState, error) {
 	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(),
 		Stderr: ui.RawStderr()}
@@ -163,7 +163,8 @@ func (o *runOptions) command(path string, args, env []string) (*os.ProcessState,
 	return cmd.ProcessState, nil
 }
 
-// finish reads what is left. JVMs that outlive the command are let go: nobody would read their rings any more.
+// finish reads the rest of the shared rings. It detaches from JVMs that outlive the command, because nobody would read
+// their rings.
 func (o *runOptions) finish(a *agent.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
@@ -185,7 +186,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 	}
 }
 
-// freezeAll keeps the windows of all recordings that were not frozen already.
+// freezeAll keeps an incident of each recording that has none yet.
 func freezeAll(a *agent.Agent, reason string) {
 	for _, s := range a.Status() {
 		if s.Incident != "" {
@@ -199,7 +200,7 @@ func freezeAll(a *agent.Agent, reason string) {
 	}
 }
 
-// report tells where the recordings are of a command that ended with status code.
+// report says where the recordings of a command are that ended with status code.
 func report(a *agent.Agent, code int) {
 	all := a.Status()
 	for _, s := range all {
@@ -218,7 +219,7 @@ func report(a *agent.Agent, code int) {
 	}
 }
 
-// withToolOptions sets JAVA_TOOL_OPTIONS in env, behind what is there.
+// withToolOptions adds option to JAVA_TOOL_OPTIONS in env, after the present value.
 func withToolOptions(env []string, option string) []string {
 	const key = "JAVA_TOOL_OPTIONS="
 	out := make([]string, 0, len(env)+1)

@@ -14,7 +14,8 @@ import (
 	"github.com/heapcam/heapcam/svc"
 )
 
-// serviceWait is how long a verb waits for the service's manager: it has given up on an agent whose disk hangs by then.
+// serviceWait is how long a verb waits for the service manager. It is longer than the manager waits for an agent whose
+// disk hangs.
 const serviceWait = 2 * time.Minute
 
 func newServiceCmd() *cobra.Command {
@@ -111,7 +112,7 @@ func newServiceStatusCmd() *cobra.Command {
 	return c
 }
 
-// serviceLine says in one line how the service is.
+// serviceLine gives the state of the service in one line.
 func serviceLine(s svc.State) string {
 	if !s.Installed {
 		return "not installed"
@@ -135,12 +136,11 @@ func serviceLine(s svc.State) string {
 	return line
 }
 
-// aliveWithin is how long an agent may take to answer, and its loop to come around, to count as alive. Opening a
-// ring after a crash takes a second; the watchdog's own interval comes on top.
+// aliveWithin is how long an agent may take to answer, and to run its main loop once, to count as alive. Opening a ring
+// after a crash takes a second. The watchdog's own interval is added to it.
 const aliveWithin = 10 * time.Second
 
-// agentAlive asks an agent, over its own socket, what it records: an agent that does not answer there is of no use
-// to anybody.
+// agentAlive asks an agent, through its own socket, what it records. An agent that does not answer there does not work.
 func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	return func() (string, error) {
 		if t := a.Turned(); time.Since(t) > aliveWithin {
@@ -168,7 +168,8 @@ func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	}
 }
 
-// asService runs f until a signal, or until the control manager of Windows says stop if that started us.
+// asService runs f until a signal. If the control manager of Windows started the process, it runs f until that stops
+// it.
 func asService(service bool, f func(ctx context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
