@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestStored: a process takes the descriptors that systemd means for it, by their names, and hides them from its
+// TestKept: a process takes the descriptors that systemd means for it, by their names, and hides them from its
 // children.
-func TestStored(t *testing.T) {
+func TestKept(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

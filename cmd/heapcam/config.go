@@ -125,7 +125,7 @@ func ruleOptions(c *cobra.Command, file *config.File, r *config.Rule) (*recordOp
 
 func newConfigCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "config",
+		Use:   "config VERB",
 		Short: "Check, show and explain the agent's configuration",
 		Long: `The agent reads ` + systemConfig + ` or the file of --config. A key is the name of a flag of
 ` + "`heapcam agent`" + ` with _ instead of -. A flag wins over an environment variable (HEAPCAM_ and the

@@ -30,9 +30,9 @@ func newCostCmd() *cobra.Command {
 For each minute of the recording the verb shows how long heapcam stopped the application, and how long sampling took,
 by the probe's own clock. Below it lists each attach, pause, sync point, loss, and change of depth or sampling. Columns:
 
-- ALL PAUSES: all pauses of the JVM, heapcam's part included.
+- PAUSES: all pauses of the JVM, heapcam's part included.
 - IN PAUSES: how much heapcam lengthened ordinary collections.
-- SYNC: what listing all objects added at sync points.
+- SYNC POINTS: number of sync points, and what listing all objects added to their pauses.
 - STOPS: pauses that heapcam caused itself.
 - SAMPLING: time of application threads in sampling.
 - LONGEST: the most that heapcam added to one pause.

@@ -20,7 +20,8 @@ type askVerb struct {
 }
 
 // ownersToo ends the help of the verbs that users may apply to their own JVMs.
-const ownersToo = "\n\nEvery user may do this with JVMs of that user. Other JVMs need root or the group heapcam."
+const ownersToo = "\n\nYou may do this with JVMs of your own user. For other JVMs you must be root, or in the " +
+	"group heapcam."
 
 func newDetachCmd() *cobra.Command {
 	return askVerb{
@@ -49,8 +50,8 @@ the file ` + hostSwitch + `.` + ownersToo,
 func newResumeCmd() *cobra.Command {
 	return askVerb{
 		use: "resume", short: "Continue to record a paused JVM",
-		long: `The recording has no data of the time in between. The next collection lists all live objects (a sync
-point), and from there on the heap is known again.
+		long: `Use it after ` + "`heapcam pause`" + `. The recording has no data of the time in between. The next
+collection lists all live objects (a sync point), and from there on the heap is known again.
 
 Only root can resume a JVM that root paused. If the JVM's user paused it, that user resumes it, or root does by
 naming it; --all does not resume it. A JVM that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +

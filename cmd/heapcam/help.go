@@ -64,6 +64,9 @@ func helpText(c *cobra.Command) string {
 		return rootText(c)
 	}
 	var b strings.Builder
+	if !c.Runnable() { // a topic
+		return c.Short + ":\n\n" + filled(c.Long) + "\n"
+	}
 	fmt.Fprintf(&b, "%s.\n\nUsage:\n  %s\n", c.Short, c.UseLine())
 	if c.Long != "" {
 		fmt.Fprintf(&b, "\n%s\n", filled(c.Long))
@@ -99,7 +102,7 @@ func rootText(root *cobra.Command) string {
 		fmt.Fprintf(&b, "\n%s:\n%s", g.Title, verbLines(verbs))
 	}
 	b.WriteString("\n" + filled("`heapcam help VERB` explains a verb, with examples and flags. "+
-		"`heapcam help exit-codes` lists the exit codes. "+
+		"`heapcam help terms` explains the words, `heapcam help exit-codes` the exit codes. "+
 		"`heapcam doctor` says which JVMs of this host heapcam can record.") + "\n")
 	return b.String()
 }
@@ -278,4 +281,31 @@ func newHelpCmd() *cobra.Command {
 			return verb.Help()
 		},
 	}
+}
+
+// terms are the words that the help uses.
+var terms = []struct{ word, meaning string }{
+	{"agent", "The daemon that records many JVMs: `heapcam agent`, or the service."},
+	{"collection", "One garbage collection. A recording has the heap after each of them."},
+	{"depth", "What heapcam records: samples, survivors or full (`heapcam config explain depth`)."},
+	{"incident", "A copy of a recording that is kept until you delete it."},
+	{"live", "Not known to be dead. In old space an object counts as live until its space is collected."},
+	{"probe", "The small library that heapcam loads into a JVM."},
+	{"recording", "What heapcam wrote about one JVM: a folder of ring files, in which the newest data replaces " +
+		"the oldest."},
+	{"ring file", "One file of a recording. It can be read alone."},
+	{"sample", "An allocation whose stack the probe recorded."},
+	{"shared ring", "The memory through which the probe passes data to the recorder."},
+	{"site", "Allocation site: the line of code that allocated an object, with its callers."},
+	{"sync point", "A list of all live objects, which the probe writes during a pause. Reading begins at one."},
+	{"window", "The time that a recording covers."},
+}
+
+// newTermsTopic is not a verb but a page of help.
+func newTermsTopic() *cobra.Command {
+	text := ""
+	for _, t := range terms {
+		text += fmt.Sprintf("  %-12s %s\n", t.word, indented(t.meaning, 15))
+	}
+	return &cobra.Command{Use: "terms", Short: "Words that the help uses", Long: text}
 }

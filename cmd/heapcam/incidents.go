@@ -85,7 +85,7 @@ incidents that it created automatically. On a full disk it keeps only what needs
 	}
 	f := c.Flags()
 	addOut(c, &out)
-	f.StringVar(&reason, "reason", "by hand", "Why you keep it. The incident records it.")
+	f.StringVar(&reason, "reason", "by hand", "Why you keep it; the incident records it. Default \"by hand\".")
 	f.Var(&max, "max-incidents-size", "Largest size of all incidents together.")
 	f.BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incident/1).")
 	exitsWith(c, "10", "The disk is full, or the incident does not fit into --max-incidents-size.")

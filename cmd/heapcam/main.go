@@ -98,7 +98,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(v)
 		}
 	}
-	root.AddCommand(newExitCodesTopic())
+	root.AddCommand(newExitCodesTopic(), newTermsTopic())
 	each(root, func(c *cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error { return misused(check(c, args)) }

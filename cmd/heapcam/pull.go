@@ -33,7 +33,7 @@ type pullOptions struct {
 func newPullCmd() *cobra.Command {
 	var o pullOptions
 	c := &cobra.Command{
-		Use:   "pull [JVM]",
+		Use:   "pull [JVM] -o FILE",
 		Short: "Copy the last part of a recording, or an incident, into one file",
 		Long: `Use it after an incident, or to read a recording on another machine. It works while the JVM runs and
 after it has ended.

@@ -20,7 +20,7 @@ const serviceWait = 2 * time.Minute
 
 func newServiceCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "service",
+		Use:   "service VERB",
 		Short: "Install, start, stop and remove the agent as a service of this host",
 		Long: `The service records JVMs from the start of the host on, and restarts the agent if it fails. It uses
 systemd, or the control manager of Windows. A deb or rpm package installs and removes the service itself. Start,

@@ -25,8 +25,8 @@ func newTrendCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trend FILE|DIR|JVM",
 		Short: "Show how groups grow over the recording, or how long objects survive",
-		Long: `The verb groups the heap after every collection, and shows the groups that changed most from the
-first to the last one, each with its curve. ` + groupingHelp + `
+		Long: `Use it to see which part of the heap grows. The verb groups the heap after every collection. It shows the
+groups that changed most from the first to the last one, each with its curve. ` + groupingHelp + `
 
 With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
 also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain, and the
