@@ -27,7 +27,7 @@ import (
 
 // jsonDocs are the documents that --json prints, in the order of the reference.
 var jsonDocs = []struct {
-	schema, from string
+	schema, from string // a document without a schema has its name in from
 	value        any
 }{
 	{"heapcam.report/1", "`heapcam report --json`", analysis.Report{}},
@@ -56,6 +56,22 @@ var jsonDocs = []struct {
 	{"heapcam.config/1", "`heapcam config show --json`", configReply{}},
 	{"heapcam.service-status/1", "`heapcam service status --json`", serviceReply{}},
 	{"heapcam.version/1", "`heapcam version --json`", versionReply{}},
+}
+
+// jsonParts are objects that several documents contain. A document links to them.
+var jsonParts = []struct {
+	name, anchor string
+	value        any
+}{
+	{"frame", "frame", sites.StackFrame{}},
+	{"coverage", "coverage", sites.Coverage{}},
+	{"site", "site", sites.Row{}},
+	{"changes", "changes", analysis.Changes{}},
+	{"range", "range", analysis.Range{}},
+	{"slope", "slope", compare.Slope{}},
+	{"minute", "minute", cost.Minute{}},
+	{"leak", "leak", leak.Verdict{}},
+	{"incident", "heapcamincident1", ringstore.Incident{}},
 }
 
 const jsonHead = `# JSON
@@ -87,7 +103,19 @@ func jsonPage(t *testing.T) []byte {
 		}
 		b.WriteString("| field | type | meaning |\n|---|---|---|\n")
 		verb, _, _ := strings.Cut(strings.TrimPrefix(d.schema, "heapcam."), "/")
+		if d.schema == "" {
+			verb = reflect.TypeOf(d.value).Name()
+		}
+		j.doc = verb
 		j.rows(&b, verb, "", reflect.TypeOf(d.value), nil)
+	}
+	b.WriteString("\n## Objects that several documents contain\n")
+	for _, part := range jsonParts {
+		if part.name == part.anchor {
+			fmt.Fprintf(&b, "\n### `%s`\n\n| field | type | meaning |\n|---|---|---|\n", part.name)
+			j.doc = part.name
+			j.rows(&b, part.name, "", reflect.TypeOf(part.value), nil)
+		}
 	}
 	for key := range j.meanings {
 		if !j.used[key] {
@@ -98,7 +126,7 @@ func jsonPage(t *testing.T) []byte {
 }
 
 // readMeanings reads lines of PARENT.field, a tab, and the meaning. PARENT is the field above, or the verb that prints
-// the document. *.field explains all other fields of that name.
+// the document. VERB:PARENT.field explains a field of one document, *.field all other fields of that name.
 func readMeanings(t *testing.T) map[string]string {
 	b, err := os.ReadFile("testdata/json-meanings.txt")
 	if err != nil {
@@ -115,6 +143,7 @@ func readMeanings(t *testing.T) map[string]string {
 
 type jsonFields struct {
 	t        *testing.T
+	doc      string // the verb of the document
 	meanings map[string]string
 	used     map[string]bool
 	comments map[string]map[string]string // by folder: comments by TYPE.Field
@@ -145,8 +174,14 @@ func (j *jsonFields) rows(b *bytes.Buffer, parent, prefix string, s reflect.Type
 		for _, above := range append(path, s) {
 			again = again || above == below
 		}
+		for _, part := range jsonParts {
+			if below != nil && below == reflect.TypeOf(part.value) {
+				kind = strings.Replace(kind, "object", "["+part.name+"](#"+part.anchor+")", 1)
+				below = nil
+			}
+		}
 		if again {
-			meaning += " The fields are those of the document's same kind above."
+			meaning += " Each has the same fields as the object that contains it."
 		}
 		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, name, kind, escapeCell(meaning))
 		if below != nil && !again {
@@ -189,7 +224,7 @@ func jsonType(t reflect.Type) (name string, below reflect.Type, suffix string) {
 // meaning gives the text of a field. parent is the name of the object that has it.
 func (j *jsonFields) meaning(parent string, s reflect.Type, f reflect.StructField, name string) string {
 	key := parent + "." + name
-	for _, k := range []string{key, "*." + name} {
+	for _, k := range []string{j.doc + ":" + key, key, "*." + name} {
 		if text, ok := j.meanings[k]; ok {
 			j.used[k] = true
 			return text
