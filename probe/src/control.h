@@ -6,7 +6,7 @@
 #include <jvmti.h>
 #include <stdbool.h>
 
-// end: what the thread does last. asked: somebody detaches the probe; else the recording can not go on.
+// end: what the thread does last. asked: somebody detaches the probe; else the recording cannot go on.
 typedef void control_end(JNIEnv *jni, bool asked);
 bool control_start(JNIEnv *jni, control_end *end);
 void control_stop(void); // the JVM ends; the thread does nothing more, and ends no recording

@@ -1,5 +1,5 @@
-// options.h: what the probe was told on its command line. Written once by options_parse, before anything is recorded,
-// and constant afterwards.
+// options.h: the options of the probe, from its command line. Written once by options_parse, before anything is
+// recorded, and constant afterwards.
 #ifndef HEAPCAM_OPTIONS_H
 #define HEAPCAM_OPTIONS_H
 
