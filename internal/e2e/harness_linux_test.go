@@ -96,7 +96,7 @@ var classes = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	out, err := exec.Command(filepath.Join(home, "bin", "javac"),
-		append([]string{"--release", "17", "-Xlint:-options", "-d", dir}, src...)...).CombinedOutput()
+		append([]string{"--release", "11", "-Xlint:-options", "-d", dir}, src...)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("javac: %w\n%s", err, out)
 	}
