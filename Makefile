@@ -18,7 +18,7 @@ setup: ## install what is missing on Debian 12 (apt packages by name)
 
 probe: setup $(PROBE) ## compile the C probe
 
-$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
+$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
 	gcc -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
@@ -27,7 +27,7 @@ $(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
 # gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
-$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/windows/*.h probe/*.h)
+$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/windows/*.h probe/*.h)
 	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
 	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
 	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
