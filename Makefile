@@ -8,7 +8,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe probe-windows build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe probe-windows build demo test test-full check-tables test-jdks test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,14 @@ test: build ## all tests, small (eight minutes on 2 cores)
 test-full: build ## the numbers that the documentation names (long)
 	@tools/setup chromium prometheus zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
+
+check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)
+	@$(GO) build -o bin/check-tables ./tools/check-tables; rc=0; \
+	for n in $$(bin/check-tables -tested); do where=$$(tools/jdk-root $$n) && set -- $$where && bin/check-tables "$$2$$1" || rc=1; done; \
+	for r in /usr/lib/jvm/*/release; do [ ! -e "$$r" ] || bin/check-tables "$${r%/release}" || rc=1; done; exit $$rc
+
+test-jdks: build ## end-to-end tests on every JDK that heapcam records (JDKS=11,27 PARTS=pairs select; resumable; root)
+	@$(GO) run ./tools/test-jdks -jdks "$(JDKS)" -parts "$(PARTS)"
 
 test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)
 	@tools/test-wine

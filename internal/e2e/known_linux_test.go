@@ -285,7 +285,8 @@ func TestOracleInside(t *testing.T) {
 		{"wide virtual threads", virtual, 21, 0, "Serial", []string{"-XX:-UseCompressedOops"}},
 	} {
 		for _, major := range between(c.from, c.to) {
-			t.Run(fmt.Sprintf("%s/%d", c.name, major), func(t *testing.T) { run(t, c.program, major, c.gc, c.opts...) })
+			name := fmt.Sprintf("%s/%s/%d", c.name, c.gc, major)
+			t.Run(name, func(t *testing.T) { run(t, c.program, major, c.gc, c.opts...) })
 		}
 	}
 }
@@ -344,9 +345,10 @@ func TestKnownSites(t *testing.T) {
 			} `json:"sites"`
 		}
 		heapcamJSON(t, &h, "histogram", rec.dir, "--sites")
-		outside, none, missing := 0, 0, uint64(0)
+		outside, none, missing, all := 0, 0, uint64(0), uint64(0)
 		for _, k := range known(t, n) {
 			what := fmt.Sprintf("%s, line %d", k.method, k.line)
+			all += k.objects
 			rows := 0
 			for _, s := range h.Sites {
 				if len(s.Site) == 0 || s.Class != k.class || s.Site[0].Method != k.method || s.Site[0].Line == nil ||
@@ -376,7 +378,11 @@ func TestKnownSites(t *testing.T) {
 				t.Errorf("%s: %d rows of one site", what, rows)
 			}
 		}
-		if missing > rep.LostSamples {
+		lost := rep.LostSamples
+		if major < 17 { // such a JVM does not sample each object at interval 0: up to 6 in 1000 were missing
+			lost += all / 50
+		}
+		if missing > lost {
 			t.Errorf("%d live objects have no sample, %d samples were lost", missing, rep.LostSamples)
 		}
 		t.Logf("interval %s: of 20 sites %d outside of their intervals, %d without a sample; %d samples lost", interval,

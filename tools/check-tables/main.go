@@ -2,11 +2,13 @@
 // the file and does not start a JVM.
 //
 //	check-tables [-major N] LIBJVM|JDK...
+//	check-tables -tested
 //
 // It holds what the library exports against the rows of probe/src/vmrows.def: each name that this JDK must have, static
 // or not, its declared C type, and the values of constants. Offsets and addresses are not in the file: a library
 // computes most of them when it is loaded, and the probe checks them in the running JVM. Without -major the JDK's own
-// release file tells its version. The exit status is 1 if the probe would refuse one of the libraries.
+// release file tells its version. -tested prints the JDKs that are tested. The exit status is 1 if the probe would
+// refuse one of the libraries.
 package main
 
 import (
@@ -23,7 +25,12 @@ import (
 
 func main() {
 	major := flag.Int("major", 0, "the JDK's version, if there is no release file")
+	tested := flag.Bool("tested", false, "print the majors of the tested JDKs")
 	flag.Parse()
+	if *tested {
+		fmt.Println(strings.Trim(fmt.Sprint(probe.Tested()), "[]"))
+		return
+	}
 	bad := flag.NArg() == 0
 	if bad {
 		fmt.Fprintln(os.Stderr, "usage: check-tables [-major N] LIBJVM|JDK...")
