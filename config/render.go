@@ -89,6 +89,7 @@ Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam
 variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over a variable, a
 variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these flags;
 ` + "`heapcam help VERB`" + ` lists them. ` + "`heapcam config explain KEY`" + ` prints this page's text on a setting.
+[Configure](../how-to/configure.md) shows how to change settings.
 
 A size looks like ` + "`512KiB` or `16GiB`" + ` (powers of 1024), a duration like ` + "`250ms`, `90s` or `1h30m`" + `, a
 percentage like ` + "`2%`" + `. If two limits apply, the smaller one wins. The file ` + "`/etc/heapcam/disabled`" + `

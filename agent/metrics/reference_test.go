@@ -32,7 +32,8 @@ const head = `<!-- Generated: go generate ./agent/metrics. Do not edit. -->
 
 An agent with the setting ` + "`metrics`" + ` serves these metrics at ` + "`/metrics`" + `.
 The packages set it to ` + "`127.0.0.1:9464`" + `. ` + "`/healthz`" + ` answers 200 while the agent works, else
-503 with the reason. [Alerts](alerts.md) explains the alerts that use these metrics.
+503 with the reason. [Alerts](alerts.md) explains the alerts that use these metrics,
+[monitoring](../how-to/monitoring.md) how to scrape them.
 
 There are also the metrics of Go's client library: ` + "`process_…`" + ` (CPU time and memory of the agent), and
 ` + "`go_…`" + `.

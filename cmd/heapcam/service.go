@@ -30,8 +30,8 @@ stop, restart and status work in both cases.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	verb := func(use, short string, f func() error, done string) *cobra.Command {
-		example := "  sudo heapcam service " + use
-		return &cobra.Command{Use: use, Short: short, Example: example, Args: noArgs, RunE: func(*cobra.Command, []string) error {
+		c := &cobra.Command{Use: use, Short: short, Example: "  sudo heapcam service " + use, Args: noArgs}
+		c.RunE = func(*cobra.Command, []string) error {
 			_, err, answered := within(serviceWait, func() (struct{}, error) { return struct{}{}, f() })
 			if !answered {
 				return fmt.Errorf("the service manager has not finished after %v, and heapcam no longer waits for it; "+
@@ -42,7 +42,8 @@ stop, restart and status work in both cases.`,
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: %s\n", done)
 			return nil
-		}}
+		}
+		return c
 	}
 	purge := false
 	uninstall := &cobra.Command{
