@@ -164,7 +164,7 @@ func noAgent(path string, err error) error {
 // resolve finds the running JVM that ref means.
 func resolve(ref string) (jvms.JVM, error) {
 	j, err := jvms.Resolve(ref)
-	if e, ok := err.(*jvms.NotFoundError); ok && !e.Process {
+	if _, ok := err.(*jvms.NotFoundError); ok {
 		return j, fmt.Errorf("%w (`heapcam doctor` lists the JVMs of this host)", err)
 	}
 	return j, err

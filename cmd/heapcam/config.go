@@ -45,7 +45,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	case !explicit && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
 		file, err = &config.File{}, nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("cannot read the configuration: %w", err)
 	default:
 		return nil, nil, usage("%v", err)
 	}

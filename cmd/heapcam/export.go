@@ -66,6 +66,10 @@ func (o *exportOptions) check() error {
 	switch o.format {
 	case "pprof", "collapsed", "hprof":
 	default:
+		if o.format == "" {
+			return usage("export needs --format FORMAT: pprof, collapsed, hprof, %s",
+				strings.Join(export.TableFormats, ", "))
+		}
 		if !slices.Contains(export.TableFormats, o.format) {
 			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format,
 				strings.Join(export.TableFormats, ", "))
@@ -78,7 +82,7 @@ func (o *exportOptions) check() error {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
 	}
 	if o.file == "" {
-		return usage("export needs -o OUT (- for stdout)")
+		return usage("export needs -o OUT (-o - for stdout)")
 	}
 	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" &&
 		ui.IsTerminal(ui.RawStdout()) {

@@ -47,7 +47,7 @@ next time. ` +
 
 func (o *historyOptions) run(c *cobra.Command, path string) error {
 	if o.survived < 1 || o.survived > 100 {
-		return usage("--survived %d: 1 to 100", o.survived)
+		return usage("--survived %d: it must be from 1 to 100", o.survived)
 	}
 	rec, err := openReading(path)
 	if err != nil {

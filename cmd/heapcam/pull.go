@@ -86,7 +86,7 @@ it, and the verb names them.`,
 
 func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.file == "" {
-		return usage("pull needs -o FILE (- for stdout)")
+		return usage("pull needs -o FILE (-o - for stdout)")
 	}
 	if o.file == "-" && ui.IsTerminal(ui.RawStdout()) {
 		return usage("pull -o -: stdout is a terminal; redirect it, or give -o FILE")
@@ -251,12 +251,13 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 			return "", withCode(exitNotFound, "%q is not a ring folder, and there is no recording in %s", args[0],
 				strings.Join(outDirs(out), " or "))
 		}
-		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
-			strings.Join(outDirs(out), " or "))
+		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s; `heapcam run` and "+
+			"`heapcam record` make one", args[0], strings.Join(outDirs(out), " or "))
 	case len(recs) == 1:
 		return recs[0].Dir, nil
 	case len(recs) == 0:
-		return "", withCode(exitNotFound, "there is no recording in %s", strings.Join(outDirs(out), " or "))
+		return "", withCode(exitNotFound, "there is no recording in %s; `heapcam run` and `heapcam record` make one",
+			strings.Join(outDirs(out), " or "))
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
 	for _, r := range recs {

@@ -58,7 +58,9 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 		},
 	}
 	c.Flags().SetInterspersed(false)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitRunFailed, "%v", err) })
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return withCode(exitRunFailed, "%s (`heapcam help run` lists the flags)", plainly(err))
+	})
 	o.rec.add(c)
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
 		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
