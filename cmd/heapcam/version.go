@@ -29,17 +29,21 @@ func newVersionCmd() *cobra.Command {
 				return ui.JSON(ui.Stdout, struct {
 					ui.Envelope
 					Version string `json:"version"`
+					Commit  string `json:"commit,omitempty"`
 					Format  int    `json:"format"`
 					ABI     int    `json:"ring_abi"`
 					Go      string `json:"go"`
 					OS      string `json:"os"`
 					Arch    string `json:"arch"`
 					Probe   string `json:"probe,omitempty"`
-				}{ui.NewEnvelope("version", 1), version, trace.FormatVersion, trace.ABIVersion,
+				}{ui.NewEnvelope("version", 1), version, commit, trace.FormatVersion, trace.ABIVersion,
 					runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
 			}
 			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version,
 				trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if commit != "" {
+				ui.Fprintf(ui.Stdout, "commit %s\n", commit)
+			}
 			if err != nil {
 				ui.Fprintf(ui.Stdout, "no probe inside: %v\n", err)
 			} else {

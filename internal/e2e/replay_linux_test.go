@@ -45,7 +45,7 @@ const leastCompared = 2
 // TestReplayWorkloads is oracle 3 at full size: real programs on every pair at both walking depths, recorded into rings
 // that rotate at least five times. verify finds no difference that the facts do not explain, and each file opened alone
 // gives the states that the whole gives. HEAPCAM_ONLY, a regular expression, selects by name. What it saw is appended
-// to docs/results/replay.md.
+// to docs/benchmarks/DATE-replay.md.
 func TestReplayWorkloads(t *testing.T) {
 	if !full {
 		t.Skip("not run: replay of real programs on all pairs (make test-full)")
@@ -334,11 +334,13 @@ func (s *blockSource) close() {
 	s.next, s.stop = nil, nil
 }
 
-// results begins a dated table about something in docs/results/NAME and gives what appends a row to it. The file is
-// made with title and words if it is not there. Rows are written as they come: a run that is ended leaves what it had.
+// results begins a table about something in docs/benchmarks/DATE-NAME and returns a function that appends a row to it.
+// It creates the file with title and words if there is none. Rows are written one by one: an aborted run leaves those
+// that it had.
 func results(t *testing.T, name, title, words, about, columns string) func(cells ...any) {
 	t.Helper()
-	path := filepath.Join("../../docs/results", name)
+	date := time.Now().UTC().Format(time.DateOnly)
+	path := filepath.Join("../../docs/benchmarks", date+"-"+name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -355,10 +357,13 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 		}
 	}
 	if _, err := os.Stat(path); err != nil {
-		write("# " + title + "\n\n" + words + "\n\nAppended by `make test-full`; newest last.\n")
+		write("# " + title + "\n\n" + words + "\n\n`make test-full` appends to this page; the newest run is the last.\n")
 	}
 	version, _ := exec.Command(tool, "version").Output()
-	v, _, _ := strings.Cut(string(version), "\n")
+	v, rest, _ := strings.Cut(string(version), "\n")
+	if second, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(second, "commit ") {
+		v += ", " + second
+	}
 	if about != "" {
 		about += ", "
 	}
@@ -367,7 +372,7 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 		if !begun {
 			begun = true
 			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about,
-				time.Now().UTC().Format(time.DateOnly), v, columns,
+				date, v, columns,
 				strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string
