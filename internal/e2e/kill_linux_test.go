@@ -34,7 +34,7 @@ func TestKillJVM(t *testing.T) {
 	if full {
 		rounds = 20
 	}
-	row := killTable(t, "kill -9 of the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
+	row := killTable(t, "Killing the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
 		"recorded | last in the pulled report | mismatches")
 	for i := range rounds {
 		gc, major := collectors[(i+1)%len(collectors)], 17
@@ -118,9 +118,9 @@ func TestKillAgent(t *testing.T) {
 	if full {
 		majors, gcs, kills = []int{17, 25}, collectors, 20
 	}
-	row := killTable(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
-		"collections recorded | missing | of them recorded as gaps | of them while an agent ran | gaps | sync points | "+
-		"mismatches")
+	row := killTable(t, "Killing the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
+		"collections recorded | missing | of them recorded as gaps | of them while an agent ran | gaps | "+
+		"sync points | mismatches")
 	eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 		depth := "survivors"
 		if gc == "Parallel" { // overflows within a second
@@ -306,7 +306,7 @@ func TestLimitOnDisk(t *testing.T) {
 	if full {
 		limit, heap, ds, slots = 4<<20, "160m", []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
 	}
-	row := killTable(t, "limit on a real disk",
+	row := killTable(t, "Limit on a real disk",
 		"pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
 	for _, d := range ds {
 		for i, live := range slots {

@@ -38,6 +38,17 @@ var workloads = []workload{
 // leastRotations is how often the ring of each recording must rotate.
 const leastRotations = 5
 
+// replayWords begins each page of replay results.
+const replayWords = "Each recording is of one program of `bench/workloads` under `heapcam run` with the default " +
+	"emergency method. Its ring is\nso small that it rotates at least five times. A copy of every ring file is kept, " +
+	"so the whole recording is verified, not\nits window alone. The columns:\n\n" +
+	"- *compared*: sync points that met a known state and were compared with it object by object;\n" +
+	"- *explained*: differences that the facts explain, by name;\n" +
+	"- *alone*: files that were opened alone, and collections at which their state was compared with the whole's,\n" +
+	"  by address, type, size and length of each object;\n" +
+	"- *dropped*: epochs that the shared ring or the store lost;\n" +
+	"- *window*: what was in the ring at the end."
+
 // leastCompared is how many sync points must have met a known state: those behind a collection without fates (full
 // ones) begin anew.
 const leastCompared = 2
@@ -52,14 +63,7 @@ func TestReplayWorkloads(t *testing.T) {
 	}
 	needReader(t)
 	out := results(t, "replay.md", "Replay against sync points",
-		`Each recording is of one program of bench/workloads under `+"`heapcam run`"+
-			` with the default emergency method, in a ring so small that it
-rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is
-verified, and not its window alone. *Compared* are the sync points that met a known state and were compared with it
-object by object; *explained* the differences that the facts explain, by name; *alone* the files that were opened alone,
-and the collections at which their state was held, object by object (address, type, size, length), against the state
-that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store; *window* what was in the
-ring at the end.`, "",
+		replayWords, "",
 		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | "+
 			"dropped | alone: files, states | differing | window: collections, compared, mismatches")
 	only := regexp.MustCompile(os.Getenv("HEAPCAM_ONLY"))
@@ -357,7 +361,8 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 		}
 	}
 	if _, err := os.Stat(path); err != nil {
-		write("# " + title + "\n\n" + words + "\n\n`make test-full` appends to this page; the newest run is the last.\n")
+		write("# " + title + "\n\n" + words +
+			"\n\n`make test-full` appends to this page; the newest run is the last.\n")
 	}
 	version, _ := exec.Command(tool, "version").Output()
 	v, rest, _ := strings.Cut(string(version), "\n")
@@ -371,8 +376,7 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 	return func(cells ...any) {
 		if !begun {
 			begun = true
-			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about,
-				date, v, columns,
+			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about, date, v, columns,
 				strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string
