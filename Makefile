@@ -85,7 +85,7 @@ web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them
 screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium)
 	@tools/screenshots
 
-lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings
+lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings, prose
 	@tools/lint
 
 clean: ## remove what the build made
