@@ -81,7 +81,7 @@ const (
 	numParts
 )
 
-// sizeKey is a diffStratum: what can be told apart when identity is lost.
+// sizeKey is a diffStratum: what still distinguishes objects when identity is lost.
 type sizeKey struct {
 	typ          uint32
 	length, size uint64
@@ -180,7 +180,7 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 	return &differ{by, filters, a, classify.Ages(by, filters), a&classify.AttrSpace != 0}, nil
 }
 
-// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart
+// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are distinguished
 // by what they are needed for: who looks at them, and which objects were there at from.
 func (d *differ) fold(r *heap.View, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
 	want := wants(d.attrs) | heap.WantLength | heap.WantBirth

@@ -87,7 +87,7 @@ func wants(a classify.Attr) (w heap.Want) {
 	return w
 }
 
-// eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is
+// eras gives what distinguishes births, if that is the ages at some collections and r.First; nil if each birth is
 // (ages is nil).
 func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	if ages == nil {

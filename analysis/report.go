@@ -64,7 +64,7 @@ type Report struct {
 	Quality        sites.Coverage `json:"coverage"`
 	Samples        uint64         `json:"samples"`
 	Uncompacted    bool           `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
-	SitesCut       string         `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
+	SitesCut       string         `json:"sites_cut,omitempty"`      // samples that only their callers identify
 	LostEpochs     uint64         `json:"lost_epochs"`
 	Missed         uint64         `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64         `json:"lost_samples"`
@@ -187,7 +187,7 @@ func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *si
 		return nil
 	}
 	if collection.Counts(from) {
-		before := func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) }
+		before := func(typ uint32) heap.Count { return heap.Count(known.Recording.Before(typ)) }
 		return sites.StratifyTypes(from.View(), before).Estimate()
 	}
 	return sites.Stratify(from.View(), rep.Collections[n-1].GC, nil).Estimate()

@@ -19,7 +19,7 @@ type fit struct {
 	of ceiling // of what is sampled
 }
 
-// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort
+// builder makes a tree. Keys are numbers for it, so that a node's items are separated by counting (as a counting sort
 // does).
 type builder struct {
 	w      *World
@@ -106,7 +106,7 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
 	est = slices.ContainsFunc(filters, func(f Filter) bool { return f.Needs&AttrSite != 0 })
 	items = b.all()
-	if est { // before what is asked for is told from the rest
+	if est { // before what is asked for is separated from the rest
 		items = b.estimate(items)
 	}
 	for _, f := range filters {

@@ -342,7 +342,7 @@ func FuzzDefinitions(f *testing.F) {
 	})
 }
 
-// TestAges holds which ages are said to be told apart: of an expression only those that it compares with numbers or
+// TestAges holds which ages count as distinguished: of an expression only those that it compares with numbers or
 // gives to power.
 func TestAges(t *testing.T) {
 	l := NewLibrary()

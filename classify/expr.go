@@ -103,7 +103,7 @@ var properties = map[string]Attr{
 
 func isProperty(name string) bool { _, ok := properties[name]; return ok }
 
-// safe are the functions of the language that can not outgrow their arguments by much.
+// safe are the functions of the language that cannot outgrow their arguments by much.
 var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len", "find", "findIndex", "findLast",
 	"findLastIndex", "trim", "trimPrefix", "trimSuffix",
 	"upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "int", "float", "abs",

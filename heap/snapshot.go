@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Kept is what was kept of a collection: a Snapshot or a CountSnapshot.
-type Kept interface {
+// AnySnapshot is a Snapshot or a CountSnapshot.
+type AnySnapshot interface {
 	// At gives the collection.
 	At() *Collection
 	// View gives what is known of the heap after it. lives are the samples of the recording; names may be newer than
@@ -64,16 +64,16 @@ func (r *Replay) Count(c *Collection, places *Places) *CountSnapshot {
 // Names gives the definitions that are known so far; what is read from then on does not change them.
 func (r *Replay) Names() *Names { return r.View().Names() }
 
-// At is Kept.At.
+// At is AnySnapshot.At.
 func (s *Snapshot) At() *Collection { return s.C }
 
-// At is Kept.At.
+// At is AnySnapshot.At.
 func (s *CountSnapshot) At() *Collection { return s.C }
 
-// View is Kept.View.
+// View is AnySnapshot.View.
 func (s *Snapshot) View(names *Names, lives *Lives) *View { return s.frozen.View(names, lives) }
 
-// View is Kept.View.
+// View is AnySnapshot.View.
 func (s *CountSnapshot) View(names *Names, lives *Lives) *View { return s.frozen.View(names, lives) }
 
 // Sites says whether the counts can be folded by sites.

@@ -103,7 +103,7 @@ func TestPullModel(t *testing.T) {
 			st := p.s.Stats()
 			p.put(st.Rotate || st.Files == 0, 1+p.r.IntN(frameMax))
 			if p.s.Stats().Files == 0 {
-				p.newest = 0 // what a pull can not give back is in the way of all else
+				p.newest = 0 // what a pull cannot give back is in the way of all else
 			}
 			if p.broke != "" {
 				rt.Fatal(p.broke)

@@ -118,8 +118,8 @@ func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 	if err != nil {
 		return keep(err)
 	}
-	// One that was copied or renamed is not written to. Without a head it can not go on, and one of an older version
-	// can not be sealed.
+	// One that was copied or renamed is not written to. Without a head it cannot go on, and one of an older version
+	// cannot be sealed.
 	if !newest || len(x.Frames) == 0 || !f.Resumable() {
 		if newest && f.Placed() {
 			rec.Torn = max(st.Size-end, 0)

@@ -33,7 +33,7 @@ type Store struct {
 
 	syncer   syncer
 	unsynced bool // the last sync failed
-	noAlloc  bool // the file system can not allocate ahead
+	noAlloc  bool // the file system cannot allocate ahead
 	foreign  int  // files of other recordings that Open found in the folder
 	counts   counts
 }
@@ -127,7 +127,7 @@ func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
 	return nil
 }
 
-// allocate takes blocks ahead, in steps, as far as the quota allows. What it can not get is left to the write.
+// allocate takes blocks ahead, in steps, as far as the quota allows. What it cannot get is left to the write.
 func (s *Store) allocate(n int64) {
 	if s.noAlloc {
 		return

@@ -46,7 +46,7 @@
 //  5. Only words of the agent are written, and only while the file still has its size: nothing the owner of the file
 //     does makes us write outside the header of a file that they own.
 //
-// What it can not detect: a hostile producer that writes well-framed lies (the readers' business), a JVM in another
+// What it cannot detect: a hostile producer that writes well-framed lies (the readers' business), a JVM in another
 // *time* namespace (its start ticks and heartbeat are shifted: pass Options.HostPID, and expect Silent), a word torn
 // by the memory system inside an aligned 8-byte store of pwrite (not seen on the platforms that we know; a torn tail
 // would be at worst a dropped or damaged block, which the framing check finds).

@@ -19,7 +19,7 @@ var (
 	// ErrEnded says that the probe has ended in order (goodbye, detached, gave up, refused: see Status) and all it
 	// said was read.
 	ErrEnded = errors.New("shmring: recording ended")
-	// ErrGone says that the JVM is gone without goodbye, and all that it had committed was read.
+	// ErrGone says that the JVM has ended without an end marker, and all that it had committed was read.
 	ErrGone = errors.New("shmring: the JVM is gone without goodbye")
 )
 

@@ -168,7 +168,7 @@ func (t *tape) keep(c *heap.Collection) *heap.Snapshot {
 }
 
 // second gives every second one.
-func second[K heap.Kept](kept []K) []K {
+func second[K heap.AnySnapshot](kept []K) []K {
 	thin := kept[:0]
 	for i, k := range kept {
 		if i%2 == 0 {
@@ -250,12 +250,12 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 }
 
 // findKept gives the place of collection gc, or where it would be.
-func findKept[K heap.Kept](kept []K, gc uint64) (int, bool) {
+func findKept[K heap.AnySnapshot](kept []K, gc uint64) (int, bool) {
 	return slices.BinarySearchFunc(kept, gc, func(k K, gc uint64) int { return cmp.Compare(k.At().GC, gc) })
 }
 
 // stand makes a state of what was kept. The caller holds mu.
-func (t *tape) stand(k heap.Kept) *state {
+func (t *tape) stand(k heap.AnySnapshot) *state {
 	if t.names == nil {
 		t.names = t.r.Names()
 	}
@@ -309,7 +309,7 @@ func (t *tape) trend(
 
 // some gives the kept states that a trend goes over, first and last among them, and how many collections are not among
 // the known ones.
-func (t *tape) some(what detail) (kept []heap.Kept, unknown int) {
+func (t *tape) some(what detail) (kept []heap.AnySnapshot, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown = t.all - len(t.points)
@@ -329,8 +329,8 @@ func (t *tape) some(what detail) (kept []heap.Kept, unknown int) {
 }
 
 // every gives kept collections of one sort as those of any.
-func every[K heap.Kept](kept []K) []heap.Kept {
-	out := make([]heap.Kept, len(kept))
+func every[K heap.AnySnapshot](kept []K) []heap.AnySnapshot {
+	out := make([]heap.AnySnapshot, len(kept))
 	for i, k := range kept {
 		out[i] = k
 	}

@@ -121,7 +121,7 @@ type surviving struct {
 	follow map[uint64]*sampleLife
 }
 
-// siteOf names a site by ids: names may be told later.
+// siteOf names a site by ids: names may follow later.
 type siteOf struct{ frame, typ uint64 }
 
 // objects takes in how many objects of each age have survived c.

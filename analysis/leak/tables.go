@@ -30,7 +30,7 @@ var (
 
 const (
 	leastNodes = 1000 // of a family: with fewer no one asks for room
-	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless it is told otherwise
+	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless its maker sets another
 	// slots of a table that was surely shorter once; what a shorter one was before may have died young, unseen
 	grownTable = 1024
 )

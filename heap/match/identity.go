@@ -7,7 +7,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Identity through a pause whose fates are not told. A listing says what lives after it, the state what lived before.
+// Identity through a pause without object data. A listing says what lives after it, the state what lived before.
 //
 // Young collections move nothing in old space: what stands there as before is what stood there before.
 //
@@ -316,7 +316,7 @@ func (e *embedding) rightmost() (proven uint64) {
 				break
 			}
 		}
-		if i.c == nil { // can not be: the leftmost embedding is one
+		if i.c == nil { // cannot be: the leftmost embedding is one
 			return 0
 		}
 		if uint32(i.ord) == e.left[p] {

@@ -17,7 +17,7 @@ type Places struct {
 	odd    int              // samples that stand where they should not
 }
 
-// bornKey is a type and what of a birth is told apart, with the mark.
+// bornKey is a type and what is distinguished of a birth, with the mark.
 type bornKey struct{ typ, birth uint32 }
 
 type bornCount struct {
@@ -165,7 +165,7 @@ func (p *Places) samples(x *placed, codes *state.Codes) {
 	}
 }
 
-// era is Era where the first collection alone is told from later ones.
+// era is Era where only the first collection is distinguished from later ones.
 func era(birth, first uint32) uint32 {
 	if birth <= first {
 		return first

@@ -32,7 +32,7 @@ type Options struct {
 	Redact bool
 	// Reason stands in the manifest.
 	Reason string
-	// Progress is told how many bytes of how many are done.
+	// Progress gets how many bytes of how many are done.
 	Progress func(done, total int64)
 	// Part is what an earlier try has written already (ReadPart, Trim); the rest follows behind it.
 	Part *Part
@@ -158,7 +158,7 @@ func (p *puller) link(dir string, names []vfs.Info) []string {
 		link := filepath.Join(own, filepath.Base(n))
 		err := p.fs.Link(n, link)
 		switch {
-		case err == nil || errors.Is(err, os.ErrNotExist): // the latter is told when it is its turn
+		case err == nil || errors.Is(err, os.ErrNotExist): // the latter is reported when it is its turn
 			paths[i] = link
 		default: // no links here
 			p.end()
@@ -216,7 +216,7 @@ func (p *puller) file(path string) error {
 		return errGone
 	}
 	f, err := segment.NewFile(path, r, st.Size)
-	if err != nil { // what can not be read is evidence too
+	if err != nil { // what cannot be read is evidence too
 		p.m.Damaged = append(p.m.Damaged, name)
 		if p.opt.Redact {
 			return nil

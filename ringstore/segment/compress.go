@@ -51,7 +51,7 @@ const KeepBuffer = 16 << 20
 //
 // Owner: a store or a stream. Lifetime: that of its owner; there is nothing to close. Concurrency: one goroutine; the
 // encoders behind it are shared by all packers of the process.
-// Errors: none; what can not be compressed is stored as it is.
+// Errors: none; what cannot be compressed is stored as it is.
 type Packer struct {
 	mode      string
 	threshold float64

@@ -51,7 +51,7 @@ func OpenIn(fs vfs.FS, path string) (*File, error) {
 }
 
 // OpenHeadless opens a file whose header is damaged as one of the recording that like is of (nil: of no session); nil
-// if it can not be opened.
+// if it cannot be opened.
 func OpenHeadless(path string, like *File) *File {
 	r, err := vfs.OS.OpenRead(path)
 	if err != nil {

@@ -74,8 +74,8 @@ func (h Header) Encode() []byte {
 	return b
 }
 
-// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is told apart from
-// damage.
+// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is
+// no damage.
 func decodeHeader(name string, b []byte) (Header, error) {
 	var h Header
 	le := binary.LittleEndian

@@ -55,7 +55,7 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 	}
 }
 
-// badIndex says what is wrong with an index frame that can not be used.
+// badIndex says what is wrong with an index frame that cannot be used.
 func (f *File) badIndex(fr Frame) error {
 	d := &DamageError{File: f.Name, Offset: fr.Offset, Why: "an index inside the file", Err: ErrCorrupt}
 	if fr.End() < f.Size {

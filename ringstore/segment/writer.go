@@ -139,7 +139,7 @@ func (w *Writer) Trim() error {
 	return nil
 }
 
-// Seal closes the segment with its index. If that can not be written the segment stays without, and what is torn is cut
+// Seal closes the segment with its index. If that cannot be written the segment stays without, and what is torn is cut
 // off later (Sealed.Cut). The caller then syncs and closes File.
 func (w *Writer) Seal() Sealed {
 	out := Sealed{Path: w.path}

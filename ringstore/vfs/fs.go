@@ -61,7 +61,7 @@ type File interface {
 // cut, linked and removed; nothing else happens to them.
 //
 // Owner: none; there is one for the process (OS), or one for a test. Concurrency: any method at any time.
-// Errors: those of the system, unchanged: os.ErrNotExist, os.ErrExist, and a full disk (NoSpace) can be told.
+// Errors: those of the system, unchanged: os.ErrNotExist, os.ErrExist, and a full disk (NoSpace) can be recognized.
 type FS interface {
 	// Create makes a file that must not exist (os.ErrExist), readable and writable. The name is not on the disk before
 	// SyncDir.

@@ -81,7 +81,7 @@ func (osFS) SyncDir(path string) error {
 	}
 	defer d.Close()
 	err = d.Sync()
-	if errors.Is(err, unix.EINVAL) { // a file system whose folders can not be synced
+	if errors.Is(err, unix.EINVAL) { // a file system whose folders cannot be synced
 		return nil
 	}
 	return err

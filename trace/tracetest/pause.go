@@ -298,7 +298,7 @@ func (f *finish) drop() {
 	ep.Blocks = []trace.Block{trace.EncodeGap(trace.Gap{
 		Reason: trace.GapOverflow, Epochs: 1, Samples: uint64(len(ep.Samples)), Time: f.now,
 	})}
-	// The samples are lost with it: a later listing can not name them.
+	// The samples are lost with it: a later listing cannot name them.
 	for _, s := range ep.Samples {
 		if o := f.unresolved[s.ID]; o != nil {
 			o.Sample = 0
