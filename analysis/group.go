@@ -115,11 +115,11 @@ func Tuples(
 	grain uint64,
 	ages []uint64,
 ) ([]classify.Tuple, error) {
-	var told []uint32
+	var distinct []uint32
 	if a&classify.AttrBirth != 0 {
-		told = eras(r, ages, gc)
+		distinct = eras(r, ages, gc)
 	}
-	fs, err := r.Fold(wants(a), spaces, max(1, grain/8), told...)
+	fs, err := r.Fold(wants(a), spaces, max(1, grain/8), distinct...)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (g *Grouping) List(
 ) {
 	a, grain := classify.Needs(by, filters)
 	words := max(1, grain/8)
-	told := eras(r, classify.Ages(by, filters), g.GC)
+	distinct := eras(r, classify.Ages(by, filters), g.GC)
 	type key struct {
 		t             classify.Tuple
 		frame, thread uint64
@@ -264,8 +264,8 @@ func (g *Grouping) List(
 		switch {
 		case a&classify.AttrBirth != 0:
 			t.Birth, t.AtLeast = o.Birth, o.AtLeast
-			if told != nil {
-				t.Birth = heap.Era(o.Birth, told)
+			if distinct != nil {
+				t.Birth = heap.Era(o.Birth, distinct)
 			}
 		case a&classify.AttrSite != 0:
 			t.Birth, t.AtLeast = heap.Era(o.Birth, []uint32{uint32(r.First)}), o.AtLeast

@@ -33,7 +33,7 @@ type CollectionRow struct {
 	Bytes   uint64         `json:"bytes"`
 	Synced  bool           `json:"sync_point"`
 	Quality sites.Coverage `json:"coverage"`
-	Course
+	Usage
 }
 
 // GrownClass is a class that grew between the first and the last known collection.
@@ -148,7 +148,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	} else {
 		rep.From = row.Time
 	}
-	row.Course = courseOf(c, before)
+	row.Usage = usageOf(c, before)
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
 	rep.LostEpochs += c.EpochsLost
@@ -271,7 +271,7 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	var longest, syncs uint64
 	for _, c := range rep.Collections {
 		kinds[c.Kind]++
-		if c.told() {
+		if c.known() {
 			used = append(used, float64(c.Used))
 		}
 		longest = max(longest, c.PauseNS)

@@ -1,11 +1,11 @@
 // Package coverage says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
 //
-// Terms. *Exact*: a sample stands on the object. *Before the recording*: it may be older than the recording; an upper bound
-// ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the likeliest
-// site of their type is expected to have: each object counts with the probability that this site is its own (sites.go),
-// so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L live and E
-// exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B, L − E)
-// after every later collection; inferred or unknown = L − E − B.
+// Terms. *Exact*: a sample stands on the object. *Before the recording*: it may be older than the recording; an upper
+// bound ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the
+// likeliest site of their type is expected to have: each object counts with the probability that this site is its own
+// (sites.go), so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L
+// live and E exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B,
+// L − E) after every later collection; inferred or unknown = L − E − B.
 //
 // Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has
 // only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the

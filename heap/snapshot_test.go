@@ -76,7 +76,7 @@ func TestKeep(t *testing.T) {
 				names := r.Names()
 				for _, x := range living {
 					if s := kept[x.at].View(names, lives).Sample(x.id); s == nil || s.ID != x.id {
-						t.Fatalf("collection %d: sample %d lives and is not told", kept[x.at].C.GC, x.id)
+						t.Fatalf("collection %d: sample %d lives and is not reported", kept[x.at].C.GC, x.id)
 					}
 				}
 				for i, k := range kept {

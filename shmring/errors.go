@@ -20,7 +20,7 @@ var (
 	// said was read.
 	ErrEnded = errors.New("shmring: recording ended")
 	// ErrGone says that the JVM has ended without an end marker, and all that it had committed was read.
-	ErrGone = errors.New("shmring: the JVM is gone without goodbye")
+	ErrGone = errors.New("shmring: the JVM ended without an end marker")
 )
 
 // NotRingError says why a file is not a ring that may be opened.

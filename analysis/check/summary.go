@@ -16,10 +16,10 @@ type SummaryCheck struct {
 	Different                        uint64 // rows that say something else than the replay
 	First                            string // the first of them
 
-	r    *heap.Replay
-	at   *trace.Summary          // whose sums are still to be compared
-	told map[uint64]trace.Course // of collections whose replay is still to come
-	seen map[uint64]replayed     // until a summary tells of them
+	r          *heap.Replay
+	at         *trace.Summary          // whose sums are still to be compared
+	summarized map[uint64]trace.Course // of collections whose replay is still to come
+	seen       map[uint64]replayed     // until a summary tells of them
 
 	since collection.SinceSweep
 }
@@ -31,7 +31,7 @@ type replayed struct {
 
 // Summaries has r hand its summaries to the check it gives, which wants each collection too.
 func Summaries(r *heap.Replay) *SummaryCheck {
-	k := &SummaryCheck{r: r, told: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
+	k := &SummaryCheck{r: r, summarized: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
 	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
 	return k
 }
@@ -45,8 +45,8 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 	}
 	k.since.Collection(c)
 	row := replayed{courseRow(c), k.since.Swept}
-	if t, ok := k.told[c.GC]; ok {
-		delete(k.told, c.GC)
+	if t, ok := k.summarized[c.GC]; ok {
+		delete(k.summarized, c.GC)
 		k.course(&row, &t)
 		return
 	}
@@ -101,8 +101,8 @@ func (k *SummaryCheck) summary(s *trace.Summary) {
 		if row, ok := k.seen[t.GC]; ok {
 			delete(k.seen, t.GC)
 			k.course(&row, &t)
-		} else if len(k.told) < 2*trace.MaxCourses {
-			k.told[t.GC] = t
+		} else if len(k.summarized) < 2*trace.MaxCourses {
+			k.summarized[t.GC] = t
 		}
 	}
 	k.at = s

@@ -16,8 +16,8 @@ type Birth struct {
 // space is not collected, which does not go on for long.
 const mostPhases = 4096
 
-// Took counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
-func (s *Series) Took(gc uint64, t float64, keep bool) {
+// Sampled counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
+func (s *Series) Sampled(gc uint64, t float64, keep bool) {
 	if s.Taken > 0 {
 		s.Pause = max(s.Pause, t-s.Last)
 	}

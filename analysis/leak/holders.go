@@ -124,9 +124,9 @@ func (h *detector) watch() (early float64) {
 //     one time.
 //
 // Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not
-// even doubled nothing follows from it, and the answer is true; but a window that began with its JVM, in which the first
-// collections came late, must show some, and so must the recording of a JVM that was attached to: what is added there
-// may take the place of what was there before, whose deaths no sample shows.
+// even doubled nothing follows from it, and the answer is true; but a window that began with its JVM, in which the
+// first collections came late, must show some, and so must the recording of a JVM that was attached to: what is added
+// there may take the place of what was there before, whose deaths no sample shows.
 //
 // Where the replay only counts there are no lengths of arrays: then open says that it rests on these, and that it has
 // said true for want of them.

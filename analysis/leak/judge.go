@@ -11,7 +11,7 @@ import (
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *detector) judge(s *history.Series) growth {
 	no, refuted := growth{p: 1}, growth{p: 1, refuted: true}
-	c := h.course(s)
+	c := h.curve(s)
 	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
 	kept := keptByFloors(v, floors)
 	g := growth{floors: len(floors), samples: samples[n-1]}
@@ -19,7 +19,7 @@ func (h *detector) judge(s *history.Series) growth {
 	switch {
 	case len(floors) == 0:
 		low = envelope(v)
-		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.let(s) {
+		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
 			return refuted
 		}
 		var grows bool

@@ -7,8 +7,8 @@
 // All verdicts of a window together are wrong with a probability of 1 % at most, if the assumptions of the tests hold.
 // docs/design/0009-leak-detection.md says why it works like this.
 //
-// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
-// and tables.go (what holds objects), sparse.go (windows of few collections).
+// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), deaths.go (what dies at once),
+// holders.go and tables.go (what holds objects), sparse.go (windows of few collections).
 package leak
 
 import (
@@ -157,7 +157,7 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 	if !h.shows() {
 		return out
 	}
-	h.fates(r)
+	h.countAlive(r)
 	h.Open = false
 	all := h.candidates(r.Symbols)
 	refuted := map[sites.Key]bool{}

@@ -13,8 +13,8 @@ import (
 )
 
 // Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
-// the object), inferred (its type has a likeliest site, and counts with its probability), before the recording (at most) and
-// unknown; they add up to all live objects.
+// the object), inferred (its type has a likeliest site, and counts with its probability), before the recording (at
+// most) and unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`

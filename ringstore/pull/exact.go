@@ -65,8 +65,8 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 		case b.Kind == trace.KindMeta, b.Kind == trace.KindDefs:
 			held = false
 			if m, e := trace.DecodeMeta(b); late && !before && b.Kind == trace.KindMeta && e == nil && !m.HasJVM {
-				t, told := m.First()
-				keep = !told || t <= c.until
+				t, ok := m.First()
+				keep = !ok || t <= c.until
 			}
 		case before || c.ended:
 			keep = false

@@ -89,9 +89,9 @@ func (m *Model) start(kind uint64, sure bool) *finish {
 
 // collect draws the rare events and has the memory collect.
 func (f *finish) collect() {
-	fate := f.r.Float64()
-	f.dropped = !f.sure && fate < f.cfg.Drop
-	f.fault = !f.sure && !f.dropped && fate < f.cfg.Drop+f.cfg.Fault
+	draw := f.r.Float64()
+	f.dropped = !f.sure && draw < f.cfg.Drop
+	f.fault = !f.sure && !f.dropped && draw < f.cfg.Drop+f.cfg.Fault
 	switch f.kind {
 	case trace.PauseYoung, trace.PauseMixed:
 		fail := f.cfg.Collector == trace.CollectorG1 && f.r.Float64() < f.cfg.EvacFail
