@@ -83,7 +83,7 @@ const ReportSchema = "heapcam.report/1"
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
-// inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
+// inferred by type alone, that errors in tokens are not reported, and that Open may be set.
 func MakeReport(from heap.Reader) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},

@@ -32,7 +32,7 @@ type builder struct {
 	nodes  *atomic.Int64
 	parts  uint8 // 0: tuples have none
 	buf    []string
-	slot   []int32 // by key: 1 + its place among the groups of the node at hand, 0 between nodes
+	slot   []int32 // by key: 1 + its place among the groups of the current node, 0 between nodes
 	room   []Node  // for nodes to come, in one piece, as they are many
 	bounds []uint64
 	alone  bool // one of several: it asks no others
@@ -56,7 +56,7 @@ type birthSeen struct {
 
 func (t *Tuple) birthSeen() birthSeen { return birthSeen{t.GC, t.Birth, t.AtLeast} }
 
-// siteSeen is what a classifier that needs AttrSite and nothing else can tell of a tuple.
+// siteSeen is what a classifier that needs AttrSite and nothing else knows of a tuple.
 type siteSeen struct {
 	frame, thread          uint64
 	sampled, before, exact bool

@@ -46,7 +46,7 @@ type Tuple struct {
 	Type   uint32
 	Length uint64 // elements of arrays, with AttrLength
 	Size   uint64 // bytes of one object, with AttrLength
-	// collection, with AttrBirth; one that stands for others where they are not told apart (Ages, or AttrSite alone:
+	// collection, with AttrBirth; one that stands for others where they are not distinguished (Ages, or AttrSite alone:
 	// whether it is after World.First)
 	Birth   uint32
 	AtLeast bool   // the birth is the newest possible

@@ -50,7 +50,7 @@ type outlineKey struct {
 	key           string
 }
 
-// outlined is what those who look at types and samples alone can tell of a tuple.
+// outlined is what classifiers of types and samples alone know of a tuple.
 type outlined struct {
 	typ uint32
 	siteSeen

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JVM is what rules decide on. Texts may come from whoever started the JVM.
+// JVM is what rules decide on. Any user who started the JVM may have set its texts.
 type JVM struct {
 	User, Main   string // Main is the main class, or the file name of the jar
 	Cgroup, Unit string // path below the hierarchy's root; the systemd unit in it, if any

@@ -1,4 +1,5 @@
-// Package coverage says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
+// Package coverage computes, after each collection, the share of the live heap whose allocation site is known (ICPE'16
+// §4.3).
 //
 // Terms. *Exact*: a sample stands on the object. *Before the recording*: it may be older than the recording; an upper
 // bound ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the

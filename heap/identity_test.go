@@ -10,8 +10,8 @@ import (
 )
 
 // TestIdentity holds what is proven through pauses without object data against a model that knows where every object
-// went: none may be wrong. The births of the state before are replaced by the objects' own numbers, so that each object
-// is told from all others.
+// went: none may be wrong. The births of the state before are replaced by the objects' own numbers, which
+// distinguish each object from all others.
 func TestIdentity(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {

@@ -10,7 +10,7 @@
 //     that would not fit is refused with ErrNoRoom; the caller drops and counts it. Preallocation counts, and so does
 //     what a pull holds.
 //  2. A new segment begins with a frame whose size is known before the oldest segment is evicted (it provably fits), so
-//     the oldest is never given up for a sync point that cannot be kept.
+//     the oldest is never evicted for a sync point that cannot be kept.
 //  3. Sync points take at most a quarter of a segment: T grows to four times the last one, up to M/2; beyond that none
 //     is taken.
 //  4. Files are created, appended to, cut at their end, linked and unlinked, never rewritten. After an error nothing of

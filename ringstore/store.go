@@ -40,7 +40,7 @@ type Store struct {
 
 // counts are what has happened since Open.
 type counts struct {
-	evicted int64 // segments given up for newer ones
+	evicted int64 // segments evicted for newer ones
 	cut     int64 // sync points that did not fit
 	faults  int64 // operations of the file system that failed
 	written int64 // bytes of frames, as stored
@@ -243,7 +243,7 @@ func (s *Store) seal() {
 	s.syncer.finish(s.cfg.FS, w.File(), w.Path())
 }
 
-// abandon lets go of the open segment as a dying process does.
+// abandon leaves the open segment as a dying process does.
 func (s *Store) abandon() {
 	if s.active != nil {
 		s.active.Abandon()

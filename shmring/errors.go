@@ -16,8 +16,8 @@ var (
 	// ErrSuperseded says that another agent has taken the ring over. Nothing more may be read or written through this
 	// Ring.
 	ErrSuperseded = errors.New("shmring: another agent took the ring over")
-	// ErrEnded says that the probe has ended in order (goodbye, detached, gave up, refused: see Status) and all it
-	// said was read.
+	// ErrEnded says that the probe has ended in order (at VM death, detached, stopped after errors, refused: see
+	// Status) and all it said was read.
 	ErrEnded = errors.New("shmring: recording ended")
 	// ErrGone says that the JVM has ended without an end marker, and all that it had committed was read.
 	ErrGone = errors.New("shmring: the JVM ended without an end marker")

@@ -141,7 +141,7 @@ type Status struct {
 	Session    string // 32 hex digits
 	Probe      string // version of the probe
 	JVM        string // VM name and version
-	Reason     string // why refused, detached or gave up
+	Reason     string // why refused, detached or stopped
 	Name       string // PROGRAM@HOST, of rings in a spool folder
 
 	// Written by the probe.
@@ -183,7 +183,7 @@ type Status struct {
 	Detach          bool
 	Redefine        uint64
 	EpochMax        uint64 // ns that an ordinary epoch may be expected to take; 0: any
-	CostMax         uint64 // what ProbeNS and SampleNS together may come to with it; 0: not told
+	CostMax         uint64 // what ProbeNS and SampleNS together may come to with it; 0: not reported
 }
 
 // Backlog gives the bytes committed and not yet consumed.

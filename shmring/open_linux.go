@@ -227,7 +227,7 @@ func (r *Ring) rename(next identity) (bool, error) {
 	return is(r.id.name), nil
 }
 
-// short says that err tells of this machine being short of something.
+// short reports whether err says that this machine lacks memory, descriptors or the like.
 func short(err error) bool {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EINTR} {
 		if errors.Is(err, e) {

@@ -180,7 +180,7 @@ func (r *Ring) follow(must bool) (bool, error) {
 		return false, nil
 	}
 	next, err := r.successor()
-	if err != nil && short(err) { // of the machine's means, not the producer's doing: the next look finds it
+	if err != nil && short(err) { // this machine lacks something: the next poll tries again
 		return false, nil
 	}
 	if err != nil || next == nil {

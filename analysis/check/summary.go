@@ -19,7 +19,7 @@ type SummaryCheck struct {
 	r          *heap.Replay
 	at         *trace.Summary          // whose sums are still to be compared
 	summarized map[uint64]trace.Course // of collections whose replay is still to come
-	seen       map[uint64]replayed     // until a summary tells of them
+	seen       map[uint64]replayed     // until a summary has them
 
 	since collection.SinceSweep
 }
@@ -51,7 +51,7 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 		return
 	}
 	k.seen[c.GC] = row
-	if len(k.seen) > 2*trace.MaxCourses { // a summary tells of MaxCourses at most, and they come in order
+	if len(k.seen) > 2*trace.MaxCourses { // a summary has MaxCourses at most, and they come in order
 		maps.DeleteFunc(k.seen, func(gc uint64, _ replayed) bool { return gc+trace.MaxCourses < c.GC })
 	}
 }

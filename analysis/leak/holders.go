@@ -113,7 +113,7 @@ func (h *detector) watch() (early float64) {
 }
 
 // holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a
-// full cache or queue lets go grows in old space, too, as long as that is not collected; the table of the cache does
+// full cache or queue drops grows in old space, too, as long as that is not collected; the table of the cache does
 // not, while that of a leak must grow with it:
 //   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and
 //     longer than after two fifths of it; or it is of a length that there was not before, in the steps of library

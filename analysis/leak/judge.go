@@ -49,7 +49,7 @@ func (h *detector) judge(s *history.Series) growth {
 	if !sustained(t, low) || stopped(t, samples) || h.silent(s) {
 		return no
 	}
-	// Soft references are let go before the heap is full: what came with as many of them is a cache.
+	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
 	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
 		return refuted
 	}

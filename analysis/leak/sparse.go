@@ -73,7 +73,7 @@ type curve struct {
 	floors        []int
 	born, died    float64
 	taken         float64 // samples, whether they lasted or not
-	// The same in the second half: a queue whose consumer is too slow lets go while it is short.
+	// The same in the second half: a queue whose consumer is too slow drops objects while it is short.
 	lateBorn, lateDied float64
 }
 

@@ -69,7 +69,7 @@ func (c *Chunk) mark(off uint16, id uint64) {
 	c.Samples = append(c.Samples, SampleAt{off, id})
 }
 
-// Level gives up the column of births if all are the same.
+// Level drops the column of births if all are the same.
 func (c *Chunk) Level() {
 	if len(c.Birth) == 0 {
 		return

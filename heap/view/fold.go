@@ -38,7 +38,7 @@ type Folded struct {
 	Samples       []*samples.Sample // the objects, if they are sampled
 }
 
-// Era gives what is left of a birth where births are only told apart by eras, collections in ascending order: the first
+// Era gives what is left of a birth where only eras distinguish births, collections in ascending order: the first
 // of them that it is not after, or the one after the last.
 func Era(birth uint32, eras []uint32) uint32 {
 	for _, e := range eras {

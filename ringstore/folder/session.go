@@ -17,7 +17,7 @@ import (
 //     container. The recorder wrote it for this recording. It is believed even where most files, or all of them, are
 //     of another session: then these are foreign.
 //  2. most of its ring files, by their headers;
-//  3. of as many the newest file (creation in the header), then the greater session: whoever looks finds the same.
+//  3. of as many the newest file (creation in the header), then the greater session: every reader finds the same.
 //
 // Files of any other session are foreign: they are named, set aside, and never read as part of the recording, copied,
 // counted or removed. Files whose headers cannot be read tell no session; they count as the recording's, whose

@@ -47,7 +47,7 @@ type Incident struct {
 	LastGC  uint64    `json:"last_gc"`
 	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`               // of the files
-	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had given up
+	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had evicted
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`

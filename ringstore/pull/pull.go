@@ -117,7 +117,7 @@ var errGone = errors.New("given up by the ring")
 
 // puller writes one container.
 //
-// Owner: Pull or Salvage. Lifetime: that call; end gives up the links, also after an error. Concurrency: one goroutine;
+// Owner: Pull or Salvage. Lifetime: that call; end removes the links, also after an error. Concurrency: one goroutine;
 // the ring meanwhile takes back links that are not being read.
 // Errors: errGone for a segment that the ring has evicted; those of the system and of the writer end the pull.
 type puller struct {
@@ -176,7 +176,7 @@ func namesIn(dir string, names []vfs.Info) []string {
 	return out
 }
 
-// end gives up what the pull holds.
+// end releases what the pull holds.
 func (p *puller) end() {
 	if p.dir == "" {
 		return

@@ -124,8 +124,8 @@ func (q *Quota) Room(u Usage) int64 {
 	return min(l-u.Total, l-u.Overhead-u.Held-u.Open-q.reserve())
 }
 
-// Ahead gives up to where blocks are to be taken for a segment that needs so many bytes and has taken some up to have;
-// 0: no further. Near the limit frames take what they need.
+// Ahead returns up to where blocks are to be taken for a segment that needs so many bytes and has taken some up to
+// have; 0: no further. Near the limit frames take what they need.
 func (q *Quota) Ahead(needs, have int64, u Usage) (to int64) {
 	if q.capped || needs <= have {
 		return 0

@@ -40,7 +40,7 @@ type member struct {
 	start, size int64
 }
 
-// Watch has f told of each read, in bytes, for those who show how far they are. Before anything is read, and once.
+// Watch has f called with the bytes of each read, to show progress. It is called once, before anything is read.
 func (r *Recording) Watch(f func(bytes int)) {
 	for _, file := range r.Files {
 		file.Watch(f)

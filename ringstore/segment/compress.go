@@ -56,7 +56,7 @@ type Packer struct {
 	mode      string
 	threshold float64
 	budget    float64 // CPUs
-	queue     float64 // share that is full, as told last
+	queue     float64 // share that is full, as last reported
 	most      effort  // whatever the mode
 
 	spent float64 // CPU time of late, ns, fading over budgetSpan

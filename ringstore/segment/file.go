@@ -124,7 +124,7 @@ func (f *File) sound(fr Frame) bool {
 // ReadAt reads the bytes of the file.
 func (f *File) ReadAt(b []byte, at int64) (int, error) { return f.r.ReadAt(b, at) }
 
-// Watch has report told of each read, in bytes. Before anything is read, and once.
+// Watch has report called with the bytes of each read. It is called once, before anything is read.
 func (f *File) Watch(report func(bytes int)) { f.r = watched{f.r, report} }
 
 type watched struct {

@@ -71,7 +71,7 @@ type FS interface {
 	Open(path string) (File, error)
 	OpenRead(path string) (File, error)
 
-	// WriteFile replaces a small file as a whole: whoever opens path sees the old or the new one, after a power loss
+	// WriteFile replaces a small file as a whole: every reader of path sees the old or the new one, after a power loss
 	// too.
 	WriteFile(path string, b []byte) error
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFile opens regular files only: to open a fifo would wait for whoever writes to it, and a device may do anything.
+// openFile opens regular files only: to open a fifo would wait for a writer, and a device may do anything.
 func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 	regular := func(st os.FileInfo, err error) error {
 		if err == nil && !st.Mode().IsRegular() {

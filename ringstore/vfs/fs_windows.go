@@ -11,7 +11,7 @@ import (
 // shareAll lets others read, write, delete and rename a file that is open here.
 const shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 
-// openFile opens with leave to delete and rename for others: a ring gives up its oldest file while somebody reads it.
+// openFile opens with leave to delete and rename for others: a ring evicts its oldest file while a reader has it open.
 func openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

@@ -253,7 +253,7 @@ func (p *Producer) State(s shmring.State, reason string) error {
 	return p.Poke32(shmring.OffState, uint32(s))
 }
 
-// End commits an END block and stores the state: goodbye, detached or gave up.
+// End commits an END block and stores the state: VM death, detached, or stopped after errors.
 func (p *Producer) End(s shmring.State, reason string) error {
 	why := map[shmring.State]uint64{shmring.StateDetached: trace.EndDetached, shmring.StateGaveUp: trace.EndGaveUp}[s]
 	if why == 0 {

@@ -181,7 +181,7 @@ func Skim(dst []byte, from io.Reader, limit int) ([]byte, error) {
 		n, err := io.ReadFull(from, b[at:])
 		b = b[:at+n]
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil // whoever needs what is missing finds out
+			return nil // the reader that needs what is missing reports it
 		}
 		return err
 	}
