@@ -153,7 +153,8 @@ func TestDocumentedCommands(t *testing.T) {
 	if !full {
 		t.Log("not run: commands of the documents that need root or minutes (make test-full)")
 	}
-	if commands < 0 {
+	t.Logf("%d commands", commands)
+	if commands < 20 {
 		t.Errorf("only %d commands were found", commands)
 	}
 }
@@ -205,12 +206,19 @@ func fixture(t *testing.T, bin string) *shop {
 	s := &shop{dir: t.TempDir()}
 	path := filepath.Dir(bin) + ":" + jdk + ":" + os.Getenv("PATH")
 	s.env = append(os.Environ(), "PATH="+path, "HOME="+s.dir, "DISPLAY=", "HEAPCAM_SOCKET="+s.dir+"/agent.sock",
-		"HEAPCAM_OUT="+s.dir+"/recordings", "HEAPCAM_MAX_TRACE_SIZE=16MiB")
+		"HEAPCAM_MAX_TRACE_SIZE=16MiB")
 	source, err := os.ReadFile(filepath.Join(root, "examples/leakyshop/LeakyShop.java"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	leak := regexp.MustCompile(`(?m)^.*// LEAK.*$`)
+	examples, err := filepath.Abs(filepath.Join(root, "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(examples, filepath.Join(s.dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
 	repaired := leak.ReplaceAllString(string(source), "")
 	for name, text := range map[string]string{"before": string(source), "after": repaired} {
 		path := filepath.Join(s.dir, name, "LeakyShop.java")
@@ -224,11 +232,11 @@ func fixture(t *testing.T, bin string) *shop {
 			for (int i = 0; i < 3000000; i++) x[i %% 500] = new byte[400]; Thread.sleep(1500); } }' >App.java
 		javac -d app App.java && jar --create --file app.jar --main-class App -C app .
 		for d in before after; do
-		  (heapcam run --out rec-$d -- timeout 12 java -Xmx256m -XX:+UseParallelGC -cp $d LeakyShop
+		  (heapcam run --out rec-$d --sampling 32KiB -- timeout 20 java -Xmx256m -XX:+UseParallelGC -cp $d LeakyShop
 		   heapcam pull --out rec-$d -o $d.heapcam) >$d.log 2>&1 || : &
 		done; wait; [ -s before.heapcam ] && [ -s after.heapcam ] || { cat before.log after.log; exit 1; }
 		ln before.heapcam incident.heapcam`)
-	s.start(t, "heapcam", "agent", "--shm-dir", s.dir+"/rings")
+	s.start(t, "heapcam", "agent", "--shm-dir", s.dir+"/rings", "--out", s.dir+"/recordings")
 	app := s.start(t, jdk+"/java", "-Xmx256m", "-XX:+UseParallelGC", "-cp", s.dir+"/before", "LeakyShop")
 	s.env = append(s.env, fmt.Sprintf("PID=%d", app))
 	s.must(t, time.Minute, `for i in $(seq 50); do heapcam attach $PID >attach.log 2>&1 && exit 0; sleep 0.3; done
@@ -283,7 +291,7 @@ func (s *shop) bash(t *testing.T, dir string, limit time.Duration, script string
 func (s *shop) run(t *testing.T, script string, full bool) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, f := range []string{"app.jar", "incident.heapcam", "before.heapcam", "after.heapcam", "bin"} {
+	for _, f := range []string{"app.jar", "incident.heapcam", "before.heapcam", "after.heapcam", "bin", "examples"} {
 		if err := os.Symlink(filepath.Join(s.dir, f), filepath.Join(dir, f)); err != nil {
 			t.Fatal(err)
 		}

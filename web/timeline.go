@@ -16,54 +16,54 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// tape is a recording that grows no more, read once from its start while the page shows the overview. The states after
-// its collections are kept, so that going to one needs no replay. They share what has not changed; if they take more
-// than maxHeld all the same, every second one is let go.
-type tape struct {
+// timeline holds the heap states of a recording that no longer grows. The recording is read once, from its start, while
+// the page shows the overview; a state that is kept needs no replay later. States share memory for what has not
+// changed. When they need more than maxHeld, every second one is freed.
+type timeline struct {
 	d *data
 
-	mu      sync.Mutex // of all below, and of the replayer while it reads
-	r       *heap.Replay
-	kept    []*heap.Snapshot      // ascending
-	synced  []*heap.Snapshot      // those with a sync point, which take long to replay, ascending
-	newest  *heap.Snapshot        // of both
-	held    int                   // what they take
-	every   int                   // the known collections whose number is a multiple of it are kept, and the last one
-	counts  []*heap.CountSnapshot // the same of what counts alone
-	few     int
-	often   int
-	points  []collection.Point
-	read    uint64           // the newest collection
-	all     int              // collections
-	lives   heap.Lives       // samples
-	places  *heap.Places     // where they stand
-	samples heap.Sampling    // by kinds
-	names   *heap.Names      // nil if more was read since
-	last    *heap.Collection // the newest, if its state is known
-	world   classify.World   // shared by the states
-	ended   bool             // all is read
-	went    chan struct{}    // closed when more is read
+	mu         sync.Mutex // guards the fields below, and the replay while it reads
+	r          *heap.Replay
+	kept       []*heap.Snapshot      // ascending
+	synced     []*heap.Snapshot      // those with a sync point, which are slow to replay; ascending
+	newest     *heap.Snapshot        // of kept and synced
+	held       int                   // bytes of kept and synced
+	every      int                   // of the known collections every so many are kept, and the last one
+	counts     []*heap.CountSnapshot // the same for states that hold only counts
+	heldCounts int
+	often      int
+	points     []collection.Point
+	read       uint64           // the newest collection that is read
+	all        int              // collections that are read
+	lives      heap.Lives       // samples
+	places     *heap.Places     // the places of the samples
+	samples    heap.Sampling    // by kind
+	names      *heap.Names      // nil: out of date, because more was read since
+	last       *heap.Collection // the newest collection, if its state is known
+	world      classify.World   // shared by the states
+	ended      bool             // the recording is read to its end
+	advanced   chan struct{}    // closed and replaced when more is read
 }
 
-// maxHeld bounds what the states take, in bytes, roughly, and maxCounts what their counts take beside.
+// maxHeld bounds the memory for states, and maxCounts that for counts, in bytes (estimated).
 const maxHeld, maxCounts = 1 << 30, 1 << 27
 
-func (d *data) newTape() *tape {
-	t := &tape{d: d, every: 1, often: 1, went: make(chan struct{})}
+func (d *data) newTimeline() *timeline {
+	t := &timeline{d: d, every: 1, often: 1, advanced: make(chan struct{})}
 	t.places = heap.NewPlaces(&t.lives)
 	go t.run()
 	return t
 }
 
-func (t *tape) run() {
-	// An error ends it early: what is asked for beyond is replayed, and who asks gets the error.
-	_ = t.d.replay(t.d.s.ctx, "reading the states", func(r *heap.Replay) error {
+func (t *timeline) run() {
+	// An error ends the reading early. A request for a later state replays the recording, and gets the error.
+	_ = t.d.replay(t.d.s.ctx, "Reading the heap states", func(r *heap.Replay) error {
 		t.r = r
 		for {
 			t.mu.Lock()
 			err := t.step()
-			close(t.went)
-			t.went = make(chan struct{})
+			close(t.advanced)
+			t.advanced = make(chan struct{})
 			t.mu.Unlock()
 			if err != nil {
 				return err
@@ -72,8 +72,8 @@ func (t *tape) run() {
 	})
 	t.mu.Lock()
 	t.ended = true
-	close(t.went)
-	t.went = make(chan struct{})
+	close(t.advanced)
+	t.advanced = make(chan struct{})
 	first, last := uint64(0), uint64(0)
 	if n := len(t.points); n > 0 {
 		first, last = t.points[0].GC, t.points[n-1].GC
@@ -84,18 +84,18 @@ func (t *tape) run() {
 	}
 }
 
-// warm makes what each view shows first. Its errors are those of who asks for the same.
+// warm computes what each view shows first. Errors are dropped: a request for the same gets them again.
 func (s *Server) warm(first, last uint64) {
 	from, to := strconv.FormatUint(first, 10), strconv.FormatUint(last, 10)
 	_, _ = s.grouped(s.ctx, to, question{by: stateBy})
 	_, _ = s.trendOf(s.ctx, question{by: changeBy})
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
-	if t := s.tape(s.ctx); t != nil { // what trends by sites go over
+	if t := s.timeline(s.ctx); t != nil { // what trends by site need
 		t.mu.Lock()
 		i := slices.IndexFunc(t.counts, (*heap.CountSnapshot).Sites)
 		var st *state
 		if i >= 0 {
-			st = t.stand(t.counts[i])
+			st = t.stateOf(t.counts[i])
 		}
 		t.mu.Unlock()
 		if st != nil {
@@ -105,7 +105,7 @@ func (s *Server) warm(first, last uint64) {
 }
 
 // step reads one collection.
-func (t *tape) step() error {
+func (t *timeline) step() error {
 	c, err := t.r.Next()
 	if err != nil {
 		if n := len(t.kept); errors.Is(err, io.EOF) && n > 0 && t.last != nil && t.r.Known {
@@ -127,7 +127,7 @@ func (t *tape) step() error {
 	}
 	t.last = c
 	n := len(t.points)
-	// Only after such a collection does a state with a sync point share as much as others.
+	// Only after such a collection a state with a sync point shares as much memory as others.
 	synced := c.Synced && c.Flags&trace.PauseExact != 0 && c.Flags&trace.PauseEdenKept == 0
 	if n%t.every == 0 || synced {
 		k := t.keep(c)
@@ -149,9 +149,9 @@ func (t *tape) step() error {
 	if n%t.often == 0 {
 		k := t.r.Count(c, t.places)
 		t.counts = append(t.counts, k)
-		if t.few += k.New; t.few > maxCounts && len(t.counts) > 2 {
+		if t.heldCounts += k.New; t.heldCounts > maxCounts && len(t.counts) > 2 {
 			t.counts = second(t.counts)
-			t.few = heap.HeldCounts(t.counts)
+			t.heldCounts = heap.HeldCounts(t.counts)
 			t.often *= 2
 		}
 	}
@@ -160,14 +160,14 @@ func (t *tape) step() error {
 }
 
 // keep keeps the state after c, the newest collection.
-func (t *tape) keep(c *heap.Collection) *heap.Snapshot {
+func (t *timeline) keep(c *heap.Collection) *heap.Snapshot {
 	if t.newest == nil || t.newest.C != c {
 		t.newest = t.r.Snapshot(c, t.newest)
 	}
 	return t.newest
 }
 
-// second gives every second one.
+// second keeps every second element.
 func second[K heap.AnySnapshot](kept []K) []K {
 	thin := kept[:0]
 	for i, k := range kept {
@@ -179,27 +179,27 @@ func second[K heap.AnySnapshot](kept []K) []K {
 	return thin
 }
 
-// wait waits until enough is read, or all.
-func (t *tape) wait(ctx context.Context, enough func() bool) error {
+// wait returns when enough() holds or the recording is read to its end.
+func (t *timeline) wait(ctx context.Context, enough func() bool) error {
 	for {
 		t.mu.Lock()
 		if t.ended || enough() {
 			t.mu.Unlock()
 			return nil
 		}
-		went := t.went
+		advanced := t.advanced
 		t.mu.Unlock()
 		select {
-		case <-went:
+		case <-advanced:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// state gives the state that ref means: one that was kept, or one replayed from the nearest kept one; nil if it is not
-// there. It may tell no more than what.
-func (t *tape) state(ctx context.Context, ref string, what detail) (*state, error) {
+// state returns the state of the collection ref: a kept one, or one replayed from the nearest kept one before it. It
+// returns nil if neither is possible. The state may hold no more detail than what.
+func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, error) {
 	gc, err := strconv.ParseUint(ref, 10, 64)
 	if err := t.wait(ctx,
 		func() bool { return err == nil && t.read >= gc || ref == "first" && len(t.points) > 0 }); err != nil {
@@ -212,14 +212,14 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 	}
 	if i, ok := findKept(t.counts, gc); ok && (what == ofTypes || what == ofSites && t.counts[i].Sites()) {
 		defer t.mu.Unlock()
-		return t.stand(t.counts[i]), nil
+		return t.stateOf(t.counts[i]), nil
 	}
-	var k *heap.Snapshot // that replay starts from
+	var k *heap.Snapshot // from which the replay starts
 	for _, kept := range [][]*heap.Snapshot{t.kept, t.synced} {
 		i, ok := findKept(kept, gc)
 		if ok {
 			defer t.mu.Unlock()
-			return t.stand(kept[i]), nil
+			return t.stateOf(kept[i]), nil
 		}
 		for i--; i >= 0 && kept[i].C.Flags&trace.PauseEdenKept != 0; i-- {
 		}
@@ -241,7 +241,7 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 	defer in.Close()
 	r, st := k.Resume(names, &t.lives, &stoppable{ctx, in.Source}), &state{}
 	if st.c, err = collection.At(r, gc); err != nil {
-		return nil, ctx.Err() // replayed from the start it may be known
+		return nil, ctx.Err() // a replay from the start may find it
 	}
 	st.r = r.View()
 	st.world, st.spaces = analysis.World(st.r, st.c)
@@ -249,13 +249,13 @@ func (t *tape) state(ctx context.Context, ref string, what detail) (*state, erro
 	return st, nil
 }
 
-// findKept gives the place of collection gc, or where it would be.
+// findKept returns the index of collection gc, or the index at which it would be inserted.
 func findKept[K heap.AnySnapshot](kept []K, gc uint64) (int, bool) {
 	return slices.BinarySearchFunc(kept, gc, func(k K, gc uint64) int { return cmp.Compare(k.At().GC, gc) })
 }
 
-// stand makes a state of what was kept. The caller holds mu.
-func (t *tape) stand(k heap.AnySnapshot) *state {
+// stateOf makes a state of a kept one. The caller holds mu.
+func (t *timeline) stateOf(k heap.AnySnapshot) *state {
 	if t.names == nil {
 		t.names = t.r.Names()
 	}
@@ -265,17 +265,17 @@ func (t *tape) stand(k heap.AnySnapshot) *state {
 	return st
 }
 
-// trendWork bounds the objects that a trend goes over, collection by collection, and trendSamples the samples if these
-// are all that it looks at; it follows no fewer than trendLeast of the collections.
+// trendWork bounds the objects that a trend reads, summed over the collections; trendSamples bounds the samples of a
+// trend that needs only samples. A trend has at least trendLeast collections.
 const (
 	trendWork    = 200_000_000
 	trendSamples = 4_000_000
 	trendLeast   = 20
 )
 
-// trend follows groups over the kept states. Unless the classifiers ask for no more than types, which states count
-// themselves, it leaves out collections of a large recording. It looks at no more of states than what.
-func (t *tape) trend(
+// trend computes a trend over the kept states. In a large recording it skips collections, unless the classifiers need
+// only types, which states have counted. It uses no more detail of the states than what.
+func (t *timeline) trend(
 	ctx context.Context,
 	what detail,
 	again func() ([]classify.Classifier, []classify.Filter),
@@ -284,16 +284,16 @@ func (t *tape) trend(
 		return nil, err
 	}
 	kept, unknown := t.some(what)
-	tell := t.d.s.hub.progress("following the groups", "collections")
-	defer tell(1, 1)
+	report := t.d.s.hub.progress("Computing the trends", "collections")
+	defer report(1, 1)
 	rep, err := analysis.TrendStates(&t.samples, func(f func(*heap.View, *heap.Collection) bool) error {
 		for i, k := range kept {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			tell(int64(i), int64(len(kept)))
+			report(int64(i), int64(len(kept)))
 			t.mu.Lock()
-			st := t.stand(k)
+			st := t.stateOf(k)
 			t.mu.Unlock()
 			if !f(st.r, st.c) {
 				break
@@ -307,9 +307,9 @@ func (t *tape) trend(
 	return rep, err
 }
 
-// some gives the kept states that a trend goes over, first and last among them, and how many collections are not among
-// the known ones.
-func (t *tape) some(what detail) (kept []heap.AnySnapshot, unknown int) {
+// some returns the kept states that a trend reads, among them the first and the last, and the number of collections
+// whose state is unknown.
+func (t *timeline) some(what detail) (kept []heap.AnySnapshot, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown = t.all - len(t.points)
@@ -328,7 +328,7 @@ func (t *tape) some(what detail) (kept []heap.AnySnapshot, unknown int) {
 	return kept, unknown
 }
 
-// every gives kept collections of one sort as those of any.
+// every converts a slice of one type of kept state to a slice of the interface.
 func every[K heap.AnySnapshot](kept []K) []heap.AnySnapshot {
 	out := make([]heap.AnySnapshot, len(kept))
 	for i, k := range kept {

@@ -28,9 +28,9 @@ func (s *blocks) Next() (trace.Block, error) {
 	return b, nil
 }
 
-// TestTape groups the state after each known collection, kept or replayed from a kept one, and compares with a replay
-// from the start.
-func TestTape(t *testing.T) {
+// TestTimeline: the groups after each known collection, whose state is kept or replayed from a kept one, are those of a
+// replay from the start.
+func TestTimeline(t *testing.T) {
 	m := tracetest.New(tracetest.All(4, trace.CollectorG1, trace.DepthSurvivors))
 	var bs []trace.Block
 	for i := range 50 {
@@ -45,24 +45,24 @@ func TestTape(t *testing.T) {
 		OpenFrom: func(uint64) (*Input, error) { return input() }})
 	defer s.Close()
 	ctx := context.Background()
-	tape := s.tape(ctx)
-	if err := tape.wait(ctx, func() bool { return false }); err != nil {
+	tl := s.timeline(ctx)
+	if err := tl.wait(ctx, func() bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	tape.mu.Lock()
-	if len(tape.points) < 20 || len(tape.kept) != len(tape.points) {
-		t.Fatalf("%d of %d states are kept", len(tape.kept), len(tape.points))
+	tl.mu.Lock()
+	if len(tl.points) < 20 || len(tl.kept) != len(tl.points) {
+		t.Fatalf("%d of %d states are kept", len(tl.kept), len(tl.points))
 	}
 	var thin []*heap.Snapshot
-	for i, k := range tape.kept {
+	for i, k := range tl.kept {
 		if i%4 == 0 {
 			thin = append(thin, k)
 		}
 	}
-	tape.kept = thin
-	points := tape.points
-	tape.mu.Unlock()
-	// of the last two counts are enough
+	tl.kept = thin
+	points := tl.points
+	tl.mu.Unlock()
+	// the last two need only counts
 	for _, by := range []string{"type, site, birth, spacetype", "type, length", "type, site"} {
 		q := question{by: by}
 		by, _, err := q.make(s)
@@ -118,7 +118,7 @@ func TestTape(t *testing.T) {
 	}
 }
 
-// rows are the groups by path, with objects, bytes and samples.
+// rows returns the groups by path, with objects, bytes and samples.
 func rows(tree *classify.Node) map[string][3]uint64 {
 	out := map[string][3]uint64{}
 	tree.Walk(func(path []string, n *classify.Node) bool {
