@@ -7,7 +7,7 @@
 //
 // Invariants:
 //
-//  1. An emergency comes only when a sync point is due, was asked of the natural collections first, and what is left
+//  1. An emergency is sent only when a sync point is due, natural collections had the first chance, and what is left
 //     would not hold R.
 //  2. There is no second one before a natural collection has passed, whether or not the first was answered: the
 //     application is stopped at most once more a phase than it would stop by itself. Until then epochs that do not

@@ -20,9 +20,9 @@
 //  6. The disk may fail and get full at every step: the store stays as it was, counts it, and works again when the disk
 //     does.
 //
-// The parts, each of which imports only what stands before it:
+// The parts, each of which imports only the ones before it:
 //
-//	vfs        the file system, as tests can make it fail
+//	vfs        the file system, which tests can make fail
 //	segment    one file: format, index, reader, writer, compression
 //	folder     whose recording a folder holds; documents; links of pulls
 //	quota      how large ring and segments may be

@@ -3,7 +3,7 @@
 //
 // Terms. A *position* is a count of bytes since the ring was made; position p lies at data offset p mod capacity.
 // *Head* is the end of what the probe has committed, *tail* the end of what the agent has consumed, the *cursor* the
-// end of what this Ring has given out by Read and not yet had back by Commit: tail ≤ cursor ≤ head. A *commit* (of
+// end of what Read has given out and Commit has not yet confirmed: tail ≤ cursor ≤ head. A *commit* (of
 // the probe) holds whole blocks.
 //
 //	 0         4096                                             4096 + capacity

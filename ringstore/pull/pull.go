@@ -42,7 +42,7 @@ type Options struct {
 
 // Pull writes the newest part of the ring folder dir to w as one container (tar). It works while a recorder writes:
 // it links the files that it wants, so that they stay whole, and reads each up to its last whole frame. When the ring
-// needs the space it takes back a file that is not being read yet; that one is named in the manifest. Where links can
+// needs the space it evicts a file that is not being read yet; that one is named in the manifest. Where links can
 // not be made (a folder that is not ours, another file system) it reads the files in place.
 func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording.Manifest, error) {
 	if opt.FS == nil {
@@ -118,7 +118,7 @@ var errGone = errors.New("given up by the ring")
 // puller writes one container.
 //
 // Owner: Pull or Salvage. Lifetime: that call; end removes the links, also after an error. Concurrency: one goroutine;
-// the ring meanwhile takes back links that are not being read.
+// the ring meanwhile removes links that are not being read.
 // Errors: errGone for a segment that the ring has evicted; those of the system and of the writer end the pull.
 type puller struct {
 	fs   vfs.FS
