@@ -201,7 +201,7 @@ func (d *differ) fold(r *heap.View, c *heap.Collection, from, to, flags uint64) 
 	return fs, err
 }
 
-// report makes the report. r stands after c2, f1 and f2 are the states.
+// report makes the report. r is positioned after c2, f1 and f2 are the states.
 func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
 	w, _ := World(r, c2)
 	if d.bySpace {

@@ -29,7 +29,7 @@ type Grouping struct {
 	Tuples []classify.Tuple `json:"-"`
 }
 
-// World gives what classifiers see of the state of r, which stands after c, and the state's spaces.
+// World gives what classifiers see of the state of r, which is positioned after c, and the state's spaces.
 func World(r *heap.View, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
 	spaces := r.Spaces(c.Spaces)
 	w := &classify.World{
@@ -105,8 +105,8 @@ func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	return slices.Compact(out)
 }
 
-// Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages
-// (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
+// Tuples folds the state of r, which is positioned after collection gc, for who looks at a, grain (classify.Needs) and
+// ages (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
 func Tuples(
 	r *heap.View,
 	gc uint64,
@@ -139,7 +139,7 @@ func Tuples(
 	return out, nil
 }
 
-// Group groups the state of r, which stands after c, by classifiers.
+// Group groups the state of r, which is positioned after c, by classifiers.
 func Group(
 	r *heap.View,
 	c *heap.Collection,

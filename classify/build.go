@@ -176,7 +176,7 @@ func (b *builder) make() *Node {
 	return n
 }
 
-// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in
+// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it is in
 // the hierarchy of that classifier. like, unless nil, is a node of the same items, counted alike.
 func (b *builder) node(key string, items []item, of, level, depth int, est bool, like *Node) (*Node, error) {
 	if b.nodes.Add(1) > MaxNodes {

@@ -47,7 +47,7 @@ func (s Site) Top(n int) Path { return s.w.site(s.t, max(1, min(n, maxFrames))) 
 // Frames gives all frames, innermost first: method(File:line).
 func (s Site) Frames() []string { return s.w.site(s.t, maxFrames) }
 
-// Has says whether text stands in any frame.
+// Has says whether text is in any frame.
 func (s Site) Has(text string) bool {
 	return s.Known && slices.ContainsFunc(s.Frames(), func(f string) bool { return strings.Contains(f, text) })
 }

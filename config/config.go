@@ -25,7 +25,7 @@ import (
 // maxFile bounds a configuration file in bytes: it is read by a service that runs as root.
 const maxFile = 1 << 20
 
-// Setting is one value with the place where it stands.
+// Setting is one value with the place where it is.
 type Setting struct {
 	Key    string `json:"key"`
 	Text   string `json:"text"`
@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 }
 
-// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set
+// Keys are the names that a file may hold. Settings are at the top; JVM names those of them that a rule may set
 // for the JVMs it matches.
 type Keys struct {
 	Settings, JVM []string
@@ -108,7 +108,7 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) error {
 	return &Error{p.file.Name, n.Line, n.Column, fmt.Sprintf(format, args...)}
 }
 
-// pairs gives the keys and values of a mapping whose keys are known and stand once.
+// pairs gives the keys and values of a mapping whose keys are known and unique.
 func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key string, k, v *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return p.fail(n, "%s must be a mapping (key: value)", what)

@@ -44,7 +44,7 @@ func (r Reload) String() string {
 }
 
 // Def is everything that heapcam knows about one setting. Help, `heapcam config explain`, the sample file and the
-// reference page are written from it, so that each fact stands once.
+// reference page are written from it, so that each fact is written once.
 type Def struct {
 	Key         string   // name in the file; Flag and Env follow from it
 	Kind        Kind     // how the value is written

@@ -16,7 +16,7 @@
 //     is sent again.
 //  4. A request that could not be sent was not made: the next poll may send it.
 //
-// What it does not do: it knows no files; how much is left and what R is stand in the View. It is used by one
+// What it does not do: it knows no files; the View says how much is left and what R is. It is used by one
 // goroutine.
 package emergency
 

@@ -65,7 +65,7 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 	truth := map[uint64]*tracetest.Epoch{}
 	for i, e := range eps {
 		b := e.Blocks
-		if head != nil && i == 0 { // a file begins with the SYNC, its epoch stands in the file before
+		if head != nil && i == 0 { // a file begins with the SYNC, its epoch is in the file before
 			b = b[len(b)-1:]
 		} else if !e.Dropped {
 			truth[e.Pause.GC] = e

@@ -99,9 +99,9 @@ func frozenOf[T any](kept []T, of func(T) *view.Frozen) iter.Seq[*view.Frozen] {
 	}
 }
 
-// Resume goes on from the snapshot: src gives the blocks of the recording from any point not after the collection, and
-// what is known already is left out. names are the replay's own then. The collection must have emptied eden: else its
-// samples wait for the next one.
+// Resume continues from the snapshot: src gives the blocks of the recording from any point not after the collection,
+// and what is known already is left out. names are the replay's own then. The collection must have emptied eden: else
+// its samples wait for the next one.
 func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	r := &Replay{Cursor: s.cursor, from: s.frozen.View(names, nil)}
 	known, err := names.Symbols.Continue()
@@ -118,7 +118,7 @@ func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	return r
 }
 
-// after leaves out what a replay that goes on from a collection has had: all up to the epoch and sync point of that,
+// after leaves out what a replay that continues from a collection has had: all up to the epoch and sync point of that,
 // but for definitions.
 type after struct {
 	src  BlockSource

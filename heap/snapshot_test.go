@@ -21,7 +21,7 @@ type seen struct {
 	id uint64
 }
 
-// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the
+// TestKeep keeps the state after each collection while a replay continues: what was kept must stay what it was, and the
 // replay must give what one gives of which nothing is kept. Both are compared object by object, with births and
 // samples.
 func TestKeep(t *testing.T) {
@@ -80,7 +80,7 @@ func TestKeep(t *testing.T) {
 					}
 				}
 				for i, k := range kept {
-					// going on from it gives what stood later
+					// continuing from it gives what was there later
 					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) {
 						on, to := k.Resume(r.Names(), lives, &blocks{slices.Clone(bs)}), kept[i+3]
 						c, err := on.Next()

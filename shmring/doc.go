@@ -1,5 +1,5 @@
 // Package shmring is the agent's side of the shared ring: one file a recorded JVM, mapped and written by the probe,
-// read here. The contract is docs/format/shared-ring.md; the same numbers for C stand in probe/heapcam_abi.h.
+// read here. The contract is docs/format/shared-ring.md; the same numbers for C are in probe/heapcam_abi.h.
 //
 // Terms. A *position* is a count of bytes since the ring was made; position p lies at data offset p mod capacity.
 // *Head* is the end of what the probe has committed, *tail* the end of what the agent has consumed, the *cursor* the

@@ -31,7 +31,7 @@ type NotRingError struct {
 
 func (e *NotRingError) Error() string { return fmt.Sprintf("%s: not a ring: %s", e.Path, e.Why) }
 
-// OwnerError says that the file belongs to somebody else than the JVM's user.
+// OwnerError says that the file belongs to another than the JVM's user.
 type OwnerError struct {
 	Path      string
 	UID, Want int

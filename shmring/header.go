@@ -89,7 +89,7 @@ const (
 // Bits of Status.Flags; part of the format.
 const (
 	FlagDisk  = 1 // disk-backed: writeback can fault inside a pause
-	FlagMemfd = 2 // lost when both processes die, unless somebody else keeps a descriptor
+	FlagMemfd = 2 // lost when both processes die, unless another keeps a descriptor
 )
 
 // State is the probe's state word.
@@ -104,7 +104,7 @@ const (
 	StateDetached
 	StateGoodbye
 	StateGaveUp
-	StateMoved // a larger ring goes on where this one ends
+	StateMoved // a larger ring continues where this one ends
 )
 
 var stateNames = [...]string{"starting", "recording", "paused", "refused", "detached", "goodbye", "gave up", "moved"}

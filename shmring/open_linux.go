@@ -141,7 +141,7 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, &NotRingError{path, "not a regular file"}
 	}
-	if opt.Away && st.Nlink != 1 { // somebody else's, linked to here
+	if opt.Away && st.Nlink != 1 { // another's, linked to here
 		return nil, &NotRingError{path, fmt.Sprintf("the file has %d names", st.Nlink)}
 	}
 	if opt.CheckOwner && int(st.Uid) != opt.UID {
@@ -311,7 +311,7 @@ func (f *osFile) Size() (int64, error) {
 	return st.Size(), nil
 }
 
-// Lock takes the file's flock. It goes with the descriptor: a killed agent leaves none.
+// Lock takes the file's flock. It ends with the descriptor: a killed agent leaves none.
 func (f *osFile) Lock() (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

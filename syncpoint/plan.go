@@ -61,7 +61,7 @@ func (p *Plan) Natural() {
 	p.blind = max(p.blind-1, 0)
 }
 
-// Synced says that a sync point stands in place.
+// Synced says that a sync point is in place.
 func (p *Plan) Synced() {
 	p.need, p.skip = false, true
 	if !p.want {

@@ -18,7 +18,7 @@ func (s SitesCut) String() string {
 		"%d least used frames have made room", s.Samples, s.Folded)
 }
 
-// Unlisted stands in the place of the listing of the collection GC, which was left out since one full collection
+// Unlisted replaces the listing of the collection GC, which was left out since one full collection
 // follows the other. Largest names the largest classes and sites of it, for people.
 type Unlisted struct {
 	Time, GC, Objects, Bytes uint64

@@ -28,7 +28,7 @@ type Course struct {
 // Bits of Course.Flags.
 const (
 	CourseKnown  = 1 // the state after it is known
-	CourseSynced = 2 // a sync point stands at it
+	CourseSynced = 2 // a sync point is at it
 )
 
 // TypeSum is what lives of a type after the collection At, and how many objects were born and died since the sums

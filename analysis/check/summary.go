@@ -108,7 +108,7 @@ func (k *SummaryCheck) summary(s *trace.Summary) {
 	k.at = s
 }
 
-// sums compares types and sites with the state after s.At, its listing read: at a rotation that stands in the next
+// sums compares types and sites with the state after s.At, its listing read: at a rotation that is in the next
 // file.
 func (k *SummaryCheck) sums(s *trace.Summary) {
 	r := k.r

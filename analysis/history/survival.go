@@ -177,7 +177,7 @@ func (x *surviving) taken() {
 func (x *surviving) samples(c *heap.Collection) {
 	old := x.places(c)
 	for id, l := range x.follow {
-		if l.s.Birth > c.GC { // read ahead: of the phase that goes on
+		if l.s.Birth > c.GC { // read ahead: of the phase that continues
 			continue
 		}
 		w := l.s.Weight

@@ -32,7 +32,7 @@ func (h *detector) countAlive(r *heap.Cursor) {
 }
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
-// and of those that go on at lateRate chance makes one in a hundred do it.
+// and of those that continue at lateRate chance makes one in a hundred do it.
 func (h *detector) silent(s *history.Series) bool {
 	quiet, before := h.To-s.Last, s.Last-h.From
 	return quiet > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01

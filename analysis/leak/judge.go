@@ -164,7 +164,7 @@ func sustained(t, low []float64) bool {
 }
 
 // stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that
-// goes on at lateRate of its mean rate: in one of a hundred such.
+// continues at lateRate of its mean rate: in one of a hundred such.
 func stopped(t, samples []float64) bool {
 	n := len(t)
 	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/growthParts)

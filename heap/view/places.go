@@ -5,7 +5,7 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Places goes over the states of a replay, collection by collection, and keeps what Fold by sites (WantSamples) needs
+// Places walks over the states of a replay, collection by collection, and keeps what Fold by sites (WantSamples) needs
 // beside the counts, so that a view of which only counts were kept (View.FreezeCounts) can be folded so, too. That is:
 // of each type, how many objects have which birth, as far as such a fold tells births apart; and that each live sample
 // is in an object of its own type, size and birth. Only chunks that have changed since the state before are visited.
@@ -29,7 +29,7 @@ type bornCount struct {
 type placed struct {
 	c    *state.Chunk
 	born []bornCount
-	here []int32 // samples that stand there, by place in Lives.all
+	here []int32 // samples that are there, by place in Lives.all
 	odd  int
 	seen bool
 }
@@ -135,7 +135,7 @@ func (p *Places) count(x *placed, codes *state.Codes, first uint32, t *foldTable
 	}
 }
 
-// samples looks which samples stand in a chunk. The caller holds the lock of lives.
+// samples looks which samples are in a chunk. The caller holds the lock of lives.
 func (p *Places) samples(x *placed, codes *state.Codes) {
 	c, o := x.c, 0
 	for i, sa := range c.Samples {

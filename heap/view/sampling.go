@@ -8,7 +8,7 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in
+// Sampling walks over the sampled objects of states of one recording by kinds, which it numbers: what they have in
 // common. All states have the same View.First and the same Lives, which grow no more.
 type Sampling struct {
 	mu     sync.Mutex // of all below

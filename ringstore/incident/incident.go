@@ -326,7 +326,7 @@ func (n *Incidents) keep(ring, dir string, names []vfs.Info, old []Incident, inc
 	for i := len(names) - 1; i >= 0; i-- {
 		from, to := filepath.Join(ring, names[i].Name), filepath.Join(dir, names[i].Name)
 		f, err := segment.OpenIn(n.FS, from)
-		if errors.Is(err, os.ErrNotExist) { // the ring goes on
+		if errors.Is(err, os.ErrNotExist) { // the ring continues
 			inc.Left = append(inc.Left, names[i].Name)
 			continue
 		}

@@ -96,7 +96,7 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 	return out, nil
 }
 
-// keep decides on a block of a frame that goes on behind until.
+// keep decides on a block of a frame that continues behind until.
 func (c *cutting) keep(b trace.Block, info *segment.FrameInfo) (bool, error) {
 	stamp := func(gc, t uint64) {
 		if info.FirstGC == 0 {

@@ -30,7 +30,7 @@ type Options struct {
 	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
-	// Reason stands in the manifest.
+	// Reason is in the manifest.
 	Reason string
 	// Progress gets how many bytes of how many are done.
 	Progress func(done, total int64)

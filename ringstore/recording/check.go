@@ -22,7 +22,7 @@ const (
 	Torn    State = "torn"
 	Corrupt State = "corrupt" // it is not what was written
 	TooNew  State = "too new"
-	// Foreign files are of another recording, Misplaced ones stand under a number that is not theirs, or twice. None
+	// Foreign files are of another recording, Misplaced ones are under a number that is not theirs, or twice. None
 	// has the number of a Missing one: somebody removed it, or a recorder could not begin it; the collections tell what
 	// is not there.
 	Foreign   State = "foreign"

@@ -48,7 +48,7 @@ func (r *Recording) Watch(f func(bytes int)) {
 }
 
 // Open opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an
-// error; files of it that are damaged stand in Problems, and so does that a container was cut off.
+// error; files of it that are damaged are in Problems, and so is the fact that a container was cut off.
 func Open(path string) (*Recording, error) {
 	r, err := OpenAny(path)
 	if err != nil && r != nil {

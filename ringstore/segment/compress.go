@@ -11,7 +11,7 @@ import (
 	"github.com/heapcam/heapcam/trace/columns"
 )
 
-// Modes of compression (Config.Compression). The codec stands in each frame, so files of all modes read alike.
+// Modes of compression (Config.Compression). The codec is in each frame, so files of all modes read alike.
 const (
 	// None compresses nothing.
 	None = "none"

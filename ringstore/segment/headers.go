@@ -7,7 +7,7 @@ import (
 )
 
 // Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error
-// (*DamageError) and reading goes on at the next frame header that is sound.
+// (*DamageError) and reading continues at the next frame header that is sound.
 func (f *File) Headers() iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		at := int64(HeaderSize)

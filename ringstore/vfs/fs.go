@@ -44,7 +44,7 @@ type File interface {
 	Allocate(at, n int64) error
 
 	// TryLock takes an advisory lock, shared or exclusive, without waiting. The lock is kept until Close or the end of
-	// the process. false: somebody else has it.
+	// the process. false: another has it.
 	TryLock(exclusive bool) (bool, error)
 
 	// Sync returns when all that was written survives a power loss. After an error the system may have forgotten it:

@@ -54,7 +54,7 @@ func (f osFile) Info() (Info, error) {
 		ID:     FileID{uint64(st.Dev), uint64(st.Ino)}, Links: int(st.Nlink)}, nil
 }
 
-// TryLock uses flock: it belongs to the open file, so it goes with the process that holds it, whatever becomes of it.
+// TryLock uses flock: it belongs to the open file, so it ends with the process that holds it, whatever becomes of it.
 func (f osFile) TryLock(exclusive bool) (bool, error) {
 	how := unix.LOCK_SH | unix.LOCK_NB
 	if exclusive {

@@ -76,7 +76,7 @@ func (f osFile) Info() (Info, error) {
 // they cover.
 const lockHigh = 1 << 30
 
-// TryLock locks for the handle, so it goes with the process that holds it.
+// TryLock locks for the handle, so it ends with the process that holds it.
 func (f osFile) TryLock(exclusive bool) (bool, error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {

@@ -108,7 +108,7 @@ func (f *finish) collect() {
 	}
 }
 
-// walk goes over a segment: its objects move or die.
+// walk walks over a segment: its objects move or die.
 func (f *finish) walk(s segment) {
 	enc := f.moves
 	if s.eden && f.cfg.Depth == trace.DepthFull {
