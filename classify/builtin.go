@@ -128,7 +128,7 @@ func builtins() []builtin {
 	}
 }
 
-// absent are the classifiers of ICPE'18 that a recording can not answer, and why.
+// absent are the classifiers of ICPE'18 that a recording cannot answer, and why.
 var absent = map[string]string{
 	"subsystem": "which part of the VM allocated an object (interpreter, compiled code, VM) can not be known " +
 		"on a stock VM",
@@ -219,7 +219,7 @@ func makeBirthTime(args []string) (Classifier, error) {
 			at, ok = w.Time(uint64(t.Birth))
 		}
 		if !ok {
-			return append(out, BeforeTape), nil
+			return append(out, BeforeRecording), nil
 		}
 		layout := time.TimeOnly
 		if d < time.Second {

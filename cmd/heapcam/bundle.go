@@ -160,8 +160,8 @@ func (o *bundleOptions) versions(context.Context) ([]byte, error) {
 		return line
 	}
 	m := map[string]any{
-		"schema": ui.NewEnvelope("support", 1).Schema, "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS,
-		"arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
+		"schema": ui.NewEnvelope("support", 1).Schema, "heapcam": version, "commit": commit, "go": runtime.Version(),
+		"os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
 		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "load": one("/proc/loadavg"),
 		"distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
 	}

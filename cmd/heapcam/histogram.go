@@ -121,7 +121,7 @@ func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
 		case sites.SiteUnknown:
 			unknown += s.Bytes
-		case sites.BeforeTape:
+		case sites.BeforeRecording:
 			before += s.Bytes
 		}
 	}

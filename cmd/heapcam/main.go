@@ -16,8 +16,11 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// version is set by the build (-ldflags -X main.version=…).
-var version = "dev"
+// Set by the build (-ldflags -X main.version=…), which reads the version here if no tag names one (tools/version).
+var (
+	version = "0.1.0-dev"
+	commit  = "" // of the sources; -dirty: they were changed since
+)
 
 func main() {
 	code, attended := 0, false

@@ -65,11 +65,12 @@ type serviceReply struct {
 
 type versionReply struct {
 	ui.Envelope
-	Version string `json:"version"`         // Version of heapcam.
-	Format  int    `json:"format"`          // Newest version of the stream format that this binary reads.
-	ABI     int    `json:"ring_abi"`        // Version of the shared ring's layout.
-	Go      string `json:"go"`              // Version of Go that built the binary.
-	OS      string `json:"os"`              // Operating system that the binary is for.
-	Arch    string `json:"arch"`            // Processor that the binary is for.
-	Probe   string `json:"probe,omitempty"` // Checksum of the built-in probe; absent if there is none.
+	Version string `json:"version"`          // Version of heapcam.
+	Commit  string `json:"commit,omitempty"` // Commit that the binary is built from.
+	Format  int    `json:"format"`           // Newest version of the stream format that this binary reads.
+	ABI     int    `json:"ring_abi"`         // Version of the shared ring's layout.
+	Go      string `json:"go"`               // Version of Go that built the binary.
+	OS      string `json:"os"`               // Operating system that the binary is for.
+	Arch    string `json:"arch"`             // Processor that the binary is for.
+	Probe   string `json:"probe,omitempty"`  // Checksum of the built-in probe; absent if there is none.
 }

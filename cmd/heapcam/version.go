@@ -27,11 +27,14 @@ func newVersionCmd() *cobra.Command {
 				sum = hex.EncodeToString(s[:8])
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, versionReply{ui.NewEnvelope("version", 1), version, trace.FormatVersion,
-					trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
+				return ui.JSON(ui.Stdout, versionReply{ui.NewEnvelope("version", 1), version, commit,
+					trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
 			}
 			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version,
 				trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if commit != "" {
+				ui.Fprintf(ui.Stdout, "commit %s\n", commit)
+			}
 			if err != nil {
 				ui.Fprintf(ui.Stdout, "no probe inside: %v\n", err)
 			} else {
