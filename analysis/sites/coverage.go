@@ -228,7 +228,7 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 		ui.Fprintf(w, "resolution  each allocation is sampled\n")
 	}
 	ui.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
-	collection.WriteMissed(w, "              ", q.Missed)
+	collection.WriteMissed(w, "", 0, q.Missed)
 	if len(q.SyncPoints) == 0 {
 		return
 	}

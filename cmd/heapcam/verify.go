@@ -311,7 +311,7 @@ func printVerify(r *verifyReply) {
 			ui.Fprintf(ui.Stdout, "    %s lost\n", ui.Plural(v.Lost, "epoch"))
 		}
 		if !v.Alone {
-			collection.WriteMissed(ui.Stdout, "    ", v.NoEvents)
+			collection.WriteMissed(ui.Stdout, "", 4, v.NoEvents)
 		}
 	}
 	if len(r.Explained) > 0 {

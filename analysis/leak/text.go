@@ -1,0 +1,159 @@
+package leak
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// limit is how many sampling intervals a leak must leave in a window to be named in 95 of 100 recordings; see
+// TestDetectionLimit.
+const limit = 24
+
+// Doubt says why the window cannot show whether there is a leak, as the end of a sentence; "" if it can.
+func (h *detector) Doubt() string {
+	n := len(h.Times)
+	if h.shows() || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s in %s are too few to tell growth from chance", ui.Plural(uint64(n), "collection"),
+		ui.Duration(seconds(h.Times[n-1]-h.From)))
+}
+
+// Note says what limits the verdicts; "" if nothing does.
+func (h *detector) Note() string {
+	switch {
+	case !h.shows():
+		if d := h.Doubt(); d != "" {
+			return d
+		}
+		return "there is no collection in this recording"
+	case len(h.Floors) == 0 && h.Missed > 0:
+		return "Old space was collected only where the JVM reports no events: it is not known which objects died there."
+	case len(h.Floors) == 0:
+		return "Old space was not collected in this recording: it is not known which objects died there."
+	}
+	return ""
+}
+
+// Smallest says which leak would have been found in a window of so many seconds in 95 of 100 recordings.
+func (h *detector) Smallest(window float64) ui.Text { return smallest(h.interval, window) }
+
+func smallest(interval uint64, window float64) ui.Text {
+	switch {
+	case interval == 0:
+		return ui.Sprintf("A leak of %d objects or more", limit)
+	case window <= 0:
+		return ui.Sprintf("A leak of %s or more", ui.Bytes(limit*interval))
+	}
+	return ui.Sprintf("A leak of %s/s or more", ui.Bytes(uint64(float64(limit*interval)/window)))
+}
+
+// what names class and site. wide says that the verdict is of all that a method allocates, and names most of it.
+func (v *Verdict) what(wide bool) ui.Text {
+	at := ui.Text("at an unknown site")
+	if len(v.Site) > 0 {
+		at = ui.Sprintf("at %s", v.Site[0])
+		for _, f := range v.Site[1:] { // the line that a reader can change
+			if libraryFrame(v.Site[0]) && !libraryFrame(f) {
+				at += ui.Sprintf(" (called from %s)", f)
+				break
+			}
+		}
+	}
+	if wide {
+		return ui.Sprintf("%s and other objects allocated in the method of %s", sites.WithLoader(v.Class, v.Loader),
+			ui.Text(strings.TrimPrefix(string(at), "at ")))
+	}
+	return ui.Sprintf("%s allocated %s", sites.WithLoader(v.Class, v.Loader), at)
+}
+
+// sentence says it in words.
+func (v *Verdict) sentence() ui.Text {
+	s := ui.Sprintf("%s grows by %s/s (estimated from %s). %s", v.What, ui.Bytes(uint64(v.BytesPerSecond)),
+		ui.Plural(uint64(v.LiveSamples), "live sample"), v.Proof())
+	if v.FullIn == nil {
+		return s
+	}
+	return s + " " + v.Exhaustion("At this rate the heap is full in ", "")
+}
+
+// Proof says what shows that the objects stay.
+func (v *Verdict) Proof() ui.Text {
+	switch v.Floors {
+	case 0:
+		return "Old space was not collected in this recording, so part of the growth may be garbage."
+	case 1:
+		return "The growth outlived the only collection of old space in this recording."
+	}
+	return ui.Sprintf("The growth outlived %d collections of old space.", v.Floors)
+}
+
+// longest is the time to exhaustion, in seconds, beyond which no time is said.
+const longest = 365 * 86400
+
+// Exhaustion says when the heap is full: begin, the time, end.
+func (v *Verdict) Exhaustion(begin, end ui.Text) ui.Text {
+	switch {
+	case v.FullIn == nil:
+		return "It is not known when the heap is full."
+	case *v.FullIn >= longest:
+		return "At this rate the heap is not full within a year."
+	}
+	return begin + "about " + ui.Text(ui.About(seconds(*v.FullIn))) + end + "."
+}
+
+// Rate is the growth as text.
+func (v *Verdict) Rate() string { return ui.Bytes(uint64(max(v.BytesPerSecond, 0))) + "/s" }
+
+func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+
+// WriteText prints verdicts for people. name is how the recording was named; "" if it has no name.
+func (l *Report) WriteText(w io.Writer, name string) {
+	span := ui.Duration(seconds(l.Window))
+	of := ui.Sprintf("in %s and %s", ui.Text(span), ui.Plural(uint64(l.Collections), "collection"))
+	note := ui.Prose(l.Note)
+	switch n := uint64(len(l.Verdicts)); {
+	case n > 0:
+		ui.Headline(w, ui.Bad, ui.Sprintf("%s found %s", ui.Plural(n, "leaking allocation site"), of))
+	case l.Collections == 0:
+		ui.Headline(w, ui.Doubt, "Cannot tell whether the program leaks: there is no collection in this recording.")
+		return
+	case l.doubt != "":
+		ui.Headline(w, ui.Doubt, ui.Sprintf("Cannot tell whether the program leaks: %s. Record at least ten collections "+
+			"over a minute.", ui.Prose(l.doubt)))
+		note = ""
+	default:
+		ui.Headline(w, ui.Good, ui.Sprintf("No leak found %s. %s would have been found with 95 %% probability.", of,
+			smallest(l.interval, l.Window)))
+	}
+	for i, v := range l.Verdicts {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, ui.Sprintf("%2d.", i+1), 4, v.Sentence)
+		ui.Paragraph(w, "    Growth", 18, ui.Sprintf("%s to %s (95 %% interval); %s in all, %s of the heap's growth",
+			ui.Text(ui.Bytes(uint64(max(v.BytesPerSecondLow, 0)))+"/s"),
+			ui.Text(ui.Bytes(uint64(max(v.BytesPerSecondHigh, 0)))+"/s"), ui.Bytes(v.GrownBytes), ui.Share(v.Share)))
+		ui.Paragraph(w, "    Confidence", 18, ui.Sprintf("%s", ui.Share(v.Confidence)))
+		ui.Fprintf(w, "    Allocated\n")
+		sites.WriteStack(w, v.Site, 6)
+	}
+	if note != "" && len(l.Verdicts) == 0 {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "Note:", 6, note)
+	}
+	collection.WriteMissed(w, "Note:", 6, l.Missed)
+	if name == "" {
+		return
+	}
+	file := ui.ShellWord(name)
+	next := []ui.Text{ui.Sprintf("heapcam view %s", file), ui.Sprintf("heapcam history %s", file)}
+	if len(l.Verdicts) > 0 {
+		next = append(next, ui.Sprintf("heapcam diff --from first --to last --by type,site %s", file))
+	}
+	ui.Next(w, next...)
+}
