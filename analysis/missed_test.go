@@ -63,9 +63,9 @@ func TestMissed(t *testing.T) {
 	rep.WriteText(&out, "x")
 	q.WriteText(&out)
 	l.WriteText(&out, "x")
-	if n := strings.Count(out.String(), "4 collections without events: their pauses are"); q.Missed != 4 || l.Missed != 4 ||
-		n != 3 {
-		t.Errorf("quality %d, leaks %d missed; %d texts of three say so:\n%s", q.Missed, l.Missed, n, out.String())
+	if n := strings.Count(out.String(), "4 collections without events: their pauses are"); q.Missed != 4 ||
+		l.Missed != 4 || n != 3 {
+		t.Errorf("coverage %d, leaks %d missed; %d texts of three say so:\n%s", q.Missed, l.Missed, n, out.String())
 	}
 }
 

@@ -41,7 +41,8 @@ func TestSitesCut(t *testing.T) {
 		}
 		var out strings.Builder
 		rep.WriteText(&out, "x")
-		if rep.SitesCut != c.want || strings.Contains(strings.Join(strings.Fields(out.String()), " "), text) != (c.want != "") {
+		words := strings.Join(strings.Fields(out.String()), " ")
+		if rep.SitesCut != c.want || strings.Contains(words, text) != (c.want != "") {
 			t.Errorf("%s: %q\n%s", name, rep.SitesCut, out.String())
 		}
 	}

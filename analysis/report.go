@@ -69,14 +69,14 @@ type Report struct {
 	UnknownGCs     int            `json:"collections_of_unknown_state"`
 	Damage         []string       `json:"damage"`
 	End            string         `json:"end"`
-	FirstLook      ui.Text        `json:"look_first"`
+	FirstLook      ui.Flow        `json:"look_first"`
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
 
 	atStart  bool    // the recording began with its JVM
-	doubt    string  // why it cannot show a leak
-	smallest ui.Text // leak that it would show
+	doubt    ui.Flow // why it cannot show a leak
+	smallest ui.Flow // leak that it would show
 }
 
 // ReportSchema is the schema that a Report's JSON has.
@@ -131,7 +131,7 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	}
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.OldCollections = h.Full + h.Mixed
-	rep.doubt, rep.smallest = h.Doubt(), h.Smallest(float64(rep.WindowNS)/1e9)
+	rep.doubt, rep.smallest = h.Doubt(), h.Smallest()
 	rep.atStart = r.JVM.Flags&trace.JVMAtStart != 0
 	suspects := h.Verdicts(r)
 	if rep.Open = h.Open; rep.Open {

@@ -22,7 +22,7 @@ const (
 const fullShare = 0.25
 
 // headline answers whether the program leaks: what, where, how fast, since when and until when.
-func (rep *Report) headline() ui.Text {
+func (rep *Report) headline() ui.Flow {
 	switch n := len(rep.Collections); {
 	case n == 0:
 		return cannotTell + "there is no collection in this recording."
@@ -31,30 +31,31 @@ func (rep *Report) headline() ui.Text {
 	case rep.Samples == 0:
 		return cannotTell + "no allocation was sampled, so no allocation site is known."
 	case rep.doubt != "":
-		return cannotTell + ui.Prose(rep.doubt) + ". Record at least ten collections over a minute."
+		return cannotTell + rep.doubt + ". Record at least ten collections over a minute."
 	}
 	return noLeak + rep.smallest + " would have been found with 95 % probability."
 }
 
 // leaks is the headline of a recording that shows one.
-func (rep *Report) leaks() ui.Text {
+func (rep *Report) leaks() ui.Flow {
 	v := rep.Suspects[0]
 	kind := "Leak found"
 	if v.Floors == 0 {
 		kind = "Probable leak"
 	}
-	since := ui.Sprintf("since %s UTC or earlier", rep.From.UTC().Format("15:04:05"))
+	since := ui.Flowf("since %s UTC or earlier", ui.Flow(rep.From.UTC().Format(time.TimeOnly)))
 	if rep.atStart && rep.Collections[0].GC == 1 {
-		since = ui.Sprintf("since the JVM started (first collection at %s UTC)", rep.From.UTC().Format("15:04:05"))
+		since = ui.Flowf("since the JVM started (first collection at %s UTC)",
+			ui.Flow(rep.From.UTC().Format(time.TimeOnly)))
 	}
-	s := ui.Sprintf("%s: %s grows by %s, %s.", kind, v.What, ui.Text(v.Rate()), since)
+	s := ui.Flowf("%s: %s grows by %s, %s.", ui.Flow(kind), v.What, v.Rate(), since)
 	if x := rep.pauseShare(); x >= fullShare {
-		return s + ui.Sprintf(" The heap is nearly full: pauses took %s of the recorded time.", ui.Text(ui.Share(x)))
+		return s + ui.Flowf(" The heap is nearly full: pauses took %s of the recorded time.", ui.Flow(ui.Share(x)))
 	}
-	at := ui.Text(" after the end of this recording")
+	at := ui.Flow(" after the end of this recording")
 	if v.FullIn != nil && *v.FullIn < 24*3600 {
 		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).UTC()
-		at += ui.Sprintf(", at %s UTC", end.Format("15:04"))
+		at += ui.Flowf(", at %s UTC", ui.Flow(end.Format("15:04")))
 	}
 	return s + " " + v.Exhaustion("At this rate the heap is full ", at)
 }
@@ -104,36 +105,37 @@ func (rep *Report) writeWindow(w io.Writer) {
 	slices.Sort(ks)
 	first, last := &rep.Collections[0], &rep.Collections[len(rep.Collections)-1]
 	ui.Section(w, "Recording")
-	ui.Field(w, "JVM", ui.Sprintf("%s, %s collector", rep.JVM, rep.Collector))
-	ui.Field(w, "Time", ui.Sprintf("%s to %s UTC (%s)", rep.From.UTC().Format(time.DateTime),
-		rep.To.UTC().Format(time.TimeOnly), ui.Nanoseconds(rep.WindowNS)))
-	ui.Field(w, "End", ui.Prose(rep.End))
-	ui.Field(w, "Collections", ui.Sprintf("%d (%s), numbers %d to %d; %s with a full listing (sync points)",
-		len(rep.Collections), ui.Text(strings.Join(ks, ", ")), first.GC, last.GC, ui.Text(fmt.Sprint(syncs))))
-	ui.Field(w, "Pauses", ui.Sprintf("%s in all, %s of the time; the longest %s", ui.Nanoseconds(rep.PauseNS),
-		ui.Text(ui.Share(rep.pauseShare())), ui.Nanoseconds(longest)))
-	ui.Field(w, "heapcam", ui.Sprintf("%s of the pauses, %s of the time (sampling not included)",
-		ui.Nanoseconds(rep.ProbeNS), ui.Text(ui.Part(rep.ProbeNS, rep.WindowNS))))
-	ui.Field(w, "Heap after GC", ui.Sprintf("%s %s → %s", ui.Text(ui.Spark(used, 60)), ui.Bytes(first.Used),
-		ui.Bytes(last.Used)))
+	flow := func(s string) ui.Flow { return ui.Flow(s) }
+	ui.Datum(w, "JVM", ui.Sprintf("%s, %s collector", rep.JVM, rep.Collector))
+	ui.Field(w, "Time", ui.Flowf("%s to %s UTC (%s)", flow(rep.From.UTC().Format(time.DateTime)),
+		flow(rep.To.UTC().Format(time.TimeOnly)), flow(ui.Nanoseconds(rep.WindowNS))))
+	ui.Datum(w, "End", ui.Prose(rep.End))
+	ui.Field(w, "Collections", ui.Flowf("%d (%s), numbers %d to %d; %d with a full listing (sync points)",
+		len(rep.Collections), flow(strings.Join(ks, ", ")), first.GC, last.GC, syncs))
+	ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
+		flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
+	ui.Field(w, "heapcam", ui.Flowf("%s of the pauses, %s of the time (sampling not included)",
+		flow(ui.Nanoseconds(rep.ProbeNS)), flow(ui.Part(rep.ProbeNS, rep.WindowNS))))
+	ui.Field(w, "Heap after GC", ui.Flowf("%s %s → %s", flow(ui.Spark(used, 60)), flow(ui.Bytes(first.Used)),
+		flow(ui.Bytes(last.Used))))
 }
 
 // writeTrust prints what the figures rest on, and what is missing.
 func (rep *Report) writeTrust(w io.Writer) {
 	q := rep.Quality
 	_, all := q.Live()
-	share := func(n uint64) ui.Text { return ui.Text(ui.Part(n, all)) }
+	share := func(n uint64) ui.Flow { return ui.Flow(ui.Part(n, all)) }
 	ui.Section(w, "What the figures rest on")
 	if all > 0 {
-		ui.Field(w, "Sites known", ui.Sprintf("for %s of the live bytes: %s exactly, %s inferred; %s unknown; %s may be "+
-			"older than the recording", share(q.ExactBytes+q.InferredBytes), share(q.ExactBytes), share(q.InferredBytes),
-			share(q.UnknownBytes), share(q.BeforeBytes)))
+		ui.Field(w, "Sites known", ui.Flowf("for %s of the live bytes: %s exactly, %s inferred; %s unknown; %s "+
+			"may be older than the recording", share(q.ExactBytes+q.InferredBytes), share(q.ExactBytes),
+			share(q.InferredBytes), share(q.UnknownBytes), share(q.BeforeBytes)))
 	} else {
 		ui.Field(w, "Sites known", "the heap state is not known")
 	}
-	ui.Field(w, "Samples", ui.Sprintf("%d allocations", rep.Samples))
+	ui.Field(w, "Samples", ui.Flowf("%d allocations", rep.Samples))
 	if rep.SitesCut != "" {
-		ui.Field(w, "Sites cut", ui.Prose(rep.SitesCut))
+		ui.Datum(w, "Sites cut", ui.Prose(rep.SitesCut))
 	}
 	ui.Field(w, "Missing", rep.missing())
 	collection.WriteMissed(w, "  No events", 16, rep.Missed)
@@ -146,7 +148,7 @@ func (rep *Report) writeTrust(w io.Writer) {
 }
 
 // missing says what is not in the recording.
-func (rep *Report) missing() ui.Text {
+func (rep *Report) missing() ui.Flow {
 	var parts []string
 	for _, x := range []struct {
 		before string
@@ -162,23 +164,23 @@ func (rep *Report) missing() ui.Text {
 	if len(parts) == 0 {
 		return "nothing: no collection and no sample was lost"
 	}
-	return ui.Text(strings.Join(parts, "; "))
+	return ui.Flow(strings.Join(parts, "; "))
 }
 
 // writeGrown prints which classes and sites grew most, and which sites have most.
 func (rep *Report) writeGrown(w io.Writer) {
 	c := ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS")
 	for _, g := range rep.Grown[:min(5, len(rep.Grown))] {
-		c.Row(ui.Sprintf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)), sites.WithLoader(g.Class, g.Loader))
+		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)), sites.WithLoader(g.Class, g.Loader))
 	}
 	if c.Len() > 0 {
-		ui.Section(w, "Classes that grew most, from the first to the last collection (garbage not yet collected included)")
+		ui.Section(w, "Classes that grew most from the first to the last collection (uncollected garbage counts)")
 		c.Write(w)
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS AND ALLOCATION SITE")
 	for _, g := range rep.GrownSites[:min(3, len(rep.GrownSites))] {
-		c.Row(ui.Sprintf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)),
-			ui.Sprintf("%s %s", sites.WithLoader(g.Class, g.Loader), sites.Top(g.Site)))
+		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)),
+			ui.Flowf("%s %s", sites.ClassName(g.Class, g.Loader), sites.Place(g.Site)))
 	}
 	if c.Len() > 0 {
 		ui.Section(w, "Allocation sites that grew most (estimated from samples)")
@@ -189,8 +191,8 @@ func (rep *Report) writeGrown(w io.Writer) {
 		if i == 3 || s.Child != "" {
 			break
 		}
-		c.Row(ui.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes),
-			ui.Sprintf("%s %s", sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site)))
+		c.Row(ui.Flowf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes),
+			ui.Flowf("%s %s", sites.ClassName(s.Class, s.Loader), sites.Place(s.Site)))
 	}
 	if c.Len() > 0 {
 		ui.Section(w, "Allocation sites with the most live bytes after the last collection (estimated from samples)")

@@ -11,7 +11,7 @@ const MayCountDead = "Objects may include dead ones: full collections left regio
 	"and this JVM does not show which objects in them are dead."
 
 // Missed says how many collections posted no events, and what follows from that; "" for none.
-func Missed(n uint64) ui.Text {
+func Missed(n uint64) ui.Flow {
 	if n == 0 {
 		return ""
 	}
@@ -19,12 +19,12 @@ func Missed(n uint64) ui.Text {
 	if n == 1 {
 		pauses = "its pause is unknown"
 	}
-	return ui.Sprintf("%s without events: %s. The JVM reports no events for the full collections of jcmd "+
-		"GC.class_histogram and jcmd GC.heap_dump.", ui.Plural(n, "collection"), ui.Text(pauses))
+	return ui.Flowf("%s without events: %s. The JVM reports no events for the full collections of jcmd "+
+		"GC.class_histogram and jcmd GC.heap_dump.", ui.Flow(ui.Plural(n, "collection")), ui.Flow(pauses))
 }
 
 // WriteMissed prints Missed, if there is any, behind label.
-func WriteMissed(w io.Writer, label ui.Text, indent int, n uint64) {
+func WriteMissed(w io.Writer, label ui.Flow, indent int, n uint64) {
 	if n > 0 {
 		ui.Paragraph(w, label, indent, Missed(n))
 	}

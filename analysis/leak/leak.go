@@ -38,7 +38,7 @@ type Verdict struct {
 	// 95 % interval of the trend (Sen) and of sampling
 	BytesPerSecondLow  float64 `json:"bytes_per_second_low"`
 	BytesPerSecondHigh float64 `json:"bytes_per_second_high"`
-	Sentence           ui.Text `json:"sentence"`
+	Sentence           ui.Flow `json:"sentence"`
 	GrownBytes         uint64  `json:"grown_bytes"` // estimate over the window
 	LiveSamples        int     `json:"live_samples"`
 	Share              float64 `json:"share_of_growth"` // of the heap's
@@ -49,7 +49,7 @@ type Verdict struct {
 	// collections of old space that the growth outlived
 	Floors int `json:"floors"`
 
-	What ui.Text `json:"-"` // class and allocation site, as a part of a sentence
+	What ui.Flow `json:"-"` // class and allocation site, as a part of a sentence
 }
 
 // Report is the whole of `heapcam leaks`.
@@ -64,7 +64,8 @@ type Report struct {
 	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
 	Note        string `json:"note"`               // what limits the verdicts
 
-	doubt    string // why no leak can be found
+	doubt    ui.Flow // why no leak can be found
+	note     ui.Flow
 	interval uint64 // of sampling, the largest one
 }
 
@@ -119,8 +120,8 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
-	l.Note = h.Note()
-	l.doubt, l.interval = h.Doubt(), h.interval
+	l.doubt, l.note, l.interval = h.Doubt(), h.note(), h.interval
+	l.Note = string(l.note)
 	return l
 }
 

@@ -8,12 +8,18 @@ import (
 )
 
 // Columns is a table of text: columns are as wide as their widest cell, two blanks apart. The last one takes what room
-// there is and breaks at blanks.
+// there is; a Flow in it breaks at blanks.
 type Columns struct {
 	indent int
 	heads  []string
 	right  []bool
-	rows   [][]Text
+	rows   [][]cell
+}
+
+// cell is what stands in a column of a row; flows says that it may be broken into lines.
+type cell struct {
+	text  Text
+	flows bool
 }
 
 // NewColumns begins a table under headings. A column whose heading begins with '>' is aligned to the right.
@@ -28,16 +34,20 @@ func NewColumns(indent int, heads ...string) *Columns {
 
 // Row adds a row; its cells are data as the arguments of Fprintf are.
 func (c *Columns) Row(cells ...any) {
-	row := make([]Text, 0, len(cells))
+	row := make([]cell, 0, len(cells))
 	for _, x := range cells {
-		row = append(row, Sprintf("%v", x))
+		f, flows := x.(Flow)
+		if flows {
+			x = Text(f)
+		}
+		row = append(row, cell{Sprintf("%v", x), flows})
 	}
 	c.rows = append(c.rows, row)
 }
 
 // Under adds a line of its own below a row, at indent: what has no column.
 func (c *Columns) Under(indent int, t Text) {
-	c.rows = append(c.rows, []Text{Text(strings.Repeat(" ", indent)) + t})
+	c.rows = append(c.rows, []cell{{text: Text(strings.Repeat(" ", indent)) + t}})
 }
 
 // Len is how many rows and lines there are.
@@ -55,18 +65,18 @@ func (c *Columns) Write(w io.Writer) {
 	for _, row := range c.rows {
 		for i, x := range row {
 			if len(row) > 1 || len(c.heads) == 1 {
-				wide[i] = max(wide[i], utf8.RuneCountInString(string(x)))
+				wide[i] = max(wide[i], utf8.RuneCountInString(string(x.text)))
 			}
 		}
 	}
-	heads := make([]Text, len(c.heads))
+	heads := make([]cell, len(c.heads))
 	for i, h := range c.heads {
-		heads[i] = Text(h)
+		heads[i].text = Text(h)
 	}
 	c.line(w, heads, wide)
 	for _, row := range c.rows {
 		if len(row) == 1 && len(c.heads) > 1 {
-			Fprintf(w, "%s\n", row[0])
+			Fprintf(w, "%s\n", row[0].text)
 			continue
 		}
 		c.line(w, row, wide)
@@ -74,26 +84,30 @@ func (c *Columns) Write(w io.Writer) {
 }
 
 // line prints a row.
-func (c *Columns) line(w io.Writer, row []Text, wide []int) {
+func (c *Columns) line(w io.Writer, row []cell, wide []int) {
 	b := strings.Repeat(" ", c.indent)
 	last := len(wide) - 1
 	for i, x := range row[:min(last, len(row))] {
 		if c.right[i] {
-			b += fmt.Sprintf("%*s  ", wide[i], string(x))
+			b += fmt.Sprintf("%*s  ", wide[i], string(x.text))
 		} else {
-			b += fmt.Sprintf("%-*s  ", wide[i], string(x))
+			b += fmt.Sprintf("%-*s  ", wide[i], string(x.text))
 		}
 	}
-	end := Text("")
+	var end cell
 	if len(row) > last {
 		end = row[last]
 	}
 	if c.right[last] {
-		Fprintf(w, "%s\n", Text(strings.TrimRight(b+fmt.Sprintf("%*s", wide[last], string(end)), " ")))
+		Fprintf(w, "%s\n", Text(strings.TrimRight(b+fmt.Sprintf("%*s", wide[last], string(end.text)), " ")))
+		return
+	}
+	if !end.flows {
+		Fprintf(w, "%s\n", Text(strings.TrimRight(b+string(end.text), " ")))
 		return
 	}
 	at := utf8.RuneCountInString(b)
-	for i, l := range Wrap(end, max(Width-at, Width/3)) {
+	for i, l := range Wrap(Flow(end.text), max(Width-at, Width/3)) {
 		if i > 0 {
 			b = strings.Repeat(" ", at)
 		}

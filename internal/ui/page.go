@@ -47,8 +47,27 @@ func style(w io.Writer, s Style) {
 	io.WriteString(g.to(), string(s))
 }
 
+// Flow is text that may be broken into lines at its blanks. So it holds no blank of a name, which could begin a line
+// of its own: make it with Flowf, or of what is ours.
+type Flow string
+
+// Flowf writes text as Sprintf does, and what of args is data has no blanks: they are escaped. Only numbers and Flow
+// stay as they are.
+func Flowf(format string, args ...any) Flow {
+	for i, a := range args {
+		switch x := a.(type) {
+		case Flow:
+			args[i] = Text(x)
+		case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, float32, float64:
+		default:
+			args[i] = Text(strings.ReplaceAll(string(Sprintf("%v", x)), " ", `\x20`))
+		}
+	}
+	return Flow(Sprintf(format, args...))
+}
+
 // Headline prints t as a paragraph in a style.
-func Headline(w io.Writer, s Style, t Text) {
+func Headline(w io.Writer, s Style, t Flow) {
 	style(w, s)
 	Paragraph(w, "", 0, t)
 	style(w, reset.unless(s))
@@ -62,7 +81,7 @@ func (s Style) unless(begun Style) Style {
 }
 
 // Section begins a part of a page: an empty line and its heading.
-func Section(w io.Writer, heading Text) {
+func Section(w io.Writer, heading Flow) {
 	Fprintf(w, "\n")
 	Headline(w, Bold, heading)
 }
@@ -71,12 +90,17 @@ func Section(w io.Writer, heading Text) {
 const fieldAt = 16
 
 // Field prints what a page says under a name, in the column of all fields.
-func Field(w io.Writer, name string, t Text) {
-	Paragraph(w, Text("  "+name), fieldAt, t)
+func Field(w io.Writer, name Flow, t Flow) {
+	Paragraph(w, "  "+name, fieldAt, t)
+}
+
+// Datum is Field of what is not ours: it stays in one line.
+func Datum(w io.Writer, name Flow, t Text) {
+	Fprintf(w, "%-*s %s\n", fieldAt-1, Text("  "+name), t)
 }
 
 // Paragraph prints t in lines of at most Width columns. They begin at column indent, the first one behind label.
-func Paragraph(w io.Writer, label Text, indent int, t Text) {
+func Paragraph(w io.Writer, label Flow, indent int, t Flow) {
 	pad := strings.Repeat(" ", max(0, indent-utf8.RuneCountInString(string(label))))
 	if label != "" && pad == "" {
 		pad = " "
@@ -91,9 +115,9 @@ func Paragraph(w io.Writer, label Text, indent int, t Text) {
 }
 
 // Wrap breaks t at blanks into lines of at most width columns, if its words allow that.
-func Wrap(t Text, width int) (lines []Text) {
+func Wrap(t Flow, width int) (lines []Text) {
 	line, n := "", 0
-	for i, word := range strings.Split(string(t), " ") {
+	for i, word := range words(string(t)) {
 		k := utf8.RuneCountInString(word)
 		if i > 0 && n+1+k > width {
 			if rest, ok := strings.CutSuffix(line, " at"); ok { // "at" stays with the place that it names
@@ -109,6 +133,24 @@ func Wrap(t Text, width int) (lines []Text) {
 		line, n = line+word, n+k
 	}
 	return append(lines, Text(strings.TrimRight(line, " ")))
+}
+
+// units are words that stay with the number before them.
+var units = map[string]bool{"%": true, "B": true, "KiB": true, "MiB": true, "GiB": true, "TiB": true, "ns": true,
+	"µs": true, "ms": true, "s": true, "min": true, "h": true, "d": true, "UTC": true}
+
+// words splits t at the blanks at which a line may end.
+func words(t string) (out []string) {
+	for i, w := range strings.Split(t, " ") {
+		unit, _, _ := strings.Cut(strings.TrimRight(w, ".,;:)"), "/")
+		if i > 0 && units[unit] && out[len(out)-1] != "" && strings.ContainsRune("0123456789",
+			rune(out[len(out)-1][len(out[len(out)-1])-1])) {
+			out[len(out)-1] += " " + w
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
 }
 
 // Next prints the commands to run next.

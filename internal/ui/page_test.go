@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 // TestWidth: no line has more than Width columns, unless a word of it has.
 func TestWidth(t *testing.T) {
 	var b bytes.Buffer
-	long := Text(strings.Repeat("word and ", 60))
+	long := Flow(strings.Repeat("word and ", 60))
 	Headline(&b, Bad, long)
 	Field(&b, "Name", long)
 	Field(&b, "A name that is longer than its column", "x")
@@ -29,6 +30,24 @@ func TestWidth(t *testing.T) {
 		"\n      at a.B.c(B.java:1)\n", "\n  Name          word and", "\n  A name that is longer than its column x\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestFlow: no name begins a line.
+func TestFlow(t *testing.T) {
+	f := Flowf("%s, %v and %d of %s", strings.Repeat("EVIL word ", 30), errors.New("x EVIL"), 7, Flow("1 of ours"))
+	if got := string(f); strings.Count(got, " ") != 7 || !strings.HasSuffix(got, `and 7 of 1 of ours`) {
+		t.Error(got)
+	}
+	c := NewColumns(0, "A", "B")
+	c.Row("a", strings.Repeat("EVIL word ", 30))
+	var b bytes.Buffer
+	c.Write(&b)
+	Paragraph(&b, "", 0, f)
+	for _, l := range strings.Split(b.String(), "\n") {
+		if strings.HasPrefix(strings.TrimSpace(l), "EVIL") && !strings.HasPrefix(l, `EVIL\x20`) {
+			t.Errorf("%q", l)
 		}
 	}
 }
