@@ -165,7 +165,9 @@ func (out *Histories) sort() {
 	for _, s := range [][]History{out.Classes, out.Sites} {
 		slices.SortFunc(s, func(a, b History) int {
 			return cmp.Or(cmp.Compare(b.Bytes[len(b.Bytes)-1], a.Bytes[len(a.Bytes)-1]), cmp.Compare(a.Class, b.Class),
-				cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born))
+				cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born),
+				cmp.Compare(sites.JoinStack(a.Site), sites.JoinStack(b.Site)), slices.Compare(a.At, b.At),
+				slices.Compare(a.Bytes, b.Bytes))
 		})
 	}
 }

@@ -42,7 +42,7 @@ const (
 var exitDocs = []struct{ code, meaning string }{
 	{"0", "done"},
 	{"1", "failed for a reason without a code of its own (I/O)"},
-	{"2", "flags or arguments are wrong"},
+	{"2", "flags or arguments are wrong; `attach`: this JVM is already recorded"},
 	{"3", "no such JVM, recording, file, collection or agent"},
 	{"4", "not permitted: another user's JVM (`doctor JVM` too), a folder that cannot be written, an agent that this " +
 		"user may not ask"},
