@@ -249,7 +249,7 @@ func (rep *Report) next(name string) (out []ui.Text) {
 	}
 	out = append(out, ui.Sprintf("heapcam view %s", file))
 	if first < last {
-		out = append(out, ui.Sprintf("heapcam diff --from %d --to %d --by type,site %s", first, last, file))
+		out = append(out, ui.Sprintf("heapcam diff --from %d --to %d %s", first, last, file))
 	}
 	return out[:min(3, len(out))]
 }

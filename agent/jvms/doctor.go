@@ -57,13 +57,15 @@ func Doctor(j JVM) Verdict {
 			"JDK %d is untested", j.Major)
 	case j.AttachDisabled:
 		return no(AttachDisabled, "start it with the line that `heapcam doctor --java-tool-options` prints, "+
-			"under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled (-XX:+DisableAttachMechanism)")
+			"under heapcam run, or without -XX:+DisableAttachMechanism",
+			"attaching is disabled (-XX:+DisableAttachMechanism)")
 	case j.readonly && !j.Recorded:
 		return no(ReadOnlyTmp, "give it a /tmp that it can write to, "+
 			"or start it with the line that `heapcam doctor --java-tool-options` prints",
 			"its /tmp is mounted read-only, so it cannot create the socket that attaching needs")
 	case j.noPerf:
-		return no(NoPerfData, "start it without -XX:-UsePerfData", "it runs with -XX:-UsePerfData, so the kinds of its pauses are not known")
+		return no(NoPerfData, "start it without -XX:-UsePerfData", "it runs with -XX:-UsePerfData, so the kinds of "+
+			"its pauses are not known")
 	}
 	v := Verdict{Recordable: true}
 	if !j.PerfData {
@@ -82,8 +84,8 @@ func Doctor(j JVM) Verdict {
 		}
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, which "+
-			"is lost when JVM and heapcam both end, unless heapcam is a systemd service", j.shmFree>>10))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, "+
+			"which is lost when JVM and heapcam both end, unless heapcam is a systemd service", j.shmFree>>10))
 	}
 	return v
 }

@@ -143,7 +143,8 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		c.at(g.Time).Lost += g.Epochs
-		c.event(g.Time, "lost (%s): %d collections, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs, g.Samples)
+		c.event(g.Time, "lost (%s): %d collections, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs,
+			g.Samples)
 	case trace.KindEnd:
 		e, err := trace.DecodeEnd(b)
 		if err != nil {

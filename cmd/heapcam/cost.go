@@ -152,8 +152,10 @@ func printCost(w io.Writer, c *cost.Cost) error {
 	row("all", sum)
 	t.Write(w)
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, "PAUSES: all GC pauses. Caused by heapcam: IN PAUSES, in ordinary pauses; SYNC POINTS, their "+
-		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. LONGEST: "+
+	ui.Paragraph(w, "", 0, "PAUSES: all GC pauses. Caused by heapcam: IN PAUSES, in ordinary pauses; SYNC POINTS, "+
+		"their "+
+		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. "+
+		"LONGEST: "+
 		"the most that one pause grew. SHARE: all of it over the time. Local time.")
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")

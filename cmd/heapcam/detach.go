@@ -30,7 +30,7 @@ func newDetachCmd() *cobra.Command {
 			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not " +
 			"come back to a JVM that was detached " +
 			"from, and status says who asked for it. For a while only: `heapcam pause`. " + ownersToo,
-		done: "detaching from", ask: (*api.Client).Detach,
+		done: "stopped recording", ask: (*api.Client).Detach,
 	}.command()
 }
 
@@ -54,7 +54,7 @@ func newResumeCmd() *cobra.Command {
 			"What the host's switch (" + hostSwitch +
 			") stops goes on when that file is removed. What root paused only root resumes; " +
 			"what a JVM's user paused goes on when that user resumes it, or root names it (--all leaves it paused).",
-		done: "goes on:", ask: (*api.Client).Resume,
+		done: "resumed", ask: (*api.Client).Resume,
 	}.command()
 }
 
@@ -150,12 +150,13 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 			for i, h := range hits {
 				ids[i] = h.ID
 			}
-			return session.Status{}, withCode(exitUsage, "%q means several: %s", ref, strings.Join(ids, ", "))
+			return session.Status{}, withCode(exitUsage, "%q means several recordings: %s; name one of them", ref,
+				strings.Join(ids, ", "))
 		}
 	}
 	if len(all) == 0 {
 		return session.Status{}, withCode(exitNotFound,
-			"%q: nothing is being recorded (`heapcam status` says why)", ref)
+			"%q: no JVM is recorded: see `heapcam status`", ref)
 	}
-	return session.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
+	return session.Status{}, withCode(exitNotFound, "%q: no such recording: `heapcam status` lists them", ref)
 }

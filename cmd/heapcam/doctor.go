@@ -30,7 +30,7 @@ and records them. An existing value stays in front.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if options {
 				if len(args) > 0 || asJSON {
-					return usage("doctor --java-tool-options stands alone")
+					return usage("doctor: --java-tool-options takes neither a JVM nor --json")
 				}
 				return printToolOptions(configFile)
 			}

@@ -78,11 +78,11 @@ func (o *exportOptions) check() error {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
 	}
 	if o.file == "" {
-		return usage("export needs -o OUT (- is stdout)")
+		return usage("export needs -o OUT (- for stdout)")
 	}
 	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" &&
 		ui.IsTerminal(ui.RawStdout()) {
-		return usage("export -o -: stdout is a terminal")
+		return usage("export: -o - would write binary data to this terminal: use -o FILE or a pipe")
 	}
 	return nil
 }

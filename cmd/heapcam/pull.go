@@ -77,13 +77,13 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		return usage("pull needs -o FILE (- for stdout)")
 	}
 	if o.file == "-" && ui.IsTerminal(ui.RawStdout()) {
-		return usage("pull -o -: stdout is a terminal")
+		return usage("pull: -o - would write a recording to this terminal: use -o FILE or a pipe")
 	}
 	if o.last != (ui.Span{}) && (!o.since.IsZero() || !o.until.IsZero()) {
-		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
+		return usage("pull: --last and --since or --until exclude each other")
 	}
 	if o.exact && o.last.Duration == 0 && o.since.IsZero() && o.until.IsZero() {
-		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
+		return usage("pull: --exact needs --since, --until or --last with a duration (like 15m)")
 	}
 	if !o.since.IsZero() && !o.until.IsZero() && !o.since.Time.Before(o.until.Time) {
 		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
@@ -133,15 +133,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", ui.Bytes(n),
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %s (%s/s)\n", ui.Bytes(n),
 		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
 	o.tellCut(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
-		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is missing from the pull: the recorder deleted it meanwhile to stay "+
+			"within its size limit\n", d)
 	}
 	for _, f := range m.Foreign {
-		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n",
+		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s) and was left out\n",
 			f.Name, f.Session, m.Session)
 	}
 	for _, d := range m.Damaged {
@@ -156,26 +157,27 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 		return
 	}
 	if o.exact && !m.Exact {
-		ui.Fprintf(w, "heapcam: the agent is older and does not know --exact: it sent whole files\n")
+		ui.Fprintf(w, "heapcam: the agent is too old for --exact and sent whole files\n")
 	}
 	whole := ui.Text(" (files are copied whole; --exact cuts closer)")
 	if m.Exact {
-		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state " +
-			"there)"
+		whole = " (a recording can begin at a sync point only)"
 	}
 	span := time.Duration(m.ToNS - m.FromNS)
 	switch {
 	case o.last.Bytes > 0 && bytes >= o.last.Bytes:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last,
+		ui.Fprintf(w, "heapcam: the pull is %[2]s larger than --last %[1]s: files are copied whole\n", &o.last,
 			ui.Bytes(bytes-o.last.Bytes))
 	case o.last.Bytes > 0:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last,
+		ui.Fprintf(w, "heapcam: the pull is %[2]s smaller than --last %[1]s: the recording has no more\n", &o.last,
 			ui.Bytes(o.last.Bytes-bytes))
 	case o.last.Duration > 0 && span >= o.last.Duration:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.Duration, ui.Duration(span),
+		ui.Fprintf(w, "heapcam: the pull covers %[2]s, which is %[3]s more than --last %[1]v%[4]s\n", o.last.Duration,
+			ui.Duration(span),
 			ui.Duration(span-o.last.Duration), whole)
 	case o.last.Duration > 0:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.Duration,
+		ui.Fprintf(w, "heapcam: the pull covers %[2]s, which is %[3]s less than --last %[1]v: the recording has no "+
+			"more\n", o.last.Duration,
 			ui.Duration(span), ui.Duration(o.last.Duration-span))
 	}
 	if m.ZeroUnixNS == 0 {
@@ -183,17 +185,17 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	}
 	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
 	if from := at(m.FromNS); !o.since.IsZero() && from.After(o.since.Time) {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n",
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s after --since: nothing older is recorded\n",
 			from.Format(time.DateTime), ui.Duration(from.Sub(o.since.Time)))
 	} else if !o.since.IsZero() {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s before --since%s\n", from.Format(time.DateTime),
 			ui.Duration(o.since.Sub(from)), whole)
 	}
 	if to := at(m.ToNS); !o.until.IsZero() && to.After(o.until.Time) {
-		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull ends at %s, %s after --until%s\n", to.Format(time.DateTime),
 			ui.Duration(to.Sub(o.until.Time)), whole)
 	} else if !o.until.IsZero() {
-		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended "+
+		ui.Fprintf(w, "heapcam: the pull ends with collection %d at %s, %s before --until: no later one ended "+
 			"before --until\n", m.LastGC, to.Format(time.DateTime),
 			ui.Duration(o.until.Sub(to)))
 	}
@@ -203,7 +205,7 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 func (o *pullOptions) source(args []string) (dir, reason string, err error) {
 	if o.incident != "" {
 		if len(args) > 0 {
-			return "", "", usage("pull: an incident is of one JVM: do not name another")
+			return "", "", usage("pull: --incident names its JVM: leave out the JVM")
 		}
 		n, i, err := findIncident(o.out, o.incident)
 		if err != nil {
@@ -236,7 +238,7 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 			return s.Dir, err
 		}
 		if _, err := os.Stat(args[0]); err == nil {
-			return "", withCode(exitNotFound, "%q is no ring folder, and there is no recording in %s", args[0],
+			return "", withCode(exitNotFound, "%q is not a ring folder, and there is no recording in %s", args[0],
 				strings.Join(outDirs(out), " or "))
 		}
 		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
@@ -250,7 +252,7 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 	for _, r := range recs {
 		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
 	}
-	return "", usage("there are %d recordings: say which", len(recs))
+	return "", usage("there are %d recordings: name one of them", len(recs))
 }
 
 // part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the
@@ -276,7 +278,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", ui.Bytes(at),
+			ui.Fprintf(ui.Stderr, "heapcam: resuming after %s of an earlier attempt (%s)\n", ui.Bytes(at),
 				ui.Plural(uint64(part.Files()), "file"))
 		}
 	}
@@ -298,6 +300,6 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 			os.Remove(name)
 			return err
 		}
-		return fmt.Errorf("%w (the same command goes on with %s)", err, name)
+		return fmt.Errorf("%w: run the same command again; it resumes with %s", err, name)
 	}, nil
 }

@@ -41,7 +41,7 @@ func (o *recordVerb) run(ref string) error {
 		return err
 	}
 	if o.dur < 0 {
-		return usage("--for %v: it is negative", o.dur)
+		return usage("--for %v: it must not be negative", o.dur)
 	}
 	j, err := resolve(ref)
 	if err != nil {
@@ -96,7 +96,7 @@ func (o *recordVerb) run(ref string) error {
 		wait, stop := context.WithTimeout(context.Background(), detachTime)
 		defer stop()
 		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
-			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped\n")
+			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped: see its stderr\n")
 		}
 	}
 	cancel()

@@ -151,9 +151,9 @@ func openRecording(path string) (*ringstore.Recording, error) {
 			if subs := ringFolders(path); len(subs) == 1 {
 				path = subs[0]
 			} else if len(subs) > 1 {
-				return nil, usage("%s holds %d recordings: name one of them (like %s)", path, len(subs), subs[0])
+				return nil, usage("%s holds %d recordings: name one of them, such as %s", path, len(subs), subs[0])
 			} else {
-				return nil, withCode(exitDamaged, "%s: not a recording: no ring files (*.hcr) in this folder", path)
+				return nil, withCode(exitDamaged, "%s: not a recording: this folder has no ring files (*.hcr)", path)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		what := "left out"
 		switch {
 		case errors.Is(p, ringstore.ErrTorn):
-			what = "not whole"
+			what = "incomplete"
 		case !ringstore.LeftOut(p):
 			what = "warning"
 		}
@@ -173,7 +173,7 @@ func openRecording(path string) (*ringstore.Recording, error) {
 	}
 	if len(r.Files) == 0 {
 		r.Close()
-		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+		return nil, withCode(exitDamaged, "%s: no ring file in it can be read: see `heapcam verify %s`", path, path)
 	}
 	if ui.IsTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)

@@ -25,7 +25,7 @@ func (o *salvageOptions) add(c *cobra.Command) {
 
 func (o *salvageOptions) run(path string) (err error) {
 	if !o.on || o.file == "" {
-		return usage("verify: --salvage and -o OUT go together")
+		return usage("verify: --salvage needs -o OUT, and -o needs --salvage")
 	}
 	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {
@@ -59,7 +59,7 @@ func (o *salvageOptions) run(path string) (err error) {
 	return nil
 }
 
-// printVerdicts tells of what is not sound; of the rest how many there are.
+// printVerdicts prints each file that is not sound, and how many are.
 func printVerdicts(vs []ringstore.Verdict) {
 	sound := uint64(0)
 	for _, v := range vs {
@@ -67,10 +67,10 @@ func printVerdicts(vs []ringstore.Verdict) {
 			sound++
 		}
 		if v.State != ringstore.Sound || v.Open {
-			ui.Fprintf(ui.Stdout, "%s\n", verdictLine(v))
+			ui.Fprintf(ui.Stdout, "  %s\n", verdictLine(v))
 		}
 	}
-	ui.Fprintf(ui.Stdout, "%s sound\n", ui.Plural(sound, "file"))
+	ui.Fprintf(ui.Stdout, "  %s sound\n", ui.Plural(sound, "file"))
 }
 
 func verdictLine(v ringstore.Verdict) ui.Text {
@@ -79,7 +79,8 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		if v.TornAt == v.Bytes && v.Bytes > 0 {
 			break // whole frames may be missing behind the last one
 		}
-		return ui.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, ui.Plural(uint64(v.Frames), "frame"))
+		return ui.Sprintf("%s: torn at byte %d, %s before it sound", v.File, v.TornAt, ui.Plural(uint64(v.Frames),
+			"frame"))
 	case ringstore.Corrupt:
 		if !strings.HasSuffix(v.File, ".hcr") {
 			break
@@ -88,12 +89,12 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		for _, a := range v.At[:min(len(v.At), maxTold)] {
 			at = append(at, fmt.Sprint(a))
 		}
-		return ui.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),
+		return ui.Sprintf("%s: corrupt: %s at byte %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),
 			strings.Join(at, ", "), ui.Plural(uint64(v.Frames), "frame"), v.Why)
 	case ringstore.TooNew:
-		return ui.Sprintf("%s: too new: format version %d", v.File, v.Version)
+		return ui.Sprintf("%s: too new: its format version is %d; use a newer heapcam", v.File, v.Version)
 	case ringstore.Sound:
-		return ui.Sprintf("%s: sound up to its end, and not closed: its recorder is writing to it, or was stopped",
+		return ui.Sprintf("%s: sound up to its end, not closed: its recorder still writes to it, or was stopped",
 			v.File)
 	}
 	return ui.Sprintf("%s: %s: %s", v.File, v.State, strings.TrimPrefix(v.Why, v.File+": "))

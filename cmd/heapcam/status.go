@@ -106,7 +106,8 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 			late := asked.Err() != nil && ctx.Err() == nil
 			stop()
 			if late {
-				return fmt.Errorf("the agent on %s has not answered for %s: see `heapcam service status`; if the agent "+
+				return fmt.Errorf("the agent on %s has not answered for %s: see `heapcam service status`; if the "+
+					"agent "+
 					"hangs, its watchdog ends it", path, ui.Duration(agentWait))
 			}
 			if err != nil {
