@@ -31,7 +31,7 @@ func (rep *Report) headline() ui.Flow {
 	case rep.Samples == 0:
 		return cannotTell + "no allocation was sampled, so no allocation site is known."
 	case rep.doubt != "":
-		return cannotTell + rep.doubt + ". Record at least ten collections over a minute."
+		return cannotTell + rep.doubt + "."
 	}
 	return noLeak + rep.smallest + " would have been found with 95 % probability."
 }

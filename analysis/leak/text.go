@@ -127,8 +127,7 @@ func (l *Report) WriteText(w io.Writer, name string) {
 		ui.Headline(w, ui.Doubt, "Cannot tell whether the program leaks: there is no collection in this recording.")
 	case l.doubt != "":
 		note = ""
-		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s. Record at least ten collections "+
-			"over a minute.", l.doubt))
+		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s.", l.doubt))
 	default:
 		ui.Headline(w, ui.Good, ui.Flowf("No leak found %s. %s would have been found with 95 %% probability.", of,
 			smallest(l.interval, l.Window)))

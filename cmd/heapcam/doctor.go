@@ -127,8 +127,8 @@ func printDoctor(rows []doctorRow) {
 	t.Write(ui.Stdout)
 	for _, r := range rows {
 		if r.Recordable && !r.Recorded {
-			ui.Next(ui.Stdout, ui.Sprintf("heapcam record --for 10m %d     # without an agent", r.PID),
-				ui.Sprintf("heapcam attach %d                # by the agent", r.PID))
+			ui.Next(ui.Stdout, ui.Sprintf("heapcam record --for 10m %d", r.PID),
+				ui.Sprintf("heapcam attach %d", r.PID))
 			return
 		}
 	}

@@ -231,7 +231,8 @@ func TestPullExact(t *testing.T) {
 	}
 	last := time.Duration(x.all[len(x.all)-1].Start - x.all[len(x.all)/2].Start)
 	path, said, code := x.pull("--exact", "--last", last.String())
-	if code != 0 || !strings.Contains(said, " more (a recording can begin at a sync point only") {
+	if code != 0 || !strings.Contains(said, " more than --last ") ||
+		!strings.Contains(said, " (a recording can begin at a sync point only") {
 		t.Fatalf("%d %s", code, said)
 	}
 	rec, err := openRecording(path)

@@ -79,6 +79,9 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		if v.TornAt == v.Bytes && v.Bytes > 0 {
 			break // whole frames may be missing behind the last one
 		}
+		if !strings.HasSuffix(v.File, ".hcr") {
+			return ui.Sprintf("%s: cut off at byte %d", v.File, v.TornAt)
+		}
 		return ui.Sprintf("%s: torn at byte %d, %s before it sound", v.File, v.TornAt, ui.Plural(uint64(v.Frames),
 			"frame"))
 	case ringstore.Corrupt:
@@ -90,7 +93,8 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 			at = append(at, fmt.Sprint(a))
 		}
 		return ui.Sprintf("%s: corrupt: %s at byte %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),
-			strings.Join(at, ", "), ui.Plural(uint64(v.Frames), "frame"), v.Why)
+			strings.Join(at, ", "), ui.Plural(uint64(v.Frames), "frame"),
+			strings.TrimPrefix(v.Why, v.File+": "))
 	case ringstore.TooNew:
 		return ui.Sprintf("%s: too new: its format version is %d; use a newer heapcam", v.File, v.Version)
 	case ringstore.Sound:

@@ -292,6 +292,15 @@ func printVerify(r *verifyReply) {
 		ui.Fprintf(ui.Stdout, "  differences that the recorded facts explain, in objects: %s\n", strings.Join(ks, ", "))
 	}
 	ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	if len(r.Files) == 0 {
+		return
+	}
+	file := ui.ShellWord(r.Files[0].File)
+	if verdictStatus(r.Verdicts) != nil || r.Damaged > 0 {
+		ui.Next(ui.Stdout, ui.Sprintf("heapcam verify --salvage -o salvaged.heapcam %s", file))
+		return
+	}
+	ui.Next(ui.Stdout, ui.Sprintf("heapcam report %s", file))
 }
 
 // writeVerdict says whether the recording can be trusted.
