@@ -194,7 +194,7 @@ func TestDiff(t *testing.T) {
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
 	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
-	p.see("#by-error", "can not group by address")
+	p.see("#by-error", "cannot group by address")
 	p.quiet("422")
 }
 

@@ -49,7 +49,7 @@ func Doctor(j JVM) Verdict {
 			"it runs as user %s, and this user may not read it", userName(j.UID))
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
 		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
-			"heapcam does not support its collector, %s", j.Collector)
+			"collector %s is not supported", j.Collector)
 	case j.musl:
 		return no(Musl, "use a JDK that is built for glibc", "it runs on musl libc; the probe needs glibc")
 	case j.Major != 0 && !testedMajors[j.Major]:
