@@ -54,7 +54,7 @@ func (rep *Report) leaks() ui.Flow {
 	}
 	at := ui.Flow(" after the end of this recording")
 	if v.FullIn != nil && *v.FullIn < 24*3600 {
-		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).UTC()
+		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).UTC().Round(time.Minute)
 		at += ui.Flowf(", at %s UTC", ui.Flow(end.Format("15:04")))
 	}
 	return s + " " + v.Exhaustion("At this rate the heap is full ", at)

@@ -77,7 +77,8 @@ func Doctor(j JVM) Verdict {
 	}
 	v := Verdict{Recordable: true}
 	if j.Major > newest() {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("JDK %d is untested: the probe checks the whole heap first", j.Major))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("JDK %d is untested: the probe checks the whole heap first",
+			j.Major))
 	}
 	if !j.PerfData {
 		v.Warnings = append(v.Warnings, "its PerfData cannot be read: these figures are from its command line")

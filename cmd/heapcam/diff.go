@@ -72,7 +72,7 @@ in one sentence with the slopes and their intervals.`,
 	return c
 }
 
-// replays opens a recording from its start as often as asked; damage is told once.
+// replays opens a recording from its start as often as asked; damage is reported once.
 type replays struct {
 	rec  *ringstore.Recording
 	srcs []*source

@@ -270,7 +270,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		return nil, nil, err
 	}
 	at := int64(0)
-	if !o.redact && !o.exact { // what was written anew can not be compared with the ring
+	if !o.redact && !o.exact { // what was written anew cannot be compared with the ring
 		part, err := ringstore.ReadPart(f)
 		if err != nil {
 			f.Close()

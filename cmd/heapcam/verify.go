@@ -35,7 +35,7 @@ type verified struct {
 	First      string            `json:"first_mismatch,omitempty"`
 	// the first mismatches of each sync point, at most maxTold
 	Differences []mismatch `json:"differences,omitempty"`
-	// pauses without fates (full collections) after which the state was listed
+	// pauses without object data (full collections) after which the state was listed
 	Untold uint64 `json:"untold_pauses"`
 	Listed uint64 `json:"untold_listed"` // objects listed after those
 	// of them, objects whose identity is proven without a sample
@@ -49,7 +49,7 @@ type verified struct {
 	Counted uint64 `json:"counted"`
 	// of these, after a Remark of G1, of which what lives was not compared
 	CountedSwept uint64   `json:"counted_swept"`
-	Faults       []string `json:"faults,omitempty"` // what the stream says that can not be
+	Faults       []string `json:"faults,omitempty"` // contradictions in the stream
 	Damage       []string `json:"damage,omitempty"`
 	Lost         uint64   `json:"epochs_lost,omitempty"`
 	NoEvents     uint64   `json:"missed_collections,omitempty"`
@@ -144,7 +144,7 @@ func verifyAll(path string) (*verifyReply, error) {
 	}
 	out := &verifyReply{Envelope: ui.NewEnvelope("verify", 1), Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
-		vs, _ := ringstore.CheckPath(p) // what can not be opened is told by openRecording
+		vs, _ := ringstore.CheckPath(p) // openRecording reports what cannot be opened
 		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)
 		if err != nil {
