@@ -36,7 +36,7 @@ func init() {
 func playAgent() {
 	cfg := Config{Out: os.Getenv("HEAPCAM_TEST_OUT"), MaxTraceSize: 8 << 20, Compression: "none"}
 	cfg.Log = zerolog.New(os.Stderr)
-	cfg.Kept, cfg.KeepFD, cfg.DropFD = svc.Kept(), svc.Keep, func(name string) { svc.Drop(name) }
+	cfg.Kept, cfg.KeepFD, cfg.DropFD = svc.Stored(), svc.Keep, func(name string) { svc.Drop(name) }
 	a, err := New(cfg)
 	if err != nil {
 		panic(err)

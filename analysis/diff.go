@@ -239,7 +239,7 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 var ErrMarks = notDiff("a diff by space needs a replay")
 
 // ErrMoves says that a diff was asked for by what changes with each collection.
-var ErrMoves = notDiff("a diff can not group by address: objects move with each collection")
+var ErrMoves = notDiff("a diff cannot group by address: objects move with each collection")
 
 type notDiff string
 

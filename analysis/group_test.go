@@ -75,7 +75,7 @@ func refObjects(r *heap.Replay, c *heap.Collection) []refObject {
 
 func (o *refObject) noSite() string {
 	if o.before {
-		return "(before the tape)"
+		return "(before the recording)"
 	}
 	return "(site unknown)"
 }

@@ -104,7 +104,7 @@ func (c Cardinality) String() string { return [...]string{"one", "many", "hierar
 const (
 	Others          = "(others)"
 	SiteUnknown     = "(site unknown)"
-	BeforeRecording = "(before the tape)"
+	BeforeRecording = "(before the recording)"
 	UnknownSpace    = "(no space)"
 )
 

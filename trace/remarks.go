@@ -14,8 +14,8 @@ type Sampling struct{ Time, NS uint64 }
 type SitesCut struct{ Time, Samples, Folded uint64 }
 
 func (s SitesCut) String() string {
-	return fmt.Sprintf("the table of frames was full: %d samples so far are told by the callers that were known, "+
-		"%d least used frames have made room", s.Samples, s.Folded)
+	return fmt.Sprintf("the site table was full: %d samples were recorded with their known callers only, "+
+		"%d least-used frames were evicted", s.Samples, s.Folded)
 }
 
 // Unlisted replaces the listing of the collection GC, which was left out since one full collection
@@ -26,8 +26,8 @@ type Unlisted struct {
 }
 
 func (l Unlisted) String() string {
-	return fmt.Sprintf("collection %d: one full collection follows the other, and their listings have taken what they "+
-		"may: this one is left out (%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
+	return fmt.Sprintf("collection %d: no listing of the live objects, because full collections follow each other and "+
+		"listings have reached their limit (%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
 }
 
 // Storm says that a GC storm begins: in the Span before, ns, Collections full collections took NS.

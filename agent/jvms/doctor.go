@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/probe"
 )
 
-// Problem is why a JVM can not be recorded, for programs; part of what doctor prints as JSON.
+// Problem is why a JVM cannot be recorded, for programs; part of what doctor prints as JSON.
 type Problem string
 
 // Problems.
@@ -51,34 +51,37 @@ func Doctor(j JVM) Verdict {
 	switch {
 	case !j.readable:
 		return no(NoRights, "run heapcam as root or as that user",
-			"it runs as user %s and we may not look into it", userName(j.UID))
+			"it runs as user %s, and this user may not read it", userName(j.UID))
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
 		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
-			"collector %s can not be recorded", j.Collector)
+			"collector %s is not supported", j.Collector)
 	case j.musl:
-		return no(Musl, "use a JDK that is built against glibc", "it runs on musl libc, the probe needs glibc")
+		return no(Musl, "use a JDK that is built for glibc", "it runs on musl libc; the probe needs glibc")
 	case j.Major != 0 && j.Major < tested[0]:
 		return no(OldMajor, fmt.Sprintf("use JDK %d or later", tested[0]),
 			"JDK %d is too old: heapcam records JDK %d and later", j.Major, tested[0])
 	case j.Major != 0 && j.Major < newest() && !slices.Contains(tested, j.Major):
-		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first",
+		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks the whole heap first",
 			"JDK %d is untested", j.Major)
 	case j.AttachDisabled:
 		return no(AttachDisabled, "start it with the line that `heapcam doctor --java-tool-options` prints, "+
-			"under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+			"under heapcam run, or without -XX:+DisableAttachMechanism",
+			"attaching is disabled (-XX:+DisableAttachMechanism)")
 	case j.readonly && !j.Recorded:
 		return no(ReadOnlyTmp, "give it a /tmp that it can write to, "+
 			"or start it with the line that `heapcam doctor --java-tool-options` prints",
-			"its /tmp is mounted read-only: it can not open the socket through which it is attached to")
+			"its /tmp is mounted read-only, so it cannot create the socket that attaching needs")
 	case j.noPerf:
-		return no(NoPerfData, "start it without that flag", "-XX:-UsePerfData hides which pauses are which")
+		return no(NoPerfData, "start it without -XX:-UsePerfData", "it runs with -XX:-UsePerfData, so the kinds of "+
+			"its pauses are not known")
 	}
 	v := Verdict{Recordable: true}
 	if j.Major > newest() {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("JDK %d is untested: the probe checks itself first", j.Major))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("JDK %d is untested: the probe checks the whole heap first",
+			j.Major))
 	}
 	if !j.PerfData {
-		v.Warnings = append(v.Warnings, "its PerfData can not be seen: what stands here is from its command line")
+		v.Warnings = append(v.Warnings, "its PerfData cannot be read: these figures are from its command line")
 	}
 	if j.Collector == "" {
 		v.Warnings = append(v.Warnings, "its collector is not known from outside")
@@ -87,14 +90,14 @@ func Doctor(j JVM) Verdict {
 		v.Warnings = append(v.Warnings, "its version is not known from outside")
 	}
 	if j.Container {
-		v.Warnings = append(v.Warnings, "it lives in a container: the probe is copied into its file system")
+		v.Warnings = append(v.Warnings, "it runs in a container: the probe is copied into its file system")
 		if j.noexec {
-			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe can not be loaded from there")
+			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe cannot be loaded from there")
 		}
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
 		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, "+
-			"lost when JVM and heapcam both die, unless heapcam is a systemd service", j.shmFree>>10))
+			"which is lost when JVM and heapcam both end, unless heapcam is a systemd service", j.shmFree>>10))
 	}
 	return v
 }

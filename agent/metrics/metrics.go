@@ -192,7 +192,7 @@ var (
 	lostOther = define(counter, "lost_total", "Samples, definitions and blocks lost.",
 		"`what` is `samples`, `definitions` or `blocks`.", ofJVM("what")...)
 	coverage = define(gauge, "site_coverage_ratio", "Share of the live bytes by how their allocation site is known.",
-		"`site` is `exact`, `inferred`, `before tape` (possibly older than the recording) or `unknown`.",
+		"`site` is `exact`, `inferred`, `before recording` (possibly older than the recording) or `unknown`.",
 		ofJVM("site")...)
 	syncPoints = define(counter, "sync_points_total", "Listings of all live objects recorded, by kind.",
 		"`natural`; `forced` by a full collection or a loss; `emergency`.", ofJVM("kind")...)
@@ -267,7 +267,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		if q := s.Quality; q != nil && q.Bytes > 0 {
 			for site, n := range map[string]uint64{
-				"exact": q.Exact, "inferred": q.Inferred, "before tape": q.BeforeTape, "unknown": q.Unknown} {
+				"exact": q.Exact, "inferred": q.Inferred, "before recording": q.BeforeRecording, "unknown": q.Unknown} {
 				put(coverage, float64(n)/float64(q.Bytes), s.ID, s.Name, site)
 			}
 		}

@@ -44,7 +44,7 @@ func libraryFor(j jvms.JVM, b []byte) (string, error) {
 	})
 	if err != nil {
 		return "", jvms.Errorf(jvms.Unrecordable,
-			"pid %d (%s) can not be recorded: there is no folder that it could load the probe from: %w",
+			"pid %d (%s) cannot be recorded: there is no folder that it could load the probe from: %w",
 			j.PID, j.Name, err)
 	}
 	return filepath.Join(base, folderOf(j), name), nil
@@ -88,7 +88,7 @@ func ringDirIn(j jvms.JVM, base, name string) (RingDir, error) {
 	r.Close()
 	if err != nil {
 		return RingDir{}, jvms.Errorf(jvms.Unrecordable,
-			"pid %d (%s) can not be recorded: there is no folder for its ring: %w", j.PID, j.Name, err)
+			"pid %d (%s) cannot be recorded: there is no folder for its ring: %w", j.PID, j.Name, err)
 	}
 	path := filepath.Join(found, name)
 	return RingDir{AsJVM: path, Ours: ours + path, remove: func() {

@@ -75,7 +75,7 @@ func (l *live) quality() *Quality {
 	}
 	live := q.Live()
 	return &Quality{GC: l.gc, Objects: live.Objects, Bytes: live.Bytes, Exact: q.Exact.Bytes,
-		Inferred: q.Inferred.Bytes, BeforeTape: q.Before.Bytes, Unknown: q.Unknown.Bytes}
+		Inferred: q.Inferred.Bytes, BeforeRecording: q.Before.Bytes, Unknown: q.Unknown.Bytes}
 }
 
 // heapView follows the live heap: for the status, for summaries, and for what is known of classes that have gone.

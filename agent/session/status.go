@@ -155,6 +155,6 @@ type Quality struct {
 	Bytes      uint64 `json:"bytes"`
 	Exact      uint64 `json:"exact_bytes"`
 	Inferred   uint64 `json:"inferred_bytes"`
-	BeforeTape uint64 `json:"before_tape_bytes"`
+	BeforeRecording uint64 `json:"before_recording_bytes"`
 	Unknown    uint64 `json:"unknown_bytes"`
 }

@@ -143,7 +143,7 @@ func TestSummaries(t *testing.T) {
 	}
 	var b strings.Builder
 	h.WriteText(&b, 5)
-	if !strings.Contains(b.String(), "SYNC POINTS") {
+	if !strings.Contains(b.String(), "sync points") {
 		t.Error(b.String())
 	}
 }

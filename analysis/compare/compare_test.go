@@ -39,7 +39,7 @@ func TestTwo(t *testing.T) {
 		!strings.Contains(string(d.Sentence), "shop.Cart.add(Cart.java:12)") {
 		t.Fatal(d.Sentence)
 	}
-	if d = Recordings(growth(1e5, 1), growth(1e5, 1)); !strings.Contains(string(d.Sentence), "can not be told apart") {
+	if d = Recordings(growth(1e5, 1), growth(1e5, 1)); !strings.Contains(string(d.Sentence), "cannot be told apart") {
 		t.Fatal(d.Sentence)
 	}
 	var b strings.Builder

@@ -114,7 +114,7 @@ func (c *Cost) Add(b trace.Block) error {
 		c.at(p.Start + p.Dur)
 		if p.Kind == trace.PauseWalk {
 			m.Walks += p.Dur
-			c.event(p.Start, "a stop without collection, for a sync point that no collection brought")
+			c.event(p.Start, "a stop without a collection: no collection came in time for the sync point")
 			c.lastPause = Minute{From: p.Start, Longest: p.Dur}
 		} else {
 			m.Collections++
@@ -143,14 +143,15 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		c.at(g.Time).Lost += g.Epochs
-		c.event(g.Time, "lost (%s): %d epochs, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs, g.Samples)
+		c.event(g.Time, "lost (%s): %d collections, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs,
+			g.Samples)
 	case trace.KindEnd:
 		e, err := trace.DecodeEnd(b)
 		if err != nil {
 			return err
 		}
 		c.at(e.Time)
-		c.event(e.Time, "the end (%s)", trace.EndReasonNames.String(e.Reason))
+		c.event(e.Time, "the recording ended (%s)", trace.EndReasonNames.String(e.Reason))
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func (c *Cost) meta(m trace.Meta) {
 		if m.JVM.Flags&trace.JVMAtStart != 0 {
 			how = "loaded at the JVM's start"
 		}
-		c.event(0, "the probe (%s) was %s, depth %s, sampling every %d KiB", m.JVM.Probe, how,
+		c.event(0, "the probe (%s) was %s: depth %s, one sample in %d KiB", m.JVM.Probe, how,
 			trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
 	}
 	for _, n := range m.Texts() {

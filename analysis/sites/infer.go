@@ -11,7 +11,7 @@ import (
 // Names of the children that a split by site has besides the sites.
 const (
 	SiteUnknown     = "(site unknown)"
-	BeforeRecording = "(before the tape)"
+	BeforeRecording = "(before the recording)"
 )
 
 // kind is what objects must share for the samples among them to speak for the others: type, size (arrays: within a

@@ -77,9 +77,9 @@ func TestChildrenAddUp(t *testing.T) {
 		}
 	}
 	if inferred == 0 || before == 0 {
-		t.Error("nothing was inferred, or before the tape")
+		t.Error("nothing was inferred, or before the recording")
 	}
-	t.Logf("%d objects inferred, %d before the tape", inferred, before)
+	t.Logf("%d objects inferred, %d before the recording", inferred, before)
 }
 
 // TestShares holds that the shares of a kind and what is kept for sites not seen are probabilities, and that kinds

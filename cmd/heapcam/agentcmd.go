@@ -19,6 +19,7 @@ import (
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
@@ -220,7 +221,7 @@ func (d *daemon) configure(kept []*os.File) {
 // discovery connects the agent with the discovery of JVMs.
 func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
-	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) }
+	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) != nil }
 	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
 		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})
 		return err
@@ -349,14 +350,14 @@ func others(d *jvms.Discovery) (out []api.Other) {
 	return out
 }
 
-// recording says whether a records j now. j.Recorded is also true for a detached probe, which stays mapped.
-func recording(a *agent.Agent, j jvms.JVM) bool {
+// recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
+func recording(a *agent.Agent, j jvms.JVM) *session.Status {
 	for _, s := range a.Status() {
 		if s.Of(j.PID, j.StartTicks, j.UID) && !s.Phase.Over() {
-			return true
+			return &s
 		}
 	}
-	return false
+	return nil
 }
 
 func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachRequest) (api.AttachReply, error) {
@@ -371,8 +372,9 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 	if err := a.Room(); err != nil {
 		return api.AttachReply{}, err
 	}
-	if recording(a, j) {
-		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is already being recorded", j.PID, j.Name)
+	if st := recording(a, j); st != nil {
+		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is already recorded, into %s: read it with "+
+			"`heapcam report %s`, or end it with `heapcam detach %d`", j.PID, j.Name, st.Dir, st.ID, j.PID)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {

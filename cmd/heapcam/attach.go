@@ -153,12 +153,11 @@ func dialAgent(flag string) (*api.Client, error) {
 // noAgent says why the agent on path cannot be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("cannot ask the agent on %s: this user lacks the right (%w); run the command as root, "+
-			"or join "+
+		return fmt.Errorf("this user may not use the agent on %s (%w): run the command as root or as a member of "+
 			"the group %s", path, err, api.Group)
 	}
-	return withCode(exitNotFound, "no agent listens on %s (%v); start it with `heapcam service start` or "+
-		"`heapcam agent`, or record without one: `heapcam record JVM`", path, err)
+	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start` or `heapcam agent`), "+
+		"or record without one (`heapcam record JVM`) (%v)", path, err)
 }
 
 // resolve finds the running JVM that ref means.
@@ -181,14 +180,14 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status,
 	var refused *agent.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return st, jvms.Errorf(jvms.Unrecordable, "cannot record pid %d (%s): %s", j.PID, j.Name, refused.Reason)
+		return st, jvms.Errorf(jvms.Unrecordable, "pid %d (%s) cannot be recorded: %s", j.PID, j.Name, refused.Reason)
 	case errors.Is(err, agent.ErrNoRing):
 		if _, gone := jvms.Look(j.PID); gone != nil {
-			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) has ended", j.PID, j.Name)
+			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) ended while the probe was loaded", j.PID, j.Name)
 		}
 		return st, jvms.Errorf(jvms.NoRing,
-			"the probe was loaded into pid %d (%s), but did not create its shared ring within %v; "+
-				"the JVM's stderr says why", j.PID, j.Name, ringAppears)
+			"the probe was loaded into pid %d (%s), but its shared ring did not appear within %s: "+
+				"see the probe's line on the JVM's stderr", j.PID, j.Name, ui.Duration(ringAppears))
 	case err != nil:
 		return st, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, err)
 	}

@@ -240,10 +240,11 @@ func newConfigExplainCmd() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			keys := config.Names()
 			if len(args) == 1 {
-				if config.Lookup(args[0]) == nil {
-					return usage("unknown key %q%s", args[0], config.Suggest(args[0], keys))
+				key := keyOf(args[0])
+				if config.Lookup(key) == nil {
+					return usage("unknown key %q%s", args[0], config.Suggest(key, keys))
 				}
-				keys = args
+				keys = []string{key}
 			}
 			for _, key := range keys {
 				explain(ui.Stdout, config.Lookup(key))
@@ -253,7 +254,13 @@ func newConfigExplainCmd() *cobra.Command {
 	}
 }
 
-// explain prints everything that the registry has on a setting.
+// keyOf gives the key of a setting that is named by its key, its flag or its variable.
+func keyOf(name string) string {
+	key := strings.ReplaceAll(strings.TrimPrefix(name, "--"), "-", "_")
+	return strings.ToLower(strings.TrimPrefix(key, "HEAPCAM_"))
+}
+
+// explain prints all that the registry says of a setting.
 func explain(w io.Writer, d *config.Def) {
 	ui.Fprintf(w, "%s (%s)\n", d.Key, or(strings.Join(d.Choices, ", "), d.Kind.Unit()))
 	for _, line := range []struct{ name, text string }{

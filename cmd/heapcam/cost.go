@@ -53,8 +53,8 @@ The figures do not include the CPU time of the agent, nor what the JVM spends to
 			}
 			cost.Close()
 			if bad > 0 {
-				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n",
-					ui.Plural(bad, "place"))
+				ui.Fprintf(ui.Stderr, "heapcam: %s cannot be read and are left out: `heapcam verify` lists them\n",
+					ui.Plural(bad, "damaged section"))
 			}
 			if asJSON {
 				return errors.Join(ui.JSON(c.OutOrStdout(), cost), err)
@@ -125,33 +125,49 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 	})
 	mu.Lock() // for good: what comes late is not added
 	if !answered {
-		err = fmt.Errorf("the disk has not answered for %v: not read, or not to the end: %s", costWait, where)
+		err = fmt.Errorf("the disk has not answered for %s: %s could not be read, or not to the end; check that disk",
+			ui.Duration(costWait), where)
 	}
 	return read, bad, err
 }
 
+// printCost prints the share of all, then each minute, then what changed it.
 func printCost(w io.Writer, c *cost.Cost) error {
-	clock := func(ns uint64) string {
-		return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)).Format("2006-01-02 15:04:05")
-	}
-	ms := func(ns uint64) string { return fmt.Sprintf("%.1f ms", float64(ns)/1e6) }
-	row := func(t io.Writer, what string, m *cost.Minute) {
-		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses),
-			ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
-			ms(m.Sampling), ms(m.Longest), 100*m.Share())
-	}
-	t := ui.NewTable(w)
-	ui.Fprintf(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t\n")
-	for i := range c.Minutes {
-		row(t, clock(c.Minutes[i].From), &c.Minutes[i])
-	}
-	row(t, "all", &c.Total)
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	at := func(ns uint64) time.Time { return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)) }
+	sum := &c.Total
+	ui.Headline(w, ui.Bold, ui.Flowf("heapcam used %s of the recorded time: it stopped the application for %s, and "+
+		"sampling took %s. The longest pause grew by %s.", ui.Flow(ui.Share(sum.Share())),
+		ui.Flow(ui.Nanoseconds(sum.Stopped())), ui.Flow(ui.Nanoseconds(sum.Sampling)),
+		ui.Flow(ui.Nanoseconds(sum.Longest))))
 	ui.Fprintf(w, "\n")
+	t := ui.NewColumns(0, "MINUTE", ">GCS", ">PAUSES", ">IN PAUSES", ">SYNC POINTS", ">STOPS", ">SAMPLING", ">LONGEST",
+		">SHARE")
+	row := func(what string, m *cost.Minute) {
+		sync := ui.Nanoseconds(m.Sync)
+		if m.SyncPoints > 0 {
+			sync = fmt.Sprintf("%d: %s", m.SyncPoints, sync)
+		}
+		t.Row(what, m.Collections, ui.Nanoseconds(m.Pauses), ui.Nanoseconds(m.Probe), sync, ui.Nanoseconds(m.Walks),
+			ui.Nanoseconds(m.Sampling), ui.Nanoseconds(m.Longest),
+			ui.Part(m.Stopped()+m.Sampling, m.Span)) // "-" of a minute that the window only touches
+	}
+	for i := range c.Minutes {
+		row(at(c.Minutes[i].From).Format("01-02 15:04"), &c.Minutes[i])
+	}
+	row("all", sum)
+	t.Write(w)
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, "PAUSES: all GC pauses. Caused by heapcam: IN PAUSES, in ordinary pauses; SYNC POINTS, "+
+		"their "+
+		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. "+
+		"LONGEST: "+
+		"the most that one pause grew. SHARE: all of it over the time. Local time.")
+	if len(c.Events) > 0 {
+		ui.Section(w, "What changed the cost")
+	}
 	for _, e := range c.Events {
-		if _, err := ui.Fprintf(w, "%s  %s\n", clock(e.Time), ui.Prose(e.Text)); err != nil {
+		if _, err := ui.Fprintf(w, "  %s  %s\n", ui.Text(at(e.Time).Format(time.DateTime)),
+			ui.Prose(e.Text)); err != nil {
 			return err
 		}
 	}

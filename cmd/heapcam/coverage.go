@@ -81,8 +81,8 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
 		if len(q.SyncPoints) == 0 {
-			return withCode(exitNotFound, "%s: collection %d has no sync point (`heapcam coverage` marks "+
-				"them)", rec.Path, o.sync)
+			return withCode(exitNotFound, "%s: collection %d has no sync point: `heapcam coverage` without --sync "+
+				"marks those that have one", rec.Path, o.sync)
 		}
 	} else {
 		for _, f := range rec.Files {

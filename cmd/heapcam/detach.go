@@ -31,7 +31,7 @@ func newDetachCmd() *cobra.Command {
 The probe stops its events and its sampling, and removes its shared ring. Its library stays in the JVM, idle, until
 the JVM ends: a JVM cannot unload it. Discovery does not attach to a detached JVM again, and ` + "`heapcam status`" + `
 shows who detached it. ` + "`heapcam attach`" + ` starts a new recording.` + ownersToo,
-		done: "detaching from", ask: (*api.Client).Detach,
+		done: "stopped recording", ask: (*api.Client).Detach,
 	}.command()
 }
 
@@ -56,7 +56,7 @@ collection lists all live objects (a sync point), and from there on the heap is 
 Only root can resume a JVM that root paused. If the JVM's user paused it, that user resumes it, or root does by
 naming it; --all does not resume it. A JVM that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
 			ownersToo,
-		done: "recording again:", ask: (*api.Client).Resume,
+		done: "resumed", ask: (*api.Client).Resume,
 	}.command()
 }
 
@@ -154,7 +154,7 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 	}
 	if len(all) == 0 {
 		return session.Status{}, withCode(exitNotFound,
-			"%q: nothing is being recorded (`heapcam status` says why)", ref)
+			"%q: no JVM is recorded: see `heapcam status`", ref)
 	}
-	return session.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
+	return session.Status{}, withCode(exitNotFound, "%q: no such recording: `heapcam status` lists them", ref)
 }

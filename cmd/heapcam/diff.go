@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ is one sentence with the slopes and their intervals. ` + fileHelp,
 			if len(args) == 2 {
 				for _, f := range []string{"from", "to", "by", "where"} {
 					if c.Flags().Changed(f) {
-						return usage("diff: --%s is for one recording", f)
+						return usage("diff: --%s needs one recording, not two", f)
 					}
 				}
 				return o.two(c.OutOrStdout(), args[0], args[1])
@@ -117,7 +116,7 @@ func refError(rec *ringstore.Recording, flag string, err error) error {
 
 func (o *diffOptions) run(w io.Writer, path string) error {
 	if o.json && o.csv {
-		return usage("diff: --json or --csv")
+		return usage("diff: --json and --csv exclude each other")
 	}
 	if err := o.parse(); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 		return refError(rec, "from, --to:", err)
 	}
 	if from > to {
-		return usage("--from is collection %d, after --to, which is %d", from, to)
+		return usage("--from is collection %d, which is after --to, collection %d: exchange them", from, to)
 	}
 	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
 	if errors.Is(err, analysis.ErrMoves) {
@@ -149,26 +148,42 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return d.WriteCSV(w)
 	}
-	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
+	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
 		collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
-		ui.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have "+
-			"bounds\n", d.Lost)
+		ui.Paragraph(w, "", 0, ui.Flowf("Full collections hid the identity of %d objects: they are permanent or "+
+			"born, and "+
+			"such figures have bounds (LOW–HIGH).", d.Lost))
 	}
-	ui.Fprintf(w, "%21s %21s %21s %14s  %s\n", "DIED", "PERMANENT", "BORN (bytes)", "NET", "GROUP")
+	ui.Fprintf(w, "\n")
+	t := ui.NewColumns(0, ">DIED", ">PERMANENT", ">BORN", ">NET", "GROUP")
 	all := d.Tree.Bytes
-	o.print(w, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
+	o.print(t, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
+	t.Write(w)
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, "DIED: bytes at the first collection only. PERMANENT: at both. BORN: at the second only. "+
+		"NET: "+
+		"change. ~ marks estimates from samples.")
 	return nil
 }
 
-func bounds(r analysis.Range) string {
-	if r.Low == r.High {
-		return strconv.FormatUint(r.Value, 10)
+// bounds shows a number of bytes, or how many they are at least and at most.
+func bounds(mark string, r analysis.Range) string {
+	if low, high := ui.Bytes(r.Low), ui.Bytes(r.High); low != high {
+		return mark + low + "–" + high
 	}
-	return fmt.Sprintf("%d–%d", r.Low, r.High)
+	return mark + ui.Bytes(r.Value)
 }
 
-func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least float64) {
+// signed shows a change of bytes.
+func signed(n int64) string {
+	if n < 0 {
+		return "−" + ui.Bytes(uint64(-n))
+	}
+	return "+" + ui.Bytes(n)
+}
+
+func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least float64) {
 	indent := ui.Text("")
 	if depth > 0 {
 		indent = ui.Text(strings.Repeat("  ", depth-1) + "• ")
@@ -177,8 +192,8 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 	if c.Estimated {
 		mark = "~"
 	}
-	ui.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent),
-		mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
+	t.Row(bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born), mark+signed(c.Net()),
+		ui.Sprintf("%s%s", indent, c.Key))
 	small := 0
 	for _, x := range c.Children {
 		b := x.Bytes
@@ -186,10 +201,10 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 			small++
 			continue
 		}
-		o.print(w, x, depth+1, least)
+		o.print(t, x, depth+1, least)
 	}
 	if small > 0 {
-		ui.Fprintf(w, "%80s  %s• (%d smaller)\n", "", ui.Text(strings.Repeat("  ", depth)), small)
+		t.Row("", "", "", "", ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
 	}
 }
 

@@ -32,7 +32,7 @@ JAVA_TOOL_OPTIONS.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if options {
 				if len(args) > 0 || asJSON {
-					return usage("doctor --java-tool-options stands alone")
+					return usage("doctor: --java-tool-options takes neither a JVM nor --json")
 				}
 				return printToolOptions(configFile)
 			}
@@ -101,28 +101,44 @@ func printToolOptions(file string) error {
 
 func printDoctor(rows []doctorRow) {
 	if len(rows) == 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM runs here, as far as this user can see\n")
+		ui.Fprintf(ui.Stderr, "heapcam: this user sees no running JVM on this host; as root, doctor sees those of all "+
+			"users\n")
 		return
 	}
-	w := ui.NewTable(ui.Stdout)
-	ui.Fprintf(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t\n")
+	t := ui.NewColumns(0, "ID", "NAME", "JDK", "COLLECTOR", "RECORDABLE")
 	for _, r := range rows {
-		ok := ui.Text("yes")
-		if r.Recorded {
-			ok = "is recorded"
+		ok := "yes"
+		switch {
+		case !r.Recordable:
+			ok = "no"
+		case r.Recorded:
+			ok = "recorded now"
 		}
+		t.Row(r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
 		if !r.Recordable {
-			ok = ui.Sprintf("no: %s", ui.Prose(r.Reason))
-			if r.Remedy != "" {
-				ok += ui.Sprintf("; %s", ui.Prose(r.Remedy))
-			}
+			t.Under(2, ui.Sprintf("reason: %s", ui.Prose(r.Reason)))
 		}
-		ui.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
+		if r.Remedy != "" {
+			t.Under(2, ui.Sprintf("remedy: %s", ui.Prose(r.Remedy)))
+		}
 		for _, x := range r.Warnings {
-			ui.Fprintf(w, "\t\t\t\t  note: %s\t\n", ui.Prose(x))
+			t.Under(2, ui.Sprintf("note: %s", ui.Prose(x)))
 		}
 	}
-	w.Flush()
+	t.Write(ui.Stdout)
+	for _, r := range rows {
+		if r.Recordable && !r.Recorded {
+			ui.Next(ui.Stdout, ui.Sprintf("heapcam record --for 10m %d", r.PID),
+				ui.Sprintf("heapcam attach %d", r.PID))
+			return
+		}
+	}
+	for _, r := range rows {
+		if r.Recorded {
+			ui.Next(ui.Stdout, "heapcam status")
+			return
+		}
+	}
 }
 
 func or(s, other string) string {

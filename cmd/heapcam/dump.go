@@ -37,7 +37,8 @@ func newDumpCmd() *cobra.Command {
 				return nil
 			}
 			if err == nil && bad > 0 {
-				return withCode(exitDamaged, "%s could not be read", ui.Plural(bad, "place"))
+				return withCode(exitDamaged, "%s cannot be read: see `heapcam verify`", ui.Plural(bad,
+					"damaged section"))
 			}
 			return err
 		},

@@ -42,7 +42,7 @@ const (
 var exitDocs = []struct{ code, meaning string }{
 	{"0", "Success."},
 	{"1", "The verb failed for a reason without a code of its own, such as a read error."},
-	{"2", "A flag or an argument is wrong."},
+	{"2", "A flag or an argument is wrong, or `attach` names a JVM that heapcam already records."},
 	{"3", "There is no such JVM, recording, file, collection or agent."},
 	{"4", "You lack the right: the JVM belongs to another user, you cannot write to the folder, or you may not ask " +
 		"the agent."},

@@ -196,7 +196,7 @@ their parent. ` + fileHelp,
 
 func (o *groupOptions) run(w io.Writer, path string) error {
 	if o.json && o.csv {
-		return usage("group: --json or --csv")
+		return usage("group: --json and --csv exclude each other")
 	}
 	if err := o.parse(); err != nil {
 		return err
@@ -227,8 +227,11 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 		return o.printList(w, r, g, spaces)
 	}
 	if find != nil {
-		if g.Tree = g.Tree.Search(find.MatchString); g.Tree == nil {
-			return withCode(exitNotFound, "no group matches %s", o.find)
+		if g.Tree = g.Tree.Search(func(key string) bool {
+			return find.MatchString(key)
+		}); g.Tree == nil {
+			return withCode(exitNotFound, "no group matches --find %s: `heapcam group --fold 0` shows all groups",
+				o.find)
 		}
 	}
 	switch {
@@ -237,11 +240,13 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return g.WriteCSV(w)
 	}
-	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects,
-		ui.Bytes(int64(g.Bytes)), ui.Join(g.By, ", "))
+	ui.Fprintf(w, "Live after %s: %d objects, %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects,
+		ui.Bytes(g.Bytes))
+	ui.Fprintf(w, "Grouped by %s\n", ui.Join(g.By, ", "))
 	if !g.Exact {
-		ui.Fprintf(w, "~ is an estimate from samples (--json gives its 95 %% interval)\n")
+		ui.Fprintf(w, "~ marks estimates from samples; --json gives their 95 %% intervals.\n")
 	}
+	ui.Fprintf(w, "\n")
 	o.table(w, g.Tree)
 	return nil
 }
@@ -256,10 +261,10 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 	if o.fold > 0 {
 		root = root.Fold(float64(o.fold))
 	}
-	ui.Fprintf(w, "%13s %14s %7s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
+	ui.Fprintf(w, "%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
 	all := max(root.Bytes, 1)
 	root.Walk(func(path []string, n *classify.Node) bool {
-		mark := ui.Text(" ")
+		mark := ""
 		if n.Estimated {
 			mark = "~"
 		}
@@ -267,8 +272,8 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		if len(path) > 0 {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
-		ui.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes,
-			100*float64(n.Bytes)/float64(all), indent, n.Key)
+		ui.Fprintf(w, "%12s  %11s  %8s  %s%s\n", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
+			ui.Part(n.Bytes, all), indent, n.Key)
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
@@ -277,17 +282,18 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 func (o *groupOptions) printList(w io.Writer, r *heap.View, g *analysis.Grouping, spaces []heap.SpaceAt) error {
 	n := g.Tree.FindPath(o.list, "/")
 	if n == nil {
-		return withCode(exitNotFound, "there is no group %q (--json shows all)", o.list)
+		return withCode(exitNotFound, "no group has the path %q: `heapcam group --fold 0` shows all groups", o.list)
 	}
 	enc := ui.JSONLines(w)
 	if !o.json {
-		ui.Fprintf(w, "%18s %12s %8s  %s\n", "ADDRESS", "BYTES", "BIRTH", "CLASS AND SITE")
+		ui.Fprintf(w, "%18s %12s %8s  %s\n", "ADDRESS", "BYTES", "BORN AT", "CLASS AND ALLOCATION SITE (BORN AT: "+
+			"collection)")
 	}
 	count := 0
 	var werr error
 	g.List(r, n, spaces, o.by_, o.filters, func(l analysis.ListedObject) bool {
 		if count++; o.limit > 0 && count > o.limit {
-			ui.Fprintf(ui.Stderr, "heapcam: the first %d objects (--limit 0 lists all)\n", o.limit)
+			ui.Fprintf(ui.Stderr, "heapcam: only the first %d objects are listed; --limit 0 lists all\n", o.limit)
 			return false
 		}
 		if o.json {

@@ -66,22 +66,19 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime),
-		h.Objects, ui.Bytes(int64(h.Bytes)))
+	ui.Fprintf(w, "Live after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime),
+		h.Objects, ui.Bytes(h.Bytes))
 	if h.Uncompacted {
-		ui.Fprintf(w, "%s\n", ui.Text(collection.MayCountDead))
+		ui.Paragraph(w, "", 0, collection.MayCountDead)
 	}
-	ui.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
+	ui.Fprintf(w, "\n%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "CLASS")
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: and %d more classes (--top 0 shows all)\n", len(h.Classes)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: %d more classes; --top 0 shows all\n", len(h.Classes)-o.top)
 			break
 		}
-		name := r.Class
-		if r.Loader != "" {
-			name += " (" + r.Loader + ")"
-		}
-		ui.Fprintf(w, "%12d %14d  %s\n", r.Objects, r.Bytes, name)
+		ui.Fprintf(w, "%12d  %11s  %8s  %s\n", r.Objects, ui.Bytes(r.Bytes), ui.Part(r.Bytes, h.Bytes),
+			sites.WithLoader(r.Class, r.Loader))
 	}
 	if o.sites {
 		o.printSites(w, h.Sites)
@@ -90,28 +87,20 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 }
 
 func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
-	ui.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
+	ui.Section(w, "Allocation sites (estimated from samples)")
+	ui.Fprintf(w, "%8s  %12s  %22s  %11s  %s\n", "SAMPLES", "OBJECTS", "95 % INTERVAL", "BYTES", "CLASS")
 	for i, s := range rows {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(rows)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: %d more rows; --top 0 shows all\n", len(rows)-o.top)
 			break
 		}
-		name := s.Class
-		if s.Loader != "" {
-			name += " (" + s.Loader + ")"
-		}
+		name := sites.WithLoader(s.Class, s.Loader)
 		if s.Child != "" {
 			name += " " + s.Child
 		}
-		ui.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects,
-			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
-		for j, f := range s.Site {
-			if j == 4 {
-				ui.Fprintf(w, "%63s   … %d more\n", "", len(s.Site)-j)
-				break
-			}
-			ui.Fprintf(w, "%63s   at %s\n", "", f)
-		}
+		ui.Fprintf(w, "%8d  %12d  %22s  %11s  %s\n", s.Samples, s.Objects,
+			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes), name)
+		sites.WriteStack(w, s.Site, 4)
 	}
 	var exact, inferred, unknown, before uint64
 	for _, s := range rows {
@@ -125,8 +114,14 @@ func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 			before += s.Bytes
 		}
 	}
-	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n",
-		ui.Bytes(int64(exact)), ui.Bytes(int64(inferred)), ui.Bytes(int64(unknown)), ui.Bytes(int64(before)))
+	all := exact + inferred + unknown + before
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, ui.Flowf("Of all live bytes the site is known exactly for %s (%s), inferred for %s (%s) "+
+		"and "+
+		"unknown for %s (%s). At most %s (%s) are older than the recording.", ui.Flow(ui.Bytes(exact)),
+		ui.Flow(ui.Part(exact, all)), ui.Flow(ui.Bytes(inferred)), ui.Flow(ui.Part(inferred, all)),
+		ui.Flow(ui.Bytes(unknown)), ui.Flow(ui.Part(unknown, all)), ui.Flow(ui.Bytes(before)),
+		ui.Flow(ui.Part(before, all))))
 }
 
 // stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there

@@ -49,6 +49,9 @@ func (o *historyOptions) run(c *cobra.Command, path string) error {
 	if o.survived < 1 || o.survived > 100 {
 		return usage("--survived %d: it must be from 1 to 100", o.survived)
 	}
+	if o.sync && c.Flags().Changed("survived") {
+		return usage("history: --survived needs a replay, and --sync-points does without one: leave out one of the two")
+	}
 	rec, err := openReading(path)
 	if err != nil {
 		return err
@@ -70,8 +73,8 @@ func (o *historyOptions) run(c *cobra.Command, path string) error {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
 	if o.sync && len(h.Collections) == 0 {
-		return fmt.Errorf("%s: no summary in it: a recorder writes one at each sync point but the first; leave out "+
-			"--sync-points", rec.Path)
+		return fmt.Errorf("%s: it has no summaries, which --sync-points reads: a recorder writes one at each sync "+
+			"point but the first. Leave out --sync-points", rec.Path)
 	}
 	if o.json {
 		return ui.JSON(c.OutOrStdout(), h)

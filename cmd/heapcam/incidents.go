@@ -53,9 +53,9 @@ incidents that it created automatically. On a full disk it keeps only what needs
 			i, err := n.Freeze(dir, reason, false)
 			switch {
 			case errors.Is(err, ringstore.ErrIncidentRoom):
-				return fmt.Errorf("%w of %s: delete some (`heapcam incidents delete ID`)", err, &max)
+				return fmt.Errorf("%w of %s: delete incidents (`heapcam incidents delete ID`)", err, &max)
 			case ringstore.DiskFull(err):
-				return fmt.Errorf("the disk of %s is full%s: nothing was frozen, and %s is as it was. "+
+				return fmt.Errorf("the disk of %s is full%s: nothing was kept, and %s is unchanged. "+
 					"Free some space (`heapcam incidents` lists what can be deleted) and run the same command "+
 					"again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
 			case err != nil:
@@ -114,13 +114,13 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 				return ui.JSON(c.OutOrStdout(), incidentsReply{ui.NewEnvelope("incidents", 1), all})
 			}
 			w := ui.NewTable(c.OutOrStdout())
-			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
+			ui.Fprintf(w, "INCIDENT\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
 			for _, i := range all {
-				by := "hand"
+				by := "a user"
 				if i.Auto {
-					by = "itself"
+					by = "the agent"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by,
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID, i.Created.Local().Format(time.DateTime), by,
 					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
@@ -173,13 +173,13 @@ func freeOn(dir string) ui.Text {
 
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	w := ui.NewTable(to)
-	by := "by hand"
+	by := "by a user"
 	if i.Auto {
-		by = "automatically"
+		by = "by the agent"
 	}
 	ui.Fprintf(w, "incident\t%s\n", i.ID)
 	ui.Fprintf(w, "recording\t%s\n", i.JVM)
-	ui.Fprintf(w, "frozen\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
+	ui.Fprintf(w, "kept at\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
 	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
@@ -234,5 +234,6 @@ func findIncident(out, id string) (*ringstore.Incidents, ringstore.Incident, err
 			return nil, i, usage("%v", err)
 		}
 	}
-	return nil, ringstore.Incident{}, withCode(exitNotFound, "no incident %q: `heapcam incidents` lists them", id)
+	return nil, ringstore.Incident{}, withCode(exitNotFound, "there is no incident %q: `heapcam incidents` lists "+
+		"them", id)
 }

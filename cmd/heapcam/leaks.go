@@ -58,7 +58,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 			return err
 		}
 	} else {
-		l.WriteText(c.OutOrStdout())
+		l.WriteText(c.OutOrStdout(), path)
 	}
 	if o.fail && len(l.Verdicts) > 0 {
 		return status(exitLeak)

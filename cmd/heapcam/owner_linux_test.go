@@ -122,7 +122,7 @@ func TestOwnJVM(t *testing.T) {
 		p.State(shmring.StatePaused, "")
 		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
 		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
-		expect(owner, ns, 0, `recording again: sleep`, "resume", "sleep")
+		expect(owner, ns, 0, `resumed sleep`, "resume", "sleep")
 		if paused() != 0 {
 			t.Errorf("still paused: %d", paused())
 		}
@@ -131,7 +131,7 @@ func TestOwnJVM(t *testing.T) {
 		expect(owner, ns, exitDenied, `root and the members of the group`, "reload")
 	}
 	atEnd := p.EndWhenAsked()
-	expect(owner, false, 0, `detaching from sleep`, "detach", pid)
+	expect(owner, false, 0, `stopped recording sleep`, "detach", pid)
 	if p.Peek32(shmring.OffDetach) != 1 {
 		t.Fatal("not detached")
 	}

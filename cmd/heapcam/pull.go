@@ -95,7 +95,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		return usage("pull: --last counts back from the newest data; do not combine it with --since or --until")
 	}
 	if o.exact && o.last.Duration == 0 && o.since.IsZero() && o.until.IsZero() {
-		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
+		return usage("pull: --exact needs --since, --until or --last with a duration (like 15m)")
 	}
 	if !o.since.IsZero() && !o.until.IsZero() && !o.since.Time.Before(o.until.Time) {
 		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
@@ -145,15 +145,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", ui.Bytes(n),
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %s (%s/s)\n", ui.Bytes(n),
 		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
 	o.reportExtent(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
-		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is missing from the pull: the recorder deleted it meanwhile to stay "+
+			"within its size limit\n", d)
 	}
 	for _, f := range m.Foreign {
-		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n",
+		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s) and was left out\n",
 			f.Name, f.Session, m.Session)
 	}
 	for _, d := range m.Damaged {
@@ -168,26 +169,27 @@ func (o *pullOptions) reportExtent(w io.Writer, m *ringstore.Manifest, bytes int
 		return
 	}
 	if o.exact && !m.Exact {
-		ui.Fprintf(w, "heapcam: the agent is older and does not know --exact: it sent whole files\n")
+		ui.Fprintf(w, "heapcam: the agent is too old for --exact and sent whole files\n")
 	}
 	whole := ui.Text(" (files are copied whole; --exact cuts closer)")
 	if m.Exact {
-		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state " +
-			"there)"
+		whole = " (a recording can begin at a sync point only)"
 	}
 	span := time.Duration(m.ToNS - m.FromNS)
 	switch {
 	case o.last.Bytes > 0 && bytes >= o.last.Bytes:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last,
+		ui.Fprintf(w, "heapcam: the pull is %[2]s larger than --last %[1]s: files are copied whole\n", &o.last,
 			ui.Bytes(bytes-o.last.Bytes))
 	case o.last.Bytes > 0:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last,
+		ui.Fprintf(w, "heapcam: the pull is %[2]s smaller than --last %[1]s: the recording has no more\n", &o.last,
 			ui.Bytes(o.last.Bytes-bytes))
 	case o.last.Duration > 0 && span >= o.last.Duration:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.Duration, ui.Duration(span),
+		ui.Fprintf(w, "heapcam: the pull covers %[2]s, which is %[3]s more than --last %[1]v%[4]s\n", o.last.Duration,
+			ui.Duration(span),
 			ui.Duration(span-o.last.Duration), whole)
 	case o.last.Duration > 0:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.Duration,
+		ui.Fprintf(w, "heapcam: the pull covers %[2]s, which is %[3]s less than --last %[1]v: the recording has no "+
+			"more\n", o.last.Duration,
 			ui.Duration(span), ui.Duration(o.last.Duration-span))
 	}
 	if m.ZeroUnixNS == 0 {
@@ -195,17 +197,17 @@ func (o *pullOptions) reportExtent(w io.Writer, m *ringstore.Manifest, bytes int
 	}
 	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
 	if from := at(m.FromNS); !o.since.IsZero() && from.After(o.since.Time) {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n",
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s after --since: nothing older is recorded\n",
 			from.Format(time.DateTime), ui.Duration(from.Sub(o.since.Time)))
 	} else if !o.since.IsZero() {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s before --since%s\n", from.Format(time.DateTime),
 			ui.Duration(o.since.Sub(from)), whole)
 	}
 	if to := at(m.ToNS); !o.until.IsZero() && to.After(o.until.Time) {
-		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull ends at %s, %s after --until%s\n", to.Format(time.DateTime),
 			ui.Duration(to.Sub(o.until.Time)), whole)
 	} else if !o.until.IsZero() {
-		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended "+
+		ui.Fprintf(w, "heapcam: the pull ends with collection %d at %s, %s before --until: no later one ended "+
 			"before --until\n", m.LastGC, to.Format(time.DateTime),
 			ui.Duration(o.until.Sub(to)))
 	}

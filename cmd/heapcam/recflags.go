@@ -231,7 +231,7 @@ func summary(s session.Status) ui.Text {
 	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
 	case s.Phase == session.GonePhase:
-		line += " was killed;"
+		line += ", no end marker (killed or crashed);"
 	}
 	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
 		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))

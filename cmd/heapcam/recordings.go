@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -159,6 +161,10 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		}
 	}
 	r, err := ringstore.OpenRecording(path)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("cannot open %s: %w", at.Path, at.Err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,12 +34,11 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	text, begun := c.OutOrStdout(), false
 	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: "+
-					"all objects are read, to see whether what holds them grows, too\n")
+				ui.Fprintf(c.ErrOrStderr(), "heapcam: confirming a leak candidate: replaying all objects (this takes "+
+					"longer)\n")
 				l, err := leak.Find(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
@@ -53,10 +52,6 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 				return false, err
 			}
 			rep = made
-			if rep.Open && !o.json {
-				rep.WriteWindow(text)
-				begun = true
-			}
 			return !rep.Open, nil
 		})
 		return rep, err
@@ -65,11 +60,8 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	if o.json {
-		return ui.JSON(text, rep)
+		return ui.JSON(c.OutOrStdout(), rep)
 	}
-	if !begun {
-		rep.WriteWindow(text)
-	}
-	rep.WriteLeaks(text)
+	rep.WriteText(c.OutOrStdout(), path)
 	return nil
 }

@@ -180,8 +180,8 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: stopped recording %s that still run after the "+
-			"command\n", ui.Plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command and is no longer recorded\n", ui.Plural(uint64(n),
+			"JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
@@ -195,7 +195,7 @@ func freezeAll(a *agent.Agent, reason string) {
 			continue
 		}
 		if i, err := a.Freeze(s.ID, reason); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: cannot keep an incident of %s: %v\n", s.ID, err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot keep the window of %s as an incident: %v\n", s.ID, err)
 		} else {
 			ui.Fprintf(ui.Stderr, "heapcam: kept as incident %s\n", i.ID)
 		}

@@ -27,7 +27,7 @@ func TestStacks(t *testing.T) {
 		}
 		dir := r.recorded(t).dir
 		verify(t, dir, 1)
-		if out, _, _ := heapcam(t, "report", dir); strings.Contains(out, "table of frames was full") != want && !full {
+		if out, _, _ := heapcam(t, "report", dir); strings.Contains(out, "site table was full") != want && !full {
 			t.Errorf("%s: the report tells of the full table: %v", frames, !want)
 		}
 		if full {

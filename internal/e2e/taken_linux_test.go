@@ -129,7 +129,7 @@ func TestSamplingTaken(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out); !strings.Contains(out,
-		"another agent in it holds allocation sampling: no allocation sites") {
+		"no allocation sites: another agent in this JVM uses allocation sampling") {
 		t.Errorf("status does not tell: %s", out)
 	}
 	r.end(t, file)

@@ -97,7 +97,7 @@ func bypasses(f *ast.File, consts map[string]bool) (out []bypass) {
 				break
 			}
 			p, ok := s.X.(*ast.Ident)
-			at := map[string]int{"Fprintf": 1, "Sprintf": 0}
+			at := map[string]int{"Fprintf": 1, "Sprintf": 0, "Flowf": 0}
 			if i, is := at[s.Sel.Name]; ok && p.Name == "ui" && is && !constant(n.Args[i], consts) &&
 				!passed[n.Args[i]] {
 				out = append(out, bypass{n.Args[i].Pos(), "a format that is no constant"})
