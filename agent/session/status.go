@@ -150,11 +150,11 @@ type Drops struct {
 
 // Quality says of how much of the live heap the allocation site is known (package coverage).
 type Quality struct {
-	GC         uint64 `json:"gc"`
-	Objects    uint64 `json:"objects"`
-	Bytes      uint64 `json:"bytes"`
-	Exact      uint64 `json:"exact_bytes"`
-	Inferred   uint64 `json:"inferred_bytes"`
+	GC              uint64 `json:"gc"`
+	Objects         uint64 `json:"objects"`
+	Bytes           uint64 `json:"bytes"`
+	Exact           uint64 `json:"exact_bytes"`
+	Inferred        uint64 `json:"inferred_bytes"`
 	BeforeRecording uint64 `json:"before_recording_bytes"`
-	Unknown    uint64 `json:"unknown_bytes"`
+	Unknown         uint64 `json:"unknown_bytes"`
 }
