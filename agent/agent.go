@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -103,8 +104,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	cfg.Out = out
 	late := time.AfterFunc(session.StuckAfter, func() {
-		cfg.Log.Error().Str("out", cfg.Out).Msg(
-			"the disk does not answer: the agent waits for its folder for recordings")
+		logs.Write(&cfg.Log, logs.DiskHangsAtStart, logs.Path.Of(cfg.Out))
 	})
 	defer late.Stop()
 	if err := os.MkdirAll(cfg.Out, 0o700); err != nil {
@@ -136,7 +136,7 @@ func New(cfg Config) (*Agent, error) {
 		a.cfg.Spool = filepath.Clean(a.cfg.Spool)
 	}
 	if err := a.incidents().Clean(); err != nil {
-		cfg.Log.Warn().Err(err).Msg("what is left of an unfinished incident can not be removed")
+		logs.Write(&cfg.Log, logs.IncidentRemains, logs.Err.Of(err))
 	}
 	return a, nil
 }
@@ -191,7 +191,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.mu.Unlock()
 	w, err := fsnotify.NewWatcher()
 	if err != nil { // out of inotify instances: polling does
-		a.cfg.Log.Warn().Err(err).Msg("no file notification: polling")
+		logs.Write(&a.cfg.Log, logs.NoFileNotification, logs.Err.Of(err))
 		w = &fsnotify.Watcher{}
 	} else {
 		defer w.Close()
@@ -254,8 +254,7 @@ func (a *Agent) wait() {
 		}
 		// the others have closed their files by then
 		if kept := a.keptByDisk(); kept > 0 && time.Since(begun) > session.StuckAfter {
-			a.cfg.Log.Error().Int("recordings", kept).Msg(
-				"the disk does not answer: not waited for; what the store has not taken is in the shared rings")
+			logs.Write(&a.cfg.Log, logs.DiskHangsAtEnd, logs.Recordings.Of(kept))
 			return
 		}
 	}
@@ -267,7 +266,7 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 	for _, d := range dirs {
 		paths, err := shmring.Scan(d)
 		if err != nil {
-			a.cfg.Log.Warn().Err(err).Str("dir", d).Msg("can not look for rings")
+			logs.Write(&a.cfg.Log, logs.RingsNotListed, logs.Err.Of(err), logs.Path.Of(d))
 			continue
 		}
 		for _, p := range paths {
@@ -310,7 +309,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
 	if err == nil && st.Phase == session.GonePhase {
-		a.freeze(s, "the JVM went without goodbye", true)
+		a.freeze(s, incidentNoEnd, true)
 	}
 	s.Close()
 	if !stopped && !later {

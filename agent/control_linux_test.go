@@ -139,7 +139,7 @@ func (x *owned) pauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, func() bool {
-		return x.status().Phase == session.Paused && x.status().Reason == "asked for by uid 61001"
+		return x.status().Phase == session.Paused && x.status().Reason == "requested by uid 61001"
 	}, x.a)
 	// Root resumes all that was paused for the host's sake; a user's own pause stays, unless root names it.
 	if code, _ := x.ask(0, "pause", `{"all":true}`); code != 200 ||

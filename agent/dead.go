@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -33,9 +34,9 @@ func (a *Agent) removeDead(path string) {
 	for _, p := range []string{path, path + shmring.NextSuffix} {
 		switch removed, err := shmring.Remove(p); {
 		case err != nil:
-			a.ringLog(p).Warn().Err(err).Str("ring", p).Msg("cannot remove the ring of a JVM that has gone")
+			logs.Write(a.ringLog(p), logs.RingNotRemoved, logs.Err.Of(err), logs.Path.Of(p))
 		case removed:
-			a.ringLog(p).Info().Str("ring", p).Msg("removed the unreadable ring of a JVM that has gone")
+			logs.Write(a.ringLog(p), logs.RingRemoved, logs.Path.Of(p))
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestHangingDisk(t *testing.T) {
 	}
 	wait(t, func() bool {
 		l := log.String()
-		return strings.Contains(l, "this JVM's recording stands still") && strings.Contains(l, errStuck.Error())
+		return strings.Contains(l, "disk-hangs") && strings.Contains(l, errStuck.Error())
 	}, a)
 	if d := time.Since(a.Turned()); d > 2*time.Second {
 		t.Errorf("the agent's loop came around %v ago: the watchdog would end it", d)
@@ -186,7 +186,7 @@ func TestStopHangingDisk(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("it has not ended within a minute")
 	}
-	if !strings.Contains(log.String(), "not waited for") {
+	if !strings.Contains(log.String(), "disk-hangs-at-end") {
 		t.Error(log.String())
 	}
 	close(hang)

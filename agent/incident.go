@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// Message ids of log lines, stable for those who watch for them.
-const (
-	msgFrozen    = "incident-frozen"
-	msgNotFrozen = "incident-not-frozen"
-)
+// incidentNoEnd is the reason of an incident whose JVM was killed or crashed.
+const incidentNoEnd = "the JVM ended without an end marker (killed or crashed)"
 
 func (a *Agent) incidents() *ringstore.Incidents {
 	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName),
@@ -44,14 +42,14 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	log := s.Log()
 	switch {
 	case errors.Is(err, ringstore.ErrTooOften):
-		log.Info().Str("id", msgNotFrozen).Err(err).Msg("not frozen")
+		logs.Write(log, logs.IncidentSkipped, logs.Err.Of(err))
 	case err != nil:
 		s.Update(func(st *session.Status) { st.IncidentsFailed++ })
-		log.Error().Str("id", msgNotFrozen).Err(err).Msg("the window could not be frozen")
+		logs.Write(log, logs.IncidentNotFrozen, logs.Err.Of(err))
 	default:
 		// The log first: who sees the count finds the line.
-		log.Warn().Str("id", msgFrozen).Str("incident", i.ID).Str("reason", reason).Int64("bytes", i.Bytes).
-			Strs("left_out", i.Left).Msg("the window was frozen")
+		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(reason), logs.Bytes.Of(i.Bytes),
+			logs.LeftOut.Of(i.Left))
 		s.Update(func(st *session.Status) { st.Incident = i.ID; st.Incidents++ })
 	}
 }
@@ -85,8 +83,8 @@ func (a *Agent) lookIncidents() {
 	for _, i := range all {
 		a.frozen[i.ID] = true
 		if !first && !was[i.ID] {
-			a.cfg.Log.Warn().Str("id", msgFrozen).Str("jvm", i.JVM).Str("incident", i.ID).Str("reason", i.Reason).
-				Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
+			logs.Write(&a.cfg.Log, logs.IncidentFrozen, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
+				logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes), logs.LeftOut.Of(i.Left))
 		}
 	}
 	if first || !maps.Equal(was, a.frozen) || int64(len(all)) != a.kept.Load() {

@@ -75,7 +75,7 @@ func TestIncidents(t *testing.T) {
 	if n, size := a.Incidents(); n != 3 || size == 0 || told() != 3 {
 		t.Errorf("%d incidents, %d bytes; %s", n, size, &log)
 	}
-	for _, want := range []string{`"reason":"the heap is exhausted`, `"reason":"the JVM went without goodbye"`} {
+	for _, want := range []string{`"cause":"the heap is exhausted`, `"cause":"the JVM ended without an end marker`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, &log)
 		}
@@ -113,7 +113,7 @@ func TestIncidentsAreQuiet(t *testing.T) {
 	for range 300 {
 		a.freeze(s, "a GC storm begins", false)
 	}
-	if n := strings.Count(log.String(), `"id":"incident-not-frozen"`); n == 0 || n > 100 {
+	if n := strings.Count(log.String(), `"id":"incident-skipped"`); n == 0 || n > 100 {
 		t.Errorf("%d lines of incidents that were not made", n)
 	}
 }

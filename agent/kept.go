@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -47,8 +48,7 @@ func (a *Agent) keepRing(ring *shmring.Ring, h shmring.Status) string {
 		f.Close()
 	}
 	if err != nil {
-		a.cfg.Log.Warn().Err(err).Str("ring", ring.Path()).
-			Msg("the service manager does not keep the ring: it is lost if the JVM and the agent both die")
+		logs.Write(&a.cfg.Log, logs.RingNotKept, logs.Err.Of(err), logs.Path.Of(ring.Path()))
 		return ""
 	}
 	a.mu.Lock()
@@ -153,15 +153,13 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	case err == nil:
 		r.Close()
 	case errors.As(err, &newer): // a later heapcam can read it
-		a.cfg.Log.Warn().Err(err).Str("descriptor", name).
-			Msg("not recording: the service manager keeps the ring until its service is stopped")
+		logs.Write(&a.cfg.Log, logs.KeptTooNew, logs.Err.Of(err), logs.Descriptor.Of(name))
 		return true
 	case scarce(err):
 		return false
 	default:
 		if !errors.Is(err, errNothingLeft) {
-			a.cfg.Log.Warn().Err(err).Str("descriptor", name).
-				Msg("dropped a descriptor that the service manager kept: it is not a ring that can be recorded")
+			logs.Write(&a.cfg.Log, logs.KeptDropped, logs.Err.Of(err), logs.Descriptor.Of(name))
 		}
 		a.dropRing(name)
 		return true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
@@ -113,11 +114,11 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Se
 		return false
 	}
 	if slow {
-		s.Log().Info().Msg("the disk answers again: the recording is open")
+		logs.Write(s.Log(), logs.DiskAnswers)
 	}
 	sctx, cancel := context.WithCancel(ctx)
 	if err := s.SetPause(shmring.PauseSwitch, a.off.Load()); err != nil {
-		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("the host's switch could not be told")
+		logs.Write(&a.cfg.Log, logs.SwitchNotPassed, logs.Err.Of(err), logs.Path.Of(path))
 	}
 	a.mu.Lock()
 	a.sessions[path] = e
@@ -228,7 +229,7 @@ func (e *entry) warn(a *Agent, path string, err error) {
 	e.warned = true
 	a.mu.Unlock()
 	if !told {
-		a.ringLog(path).Warn().Err(err).Str("ring", path).Msg("not recording")
+		logs.Write(a.ringLog(path), logs.RingNotRecorded, logs.Err.Of(err), logs.Path.Of(path))
 	}
 }
 
@@ -264,11 +265,10 @@ func (a *Agent) lookStuck() {
 		}
 		switch d := s.Stuck(); {
 		case d > 0 && !e.stuck:
-			s.Log().Error().Dur("waited", d).Str("dir", s.Dir()).Msg("the disk does not answer: " +
-				"this JVM's recording stands still, what its shared ring does not hold is lost")
+			logs.Write(s.Log(), logs.DiskHangs, logs.Waited.Of(d), logs.Path.Of(s.Dir()))
 			e.stuck = true
 		case d == 0 && e.stuck:
-			s.Log().Warn().Msg("the disk answers again")
+			logs.Write(s.Log(), logs.DiskAnswers)
 			e.stuck = false
 		}
 	}

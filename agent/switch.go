@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 )
@@ -23,15 +24,14 @@ func (a *Agent) heedSwitch(ctx context.Context) {
 		if on := err == nil; on != a.off.Load() {
 			a.off.Store(on)
 			if on {
-				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).
-					Msg("the host's switch is set: nothing is recorded and no JVM is attached to")
+				logs.Write(&a.cfg.Log, logs.SwitchSet, logs.Path.Of(a.cfg.Switch))
 			} else {
-				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is gone: recording goes on")
+				logs.Write(&a.cfg.Log, logs.SwitchRemoved, logs.Path.Of(a.cfg.Switch))
 			}
 			if _, err := a.eachOf(operator, "", func(s *session.Session) error {
 				return s.SetPause(shmring.PauseSwitch, on)
 			}); err != nil {
-				a.cfg.Log.Warn().Err(err).Msg("the host's switch could not be told to every probe")
+				logs.Write(&a.cfg.Log, logs.SwitchNotPassed, logs.Err.Of(err))
 			}
 		}
 		select {

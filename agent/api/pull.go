@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -155,11 +156,11 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 	case err != nil && !begun:
 		fail(err)
 	case err != nil:
-		s.cfg.Log.Warn().Err(err).Str("caller", c.Name).Str("recording", q.ID).Msg("a pull was cut off")
+		logs.Write(&s.cfg.Log, logs.PullAborted, logs.Err.Of(err), logs.Caller.Of(c.Name), logs.Recording.Of(q.ID))
 		panic(http.ErrAbortHandler)
 	default:
-		s.cfg.Log.Info().Str("audit", "pull").Str("caller", c.Name).Str("recording", q.ID).Int("files", len(m.Files)).
-			Msg("pulled")
+		logs.Write(&s.cfg.Log, logs.Pulled, logs.Audit.Of("pull"), logs.Caller.Of(c.Name), logs.Recording.Of(q.ID),
+			logs.Files.Of(len(m.Files)))
 	}
 }
 

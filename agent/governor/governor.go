@@ -122,7 +122,7 @@ func (g *Governor) Look(l Look) (Change, bool) {
 		g.calmSince, g.looks = l.Now, nil
 		if l.Depth >= trace.DepthSamples && l.Depth < g.depth { // a probe that cut it keeps it until that is asked for
 			g.depth, g.changed = l.Depth, l.Now
-			return Change{g.depth, g.interval, "as it was left"}, true
+			return Change{g.depth, g.interval, "the probe had lowered it"}, true
 		}
 		return Change{}, false
 	}
@@ -139,7 +139,7 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	}
 	if l.Cuts > was.Cuts && l.Depth >= trace.DepthSamples && l.Depth < g.depth {
 		g.depth, g.calmSince = l.Depth, l.Now
-		return g.lowered(l.Now, fmt.Sprintf("an epoch would have cost more than the budget of %.3g %% has left",
+		return g.lowered(l.Now, fmt.Sprintf("recording a collection would have exceeded the overhead budget of %.3g %%",
 			100*g.cfg.Share))
 	}
 	long := g.cfg.Pause > 0 && l.Pause > g.cfg.Pause && g.depth > trace.DepthSamples
@@ -147,7 +147,7 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	if g.sampling > g.cfg.Share && g.interval < maxInterval && l.Now.Sub(g.longer) > heard {
 		g.calmSince = l.Now
 		g.lengthen(l.Now)
-		return g.lowered(l.Now, fmt.Sprintf("sampling takes more than the budget of %.3g %%", 100*g.cfg.Share))
+		return g.lowered(l.Now, fmt.Sprintf("sampling alone exceeds the overhead budget of %.3g %%", 100*g.cfg.Share))
 	}
 	if g.saved >= 0 && !long {
 		return g.up(l)
@@ -159,8 +159,8 @@ func (g *Governor) Look(l Look) (Change, bool) {
 		if g.sampling > g.cfg.Share/2 {
 			g.lengthen(l.Now)
 		}
-		return g.lowered(l.Now, fmt.Sprintf("the budget of %.3g %% is spent for %v ahead", 100*g.cfg.Share,
-			time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second)))
+		return g.lowered(l.Now, fmt.Sprintf("the overhead budget of %.3g %% is used up for the next %v",
+			100*g.cfg.Share, time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second)))
 	}
 	if l.Now.Sub(g.changed) < settle || l.Depth > g.depth && l.Now.Sub(g.changed) < 10*settle {
 		return Change{}, false // the last change has not shown what it does
@@ -168,9 +168,9 @@ func (g *Governor) Look(l Look) (Change, bool) {
 	if !long && g.now < g.cfg.Share/2 {
 		return Change{}, false // what was overspent is being paid back
 	}
-	why := fmt.Sprintf("the budget of %.3g %% is spent", 100*g.cfg.Share)
+	why := fmt.Sprintf("the overhead budget of %.3g %% is used up", 100*g.cfg.Share)
 	if long {
-		why = fmt.Sprintf("an epoch added %v to a pause, the budget is %v",
+		why = fmt.Sprintf("recording a collection added %v to a pause; overhead_pause is %v",
 			l.Pause.Round(100*time.Microsecond), g.cfg.Pause)
 	}
 	return g.down(l.Now, why, !long)

@@ -89,7 +89,7 @@ func TestPause(t *testing.T) {
 			depth, last = c.Depth, c.Why
 		}
 	}
-	if depth != trace.DepthSamples || last != "an epoch added 20ms to a pause, the budget is 10ms" {
+	if depth != trace.DepthSamples || last != "recording a collection added 20ms to a pause; overhead_pause is 10ms" {
 		t.Errorf("depth %d: %s", depth, last)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/attach"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/config"
 )
 
@@ -301,11 +302,12 @@ func (d *Discovery) note(j JVM, o Unrecorded) {
 	d.mu.Unlock()
 	switch {
 	case o.Ignored:
-		d.Log.Debug().Int("pid", j.PID).Str("name", j.Name).Msg("ignored: " + o.Reason)
+		logs.Write(&d.Log, logs.JVMIgnored, logs.JVM.Of(j.Name), logs.PID.Of(j.PID), logs.Cause.Of(o.Reason))
 	case lines < linesAMinute:
-		d.Log.Warn().Int("pid", j.PID).Str("name", j.Name).Str("remedy", o.Remedy).Msg("not recorded: " + o.Reason)
+		logs.Write(&d.Log, logs.JVMNotRecorded, logs.JVM.Of(j.Name), logs.PID.Of(j.PID), logs.Cause.Of(o.Reason),
+			logs.Remedy.Of(o.Remedy))
 	case lines == linesAMinute:
-		d.Log.Warn().Int("uid", j.UID).Msg("more JVMs of this user are not recorded: status lists them")
+		logs.Write(&d.Log, logs.MoreNotRecorded, logs.UID.Of(j.UID))
 	}
 }
 

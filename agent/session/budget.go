@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/governor"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -88,7 +90,12 @@ func (s *Session) govern(h shmring.Status) error {
 		return nil
 	}
 	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
-	s.log.Info().Msg(text)
+	if before := cmp.Or(b.depth, s.in.jvm.Depth); c.Depth != before {
+		s.logDepth(before, c.Depth, "", nil, c.Why)
+	}
+	if c.Interval != cmp.Or(b.governed, s.in.jvm.Interval) {
+		logs.Write(&s.log, logs.IntervalChanged, logs.Interval.Of(c.Interval), logs.Cause.Of(c.Why))
+	}
 	if c.Depth != b.depth && (b.depth != 0 || c.Depth != s.in.jvm.Depth) {
 		s.noteDepth(text)
 	} else {
@@ -119,7 +126,7 @@ func (s *Session) governSampling(h shmring.Status) error {
 	}
 	b.sparse = n
 	text := fmt.Sprintf("sampling every %d KiB: %s", b.interval()>>10, why)
-	s.log.Info().Msg(text)
+	logs.Write(&s.log, logs.IntervalChanged, logs.Interval.Of(b.interval()), logs.Cause.Of(why))
 	s.noteSwitch(text)
 	return s.setInterval()
 }

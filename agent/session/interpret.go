@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -111,7 +112,7 @@ func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 		})
 	}
 	for _, n := range m.Notes {
-		s.log.Info().Str("note", n.Text).Msg("the probe says")
+		logs.Write(&s.log, logs.ProbeNote, logs.Note.Of(n.Text))
 	}
 	return fresh, changed
 }

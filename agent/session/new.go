@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -63,7 +64,7 @@ func New(
 		RingMemfd:  h.Flags&shmring.FlagMemfd != 0, RingKept: who.Kept != "",
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
-	s.log = BoundLog(cfg.Log.With().Str("jvm", s.status.ID).Logger())
+	s.log = BoundLog(logs.With(cfg.Log, logs.Recording.Of(s.status.ID)))
 	if l := cfg.Limits(); l.BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
 		if err := errors.Join(ring.SetEpochMax(0), ring.SetCostMax(0)); err != nil {
 			return nil, err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent/logs"
 )
 
 const (
@@ -43,7 +45,6 @@ func (q *quiet) Sample(level zerolog.Level) bool {
 // BoundLog returns log, bounded: what a JVM or a folder of rings makes the agent write.
 func BoundLog(log zerolog.Logger) zerolog.Logger {
 	return log.Sample(&quiet{tell: func() {
-		log.Warn().Int("lines", quietAfter).Dur("in", quietFor).
-			Msg("it causes more lines of log than these: what is no error is left out for now")
+		logs.Write(&log, logs.LogBounded, logs.Lines.Of(quietAfter), logs.Span.Of(quietFor))
 	}})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -65,28 +66,40 @@ type Hooks struct {
 // after which the ring must not be read any further; the error of ctx. The ring stays open: Close closes it.
 func (s *Session) Run(ctx context.Context, hooks Hooks) error {
 	s.hooks = hooks
-	s.log.Info().Str("dir", s.Dir()).Msg("recording")
+	logs.Write(&s.log, logs.RecordingStarted, logs.Path.Of(s.Dir()))
 	err := s.guarded(ctx)
 	s.report(ctx, err)
 	closing := s.doing()
 	s.keepCounters()
 	if cerr := s.out.st.Close(); cerr != nil {
-		s.log.Error().Err(cerr).Msg("cannot close the recording")
+		logs.Write(&s.log, logs.NotClosed, logs.Err.Of(cerr))
 	}
 	closing()
 	stats := s.out.st.Stats() // what was allocated ahead was given back
 	s.set(func(st *Status) { st.TraceBytes, st.Files = stats.Bytes, stats.Files })
 	if err == nil { // drained: the file is memory that nobody needs any more
 		if uerr := s.ring.Unlink(); uerr != nil {
-			s.log.Warn().Err(uerr).Msg("cannot remove the drained ring")
+			logs.Write(&s.log, logs.RingStays, logs.Err.Of(uerr))
 		}
 		if s.in.over != "" {
 			s.set(func(st *Status) { st.Phase = s.in.over })
 		}
-		st := s.Status()
-		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
+		s.logEnd()
 	}
 	return err
+}
+
+// logEnd logs how the recording ended.
+func (s *Session) logEnd() {
+	switch st := s.Status(); st.Phase {
+	case Refused:
+		logs.Write(&s.log, logs.JVMRefused, logs.Cause.Of(st.Reason))
+	case GaveUp:
+		logs.Write(&s.log, logs.ProbeStopped, logs.Cause.Of(st.Reason), logs.Collections.Of(st.Collections))
+	default:
+		logs.Write(&s.log, logs.RecordingEnded, logs.Phase.Of(string(st.Phase)), logs.Cause.Of(st.Reason),
+			logs.Collections.Of(st.Collections))
+	}
 }
 
 // Close closes the ring and leaves the shared limits, after Run.
@@ -105,17 +118,15 @@ func (s *Session) report(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		s.set(func(st *Status) { st.Phase = Stopped })
 	case errors.Is(err, quota.ErrEvicted):
-		s.log.Error().Err(err).Str("ring", ring).
-			Msg("recording stopped: what its ring does not hold is lost until there is room again")
+		logs.Write(&s.log, logs.RecordingEvicted, logs.Path.Of(ring))
 	case errors.As(err, &full):
-		s.log.Warn().Err(err).Str("ring", ring).
-			Msg("the JVM has ended, and its ring waits until all of it can be stored")
+		logs.Write(&s.log, logs.RingWaits, logs.Err.Of(err), logs.Path.Of(ring))
 	case errors.As(err, &bad):
 		s.set(func(st *Status) { st.Phase, st.Reason = Quarantined, err.Error() })
-		s.log.Error().Err(err).Msg("shared-ring protocol violation: ring quarantined")
+		logs.Write(&s.log, logs.RingQuarantined, logs.Err.Of(err), logs.Path.Of(ring))
 	default:
 		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
-		s.log.Error().Err(err).Msg("recording stopped")
+		logs.Write(&s.log, logs.RecordingStopped, logs.Err.Of(err), logs.Path.Of(ring))
 	}
 }
 
@@ -249,7 +260,7 @@ func (s *Session) sizes(h shmring.Status) {
 		s.in.redefining, s.in.redefinedAt = false, h.Head
 	}
 	if before := s.status.RingBytes; h.Capacity != before {
-		s.log.Info().Uint64("bytes", h.Capacity).Uint64("before", before).Msg("a larger shared ring took over")
+		logs.Write(&s.log, logs.RingGrown, logs.Bytes.Of(h.Capacity), logs.Before.Of(before))
 		s.set(func(st *Status) { st.RingBytes = h.Capacity })
 	}
 	s.out.st.Queue(float64(h.Backlog()) / float64(h.Capacity))
@@ -274,7 +285,7 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 		s.out.pos = pos
 		if err := s.block(b, start, h); err != nil {
 			n := s.count(func(d *Drops) { d.Corrupt++ }).Corrupt
-			s.log.Warn().Err(err).Uint64("pos", pos).Msg("cannot read a block of the probe")
+			logs.Write(&s.log, logs.BlockUnreadable, logs.Err.Of(err), logs.Offset.Of(pos))
 			if n >= maxCorrupt {
 				why := "too many unreadable blocks"
 				return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: why, Err: err}

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"path/filepath"
+
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -59,16 +62,14 @@ func OpenStore(cfg ringstore.Config, who ringstore.Identity, log zerolog.Logger)
 		return nil, err
 	}
 	for _, n := range rec.Notes {
-		log.Warn().Str("dir", cfg.Dir).Str("file", n).
-			Msg("a ring file can not be read whole; it stays until its turn to go")
+		logs.Write(&log, logs.FileDamaged, logs.Path.Of(cfg.Dir), logs.Err.Of(n))
 	}
 	for _, f := range rec.Foreign {
-		log.Warn().Str("dir", cfg.Dir).Str("file", f.File).Str("session", f.Session).Str("recording_session", f.Own).
-			Msg("a ring file of another recording lies in the folder; it is not counted and not removed")
+		logs.Write(&log, logs.FileForeign, logs.Path.Of(filepath.Join(cfg.Dir, f.File)), logs.Session.Of(f.Session),
+			logs.Own.Of(f.Own))
 	}
 	if rec.Torn > 0 {
-		log.Warn().Str("dir", cfg.Dir).Int64("bytes", rec.Torn).
-			Msg("cut a torn tail off the recording; the shared ring still holds what it was")
+		logs.Write(&log, logs.TailCut, logs.Path.Of(cfg.Dir), logs.Bytes.Of(rec.Torn))
 	}
 	return ringFolder{s, cfg.Dir}, nil
 }

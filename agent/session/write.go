@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -148,8 +149,7 @@ func (s *Session) tooLarge(err error) bool {
 	if !errors.As(err, &small) {
 		return false
 	}
-	s.log.Warn().Err(err).Int64("needed", small.TooSmall()).
-		Msg("no listing fits: recording goes on without, and a file alone does not open")
+	logs.Write(&s.log, logs.SyncTooLarge, logs.Err.Of(err), logs.Needed.Of(small.TooSmall()))
 	s.syncs.plan.TooLarge()
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 	return true
@@ -193,7 +193,7 @@ func (s *Session) flushTo(source uint64) bool {
 // refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
 func (s *Session) refused(err error, epochs uint64) {
 	if s.losses.refuse(epochs, s.in.time, time.Now()) {
-		s.log.Warn().Err(err).Msg("the store refused a write: epochs are dropped until a sync point fits")
+		logs.Write(&s.log, logs.WriteRefused, logs.Err.Of(err), logs.Path.Of(s.Dir()))
 	}
 	s.heap.live.unknown()
 	s.syncs.plan.Lost()
@@ -239,7 +239,7 @@ func (s *Session) syncDue() {
 	}
 	if err := s.out.st.SyncSoon(); err != nil {
 		s.out.dirty = true
-		s.log.Warn().Err(err).Msg("the disk does not keep what it took: a new file begins")
+		logs.Write(&s.log, logs.FsyncFailed, logs.Err.Of(err), logs.Path.Of(s.Dir()))
 		s.set(func(st *Status) { st.StoreError = err.Error() })
 	}
 }

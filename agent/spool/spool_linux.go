@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
@@ -106,7 +107,7 @@ func (p *Spool) Watch(ctx context.Context) {
 		now := p.fails(err)
 		if now != logged {
 			if logged = now; err != nil {
-				p.cfg.Log.Warn().Err(err).Msg("the spool folder can not be looked into")
+				logs.Write(&p.cfg.Log, logs.SpoolUnreadable, logs.Err.Of(err), logs.Path.Of(s.dir))
 			}
 		}
 		if err != nil {
@@ -296,8 +297,8 @@ func (s *spooler) judge(t taking) {
 	}
 	if d.told != d.bad {
 		d.told = d.bad
-		s.p.cfg.Log.Warn().Err(t.err).Str("spool", s.dir).Str("name", printable(t.name)).Int("uid", t.uid).
-			Msg("left in the spool folder")
+		logs.Write(&s.p.cfg.Log, logs.SpoolLeft, logs.Err.Of(t.err), logs.Path.Of(s.shown(t.name)),
+			logs.UID.Of(t.uid))
 	}
 }
 
@@ -349,15 +350,17 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 	s.p.mu.Lock()
 	s.p.status.Taken++
 	s.p.mu.Unlock()
-	s.p.cfg.Log.Info().Str("spool", s.dir).Str("name", printable(name)).Int("uid", uid).Int64("bytes", size).
-		Str("dir", to).Msg("a recording was taken")
+	logs.Write(&s.p.cfg.Log, logs.SpoolTaken, logs.Path.Of(s.shown(name)), logs.UID.Of(uid), logs.Bytes.Of(size),
+		logs.Target.Of(to))
 	if err := s.remove(name, mark); err != nil {
-		s.p.cfg.Log.Warn().Err(err).Str("spool", s.dir).Str("name", printable(name)).
-			Msg("taken, but it can not be removed from the spool folder")
+		logs.Write(&s.p.cfg.Log, logs.SpoolNotRemoved, logs.Err.Of(err), logs.Path.Of(s.shown(name)))
 		return fmt.Errorf("taken as %s, but it can not be removed here: %w", filepath.Base(to), err)
 	}
 	return nil
 }
+
+// shown returns the path of a name in the spool folder, for the log.
+func (s *spooler) shown(name string) string { return filepath.Join(s.dir, printable(name)) }
 
 // place gives a recording that was taken its name, or the next one that is free.
 func (s *spooler) place(tmp, id string) (string, error) {

@@ -121,7 +121,7 @@ func TestOwnJVM(t *testing.T) {
 		}
 		p.State(shmring.StatePaused, "")
 		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
-		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
+		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: requested by uid 61001`, "status")
 		expect(owner, ns, 0, `goes on: sleep`, "resume", "sleep")
 		if paused() != 0 {
 			t.Errorf("still paused: %d", paused())

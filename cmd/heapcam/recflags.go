@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -152,6 +153,9 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
 	// it quotes values of fields itself
 	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly}
+	for _, k := range logs.Keys() {
+		console.FieldsOrder = append(console.FieldsOrder, k.Name)
+	}
 	console.FormatMessage = func(m any) string {
 		if m == nil {
 			return ""

@@ -129,7 +129,7 @@ func TestDeadDisk(t *testing.T) {
 	// from the service's manager.
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	await(t, "the agent leaves the recording behind", func() bool {
-		return strings.Contains(d.stderr.String(), "not waited for")
+		return strings.Contains(d.stderr.String(), "ends without closing recordings")
 	})
 	release()
 	d.cmd.Wait()

@@ -14,11 +14,11 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last
+// TestFreeze: a JVM that ends without an end marker, whatever the cause, leaves an incident that reads up to its last
 // collection; one that runs out of heap and goes on leaves one a burst; direct memory, whose OutOfMemoryError the
 // library throws, none.
 func TestFreeze(t *testing.T) {
-	const gone, exhausted = "without goodbye", "exhausted"
+	const gone, exhausted = "without an end marker", "exhausted"
 	majors := []int{17, 25}
 	for _, c := range []struct {
 		name string

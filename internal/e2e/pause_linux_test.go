@@ -109,7 +109,9 @@ func TestPause(t *testing.T) {
 		d.stop(t)
 		verify(t, dir, 3)
 		out, _, _ := heapcam(t, "dump", "--brief", dir)
-		for _, s := range []string{"paused: asked for", "paused: the host's switch is set", "recording goes on"} {
+		for _, s := range []string{
+			"paused: requested by an operator", "paused: the host's switch is set", "recording resumed",
+		} {
 			if !strings.Contains(out, s) {
 				t.Errorf("the trace does not tell: %s", s)
 			}

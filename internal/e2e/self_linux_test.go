@@ -61,7 +61,7 @@ func TestAgentBound(t *testing.T) {
 		highest = max(highest, self.CPU)
 		told := 0
 		for _, s := range loud {
-			if strings.Contains(s.LastSwitch, "agent_max_cpu leaves it") {
+			if strings.Contains(s.LastSwitch, "agent_max_cpu allows") {
 				told++
 			}
 		}

@@ -217,8 +217,8 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 			t.Errorf("%s was taken and is still there: %v", gone, err)
 		}
 	}
-	for _, m := range regexp.MustCompile(`a recording was taken.* dir=(\S+)`).FindAllStringSubmatch(d.stderr.String(),
-		-1) {
+	taken := regexp.MustCompile(`took a recording from the spool folder.* target=(\S+)`)
+	for _, m := range taken.FindAllStringSubmatch(d.stderr.String(), -1) {
 		verify(t, m[1], 1)
 		var who struct {
 			UID     int
