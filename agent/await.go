@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoRing says that no shared ring of a JVM appeared in time.
-var ErrNoRing = errors.New("its shared ring did not appear")
+var ErrNoRing = errors.New("the JVM's shared ring did not appear")
 
 // RefusedError says that the probe does not record a JVM.
 type RefusedError struct{ Reason string }

@@ -84,7 +84,7 @@ func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 			return err
 		}
 		if why, err := s.PausedBy(); err == nil && why&shmring.PauseAsked != 0 {
-			return fmt.Errorf("%s was paused by root or a member of the group %s: it goes on when they resume it: %w",
+			return fmt.Errorf("%s was paused by root or a member of the group %s; only they can resume it: %w",
 				id, api.Group, os.ErrPermission)
 		}
 		return nil

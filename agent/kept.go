@@ -74,7 +74,7 @@ func (a *Agent) dropRing(name string) {
 func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	name := f.Name()
 	if !strings.HasPrefix(name, keptPrefix) {
-		return nil, &shmring.NotRingError{Path: name, Why: "its name is not one of heapcam's"}
+		return nil, &shmring.NotRingError{Path: name, Why: "its name is not one that heapcam gives"}
 	}
 	r, err := shmring.OpenFile(f, shmring.Options{MaxCapacity: a.cfg.MaxRing})
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	switch {
 	case err != nil:
 	case h.Flags&shmring.FlagMemfd == 0 || name != keptName(h):
-		err = &shmring.NotRingError{Path: name, Why: "it holds another ring than its name says"}
+		err = &shmring.NotRingError{Path: name, Why: "it is not the ring that its name says"}
 	case h.State.Ended() && h.Backlog() == 0: // the agent before ended between storing and dropping it
 		err = errNothingLeft
 	}

@@ -20,7 +20,8 @@ func (a *Agent) session(open func() (*shmring.Ring, error), of map[int]int) (*se
 	if uid := ring.Owner(); uid > 0 && of[uid] >= maxSessionsEach {
 		ring.Close()
 		return nil, &session.StoreError{
-			Dir: ring.Path(), Err: fmt.Errorf("%d JVMs of uid %d are being recorded already", of[uid], uid),
+			Dir: ring.Path(),
+			Err: fmt.Errorf("this agent records %d JVMs of uid %d already, the limit of one user", of[uid], uid),
 		}
 	}
 	s, err := a.newSession(ring)
@@ -98,7 +99,7 @@ type ForgedError struct {
 }
 
 func (e *ForgedError) Error() string {
-	return fmt.Sprintf("%s: made by uid %d, but names process %d of uid %d: not recorded", e.Path,
+	return fmt.Sprintf("shared ring %s belongs to uid %d, but names process %d of uid %d", e.Path,
 		e.Owner, e.PID, e.UID)
 }
 

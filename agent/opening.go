@@ -24,7 +24,7 @@ const (
 	openWithin = 250 * time.Millisecond
 )
 
-var errStuck = errors.New("the disk does not answer: its recording can not be opened")
+var errStuck = errors.New("the disk does not answer: cannot open the recording")
 
 // open begins a session of the ring that ring opens, known by path.
 func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (*shmring.Ring, error)) (again bool) {
@@ -66,7 +66,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 		return false
 	}
 	if n >= maxSessions {
-		e.warn(a, path, fmt.Errorf("%d JVMs are being recorded already: not recording more", n))
+		e.warn(a, path, fmt.Errorf("this agent records %d JVMs already, and that is its limit", n))
 		return true
 	}
 	a.mu.Lock()
@@ -171,9 +171,9 @@ func (a *Agent) Others() (out []api.Other) {
 		var store *session.StoreError
 		switch {
 		case errors.Is(w.err, quota.ErrNoMemory), errors.Is(w.err, quota.ErrEvicted):
-			o.Why, o.Remedy = "agent memory", "a larger agent_max_memory, or a rule that leaves some JVMs out"
+			o.Why, o.Remedy = "agent memory", "raise agent_max_memory, or exclude some JVMs by a rule"
 		case errors.Is(w.err, errStuck), errors.As(w.err, &store):
-			o.Why, o.Remedy = "disk", "it is tried again by itself: look at the disk (dmesg, df)"
+			o.Why, o.Remedy = "disk", "check the disk (dmesg, df); the agent tries again by itself"
 		default:
 			o.Why = "ring"
 		}

@@ -123,7 +123,7 @@ func putTrigger(t target, tmp int) (remove func(), err error) {
 			unix.Close(dir)
 		}, nil
 	}
-	return nil, fmt.Errorf("creating %s: %w", name, procErr(err))
+	return nil, fmt.Errorf("cannot create %s: %w", name, procErr(err))
 }
 
 // create makes the trigger file. It must belong to the JVM's effective user or root; one that is left over is taken as

@@ -134,7 +134,7 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 	if by := d.DetachedBy(j); by != "" {
 		d.note(j, Unrecorded{
 			Why: "detached", Reason: "detached by " + by,
-			Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID),
+			Remedy: fmt.Sprintf("run `heapcam attach %d` to record it again", j.PID),
 		})
 		return
 	}
@@ -282,7 +282,7 @@ func (d *Discovery) try(ctx context.Context, j JVM, options string) (again bool)
 		d.mu.Unlock()
 		d.note(j, Unrecorded{
 			Why: "failed", Reason: err.Error(),
-			Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints",
+			Remedy: "start the JVM with the option that `heapcam doctor --java-tool-options` prints",
 		})
 	}
 	return errors.Is(err, attach.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || ObstacleOf(err) == NoRing

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNoShare says that max_total_size leaves no room for one more JVM, the smallest ring included.
-var ErrNoShare = errors.New("max_total_size leaves no room for another ring")
+var ErrNoShare = errors.New("max_total_size leaves no room for another recording")
 
 const (
 	// minShare is the smallest limit of a ring that is worth recording into, bytes.

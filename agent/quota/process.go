@@ -44,7 +44,7 @@ const (
 // Errors of recordings for which the agent has no memory.
 var (
 	ErrNoMemory = errors.New("agent_max_memory leaves no room for another recording")
-	ErrEvicted  = errors.New("agent_max_memory is reached, and of all recordings this one held most")
+	ErrEvicted  = errors.New("agent_max_memory was reached, and this recording held the most memory")
 )
 
 // Process bounds what the agent itself takes.

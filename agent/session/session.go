@@ -287,7 +287,7 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 			n := s.count(func(d *Drops) { d.Corrupt++ }).Corrupt
 			logs.Write(&s.log, logs.BlockUnreadable, logs.Err.Of(err), logs.Offset.Of(pos))
 			if n >= maxCorrupt {
-				why := "too many unreadable blocks"
+				why := "too many blocks that cannot be decoded"
 				return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: why, Err: err}
 			}
 		}

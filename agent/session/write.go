@@ -84,7 +84,7 @@ type listing struct {
 	sync  *trace.Sync
 }
 
-var errNoFile = errors.New("no file has begun: the probe has not introduced its JVM yet")
+var errNoFile = errors.New("no ring file is open: the probe has not described its JVM yet")
 
 // begin starts a new file with META, definitions and, unless nil, the sync point.
 func (s *Session) begin(y *listing) {

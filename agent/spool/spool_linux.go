@@ -44,12 +44,12 @@ func New(cfg Config) (*Spool, error) {
 	}
 	cfg.Dir = filepath.Clean(cfg.Dir)
 	if cfg.Out == cfg.Dir {
-		return nil, fmt.Errorf("spool folder %s: it is the folder for recordings", cfg.Dir)
+		return nil, fmt.Errorf("spool folder %s: it must not be the folder for recordings", cfg.Dir)
 	}
 	old, _ := filepath.Glob(filepath.Join(cfg.Out, takingName+"*"))
 	for _, dir := range old { // of an agent that was killed
 		if err := os.RemoveAll(dir); err != nil {
-			return nil, fmt.Errorf("what is left of a recording that was being taken: %w", err)
+			return nil, fmt.Errorf("cannot remove an unfinished recording: %w", err)
 		}
 	}
 	return &Spool{cfg: cfg}, nil
@@ -198,7 +198,7 @@ func (s *spooler) look(ctx context.Context) error {
 		}
 	}
 	if len(names) == maxSpool {
-		left = append(left, Item{Name: "…", Reason: fmt.Sprintf("no more than %d names are looked at", maxSpool)})
+		left = append(left, Item{Name: "…", Reason: fmt.Sprintf("only the first %d names are read", maxSpool)})
 	}
 	for name := range s.drops {
 		if !seen[name] {
@@ -324,7 +324,7 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 	}
 	out := s.p.cfg.Out
 	if free, err := ringstore.OS.Free(out); err == nil && free >= 0 && size > (free-s.p.cfg.KeepFree)/2 {
-		return &diskError{out, fmt.Errorf("%d bytes are more than half of what is free", size)}
+		return &diskError{out, fmt.Errorf("its %d bytes are more than half of the free space", size)}
 	}
 	if !s.p.cfg.Disk.Reserve(size) {
 		return &diskError{out, fmt.Errorf("max_total_size leaves no room for %d bytes", size)}
@@ -354,7 +354,7 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 		logs.Target.Of(to))
 	if err := s.remove(name, mark); err != nil {
 		logs.Write(&s.p.cfg.Log, logs.SpoolNotRemoved, logs.Err.Of(err), logs.Path.Of(s.shown(name)))
-		return fmt.Errorf("taken as %s, but it can not be removed here: %w", filepath.Base(to), err)
+		return fmt.Errorf("taken as %s, but cannot be removed here: %w", filepath.Base(to), err)
 	}
 	return nil
 }
@@ -390,7 +390,7 @@ func (s *spooler) remove(name, mark string) error {
 		defer f.Close()
 	}
 	if err != nil || now != mark {
-		return errors.New("it has changed meanwhile")
+		return errors.New("it has changed since")
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {
 		return unix.Unlinkat(s.fd, name, 0)

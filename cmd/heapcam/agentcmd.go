@@ -225,7 +225,7 @@ func (d *daemon) discovery() {
 		}
 		if err := d.agent.Room(); err != nil { // what it would cost the JVM is for nothing
 			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(),
-				Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+				Remedy: "raise agent_max_memory, or exclude some JVMs by a rule"}, true
 		}
 		return jvms.Unrecorded{}, false
 	}

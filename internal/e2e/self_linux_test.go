@@ -132,7 +132,7 @@ func TestAgentMemory(t *testing.T) {
 			if o.Why == "agent memory" && o.PID != 0 {
 				told = o
 				refused = refused || strings.Contains(o.Reason, "leaves no room for another recording")
-				left = left || strings.Contains(o.Reason, "of all recordings this one held most")
+				left = left || strings.Contains(o.Reason, "this recording held the most memory")
 			}
 		}
 		return st

@@ -157,7 +157,7 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 		"link.heapcam":       "regular",
 		"twice.heapcam":      "2 names",
 		"fifo.heapcam":       "regular",
-		"notes.txt":          "neither a ring, nor a recording",
+		"notes.txt":          "neither a ring nor a recording",
 		"heapcam-7-7.ring":   "regular",
 		"heapcam-8-8.ring":   "no magic",
 		"with a link inside": "regular",
