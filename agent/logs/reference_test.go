@@ -251,6 +251,7 @@ func reference(used map[*Message][]*Key) []byte {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(probeTable())
 	b.WriteString("## Fields\n\n| field | meaning |\n|---|---|\n")
 	for _, k := range Keys() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, k.Meaning)

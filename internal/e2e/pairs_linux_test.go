@@ -447,8 +447,8 @@ func TestUntested(t *testing.T) {
 		r.finish(t)
 		verify(t, checkCount(t, r).dir, 1)
 		for _, c := range []struct{ probe, flag, want string }{
-			{"untested=1", "--emergency=off", "--allow-untested-jdk tries it"},
-			{"untested=2", "--allow-untested-jdk", "is untested, and a self-check walk understood"},
+			{"untested=1", "--emergency=off", "use --allow-untested-jdk to try it"},
+			{"untested=2", "--allow-untested-jdk", "is untested, and the self-check of the heap read"},
 		} {
 			p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"10", "20000"},
 				flags: []string{c.flag}, probe: c.probe}
