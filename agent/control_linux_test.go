@@ -123,7 +123,7 @@ func (x *owned) refusals(t *testing.T) {
 		x.producers[anotherUID].Peek32(shmring.OffDetach)|x.producers[ownerUID].Peek32(shmring.OffDetach) != 0 {
 		t.Fatal("a refused verb did something")
 	}
-	if !strings.Contains(x.log.String(), `"audit":"pause","caller":"uid 61003`) {
+	if !strings.Contains(x.log.String(), `"audit":"pause","client":"uid 61003`) {
 		t.Error("no word of it in the log")
 	}
 }

@@ -156,10 +156,10 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 	case err != nil && !begun:
 		fail(err)
 	case err != nil:
-		logs.Write(&s.cfg.Log, logs.PullAborted, logs.Err.Of(err), logs.Caller.Of(c.Name), logs.Recording.Of(q.ID))
+		logs.Write(&s.cfg.Log, logs.PullAborted, logs.Err.Of(err), logs.Client.Of(c.Name), logs.Recording.Of(q.ID))
 		panic(http.ErrAbortHandler)
 	default:
-		logs.Write(&s.cfg.Log, logs.Pulled, logs.Audit.Of("pull"), logs.Caller.Of(c.Name), logs.Recording.Of(q.ID),
+		logs.Write(&s.cfg.Log, logs.Pulled, logs.Audit.Of("pull"), logs.Client.Of(c.Name), logs.Recording.Of(q.ID),
 			logs.Files.Of(len(m.Files)))
 	}
 }

@@ -144,7 +144,7 @@ func (s *Server) reply(w http.ResponseWriter, v any, err error) {
 func (s *Server) admit(method, verb string, c Caller) error {
 	if !c.May(verb) {
 		if s.refusals.allow(s.bucket(c), time.Now()) {
-			logs.Write(&s.cfg.Log, logs.CallRefused, logs.Audit.Of(verb), logs.Caller.Of(c.Name))
+			logs.Write(&s.cfg.Log, logs.RequestRefused, logs.Audit.Of(verb), logs.Client.Of(c.Name))
 		}
 		err := fmt.Errorf("%s is not for %s: %w", verb, c.Name, os.ErrPermission)
 		if Verbs[verb] == Operator && c.Scope == nil {
@@ -157,7 +157,7 @@ func (s *Server) admit(method, verb string, c Caller) error {
 			return fmt.Errorf("too many changes by %s: %d at once and one a second are allowed; try again",
 				session.UserName(c.UID), ChangesAtOnce)
 		}
-		logs.Write(&s.cfg.Log, logs.CallAccepted, logs.Audit.Of(verb), logs.Caller.Of(c.Name))
+		logs.Write(&s.cfg.Log, logs.RequestAccepted, logs.Audit.Of(verb), logs.Client.Of(c.Name))
 	}
 	return nil
 }

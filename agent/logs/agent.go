@@ -74,17 +74,17 @@ var (
 		"An agent was killed while it froze an incident.", "remove the folder that the error names")
 )
 
-// Messages about callers.
+// Messages about clients.
 var (
-	CallAccepted = line(access, "call-accepted", info, "call accepted",
-		"A caller changes what is recorded, or how.", "")
-	CallRefused = line(access, "call-refused", warn, "call refused: the caller may not use this verb",
-		"The caller is neither root nor in the group heapcam, or its token or certificate does not allow the verb.",
-		"add the caller to the group heapcam, or widen its token, if it should have this right")
+	RequestAccepted = line(access, "request-accepted", info, "request accepted",
+		"A client changes what is recorded, or how.", "")
+	RequestRefused = line(access, "request-refused", warn, "request refused: the client may not use this verb",
+		"The client is neither root nor in the group heapcam, or its token or certificate does not allow the verb.",
+		"add the client to the group heapcam, or widen its token, if it should have this right")
 	Pulled = line(access, "pulled", info, "recording pulled",
-		"A caller copied a recording.", "")
+		"A client copied a recording.", "")
 	PullAborted = line(access, "pull-aborted", warn, "pull aborted",
-		"The caller disconnected or stopped reading, or the recording cannot be read.",
+		"The client disconnected or stopped reading, or the recording cannot be read.",
 		"repeat the pull; if it fails again, run `heapcam verify` on the recording")
 )
 

@@ -37,8 +37,8 @@ var (
 	Path      = key("path", "file or folder that the line is about")
 	Target    = key("target", "folder that a file was moved or copied to")
 
-	Audit  = key("audit", "verb that a caller used")
-	Caller = key("caller", "who called: user, token or certificate, and the address")
+	Audit  = key("audit", "verb that a client used")
+	Client = key("client", "who asked: user, token or certificate, and the address")
 	Files  = key("files", "number of ring files")
 
 	Depth       = key("depth", "recording depth from now on: samples, survivors or full")

@@ -63,7 +63,7 @@ func TestPause(t *testing.T) {
 		verb("pause", r.pidText())
 		await(t, "pause", func() bool {
 			s := find(r.pid())
-			return s.Phase == session.Paused && s.Reason == "asked for"
+			return s.Phase == session.Paused && s.Reason == "requested by an operator"
 		})
 		still("pause")
 		d.stop(t)
