@@ -54,8 +54,9 @@ var (
 	RingUncapped = line(recorder, "recording-uncapped", info, "the recording can grow again",
 		"The disk has room.", "")
 	SyncTooLarge = line(recorder, "sync-point-too-large", warn, "no sync point fits into the recording",
-		"The heap has too many objects for `max_trace_size`. Recording continues. Files cannot be read alone.",
-		"raise max_trace_size to the bytes_needed of this line")
+		"The heap has too many objects for `max_trace_size`, or the disk is full. Recording continues. A ring file "+
+			"cannot be read without those before it.",
+		"free space if the disk is full; otherwise raise max_trace_size to bytes_needed")
 	SyncFits = line(recorder, "sync-point-fits", info, "sync points fit into the recording again",
 		"The heap shrank, or the recording may be larger.", "")
 	FilesLonger = line(recorder, "ring-files-longer", warn, "ring files are longer than configured",
