@@ -46,12 +46,12 @@ type Agent struct {
 	sessions map[string]*entry // by path of the ring
 	claimed  map[string]bool   // ring folders of sessions
 	held     map[string]bool   // names of what the service manager keeps of us
-	over     []session.Status  // of sessions that have ended, oldest first, at most maxOver
+	ended    []session.Status  // of sessions that have ended, oldest first, at most maxEnded
 	watch    []string
 	run      context.Context // of Run, nil before it
 	closed   bool
 
-	turned         atomic.Int64 // when Run's loop began its last turn, Unix ns
+	lastScan       atomic.Int64 // when Run last looked for rings, Unix ns
 	freezing       sync.Mutex
 	frozen         map[string]bool // incidents that were logged; freezing guards it
 	kept, keptSize atomic.Int64    // number of incidents and their bytes, as last seen
@@ -69,7 +69,7 @@ type Agent struct {
 	changed chan struct{} // closed and made anew when a session begins or ends
 }
 
-const maxOver = 1024
+const maxEnded = 1024
 
 // ringAgain is how long the agent waits, after the disk refused the end of an ended JVM's ring, before it tries again.
 const ringAgain = time.Minute
@@ -81,12 +81,12 @@ type entry struct {
 	last    error // why the last attempt to open it failed; nil: it is open
 	warned  bool
 	listed  bool       // status shows its session, with the reason
-	evicted int        // how often in a row its session was evicted for lack of memory
+	evicted int        // how often in a row its session was evicted because memory was short
 	who     *api.Other // whose JVM it is; nil: not asked yet
-	// not in a watched folder: Await or the spool folder's watcher looks for it, scan does not
-	stray   bool
+	// orphan: the ring is not in a watched folder. Await or package spool searches for it, scan does not
+	orphan  bool
 	again   time.Time // earliest time of the next attempt to open it
-	look    time.Time // when removeDead checks again whether its JVM lives
+	recheck time.Time // when removeDead checks again whether its JVM lives
 	opening time.Time // since when; zero: it is not being opened
 	began   time.Time // when s began
 	stuck   bool      // the log says that the disk keeps it waiting; belongs to Run
@@ -171,10 +171,10 @@ func (a *Agent) Rescan() {
 	}
 }
 
-// Turned gives when Run last came around to look for rings, which it does twice a second at least; zero before. Long
-// ago means: it hangs.
-func (a *Agent) Turned() time.Time {
-	if t := a.turned.Load(); t != 0 {
+// LastScan returns when Run last looked for rings; zero: not yet. Run does so at least twice a second. A time long ago
+// means that Run hangs.
+func (a *Agent) LastScan() time.Time {
+	if t := a.lastScan.Load(); t != 0 {
 		return time.Unix(0, t)
 	}
 	return time.Time{}
@@ -201,9 +201,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.wg.Go(func() { a.self.Watch(ctx, a.evict) })
 	a.wg.Go(func() { a.watchIncidents(ctx) })
-	a.wg.Go(func() { a.adoptStrays(ctx) })
+	a.wg.Go(func() { a.takeOverOrphans(ctx) })
 	if len(a.cfg.Kept) > 0 {
-		a.wg.Go(func() { a.adoptKept(ctx) })
+		a.wg.Go(func() { a.takeOverKept(ctx) })
 	}
 	if a.spool != nil {
 		a.wg.Go(func() { a.spool.Watch(ctx) })
@@ -211,7 +211,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	watched := map[string]bool{}
 	start := time.Now()
 	for {
-		a.turned.Store(time.Now().UnixNano())
+		a.lastScan.Store(time.Now().UnixNano())
 		a.mu.Lock()
 		dirs := slices.Clone(a.watch)
 		a.mu.Unlock()
@@ -221,7 +221,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 		}
 		again := a.scan(ctx, dirs)
-		a.lookStuck()
+		a.logStuck()
 		poll := a.cfg.Poll
 		if poll == 0 {
 			if poll = pollSlow; again || time.Since(start) < fastPhase {
@@ -253,7 +253,7 @@ func (a *Agent) wait() {
 		case <-time.After(pollSlow):
 		}
 		// the others have closed their files by then
-		if kept := a.keptByDisk(); kept > 0 && time.Since(begun) > session.StuckAfter {
+		if kept := a.countStuck(); kept > 0 && time.Since(begun) > session.StuckAfter {
 			logs.Write(&a.cfg.Log, logs.DiskHangsAtEnd, logs.Recordings.Of(kept))
 			return
 		}
@@ -273,12 +273,12 @@ func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 			seen[p] = true
 			again = a.try(ctx, p) || again
 			a.removeDead(p)
-			a.turned.Store(time.Now().UnixNano())
+			a.lastScan.Store(time.Now().UnixNano())
 		}
 	}
 	a.mu.Lock()
 	for p, e := range a.sessions {
-		if e.s == nil && !seen[p] && !e.stray && e.opening.IsZero() {
+		if e.s == nil && !seen[p] && !e.orphan && e.opening.IsZero() {
 			delete(a.sessions, p)
 		}
 	}
@@ -308,7 +308,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	var full *session.StoreError
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
-	if err == nil && st.Phase == session.GonePhase {
+	if err == nil && st.Phase == session.KilledPhase {
 		a.freeze(s, incidentNoEnd, true)
 	}
 	s.Close()
@@ -319,10 +319,10 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !later {
-		a.over = append(a.over, s.Status())
+		a.ended = append(a.ended, s.Status())
 	}
-	if len(a.over) > maxOver {
-		a.over = slices.Delete(a.over, 0, len(a.over)-maxOver)
+	if len(a.ended) > maxEnded {
+		a.ended = slices.Delete(a.ended, 0, len(a.ended)-maxEnded)
 	}
 	switch e := a.sessions[path]; {
 	case err == nil || stopped:
@@ -356,5 +356,5 @@ func (a *Agent) Status() []session.Status {
 		}
 	}
 	slices.SortFunc(out, func(x, y session.Status) int { return strings.Compare(x.ID, y.ID) })
-	return append(out, a.over...)
+	return append(out, a.ended...)
 }

@@ -69,7 +69,7 @@ func (a *Agent) PauseFor(c api.Caller, id string) (int, error) {
 }
 
 // ResumeFor is Resume, of those sessions that c may resume. What a JVM's user has paused goes on when that user says
-// so, or an operator who names it. What an operator has paused its user can not resume.
+// so, or an operator who names it. What an operator has paused its user cannot resume.
 func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 	why := uint32(shmring.PauseAsked)
 	switch {
@@ -119,7 +119,7 @@ func (a *Agent) eachOf(c api.Caller, id string, f func(*session.Session) error) 
 
 // controls says whether c may pause s and detach from it. Its ring's owner alone does not say so, as it does for what
 // was recorded: the process itself must be wholly the caller's now. One that has taken another user's rights is that
-// user's, too, and one that can not be seen from here may be anybody's.
+// user's, too, and one that cannot be seen from here may be anybody's.
 //
 // All users are as the agent's user namespace counts them: the kernel translates those of SO_PEERCRED and of /proc
 // alike, and who has no number there is the overflow user, which is nobody. So root of a container with a user

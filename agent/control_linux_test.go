@@ -84,8 +84,8 @@ func (x *owned) status() (st session.Status) {
 }
 
 // TestOwnersControl: a JVM's own user pauses, resumes and detaches from it, and nobody else's: what is not one's own is
-// answered like what is not there. Root's pause stays root's; a detachment is told with who asked for it, also to an
-// agent that comes later.
+// answered like what is not there. Root's pause stays root's; a detachment is reported with who asked for it, also to
+// an agent that comes later.
 func TestOwnersControl(t *testing.T) {
 	apitest.NeedRoot(t)
 	x := newOwned(t)

@@ -17,12 +17,13 @@ var deadAfter = 10 * time.Second
 func (a *Agent) removeDead(path string) {
 	a.mu.Lock()
 	e := a.sessions[path]
-	if e == nil || e.s != nil || e.stray || !e.opening.IsZero() || !unreadable(e.last) || time.Now().Before(e.look) {
+	if e == nil || e.s != nil || e.orphan || !e.opening.IsZero() || !unreadable(e.last) ||
+		time.Now().Before(e.recheck) {
 		a.mu.Unlock()
 		return
 	}
-	first := e.look.IsZero()
-	e.look = time.Now().Add(deadAfter)
+	first := e.recheck.IsZero()
+	e.recheck = time.Now().Add(deadAfter)
 	a.mu.Unlock()
 	pid, ticks, ok := shmring.ParseName(path)
 	if !ok {

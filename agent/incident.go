@@ -54,22 +54,22 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	}
 }
 
-// incidentsLook is how often the log takes note of incidents that others made: `heapcam freeze` does it by itself.
-const incidentsLook = 2 * time.Second
+// incidentsEvery is how often the log takes note of incidents that others made: `heapcam freeze` does it by itself.
+const incidentsEvery = 2 * time.Second
 
 // watchIncidents tells the log of each incident that appears.
 func (a *Agent) watchIncidents(ctx context.Context) {
 	for {
-		a.lookIncidents()
+		a.logIncidents()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(incidentsLook):
+		case <-time.After(incidentsEvery):
 		}
 	}
 }
 
-func (a *Agent) lookIncidents() {
+func (a *Agent) logIncidents() {
 	a.freezing.Lock()
 	defer a.freezing.Unlock()
 	in := &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName)}

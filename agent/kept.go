@@ -95,9 +95,9 @@ func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	return r, nil
 }
 
-// adoptKept records the rings whose descriptors the manager has kept, and has it drop each when it is stored, or can
+// takeOverKept records the rings whose descriptors the manager has kept, and has it drop each when it is stored, or can
 // not be read.
-func (a *Agent) adoptKept(ctx context.Context) {
+func (a *Agent) takeOverKept(ctx context.Context) {
 	files := slices.Clone(a.cfg.Kept)
 	defer func() {
 		for _, f := range files {
@@ -118,7 +118,7 @@ func (a *Agent) adoptKept(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(strayEvery):
+		case <-time.After(orphanEvery):
 		}
 	}
 }

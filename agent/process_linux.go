@@ -18,7 +18,7 @@ func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
 }
 
 // ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, a tool of the JDK,
-// else the name of its executable; "" if the process can not be looked at.
+// else the name of its executable; "" if the process cannot be looked at.
 func ProcessName(pid int) string {
 	b, err := jvms.ReadProc(pid, "cmdline")
 	if err != nil || len(b) == 0 {
@@ -28,7 +28,7 @@ func ProcessName(pid int) string {
 	name, _, sure := jvms.Program(args)
 	program := filepath.Base(args[0])
 	if !sure { // the JVM's own word is better
-		if j, err := jvms.Look(pid); err == nil && j.Name != "" {
+		if j, err := jvms.Inspect(pid); err == nil && j.Name != "" {
 			name = j.Name
 		}
 	}
@@ -38,7 +38,7 @@ func ProcessName(pid int) string {
 	return jvms.ShortName(name)
 }
 
-// ProcessUID gives the effective user of a process, as we count; false if it can not be looked at.
+// ProcessUID gives the effective user of a process, as we count; false if it cannot be looked at.
 func ProcessUID(pid int) (int, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

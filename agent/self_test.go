@@ -104,7 +104,7 @@ func TestRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.self.Measure(func() (int64, int64) { return 4 << 20, 4 << 20 })
-	a.self.Look(time.Now())
+	a.self.Observe(time.Now())
 	for i := range 2 {
 		if err := a.Room(); err != nil {
 			t.Error(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// switchEvery is how often the host's switch is looked at. Probes look at it by themselves, twice a second, where they
-// see the same file.
+// switchEvery is how often the agent polls the host's switch. Probes that see the same file poll it by themselves,
+// twice a second.
 const switchEvery = 250 * time.Millisecond
 
 // heedSwitch pauses every session while the host's switch is set. It returns when ctx is done.
@@ -19,7 +19,7 @@ func (a *Agent) heedSwitch(ctx context.Context) {
 	t := time.NewTicker(switchEvery)
 	defer t.Stop()
 	for {
-		// What can not be looked at is not there: a switch that a fault could turn on would lose recordings.
+		// A switch that cannot be read counts as not set: a fault must not end recordings.
 		_, err := os.Stat(a.cfg.Switch)
 		if on := err == nil; on != a.off.Load() {
 			a.off.Store(on)

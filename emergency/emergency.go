@@ -94,8 +94,8 @@ func (c *Control) Waiting() bool { return c.open }
 // Stats gives the counters.
 func (c *Control) Stats() Stats { return c.stats }
 
-// Look decides, and sends if need be. It says whether an emergency was sent; the error is that of sending.
-func (c *Control) Look(v View) (sent bool, err error) {
+// Poll decides, and sends if need be. It says whether an emergency was sent; the error is that of sending.
+func (c *Control) Poll(v View) (sent bool, err error) {
 	if c.open {
 		switch {
 		case v.Answered >= c.ticket:

@@ -88,7 +88,7 @@ func TestRing(t *testing.T) {
 			st := s.Stats()
 			if p.Next(syncpoint.Store{Active: st.Active, Rotate: st.Rotate}) {
 				w.asked = true
-			} else if sent, _ := last.Look(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(),
+			} else if sent, _ := last.Poll(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(),
 				Answered: ticket, Now: time.Unix(int64(w.src), 0)}); sent {
 				if emergencies++; emergencies > 1 || method == "off" {
 					rt.Fatalf("method %s, %d emergencies without a natural collection", method, emergencies)

@@ -24,8 +24,8 @@ func manager() (service.Service, error) {
 	})
 }
 
-// told makes the control manager's errors ours.
-func told(err error) error {
+// translated makes the control manager's errors ours.
+func translated(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -45,7 +45,7 @@ func act(f func(service.Service) error) error {
 	if err == nil {
 		err = f(m)
 	}
-	return told(err)
+	return translated(err)
 }
 
 // Install installs this binary as a service that starts with the host, and its source of events, and starts it.
@@ -92,7 +92,7 @@ func Query() (s State, err error) {
 		return s, err
 	}
 	st, err := m.Status()
-	if err = told(err); errors.Is(err, ErrNotInstalled) {
+	if err = translated(err); errors.Is(err, ErrNotInstalled) {
 		return State{Detail: "not installed"}, nil
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 type Alive func() (text string, err error)
 
 const (
-	// idle is how often the text is told where no watchdog asks for more.
+	// idle is how often the text is sent where no watchdog needs it more often.
 	idle = 10 * time.Second
 	// starting is how often an agent that is not ready yet is asked.
 	starting = 50 * time.Millisecond

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemd gives the manager that started this process, if it wants to be told.
+// systemd gives the manager that started this process, if it asked for notifications.
 func systemd() (*notifier, bool) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, false
 	}
 	wd, err := daemon.SdWatchdogEnabled(false)
-	if err != nil { // what can not be read is not waited for
+	if err != nil { // do not wait for what cannot be read
 		wd = 0
 	}
 	return &notifier{send: func(s string) { daemon.SdNotify(false, s) }, watchdog: wd}, true

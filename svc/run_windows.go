@@ -61,7 +61,7 @@ func (h *handler) Execute(
 	}
 }
 
-// Log gives the event log of the service's source, a line a write, whose level is told by ERR or WRN in it; fallback
+// Log gives the event log of the service's source, a line a write, whose level is ERR or WRN in it; fallback
 // if there is no such log.
 func Log(fallback io.Writer) io.Writer {
 	l, err := eventlog.Open(Name)
@@ -71,7 +71,7 @@ func Log(fallback io.Writer) io.Writer {
 	return &events{l}
 }
 
-// events writes lines to the event log. What can not be written is lost: a full or missing log never ends the service.
+// events writes lines to the event log. What cannot be written is lost: a full or missing log never ends the service.
 type events struct{ l *eventlog.Log }
 
 func (e *events) say(id uint32, s string) {

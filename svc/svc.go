@@ -48,11 +48,11 @@ func (e *PackagedError) Error() string {
 	return fmt.Sprintf("%s belongs to a package: install and remove heapcam by the package manager", e.Path)
 }
 
-// PlaceError says why a service can not execute the binary at Path.
+// PlaceError says why a service cannot execute the binary at Path.
 type PlaceError struct{ Path, Why string }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("the service can not run %s: %s; copy it to /usr/local/bin/heapcam and install from there",
+	return fmt.Sprintf("the service cannot run %s: %s; copy it to /usr/local/bin/heapcam and install from there",
 		e.Path, e.Why)
 }
 

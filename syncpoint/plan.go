@@ -38,7 +38,7 @@ type Plan struct {
 	active   int64 // size of the open file at the last look
 	fails    uint  // files that could not begin, in a row
 	skip     bool  // what it has grown by holds a sync point
-	blind    int   // natural collections until a sync point is tried again, after one that can not fit
+	blind    int   // natural collections until a sync point is tried again, after one that cannot fit
 }
 
 // New makes a plan.
@@ -84,7 +84,7 @@ func (p *Plan) Failed() {
 // Refused says that a sync point that was to stand in place was not taken: the next look may ask for another.
 func (p *Plan) Refused() { p.need, p.asked = true, false }
 
-// TooLarge says that a sync point came that the ring can not hold, whatever goes: none is asked for now.
+// TooLarge says that a sync point came that does not fit even into an empty ring: none is requested for now.
 func (p *Plan) TooLarge() {
 	p.blind = RetryAfter << p.fails
 	p.fails = min(p.fails+1, maxBackoff)

@@ -59,7 +59,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestGuests: one user can not take the connections of others.
+// TestGuests: one user cannot take the connections of others.
 func TestGuests(t *testing.T) {
 	apitest.NeedRoot(t)
 	sock := serveHere(t, New(recorder{t.TempDir()}, Config{Log: zerolog.Nop()}))

@@ -57,7 +57,7 @@ var (
 	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT
 	// and does not listen either. (With -Xrs it does not catch it, but listens from its start.)
 	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism)")
-	// ErrReadOnly says that the JVM can not open its socket.
+	// ErrReadOnly says that the JVM cannot open its socket.
 	ErrReadOnly = errors.New("the JVM cannot open the socket for attaching: its /tmp is mounted read-only")
 	// ErrTimeout says that the JVM did not answer in time: it is stopped, or busy.
 	ErrTimeout = errors.New("the JVM did not answer in time: it is stopped or very busy")
@@ -132,7 +132,7 @@ func Command(ctx context.Context, j JVM, name string, args ...string) (string, e
 	return "", &Error{j.PID, name, err}
 }
 
-// request frames a command. NUL would end an argument early, so it can not be sent.
+// request frames a command. NUL would end an argument early, so it cannot be sent.
 func request(name string, args []string) ([]byte, error) {
 	if len(args) > 3 {
 		return nil, errors.New("more than three arguments")

@@ -30,7 +30,7 @@ func call(ctx context.Context, j JVM, limit int64, name string, args ...string) 
 		return nil, procErr(err)
 	}
 	defer p.Close()
-	t, err := look(p)
+	t, err := inspect(p)
 	if err != nil {
 		return nil, err
 	}

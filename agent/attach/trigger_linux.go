@@ -75,7 +75,7 @@ func catchesQuit(ctx context.Context, t target) (target, error) {
 			return t, timeoutErr(ctx, ctx.Err())
 		case <-time.After(youngWait):
 		}
-		now, err := look(t.p)
+		now, err := inspect(t.p)
 		if err != nil {
 			return t, err
 		}
@@ -89,7 +89,7 @@ func catchesQuit(ctx context.Context, t target) (target, error) {
 
 // sendQuit sends SIGQUIT, after a last look: what does not catch the signal would be killed by it.
 func sendQuit(t target) error {
-	now, err := look(t.p)
+	now, err := inspect(t.p)
 	switch {
 	case err != nil:
 		return err

@@ -36,7 +36,7 @@ func TestBudget(t *testing.T) {
 				}
 				j.run(step, busy)
 				now = now.Add(step)
-				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
+				if c, ok := g.Observe(Observation{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
 					Depth: j.depth}); ok {
 					if c.Why == "" || c.Depth < trace.DepthSamples || c.Depth > trace.DepthFull ||
 						c.Interval < 512<<10 {
@@ -64,7 +64,7 @@ func TestBudget(t *testing.T) {
 			for range 40000 {
 				j.run(step, 0.001)
 				now = now.Add(step)
-				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
+				if c, ok := g.Observe(Observation{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
 					Depth: j.depth}); ok {
 					j.depth, j.interval = c.Depth, c.Interval
 				}
@@ -85,7 +85,7 @@ func TestPause(t *testing.T) {
 		now = now.Add(100 * time.Millisecond)
 		pause := map[uint64]time.Duration{trace.DepthFull: 50, trace.DepthSurvivors: 20,
 			trace.DepthSamples: 1}[depth] * time.Millisecond
-		if c, ok := g.Look(Look{Now: now, Pause: pause, Depth: depth}); ok {
+		if c, ok := g.Observe(Observation{Now: now, Pause: pause, Depth: depth}); ok {
 			depth, last = c.Depth, c.Why
 		}
 	}
@@ -112,7 +112,7 @@ func TestDearDepth(t *testing.T) {
 			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 100,
 				trace.DepthSamples: 0}[depth] * time.Millisecond
 		}
-		if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
+		if c, ok := g.Observe(Observation{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
 			if c.Depth > depth {
 				ups++
 			}
@@ -176,7 +176,7 @@ func TestRoom(t *testing.T) {
 				}
 				if i >= look {
 					look = i + 10 + r.IntN(20)
-					if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample),
+					if c, ok := g.Observe(Observation{Now: now, Probe: uint64(probe), Sample: uint64(sample),
 						Depth: min(wanted, cap), Cuts: cuts}); ok {
 						wanted, interval = c.Depth, c.Interval
 					}
@@ -203,7 +203,7 @@ func TestAnotherAgent(t *testing.T) {
 	now, depth := time.Unix(1e9, 0), uint64(trace.DepthSamples)
 	for range 1000 {
 		now = now.Add(100 * time.Millisecond)
-		if c, ok := g.Look(Look{Now: now, Depth: depth}); ok {
+		if c, ok := g.Observe(Observation{Now: now, Depth: depth}); ok {
 			depth = c.Depth
 		}
 	}

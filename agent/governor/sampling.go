@@ -46,9 +46,9 @@ func (s *Sampling) SetBudget(share float64, live uint64) {
 	s.cfg.Share, s.cfg.Live, s.calm = share, live, CalmFirst
 }
 
-// Look takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of
+// Observe takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of
 // live samples, 0 if it is not known. inForce is the interval that samples are drawn by now, as far as known, else 0.
-func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval uint64, why string, change bool) {
+func (s *Sampling) Observe(now time.Time, sample, live, inForce uint64) (interval uint64, why string, change bool) {
 	dt := now.Sub(s.from)
 	if !s.from.IsZero() && dt < window && sample >= s.sample {
 		return 0, "", false

@@ -22,10 +22,10 @@ import (
 
 const (
 	attachAtOnce = 4 // JVMs that are attached to at a time: each costs it a stop
-	lookAgain    = 100 * time.Millisecond
-	lookFor      = 3 * time.Second // a JVM names its collector some 10 ms after its start; one without PerfData never
+	pollEvery    = 100 * time.Millisecond
+	readyWithin  = 3 * time.Second // a JVM names its collector some 10 ms after its start; one without PerfData never
 	attachLimit  = 30 * time.Second
-	ownLooks     = 5   // how often a JVM with a probe by its own options is looked at, lookFor apart
+	ownPolls     = 5   // how often a JVM with a probe by its own options is looked at, readyWithin apart
 	linesAMinute = 100 // of log, for the JVMs of one user: starting JVMs must not fill it
 )
 
@@ -53,8 +53,8 @@ type DiscoveryConfig struct {
 	Decide func(config.JVM) (options, why string, record bool)
 	// Wait says why nothing is attached to for now.
 	Wait func() (Unrecorded, bool)
-	// Adopt waits for the ring of a JVM that has a probe by its own options.
-	Adopt func(context.Context, JVM)
+	// TakeOver waits for the ring of a JVM that has a probe by its own options.
+	TakeOver func(context.Context, JVM)
 	// Recorded says whether a JVM is being recorded.
 	Recorded func(JVM) bool
 	// DetachedBy says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends
@@ -90,8 +90,8 @@ func (d *Discovery) Run(ctx context.Context) error {
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	return Watch(ctx, func(added, gone []JVM) {
-		for _, j := range gone {
+	return Watch(ctx, func(added, ended []JVM) {
+		for _, j := range ended {
 			d.forget(j)
 		}
 		for _, j := range added {
@@ -111,7 +111,7 @@ func (d *Discovery) Reconsider() {
 	d.others = map[string]Unrecorded{}
 	d.mu.Unlock()
 	for _, o := range others {
-		if j, err := Look(o.PID); err == nil && j.ID == o.ID {
+		if j, err := Inspect(o.PID); err == nil && j.ID == o.ID {
 			go d.Consider(ctx, j)
 		}
 	}
@@ -161,8 +161,8 @@ func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 		unnamed := !j.PerfData || j.Collector == "" || j.Name == ""
 		return unnamed && v.Problem != NoRights || j.Probe && !j.Recorded
 	}
-	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
-		if !sleep(ctx, lookAgain) {
+	for end := time.Now().Add(readyWithin); unready() && time.Now().Before(end); {
+		if !sleep(ctx, pollEvery) {
 			return j, v, false
 		}
 		now, still := same(j)
@@ -176,7 +176,7 @@ func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 
 // same looks at a JVM again; false: it has ended.
 func same(j JVM) (JVM, bool) {
-	now, err := Look(j.PID)
+	now, err := Inspect(j.PID)
 	return now, err == nil && now.ID == j.ID
 }
 
@@ -204,7 +204,7 @@ func (d *Discovery) awaitTurn(ctx context.Context, j JVM) bool {
 			d.note(j, why)
 			noted = why.Why
 		}
-		if !sleep(ctx, lookFor/3) {
+		if !sleep(ctx, readyWithin/3) {
 			return false
 		}
 		if _, still := same(j); !still {
@@ -229,11 +229,11 @@ func (d *Discovery) attachAgain(ctx context.Context, j JVM, options string) {
 // awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was
 // detached from never will.
 func (d *Discovery) awaitOwn(ctx context.Context, j JVM) {
-	for range ownLooks {
+	for range ownPolls {
 		if ended, recorded := d.own(ctx, j); ended || recorded {
 			return
 		}
-		if !sleep(ctx, lookFor) {
+		if !sleep(ctx, readyWithin) {
 			return
 		}
 	}
@@ -246,7 +246,7 @@ func (d *Discovery) own(ctx context.Context, j JVM) (ended, recorded bool) {
 		return true, false
 	}
 	if now.Recorded && !d.Recorded(now) {
-		d.Adopt(ctx, now)
+		d.TakeOver(ctx, now)
 	}
 	if d.Recorded(now) {
 		d.forget(j)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Problem is why a JVM can not be recorded, for programs; part of what doctor prints as JSON.
+// Problem is why a JVM cannot be recorded, for programs; part of what doctor prints as JSON.
 type Problem string
 
 // Problems.

@@ -43,7 +43,7 @@ type Obstacle int
 
 // Obstacles.
 const (
-	Unrecordable Obstacle = iota + 1 // this JVM can not be recorded
+	Unrecordable Obstacle = iota + 1 // this JVM cannot be recorded
 	Denied                           // we lack the rights
 	Ended                            // the JVM has ended
 	Already                          // it is being recorded already

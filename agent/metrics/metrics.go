@@ -25,7 +25,7 @@ import (
 	"github.com/heapcam/heapcam/agent/spool"
 )
 
-// Source is what is told. Both functions must be safe to call at any time.
+// Source is what the metrics report. All functions must be safe to call at any time.
 type Source struct {
 	Status func() []session.Status
 	// AttachFailures counts by reason, of a closed set; may be nil.
@@ -123,9 +123,9 @@ var fields = func() (fs []field) {
 		func(s *session.Status) float64 { return float64(s.Switches) })
 	add(c, "agent_cpu_seconds_total", "CPU time of this agent for the recording.",
 		func(s *session.Status) float64 { return seconds(s.AgentCPUNS) })
-	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.",
+	add(g, "disk_full", "1 while the ring cannot grow: the disk is full, or keep_free is reached.",
 		func(s *session.Status) float64 { return truth(s.DiskFull) })
-	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.",
+	add(g, "guarantee_met", "0 while the ring cannot keep max_trace_size less its deviation of complete trace.",
 		func(s *session.Status) float64 { return truth(s.GuaranteeMet) })
 	add(c, "incidents_total", "Windows that were frozen by themselves.",
 		func(s *session.Status) float64 { return float64(s.Incidents) })
@@ -163,7 +163,7 @@ var (
 )
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
-	session.GonePhase, session.GaveUp, session.Quarantined, session.Stopped}
+	session.KilledPhase, session.ProbeStopped, session.Quarantined, session.Stopped}
 
 type collector struct{ src Source }
 

@@ -83,7 +83,7 @@ func trusted(base string, loose bool) error {
 	}
 }
 
-// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load
+// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that cannot load
 // an agent does not start. For the same reason what root places is open to JVMs of other users, which a command of
 // root's may start.
 func installIn(dir string, b []byte) (string, error) {

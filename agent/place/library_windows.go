@@ -28,7 +28,7 @@ func ProbeForOptions() (string, error) {
 // InstallProbe has no way to load what it would install.
 func InstallProbe() (string, error) { return "", errNoRecording }
 
-// PrivateDir gives a folder below this user's own one for data, which others can not write to.
+// PrivateDir gives a folder below this user's own one for data, which others cannot write to.
 func PrivateDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	startAgain = 100 * time.Millisecond
 )
 
-// Refusal says why j can not be recorded, as far as that is seen from outside; nil: nothing is known against it.
+// Refusal says why j cannot be recorded, as far as that is seen from outside; nil: nothing is known against it.
 // options are the probe's. Errors: *jvms.RecordError.
 func Refusal(j jvms.JVM, options string) error {
 	v := jvms.Doctor(j)

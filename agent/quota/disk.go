@@ -244,7 +244,7 @@ func (t *Disk) dropOldest() bool {
 	return false
 }
 
-// drop removes an ended ring; false: it can not be removed now.
+// drop removes an ended ring; false: it cannot be removed now.
 func (t *Disk) drop(e endedRing, why string) bool {
 	var foreign *ringstore.ForeignError
 	switch err := ringstore.RemoveRing(e.dir); {

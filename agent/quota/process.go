@@ -62,15 +62,15 @@ type Process struct {
 	clock func() (process time.Duration) // replaced by tests
 	spent atomic.Int64                   // CPU nanoseconds of all recordings
 
-	mu        sync.Mutex
-	maxCPU    float64
-	maxMem    int64
-	share     float64 // CPUs of late
-	rest      float64 // of it, what no recording took
-	at        time.Time
-	was, spun time.Duration
-	mem, live int64
-	over      int // measurements in a row
+	mu            sync.Mutex
+	maxCPU        float64
+	maxMem        int64
+	share         float64 // CPUs of late
+	rest          float64 // of it, what no recording took
+	at            time.Time
+	was, spentWas time.Duration
+	mem, live     int64
+	over          int // measurements in a row
 
 	memoryLimit int64 // that Go's runtime had before Watch; 0: Watch does not run
 }
@@ -87,7 +87,7 @@ func NewProcess(maxCPU float64, maxMemory int64) *Process {
 func (p *Process) CPU() *SharedRate { return p.cpu }
 
 // Charge adds CPU time that recordings took.
-func (p *Process) Charge(took time.Duration) { p.spent.Add(int64(took)) }
+func (p *Process) Charge(peak time.Duration) { p.spent.Add(int64(peak)) }
 
 // Measure replaces how memory is measured, bytes held and in use. It is for tests, before anything looks.
 func (p *Process) Measure(used func() (memory, live int64)) { p.used = used }
@@ -111,8 +111,8 @@ func memoryLimit(max, was int64) int64 {
 	return min(max, was)
 }
 
-// Look measures at the time now, and says whether more memory is in use than may be, twice in a row.
-func (p *Process) Look(now time.Time) (over bool) {
+// Observe measures at the time now, and says whether more memory is in use than may be, twice in a row.
+func (p *Process) Observe(now time.Time) (over bool) {
 	cpu, spent := p.clock(), time.Duration(p.spent.Load())
 	mem, live := p.used()
 	p.mu.Lock()
@@ -120,12 +120,12 @@ func (p *Process) Look(now time.Time) (over bool) {
 	if dt := now.Sub(p.at); !p.at.IsZero() && dt > 0 {
 		w := 1 - math.Exp(-float64(dt)/float64(measureSpan))
 		p.share += w * (float64(cpu-p.was)/float64(dt) - p.share)
-		p.rest += w * (max(0, float64(cpu-p.was-(spent-p.spun))/float64(dt)) - p.rest)
+		p.rest += w * (max(0, float64(cpu-p.was-(spent-p.spentWas))/float64(dt)) - p.rest)
 		if p.maxCPU > 0 {
 			p.cpu.SetLimit(int64(max(p.maxCPU-p.rest, leastForJVMs*p.maxCPU) * float64(time.Second)))
 		}
 	}
-	p.at, p.was, p.spun, p.mem, p.live = now, cpu, spent, mem, live
+	p.at, p.was, p.spentWas, p.mem, p.live = now, cpu, spent, mem, live
 	if p.maxMem == 0 || float64(live) <= memoryOver*float64(p.maxMem) {
 		p.over = 0
 		return false
@@ -179,7 +179,7 @@ func (p *Process) Watch(ctx context.Context, over func()) {
 	t := time.NewTicker(measureEvery)
 	defer t.Stop()
 	for {
-		if p.Look(time.Now()) {
+		if p.Observe(time.Now()) {
 			over()
 		}
 		select {

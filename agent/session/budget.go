@@ -19,7 +19,7 @@ const governEvery = 100 * time.Millisecond
 type budgets struct {
 	governor *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	sampling *governor.Sampling
-	looked   time.Time     // when governor did last
+	observed time.Time     // when governor did last
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 	current  uint64        // sampling interval at the last pause, bytes
 
@@ -72,11 +72,11 @@ func (s *Session) govern(h shmring.Status) error {
 		})
 	}
 	now := time.Now()
-	if now.Sub(b.looked) < governEvery {
+	if now.Sub(b.observed) < governEvery {
 		return nil
 	}
-	b.looked = now
-	c, change := b.governor.Look(governor.Look{
+	b.observed = now
+	c, change := b.governor.Observe(governor.Observation{
 		Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: b.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut,
 	})
 	b.longest = 0
@@ -120,7 +120,7 @@ func (s *Session) governSampling(h shmring.Status) error {
 	if q, ok := s.heap.live.est.Figure(); ok {
 		live = q.Exact.Objects
 	}
-	n, why, change := b.sampling.Look(time.Now(), h.SampleNS, live, b.current)
+	n, why, change := b.sampling.Observe(time.Now(), h.SampleNS, live, b.current)
 	if !change {
 		return nil
 	}

@@ -82,8 +82,8 @@ func TestForget(t *testing.T) {
 	add(trace.Defs{GoneTypes: []uint64{6, 7}, GoneLoaders: []uint64{2}})
 	d.forget(none)
 	expect("gone", []uint64{5}, []uint64{1})
-	if d.bytes != before || len(d.ofTypes) != 1 || len(d.gone.types)+len(d.gone.loaders) != 0 {
-		t.Errorf("%d bytes, want %d; %+v %+v", d.bytes, before, d.ofTypes, d.gone)
+	if d.bytes != before || len(d.ofTypes) != 1 || len(d.unloaded.types)+len(d.unloaded.loaders) != 0 {
+		t.Errorf("%d bytes, want %d; %+v %+v", d.bytes, before, d.ofTypes, d.unloaded)
 	}
 	add(trace.Defs{Loaders: l, Types: ty})
 	d.recall()

@@ -135,7 +135,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.steer.budget.paused(p)
 	s.stamp(p.Start + p.Dur)
 	s.out.collection(p.GC)
-	s.tell(s.losses.before(p.GC, h, s.in.time))
+	s.recordGaps(s.losses.before(p.GC, h, s.in.time))
 	s.out.pushEpoch(b)
 	if s.heap.epoch(e) {
 		s.summarize(nil, s.out.pos)

@@ -13,7 +13,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// StoreError says that the recording's folder can not be used now.
+// StoreError says that the recording's folder cannot be used now.
 type StoreError struct {
 	Dir string
 	Err error
@@ -41,7 +41,7 @@ func New(
 	s := &Session{
 		cfg: cfg, ring: ring, defs: newDefinitions(),
 		in:     stream{redefining: !fresh},
-		losses: losses{told: h},
+		losses: losses{reported: h},
 		syncs:  newSchedule(cfg.MaxTraceSize, last),
 		heap:   heapView{live: newLive()},
 		out:    writer{st: st, skipTo: st.LastSource()},
@@ -52,7 +52,7 @@ func New(
 	}
 	if fresh {
 		s.alarms.oom.seen = 0
-		s.losses.told.EpochsDropped, s.losses.told.SamplesDropped = 0, 0
+		s.losses.reported.EpochsDropped, s.losses.reported.SamplesDropped = 0, 0
 	}
 	s.kept = who.Kept
 	away := ring.Away()

@@ -18,7 +18,7 @@ const (
 
 // quiet lets so many lines through, and says once that there would be more. It is a zerolog.Sampler.
 type quiet struct {
-	tell func()
+	report func()
 
 	mu    sync.Mutex
 	began time.Time
@@ -37,14 +37,14 @@ func (q *quiet) Sample(level zerolog.Level) bool {
 	n := q.n
 	q.mu.Unlock()
 	if n == quietAfter+1 {
-		q.tell()
+		q.report()
 	}
 	return n <= quietAfter
 }
 
 // BoundLog returns log, bounded: what a JVM or a folder of rings makes the agent write.
 func BoundLog(log zerolog.Logger) zerolog.Logger {
-	return log.Sample(&quiet{tell: func() {
+	return log.Sample(&quiet{report: func() {
 		logs.Write(&log, logs.LogBounded, logs.Lines.Of(quietAfter), logs.Span.Of(quietFor))
 	}})
 }

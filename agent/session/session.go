@@ -21,9 +21,9 @@ const (
 	// frames compress better. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
-	// idleLook is how often a session without data looks what max_total_size leaves it, whether it is paused and
+	// idleEvery is how often a session without data looks what max_total_size leaves it, whether it is paused and
 	// whether the JVM ran out of memory.
-	idleLook = time.Second
+	idleEvery = time.Second
 	// maxCorrupt is how many undecodable blocks a producer may send before its ring is put into quarantine.
 	maxCorrupt = 16
 )
@@ -94,7 +94,7 @@ func (s *Session) logEnd() {
 	switch st := s.Status(); st.Phase {
 	case Refused:
 		logs.Write(&s.log, logs.JVMRefused, logs.Cause.Of(st.Reason))
-	case GaveUp:
+	case ProbeStopped:
 		logs.Write(&s.log, logs.ProbeStopped, logs.Cause.Of(st.Reason), logs.Collections.Of(st.Collections))
 	default:
 		logs.Write(&s.log, logs.RecordingEnded, logs.Phase.Of(string(st.Phase)), logs.Cause.Of(st.Reason),
@@ -183,7 +183,7 @@ func (s *Session) wait(ctx context.Context) error {
 			return err
 		}
 		s.notePause(h)
-		at := time.Now().Add(idleLook)
+		at := time.Now().Add(idleEvery)
 		if s.out.dirty {
 			at = s.out.syncedAt.Add(s.cfg.SyncInterval)
 		}
@@ -230,7 +230,7 @@ func (s *Session) step() error {
 	if unknown == nil {
 		s.sizes(h)
 	} else {
-		h = s.losses.told // so that nothing more counts as lost
+		h = s.losses.reported // so that nothing more counts as lost
 	}
 	if err := s.blocks(batch, h); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (s *Session) step() error {
 		return unknown
 	}
 	h.Tail = batch.End
-	return s.look(h)
+	return s.observe(h)
 }
 
 // sizes takes note of the ring's size and fill.
@@ -295,17 +295,17 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 	return nil
 }
 
-// finish takes note of how the JVM ended. gone: it sent no end marker.
-func (s *Session) finish(gone bool) {
+// finish notes how the JVM ended. killed: it sent no end marker.
+func (s *Session) finish(killed bool) {
 	if h, err := s.ring.Status(); err == nil {
-		s.tell(s.losses.atEnd(h, s.in.time))
+		s.recordGaps(s.losses.atEnd(h, s.in.time))
 		s.flush()
 		s.noteExhaustion(h)
 		s.in.sampledAt = time.Time{}
 		s.noteSampling(h)
 		s.show(h, s.out.st.Stats())
 	}
-	if gone {
-		s.in.over = GonePhase
+	if killed {
+		s.in.over = KilledPhase
 	}
 }

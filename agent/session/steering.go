@@ -130,9 +130,9 @@ func (w *writeLimit) setLimits(l *Limits) {
 	w.rate.SetLimits(l.MaxWriteRate, shared)
 }
 
-// look takes the bytes written so far and the depth in force, and says whether another depth is wanted, and why.
-func (w *writeLimit) look(now time.Time, written int64, depth uint64) (why quota.Limit, change bool) {
-	want, change := w.rate.Look(now, written, depth)
+// observe takes the bytes written so far and the depth in force, and says whether another depth is wanted, and why.
+func (w *writeLimit) observe(now time.Time, written int64, depth uint64) (why quota.Limit, change bool) {
+	want, change := w.rate.Observe(now, written, depth)
 	if !change {
 		return why, false
 	}
@@ -142,7 +142,7 @@ func (w *writeLimit) look(now time.Time, written int64, depth uint64) (why quota
 
 // limitWrites asks the probe for another depth if the recording writes too much, or may write more.
 func (s *Session) limitWrites(written int64) error {
-	why, change := s.steer.write.look(time.Now(), written, s.in.depth)
+	why, change := s.steer.write.observe(time.Now(), written, s.in.depth)
 	if !change {
 		return nil
 	}
@@ -207,9 +207,9 @@ func (c *cpuLimit) clear() (was bool) {
 	return true
 }
 
-// look says whether another level is wanted.
-func (c *cpuLimit) look(now time.Time) (x cpuChange, change bool) {
-	want, change := c.rate.Look(now, int64(c.spent), c.rate.Level())
+// observe says whether another level is wanted.
+func (c *cpuLimit) observe(now time.Time) (x cpuChange, change bool) {
+	want, change := c.rate.Observe(now, int64(c.spent), c.rate.Level())
 	if !change {
 		return x, false
 	}
@@ -235,7 +235,7 @@ func (s *Session) limitCPU(h shmring.Status) error {
 		}
 	}
 	before := cmp.Or(c.depth, c.asked)
-	x, change := c.look(time.Now())
+	x, change := c.observe(time.Now())
 	if !change {
 		return nil
 	}

@@ -131,7 +131,7 @@ func (s *Session) forget(y *listing) {
 		s.in.redefinedAt = 0
 		s.defs.redefined()
 	}
-	if !s.defs.someGone() {
+	if !s.defs.anyUnloaded() {
 		return
 	}
 	listed := map[uint64]struct{}{}
@@ -201,8 +201,8 @@ func (s *Session) refused(err error, epochs uint64) {
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 }
 
-// tell writes GAPs for what the shared ring lost.
-func (s *Session) tell(gaps []trace.Gap) {
+// recordGaps writes GAPs for what the shared ring lost.
+func (s *Session) recordGaps(gaps []trace.Gap) {
 	for _, g := range gaps {
 		s.out.push(trace.EncodeGap(g))
 		s.count(func(d *Drops) { d.RingEpochs += g.Epochs; d.Samples += g.Samples })

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// spoolLook is how often the spool folder is looked through without being told.
-	spoolLook = time.Second
+	// scanEvery is how often the spool folder is looked through without being told.
+	scanEvery = time.Second
 	// spoolSettles is how long a file must stay as it is to be taken for whole: somebody may be copying it there.
 	spoolSettles = 3 * time.Second
 	// spoolAgain is when what the disk refused is tried again.
@@ -66,11 +66,11 @@ func (e *diskError) Unwrap() error { return e.err }
 
 // drop is a name in the spool folder.
 type drop struct {
-	mark  string // of all that belongs to it: what has another one is still being written
-	since time.Time
-	again time.Time // not before
-	bad   string    // why it is not taken, as long as mark holds
-	told  string
+	mark   string // of all that belongs to it: what has another one is still being written
+	since  time.Time
+	again  time.Time // not before
+	bad    string    // why it is not taken, as long as mark holds
+	logged string
 }
 
 // spooler takes what lies in the spool folder. It belongs to one goroutine.
@@ -103,7 +103,7 @@ func (p *Spool) Watch(ctx context.Context) {
 	}
 	logged, watched := "", false
 	for {
-		err := s.look(ctx)
+		err := s.scan(ctx)
 		now := p.fails(err)
 		if now != logged {
 			if logged = now; err != nil {
@@ -121,7 +121,7 @@ func (p *Spool) Watch(ctx context.Context) {
 	}
 }
 
-// fails puts into the status why the folder can not be looked into, "": it can, and returns that.
+// fails puts into the status why the folder cannot be looked into, "": it can, and returns that.
 func (p *Spool) fails(err error) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *Spool) fails(err error) string {
 // wait waits until it is time to look again; false: ctx is done. What is written to tells of each write: that is no
 // reason.
 func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
-	soon := time.NewTimer(spoolLook)
+	soon := time.NewTimer(scanEvery)
 	defer soon.Stop()
 	for {
 		select {
@@ -159,8 +159,8 @@ func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 	}
 }
 
-// look goes through the folder once.
-func (s *spooler) look(ctx context.Context) error {
+// scan goes through the folder once.
+func (s *spooler) scan(ctx context.Context) error {
 	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: s.dir, Err: err}
@@ -295,8 +295,8 @@ func (s *spooler) judge(t taking) {
 	if errors.As(t.err, &disk) || errors.Is(t.err, ringstore.ErrTorn) { // room may come, and the rest of the file
 		d.again = time.Now().Add(spoolAgain)
 	}
-	if d.told != d.bad {
-		d.told = d.bad
+	if d.logged != d.bad {
+		d.logged = d.bad
 		logs.Write(&s.p.cfg.Log, logs.SpoolLeft, logs.Err.Of(t.err), logs.Path.Of(s.shown(t.name)),
 			logs.UID.Of(t.uid))
 	}

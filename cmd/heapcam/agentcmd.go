@@ -230,8 +230,8 @@ func (d *daemon) discovery() {
 		return jvms.Unrecorded{}, false
 	}
 	d.found.DetachedBy = func(j jvms.JVM) string { return d.agent.DetachedBy(j.PID, j.StartTicks, j.UID) }
-	d.found.Adopt = func(ctx context.Context, j jvms.JVM) {
-		ctx, stop := context.WithTimeout(ctx, jvms.AdoptFor)
+	d.found.TakeOver = func(ctx context.Context, j jvms.JVM) {
+		ctx, stop := context.WithTimeout(ctx, jvms.TakeOverWithin)
 		defer stop()
 		// nothing comes of a JVM that was detached from, or is another recorder's
 		d.agent.Await(ctx, j.PID, j.StartTicks)

@@ -179,7 +179,7 @@ func staysDetached(ctx context.Context, t *testing.T, a *agent.Agent, pid string
 		Attach:     func(context.Context, jvms.JVM, string) error { attached++; return nil },
 		Decide:     func(config.JVM) (string, string, bool) { return "", "", true },
 		Wait:       func() (jvms.Unrecorded, bool) { return jvms.Unrecorded{}, false },
-		Adopt:      func(context.Context, jvms.JVM) { attached++ },
+		TakeOver:   func(context.Context, jvms.JVM) { attached++ },
 		Recorded:   func(jvms.JVM) bool { return false },
 		DetachedBy: func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) },
 	})

@@ -226,9 +226,9 @@ func summary(s session.Status) ui.Text {
 	switch {
 	case s.Phase == session.Refused:
 		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
-	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
+	case s.Phase == session.Quarantined, s.Phase == session.ProbeStopped, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
-	case s.Phase == session.GonePhase:
+	case s.Phase == session.KilledPhase:
 		line += " was killed;"
 	}
 	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),

@@ -139,7 +139,7 @@ const aliveWithin = 10 * time.Second
 // to anybody.
 func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	return func() (string, error) {
-		if t := a.Turned(); time.Since(t) > aliveWithin {
+		if t := a.LastScan(); time.Since(t) > aliveWithin {
 			return "", errors.New("the loop that looks for rings does not come around")
 		}
 		cl, err := api.Dial(sock)

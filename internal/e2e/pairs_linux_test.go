@@ -290,7 +290,7 @@ func TestHumongousReclaim(t *testing.T) {
 	})
 }
 
-// TestRefused runs what can not be recorded: one line that names the reason, and the JVM runs on untouched.
+// TestRefused runs what cannot be recorded: one line that names the reason, and the JVM runs on untouched.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -415,8 +415,8 @@ func silent(t *testing.T, r *running) {
 	}
 }
 
-// TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again,
-// and all goes on.
+// TestGuard makes the guard around raw reads fire in one pause: it is reported, the next collection lists everything
+// again, and all goes on.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {

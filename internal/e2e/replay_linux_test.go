@@ -38,8 +38,8 @@ var workloads = []workload{
 // leastRotations is how often the ring of each recording must rotate.
 const leastRotations = 5
 
-// leastCompared is how many sync points must have met a known state: those behind a collection without fates (full
-// ones) begin anew.
+// leastCompared is how many sync points must have met a known state: those behind a collection without object data
+// (full ones) begin anew.
 const leastCompared = 2
 
 // TestReplayWorkloads is oracle 3 at full size: real programs on every pair at both walking depths, recorded into rings
@@ -174,7 +174,7 @@ func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 			if _, err := os.Stat(to); !last && (err == nil || i == len(files)-1) {
 				continue
 			}
-			// what is missed is told by its number
+			// what is missed is reported by its number
 			if b, err := os.ReadFile(f); err == nil && os.WriteFile(to+".part", b, 0o600) == nil {
 				os.Rename(to+".part", to)
 			}

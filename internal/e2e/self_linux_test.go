@@ -100,7 +100,7 @@ func TestAgentBound(t *testing.T) {
 }
 
 // TestAgentMemory has one agent record three JVMs that together take more of its memory than it may hold: its own
-// memory stays within the bound, who is let go of is told in status and metrics and comes back when there is room, the
+// memory stays within the bound, status and metrics report an evicted recording, which resumes when there is room, the
 // others go on, and what was recorded verifies.
 func TestAgentMemory(t *testing.T) {
 	if !full {

@@ -103,10 +103,10 @@ func TestSpool(t *testing.T) {
 	}
 	await(t, "the killed one's ring is drained and gone", func() bool {
 		_, err := os.Lstat(ringK)
-		return os.IsNotExist(err) && find(atDeath.Session).Phase == session.GonePhase
+		return os.IsNotExist(err) && find(atDeath.Session).Phase == session.KilledPhase
 	})
 	k := find(atDeath.Session)
-	// it may have been killed in a pause, before that was told
+	// it may have been killed in a pause, before that was recorded
 	last := k.LastGC == atDeath.Epochs || k.LastGC+1 == atDeath.Epochs
 	if !k.Spool || !last || k.PID != int(atDeath.PID) || !strings.HasPrefix(k.Name, "Until") {
 		t.Errorf("%+v, want the newest collection %d of %s", k, atDeath.Epochs, atDeath.Name)
@@ -305,7 +305,7 @@ func TestSpoolSeen(t *testing.T) {
 	}
 }
 
-// TestSpoolRefused gives the probe spool folders that it can not use: one line says so, the JVM runs on, and nothing is
+// TestSpoolRefused gives the probe spool folders that it cannot use: one line says so, the JVM runs on, and nothing is
 // made anywhere.
 func TestSpoolRefused(t *testing.T) {
 	d := newDaemon(t)

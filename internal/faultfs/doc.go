@@ -1,4 +1,4 @@
-// Package faultfs mounts a file system that fails when it is told to, over a folder that does not: what a store makes
+// Package faultfs mounts a file system that fails when a test wants it, over a folder that does not: what a store makes
 // of a disk that is full, broken, slow or read-only is tested through the real kernel, with real files.
 //
 // Terms: an *operation* is opening, reading and what changes something (Op); faults are decided by one function, asked

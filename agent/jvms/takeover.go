@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// AdoptFor bounds how long the ring of a JVM that started is looked for.
-const AdoptFor = 5 * time.Second
+// TakeOverWithin bounds how long the ring of a JVM that started is looked for.
+const TakeOverWithin = 5 * time.Second
 
-// AdoptBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no
+// TakeOverBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no
 // room there is memory without a name, and has to be looked for. It returns when ctx is done.
-func AdoptBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
+func TakeOverBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
 	_ = Watch(ctx, func(added, _ []JVM) {
 		for _, j := range added {
 			env, err := ReadProc(j.PID, "environ")
@@ -19,7 +19,7 @@ func AdoptBelow(ctx context.Context, rings string, await func(context.Context, J
 				continue
 			}
 			go func() {
-				within, stop := context.WithTimeout(ctx, AdoptFor)
+				within, stop := context.WithTimeout(ctx, TakeOverWithin)
 				defer stop()
 				await(within, j)
 			}()

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// strayTries is how often a returning agent looks for the rings of what was recorded before; the agent before may
+	// orphanTries is how often a returning agent looks for the rings of what was recorded before; the agent before may
 	// be dying still.
-	strayTries = 3
-	strayEvery = time.Second
+	orphanTries = 3
+	orphanEvery = time.Second
 )
 
-// adopt records the ring that a JVM has mapped, wherever it is.
-func (a *Agent) adopt(name string, pid int) {
+// takeOver records the ring that a JVM has mapped, wherever it is.
+func (a *Agent) takeOver(name string, pid int) {
 	a.mu.Lock()
 	run := a.run
 	a.mu.Unlock()
@@ -93,14 +93,14 @@ func whoseRecording(dir string) (w whose, ok bool) {
 	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
 }
 
-// adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory
+// takeOverOrphans goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory
 // without a name, or a file where only the JVM sees it. A folder tells of neither.
-func (a *Agent) adoptStrays(ctx context.Context) {
-	for range strayTries {
+func (a *Agent) takeOverOrphans(ctx context.Context) {
+	for range orphanTries {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(strayEvery): // the watched folders first
+		case <-time.After(orphanEvery): // the watched folders first
 		}
 		for _, w := range a.unfinished() {
 			name := "ring of " + strconv.Itoa(w.PID)
@@ -113,7 +113,7 @@ func (a *Agent) adoptStrays(ctx context.Context) {
 			if err != nil || st.State.Ended() && st.Backlog() == 0 || st.StartTicks != w.StartTicks {
 				continue
 			}
-			a.adopt(name, w.PID)
+			a.takeOver(name, w.PID)
 			a.forget(name)
 		}
 	}

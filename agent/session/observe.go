@@ -12,12 +12,12 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// sampledEvery is how often the recording is told what sampling costs.
+// sampledEvery is how often the cost of sampling is written into the recording.
 const sampledEvery = time.Minute
 
-// look compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's
+// observe compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's
 // status of the batch.
-func (s *Session) look(h shmring.Status) error {
+func (s *Session) observe(h shmring.Status) error {
 	stats := s.out.st.Stats()
 	if s.resize(stats) {
 		stats = s.out.st.Stats()
@@ -61,7 +61,7 @@ func (s *Session) noteSyncPause(h shmring.Status) {
 
 // noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst.
 func (s *Session) noteExhaustion(h shmring.Status) {
-	if !s.alarms.oom.look(time.Now(), h.Exhausted) {
+	if !s.alarms.oom.observe(time.Now(), h.Exhausted) {
 		return
 	}
 	x := trace.Exhausted{Time: s.in.time, Failed: h.Exhausted}
@@ -113,7 +113,7 @@ func (s *Session) show(h shmring.Status, stats ringstore.Stats) {
 	case shmring.StateRefused:
 		phase, reason = Refused, h.Reason
 	case shmring.StateGaveUp:
-		phase, reason = GaveUp, h.Reason
+		phase, reason = ProbeStopped, h.Reason
 	case shmring.StateDetached, shmring.StateGoodbye:
 		// Status says so when the recording is closed and the ring has gone: somebody may wait to attach again.
 		s.in.over = EndedPhase
