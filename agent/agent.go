@@ -29,7 +29,7 @@ const (
 	pollFast  = 20 * time.Millisecond
 	pollSlow  = 500 * time.Millisecond
 	fastPhase = 10 * time.Second
-	// notReadyFor is how long a file named like a ring may stay unfinished before the agent says so.
+	// notReadyFor is how long a file named like a ring may stay unfinished before the agent logs it.
 	notReadyFor = 10 * time.Second
 	// maxSessions bounds the JVMs that one agent records at a time, maxSessionsEach those of one user other than root:
 	// a user who makes many false rings cannot keep other users' JVMs from being recorded.
@@ -71,7 +71,8 @@ type Agent struct {
 
 const maxEnded = 1024
 
-// ringAgain is how long the agent waits, after the disk refused the end of an ended JVM's ring, before it tries again.
+// ringAgain is how long the agent waits before it tries again to store the rest of an ended JVM's ring, which the disk
+// refused.
 const ringAgain = time.Minute
 
 type entry struct {
@@ -163,7 +164,7 @@ func (a *Agent) Watch(dir string) {
 	a.Rescan()
 }
 
-// Rescan makes Run look at the watched folders now.
+// Rescan makes Run read the watched folders now.
 func (a *Agent) Rescan() {
 	select {
 	case a.rescan <- struct{}{}:
@@ -180,8 +181,8 @@ func (a *Agent) LastScan() time.Time {
 	return time.Time{}
 }
 
-// Run watches and records until ctx is done; then sessions stop where they stand, so that another agent may go on, and
-// their goroutines end. It returns nil then.
+// Run watches and records until ctx is done. Then every session stops at its position, so that another agent can
+// continue, and its goroutine ends. Run returns nil then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.wait()
@@ -242,7 +243,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// wait waits for the agent's goroutines, but for those that the disk keeps.
+// wait waits for the agent's goroutines, except those that wait for a disk that does not answer.
 func (a *Agent) wait() {
 	done := make(chan struct{})
 	go func() { a.wg.Wait(); close(done) }()
@@ -260,7 +261,7 @@ func (a *Agent) wait() {
 	}
 }
 
-// scan opens what is new in dirs and says whether something there is not ready yet.
+// scan opens the new rings in dirs, and says whether one of them is not ready yet.
 func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 	seen := map[string]bool{}
 	for _, d := range dirs {
@@ -330,7 +331,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	case later:
 		e.s, e.last, e.again = nil, err, time.Now().Add(ringAgain)
 		if evicted {
-			e.again = time.Now().Add(evictedFor << min(e.evicted, 6)) // it holds as much again when it is back
+			e.again = time.Now().Add(evictedFor << min(e.evicted, 6)) // it will need as much memory again
 			e.evicted++
 		}
 	default:

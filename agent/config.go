@@ -74,7 +74,7 @@ type Config struct {
 	// Others, if set, gives the JVMs that are not recorded, for status.
 	Others func() []api.Other
 	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes
-	// look at it too.
+	// poll it too.
 	Switch string
 	// Probe is the version of the probe that this agent would load. Status marks JVMs that have another one. "": it
 	// marks none.

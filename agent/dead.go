@@ -8,12 +8,12 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// deadAfter is how long a process must be missing before its ring is removed; it is looked for at the beginning and at
+// deadAfter is how long a process must be missing before its ring is removed. It is searched at the beginning and at
 // the end of that time.
 var deadAfter = 10 * time.Second
 
-// removeDead removes the file of a ring that nobody will read any more, once its JVM has gone: one in quarantine, or
-// one that was never finished. Such a file is memory. A ring that a later heapcam could read stays.
+// removeDead removes the file of a ring that nobody will read any more, once its JVM has ended: a quarantined ring, or
+// one that was never finished. Such a file occupies memory. A ring that a later heapcam could read stays.
 func (a *Agent) removeDead(path string) {
 	a.mu.Lock()
 	e := a.sessions[path]

@@ -22,8 +22,8 @@ func (a *Agent) incidents() *ringstore.Incidents {
 		Max: a.disk.ForIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
 }
 
-// freeze keeps the present window of a session as an incident that nobody asked for; last: there is no other one to
-// come, so that no earlier one may keep it from being made.
+// freeze keeps the present window of a session as an incident, without a request. last: the JVM has ended, so that an
+// earlier incident does not prevent this one.
 func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	if a.cfg.MaxIncidents < 0 {
 		return
@@ -54,10 +54,10 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	}
 }
 
-// incidentsEvery is how often the log takes note of incidents that others made: `heapcam freeze` does it by itself.
+// incidentsEvery is how often the agent searches for incidents to log that other processes made (`heapcam freeze`).
 const incidentsEvery = 2 * time.Second
 
-// watchIncidents tells the log of each incident that appears.
+// watchIncidents logs each incident that appears.
 func (a *Agent) watchIncidents(ctx context.Context) {
 	for {
 		a.logIncidents()
@@ -97,8 +97,8 @@ func (a *Agent) logIncidents() {
 	}
 }
 
-// Incidents says how many frozen windows there are, whoever made them, and what they occupy, bytes: as of some seconds
-// ago, without asking the disk.
+// Incidents returns how many incidents there are, whoever made them, and what they occupy, bytes. The figures are some
+// seconds old: it does not ask the disk.
 func (a *Agent) Incidents() (n int, bytes int64) {
 	return int(a.kept.Load()), a.keptSize.Load()
 }

@@ -70,7 +70,7 @@ func (a *Agent) dropRing(name string) {
 	}
 }
 
-// openKept opens the ring of a descriptor that the manager kept.
+// openKept opens the ring of a descriptor that the service manager kept.
 func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	name := f.Name()
 	if !strings.HasPrefix(name, keptPrefix) {
@@ -168,13 +168,13 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	return false
 }
 
-// scarce says that an error tells of this process, and nothing of the ring.
+// scarce says that an error is about this process (descriptors, memory) and not about the ring.
 func scarce(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// recorded finds the recording below Out that an agent before began of a session: who it is of, which a JVM that has
-// gone does not tell. uid is the user whose the ring is: the recordings of others are none of its business.
+// recorded finds the recording below Out that an agent before began of a session. It names the JVM, which a JVM that
+// has ended no longer does. uid is the owner of the ring: recordings of other users are left out.
 func (a *Agent) recorded(session string, uid int) (whose, bool) {
 	es, err := os.ReadDir(a.cfg.Out)
 	if err != nil {

@@ -103,7 +103,8 @@ func (e *ForgedError) Error() string {
 		e.Owner, e.PID, e.UID)
 }
 
-// openStore opens the ring folder of one session: that of the same session goes on, that of another one is left alone.
+// openStore opens the ring folder of one session: a folder of the same session is continued, one of another session is
+// not touched.
 func (a *Agent) openStore(id string, who ringstore.Identity) (session.Store, string, error) {
 	for _, try := range []string{id, id + "-" + shortSession(who.Session)} {
 		dir := filepath.Join(a.cfg.Out, try)
@@ -145,7 +146,7 @@ func (a *Agent) release(dir string) {
 	a.mu.Unlock()
 }
 
-// leave gives up a ring folder: it counts as ended.
+// leave releases a ring folder: its recording counts as ended.
 func (a *Agent) leave(dir string) {
 	a.disk.Leave(dir)
 	a.release(dir)

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// orphanTries is how often a returning agent looks for the rings of what was recorded before; the agent before may
-	// be dying still.
+	// orphanTries is how often a restarted agent searches for orphaned rings: the agent before may still be ending.
 	orphanTries = 3
 	orphanEvery = time.Second
 )
 
-// takeOver records the ring that a JVM has mapped, wherever it is.
+// takeOver records the orphaned ring that a JVM has mapped, wherever its file is.
 func (a *Agent) takeOver(name string, pid int) {
 	a.mu.Lock()
 	run := a.run
@@ -66,7 +65,7 @@ func (a *Agent) watched(path string) bool {
 	return false
 }
 
-// forget leaves out a stray ring that could not be recorded.
+// forget drops an orphaned ring that could not be recorded.
 func (a *Agent) forget(name string) {
 	a.mu.Lock()
 	if e := a.sessions[name]; e != nil && e.s == nil && e.opening.IsZero() {
@@ -75,7 +74,7 @@ func (a *Agent) forget(name string) {
 	a.mu.Unlock()
 }
 
-// whose is what of recording.json tells the JVM.
+// whose is the part of recording.json that identifies the JVM.
 type whose struct {
 	PID        int    `json:"pid"`
 	NSPID      uint32 `json:"nspid"`
@@ -93,8 +92,8 @@ func whoseRecording(dir string) (w whose, ok bool) {
 	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
 }
 
-// takeOverOrphans goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory
-// without a name, or a file where only the JVM sees it. A folder tells of neither.
+// takeOverOrphans continues recordings below Out whose JVMs run and whose rings are orphaned: not in a watched folder,
+// but memory without a name, or a file that only the JVM sees.
 func (a *Agent) takeOverOrphans(ctx context.Context) {
 	for range orphanTries {
 		select {

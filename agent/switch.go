@@ -14,7 +14,7 @@ import (
 // twice a second.
 const switchEvery = 250 * time.Millisecond
 
-// heedSwitch pauses every session while the host's switch is set. It returns when ctx is done.
+// heedSwitch pauses every session while the host's switch is set, until ctx is done.
 func (a *Agent) heedSwitch(ctx context.Context) {
 	t := time.NewTicker(switchEvery)
 	defer t.Stop()

@@ -7,17 +7,17 @@
 //
 // Invariants:
 //
-//  1. An emergency comes only when a sync point is due, was asked of the natural collections first, and what is left
-//     would not hold R.
+//  1. An emergency is requested only when a sync point is due, natural collections were asked for it first, and the
+//     free room would not hold R.
 //  2. There is no second one before a natural collection has passed, whether or not the first was answered: the
 //     application is stopped at most once more a phase than it would stop by itself. Until then epochs that do not
 //     fit are dropped and counted, by the caller.
-//  3. One that is not answered within the time-out is given up and counted: nobody waits for it any longer, nothing
-//     is sent again.
-//  4. A request that could not be sent was not made: the next look may send it.
+//  3. An emergency that is not answered within Timeout is counted as unanswered. Nothing waits for it any longer, and
+// it
+//     is not sent again.
+//  4. A request that could not be sent was not made: the next Poll may send it.
 //
-// What it does not do: it knows no files; how much is left and what R is stand in the View. It is used by one
-// goroutine.
+// What it does not do: it knows no files; the View has the free room and R. It is used by one goroutine.
 package emergency
 
 import (
@@ -28,10 +28,10 @@ import (
 )
 
 // Timeout is how long an answer may take. A stop waits for all threads to reach a safepoint, and the listing of a
-// large heap takes up to max_sync_pause; a JVM that needs longer than this does not run.
+// large heap takes up to max_sync_pause. A JVM that needs longer than Timeout is stopped or starved.
 const Timeout = 10 * time.Second
 
-// View is how things stand at a look.
+// View is the state at a Poll.
 type View struct {
 	// Due says that a sync point was asked of the natural collections and has not come.
 	Due bool

@@ -15,7 +15,7 @@ import (
 const sendWithin = 5 * time.Second
 
 // Kept gives the descriptors that systemd passed to this process: what an agent before had it keep. They are named by
-// their FDNAME, belong to the caller, and are closed in children, who are not told of them either. Call it once,
+// their FDNAME, belong to the caller, and are closed in children, which get no notice of them either. Call it once,
 // before anything else is started.
 func Kept() []*os.File {
 	defer os.Unsetenv("LISTEN_PIDFDID")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Alive says whether the agent's work goes on, and in a few words how it stands. It may block: then the watchdog is
+// Alive says whether the agent works, and describes its state in a few words. It may block: then the watchdog is
 // not fed.
 type Alive func() (text string, err error)
 
@@ -16,15 +16,15 @@ const (
 	starting = 50 * time.Millisecond
 )
 
-// notifier is the service manager as Notify needs it: send tells it a state in the form of sd_notify(3), and watchdog
+// notifier is the service manager as Notify needs it: send sends it a state in the form of sd_notify(3), and watchdog
 // gives how long it waits for a sign of life, 0: for ever.
 type notifier struct {
 	send     func(state string)
 	watchdog time.Duration
 }
 
-// Notify tells the service manager that the agent is ready, as soon as alive gives no error; then it feeds its
-// watchdog three times in its interval as long as alive gives none, until ctx is done, and then tells that it stops.
+// Notify notifies the service manager that the agent is ready, as soon as alive gives no error; then it feeds its
+// watchdog three times in its interval as long as alive gives none, until ctx is done, and then sends that it stops.
 // Without a manager that listens it returns at once; it never fails.
 func Notify(ctx context.Context, alive Alive) {
 	if n, ok := systemd(); ok {
@@ -72,7 +72,7 @@ func (n *notifier) run(ctx context.Context, alive Alive) {
 	}
 }
 
-// Reloading tells the manager that the configuration is being read; the function that it gives, that this is over.
+// Reloading notifies the manager that the configuration is being read; the function that it gives, that this is over.
 func Reloading() (done func()) {
 	n, ok := systemd()
 	if !ok {

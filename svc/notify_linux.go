@@ -20,7 +20,7 @@ func systemd() (*notifier, bool) {
 	return &notifier{send: func(s string) { daemon.SdNotify(false, s) }, watchdog: wd}, true
 }
 
-// monotonic is when a reload began: systemd tells by it which of several it has seen the end of.
+// monotonic is when a reload began: it shows systemd which of several reloads has ended.
 func monotonic() string {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

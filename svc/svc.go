@@ -1,14 +1,14 @@
-// Package svc is heapcam's life as a service: installing the agent into the host's service manager, and what the
-// agent tells it.
+// Package svc runs heapcam as a service: it installs the agent into the host's service manager, and notifies the
+// manager of the agent's state.
 //
 // Terms: the *unit* is the text that systemd reads, one for `heapcam service install` and for the packages (Unit;
 // heapcam.service beside this file). *Packaged* is a unit that a package brought: only the package manager changes or
-// removes that. *Feeding* is telling the watchdog that the agent lives. The *store* is systemd's for file
-// descriptors: what it keeps over the end of the agent and gives to the next one.
+// removes that. *Feeding* is notifying the watchdog that the agent lives. The *store* is systemd's for file
+// descriptors: it keeps them after the end of the agent and passes them to the next one.
 //
 // Invariants: the watchdog is fed from one goroutine and only after the agent has answered, so that a hang of either
 // restarts it. An agent without a service manager runs the same; a failing notification or log never ends it.
-// Uninstalling stops first, and keeps recordings unless told to purge.
+// Uninstalling stops the service first, and keeps recordings unless it is to purge them.
 //
 // It does not know what an agent does: see Alive. Only systemd and the control manager of Windows are supported;
 // elsewhere all but Notify and Run fails with ErrUnsupported.
@@ -63,8 +63,8 @@ type State struct {
 	Running   bool `json:"running"`
 	// Detail is the manager's own word: active, failed, activating, …
 	Detail string `json:"detail"`
-	// PID of the agent, 0 when it does not run. Restarts by the manager since it was started by hand. Text is what the
-	// agent told last.
+	// PID of the agent, 0 when it does not run. Restarts by the manager since it was started by hand. Text is the
+	// agent's last notification.
 	PID      int    `json:"pid,omitempty"`
 	Restarts int    `json:"restarts,omitempty"`
 	Text     string `json:"text,omitempty"`

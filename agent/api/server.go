@@ -75,7 +75,7 @@ func New(rec Recorder, cfg Config) *Server {
 }
 
 // Handler serves the API to callers that who names. Each verb is refused to whom Verbs does not give it, and what
-// changes something stands in the log with its caller. attach may be nil.
+// changes something is logged with its client. attach may be nil.
 func (s *Server) Handler(attach Attacher, who func(*http.Request) Caller) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(method, verb string, f func(http.ResponseWriter, *http.Request, Caller)) {

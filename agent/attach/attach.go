@@ -8,7 +8,7 @@
 //
 // Invariants:
 //
-//  1. SIGQUIT goes only to the process that was asked for, and only if it catches it (a JVM that attaching was not
+//  1. SIGQUIT is sent only to the process that was asked for, and only if it catches it (a JVM that attaching was not
 //     disabled in): any other would be killed. A process that took over the pid gets nothing.
 //  2. Root lends the JVM no rights: files are made and sockets connected with the ids of the JVM's user alone (As).
 //  3. Who answers is the JVM itself, as the kernel says (SO_PEERCRED), by a socket that no link led to.

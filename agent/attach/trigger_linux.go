@@ -16,7 +16,7 @@ const (
 	youngTries = 25
 	youngWait  = 20 * time.Millisecond
 
-	// The socket is looked for after firstWait, then at growing intervals up to lastWait. At try signalAgain the JVM
+	// The socket is polled after firstWait, then at growing intervals up to lastWait. At try signalAgain the JVM
 	// gets a second signal: the first may have been taken by another use of SIGQUIT.
 	firstWait   = 5 * time.Millisecond
 	lastWait    = 200 * time.Millisecond

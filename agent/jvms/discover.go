@@ -51,7 +51,7 @@ type DiscoveryConfig struct {
 	Attach func(ctx context.Context, j JVM, options string) error
 	// Decide says by the rules whether and how a JVM is recorded.
 	Decide func(config.JVM) (options, why string, record bool)
-	// Wait says why nothing is attached to for now.
+	// Wait says whether attaching has to wait, and why.
 	Wait func() (Unrecorded, bool)
 	// TakeOver waits for the ring of a JVM that has a probe by its own options.
 	TakeOver func(context.Context, JVM)
@@ -100,7 +100,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 	})
 }
 
-// Reconsider decides anew on the JVMs that are not recorded: the rules are others now.
+// Reconsider decides again on the JVMs that are not recorded, after the rules have changed.
 func (d *Discovery) Reconsider() {
 	d.mu.Lock()
 	ctx, others := d.ctx, d.others
@@ -156,7 +156,7 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 	v = Doctor(j)
 	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two
-	// probes are one too many. (What its command line tells of the collector comes too early.)
+	// probes are one too many. (Its command line names the collector too early.)
 	unready := func() bool {
 		unnamed := !j.PerfData || j.Collector == "" || j.Name == ""
 		return unnamed && v.Problem != NoRights || j.Probe && !j.Recorded
@@ -174,7 +174,7 @@ func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 	return j, v, true
 }
 
-// same looks at a JVM again; false: it has ended.
+// same inspects a JVM again; false: it has ended.
 func same(j JVM) (JVM, bool) {
 	now, err := Inspect(j.PID)
 	return now, err == nil && now.ID == j.ID
@@ -239,7 +239,7 @@ func (d *Discovery) awaitOwn(ctx context.Context, j JVM) {
 	}
 }
 
-// own adopts the ring that a JVM has by now, if any.
+// own takes over the ring that a JVM has by now, if any.
 func (d *Discovery) own(ctx context.Context, j JVM) (ended, recorded bool) {
 	now, still := same(j)
 	if !still {

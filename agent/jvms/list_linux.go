@@ -248,7 +248,7 @@ func (j *JVM) fromRelease(root int) {
 	}
 }
 
-// room looks at the file systems that a recording needs.
+// room reads the state of the file systems that a recording needs.
 func (j *JVM) room(root int) {
 	if st, err := fileSystem(root, "tmp"); err == nil {
 		j.noexec, j.readonly = st.Flags&unix.ST_NOEXEC != 0, st.Flags&unix.ST_RDONLY != 0

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TakeOverWithin bounds how long the ring of a JVM that started is looked for.
+// TakeOverWithin is how long the ring of a JVM that has started is searched.
 const TakeOverWithin = 5 * time.Second
 
 // TakeOverBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no
-// room there is memory without a name, and has to be looked for. It returns when ctx is done.
+// room there is memory without a name, and has to be searched. It returns when ctx is done.
 func TakeOverBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
 	_ = Watch(ctx, func(added, _ []JVM) {
 		for _, j := range added {

@@ -95,7 +95,7 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 }
 
-// glance looks at processes that have started of late.
+// glance inspects processes that have started lately.
 func (w *watcher) glance() {
 	var added []JVM
 	w.started.poll(func(pid int) bool {

@@ -31,11 +31,11 @@ type Source struct {
 	// AttachFailures counts by reason, of a closed set; may be nil.
 	AttachFailures func() map[string]uint64
 	Others         func() []api.Other
-	// Self is what the agent itself takes; nil: not told.
+	// Self is what the agent itself uses; nil: not exported.
 	Self func() quota.Self
-	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
+	// Incidents returns the number of incidents and what they occupy, bytes; nil: not exported.
 	Incidents func() (n int, bytes int64)
-	// Spool tells of the spool folder; nil, or a nil answer: there is none.
+	// Spool returns the state of the spool folder; nil, or a nil answer: there is none.
 	Spool   func() *spool.Status
 	Version string
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Self is what the agent itself takes of its host. Shared rings are apart: each JVM's status has its own.
+// Self is what the agent itself uses of its host. Shared rings are apart: each JVM's status has its own.
 type Self struct {
 	CPU       float64 `json:"cpu"`                  // of one core, over the last seconds
 	CPUNS     uint64  `json:"cpu_ns"`               // since it began
@@ -25,7 +25,8 @@ const (
 	// measureEvery is how often the agent measures itself, measureSpan over what time its CPU is averaged.
 	measureEvery = time.Second
 	measureSpan  = 5 * time.Second
-	// cpuSpan is how long a recording's CPU is looked at; after two spans above its part its level is lowered.
+	// cpuSpan is the time over which a recording's CPU is averaged. After two spans above its part its level is
+	// lowered.
 	cpuSpan = 2 * time.Second
 	// leastForJVMs is the share of MaxCPU that recordings have in any case. Finding JVMs, opening, status and pulls
 	// come first.
@@ -34,7 +35,7 @@ const (
 	// the largest are ended. The runtime needs the rest to collect.
 	memoryFull = 0.75
 	memoryOver = 0.875
-	// opensWith is the memory that a busy recording comes to hold (encoders, blocks, a table of sites), bytes.
+	// opensWith is the memory that a busy recording needs in the end (encoders, blocks, a table of sites), bytes.
 	opensWith = 24 << 20
 	// OpensFor is how long that takes, and takes to be measured. Until then a recording counts as young: see
 	// Process.Full.
@@ -50,7 +51,7 @@ var (
 // Process bounds what the agent itself takes.
 //
 // Memory: Go's collector keeps the limit as far as it can; then no further recording begins; then the recordings
-// that hold most are ended, as if the agent had stopped. Their shared rings keep what they hold and count what
+// that hold most are evicted, as if the agent had stopped. Their shared rings keep what they hold and count what
 // overflows.
 //
 // CPU: recordings that take more than their part are compressed faster, then recorded at a lower depth (RateLimit).

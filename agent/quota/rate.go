@@ -22,10 +22,10 @@ const (
 // of its own and within its part of a shared limit. It does so by lowering a level: the depth (full, survivors,
 // samples) and, where the CPU is limited, above the depths how well is compressed.
 //
-// It looks at spans of time. After two spans in a row above the limit it lowers the level by one. After rateCalm
-// spans below a quarter of the limit it raises the level by one, up to what was asked for, unless what that level
-// took last does not fit. What it remembers of that fades by half in rateForget. Raising costs a listing, so a
-// level that was too much is tried again ever later.
+// It averages over spans of time. After two spans in a row above the limit it lowers the level by one. After rateCalm
+// spans below a quarter of the limit it raises the level by one, up to the configured one, unless the last peak at that
+// level is above the limit. A remembered peak halves every rateForget. Raising costs a listing, so a level that was too
+// much is tried again after ever longer times.
 //
 // The zero value limits nothing. Not safe for concurrent use.
 type RateLimit struct {

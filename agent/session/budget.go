@@ -12,14 +12,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// governEvery is how often the budget is looked at.
+// governEvery is how often the governor gets an observation.
 const governEvery = 100 * time.Millisecond
 
 // budgets keep what the probe costs its JVM within the overhead budget, and what sampling costs within its own.
 type budgets struct {
 	governor *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	sampling *governor.Sampling
-	observed time.Time     // when governor did last
+	observed time.Time     // time of the governor's last observation
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 	current  uint64        // sampling interval at the last pause, bytes
 

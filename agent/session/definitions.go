@@ -19,7 +19,7 @@ const (
 // definitions holds the definitions of one recording, and which of them the present file has. A definition travels once
 // from the probe; each file must be readable alone, so what a file uses and does not have yet is written before its
 // use. Types and loaders that the probe reports as unloaded are dropped when a file begins. Methods and
-// frames stay: the probe bounds how many it tells, and uses them again.
+// frames stay: the probe bounds how many it sends, and uses them again.
 type definitions struct {
 	types   map[uint64]trace.Type
 	loaders map[uint64]trace.Loader
@@ -164,7 +164,7 @@ func (d *definitions) need(out *trace.Defs, frame, thread uint64) {
 }
 
 // frame adds to out what the present file lacks of a stack, parents before children. A stack that is not known up to
-// its outermost frame is left out, and comes whole once it is: a child never stands before its parent.
+// its outermost frame is left out, and is written whole once it is known. A child never precedes its parent.
 func (d *definitions) frame(out *trace.Defs, frame uint64) (whole bool) {
 	start := len(out.Frames)
 	for frame != 0 {

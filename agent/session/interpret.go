@@ -10,7 +10,7 @@ import (
 )
 
 // What a session does with each kind of block. A block is decoded here and nowhere else: what follows gets the decoded
-// form and, to store it, the block as it came.
+// form and, to store it, the block unchanged.
 
 // block takes in a block of the probe that begins at the position start; h is the ring's status behind its batch.
 func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
@@ -105,7 +105,7 @@ func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 			st.VM, st.Probe, st.Interval = m.JVM.VM, m.JVM.Probe, m.JVM.Interval
 			st.Depth = DepthName(m.JVM.Depth)
 			st.DepthAsked = st.Depth
-			// An agent that comes later goes on with what another one began, and the ring's counters with it.
+			// A later agent continues the recording of an earlier one, and the ring's counters cover both.
 			if t := time.UnixMilli(int64(m.JVM.T0WallMS)); m.JVM.T0WallMS != 0 && t.Before(st.Since) {
 				st.Since = t
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// refusedEvery bounds how often the log tells that the store refuses writes; status has the counts.
+	// refusedEvery is the least time between two log lines about refused writes; status has the counts.
 	refusedEvery = 10 * time.Second
 	// maxLoss bounds a difference of counters that is believed: they are the producer's word.
 	maxLoss = 1 << 40
@@ -53,7 +53,7 @@ func (l *losses) before(gc uint64, h shmring.Status, at uint64) []trace.Gap {
 	return l.gaps(n, h, at)
 }
 
-// atEnd returns the GAPs behind the last epoch. The probe counts pauses before it records them, so this also tells of
+// atEnd returns the GAPs behind the last epoch. The probe counts pauses before it records them, so this also counts
 // one that waited for room, or was being written, when the JVM ended. The counter of what was dropped may have been
 // used up by a hole that was read after these were dropped; it holds where no epoch was seen.
 func (l *losses) atEnd(h shmring.Status, at uint64) []trace.Gap {
@@ -67,7 +67,7 @@ func (l *losses) atEnd(h shmring.Status, at uint64) []trace.Gap {
 func (l *losses) gaps(epochs uint64, h shmring.Status, at uint64) (out []trace.Gap) {
 	if epochs != 0 && epochs < maxLoss {
 		out = append(out, trace.Gap{Reason: trace.GapOverflow, Epochs: epochs, Time: at})
-		// What was lost before this agent came is not in the difference of the counters.
+		// What was lost before this agent started is not in the difference of the counters.
 		l.reported.EpochsDropped = min(l.reported.EpochsDropped+epochs, h.EpochsDropped)
 	}
 	if n := h.SamplesDropped - l.reported.SamplesDropped; n != 0 && n < maxLoss {

@@ -15,8 +15,8 @@ import (
 // sampledEvery is how often the cost of sampling is written into the recording.
 const sampledEvery = time.Minute
 
-// observe compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's
-// status of the batch.
+// observe compares what the store holds with what it may hold, and requests from the probe what is needed. h is the
+// ring's status of the batch.
 func (s *Session) observe(h shmring.Status) error {
 	stats := s.out.st.Stats()
 	if s.resize(stats) {

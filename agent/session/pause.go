@@ -61,7 +61,7 @@ func (s *Session) PausedBy() (why uint32, err error) {
 	return h.PauseWhy, err
 }
 
-// notePause notes in log, trace and status that recording stops or goes on.
+// notePause writes to log, recording and status that recording pauses or resumes.
 func (s *Session) notePause(h shmring.Status) {
 	why, changed := s.pause.changed(h)
 	if !changed {

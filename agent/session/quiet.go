@@ -11,12 +11,12 @@ import (
 
 const (
 	// quietAfter is how many lines of log one JVM, or one folder of rings, may cause in quietFor: both are others', who
-	// can cause as many as they like. Errors do not count: what they tell of happens once.
+	// can cause as many as they like. Errors do not count: each of their causes occurs once.
 	quietAfter = 100
 	quietFor   = time.Minute
 )
 
-// quiet lets so many lines through, and says once that there would be more. It is a zerolog.Sampler.
+// quiet lets quietAfter lines through in quietFor, and logs once that it drops further ones. It is a zerolog.Sampler.
 type quiet struct {
 	report func()
 

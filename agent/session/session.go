@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// readBatch is how much a session takes from the ring at once, bytes; a larger block comes alone.
+	// readBatch is how much a session takes from the ring at once, bytes; a larger block is read alone.
 	readBatch = 1 << 20
 	// smallBacklog and gather: while the ring holds less than that, a session waits so long for more, since larger
 	// frames compress better. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
-	// idleEvery is how often a session without data looks what max_total_size leaves it, whether it is paused and
+	// idleEvery is how often a session without data checks its part of max_total_size, whether it is paused and
 	// whether the JVM ran out of memory.
 	idleEvery = time.Second
 	// maxCorrupt is how many undecodable blocks a producer may send before its ring is put into quarantine.
@@ -130,8 +130,7 @@ func (s *Session) report(ctx context.Context, err error) {
 	}
 }
 
-// guarded is the last line of defence for the other JVMs: a mistake of ours that a producer can trigger must not end
-// the agent.
+// guarded protects the other JVMs: a defect of heapcam that one producer triggers must not end the agent.
 func (s *Session) guarded(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -219,7 +218,7 @@ func (s *Session) idle() error {
 	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h))
 }
 
-// step takes one batch through to the store and commits it. The ring's status is read once, behind the batch's data:
+// step stores one batch and commits it. The ring's status is read once, behind the batch's data:
 // its counters include whatever was lost before the last block of the batch.
 func (s *Session) step() error {
 	batch, err := s.ring.Read(readBatch)
@@ -251,7 +250,7 @@ func (s *Session) step() error {
 	return s.observe(h)
 }
 
-// sizes takes note of the ring's size and fill.
+// sizes notes the ring's size and fill.
 func (s *Session) sizes(h shmring.Status) {
 	if h.Capacity == 0 {
 		return

@@ -46,7 +46,7 @@ type Status struct {
 	Renew bool `json:"renew,omitempty"`
 	// another agent holds allocation sampling: heap and pauses are recorded, sites are not
 	NoSites bool `json:"no_sites,omitempty"`
-	// its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
+	// its ring is in the spool folder, and this agent does not see its process: PID is the JVM's own
 	Spool bool `json:"spool,omitempty"`
 	// there was no process that its ring names: PID is the word of who made the ring
 	Unseen bool `json:"unseen,omitempty"`

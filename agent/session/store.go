@@ -19,7 +19,7 @@ type Store interface {
 	Rotate(head []byte, f ringstore.FrameInfo) error
 	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.
 	LastSource() uint64
-	// Newest passes on META and definitions of the newest file, for an agent that goes on with a recording, and returns
+	// Newest passes on META and definitions of the newest file, for an agent that continues a recording, and returns
 	// the number of the last collection in it. Before them come the definitions of older files: what still lies in the
 	// shared ring may refer to them.
 	Newest(f func(trace.Block)) (lastGC uint64)
@@ -42,7 +42,7 @@ type Store interface {
 	Close() error
 }
 
-// tooSmallError says that no sync point fits into the ring: it goes on without.
+// tooSmallError says that no sync point fits into the recording, which continues without.
 type tooSmallError interface {
 	error
 	TooSmall() (needed int64)
@@ -54,8 +54,8 @@ type ringFolder struct {
 	dir string
 }
 
-// OpenStore opens the ring folder of a session: that of the same session goes on. Errors: ringstore.ErrOtherRecording
-// for the folder of another session, those of the disk.
+// OpenStore opens the ring folder of a session: a folder of the same session is continued. Errors:
+// ringstore.ErrOtherRecording for the folder of another session, those of the disk.
 func OpenStore(cfg ringstore.Config, who ringstore.Identity, log zerolog.Logger) (Store, error) {
 	s, rec, err := ringstore.Open(cfg, who)
 	if err != nil {

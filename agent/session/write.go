@@ -155,8 +155,8 @@ func (s *Session) tooLarge(err error) bool {
 	return true
 }
 
-// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; the loss
-// stands in a GAP before what it takes next.
+// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; a
+// GAP before the next write reports the loss.
 func (s *Session) flush() bool { return s.flushTo(s.out.pos) }
 
 // flushTo is flush of what lies before the position source.
@@ -190,7 +190,7 @@ func (s *Session) flushTo(source uint64) bool {
 	return err == nil
 }
 
-// refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
+// refused counts what the store did not take and requests a sync point, at which a reader starts again after the gap.
 func (s *Session) refused(err error, epochs uint64) {
 	if s.losses.refuse(epochs, s.in.time, time.Now()) {
 		logs.Write(&s.log, logs.WriteRefused, logs.Err.Of(err), logs.Path.Of(s.Dir()))
@@ -227,7 +227,7 @@ func (s *Session) summarize(y *trace.Sync, source uint64) {
 	}
 }
 
-// syncDue bounds what a power loss takes.
+// syncDue has the store sync when SyncInterval has passed: that bounds what a power failure loses.
 func (s *Session) syncDue() {
 	now := time.Now()
 	if !s.out.dirty || now.Sub(s.out.syncedAt) < s.cfg.SyncInterval {

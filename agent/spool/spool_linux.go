@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// scanEvery is how often the spool folder is looked through without being told.
+	// scanEvery is how often the spool folder is read when no file notification comes.
 	scanEvery = time.Second
 	// spoolSettles is how long a file must stay as it is to be taken for whole: somebody may be copying it there.
 	spoolSettles = 3 * time.Second
 	// spoolAgain is when what the disk refused is tried again.
 	spoolAgain = time.Minute
-	// maxSpool bounds the names that are looked at, maxDropped the files of one folder that was dropped.
+	// maxSpool bounds the names that are read, maxDropped the files of one folder in the spool folder.
 	maxSpool   = 4096
 	maxDropped = 4096
 	// takingName begins the name of the folder, below Out, of a recording that is being taken.
@@ -121,7 +121,7 @@ func (p *Spool) Watch(ctx context.Context) {
 	}
 }
 
-// fails puts into the status why the folder cannot be looked into, "": it can, and returns that.
+// fails puts into the status why the folder cannot be read, "": it can, and returns that.
 func (p *Spool) fails(err error) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Spool) fails(err error) string {
 	return p.status.Error
 }
 
-// wait waits until it is time to look again; false: ctx is done. What is written to tells of each write: that is no
+// wait waits until it is time to look again; false: ctx is done. A write to a file is no
 // reason.
 func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 	soon := time.NewTimer(scanEvery)
@@ -143,7 +143,7 @@ func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 			return false
 		case <-w.Errors:
 		case e := <-w.Events:
-			// or renamed to here; a ring tells of itself by its lock: it is recorded at once
+			// or renamed to here; a ring is recorded at once, since its lock shows that it is one
 			if e.Has(fsnotify.Create) {
 				return true
 			}
@@ -159,7 +159,7 @@ func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 	}
 }
 
-// scan goes through the folder once.
+// scan reads the folder once.
 func (s *spooler) scan(ctx context.Context) error {
 	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -283,7 +283,7 @@ func (s *spooler) drop(ctx context.Context, name string, st *unix.Stat_t) (why s
 	return d.bad
 }
 
-// judge takes note of what came of a recording.
+// judge notes the result of taking a recording.
 func (s *spooler) judge(t taking) {
 	if t.err == nil {
 		delete(s.drops, t.name)
@@ -302,7 +302,7 @@ func (s *spooler) judge(t taking) {
 	}
 }
 
-// takeAlone takes a recording beside whoever goes through the folder.
+// takeAlone takes a recording while another goroutine reads the folder.
 func (s *spooler) takeAlone(ctx context.Context, t taking, files []*os.File, mark string) error {
 	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// answerEnv tells a process that it is attended, and the number of the pipe that takes its exit code.
+	// answerEnv marks a process as attended, and has the number of the pipe for its exit code.
 	answerEnv = "HEAPCAM_ANSWER_FD"
 	// stopWithin is how long an attended process has to obey a signal.
 	stopWithin = 2 * time.Second
