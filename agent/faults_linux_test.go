@@ -249,8 +249,8 @@ func TestFaultyDisk(t *testing.T) {
 	}
 }
 
-// TestFaultOnce fails the n-th operation: the loss is reported, and nothing else is lost.
-func TestFaultOnce(t *testing.T) {
+// TestOneFaultLosesOnlyItsOperation fails the n-th operation: the loss is reported, and nothing else is lost.
+func TestOneFaultLosesOnlyItsOperation(t *testing.T) {
 	step := 9
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		step = 1

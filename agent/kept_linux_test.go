@@ -313,9 +313,9 @@ func TestNamedRingOutlivesBoth(t *testing.T) {
 	checkOnce(t, out, eps)
 }
 
-// TestKeptStays: what cannot be read yet, or is read by another agent, stays with the manager; what has been stored to
-// its end is dropped unread.
-func TestKeptStays(t *testing.T) {
+// TestUnreadRingStaysKept: the manager keeps a ring that cannot be read yet, or that another agent reads. A ring that
+// is stored to its end is dropped unread.
+func TestUnreadRingStaysKept(t *testing.T) {
 	t.Parallel()
 	dropped := map[string]bool{}
 	var mu sync.Mutex
@@ -375,8 +375,8 @@ func TestKeptStays(t *testing.T) {
 	}
 }
 
-// TestKeptInVain: of a ring that cannot be recorded after all the manager keeps nothing: its room is for others.
-func TestKeptInVain(t *testing.T) {
+// TestUnrecordableRingIsNotKept: the manager drops a ring that cannot be recorded, and has room for others.
+func TestUnrecordableRingIsNotKept(t *testing.T) {
 	kept := map[string]bool{}
 	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"),
 		KeepFD: func(name string, _ *os.File) error { kept[name] = true; return nil },

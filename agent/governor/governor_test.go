@@ -94,10 +94,10 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestDearDepth: a depth of which one epoch costs more than 10 s may is left at once, and come back to ever more
-// rarely, by a probe that does not heed Room; what sampling costs twenty times its budget is divided by as much at
-// once.
-func TestDearDepth(t *testing.T) {
+// TestExpensiveDepthIsLeftAtOnce: a depth at which one epoch costs more than the budget of 10 s is left at once, and
+// tried again ever more rarely, if the probe ignores Room. Sampling that costs twenty times its budget is divided by as
+// much at once.
+func TestExpensiveDepthIsLeftAtOnce(t *testing.T) {
 	const share = 0.01
 	g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 16 << 10})
 	now, depth, interval := time.Unix(1e9, 0), uint64(trace.DepthFull), uint64(16<<10)

@@ -93,9 +93,9 @@ func TestMemoryUsed(t *testing.T) {
 	}
 }
 
-// TestExcess: recordings that have just begun count with what they will hold, and of recordings that hold far too much
-// as many are ended at once as it takes.
-func TestExcess(t *testing.T) {
+// TestEnoughRecordingsAreEvicted: new recordings are charged for the memory that they will need. When memory is far
+// above the limit, enough recordings are evicted at once.
+func TestEnoughRecordingsAreEvicted(t *testing.T) {
 	p := NewProcess(0, 96<<20)
 	live := int64(4 << 20)
 	p.Measure(func() (int64, int64) { return live, live })

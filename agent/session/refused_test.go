@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
+func TestRefusedWritesAreReportedAndRecordingContinues(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 30}
 	r := newRig(t, mem)
 	p := r.p
@@ -46,10 +46,10 @@ func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 	}
 }
 
-// TestLossStandsBeforeTheNextFile: epochs that the open file did not take are reported before the listing that begins
-// the next one. Behind it the gap would end what that listing has made known, and a reader of both files would compare
-// the listing with a state that is older.
-func TestLossStandsBeforeTheNextFile(t *testing.T) {
+// TestLossIsReportedBeforeTheNextFile: epochs that the open file did not take are reported before the listing that
+// begins the next one. Behind it the gap would end what that listing has made known, and a reader of both files would
+// compare the listing with a state that is older.
+func TestLossIsReportedBeforeTheNextFile(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 30}
 	r := newRig(t, mem)
 	p := r.p

@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestWishes: the lowest of the wished depths wins, and a limit without a wish has none.
-func TestWishes(t *testing.T) {
+// TestLowestWishWins: the lowest of the wished depths wins, and a limit without a wish has no effect.
+func TestLowestWishWins(t *testing.T) {
 	for want, w := range map[uint64]wishes{
 		trace.DepthFull:      {},
 		trace.DepthSurvivors: {cpu: trace.DepthSurvivors},
