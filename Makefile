@@ -8,7 +8,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe probe-windows build demo test test-full test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe probe-windows build demo readme test test-full check-tables test-jdks test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ setup: ## install what is missing on Debian 12 (apt packages by name)
 
 probe: setup $(PROBE) ## compile the C probe
 
-$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
+$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
 	gcc -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
@@ -27,7 +27,7 @@ $(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
 # gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
-$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/windows/*.h probe/*.h)
+$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/windows/*.h probe/*.h)
 	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
 	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
 	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
@@ -38,6 +38,9 @@ build: probe ## bin/heapcam, with the probe inside
 demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
 	@tools/demo
 
+readme: build ## put real output of this build into README.md and docs/tutorial.md (four minutes)
+	@$(GO) run ./tools/readme
+
 test: build ## all tests, small (eight minutes on 2 cores)
 	@tools/setup chromium
 	@tools/test
@@ -45,6 +48,14 @@ test: build ## all tests, small (eight minutes on 2 cores)
 test-full: build ## the numbers that the documentation names (long)
 	@tools/setup chromium prometheus zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
+
+check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)
+	@$(GO) build -o bin/check-tables ./tools/check-tables; rc=0; \
+	for n in $$(bin/check-tables -tested); do where=$$(tools/jdk-root $$n) && set -- $$where && bin/check-tables "$$2$$1" || rc=1; done; \
+	for r in /usr/lib/jvm/*/release; do [ ! -e "$$r" ] || bin/check-tables "$${r%/release}" || rc=1; done; exit $$rc
+
+test-jdks: build ## end-to-end tests on every JDK that heapcam records (JDKS=11,27 PARTS=pairs select; resumable; root)
+	@$(GO) run ./tools/test-jdks -jdks "$(JDKS)" -parts "$(PARTS)"
 
 test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)
 	@tools/test-wine

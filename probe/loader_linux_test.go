@@ -107,8 +107,8 @@ func loaderHarness(t *testing.T, lib string) string {
 	// The guard is the probe's own; the tables and what is refused are the harness's.
 	gcc("-Dos_symbol=real_os_symbol", "-Dos_library_of=real_os_library_of", "-Dsafe_read=real_safe_read", "-c",
 		"src/os_posix.c", "-o", out+".o")
-	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmtable.c", "src/guard.c", "src/perfmemory.c", out+".o", "-o", out,
-		"-ldl", "-lpthread")
+	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmrows.c", "src/vmtable.c", "src/guard.c", "src/perfmemory.c",
+		out+".o", "-o", out, "-ldl", "-lpthread")
 	return out
 }
 
@@ -206,11 +206,12 @@ func TestDamagedTables(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	run := func(lib, collector, reads, input string, args ...string) []string {
+	run := func(major, lib, collector, reads, input string, args ...string) []string {
 		limit <- struct{}{}
 		defer func() { <-limit }()
 		cmd := exec.Command(harness, append([]string{lib, collector, reads}, args...)...)
 		cmd.Stdin = strings.NewReader(input)
+		cmd.Env = append(os.Environ(), "LOADER_MAJOR="+major)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
@@ -235,7 +236,7 @@ func TestDamagedTables(t *testing.T) {
 				go func() {
 					defer wg.Done()
 					seed := "1"
-					lines := run(lib, collector, reads, "", "random", seed, fmt.Sprint(count))
+					lines := run(major, lib, collector, reads, "", "random", seed, fmt.Sprint(count))
 					if len(lines) != count {
 						t.Errorf("JDK %s, %s, %s: %d answers to %d cases", major, collector, reads, len(lines), count)
 					}
@@ -271,7 +272,7 @@ func TestDamagedTables(t *testing.T) {
 						fmt.Fprintln(&input, e.line)
 					}
 				}
-				lines := run(lib, collector, "copy", input.String(), "cases")
+				lines := run(major, lib, collector, "copy", input.String(), "cases")
 				for _, either := range cases {
 					done := false
 					for _, e := range either {

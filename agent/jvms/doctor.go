@@ -3,7 +3,10 @@ package jvms
 import (
 	"fmt"
 	"os/user"
+	"slices"
 	"strconv"
+
+	"github.com/heapcam/heapcam/probe"
 )
 
 // Problem is why a JVM cannot be recorded, for programs; part of what doctor prints as JSON.
@@ -14,6 +17,7 @@ const (
 	OK             Problem = ""
 	BadCollector   Problem = "collector"
 	UntestedMajor  Problem = "untested-jdk"
+	OldMajor       Problem = "old-jdk"
 	NotHotSpot     Problem = "not-hotspot"
 	NoRights       Problem = "rights"
 	AttachDisabled Problem = "attach-disabled"
@@ -32,8 +36,9 @@ type Verdict struct {
 	Warnings   []string `json:"warnings,omitempty"` // what a recording would lack
 }
 
-// testedMajors are those that the probe takes without --allow-untested-jdk.
-var testedMajors = map[int]bool{17: true, 25: true}
+// tested are the majors that the tests run on, from the oldest up. The probe takes those and newer ones without
+// --allow-untested-jdk.
+var tested = probe.Tested()
 
 // minShm is the smallest default ring in bytes.
 const minShm = 4 << 20
@@ -52,7 +57,10 @@ func Doctor(j JVM) Verdict {
 			"the collector %s is not supported", j.Collector)
 	case j.musl:
 		return no(Musl, "use a JDK that is built against glibc", "the JVM uses musl libc, and the probe needs glibc")
-	case j.Major != 0 && !testedMajors[j.Major]:
+	case j.Major != 0 && j.Major < tested[0]:
+		return no(OldMajor, fmt.Sprintf("use JDK %d or later", tested[0]),
+			"JDK %d is too old: heapcam records JDK %d and later", j.Major, tested[0])
+	case j.Major != 0 && j.Major < newest() && !slices.Contains(tested, j.Major):
 		return no(UntestedMajor, "use --allow-untested-jdk: the probe checks itself before it records",
 			"JDK %d is untested", j.Major)
 	case j.AttachDisabled:
@@ -67,6 +75,10 @@ func Doctor(j JVM) Verdict {
 			"-XX:-UsePerfData hides the counters by which the probe tells pauses apart")
 	}
 	v := Verdict{Recordable: true}
+	if j.Major > newest() {
+		v.Warnings = append(v.Warnings,
+			fmt.Sprintf("JDK %d is untested: the probe checks itself before it records", j.Major))
+	}
 	if !j.PerfData {
 		v.Warnings = append(v.Warnings,
 			"the JVM's PerfData file cannot be read; its properties are taken from its command line")
@@ -90,6 +102,8 @@ func Doctor(j JVM) Verdict {
 	}
 	return v
 }
+
+func newest() int { return tested[len(tested)-1] }
 
 func userName(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {

@@ -210,7 +210,8 @@ func TestDoctor(t *testing.T) {
 	}
 	for want, change := range map[Problem]func(*JVM){
 		BadCollector:   func(j *JVM) { j.Collector = "Z" },
-		UntestedMajor:  func(j *JVM) { j.Major = 21 },
+		UntestedMajor:  func(j *JVM) { j.Major = 19 },
+		OldMajor:       func(j *JVM) { j.Major = 8 },
 		NoRights:       func(j *JVM) { j.readable = false },
 		AttachDisabled: func(j *JVM) { j.Args = []string{"-XX:+DisableAttachMechanism"}; j.fromArgs() },
 		Musl:           func(j *JVM) { j.musl = true },
@@ -227,6 +228,7 @@ func TestDoctor(t *testing.T) {
 		func(j *JVM) { j.Collector = "" },
 		func(j *JVM) { j.shmFree = 100 },
 		func(j *JVM) { j.Container = true },
+		func(j *JVM) { j.Major = newest() + 1 },
 	} {
 		j := good
 		change(&j)

@@ -19,10 +19,20 @@ import (
 // as many objects and bytes of every class. Fillers aside: 25 names them, 17 makes them of int[].
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	// Serial and Parallel of older JDKs collect for jcmd without events.
+	type pair struct {
 		major int
 		gc    string
-	}{{25, "Serial"}, {25, "Parallel"}, {25, "G1"}, {17, "G1"}} {
+	}
+	var pairs []pair
+	for _, major := range majors() {
+		for _, gc := range collectors {
+			if major >= 25 || gc == "G1" {
+				pairs = append(pairs, pair{major, gc})
+			}
+		}
+	}
+	for _, c := range pairs {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB",
@@ -259,12 +269,26 @@ func TestOracleInside(t *testing.T) {
 				tail(stderr.String()))
 		}
 	}
-	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) { run(t, nil, major, gc) })
-	t.Run("compact headers", func(t *testing.T) { run(t, nil, 25, "G1", "-XX:+UseCompactObjectHeaders") })
-	t.Run("uncompacted", func(t *testing.T) { run(t, []string{"Uncompacted", "END"}, 17, "G1") })
+	eachPair(t, majors(), collectors, func(t *testing.T, major int, gc string) { run(t, nil, major, gc) })
 	virtual := []string{"Virtual", "800"}
-	t.Run("virtual threads", func(t *testing.T) { run(t, virtual, 25, "G1") })
-	t.Run("wide virtual threads", func(t *testing.T) { run(t, virtual, 25, "Serial", "-XX:-UseCompressedOops") })
+	for _, c := range []struct {
+		name     string
+		program  []string
+		from, to int
+		gc       string
+		opts     []string
+	}{
+		{"compact headers", nil, 25, 0, "G1", []string{"-XX:+UseCompactObjectHeaders"}},
+		{"plain headers", nil, 27, 0, "G1", []string{"-XX:-UseCompactObjectHeaders"}},
+		{"uncompacted", []string{"Uncompacted", "END"}, 17, 19, "G1", nil},
+		{"virtual threads", virtual, 21, 0, "G1", nil},
+		{"wide virtual threads", virtual, 21, 0, "Serial", []string{"-XX:-UseCompressedOops"}},
+	} {
+		for _, major := range between(c.from, c.to) {
+			name := fmt.Sprintf("%s/%s/%d", c.name, c.gc, major)
+			t.Run(name, func(t *testing.T) { run(t, c.program, major, c.gc, c.opts...) })
+		}
+	}
 }
 
 // TestKnownSites holds known objects from known sites. At interval 0 every object is a sample: counts by site are
@@ -321,9 +345,10 @@ func TestKnownSites(t *testing.T) {
 			} `json:"sites"`
 		}
 		heapcamJSON(t, &h, "histogram", rec.dir, "--sites")
-		outside, none, missing := 0, 0, uint64(0)
+		outside, none, missing, all := 0, 0, uint64(0), uint64(0)
 		for _, k := range known(t, n) {
 			what := fmt.Sprintf("%s, line %d", k.method, k.line)
+			all += k.objects
 			rows := 0
 			for _, s := range h.Sites {
 				if len(s.Site) == 0 || s.Class != k.class || s.Site[0].Method != k.method || s.Site[0].Line == nil ||
@@ -353,7 +378,11 @@ func TestKnownSites(t *testing.T) {
 				t.Errorf("%s: %d rows of one site", what, rows)
 			}
 		}
-		if missing > rep.LostSamples {
+		lost := rep.LostSamples
+		if major < 17 { // such a JVM does not sample each object at interval 0: up to 6 in 1000 were missing
+			lost += all / 50
+		}
+		if missing > lost {
 			t.Errorf("%d live objects have no sample, %d samples were lost", missing, rep.LostSamples)
 		}
 		t.Logf("interval %s: of 20 sites %d outside of their intervals, %d without a sample; %d samples lost", interval,
@@ -367,7 +396,7 @@ func TestKnownSites(t *testing.T) {
 				outside, none)
 		}
 	}
-	somePair(t, "known", []int{17, 25}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
+	somePair(t, "known", majors(), []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
 		t.Run("0", func(t *testing.T) { run(t, major, gc, "0", 500, "250", "0") })
 		t.Run("16k", func(t *testing.T) { run(t, major, gc, "16k", 6000, "0", "0") })
 		t.Run("64k", func(t *testing.T) { run(t, major, gc, "64k", 6000, "0", "0") })

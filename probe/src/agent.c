@@ -2,6 +2,7 @@
 
 // agent.c: the entry points that the JVM calls: Agent_OnLoad, Agent_OnAttach, and JVMTI's events.
 #include <jvmti.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control.h"
@@ -17,6 +18,7 @@
 #include "samples.h"
 #include "sampling.h"
 #include "switch.h"
+#include "vmrows.h"
 
 // ---- events --------------------------------------------------------------------------------------
 static void JNICALL on_gc_start(jvmtiEnv *env) {
@@ -77,6 +79,22 @@ static bool take_capabilities(void) {
     return true;
 }
 
+// A JVM without JVMTI 11: says so if it is of an older JDK.
+static bool too_old(JavaVM *v) {
+    jvmtiEnv *old;
+    char *version = NULL;
+    if ((*v)->GetEnv(v, (void **)&old, JVMTI_VERSION_1_2) != JNI_OK) return false;
+    int major = 0;
+    if ((*old)->GetSystemProperty(old, "java.vm.specification.version", &version) == JVMTI_ERROR_NONE && version) {
+        major = atoi(strncmp(version, "1.", 2) ? version : version + 2);
+        (*old)->Deallocate(old, (unsigned char *)version);
+    }
+    (*old)->DisposeEnvironment(old);
+    if (!major || major >= vm_oldest()) return false;
+    log_line("not recording this JVM: JDK %d is too old: heapcam records JDK %d and later", major, vm_oldest());
+    return true;
+}
+
 static jint setup(JavaVM *v, char *options) {
     java_vm = v;
     if (!os_init()) {
@@ -87,6 +105,7 @@ static jint setup(JavaVM *v, char *options) {
     if (!options_parse(options)) return HC_LOAD_OPTIONS;
     if (!jvmti && (*v)->GetEnv(v, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
         jvmti = NULL;
+        if (too_old(v)) return HC_LOAD_REFUSED;
         if (at_start) log_line("not recording this JVM: it does not offer JVMTI 11");
         return HC_LOAD_JVMTI; // a JVM that is still starting is asked again
     }
@@ -121,7 +140,8 @@ enum { ENDS_WITHIN = 1000 }; // ms
 JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
     JNIEnv *jni;
-    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;
+    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK)
+        return too_old(v) ? HC_LOAD_REFUSED : HC_LOAD_JVMTI;
     for (int i = 0; !recording_begin(); i++, os_sleep_us(10000))
         if (i == ENDS_WITHIN / 10) {
             // detached from a moment ago, the last recording may still be giving back what it had

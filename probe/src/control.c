@@ -24,7 +24,8 @@
 
 PER_RECORDING bool exhaustion;
 static PER_RECORDING _Atomic bool stopping;
-static PER_RECORDING control_end *end; // written before the thread is there
+static PER_RECORDING control_end *end;     // written before the thread is there
+static PER_RECORDING control_check *check; // likewise
 
 // ---- exhaustion ----------------------------------------------------------------------------------
 // The thread that wanted memory will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time
@@ -61,7 +62,8 @@ static void nap(uint32_t ms) {
 struct turn {
     JNIEnv *jni;
     uint64_t now, flushed, polled, emergency, redefine, marks, deaf_since, dropped;
-    uint32_t retry;
+    uint64_t checked; // the epoch that was checked last
+    uint32_t checks, retry;
     bool cut_told, again, deaf;
 };
 
@@ -143,6 +145,12 @@ static void log_retry(struct turn *t) {
              FAULTS_IN_A_ROW, (unsigned)t->retry, RETRY_MOST);
 }
 
+static void check_again(struct turn *t) {
+    if (!check || t->checks == CONTROL_CHECKS || epoch_number() == t->checked) return;
+    t->checked = epoch_number(), t->checks++;
+    if (!check(t->jni) && !atomic_exchange(&gave_up, true)) (void)meta_put_end(HC_END_GAVE_UP);
+}
+
 static void look_after_ring(struct turn *t) {
     uint64_t beat = *ring64(HC_RING_OFF_AGENT_HEARTBEAT), dropped = *ring64(HC_RING_OFF_EPOCHS_DROPPED);
     bool read = beat && t->now < beat + HC_RING_AGENT_STALE_NS;
@@ -155,6 +163,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     know_thread(jni);
     struct turn t = {
         .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY), .redefine = *ring64(HC_RING_OFF_REDEFINE)};
+    t.checked = epoch_number();
     while (!atomic_load(&stopping)) {
         nap(50);
         t.now = now_ns();
@@ -170,6 +179,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         sampling_interval(*ring64(HC_RING_OFF_INTERVAL_WANTED));
         redefine(&t);
         follow_emergency(&t);
+        check_again(&t);
         look_after_samples(&t);
         log_retry(&t);
         look_after_ring(&t);
@@ -180,8 +190,8 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     }
 }
 
-bool control_start(JNIEnv *jni, control_end *at_end) {
-    end = at_end;
+bool control_start(JNIEnv *jni, control_end *at_end, control_check *at_first) {
+    end = at_end, check = at_first;
     return thread_start(jni, control);
 }
 

@@ -66,7 +66,7 @@ bool options_parse(const char *s) {
         else if (!strcmp(t, "allow_untested"))
             opt.allow_untested = n;
         else if (!strcmp(t, "untested"))
-            opt.untested = (int)(n & 3);
+            opt.untested = (int)(n & 7);
         else if (!strcmp(t, "oracle"))
             opt.oracle = n;
         else if (!strcmp(t, "max_sync"))

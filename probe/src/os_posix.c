@@ -191,7 +191,7 @@ static void guard_unset(struct guard_of *g) {
     struct sigaction is;
     if (!g->set) return;
     g->set = false;
-    // If it can not be put back ours stays, and passes on.
+    // If it cannot be put back ours stays, and passes on.
     if (sigaction(g->sig, &g->before[g->no], &is) || is_ours(&is, g->no)) return;
     sigaction(g->sig, &is, NULL); // the application's, set meanwhile: it stays
     g->no++;

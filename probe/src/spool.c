@@ -1,6 +1,6 @@
 //go:build ignore
 
-// spool.c: a ring in a folder that an agent reads which can not reach this process, or reads later (option spool:DIR;
+// spool.c: a ring in a folder that an agent reads which cannot reach this process, or reads later (option spool:DIR;
 // docs/format/shared-ring.md). The ring is a file of a disk, most likely. While no agent reads it the oldest part is
 // given up for the newest, as whole segments: each begins with META and all definitions, and a listing follows.
 #include "spool.h"

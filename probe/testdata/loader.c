@@ -6,6 +6,7 @@
 //   loader LIBJVM Serial|Parallel|G1 copy|guard random SEED COUNT    random damage, COUNT cases
 //   loader LIBJVM Serial|Parallel|G1 copy|guard cases                one case a line of standard input, see directed()
 //
+// The environment variable LOADER_MAJOR is the major of the JDK.
 // copy: safe_read works; guard: it is refused, as seccomp does. Each case runs in a process of its own and prints
 // one line:
 // NUMBER TAB WHAT WAS DAMAGED TAB loaded | refused: REASON | signal N | REASON IS NO LINE
@@ -563,7 +564,7 @@ static void run(void) {
     setrlimit(RLIMIT_CORE, &none);
     alarm(20);
     char why[HC_MAX_REASON] = "";
-    vm.major = 17;
+    vm.major = atoi(getenv("LOADER_MAJOR"));
     bool ok = vm_load(answer, true, why) && vm_late(why);
     if (ok) use();
     bool line = ok || (why[0] && strnlen(why, sizeof why) < sizeof why - 1);
