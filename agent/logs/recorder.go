@@ -14,8 +14,9 @@ var (
 			"on, and the recording stays readable.",
 		"run `heapcam detach` and `heapcam attach`, or restart the JVM; keep the line for a defect report")
 	RecordingStopped = line(recorder, "recording-stopped", fail, "recording stopped",
-		"The shared ring cannot be read, or heapcam has a defect. The JVM runs on, and the recording stays readable.",
-		"restart the JVM to record it again; report the line as a defect if it says \"internal error\"")
+		"Another agent took the shared ring over, the ring cannot be read, or heapcam has a defect. The JVM runs on, and "+
+			"the recording stays readable.",
+		"if no other agent records the JVM, restart the JVM and keep the line for a defect report")
 	RecordingEvicted = line(recorder, "recording-evicted", fail, "recording evicted: agent_max_memory is reached",
 		"This recording held the most memory. It resumes when there is room. What the shared ring cannot hold until "+
 			"then is lost.",
