@@ -14,8 +14,8 @@ var (
 			"on, and the recording stays readable.",
 		"run `heapcam detach` and `heapcam attach`, or restart the JVM; keep the line for a defect report")
 	RecordingStopped = line(recorder, "recording-stopped", fail, "recording stopped",
-		"Another agent took the shared ring over, the ring cannot be read, or heapcam has a defect. The JVM runs on, and "+
-			"the recording stays readable.",
+		"Another agent took the shared ring over, the ring cannot be read, or heapcam has a defect. The JVM runs on, "+
+			"and the recording stays readable.",
 		"if no other agent records the JVM, restart the JVM and keep the line for a defect report")
 	RecordingEvicted = line(recorder, "recording-evicted", fail, "recording evicted: agent_max_memory is reached",
 		"This recording held the most memory. It resumes when there is room. What the shared ring cannot hold until "+
