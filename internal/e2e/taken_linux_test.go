@@ -98,7 +98,7 @@ func TestNUMA(t *testing.T) {
 			return
 		}
 		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA splits Parallel's eden by node") ||
-			!strings.Contains(s, "use G1, or -XX:-UseNUMA") {
+			!strings.Contains(s, "use G1 or -XX:-UseNUMA") {
 			t.Errorf("it is not refused by name: %s", s)
 		}
 	})
