@@ -236,7 +236,7 @@ func TestUnload(t *testing.T) {
 				r.end(t, file)
 				d.stop(t)
 				// Parallel may give memory back
-				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" &&
+				if s := r.stderr.String(); strings.Contains(s, "reported as unloaded") || gc != "Parallel" &&
 					strings.Contains(s, "heapcam: ") {
 					t.Errorf("the probe says: %s", tail(s))
 				}
