@@ -28,7 +28,7 @@ import (
 )
 
 // Timeout is how long an answer may take. A stop waits for all threads to reach a safepoint, and the listing of a
-// large heap takes up to max_sync_pause; a JVM that needs longer than this does not run.
+// large heap takes up to max_sync_pause. A JVM that needs longer than Timeout is stopped or starved.
 const Timeout = 10 * time.Second
 
 // View is what a poll sees.

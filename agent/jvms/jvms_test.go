@@ -106,7 +106,7 @@ func TestNames(t *testing.T) {
 		"shop.mod/org.shop.Main --release 17":                                 "org.shop.Main",
 	} {
 		if in == "/opt/my app.jar" {
-			continue // blanks in paths can not be told from arguments
+			continue // blanks in paths look like separators of arguments
 		}
 		if got := commandName(in); got != want {
 			t.Errorf("commandName(%q) = %q, want %q", in, got, want)

@@ -225,7 +225,7 @@ var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, attach
 	frozenSize, spoolLeft, spoolTaken, maxCPU, maxMemory, heldMemory, build}
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
-	session.GonePhase, session.GaveUp, session.Quarantined, session.Stopped}
+	session.KilledPhase, session.ProbeStopped, session.Quarantined, session.Stopped}
 
 type collector struct{ src Source }
 

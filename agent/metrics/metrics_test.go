@@ -23,7 +23,7 @@ func source() Source {
 				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096,
 					ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
 					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
-				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.GonePhase},
+				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.KilledPhase},
 			}
 		},
 		Incidents: func() (int, int64) { return 2, 8192 },

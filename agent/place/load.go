@@ -75,13 +75,13 @@ func loadError(j jvms.JVM, lib string, err error) error {
 	cannot := fmt.Sprintf("pid %d (%s) cannot be recorded", j.PID, j.Name)
 	switch {
 	case errors.As(err, &refused) && refused.Code == trace.LoadJVMTI:
-		return jvms.Errorf(jvms.Unrecordable, "%s: it does not give the JVMTI that the probe needs, "+
+		return jvms.Errorf(jvms.Unrecordable, "%s: the JVM does not offer JVMTI 11, "+
 			"or has not started within %v", cannot, jvmStarts)
 	case errors.As(err, &refused):
 		return jvms.Errorf(jvms.Unrecordable,
-			"%s: the probe refused it (code %d); its line on the JVM's stderr says why", cannot, refused.Code)
+			"%s: the probe refused it (code %d); see the line \"heapcam:\" on the JVM's stderr", cannot, refused.Code)
 	case errors.As(err, &unloaded):
-		return jvms.Errorf(jvms.Unrecordable, "%s: it cannot load %s: %s", cannot, lib, unloaded.Text)
+		return jvms.Errorf(jvms.Unrecordable, "%s: the JVM cannot load %s: %s", cannot, lib, unloaded.Text)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 // maxLiveTypes bounds the classes the estimate is kept for, redefinitions of a resumed session included.
 const maxLiveTypes = 1 << 20
 
-// live feeds the live estimator of package coverage. What it can not read it does not judge: the figure is unknown
+// live feeds the live estimator of package coverage. What it cannot read it does not judge: the figure is unknown
 // then.
 type live struct {
 	types *trace.TypeTable

@@ -17,6 +17,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/agent/place"
 	"github.com/heapcam/heapcam/agent/session"
@@ -212,8 +213,7 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.KeepFD = svc.Keep
 	d.config.DropFD = func(name string) {
 		if err := svc.Drop(name); err != nil {
-			log.Warn().Err(err).Str("descriptor", name).
-				Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
+			logs.Write(&log, logs.RingNotDropped, logs.Err.Of(err), logs.Descriptor.Of(name))
 		}
 	}
 }
@@ -234,13 +234,13 @@ func (d *daemon) discovery() {
 		}
 		if err := d.agent.Room(); err != nil { // attaching would cost the JVM time in vain
 			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(),
-				Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+				Remedy: "raise agent_max_memory, or exclude some JVMs by a rule"}, true
 		}
 		return jvms.Unrecorded{}, false
 	}
 	d.found.DetachedBy = func(j jvms.JVM) string { return d.agent.DetachedBy(j.PID, j.StartTicks, j.UID) }
-	d.found.Adopt = func(ctx context.Context, j jvms.JVM) {
-		ctx, stop := context.WithTimeout(ctx, jvms.AdoptFor)
+	d.found.TakeOver = func(ctx context.Context, j jvms.JVM) {
+		ctx, stop := context.WithTimeout(ctx, jvms.TakeOverWithin)
 		defer stop()
 		// a JVM that was detached, or belongs to another recorder, is not taken over
 		d.agent.Await(ctx, j.PID, j.StartTicks)
@@ -256,13 +256,13 @@ func (d *daemon) reload() error {
 	defer svc.Reloading()()
 	now, err := d.live.reload()
 	if err != nil {
-		d.config.Log.Error().Err(err).Msg("the configuration was not reloaded")
+		logs.Write(&d.config.Log, logs.ConfigNotReloaded, logs.Err.Of(err))
 		return err
 	}
 	limits := now.rec.config(io.Discard)
 	now.limit(&limits)
 	d.agent.SetLimits(limits.Limits())
-	d.config.Log.Info().Msg("the configuration was reloaded")
+	logs.Write(&d.config.Log, logs.ConfigReloaded)
 	d.found.Reconsider()
 	return nil
 }
@@ -271,11 +271,11 @@ func (d *daemon) reload() error {
 func (d *daemon) logOption() {
 	lib, err := place.ProbeForOptions()
 	if err != nil {
-		d.config.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
+		logs.Write(&d.config.Log, logs.ProbeNotInstalled, logs.Err.Of(err))
 		return
 	}
-	d.config.Log.Info().Str("option", "-agentpath:"+lib+"="+d.options.rec.probeOptions(d.rings)).
-		Msg("JVMs with this option are recorded")
+	logs.Write(&d.config.Log, logs.ProbeOption,
+		logs.Option.Of("-agentpath:"+lib+"="+d.options.rec.probeOptions(d.rings)))
 }
 
 // serve records and answers until ctx is done. It returns when all of its goroutines have ended.
@@ -299,7 +299,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	if d.options.discover {
 		go func() {
 			if err := d.found.Run(ctx); err != nil && ctx.Err() == nil {
-				d.config.Log.Error().Err(err).Msg("JVMs that come are not seen")
+				logs.Write(&d.config.Log, logs.DiscoveryFailed, logs.Err.Of(err))
 			}
 		}()
 	}
@@ -323,7 +323,7 @@ func (d *daemon) serveMetrics(ctx context.Context) {
 		err = metrics.Serve(ctx, l, h)
 	}
 	if err != nil {
-		d.config.Log.Error().Err(err).Msg("metrics are not served")
+		logs.Write(&d.config.Log, logs.MetricsFailed, logs.Err.Of(err), logs.Address.Of(d.options.metrics))
 	}
 }
 
@@ -332,7 +332,7 @@ func (d *daemon) serveRemote(ctx context.Context) {
 	remote := d.options.remote
 	remote.Rate, remote.MaxPull = int64(d.options.rate), int64(d.options.maxPull)
 	if err := d.api.ServeRemote(ctx, remote); err != nil {
-		d.config.Log.Error().Err(err).Msg("nothing is offered to other hosts")
+		logs.Write(&d.config.Log, logs.RemoteFailed, logs.Err.Of(err), logs.Address.Of(remote.Listen))
 	}
 }
 

@@ -182,7 +182,7 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status,
 	case errors.As(err, &refused):
 		return st, jvms.Errorf(jvms.Unrecordable, "pid %d (%s) cannot be recorded: %s", j.PID, j.Name, refused.Reason)
 	case errors.Is(err, agent.ErrNoRing):
-		if _, gone := jvms.Look(j.PID); gone != nil {
+		if _, gone := jvms.Inspect(j.PID); gone != nil {
 			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) ended while the probe was loaded", j.PID, j.Name)
 		}
 		return st, jvms.Errorf(jvms.NoRing,

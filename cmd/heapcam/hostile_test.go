@@ -449,7 +449,7 @@ func TestHostileText(t *testing.T) {
 				Warnings: []string{hostileName(6)}}}})
 		},
 		"summary": func() {
-			for _, p := range []session.Phase{session.Refused, session.GaveUp, session.GonePhase} {
+			for _, p := range []session.Phase{session.Refused, session.ProbeStopped, session.KilledPhase} {
 				ui.Fprintf(ui.Stdout, "%s\n", summary(session.Status{Name: hostileName(0), Dir: hostileName(1),
 					Reason: hostileName(2), Phase: p}))
 			}

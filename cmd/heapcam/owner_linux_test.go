@@ -121,7 +121,7 @@ func TestOwnJVM(t *testing.T) {
 		}
 		p.State(shmring.StatePaused, "")
 		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
-		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
+		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: requested by uid 61001`, "status")
 		expect(owner, ns, 0, `resumed sleep`, "resume", "sleep")
 		if paused() != 0 {
 			t.Errorf("still paused: %d", paused())
@@ -179,7 +179,7 @@ func staysDetached(ctx context.Context, t *testing.T, a *agent.Agent, pid string
 		Attach:     func(context.Context, jvms.JVM, string) error { attached++; return nil },
 		Decide:     func(config.JVM) (string, string, bool) { return "", "", true },
 		Wait:       func() (jvms.Unrecorded, bool) { return jvms.Unrecorded{}, false },
-		Adopt:      func(context.Context, jvms.JVM) { attached++ },
+		TakeOver:   func(context.Context, jvms.JVM) { attached++ },
 		Recorded:   func(jvms.JVM) bool { return false },
 		DetachedBy: func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) },
 	})

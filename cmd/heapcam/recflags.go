@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -153,6 +154,9 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
 	// the console writer quotes the values of fields itself
 	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly}
+	for _, k := range logs.Keys() {
+		console.FieldsOrder = append(console.FieldsOrder, k.Name)
+	}
 	console.FormatMessage = func(m any) string {
 		if m == nil {
 			return ""
@@ -228,9 +232,9 @@ func summary(s session.Status) ui.Text {
 	switch {
 	case s.Phase == session.Refused:
 		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
-	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
+	case s.Phase == session.Quarantined, s.Phase == session.ProbeStopped, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
-	case s.Phase == session.GonePhase:
+	case s.Phase == session.KilledPhase:
 		line += ", no end marker (killed or crashed);"
 	}
 	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),

@@ -112,7 +112,7 @@ func (o *recordVerb) run(ref string) error {
 	report(a, 0)
 	for _, s := range a.Status() {
 		switch s.Phase {
-		case session.Refused, session.GaveUp:
+		case session.Refused, session.ProbeStopped:
 			return status(exitNoRecord)
 		case session.Quarantined:
 			return status(exitDamaged)

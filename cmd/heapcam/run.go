@@ -117,7 +117,7 @@ func (o *runOptions) run(args []string) error {
 	}()
 	stop := func() { cancel(); <-done }
 	defer stop()
-	go jvms.AdoptBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
+	go jvms.TakeOverBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
 		a.Await(ctx, j.PID, j.StartTicks) // the agent logs an error
 	})
 

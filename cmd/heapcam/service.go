@@ -145,7 +145,7 @@ const aliveWithin = 10 * time.Second
 // agentAlive asks an agent, through its own socket, what it records. An agent that does not answer there does not work.
 func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	return func() (string, error) {
-		if t := a.Turned(); time.Since(t) > aliveWithin {
+		if t := a.LastScan(); time.Since(t) > aliveWithin {
 			return "", fmt.Errorf("the agent's main loop has not run for %v", aliveWithin)
 		}
 		cl, err := api.Dial(sock)

@@ -42,7 +42,7 @@ func TestRemarks(t *testing.T) {
 				"ZGC can not be recorded", true
 		},
 		"`heapcam pull --incident Shop-7-x-1 ": func(s *session.Status) {
-			s.Phase, s.Incident = session.GonePhase, "Shop-7-x-1"
+			s.Phase, s.Incident = session.KilledPhase, "Shop-7-x-1"
 		},
 		"the disk has not answered for 7s: nothing is written": func(s *session.Status) {
 			s.StoreError, s.StuckNS = "the disk has not answered for 7s", 7e9

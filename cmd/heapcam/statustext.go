@@ -100,7 +100,7 @@ const defaultDepth = "survivors"
 
 // state is a phase in words.
 func state(p session.Phase) string {
-	if p == session.GaveUp {
+	if p == session.ProbeStopped {
 		return "probe stopped"
 	}
 	return string(p)

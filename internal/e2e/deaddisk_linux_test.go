@@ -17,7 +17,7 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// TestDeadDisk has the disk of the recordings hang as a broken one does: whoever waits for it can not be ended. Every
+// TestDeadDisk has the disk of the recordings hang as a broken one does: whoever waits for it cannot be ended. Every
 // verb that somebody needs then ends by itself all the same, and says what it could not read; the JVM runs on, pauses,
 // resumes and detaches; when the disk is back nothing is wrong on it.
 func TestDeadDisk(t *testing.T) {
@@ -125,11 +125,11 @@ func TestDeadDisk(t *testing.T) {
 	await(t, "it is detached from", func() bool { return d.ring(t).State == shmring.StateDetached })
 	r.end(t, file)
 
-	// The agent can not end before the disk lets it; it says that it wants to, and whoever asks it to stop learns so
+	// The agent cannot end before the disk lets it; it says that it wants to, and whoever asks it to stop learns so
 	// from the service's manager.
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	await(t, "the agent leaves the recording behind", func() bool {
-		return strings.Contains(d.stderr.String(), "not waited for")
+		return strings.Contains(d.stderr.String(), "ends without closing recordings")
 	})
 	release()
 	d.cmd.Wait()

@@ -114,7 +114,7 @@ func TestKillRecorder(t *testing.T) {
 
 // TestKillAgent kills the daemon at random moments under load and starts it again, sometimes so late that the shared
 // ring overflows: the JVM does not notice, the recording goes on in its folder, and what is missing fell into the time
-// when no agent ran (or one had not yet emptied the ring that it found, and been told the definitions anew) and is told
+// when no agent ran (or one had not yet emptied the ring that it found, and got the definitions anew) and is reported
 // by gaps, to the number.
 func TestKillAgent(t *testing.T) {
 	needReader(t)

@@ -67,7 +67,7 @@ func eachMajor(t *testing.T, f func(t *testing.T, major int)) {
 }
 
 // TestUnloadedSite: a site in a class that has been unloaded keeps its class, method and line through rotations, in
-// each file alone too; two sites of one class at 1:9 are told apart; two classes of one name are two rows with their
+// each file alone too; two sites of one class at 1:9 are distinguished; two classes of one name are two rows with their
 // loaders, in histogram, group and histories.
 func TestUnloadedSite(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestUnloadedSite(t *testing.T) {
 }
 
 // TestOrigins: sites of what was allocated while a JVM was recorded survive the death of the agent; what is older than
-// a recording, whether its JVM was recorded before or not, is before the recording and has no site.
+// a recording, whether its JVM was recorded before or not, is from before the recording and has no site.
 func TestOrigins(t *testing.T) {
 	needReader(t)
 	lines := siteLines(t, "Origins.java")

@@ -294,7 +294,7 @@ func TestHumongousReclaim(t *testing.T) {
 	})
 }
 
-// TestRefused runs what can not be recorded: one line that names the reason, and the JVM runs on untouched.
+// TestRefused runs what cannot be recorded: one line that names the reason, and the JVM runs on untouched.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -419,8 +419,8 @@ func silent(t *testing.T, r *running) {
 	}
 }
 
-// TestGuard makes the guard around raw reads fire in one pause: it is told, the next collection lists everything again,
-// and all goes on.
+// TestGuard makes the guard around raw reads fire in one pause: it is reported, the next collection lists everything
+// again, and all goes on.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	eachPair(t, majors(), collectors, func(t *testing.T, major int, gc string) {
@@ -451,8 +451,8 @@ func TestUntested(t *testing.T) {
 		r.finish(t)
 		verify(t, checkCount(t, r).dir, 1)
 		for _, c := range []struct{ probe, flag, want, rounds string }{
-			{"untested=1", "--emergency=off", "--allow-untested-jdk tries it", "10"},
-			{"untested=2", "--allow-untested-jdk", "is untested, and a self-check walk understood", "10"},
+			{"untested=1", "--emergency=off", "use --allow-untested-jdk to try it", "10"},
+			{"untested=2", "--allow-untested-jdk", "is untested, and the self-check of the heap read", "10"},
 			// one that is newer than all that are tested: without the flag, and checked again while it records
 			{"untested=3", "--emergency=off", " is untested: the heap is walked once more", "10"},
 			{"untested=4", "--emergency=off", "stopped recording: JDK", "40000"},

@@ -49,7 +49,7 @@ const replayWords = "Each recording is of one program of `bench/workloads` under
 	"- *dropped*: epochs that the shared ring or the store lost;\n" +
 	"- *window*: what was in the ring at the end."
 
-// leastCompared is how many sync points must have met a known state: those behind a collection without fates (full
+// leastCompared is how many sync points must have met a known state: those after a collection without object data (full
 // ones) begin anew.
 const leastCompared = 2
 
@@ -178,7 +178,7 @@ func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 			if _, err := os.Stat(to); !last && (err == nil || i == len(files)-1) {
 				continue
 			}
-			// what is missed is told by its number
+			// what is missed is reported by its number
 			if b, err := os.ReadFile(f); err == nil && os.WriteFile(to+".part", b, 0o600) == nil {
 				os.Rename(to+".part", to)
 			}

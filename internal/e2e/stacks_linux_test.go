@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, until the
+// TestStacks fills the table of frames: sites are cut to the callers that are known, which is reported once, until the
 // least used ones have made room for a new one that is used much; nothing else suffers. A recursion has the innermost
 // frames of its site, as many as were asked for.
 func TestStacks(t *testing.T) {

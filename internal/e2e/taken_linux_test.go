@@ -97,8 +97,8 @@ func TestNUMA(t *testing.T) {
 			verify(t, checkCount(t, r).dir, 1)
 			return
 		}
-		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA parts Parallel's eden by node") ||
-			!strings.Contains(s, "use G1, or -XX:-UseNUMA") {
+		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA splits Parallel's eden by node") ||
+			!strings.Contains(s, "use G1 or -XX:-UseNUMA") {
 			t.Errorf("it is not refused by name: %s", s)
 		}
 	})

@@ -53,7 +53,7 @@ func buildPackages(dir, version string) (skip string, err error) {
 	c.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
 	out, err := c.CombinedOutput()
 	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
-		return fmt.Sprintf("nfpm can not be had: %.200s", out), nil
+		return fmt.Sprintf("nfpm cannot be had: %.200s", out), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("tools/packages: %w\n%s", err, out)

@@ -70,7 +70,7 @@ static bool take_capabilities(void) {
     c.can_tag_objects = 1;
     jvmtiError r = (*jvmti)->AddCapabilities(jvmti, &c);
     if (r) {
-        log_line("not recording this JVM: AddCapabilities failed: %d", (int)r);
+        log_line("not recording this JVM: JVMTI AddCapabilities failed with error %d", (int)r);
         return false;
     }
     memset(&c, 0, sizeof c);
@@ -98,7 +98,7 @@ static bool too_old(JavaVM *v) {
 static jint setup(JavaVM *v, char *options) {
     java_vm = v;
     if (!os_init()) {
-        log_line("not recording this JVM: the handler for faults can not be set");
+        log_line("not recording this JVM: cannot install the signal handler");
         return HC_LOAD_REFUSED;
     }
     meta_begin();
@@ -106,7 +106,7 @@ static jint setup(JavaVM *v, char *options) {
     if (!jvmti && (*v)->GetEnv(v, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
         jvmti = NULL;
         if (too_old(v)) return HC_LOAD_REFUSED;
-        if (at_start) log_line("not recording this JVM: it has no JVMTI 11");
+        if (at_start) log_line("not recording this JVM: it does not offer JVMTI 11");
         return HC_LOAD_JVMTI; // a JVM that is still starting is asked again
     }
     if (!take_capabilities()) return HC_LOAD_JVMTI;
@@ -145,7 +145,7 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) 
     for (int i = 0; !recording_begin(); i++, os_sleep_us(10000))
         if (i == ENDS_WITHIN / 10) {
             // detached from a moment ago, the last recording may still be giving back what it had
-            log_line("the probe is already in this JVM");
+            log_line("not loading the probe: this JVM is being recorded already");
             return HC_LOAD_TWICE;
         }
     jint r = setup(v, options);

@@ -135,15 +135,13 @@ static void look_after_samples(struct turn *t) {
     *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
     if (t->cut_told || !sites_cut) return;
     t->cut_told = true;
-    log_line(
-        "site table full: least-used frames are evicted, and until then new stacks are cut at the callers that are "
-        "known");
+    log_line("site table full: least-used frames evicted, new stacks truncated to known callers");
 }
 
 static void log_retry(struct turn *t) {
     if (t->retry || !(t->retry = retry_after_epochs())) return; // once
-    log_line("%d collections in a row could not be understood, most likely for objects of classes that were unloaded "
-             "earlier: recording samples alone, and trying again after %u collections, later after up to %d",
+    log_line("recording samples alone: %d collections in a row could not be read, most likely because of unloaded "
+             "classes; next attempt after %u collections, later attempts after up to %d",
              FAULTS_IN_A_ROW, (unsigned)t->retry, RETRY_MOST);
 }
 

@@ -375,8 +375,8 @@ static bool record_guarded(struct finish *f) {
     if (fault) graves_known = false;
     if (fault && !lost) {
         if (opt.oracle)
-            log_line("epoch %llu: %s at %#llx", (unsigned long long)f->epoch, violated ? violated : "?",
-                     (unsigned long long)violated_at);
+            log_line("collection %llu could not be read: %s (at %#llx)", (unsigned long long)f->epoch,
+                     violated ? violated : "?", (unsigned long long)violated_at);
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
         retry_faulted(violated_by_contents());
         dest_reset();

@@ -98,7 +98,8 @@ void lifecycle_jvm_ends(void) {
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile
     reserve_drop();
-    if (told ? !ring_publish() : !ring_there()) log_line("stopped recording: its shared ring is no longer what it was");
+    if (told ? !ring_publish() : !ring_there())
+        log_line("stopped recording: the shared ring was truncated or cannot be written");
     ring_unlock();
 }
 
@@ -111,9 +112,9 @@ static void check_now(void *arg) {
     census_reset();
     if (opt.untested == 2) t.unknown++;
     if (t.unknown == UINT64_MAX)
-        snprintf(why, HC_MAX_REASON, "a self-check walk failed: %s", violated);
+        snprintf(why, HC_MAX_REASON, "the self-check of the heap failed: %s", violated);
     else if (t.unknown || t.objects < 1000)
-        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes",
+        snprintf(why, HC_MAX_REASON, "the self-check of the heap read %llu objects and found %llu unknown classes",
                  (unsigned long long)t.objects, (unsigned long long)t.unknown);
     else
         why[0] = 0;
@@ -122,7 +123,7 @@ static void check_now(void *arg) {
 // Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before
 // it begins.
 static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
-    char reason[HC_MAX_REASON] = "the JVM did not let the self-check walk run";
+    char reason[HC_MAX_REASON] = "the JVM did not run the self-check of the heap";
     in_a_stop(jni, check_now, reason);
     if (reason[0]) snprintf(why, HC_MAX_REASON, "JDK %d is untested, and %.200s", vm.major, reason);
     return !reason[0];
@@ -173,7 +174,7 @@ static bool listen(JNIEnv *jni, control_check *check) {
     listen_no_more();
     recording_close();
     samples_forget(jni);
-    refuse("JVMTI did not give the events");
+    refuse("JVMTI refused the events that the probe needs");
     (void)ring_publish();
     return false;
 }
@@ -183,7 +184,7 @@ int lifecycle_begin(JNIEnv *jni) {
     bool tested;
     if (!know_jvm(jni, &tested, why) || !begin_ring(jni, why)) return refuse(why), 1;
     if (!classes_init() || !census_init() || !tlabs_init() || !dest_init() || !epoch_init() || !samples_init())
-        return refuse_seen("no memory for the probe's tables"), 1;
+        return refuse_seen("not enough memory for the probe's tables"), 1;
     if (!tested && !self_check(jni, why)) return refuse_seen(why), 1;
     if (!tested)
         log_line("JDK %d is untested: the heap is walked once more after each of the first %d collections", vm.major,

@@ -102,12 +102,12 @@ static bool read_flags(uint64_t stride, char *why) {
 static bool know_collector(char *why) {
     if (on(ZGC))
         return fail(
-            why, "ZGC is not supported: its barriers leave no evacuated copies to read (use Serial, Parallel or G1)");
+            why, "ZGC is not supported: its barriers leave no evacuated copies to read; use Serial, Parallel or G1");
     // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by
     // node, which nobody has tested.
     if (on(PARALLEL_GC) && on(NUMA))
-        return fail(why, "-XX:+UseNUMA parts Parallel's eden by node, which is untested (use G1, or -XX:-UseNUMA)");
-    if (on(SHENANDOAH_GC)) return fail(why, "Shenandoah is not supported (use Serial, Parallel or G1)");
+        return fail(why, "-XX:+UseNUMA splits Parallel's eden by node, which is untested; use G1 or -XX:-UseNUMA");
+    if (on(SHENANDOAH_GC)) return fail(why, "Shenandoah is not supported; use Serial, Parallel or G1");
     if (on(EPSILON_GC)) return fail(why, "Epsilon is not supported: it never collects");
     vm.collector = on(SERIAL_GC)     ? HC_COLLECTOR_SERIAL
                    : on(PARALLEL_GC) ? HC_COLLECTOR_PARALLEL
@@ -129,7 +129,7 @@ static bool space_at(const char *generation, int64_t offset, const char *name, c
     if (vm_peek_pointer(&space, inside(generation, offset)) && vm_peek(&bottom, inside(space, vm.space_bottom), 8) &&
         vm_peek(&top, inside(space, vm.space_top), 8) && vm_peek(&end, inside(space, vm.space_end), 8))
         return true;
-    snprintf(why, HC_MAX_REASON, "%s does not lead to a space of the heap in this JVM", name);
+    snprintf(why, HC_MAX_REASON, "%s does not point to a space of the heap in this JVM", name);
     return false;
 }
 
@@ -162,10 +162,10 @@ static bool find_regions(char *why) {
     vm.g1_len = (uint64_t *)inside(vm.heap, regions + vm_offset(SLOT_G1_LENGTH));
     if (!vm_peek(&vm.region_bytes, vm_address(SLOT_REGION_BYTES), 8) || vm.region_bytes < 65536 ||
         vm.region_bytes > vm.heap_bytes || vm.region_bytes & (vm.region_bytes - 1))
-        return fail(why, "G1's region size makes no sense");
+        return fail(why, "G1's region size is invalid");
     if (!vm_peek_pointer(&table, (uint64_t)vm.g1_table) || !vm_peek(&length, (uint64_t)vm.g1_len, 8) || !length ||
         length > vm.heap_bytes / 65536)
-        return fail(why, "G1's region table makes no sense (G1HeapRegionTable::_base, G1HeapRegionTable::_length)");
+        return fail(why, "G1's region table is invalid (G1HeapRegionTable::_base, G1HeapRegionTable::_length)");
     return true;
 }
 
@@ -180,12 +180,12 @@ static bool find_heap(char *why) {
         !vm_peek(&total, inside(vm.heap, vm_offset(SLOT_TOTAL_COLLECTIONS)), 4))
         return fail(why, "the heap of this JVM cannot be read (Universe::_collectedHeap)");
     if (!start || start % 4096 || !words || words > max / 8 || start + words * 8 < start)
-        return fail(why, "the reserved range of the heap makes no sense");
+        return fail(why, "the reserved range of the heap is invalid");
     vm.heap_base = (char *)start;
     vm.heap_bytes = words * 8;
     vm.total_collections = (unsigned *)inside(vm.heap, vm_offset(SLOT_TOTAL_COLLECTIONS));
     vm.max_heap = flags[MAX_HEAP].found ? flags[MAX_HEAP].value : vm.heap_bytes;
-    if (!vm.max_heap || vm.max_heap > max) return fail(why, "MaxHeapSize makes no sense");
+    if (!vm.max_heap || vm.max_heap > max) return fail(why, "MaxHeapSize is invalid");
     return vm.collector == HC_COLLECTOR_G1 ? find_regions(why) : find_generations(why);
 }
 
@@ -211,7 +211,7 @@ static bool find_counters(char *why);
 static bool unknown_layout(char *why) {
     char majors[64];
     size_t n = strlen(why);
-    snprintf(why + n, HC_MAX_REASON - n, "; this heapcam does not know this build of JDK %d (it records JDK %s)",
+    snprintf(why + n, HC_MAX_REASON - n, "; this heapcam does not support this build of JDK %d (it supports JDK %s)",
              vm.major, vm_tested_majors(majors, sizeof majors));
     return false;
 }
@@ -251,7 +251,7 @@ static bool find_threads(char *why) {
     // which no table names.
     // It lies between _end and _desired_size; any other distance is a layout that nobody has looked at.
     if (vm_offset(SLOT_TLAB_DESIRED) != vm_offset(SLOT_TLAB_END) + 16)
-        return fail(why, "the layout of ThreadLocalAllocBuffer is not the known one");
+        return fail(why, "the layout of ThreadLocalAllocBuffer is unknown");
     vm.tlab_end = vm_offset(SLOT_TLAB_END) + 8;
     // _gc_id is the next field on 11 to 28; vm_gc_number looks at what it finds there.
     const int64_t processed = vm_offset(SLOT_PROCESSED_THREAD);
@@ -276,13 +276,14 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     if (!know_collector(why)) return false;
     if (!vm_rows_take(vm.collector, why) || !find_threads(why)) return unknown_layout(why);
     if (!any_major) {
-        snprintf(why, HC_MAX_REASON, "JDK %d is untested (%s are); --allow-untested-jdk tries it", vm.major,
+        snprintf(why, HC_MAX_REASON, "JDK %d is untested (tested: %s); use --allow-untested-jdk to try it", vm.major,
                  vm_tested_majors(majors, sizeof majors));
         return false;
     }
     set_offsets();
     if (flags[PERF_DATA].found && !on(PERF_DATA))
-        return fail(why, "-XX:-UsePerfData hides which pauses are which; record without that flag");
+        return fail(why,
+                    "-XX:-UsePerfData hides the counters by which the probe tells pauses apart; start without it");
     vm.compressed_oops = on(COMPRESSED_OOPS);
     vm.compressed_class = flags[COMPRESSED_CLASSES].found ? on(COMPRESSED_CLASSES) : true;
     vm.compact_headers = on(COMPACT_HEADERS);
@@ -290,14 +291,14 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
         return fail(why, "compact headers, but markWord::klass_shift is not exported");
     vm.align = flags[ALIGNMENT].found ? flags[ALIGNMENT].value : 8;
     if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1))
-        return fail(why, "ObjectAlignmentInBytes makes no sense");
+        return fail(why, "ObjectAlignmentInBytes is invalid");
     if (!find_heap(why)) return false;
     if (!find_counters(why)) return false;
     // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
     guard_without_handler = vm.check_jni = on(CHECK_JNI);
     if (vm.check_jni && !copies)
-        return fail(why, "-Xcheck:jni allows no signal handler of the probe's, and this process may not call "
-                         "process_vm_readv instead (seccomp)");
+        return fail(why, "-Xcheck:jni forbids the probe's signal handler, and seccomp forbids process_vm_readv in "
+                         "its place");
     return true;
 }
 
@@ -319,7 +320,7 @@ static bool find_counters(char *why) {
     const uint64_t lab_at = vm_address(SLOT_TLAB_RESERVE), prefetch_at = vm_address(SLOT_TLAB_PREFETCH);
     if ((lab_at && !vm_peek(&lab, lab_at, 8)) || lab > 64 || (prefetch_at && !vm_peek(&prefetch, prefetch_at, 4)) ||
         prefetch > 4096)
-        return fail(why, "the reserve behind a TLAB makes no sense");
+        return fail(why, "the reserve behind a TLAB is invalid");
     vm.tlab_reserve = 8 * (lab > prefetch ? lab : prefetch);
     for (int i = 0; i < 3; i++) vm.perf_inv[i] = (int64_t *)c[i].at;
     vm.perf_cause = c[3].at;

@@ -118,7 +118,7 @@ static bool table_open(struct table *t, void *library, const char *name, const c
         return false;
     }
     if (t->stride < 16 || t->stride > MAX_STRIDE || t->stride % 8 || t->base % 8) {
-        snprintf(why, HC_MAX_REASON, "%s is at %#llx and has a stride of %llu bytes, which makes no sense", name,
+        snprintf(why, HC_MAX_REASON, "%s is at %#llx and has a stride of %llu bytes, which is invalid", name,
                  (unsigned long long)t->base, (unsigned long long)t->stride);
         return false;
     }
@@ -129,7 +129,7 @@ static bool table_open(struct table *t, void *library, const char *name, const c
             return false;
         }
         if (t->at[i] > t->stride - columns[i].width || t->at[i] % columns[i].width) {
-            snprintf(why, HC_MAX_REASON, "%s is %llu, which makes no sense in rows of %llu bytes", symbol,
+            snprintf(why, HC_MAX_REASON, "%s is %llu, which is invalid in rows of %llu bytes", symbol,
                      (unsigned long long)t->at[i], (unsigned long long)t->stride);
             return false;
         }
@@ -408,7 +408,7 @@ bool vm_take_field(const struct vm_field *rows, const struct vm_field *end, stru
     }
     if (size > MAX_SIZE) {
         snprintf(why, HC_MAX_REASON,
-                 "%s, the type that has the field %s, has %llu bytes in this JVM, which makes no sense", t, n,
+                 "%s, the type that has the field %s, has %llu bytes in this JVM, which is invalid", t, n,
                  (unsigned long long)size);
         return false;
     }
