@@ -26,8 +26,8 @@ type Unlisted struct {
 }
 
 func (l Unlisted) String() string {
-	return fmt.Sprintf("collection %d: no listing of the live objects, because full collections follow each other and "+
-		"listings have reached their limit (%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
+	return fmt.Sprintf("collection %d: not listed: full collections used up the limit for listings "+
+		"(%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
 }
 
 // Storm says that a GC storm begins: in the Span before, ns, Collections full collections took NS.

@@ -9,7 +9,7 @@ import (
 )
 
 // curveWidth is how many characters the curve of a history has.
-const curveWidth = 20
+const curveWidth = 12
 
 // WriteText prints the first most classes and sites, a line each.
 func (out *Histories) WriteText(w io.Writer, most int) {
@@ -37,7 +37,7 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 
 func (out *Histories) table(w io.Writer, heading ui.Flow, last string, all []History, most int) {
 	ui.Section(w, heading)
-	heads := []string{"BYTES OVER TIME", ">BYTES", ">BORN", ">DIED"}
+	heads := []string{"OVER TIME", ">BYTES", ">BORN", ">DIED"}
 	if !out.SyncPoints {
 		heads = append(heads, ">MEAN AGE", fmt.Sprintf(">SURVIVED %d", out.Survived))
 	}

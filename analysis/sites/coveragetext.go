@@ -11,7 +11,7 @@ import (
 )
 
 // coverageBar is how many characters the bar of a collection has.
-const coverageBar = 20
+const coverageBar = 14
 
 // WriteText prints the newest figure, a line for each collection, and what a reader of one file alone would know
 // (Figure 18).
@@ -36,7 +36,7 @@ func (q *CoverageReport) WriteText(w io.Writer) {
 	ui.Section(w, "Share of the live objects with a known site, if reading starts at a sync point")
 	ui.Paragraph(w, "", 0, "At the sync point, and up to nine collections later; below it, read from the recording's "+
 		"beginning.")
-	heads := []string{">COLLECTION", "READ FROM"}
+	heads := []string{">COLLECTION", "FROM"}
 	for i := range after18 + 1 {
 		heads = append(heads, fmt.Sprintf(">+%d", i))
 	}

@@ -131,6 +131,9 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 	return read, bad, err
 }
 
+// costEnds is how many of the first and of the last events are printed.
+const costEnds = 20
+
 // printCost prints the share of all, then each minute, then what changed it.
 func printCost(w io.Writer, c *cost.Cost) error {
 	at := func(ns uint64) time.Time { return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)) }
@@ -165,9 +168,19 @@ func printCost(w io.Writer, c *cost.Cost) error {
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")
 	}
-	for _, e := range c.Events {
-		if _, err := ui.Fprintf(w, "  %s  %s\n", ui.Text(at(e.Time).Format(time.DateTime)),
-			ui.Prose(e.Text)); err != nil {
+	for i, e := range c.Events {
+		if left := len(c.Events) - 2*costEnds; left > 0 && i >= costEnds && i < costEnds+left {
+			if i == costEnds {
+				ui.Fprintf(w, "  … %d more; --json lists all\n", left)
+			}
+			continue
+		}
+		text, _, cut := strings.Cut(e.Text, " largest classes: ") // of a listing that was left out
+		if cut {
+			text = strings.TrimSuffix(text, ".")
+		}
+		if _, err := ui.Fprintf(w, "%s  %s\n", ui.Text(at(e.Time).Format("01-02 15:04:05")),
+			ui.Prose(text)); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,7 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 			mark = "~"
 		}
 		c.Row(mark+ui.Bytes(r.First), mark+ui.Bytes(r.Last), mark+signed(int64(r.Last)-int64(r.First)),
-			ui.Text(r.Spark(24)), ui.Join(r.Path, " / "))
+			ui.Text(r.Spark(16)), ui.Join(r.Path, " / "))
 	}
 	c.Write(w)
 	if t.Left > 0 {
@@ -150,7 +150,7 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 					row = append(row, "")
 				}
 			}
-			t.Row(append(row, ui.Text(ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20)), c.Class)...)
+			t.Row(append(row, ui.Text(ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 12)), c.Class)...)
 			if len(c.Site) > 0 {
 				t.Under(6, ui.Sprintf("at %s", c.Site[0]))
 			}

@@ -108,8 +108,8 @@ func (c *Columns) line(w io.Writer, row []cell, wide []int) {
 	}
 	at := utf8.RuneCountInString(b)
 	for i, l := range Wrap(Flow(end.text), max(Width-at, Width/3)) {
-		if i > 0 {
-			b = strings.Repeat(" ", at)
+		if i > 0 { // a long name moves to the left
+			b = strings.Repeat(" ", max(c.indent+4, min(at, Width-utf8.RuneCountInString(string(l)))))
 		}
 		Fprintf(w, "%s\n", Text(strings.TrimRight(b+string(l), " ")))
 	}
