@@ -157,7 +157,9 @@ func TestSituations(t *testing.T) {
 			opts: []string{"-XX:-UseCompactObjectHeaders"}, heap: "64m"},
 		{name: "compact headers", from: 25, main: "Steady", args: []string{"25000", "20000"},
 			opts: []string{"-XX:+UseCompactObjectHeaders"}, heap: "64m"},
-		{name: "flight recorder", gcs: []string{"G1"}, main: "Steady", args: []string{"30000", "20000"},
+		{name: "older flight recorder", gcs: []string{"G1"}, to: 11, main: "Steady", args: []string{"30000", "20000"},
+			opts: []string{"-XX:StartFlightRecording=settings=profile,filename=/dev/null"}, heap: "96m"},
+		{name: "flight recorder", gcs: []string{"G1"}, from: 17, main: "Steady", args: []string{"30000", "20000"},
 			opts: []string{"-XX:StartFlightRecording=settings=profile,jdk.ObjectAllocationInNewTLAB#enabled=true," +
 				"jdk.ObjectAllocationOutsideTLAB#enabled=true,filename=/dev/null"}, heap: "96m"},
 		{name: "every allocation", gcs: []string{"Parallel"}, main: "Collect", args: []string{"10"},
