@@ -8,7 +8,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe probe-windows build demo test test-full check-tables test-jdks test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe probe-windows build demo readme test test-full check-tables test-jdks test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ build: probe ## bin/heapcam, with the probe inside
 
 demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
 	@tools/demo
+
+readme: build ## put real output of this build into README.md and docs/tutorial.md (four minutes)
+	@$(GO) run ./tools/readme
 
 test: build ## all tests, small (eight minutes on 2 cores)
 	@tools/setup chromium

@@ -4,7 +4,7 @@
 // A reader is a pipe: a BlockSource gives blocks, a Cursor walks over them, collection by collection, and on its way
 // fills Symbols (names) and Samples. A Replay follows every object in a State; a Census counts objects by type and is
 // quicker. A View is the heap after one collection, for queries; a Snapshot keeps a View of many collections side by
-// side. docs/design/reading.md draws this.
+// side. docs/design/0007-reading.md draws this.
 //
 // Terms: the state is *known* from a sync point on, until an epoch that is not exact. Invariants: what a stream says is
 // decoded within limits; a moved object must be of the type that was known at its place; a move of something unknown

@@ -1,5 +1,5 @@
 // Package ringstore keeps one JVM's recording in a folder of ring files whose size is bounded (ICPE'16 §3.2;
-// docs/format/ring-file.md, docs/design/ring-of-files.md).
+// docs/format/ring-file.md, docs/design/0005-ring-of-files.md).
 //
 // Terms: M = max_trace_size, d = max_trace_size_deviation, n = ⌈1/d⌉ files of target size T = M/n. A file of the ring
 // is a *segment*: open while frames are appended to it, then sealed, and evicted when its space is needed.

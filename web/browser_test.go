@@ -51,7 +51,7 @@ func testMain(m *testing.M) int {
 		defer stop()
 		ctx, end := cdp.NewContext(alloc)
 		defer func() {
-			if launched { // nothing else can be cancelled
+			if launched { // otherwise there is nothing to cancel
 				cdp.Cancel(ctx)
 			}
 			end()
@@ -77,7 +77,7 @@ var launch = sync.OnceValue(func() error {
 	return cdp.Do(browser, cdp.Navigate("about:blank"))
 })
 
-// view starts the viewer on a recording and gives the page's address. It ends with the test.
+// view starts the viewer on a recording and returns the page's address. The viewer ends with the test.
 func view(t testing.TB, args ...string) string {
 	t.Helper()
 	if chromium() == "" {
@@ -113,10 +113,10 @@ type page struct {
 	ctx   context.Context
 	url   string
 	mu    sync.Mutex
-	noise []string // what the console said that it should not
+	noise []string // errors and warnings in the console
 }
 
-// open opens the page of a recording, or a part of it (#…), in a tab of its own. The tab's console must stay free of
+// open opens the page of a recording, or a view of it (#…), in a new tab. The test fails if the tab's console has
 // errors.
 func open(t testing.TB, url string) *page {
 	t.Helper()
@@ -125,7 +125,7 @@ func open(t testing.TB, url string) *page {
 	}
 	ctx, end := cdp.NewContext(browser)
 	p := &page{t: t, ctx: ctx, url: url}
-	p.do(cdp.EmulateViewport(1280, 800)) // makes the tab
+	p.do(cdp.EmulateViewport(1280, 800)) // creates the tab
 	messages := cdp.Console(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -158,7 +158,7 @@ func open(t testing.TB, url string) *page {
 	return p
 }
 
-// quiet forgets what the console has said: for what is meant to fail.
+// quiet forgets console errors that contain about: for requests that must fail.
 func (p *page) quiet(about string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func (p *page) quiet(about string) {
 	p.noise = kept
 }
 
-// patience is how long a page may take on a machine that does other things too.
+// patience is the longest time that a page may take on a busy machine.
 const patience = 30 * time.Second
 
 func (p *page) do(steps ...cdp.Action[cdp.Void]) {
@@ -204,7 +204,7 @@ func (p *page) until(expr string) {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("waited in vain for %s (%v); the page says: %.1500s", expr, err,
+			p.t.Fatalf("%s did not become true (%v); the page shows: %.1500s", expr, err,
 				js[string](p, "document.body.innerText"))
 		}
 	}

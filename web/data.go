@@ -18,35 +18,35 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// data keeps what replaying has given, by version of the recording.
+// data caches the results of replays, by version of the recording.
 type data struct {
 	s     *Server
-	slots chan struct{} // replays at a time
+	slots chan struct{} // one for each replay that runs
 
-	overview cache[json.RawMessage]
-	tapes    cache[*tape]
-	states   cache[*state]
-	counts   cache[*state]           // that tell types and lengths alone
-	tuples   cache[[]classify.Tuple] // of states
-	groups   cache[*grouping]        // of states
-	answers  cache[any]              // diffs, trends
-	grouping sync.Mutex              // one grouping at a time: states share what they know of names
+	overview  cache[json.RawMessage]
+	timelines cache[*timeline]
+	states    cache[*state]
+	counts    cache[*state]           // states that hold only types and lengths
+	tuples    cache[[]classify.Tuple] // by state
+	groups    cache[*grouping]        // by state
+	answers   cache[any]              // diffs, trends
+	grouping  sync.Mutex              // held by the one grouping that runs: states share their caches of names
 }
 
-// maxReplays bounds the replays at a time: each takes a core and a heap's state.
+// maxReplays is how many replays run at a time. Each uses a core, and memory for a heap state.
 const maxReplays = 2
 
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
-	for _, ctx := range []*context.Context{&d.overview.ctx, &d.tapes.ctx, &d.states.ctx, &d.counts.ctx, &d.tuples.ctx,
-		&d.groups.ctx, &d.answers.ctx} {
+	for _, ctx := range []*context.Context{&d.overview.ctx, &d.timelines.ctx, &d.states.ctx, &d.counts.ctx,
+		&d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
 		*ctx = s.ctx
 	}
-	d.overview.most, d.tapes.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
+	d.overview.most, d.timelines.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
 	d.tuples.most, d.groups.most, d.answers.most = maxTuples, maxGroupings, maxAnswers
 }
 
-// once is a result that several wait for and one makes.
+// once is a result that is computed once, for several requests that wait for it.
 type once[T any] struct {
 	done chan struct{}
 	v    T
@@ -57,10 +57,10 @@ type once[T any] struct {
 	stop    context.CancelFunc
 }
 
-// lonely is how long a result is made on though nobody waits for it: who loads the page anew comes back.
-const lonely = 2 * time.Second
+// abandonAfter is how long a result is computed although no request waits for it. A page that is reloaded asks again.
+const abandonAfter = 2 * time.Second
 
-// begin makes f's result aside. It is stopped with the server, or when nobody has waited for it for a while.
+// begin computes f's result in the background. f is cancelled with ctx, or when no request has waited for abandonAfter.
 func begin[T any](ctx context.Context, f func(context.Context) (T, error)) *once[T] {
 	ctx, stop := context.WithCancel(ctx)
 	o := &once[T]{done: make(chan struct{}), stop: stop}
@@ -76,7 +76,7 @@ func (o *once[T]) wait(ctx context.Context) (v T, err error) {
 	o.count(1)
 	defer func() {
 		if o.count(-1) == 0 {
-			time.AfterFunc(lonely, func() {
+			time.AfterFunc(abandonAfter, func() {
 				if o.count(0) == 0 {
 					o.stop()
 				}
@@ -98,12 +98,12 @@ func (o *once[T]) count(by int) int {
 	return o.waiting
 }
 
-// cache keeps what was made, by what was asked for, and makes each once. What failed is made anew for who asks next.
+// cache keeps results by key and computes each once. After a failure the next request computes the result again.
 type cache[T any] struct {
-	ctx  context.Context // ends all
+	ctx  context.Context // cancels all computations
 	most int
 	mu   sync.Mutex
-	kept []entry[T] // at most most, that used last at the end
+	kept []entry[T] // at most most entries; the last one is the most recently used
 }
 
 type entry[T any] struct {
@@ -111,7 +111,7 @@ type entry[T any] struct {
 	o   *once[T]
 }
 
-// get gives what key stands for, or has it made.
+// get returns the result of key, or of make if there is none.
 func (c *cache[T]) get(ctx context.Context, key string, make func(context.Context) (T, error)) (T, error) {
 	c.mu.Lock()
 	i := slices.IndexFunc(c.kept, func(e entry[T]) bool { return e.key == key })
@@ -134,7 +134,7 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 		default:
 		}
 		c.mu.Unlock()
-		// those who waited before had left
+		// the requests that waited before have ended, and with them the computation
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil && c.ctx.Err() == nil {
 			return c.get(ctx, key, make)
 		}
@@ -142,13 +142,13 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 	return v, err
 }
 
-// open hands f a function that opens the recording from its start, any number of times. What is being done is told to
-// the page. It ends with ctx.
+// open calls f with a function that opens the recording from its start, any number of times. The page shows what, the
+// name of the work, and its progress. The work ends with ctx.
 func (d *data) open(ctx context.Context, what string, f func(open func() *heap.Replay) error) error {
 	return opened(ctx, d, what, d.s.cfg.Open, heap.NewReplay, f)
 }
 
-// opened is open by a function of Config's.
+// opened is open for one of Config's functions that open a recording.
 func opened[R heap.Reader](
 	ctx context.Context,
 	d *data,
@@ -163,8 +163,8 @@ func opened[R heap.Reader](
 		return ctx.Err()
 	}
 	defer func() { <-d.slots }()
-	tell := d.s.hub.progress(what, "")
-	defer tell(1, 1)
+	report := d.s.hub.progress(what, "")
+	defer report(1, 1)
 	var failed error
 	var ins []*Input
 	defer func() {
@@ -173,7 +173,7 @@ func opened[R heap.Reader](
 		}
 	}()
 	err := f(func() R {
-		in, err := input(tell)
+		in, err := input(report)
 		if err != nil {
 			failed = err
 			return reader(&stoppable{ctx, nothing{}})
@@ -187,23 +187,23 @@ func opened[R heap.Reader](
 	if failed != nil {
 		return failed
 	}
-	if ctx.Err() != nil { // what was read so far looks whole
+	if ctx.Err() != nil { // a replay that was cancelled looks complete
 		return ctx.Err()
 	}
 	return err
 }
 
-// replay opens the recording once and hands it to f.
+// replay opens the recording once and calls f with it.
 func (d *data) replay(ctx context.Context, what string, f func(r *heap.Replay) error) error {
 	return d.open(ctx, what, func(open func() *heap.Replay) error { return f(open()) })
 }
 
-// nothing is a recording that could not be opened.
+// nothing is the empty source of a recording that could not be opened.
 type nothing struct{}
 
 func (nothing) Next() (trace.Block, error) { return trace.Block{}, io.EOF }
 
-// stoppable ends a replay with the server.
+// stoppable ends a replay when its context ends.
 type stoppable struct {
 	ctx context.Context
 	src heap.BlockSource
@@ -211,7 +211,7 @@ type stoppable struct {
 
 func (s *stoppable) Next() (trace.Block, error) {
 	if err := s.ctx.Err(); err != nil {
-		return trace.Block{}, err // asked often enough the replay gives up
+		return trace.Block{}, err // the replay stops after a number of failed reads
 	}
 	return s.src.Next()
 }
@@ -228,7 +228,7 @@ type Overview struct {
 	Incidents []ringstore.Incident `json:"incidents"`
 }
 
-// overview answers from memory unless the recording has grown.
+// overview answers from the cache unless the recording has grown.
 func (s *Server) overview(r *http.Request) (any, error) {
 	version, over := s.version()
 	return s.data.overview.get(r.Context(), version, func(ctx context.Context) (json.RawMessage, error) {
@@ -248,15 +248,15 @@ func (s *Server) overview(r *http.Request) (any, error) {
 			return nil, err
 		}
 		v.Headlines = headlines(v.Report)
-		time.AfterFunc(soon, func() { s.tape(s.ctx) })
+		time.AfterFunc(prefetchDelay, func() { s.timeline(s.ctx) })
 		return json.Marshal(v)
 	})
 }
 
-// report reads the whole recording, as `heapcam report` does: it counts first, and follows objects if that is not
-// enough.
+// report reads the whole recording, as `heapcam report` does: first with a counting replay, then, if leaks need it,
+// with a replay of all objects.
 func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
-	const what = "reading the recording"
+	const what = "Reading the recording"
 	if d.s.cfg.Skim != nil {
 		if err := opened(ctx, d, what, d.s.cfg.Skim, heap.NewCensus, func(open func() *heap.Census) error {
 			r := open()
@@ -290,15 +290,16 @@ func (s *Server) version() (string, bool) {
 	return s.cfg.Version()
 }
 
-// soon is how long after the overview the rest is read: the page is drawn first.
-const soon = time.Second
+// prefetchDelay is the time from the overview's answer to reading the heap states: the page is drawn first.
+const prefetchDelay = time.Second
 
-// tape gives the states of a recording that does not grow; nil if it does.
-func (s *Server) tape(ctx context.Context) *tape {
+// timeline returns the states of a recording; nil if it still grows.
+func (s *Server) timeline(ctx context.Context) *timeline {
 	version, over := s.version()
 	if !over {
 		return nil
 	}
-	t, _ := s.data.tapes.get(ctx, version, func(context.Context) (*tape, error) { return s.data.newTape(), nil })
+	t, _ := s.data.timelines.get(ctx, version,
+		func(context.Context) (*timeline, error) { return s.data.newTimeline(), nil })
 	return t
 }

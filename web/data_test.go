@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCache: what is asked for by several is made once; what nobody waits for any more is told to stop; what failed is
-// made anew.
+// TestCache: a result that several requests want is computed once; a computation that no request waits for is
+// cancelled; a failed one is repeated.
 func TestCache(t *testing.T) {
 	c := cache[int]{ctx: context.Background(), most: 2}
 	var made atomic.Int32

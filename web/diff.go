@@ -16,16 +16,16 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// maxAnswers bounds the diffs and trends that are kept.
+// maxAnswers is how many diffs and trends the cache holds.
 const maxAnswers = 8
 
-// keep gives the answer to key, or has it made.
+// keep returns the answer of key from the cache, or that of make.
 func (d *data) keep(ctx context.Context, key string, make func(context.Context) (any, error)) (any, error) {
 	v, _ := d.s.version()
 	return d.answers.get(ctx, key+"\x00"+v, make)
 }
 
-// or gives the second text if the first is empty.
+// or returns the second text if the first is empty.
 func or(s, def string) string {
 	if s == "" {
 		return def
@@ -44,11 +44,11 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 		return nil, err
 	}
 	v, err := s.data.keep(ctx, "diff\x00"+from+"\x00"+to+"\x00"+q.String(), func(ctx context.Context) (any, error) {
-		if a, _ := classify.Needs(by, filters); a&classify.AttrSpace == 0 && s.tape(ctx) != nil {
+		if a, _ := classify.Needs(by, filters); a&classify.AttrSpace == 0 && s.timeline(ctx) != nil {
 			return s.diffStates(ctx, from, to, by, filters)
 		}
 		var rep *analysis.DiffReport
-		what := fmt.Sprintf("comparing collections %s and %s", from, to)
+		what := fmt.Sprintf("Comparing collections %s and %s", from, to)
 		err := s.data.open(ctx, what, func(open func() *heap.Replay) error {
 			a, b, err := collection.FindTwo(from, to, open, open)
 			if err != nil {
@@ -71,7 +71,7 @@ func (s *Server) diffBy(ctx context.Context, q question, from, to string) (*anal
 	return v.(*analysis.DiffReport), nil
 }
 
-// diffStates compares two states that are at hand, or replayed side by side.
+// diffStates compares two states. Both are taken from the timeline, or replayed at the same time.
 func (s *Server) diffStates(
 	ctx context.Context,
 	from, to string,
@@ -97,13 +97,14 @@ func (s *Server) diffStates(
 	return rep, nil
 }
 
-// change is a group of a diff as the page gets it: with some of its children.
+// change is a group of a diff in an answer, with some of its children.
 type change struct {
 	*analysis.Change
 	Count    int       `json:"count"`
 	Children []*change `json:"children,omitempty"`
 }
 
+// cutChange converts a group with so many levels of children, from child number skip on.
 func cutChange(c *analysis.Change, levels, skip int) *change {
 	x := &change{Change: c, Count: len(c.Children)}
 	if levels > 0 {
@@ -114,7 +115,7 @@ func cutChange(c *analysis.Change, levels, skip int) *change {
 	return x
 }
 
-// diff answers with a part of a diff: one level below a path.
+// diff answers with one level of a diff, below a path.
 func (s *Server) diff(r *http.Request) (any, error) {
 	d, err := s.diffOf(r)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *Server) diff(r *http.Request) (any, error) {
 		for _, k := range path {
 			i := slices.IndexFunc(c.Children, func(x *analysis.Change) bool { return x.Key == k })
 			if i < 0 {
-				return nil, badRequest{fmt.Errorf("there is no group %s", k)}
+				return nil, badRequest{fmt.Errorf("there is no group %s in this diff", k)}
 			}
 			c = c.Children[i]
 		}
@@ -142,7 +143,7 @@ func (s *Server) diff(r *http.Request) (any, error) {
 	}{&short, cutChange(c, 1, number(r, "skip"))}, nil
 }
 
-// exportDiff gives the whole of a diff as a file.
+// exportDiff answers with all groups of a diff as a file.
 func (s *Server) exportDiff(w http.ResponseWriter, r *http.Request) error {
 	d, err := s.diffOf(r)
 	if err != nil {
@@ -157,6 +158,6 @@ func (s *Server) exportDiff(w http.ResponseWriter, r *http.Request) error {
 		attach(w, name+".json", "application/json")
 		return ui.JSONLines(w).Encode(d)
 	default:
-		return badRequest{fmt.Errorf("format %q: csv or json", f)}
+		return badRequest{fmt.Errorf("unknown format %q: use csv or json", f)}
 	}
 }

@@ -2,84 +2,147 @@ package web
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// Headline says one thing that happened, and where to look. View is a view's state as the page's address writes it.
+// Headline is one finding of the overview: what happened, and the view that shows more. View is written as in the
+// page's address.
 type Headline struct {
-	Kind string `json:"kind"` // leak, growth, storm, gap, damage, quiet
+	Kind string `json:"kind"` // leak, suspect, growth, storm, gap, damage, quiet, empty
 	Text string `json:"text"`
 	View string `json:"view"`
+	// Since is when the growth of a leak began. It is a field of its own because the page shows times in the reader's
+	// time zone.
+	Since *time.Time `json:"since,omitempty"`
 }
 
-// A storm of collections: at least stormLeast of them over stormSpan, one after the other, each of which took more than
-// stormShare of the time up to the next.
+// A storm is at least stormLeast collections in a row, over at least stormSpan, each of which paused the JVM for more
+// than stormShare of the time to the next collection.
 const (
 	stormLeast = 5
 	stormShare = 0.25
 	stormSpan  = time.Second
 )
 
-// headlines tells what happened, the most important first.
+// maxLeaks is how many leaks the overview names. The view `leaks` shows all.
+const maxLeaks = 3
+
+// headlines returns the findings of a report, the most important first: is it leaking, what, where and since when;
+// then what grew, frequent collections, and what the recording lacks.
 func headlines(r *analysis.Report) []Headline {
-	out := []Headline{}
 	n := len(r.Collections)
 	if n == 0 {
-		return append(out,
-			Headline{"quiet", "There is no collection in this recording: nothing was collected, or it holds no data.",
-				"coverage"})
+		return []Headline{{Kind: "empty", View: "coverage",
+			Text: "There is no collection in this recording. Either the JVM did not collect, or no data was stored."}}
 	}
-	for _, s := range r.Suspects[:min(len(r.Suspects), 3)] {
-		out = append(out, Headline{"leak", string(s.Sentence), "leaks"})
+	out := []Headline{}
+	for _, v := range r.Suspects[:min(len(r.Suspects), maxLeaks)] {
+		kind := "leak"
+		if v.Floors == 0 { // old space was not collected: the objects may be dead
+			kind = "suspect"
+		}
+		out = append(out, Headline{Kind: kind, Text: leakText(&v), View: "leaks", Since: &r.From})
+	}
+	if len(r.Suspects) == 0 {
+		out = append(out, Headline{Kind: "quiet", Text: string(r.FirstLook), View: "leaks"})
 	}
 	if len(r.Grown) > 0 {
 		g := r.Grown[0]
-		out = append(out,
-			Headline{"growth",
-				fmt.Sprintf("%s grew most: %+d objects, +%s.", g.Class, g.Objects, ui.Bytes(uint64(g.Bytes))),
-				fmt.Sprintf("diff?from=%d&to=%d", known(r.Collections, false), known(r.Collections, true))})
+		from, to := known(r.Collections, false), known(r.Collections, true)
+		out = append(out, Headline{Kind: "growth",
+			Text: string(ui.Sprintf("%s grew most from collection %s to %s: by %s and %s, including garbage that "+
+				"is not collected yet.", sites.WithLoader(g.Class, g.Loader), thousands(from), thousands(to),
+				objects(g.Objects), ui.Bytes(g.Bytes))),
+			View: fmt.Sprintf("diff?from=%d&to=%d", from, to)})
 	}
 	if from, to := storm(r.Collections); to > from {
-		a, b := r.Collections[from], r.Collections[to]
-		span := b.Time.Add(time.Duration(b.PauseNS)).Sub(a.Time)
-		pauses := time.Duration(0)
-		for _, c := range r.Collections[from : to+1] {
-			pauses += time.Duration(c.PauseNS)
-		}
-		out = append(out,
-			Headline{"storm",
-				fmt.Sprintf("Storm: collections %d to %d took %.0f %% of %s.", a.GC, b.GC,
-					100*float64(pauses)/float64(span), span.Round(10*time.Millisecond)),
-				fmt.Sprintf("overview?from=%d&to=%d", a.GC, b.GC)})
+		out = append(out, stormHeadline(r.Collections[from:to+1]))
 	}
+	return append(out, gaps(r)...)
+}
+
+// leakText says what leaks, where it is allocated, how fast it grows and when the heap is full.
+func leakText(v *leak.Verdict) string {
+	text := string(ui.Sprintf("%s allocated at %s grows by %s/s: %s in this window.",
+		sites.WithLoader(v.Class, v.Loader), siteText(v.Site), ui.Bytes(uint64(v.BytesPerSecond)),
+		ui.Bytes(v.GrownBytes)))
+	if v.Floors > 0 {
+		text += " These objects survive collections of old space."
+	} else {
+		text += " Old space was not collected in this window, so some of these objects may be dead."
+	}
+	if v.FullIn != nil && *v.FullIn < 365*86400 {
+		text += " At this rate the heap is full in " + duration(time.Duration(*v.FullIn*1e9)) + "."
+	}
+	return text
+}
+
+// siteText names the innermost frame and, if that is in the JDK, the innermost frame outside it: the line that a reader
+// can change.
+func siteText(site []sites.StackFrame) ui.Text {
+	if len(site) == 0 {
+		return "an unknown site"
+	}
+	if inJDK(site[0]) {
+		for _, f := range site[1:] {
+			if !inJDK(f) {
+				return ui.Sprintf("%s, called from %s,", site[0], f)
+			}
+		}
+	}
+	return ui.Sprintf("%s", site[0])
+}
+
+func inJDK(f sites.StackFrame) bool {
+	for _, p := range [...]string{"java.", "javax.", "jdk.", "sun.", "com.sun."} {
+		if strings.HasPrefix(f.Class, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// stormHeadline says which share of their time the collections of a storm took.
+func stormHeadline(rows []analysis.CollectionRow) Headline {
+	first, last := rows[0], rows[len(rows)-1]
+	all := last.Time.Add(time.Duration(last.PauseNS)).Sub(first.Time)
+	pauses := time.Duration(0)
+	for _, c := range rows {
+		pauses += time.Duration(c.PauseNS)
+	}
+	return Headline{Kind: "storm",
+		Text: fmt.Sprintf("GC pauses took %.1f %% of the %s from collection %s to %s.",
+			100*float64(pauses)/float64(all), duration(all), thousands(first.GC), thousands(last.GC)),
+		View: fmt.Sprintf("overview?from=%d&to=%d", first.GC, last.GC)}
+}
+
+// gaps says what the recording lacks.
+func gaps(r *analysis.Report) (out []Headline) {
+	add := func(kind, text string) { out = append(out, Headline{Kind: kind, Text: text, View: "coverage"}) }
 	if r.Missed > 0 {
-		out = append(out,
-			Headline{"gap",
-				fmt.Sprintf("The JVM reported no events for %d collections: their pauses are unknown.", r.Missed),
-				"coverage"})
+		add("gap", fmt.Sprintf("Missed collections: %s. The JVM did not report them, so their pauses are unknown.",
+			thousands(r.Missed)))
 	}
 	if r.LostEpochs > 0 {
-		out = append(out, Headline{"gap", fmt.Sprintf("%d collections were not recorded.", r.LostEpochs), "coverage"})
+		add("gap", fmt.Sprintf("Lost collections: %s. The recording has no data about them.", thousands(r.LostEpochs)))
 	}
 	if r.UnknownGCs > 0 {
-		out = append(out,
-			Headline{"gap", fmt.Sprintf("The state is not known after %d of %d collections.", r.UnknownGCs, n),
-				"coverage"})
+		add("gap", fmt.Sprintf("The heap state is unknown for %s of %s.", thousands(uint64(r.UnknownGCs)),
+			plural(uint64(len(r.Collections)), "collection")))
 	}
 	if len(r.Damage) > 0 {
-		out = append(out,
-			Headline{"damage", fmt.Sprintf("%d parts of the recording can not be read.", len(r.Damage)), "coverage"})
-	}
-	if len(r.Suspects) == 0 {
-		out = append(out, Headline{"quiet", string(r.FirstLook), "leaks"})
+		add("damage", fmt.Sprintf("Damaged sections: %s. Their data cannot be read.", thousands(uint64(len(r.Damage)))))
 	}
 	return out
 }
 
-// known gives the first or the last collection after which the state is known, 0 if there is none.
+// known returns the first or the last collection whose heap state is known, 0 if there is none.
 func known(rows []analysis.CollectionRow, last bool) uint64 {
 	gc := uint64(0)
 	for _, c := range rows {
@@ -92,12 +155,12 @@ func known(rows []analysis.CollectionRow, last bool) uint64 {
 	return gc
 }
 
-// storm gives the longest stretch that is one, as indexes of its first and last collection; from = to if there is none.
+// storm returns the indexes of the first and last collection of the longest storm; from = to if there is none.
 func storm(rows []analysis.CollectionRow) (from, to int) {
 	begin := 0
 	for i := range rows {
 		if i > 0 {
-			// the share of the pause before in the time from its start to this one
+			// The share of the previous pause in the time from its start to the start of this one.
 			gap := rows[i].Time.Sub(rows[i-1].Time)
 			if gap <= 0 || float64(rows[i-1].PauseNS) <= stormShare*float64(gap) {
 				begin = i

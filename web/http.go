@@ -14,8 +14,8 @@ import (
 	"github.com/heapcam/heapcam/classify"
 )
 
-// failure is how an error reaches the page. Of an error in a list of classifiers or a filter it says in which field and
-// where, from 1.
+// failure is an error as the page receives it. An error in a list of classifiers or a filter also has the field and the
+// column, from 1.
 type failure struct {
 	Error  string `json:"error"`
 	Field  string `json:"field,omitempty"`
@@ -23,7 +23,7 @@ type failure struct {
 	Column int    `json:"column,omitempty"`
 }
 
-// badRequest is an error of who asked.
+// badRequest is an error that the request caused.
 type badRequest struct{ error }
 
 func (e badRequest) Unwrap() error { return e.error }
@@ -46,7 +46,7 @@ func reply(w http.ResponseWriter, v any, err error) {
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		code, b = http.StatusInternalServerError, fmt.Appendf(nil, `{"error":%q}`, "the answer has no JSON form")
+		code, b = http.StatusInternalServerError, fmt.Appendf(nil, `{"error":%q}`, "cannot encode the answer as JSON")
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
@@ -66,10 +66,10 @@ func fail(err error) failure {
 	return f
 }
 
-// zipped compresses what h answers, if the asker can unpack it.
+// zipped compresses the responses of h if the client accepts gzip.
 func zipped(h http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.MinSize(0))
-	if err != nil { // of options that are constants
+	if err != nil { // cannot happen: the options are constants
 		return h
 	}
 	return wrap(h)

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// idleAfter is how long nobody asks until it is likely that the reader looks at what came.
+// idleAfter is the time without a request after which the reader probably looks at the page.
 const idleAfter = 200 * time.Millisecond
 
-// idle calls f when nobody has asked for a moment.
+// idle calls f when there was no request for idleAfter.
 type idle struct {
 	f     func()
 	mu    sync.Mutex
-	busy  int // requests
+	busy  int // requests in progress
 	timer *time.Timer
 }
 
-// asked is called when a request begins; what it gives when that ends.
-func (i *idle) asked() func() {
+// begin is called when a request begins; the function that it returns, when the request ends.
+func (i *idle) begin() func() {
 	if i.f == nil {
 		return func() {}
 	}

@@ -2,16 +2,17 @@ package web
 
 import "testing"
 
+// TestIdle: the function is called only when no request is in progress.
 func TestIdle(t *testing.T) {
 	called := make(chan bool, 2)
 	i := idle{f: func() { called <- true }}
-	one, two := i.asked(), i.asked()
+	one, two := i.begin(), i.begin()
 	one()
-	i.call() // as a timer that could not be stopped any more does
+	i.call() // like a timer that fired before it was stopped
 	if len(called) > 0 {
-		t.Fatal("called while a request goes on")
+		t.Fatal("called while a request is in progress")
 	}
 	two()
 	<-called
-	(&idle{}).asked()()
+	(&idle{}).begin()()
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// recordingOf says how large a recording is made. Old space holds objects from the start; young holds survivors, which
-// move with each collection between two spaces: a tenth of them dies, one in a hundred is promoted, as many are born.
-// Each listing begins a file.
+// recordingOf is the size of a synthetic recording. Old space holds objects from the start. The survivors move with
+// each collection between two spaces: a tenth of them dies, one in a hundred is promoted, and as many are born. Each
+// sync point begins a file.
 type recordingOf struct {
 	objects, survivors, collections, listings, sites int
 }
 
-// where the spaces of the made recordings are, in words.
+// The addresses of the spaces, in words.
 const (
 	largeOld   = 1 << 26
 	largeEnd   = 1 << 28
@@ -37,7 +37,7 @@ type largeObject struct {
 	sample uint64
 }
 
-// make writes the recording as a ring folder.
+// make writes the recording to a ring folder.
 func (l recordingOf) make(t testing.TB, dir string) {
 	t.Helper()
 	m := &largeMaker{recordingOf: l, t: t, rng: rand.New(rand.NewPCG(7, 7)), types: trace.NewTypeTable(8),
@@ -59,7 +59,7 @@ func (l recordingOf) make(t testing.TB, dir string) {
 			}
 			payload = payload[:0]
 		}
-		if listing && gc < uint64(l.collections) { // which begins a file
+		if listing && gc < uint64(l.collections) { // a sync point begins a file
 			m.file(append(head, m.sync(gc)), gc)
 		}
 	}
@@ -68,10 +68,10 @@ func (l recordingOf) make(t testing.TB, dir string) {
 	}
 }
 
-// largeInterval is the sampling interval.
+// largeInterval is the sampling interval in bytes.
 const largeInterval = 512 << 10
 
-// largeMaker is a recording that is being made.
+// largeMaker writes a synthetic recording.
 type largeMaker struct {
 	recordingOf
 	t        testing.TB
@@ -80,14 +80,14 @@ type largeMaker struct {
 	store    *ringstore.Store
 	live     map[uint64]trace.LiveSample
 	next     uint64   // the newest sample
-	old      []uint32 // type and length of what stands in old space, side by side
+	old      []uint32 // type and length of the objects in old space, by address
 	oldBytes uint64
 	top      uint64 // of old space
 	young    []largeObject
 	from, to uint64 // the survivor spaces
 }
 
-// head gives the blocks that each file begins with, and knows their types.
+// head returns the first blocks of each file, and defines the types.
 func (m *largeMaker) head() []trace.Block {
 	var defs trace.Defs
 	for i := range uint64(300) {
@@ -129,7 +129,7 @@ func (m *largeMaker) open(dir string) {
 	}
 }
 
-// file begins a file with blocks, at collection gc.
+// file begins a file at collection gc with blocks.
 func (m *largeMaker) file(blocks []trace.Block, gc uint64) {
 	var payload []byte
 	for _, b := range blocks {
@@ -141,7 +141,7 @@ func (m *largeMaker) file(blocks []trace.Block, gc uint64) {
 	}
 }
 
-// draw draws an object.
+// draw returns a random object.
 func (m *largeMaker) draw() (o largeObject) {
 	o.typ = uint32(1 + m.rng.IntN(1+m.rng.IntN(300)))
 	if m.types.HasLength(uint64(o.typ)) {
@@ -151,7 +151,7 @@ func (m *largeMaker) draw() (o largeObject) {
 	return o
 }
 
-// promote puts o into old space, and says where.
+// promote adds o to old space and returns its address.
 func (m *largeMaker) promote(o largeObject) uint64 {
 	at := m.top
 	m.old = append(m.old, o.typ<<16|uint32(o.length))
@@ -160,7 +160,7 @@ func (m *largeMaker) promote(o largeObject) uint64 {
 	return at
 }
 
-// fillOld makes the objects that are there from the start.
+// fillOld makes the objects that exist from the start.
 func (m *largeMaker) fillOld() {
 	every := max(m.objects/(2*m.sites), 1)
 	for i := range m.objects {
@@ -171,7 +171,7 @@ func (m *largeMaker) fillOld() {
 	}
 }
 
-// sample has a new sample live at an address, and gives it.
+// sample makes a new live sample at an address.
 func (m *largeMaker) sample(o largeObject, at, birth uint64) trace.LiveSample {
 	m.next++
 	x := trace.LiveSample{ID: m.next, Addr: at, Frame: 501 + m.next%uint64(m.sites), Thread: mainThread, Birth: birth,
@@ -180,7 +180,7 @@ func (m *largeMaker) sample(o largeObject, at, birth uint64) trace.LiveSample {
 	return x
 }
 
-// sync lists all objects.
+// sync makes a sync point.
 func (m *largeMaker) sync(gc uint64) trace.Block {
 	s := &trace.Sync{GC: gc, Reason: trace.SyncRotation}
 	if gc == 1 {
@@ -209,7 +209,7 @@ func (m *largeMaker) sync(gc uint64) trace.Block {
 	return trace.EncodeSync(s)
 }
 
-// epoch completes e; used is what the survivors take.
+// epoch completes e; used is the size of the survivors in bytes.
 func (m *largeMaker) epoch(gc uint64, e *trace.Epoch, used uint64) trace.Block {
 	e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
 		Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7,
@@ -224,7 +224,7 @@ func (m *largeMaker) epoch(gc uint64, e *trace.Epoch, used uint64) trace.Block {
 	return trace.EncodeEpoch(e)
 }
 
-// collect gives the blocks of collection gc.
+// collect returns the blocks of collection gc.
 func (m *largeMaker) collect(gc uint64) []trace.Block {
 	e := &trace.Epoch{}
 	stay, at := m.move(e)
@@ -254,7 +254,7 @@ func (m *largeMaker) collect(gc uint64) []trace.Block {
 	return blocks
 }
 
-// move has the survivors die, move or be promoted. It gives those that stay young, and where they end.
+// move makes survivors die, move or be promoted. It returns those that stay young, and the end of their space.
 func (m *largeMaker) move(e *trace.Epoch) (stay []largeObject, at uint64) {
 	at = m.to
 	if len(m.young) == 0 {

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// event is one line of the stream of events: progress, status or changed.
+// event is a server-sent event: progress, status or changed.
 type event struct {
 	name string
 	data []byte
 }
 
-// hub hands events to the pages that listen. A page that does not keep up misses some.
+// hub sends events to the pages that listen. A page that is too slow misses some.
 type hub struct {
 	mu    sync.Mutex
 	pages map[chan event]bool
-	last  map[string]event // newest status and changed, for those who come later
+	last  map[string]event // newest status and changed, for pages that join later
 }
 
-// maxPages bounds how many pages listen.
+// maxPages is how many pages may listen at a time.
 const maxPages = 64
 
 func (h *hub) join() (chan event, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.pages) >= maxPages {
-		return nil, errors.New("too many pages listen")
+		return nil, errors.New("too many pages of this viewer are open: close one")
 	}
 	if h.pages == nil {
 		h.pages = map[chan event]bool{}
@@ -49,7 +49,8 @@ func (h *hub) leave(c chan event) {
 	delete(h.pages, c)
 }
 
-func (h *hub) tell(name string, v any, keep bool) {
+// send sends an event to all pages. With keep, pages that join later get it too.
+func (h *hub) send(name string, v any, keep bool) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return
@@ -71,8 +72,8 @@ func (h *hub) tell(name string, v any, keep bool) {
 	}
 }
 
-// progress gives a function that tells how far something is, at most ten times a second; unit is what is counted, ""
-// for bytes.
+// progress returns a function that reports the progress of some work to the pages, at most ten times a second. unit is
+// what is counted, "" for bytes.
 func (h *hub) progress(what, unit string) func(done, total int64) {
 	var mu sync.Mutex
 	var last time.Time
@@ -83,11 +84,11 @@ func (h *hub) progress(what, unit string) func(done, total int64) {
 			return
 		}
 		last = time.Now()
-		h.tell("progress", map[string]any{"what": what, "unit": unit, "done": done, "total": total}, false)
+		h.send("progress", map[string]any{"what": what, "unit": unit, "done": done, "total": total}, false)
 	}
 }
 
-// follow looks at a recording that grows, once a second.
+// follow polls the version and status of a growing recording once a second.
 func (s *Server) follow() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -101,21 +102,21 @@ func (s *Server) follow() {
 		v, over := s.version()
 		if v != version {
 			version = v
-			s.hub.tell("changed", map[string]any{"version": v, "live": !over}, true)
+			s.hub.send("changed", map[string]any{"version": v, "live": !over}, true)
 		}
 		if s.cfg.Status != nil {
 			if st := s.cfg.Status(s.ctx); st != nil {
-				s.hub.tell("status", st, true)
+				s.hub.send("status", st, true)
 			}
 		}
 		if over {
-			s.hub.tell("changed", map[string]any{"version": v, "live": false}, true)
+			s.hub.send("changed", map[string]any{"version": v, "live": false}, true)
 			return
 		}
 	}
 }
 
-// events is the stream of events (server-sent events).
+// events answers with the stream of events.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	c, err := s.hub.join()
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		case e := <-c:
 			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.name, e.data)
 		case <-beat.C:
-			_, err = fmt.Fprint(w, ": here\n\n")
+			_, err = fmt.Fprint(w, ": keep-alive\n\n")
 		}
 		if err != nil || out.Flush() != nil {
 			return
@@ -147,10 +148,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// freeze keeps the present window.
+// freeze keeps the current window as an incident.
 func (s *Server) freeze(r *http.Request) (any, error) {
 	if s.cfg.Freeze == nil {
-		return nil, badRequest{errors.New("this recording can not be frozen: it is not one of this host's")}
+		return nil, badRequest{errors.New("cannot save an incident: the recording is not a ring folder of this host")}
 	}
 	var q struct{ Reason string }
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
@@ -162,20 +163,20 @@ func (s *Server) freeze(r *http.Request) (any, error) {
 	return s.cfg.Freeze(q.Reason)
 }
 
-// pull gives the recording as one file.
+// pull answers with the recording as one file.
 func (s *Server) pull(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Pull == nil {
-		reply(w, nil, badRequest{errors.New("this recording is a pulled file already")})
+		reply(w, nil, badRequest{errors.New("cannot pull: this recording is already one file")})
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+fileName(s.cfg.Title)+`.heapcam"`)
 	if err := s.cfg.Pull(r.Context(), w); err != nil {
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+		panic(http.ErrAbortHandler) // the browser must not take a part of the file for all of it
 	}
 }
 
-// fileName is a title as the name of a file.
+// fileName makes a file name of a title.
 func fileName(title string) string {
 	return strings.TrimSuffix(strings.Map(func(c rune) rune {
 		if c < ' ' || strings.ContainsRune(`"\/`, c) || c > '~' {

@@ -36,7 +36,7 @@ func background(t *testing.T, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// TestLive follows a JVM that is being recorded: the page goes on with it, freezes and pulls.
+// TestLive follows a JVM that is being recorded: the page is updated, saves an incident and downloads the recording.
 func TestLive(t *testing.T) {
 	homes, _ := filepath.Glob("/usr/lib/jvm/java-17-openjdk-*/bin/javac")
 	if _, err := probe.Library(); err != nil || len(homes) == 0 {
@@ -64,7 +64,7 @@ func TestLive(t *testing.T) {
 	java := background(t, filepath.Join(filepath.Dir(homes[0]), "java"), "-XX:+UseSerialGC", "-Xmx48m", "-Xmn8m", "-cp",
 		dir, "Window", "2000000000", "10")
 	pid := fmt.Sprint(java.Process.Pid)
-	for i := 0; ; i++ { // until the JVM can be attached to
+	for i := 0; ; i++ { // until the JVM accepts the attach
 		said, err := exec.Command(tool, "attach", pid, "--socket", sock).CombinedOutput()
 		if err == nil {
 			break
@@ -79,13 +79,14 @@ func TestLive(t *testing.T) {
 	p.see("#live", "Live")
 	p.see("#live", "recording")
 	p.until("document.querySelectorAll('#timeline canvas').length > 0")
-	last := "Number(document.querySelector('main .facts').innerText.match(/to ([\\d,]+)/)[1].replace(/,/g, ''))"
+	last := `Number(document.querySelector('main .facts').innerText
+		.match(/\([\d,]+ to ([\d,]+)\)/)[1].replace(/,/g, ''))`
 	p.until(last + " > 0")
 	n := js[int](p, last)
 	p.until(fmt.Sprintf("%s > %d", last, n+2))
 
 	p.click("#freeze")
-	p.see("#notice", "as incident")
+	p.see("#notice", "Saved incident")
 	p.until("document.querySelector('#timeline figcaption').innerText.includes('incident')")
 	all := verb[struct{ Incidents []ringstore.Incident }](t, "incidents", "--json", "--out", out)
 	if len(all.Incidents) != 1 || !strings.Contains(p.text("#notice"), all.Incidents[0].ID) {

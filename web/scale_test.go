@@ -14,27 +14,27 @@ import (
 	cdp "github.com/chromedp/chromedp"
 )
 
-// asked says how long an interaction may take.
-const asked = 300 * time.Millisecond
+// target is the longest time that an interaction should take.
+const target = 300 * time.Millisecond
 
-// interact changes the address and gives how long it took until the page shows what it says, and the processor time of
-// the viewer meanwhile.
-func (p *page) interact(hash string) (took, cpu time.Duration) {
+// interact changes the address. It returns the time until the page shows the view, and the processor time that the
+// viewer used.
+func (p *page) interact(hash string) (elapsed, cpu time.Duration) {
 	p.t.Helper()
 	before := processorTime(viewer)
 	ms := js[float64](p, fmt.Sprintf(`new Promise((ok, no) => {
 		const t = performance.now();
 		location.hash = %q;
 		const end = t + 1800000;
-		const look = () => document.getElementById('main').dataset.shown === location.hash
+		const poll = () => document.getElementById('main').dataset.shown === location.hash
 			? requestAnimationFrame(() => ok(performance.now() - t))
-			: performance.now() > end ? no('in vain') : setTimeout(look, 4);
-		look();
+			: performance.now() > end ? no('timeout') : setTimeout(poll, 4);
+		poll();
 	})`, hash))
 	return time.Duration(ms * 1e6), processorTime(viewer) - before
 }
 
-// processorTime is what a process has used.
+// processorTime is the processor time that a process has used.
 func processorTime(pid int) time.Duration {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
@@ -46,7 +46,7 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// status is a figure of /proc/PID/status, in KiB.
+// status is a value of /proc/PID/status, in KiB.
 func status(pid int, name string) (n int) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for l := range strings.Lines(string(b)) {
@@ -77,10 +77,10 @@ func tabMemory() (most int) {
 	return most
 }
 
-// interaction is what a reader does: hash is where it leads.
+// interaction is a step of a reader; hash is the address that it opens.
 type interaction struct{ kind, hash string }
 
-// interactions go through every view.
+// interactions open every view.
 func interactions() []interaction {
 	e := url.QueryEscape
 	open1, zoom := e(`["[\"com.shop.part0.Class0\"]"]`), e(`["com.shop.part0.Class0"]`)
@@ -95,8 +95,8 @@ func interactions() []interaction {
 		{"filter", "state?at=2000&filter=" + e(`type startsWith "com.shop.part1"`)},
 		{"search", "state?at=2000&q=method77"}, {"search", "state?at=2000&by=type&q=Class7"},
 		{"search", "state?at=2000&q=Class12"},
-		{"look into", "state?at=2000"}, {"look into", "state?at=2000&zoom=" + zoom},
-		{"look into", "state?at=2000&open=" + open1}, {"look into", "state?at=2000&open=" + open1 + "&theme=dark"},
+		{"zoom", "state?at=2000"}, {"zoom", "state?at=2000&zoom=" + zoom},
+		{"zoom", "state?at=2000&open=" + open1}, {"zoom", "state?at=2000&open=" + open1 + "&theme=dark"},
 	}
 	for i, gc := range []int{1999, 1998, 1990, 1500, 1000, 500, 3, 1001, 1777, 250} {
 		script = append(script,
@@ -123,8 +123,8 @@ func interactions() []interaction {
 
 // TestFigures measures the viewer on 10 million live objects, 2,000 collections, 50,000 sites and a recording of 1 GiB:
 // opening it without and with its index, a script of interactions with every view, bytes on the wire, and the tab's
-// memory. Times are as the machine is; the processor time of the viewer stands beside them. Only the page's size and
-// the tab's memory can fail: they do not depend on the machine.
+// memory. Times depend on the machine; the processor time of the viewer is logged with them. Only the page's size and
+// the tab's memory, which do not depend on the machine, can fail the test.
 func TestFigures(t *testing.T) {
 	if !full {
 		t.Skip("not run: the viewer on 10 million objects, 2,000 collections and 50,000 sites (HEAPCAM_FULL=1)")
@@ -139,7 +139,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	t.Logf("the recording is %d MiB", size>>20)
-	time.Sleep(3 * time.Second) // a file that was written just now is not indexed
+	time.Sleep(3 * time.Second) // a file that was just written is not indexed
 	var p *page
 	opened := func(t *testing.T, index string) {
 		at := view(t, dir)
@@ -172,33 +172,33 @@ func TestFigures(t *testing.T) {
 		"the viewer then takes %d MiB, at most %d MiB",
 		first.Round(time.Millisecond), cpu, status(viewer, "VmRSS")>>10, status(viewer, "VmHWM")>>10)
 
-	took := map[string][]time.Duration{}
+	elapsed := map[string][]time.Duration{}
 	var kinds []string
 	var all, work []time.Duration
 	for _, x := range interactions() {
-		time.Sleep(500 * time.Millisecond) // the reader looks
+		time.Sleep(500 * time.Millisecond) // the time that a reader needs
 		d, c := p.interact(x.hash)
-		if took[x.kind] == nil {
+		if elapsed[x.kind] == nil {
 			kinds = append(kinds, x.kind)
 		}
-		took[x.kind] = append(took[x.kind], d)
+		elapsed[x.kind] = append(elapsed[x.kind], d)
 		all, work = append(all, d), append(work, c)
-		if d > asked {
+		if d > target {
 			hash, _ := url.QueryUnescape(x.hash)
-			t.Logf("over %v: %v (processor %v) for %s", asked, d.Round(time.Millisecond), c, hash)
+			t.Logf("over %v: %v (processor %v) for %s", target, d.Round(time.Millisecond), c, hash)
 		}
 	}
-	say := func(what string, d []time.Duration) {
+	logTimes := func(what string, d []time.Duration) {
 		slices.Sort(d)
 		t.Logf("%-34s %3d times: median %6v, 95th percentile %6v, longest %6v", what, len(d),
 			d[len(d)/2].Round(time.Millisecond), d[min(len(d)*95/100, len(d)-1)].Round(time.Millisecond),
 			d[len(d)-1].Round(time.Millisecond))
 	}
 	for _, k := range kinds {
-		say(k, took[k])
+		logTimes(k, elapsed[k])
 	}
-	say("all", all)
-	say("all, processor time of the viewer", work)
+	logTimes("all", all)
+	logTimes("all, processor time of the viewer", work)
 	load, _ := os.ReadFile("/proc/loadavg")
 	heap := js[float64](p, "performance.memory ? performance.memory.usedJSHeapSize : 0")
 	tab := tabMemory()

@@ -25,7 +25,7 @@ func (s *blocks) Next() (trace.Block, error) {
 	return b, nil
 }
 
-// served gives a server of a random recording, and a function that asks it for a path below its token.
+// served starts a server of a random recording. The function that it returns sends a request to the server.
 func served(t *testing.T) (*web.Server, func(method, path string, header ...string) *http.Response) {
 	m := tracetest.New(tracetest.All(3, trace.CollectorParallel, trace.DepthSurvivors))
 	var bs []trace.Block
@@ -58,9 +58,9 @@ func served(t *testing.T) (*web.Server, func(method, path string, header ...stri
 	}
 }
 
-// TestWhoMayAsk asks without the token, with another's name, from another site's page, and for files that are not the
-// page's.
-func TestWhoMayAsk(t *testing.T) {
+// TestAccess: a request without the token, for another host name, from the page of another site, or for a file outside
+// the page is refused.
+func TestAccess(t *testing.T) {
 	s, ask := served(t)
 	at := s.Path()
 	for _, c := range []struct {
@@ -101,17 +101,17 @@ func TestWhoMayAsk(t *testing.T) {
 		}
 	}
 	if d := ask("GET", at+"api/pull").Header.Get("Content-Disposition"); d != `attachment; filename="x_y.heapcam"` {
-		t.Errorf("a pull is called %s", d)
+		t.Errorf("the file of a pull is named %s", d)
 	}
 }
 
-// TestSelfContained looks for anything that the page would load from elsewhere, and for scripts and styles that stand
-// in the page.
+// TestSelfContained: the page loads nothing from elsewhere, holds no inline script or style, and stays small.
 func TestSelfContained(t *testing.T) {
 	s, ask := served(t)
 	size := 0
 	for _, f := range []string{"", "style.css", "main.js", "lib.js", "overview.js", "state.js", "diff.js", "trends.js",
-		"leaks.js", "coverage.js", "charts.js", "tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
+		"leaks.js", "coverage.js", "glossary.js", "glossary.json", "charts.js",
+		"tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
 		r := ask("GET", s.Path()+f, "Accept-Encoding", "gzip")
 		packed, _ := io.ReadAll(r.Body)
 		size += len(packed)
@@ -135,7 +135,7 @@ func TestSelfContained(t *testing.T) {
 	t.Logf("the page takes %d bytes", size)
 }
 
-// TestAnswers asks for the overview and for a grouping twice, the second time from memory.
+// TestAnswers: the overview and a grouping are complete, computed and from the cache.
 func TestAnswers(t *testing.T) {
 	s, ask := served(t)
 	for range 2 {

@@ -9,8 +9,8 @@ import (
 	cdp "github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of the documentation, of the recording and into the folder that the environment
-// names (make screenshots).
+// TestScreenshots takes the pictures in docs/images (make screenshots). HEAPCAM_SHOTS_OF names the recording,
+// HEAPCAM_SHOTS the folder.
 func TestScreenshots(t *testing.T) {
 	dir, file := os.Getenv("HEAPCAM_SHOTS"), os.Getenv("HEAPCAM_SHOTS_OF")
 	if dir == "" {
@@ -18,7 +18,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	url := view(t, file)
 	p := open(t, url+"#state")
-	p.until("document.querySelectorAll('#tree tbody tr').length > 10") // all states are read
+	p.until("document.querySelectorAll('#tree tbody tr').length > 10") // all heap states are read
 	for _, s := range []struct{ name, at, ready string }{
 		{"overview", "overview?at=last", "document.querySelectorAll('#timeline canvas').length >= 5"},
 		{"overview-dark", "overview?at=last&theme=dark", "document.querySelectorAll('#timeline canvas').length >= 5"},
@@ -26,13 +26,13 @@ func TestScreenshots(t *testing.T) {
 			"document.querySelectorAll('#icicle rect').length > 10 && " +
 				"document.querySelectorAll('#tree tbody tr').length > 10"},
 		{"diff", "diff?by=type", "document.querySelectorAll('#diff tbody tr').length > 5"},
-		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#course canvas').length === 2"},
+		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#curve canvas').length === 2"},
 		{"leaks", "leaks", "document.querySelector('#leaks')"},
 		{"coverage", "coverage", "document.querySelectorAll('main canvas').length === 2"},
 	} {
 		p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+s.at))
 		p.until(s.ready)
-		time.Sleep(400 * time.Millisecond) // the bar of progress goes
+		time.Sleep(400 * time.Millisecond) // until the progress bar is hidden
 		b, err := cdp.Run(p.ctx, cdp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)

@@ -19,27 +19,27 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// Bounds of what is kept and sent. A state takes some 10 bytes an object, a grouping what its tree takes.
+// Bounds of the caches and the answers. A state needs about 10 bytes an object, a grouping the size of its tree.
 const (
 	maxStates    = 2
 	maxTuples    = 3
 	maxGroupings = 8
-	maxBranches  = 100  // children of a node that are sent at a time
+	maxBranches  = 100  // children of a node in an answer
 	maxDrawn     = 4000 // nodes of a drawing
 	maxPath      = 128  // keys of a path
-	maxFound     = 100  // groups that a search shows: the page takes as long for them as for all else
+	maxFound     = 100  // groups that a search shows: more would slow the page down
 )
 
-// state is the heap after a collection, and what was made of it.
+// state is the heap after a collection.
 type state struct {
-	key    string // tells it from others
+	key    string // of the caches
 	r      *heap.View
 	c      *heap.Collection
 	world  *classify.World
 	spaces []heap.SpaceAt
 }
 
-// detail says what a state must tell of its objects.
+// detail says which properties of its objects a state must hold.
 type detail int
 
 const (
@@ -48,29 +48,30 @@ const (
 	ofSites                 // types, and the sites and threads of samples
 )
 
-// at gives the state after the collection that ref means. It may tell no more than what.
+// at returns the state after the collection ref. It may hold no more detail than what.
 func (s *Server) at(ctx context.Context, ref string, what detail) (*state, error) {
 	if ref == "" {
 		ref = "last"
 	}
 	key := ref
-	if _, err := strconv.ParseUint(ref, 10, 64); err != nil { // what it means changes as the recording grows
+	// Which collection is the first, last or peak one depends on the version of the recording.
+	if _, err := strconv.ParseUint(ref, 10, 64); err != nil {
 		v, _ := s.version()
 		key += " " + v
 	}
 	from := &s.data.states
-	if what != ofObjects && s.tape(ctx) != nil {
+	if what != ofObjects && s.timeline(ctx) != nil {
 		from = &s.data.counts
-	} else { // all is replayed: once for whatever is asked
+	} else { // a replay gives all details: one state for all requests
 		what = ofObjects
 	}
 	return from.get(ctx, fmt.Sprint(key, " ", what),
 		func(ctx context.Context) (*state, error) { return s.data.state(ctx, key, ref, what) })
 }
 
-// state gives the state after the collection that ref means: as it was kept, else it is replayed.
+// state returns the state after the collection ref: a kept one, or one that is replayed.
 func (d *data) state(ctx context.Context, key, ref string, what detail) (*state, error) {
-	if t := d.s.tape(ctx); t != nil {
+	if t := d.s.timeline(ctx); t != nil {
 		st, err := t.state(ctx, ref, what)
 		if st != nil {
 			st.key = key
@@ -80,7 +81,7 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 		}
 	}
 	st := &state{key: key}
-	err := d.open(ctx, "going to collection "+ref, func(open func() *heap.Replay) (err error) {
+	err := d.open(ctx, "Replaying to collection "+ref, func(open func() *heap.Replay) (err error) {
 		st.r, st.c, err = collection.Open(ref, open, open)
 		return err
 	})
@@ -91,19 +92,19 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 	return st, nil
 }
 
-// stateBy is what a state is grouped by unless something else is asked for.
+// stateBy is the default list of classifiers of a state.
 const stateBy = "type, site"
 
-// changeBy is the same of diffs and trends.
+// changeBy is the default list of classifiers of diffs and trends.
 const changeBy = "type"
 
-// question is how the state is to be grouped.
+// question is a list of classifiers, and filters.
 type question struct {
 	by    string
 	where []string
 }
 
-// questionOf reads the question; def are the classifiers that are meant if none are named.
+// questionOf reads the question of a request; def is the default list of classifiers.
 func questionOf(r *http.Request, def string) question {
 	q := question{by: r.FormValue("by")}
 	if strings.TrimSpace(q.by) == "" {
@@ -117,7 +118,7 @@ func questionOf(r *http.Request, def string) question {
 	return q
 }
 
-// inField tells in which field of the page an error of a *classify.SpecError stands.
+// inField adds to a *classify.SpecError the field of the page that caused it.
 type inField struct {
 	field string
 	error
@@ -125,7 +126,7 @@ type inField struct {
 
 func (e inField) Unwrap() error { return e.error }
 
-// make gives classifiers and filters.
+// make returns the classifiers and filters of the question.
 func (q question) make(s *Server) ([]classify.Classifier, []classify.Filter, error) {
 	l := classify.NewLibrary()
 	if s.cfg.Library != nil {
@@ -151,8 +152,8 @@ func (q question) make(s *Server) ([]classify.Classifier, []classify.Filter, err
 
 func (q question) String() string { return strings.Join(append([]string{q.by}, q.where...), "\x00") }
 
-// look says what of a state classifiers and filters look at.
-func look(by []classify.Classifier, filters []classify.Filter) detail {
+// detailOf returns the detail of a state that classifiers and filters need.
+func detailOf(by []classify.Classifier, filters []classify.Filter) detail {
 	a, _ := classify.Needs(by, filters)
 	switch a &= classify.AttrAll; {
 	case a&^classify.AttrLength == 0:
@@ -163,25 +164,25 @@ func look(by []classify.Classifier, filters []classify.Filter) detail {
 	return ofObjects
 }
 
-// grouping is a grouping as it is kept: its Tree is nil, tree makes what is looked at.
+// grouping is a grouping in the cache. Its Tree is nil: tree computes the parts that are requested.
 type grouping struct {
 	*analysis.Grouping
 	tree *classify.Tree
 
-	mu    sync.Mutex // of what was searched for last: the table and the drawing ask for the same
-	asked [2]string  // path and what is searched for
+	mu    sync.Mutex // guards the last search, which the table and the drawing share
+	asked [2]string  // path and search text
 	found *classify.Node
 	hits  int
 	shown int
 }
 
-// grouped groups the state after the collection that ref means, or gives what was grouped before.
+// grouped groups the state after the collection ref, or returns the grouping from the cache.
 func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping, error) {
 	by, filters, err := q.make(s)
 	if err != nil {
 		return nil, err
 	}
-	st, err := s.at(ctx, ref, look(by, filters))
+	st, err := s.at(ctx, ref, detailOf(by, filters))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	})
 }
 
-// branch is a node as the page gets it: with some of its children.
+// branch is a node in an answer, with some of its children.
 type branch struct {
 	Key       string    `json:"key"`
 	Objects   uint64    `json:"objects"`
@@ -219,7 +220,7 @@ type branch struct {
 	ObjHigh   *uint64   `json:"objects_high,omitempty"`
 	BytesLow  *uint64   `json:"bytes_low,omitempty"`
 	BytesHigh *uint64   `json:"bytes_high,omitempty"`
-	Count     int       `json:"count"` // of children, sent or not
+	Count     int       `json:"count"` // of all children, in the answer or not
 	Children  []*branch `json:"children,omitempty"`
 }
 
@@ -228,7 +229,7 @@ func branchOf(n *classify.Node, count int) *branch {
 		count, nil}
 }
 
-// whole gives a node that has its children, with all of them that have at least so many bytes.
+// whole converts a node and all descendants of at least so many bytes.
 func whole(n *classify.Node, least uint64) *branch {
 	b := branchOf(n, len(n.Children))
 	for _, c := range n.Children {
@@ -239,7 +240,7 @@ func whole(n *classify.Node, least uint64) *branch {
 	return b
 }
 
-// level gives n with its children, at most maxBranches from skip on.
+// level converts n and its children from number skip on, at most maxBranches.
 func level(t *classify.Tree, n *classify.Node, skip int) (*branch, error) {
 	kids, err := t.Children(n, skip, maxBranches)
 	if err != nil {
@@ -256,10 +257,10 @@ func level(t *classify.Tree, n *classify.Node, skip int) (*branch, error) {
 	return b, nil
 }
 
-// drawn is how many bytes a node has at least that is drawn below n.
+// drawn is the smallest size in bytes of a node that is drawn below n.
 func drawn(n *classify.Node) uint64 { return max(n.Bytes/1000, 1) }
 
-// drawing gives the nodes that are large enough to be drawn, the largest first at each level.
+// drawing returns the nodes that are large enough to be drawn, the largest first at each level.
 func drawing(t *classify.Tree, n *classify.Node) (*branch, error) {
 	left := maxDrawn
 	least := drawn(n)
@@ -297,12 +298,12 @@ func drawing(t *classify.Tree, n *classify.Node) (*branch, error) {
 type groupReply struct {
 	*analysis.Grouping         // its Tree is nil
 	Tree               *branch `json:"tree"`
-	Hits               *int    `json:"hits,omitempty"`  // of a search: groups that match
-	Shown              int     `json:"shown,omitempty"` // of these
+	Hits               *int    `json:"hits,omitempty"`  // number of groups that match the search
+	Shown              int     `json:"shown,omitempty"` // number of these in the answer
 }
 
-// group answers with a part of a grouping: below path, a level of it or what is large enough to be drawn, or what a
-// search finds there.
+// group answers with the part of a grouping below path: one level, the nodes that are large enough to be drawn, or the
+// nodes that a search finds.
 func (s *Server) group(r *http.Request) (any, error) {
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
@@ -337,7 +338,7 @@ func (s *Server) group(r *http.Request) (any, error) {
 	return rep, nil
 }
 
-// number reads a number that is not negative; 0 if it is none.
+// number reads a parameter that is a number ≥ 0; anything else is 0.
 func number(r *http.Request, name string) int {
 	v, _ := strconv.Atoi(r.FormValue(name))
 	return max(0, v)
@@ -345,12 +346,12 @@ func number(r *http.Request, name string) int {
 
 func pathOf(p string) (path []string, err error) {
 	if json.Unmarshal([]byte(p), &path) != nil || len(path) > maxPath {
-		return nil, badRequest{fmt.Errorf("path: not a list of at most %d keys", maxPath)}
+		return nil, badRequest{fmt.Errorf("the path of a group must be a list of at most %d keys", maxPath)}
 	}
 	return path, nil
 }
 
-// pick finds the node that the question's path leads to.
+// pick finds the node at the request's path.
 func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 	p := r.FormValue("path")
 	if p == "" {
@@ -362,7 +363,7 @@ func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 	}
 	n, err := g.tree.Find(path...)
 	if err == nil && n == nil {
-		err = fmt.Errorf("there is no group %s", strings.Join(path, " / "))
+		err = fmt.Errorf("there is no group %s in this heap state", strings.Join(path, " / "))
 	}
 	if err != nil {
 		return nil, badRequest{err}
@@ -370,7 +371,7 @@ func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 	return n, nil
 }
 
-// search finds the groups below n, at path, whose key matches.
+// search finds the groups below n whose key matches; path is the path of n.
 func (g *grouping) search(
 	n *classify.Node,
 	match func(string) bool,
@@ -387,20 +388,20 @@ func (g *grouping) search(
 	return g.found, g.hits, g.shown, nil
 }
 
-// searchOf gives what the question searches for; nil if it searches for nothing.
+// searchOf returns the function that finds matching keys; nil if the request searches for nothing.
 func searchOf(r *http.Request) func(key string) bool {
 	q := r.FormValue("find")
 	if q == "" {
 		return nil
 	}
 	re, err := regexp.Compile("(?i)" + q)
-	if err != nil { // then it is meant as it stands
+	if err != nil { // then it is a plain text
 		re = regexp.MustCompile("(?i)" + regexp.QuoteMeta(q))
 	}
 	return re.MatchString
 }
 
-// classifiers answers with the list that `heapcam classifiers --json` gives.
+// classifiers answers like `heapcam classifiers --json`.
 func (s *Server) classifiers(*http.Request) (any, error) {
 	l := classify.NewLibrary()
 	if s.cfg.Library != nil {
@@ -412,13 +413,13 @@ func (s *Server) classifiers(*http.Request) (any, error) {
 	return l.Docs(), nil
 }
 
-// attach has the browser keep what follows as a file.
+// attach makes the response a file that the browser downloads.
 func attach(w http.ResponseWriter, name, typ string) {
 	w.Header().Set("Content-Type", typ)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
-// file serves what f writes; an error before that is told as JSON.
+// file serves the file that f writes. An error that f returns before it writes becomes JSON.
 func file(f func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	return zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := f(w, r); err != nil {
@@ -428,7 +429,7 @@ func file(f func(w http.ResponseWriter, r *http.Request) error) http.Handler {
 	}))
 }
 
-// export gives the whole of what is shown as a file.
+// export answers with all groups of the request's question as a file.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
@@ -455,9 +456,9 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	case "json":
 		attach(w, name+".json", "application/json")
 		return ui.JSONLines(w).Encode(&part)
-	case "pprof": // of the whole state, as `heapcam export` gives it
+	case "pprof": // of the whole state, like `heapcam export`
 		var p *export.Profile
-		if err := s.data.replay(r.Context(), "making a profile", func(r *heap.Replay) (err error) {
+		if err := s.data.replay(r.Context(), "Writing the profile", func(r *heap.Replay) (err error) {
 			p, err = export.NewProfile(r, g.GC)
 			return err
 		}); err != nil {
@@ -466,6 +467,6 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 		attach(w, name+".pb.gz", "application/octet-stream")
 		return p.WritePprof(w)
 	default:
-		return badRequest{fmt.Errorf("format %q: csv, json or pprof", f)}
+		return badRequest{fmt.Errorf("unknown format %q: use csv, json or pprof", f)}
 	}
 }

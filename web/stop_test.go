@@ -15,22 +15,21 @@ import (
 	"github.com/heapcam/heapcam/web"
 )
 
-// endless is a recording that takes for ever to read.
+// endless is a recording whose end is never reached.
 type endless struct {
-	b    trace.Block
-	tell func(done, total int64)
-	n    int64
+	b        trace.Block
+	progress func(done, total int64)
+	n        int64
 }
 
 func (s *endless) Next() (trace.Block, error) {
 	time.Sleep(2 * time.Millisecond)
 	s.n++
-	s.tell(s.n, 1<<40)
+	s.progress(s.n, 1<<40)
 	return s.b, nil
 }
 
-// TestStop asks for a diff that takes long and presses Stop: the page says so and goes on, and nothing is read for it
-// any more.
+// TestStop: the Stop button ends a slow diff. The page confirms it and stays usable, and the server stops reading.
 func TestStop(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
@@ -42,11 +41,11 @@ func TestStop(t *testing.T) {
 	}
 	bs = append(bs, m.End())
 	var opened, closed atomic.Int32
-	s := web.New(web.Config{Title: "long", Open: func(tell func(done, total int64)) (*web.Input, error) {
+	s := web.New(web.Config{Title: "long", Open: func(progress func(done, total int64)) (*web.Input, error) {
 		if opened.Add(1) == 1 { // for the overview
 			return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 		}
-		return &web.Input{Source: &endless{b: bs[0], tell: tell}, Close: func() { closed.Add(1) }}, nil
+		return &web.Input{Source: &endless{b: bs[0], progress: progress}, Close: func() { closed.Add(1) }}, nil
 	}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
@@ -55,23 +54,23 @@ func TestStop(t *testing.T) {
 	p.do(cdp.Navigate(h.URL + s.Path() + "#diff?by=spacetype&from=2&to=5"))
 	p.until("!document.getElementById('progress').hidden && !document.getElementById('stop').hidden")
 	if n := closed.Load(); n != 0 {
-		t.Fatalf("%d readings have ended by themselves", n)
+		t.Fatalf("%d replays ended before Stop", n)
 	}
 	p.click("#stop")
 	p.see("#notice", "Stopped")
 	p.until("document.getElementById('stop').hidden")
 	for end := time.Now().Add(patience); closed.Load() == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("what nobody waits for is still being read")
+			t.Fatal("the server still reads after Stop")
 		}
 	}
 	p.do(cdp.Navigate(h.URL + s.Path() + "#coverage"))
 	p.until("document.getElementById('main').dataset.shown === '#coverage'")
 }
 
-// TestToldEarly has the server tell how far the recording is before the page has its overview: the same is not asked
-// for again, and a view that is chosen at once is shown.
-func TestToldEarly(t *testing.T) {
+// TestEarlyEvent: if the server's first `changed` event arrives before the overview, the page loads the overview once,
+// and a view that is opened at once is shown.
+func TestEarlyEvent(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
 	}
@@ -88,7 +87,7 @@ func TestToldEarly(t *testing.T) {
 			return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 		},
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
-			time.Sleep(1500 * time.Millisecond) // the server looks once a second
+			time.Sleep(1500 * time.Millisecond) // the server polls once a second
 			return makeReport()
 		},
 	})
@@ -98,9 +97,9 @@ func TestToldEarly(t *testing.T) {
 	p.until("document.querySelectorAll('#timeline canvas').length >= 4")
 	p.do(cdp.Navigate(h.URL + s.Path() + "#state?by=type"))
 	p.until("document.getElementById('main').dataset.shown === '#state?by=type'")
-	time.Sleep(400 * time.Millisecond) // a second overview would come after 0.3 s
+	time.Sleep(400 * time.Millisecond) // the page would load a second overview after 0.3 s
 	if n := js[int](p,
 		"performance.getEntriesByType('resource').filter(e => e.name.includes('/api/overview')).length"); n != 1 {
-		t.Errorf("the overview was asked for %d times", n)
+		t.Errorf("the overview was loaded %d times", n)
 	}
 }

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	trendRows   = 100 // groups of a trend that are kept
-	trendPoints = 160 // of a small course
-	lifeRows    = 40  // curves of survival
+	trendRows   = 100 // groups of a trend
+	trendPoints = 160 // collections in the small curve of a table row
+	lifeRows    = 40  // survival curves
 )
 
-// courseRow is a row of a trend; of a small one Objects is left out and Bytes holds the collections that courses.At
-// names.
-type courseRow struct {
+// curveRow is a row of a trend. In the table's rows Objects is left out, and Bytes holds only the collections in
+// curves.At.
+type curveRow struct {
 	analysis.TrendRow
 	Objects []uint64 `json:"objects,omitempty"`
 	Bytes   []uint64 `json:"bytes"`
 }
 
-// courses is the answer to api/trend: as `heapcam trend --json`, the rows thinned or one of them whole.
-type courses struct {
+// curves is the answer of api/trend, like `heapcam trend --json`: all rows with few points, or one row with all.
+type curves struct {
 	*analysis.TrendReport
-	At   []int       `json:"at"` // indexes of collections
-	Rows []courseRow `json:"rows"`
+	At   []int      `json:"at"` // indexes of collections
+	Rows []curveRow `json:"rows"`
 }
 
 func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport, error) {
@@ -41,20 +41,20 @@ func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport
 	v, err := s.data.keep(ctx, "trend\x00"+q.String(), func(ctx context.Context) (any, error) {
 		again := func() ([]classify.Classifier, []classify.Filter) {
 			by, filters, err := q.make(s)
-			if err != nil { // it was right before; a file that changed meanwhile does not matter
+			if err != nil { // the first call succeeded; a classifier file that changed since does not matter
 				return first, filter
 			}
 			return by, filters
 		}
-		if t := s.tape(ctx); t != nil {
-			rep, err := t.trend(ctx, look(first, filter), again)
+		if t := s.timeline(ctx); t != nil {
+			rep, err := t.trend(ctx, detailOf(first, filter), again)
 			if err != nil && ctx.Err() == nil {
 				err = badRequest{err}
 			}
 			return rep, err
 		}
 		var rep *analysis.TrendReport
-		err := s.data.replay(ctx, "following the groups", func(p *heap.Replay) (err error) {
+		err := s.data.replay(ctx, "Computing the trends", func(p *heap.Replay) (err error) {
 			if rep, err = analysis.Trend(p, again, trendRows); err != nil {
 				err = badRequest{err}
 			}
@@ -68,13 +68,13 @@ func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport
 	return v.(*analysis.TrendReport), nil
 }
 
-// trend answers with the groups that moved most, or with one of them.
+// trend answers with the groups that changed most, or with one of them.
 func (s *Server) trend(r *http.Request) (any, error) {
 	t, err := s.trendOf(r.Context(), questionOf(r, changeBy))
 	if err != nil {
 		return nil, err
 	}
-	out := courses{TrendReport: t, At: []int{}, Rows: []courseRow{}}
+	out := curves{TrendReport: t, At: []int{}, Rows: []curveRow{}}
 	n := len(t.Collections)
 	if p := r.FormValue("row"); p != "" {
 		path, err := pathOf(p)
@@ -87,7 +87,7 @@ func (s *Server) trend(r *http.Request) (any, error) {
 		}
 		if i >= 0 {
 			x := t.Rows[i]
-			out.Rows = append(out.Rows, courseRow{x, x.Objects, x.Bytes})
+			out.Rows = append(out.Rows, curveRow{x, x.Objects, x.Bytes})
 		}
 		return out, nil
 	}
@@ -95,7 +95,7 @@ func (s *Server) trend(r *http.Request) (any, error) {
 		out.At = append(out.At, k*max(n-1, 1)/max(min(n, trendPoints)-1, 1))
 	}
 	for _, x := range t.Rows {
-		row := courseRow{TrendRow: x, Bytes: []uint64{}}
+		row := curveRow{TrendRow: x, Bytes: []uint64{}}
 		for _, k := range out.At {
 			row.Bytes = append(row.Bytes, x.Bytes[min(k, n-1)])
 		}
@@ -104,16 +104,16 @@ func (s *Server) trend(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// survival answers as `heapcam trend --survival --json`.
+// survival answers like `heapcam trend --survival --json`.
 func (s *Server) survival(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "survival", func(ctx context.Context) (any, error) {
 		var rep *history.SurvivalReport
-		err := s.data.replay(ctx, "following what survives", func(p *heap.Replay) (err error) {
+		err := s.data.replay(ctx, "Computing the survival curves", func(p *heap.Replay) (err error) {
 			rep, err = history.Survival(p, lifeRows)
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("survival: %w", err)
+			return nil, fmt.Errorf("cannot compute the survival curves: %w", err)
 		}
 		return rep, nil
 	})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ import (
 // window is a recording of a real JVM (testdata/Window.java, tools/web-testdata).
 const window = "testdata/window.heapcam"
 
-// verb gives what a verb prints as JSON.
+// verb runs a verb and decodes the JSON that it prints.
 func verb[T any](t *testing.T, args ...string) (v T) {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -40,27 +41,27 @@ func verb[T any](t *testing.T, args ...string) (v T) {
 	return v
 }
 
-// TestOverview looks at what happened, goes to the leak in two clicks, and chooses collections with mouse and keyboard.
+// TestOverview: the overview names the leak; two clicks lead to its history; mouse and keyboard select collections.
 func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
 	p.see("#headlines", "Window.audit")
 	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
 	rep := verb[analysis.Report](t, "report", "--json", window)
 	p.see("main",
-		fmt.Sprintf("%d: %d to %d", len(rep.Collections), rep.Collections[0].GC,
+		fmt.Sprintf("%d (%d to %d)", len(rep.Collections), rep.Collections[0].GC,
 			rep.Collections[len(rep.Collections)-1].GC))
 
 	p.click("#headlines li.leak a")
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
 	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
 	p.click("#leaks li .history")
-	p.see("#course h3", "byte[] › Window.audit(Window.java:18)")
-	p.until("document.querySelectorAll('#course canvas').length === 2")
+	p.see("#curve h3", "byte[] › Window.audit(Window.java:18)")
+	p.until("document.querySelectorAll('#curve canvas').length === 2")
 	p.do(cdp.NavigateBack())
 	p.see("#leaks li", string(rep.Suspects[0].Sentence))
 	p.do(cdp.NavigateBack())
 
-	// the mouse: one collection, then two
+	// the mouse: one collection, then a range
 	p.until("document.querySelector('#timeline .u-over')")
 	box := js[[]float64](p,
 		`(() => {
@@ -69,7 +70,7 @@ func TestOverview(t *testing.T) {
 		})()`)
 	x, y := box[0]+box[2]*0.7, box[1]+box[3]/2
 	p.do(cdp.MouseClickXY(x, y))
-	p.see("#picked", "Chosen: collection")
+	p.see("#picked", "Selected: collection")
 	p.until("/[?&]at=\\d+/.test(location.hash)")
 	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
 	p.see("#picked", " to collection ")
@@ -78,7 +79,7 @@ func TestOverview(t *testing.T) {
 	// the keyboard
 	p.do(cdp.Focus(cdp.CSS("#timeline .plot")), cdp.KeyEvent(kb.End))
 	last := rep.Collections[len(rep.Collections)-1]
-	p.see("#picked", fmt.Sprintf("Chosen: collection %d (GC(%d)", last.GC, last.JVMGC))
+	p.see("#picked", fmt.Sprintf("Selected: collection %d (GC(%d)", last.GC, last.JVMGC))
 	p.do(cdp.KeyEvent(kb.ArrowLeft, cdp.KeyModifiers(cdp.Modifier(8))))
 	p.until(fmt.Sprintf("location.hash.includes('from=%d&to=%d')", last.GC-1, last.GC))
 
@@ -87,8 +88,8 @@ func TestOverview(t *testing.T) {
 	p.see("#table", rep.Collections[0].Cause)
 }
 
-// TestState groups, opens, searches, and says where an expression is wrong; figures are those of `heapcam group`. A
-// class whose name looks like HTML stays text.
+// TestState: the figures are those of `heapcam group`; rows open; the search finds groups; an error points at its place
+// in the expression. A class name that looks like HTML stays text.
 func TestState(t *testing.T) {
 	url := view(t, window)
 	p := open(t, url+"#state")
@@ -103,7 +104,7 @@ func TestState(t *testing.T) {
 	for i, r := range rows {
 		n := g.Tree.Children[i]
 		if r[0] != n.Key || r[1] != fmt.Sprint(n.Objects) || r[2] != fmt.Sprint(n.Bytes) {
-			t.Errorf("row %d is %q, the verb says %s, %d objects, %d bytes", i, r, n.Key, n.Objects, n.Bytes)
+			t.Errorf("row %d is %q, the verb prints %s, %d objects, %d bytes", i, r, n.Key, n.Objects, n.Bytes)
 		}
 	}
 	const hostile = "<img src=x onerror=alert(1)>[]"
@@ -139,15 +140,15 @@ func TestState(t *testing.T) {
 	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
 	p.until("document.querySelector('#where-error').innerText === ''")
 	big := verb[analysis.Grouping](t, "group", "--json", "--by", "type, kind", "--where", "size >= 1024", window)
-	p.see("#head", fmt.Sprintf("%d objects", big.Objects))
+	p.see("#head", fmt.Sprintf("%d live objects", big.Objects))
 
 	// search
 	p.do(cdp.Navigate(url + "#state?q=onerror"))
-	p.see("#head", "1 groups match")
+	p.see("#head", "1 group matches")
 	p.see("#tree tr.hit", hostile)
 }
 
-// TestExport asks for what the buttons give; the figures are those of the verbs.
+// TestExport: the downloads are those of the verbs.
 func TestExport(t *testing.T) {
 	url := view(t, window)
 	get := func(q string) []byte {
@@ -181,7 +182,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestDiff shows the bars between two collections; figures are those of `heapcam diff`.
+// TestDiff: the figures are those of `heapcam diff`.
 func TestDiff(t *testing.T) {
 	p := open(t, view(t, window)+"#diff?from=5&to=40&by=type")
 	d := verb[analysis.DiffReport](t, "diff", "--json", "--from", "5", "--to", "40", "--by", "type", window)
@@ -194,11 +195,11 @@ func TestDiff(t *testing.T) {
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
 	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
-	p.see("#by-error", "can not group by address")
+	p.see("#by-error", "group by address")
 	p.quiet("422")
 }
 
-// TestTrends shows what moved most, one group's course, and survival; figures are those of `heapcam trend`.
+// TestTrends: the groups are those of `heapcam trend`; the page shows one group's curves, and survival curves.
 func TestTrends(t *testing.T) {
 	p := open(t, view(t, window)+"#trends")
 	tr := verb[analysis.TrendReport](t, "trend", "--json", "--by", "type", window)
@@ -207,14 +208,14 @@ func TestTrends(t *testing.T) {
 			strings.Join(r.Path, " › ")))
 	}
 	p.click("#trend tbody tr .pick")
-	p.until("document.querySelectorAll('#course canvas').length === 2")
+	p.until("document.querySelectorAll('#curve canvas').length === 2")
 	p.until("location.hash.includes('row=')")
-	p.click("#life summary")
-	p.see("#life", "pretenure")
-	p.see("#life", "By class")
+	p.click("#survival summary")
+	p.see("#survival", "pretenure")
+	p.see("#survival", "Survival by class")
 }
 
-// TestLinks checks that the keys of views work, that times can be told in UTC, and dark mode.
+// TestLinks: the number keys open the views, times can be shown in UTC, and there is a dark mode.
 func TestLinks(t *testing.T) {
 	p := open(t, view(t, window)+"#overview?tz=utc&theme=dark")
 	p.see("main", "UTC to ")
@@ -232,7 +233,31 @@ func TestLinks(t *testing.T) {
 	p.until("document.documentElement.dataset.theme === 'light'")
 }
 
-// TestDamaged opens a recording with a hole, and one in which nothing happened.
+// TestGlossaryView: the glossary is one click away, and explains the keys.
+func TestGlossaryView(t *testing.T) {
+	p := open(t, view(t, window))
+	p.click("#nav a:last-child")
+	p.see("#terms", "before the recording")
+	p.see("#terms code", "heapcam agent")
+	p.see("#keys", "Shift")
+}
+
+// TestFormats: a figure has one format on the whole page, and a share is 0 % or 100 % only if it is exactly that.
+func TestFormats(t *testing.T) {
+	p := open(t, view(t, window))
+	p.see("#headlines", "Window")
+	got := js[[]string](p, `import('./lib.js').then(l => [
+		...[0, 0.0002, 0.028, 0.9999, 1].map(l.share), ...[0, 42e3, 5.93e6, 5.93e9, 600e9, 18e12].map(l.span),
+		...[0, 1023, 1024, 1048575, -1536].map(l.bytes), l.count(1234567), l.plural(1, 'object'),
+		l.plural(2000, 'object'), l.change(-3, l.count)])`)
+	want := []string{"0 %", "< 0.1 %", "2.8 %", "> 99.9 %", "100 %", "0 ms", "42.0 µs", "5.9 ms", "5.9 s", "10.0 min",
+		"5.0 h", "0 B", "1,023 B", "1.0 KiB", "1.0 MiB", "−1.5 KiB", "1,234,567", "1 object", "2,000 objects", "−3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("figures are written\n%q, want\n%q", got, want)
+	}
+}
+
+// TestDamaged: all views of a damaged recording and of an empty one are shown.
 func TestDamaged(t *testing.T) {
 	b, err := os.ReadFile(window)
 	if err != nil {
@@ -248,7 +273,7 @@ func TestDamaged(t *testing.T) {
 	p := open(t, view(t, file)+"#coverage")
 	p.see("#damage", "corrupt")
 	p.do(cdp.KeyEvent("1"))
-	p.see("#headlines", "can not be read")
+	p.see("#headlines", "cannot be read")
 
 	dir := filepath.Join(t.TempDir(), "empty")
 	s, _, err := ringstore.Open(ringstore.Config{Dir: dir},
@@ -274,7 +299,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestAccessible has axe-core look at each view, in light and dark.
+// TestAccessible: axe-core finds no serious problem in any view, light or dark.
 func TestAccessible(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -285,7 +310,7 @@ func TestAccessible(t *testing.T) {
 	p.see("#headlines", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
-		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage"}
+		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage", "glossary"}
 	for _, th := range []string{"light", "dark"} {
 		if th == "dark" && !full {
 			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
@@ -299,7 +324,7 @@ func TestAccessible(t *testing.T) {
 			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
 			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
 				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
-			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #diff, #trend')")
+			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #terms, #diff, #trend')")
 			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
 				.filter(v => v.impact === 'serious' || v.impact === 'critical')
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)

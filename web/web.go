@@ -1,18 +1,18 @@
-// Package web is the viewer: a page on loopback that shows a recording, and the requests that the page makes.
+// Package web is the viewer: an HTTP server on the loopback interface, with a page that shows a recording.
 //
-// Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, coverage); the *version* of a
-// recording changes when it has grown.
+// Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, coverage, glossary). The *version* of
+// a recording changes when it has grown.
 //
 // Invariants:
 //
 //  1. The page loads nothing from elsewhere. A content security policy in each response enforces it.
-//  2. A request whose path does not begin with the token of this run gets 404. A request for another host name than
-//     loopback's gets 403, so that DNS rebinding reads nothing.
-//  3. Only POST changes anything, and only with a header that pages of other sites cannot send.
+//  2. A request whose path does not begin with the token of this run gets 404. A request whose host name is not one of
+//     the loopback interface gets 403: DNS rebinding reads nothing.
+//  3. Only a POST with a header that pages of other sites cannot send changes anything.
 //  4. Every figure comes unchanged from the functions behind the verbs' --json. Names from a JVM are data in JSON,
 //     never markup.
 //
-// It opens no files and knows no agent: cmd/heapcam passes both in (Config).
+// The package opens no files and knows no agent: cmd/heapcam passes both in (Config).
 package web
 
 import (
@@ -38,38 +38,38 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Input is a recording opened from its start. Problems are what could not be opened of it. Close ends it.
+// Input is a recording opened from its start. Problems says which parts could not be opened. Close closes it.
 type Input struct {
 	Source   heap.BlockSource
 	Problems []error
 	Close    func()
 }
 
-// Config says what is shown. Open is needed; the others may be nil.
+// Config says what is shown. Open is required; the other functions may be nil.
 type Config struct {
 	Title string // of the recording
-	// Open opens the recording from its start; progress is told how many bytes of how many are read.
+	// Open opens the recording from its start. progress gets the bytes that are read and their total.
 	Open func(progress func(done, total int64)) (*Input, error)
-	// Skim is Open for who counts (heap.NewCensus); nil: there is nothing quicker than Open.
+	// Skim is Open for a counting replay (heap.NewCensus); nil: Open is used.
 	Skim func(progress func(done, total int64)) (*Input, error)
-	// OpenFrom opens it from any point that is not after collection gc, without what was defined before; nil: it can be
-	// read from its start alone.
+	// OpenFrom opens the recording at any point up to collection gc, without the definitions before that point; nil: it
+	// can be read only from its start.
 	OpenFrom func(gc uint64) (*Input, error)
-	// Report gives the recording's report, by makeReport or as it was kept from earlier.
+	// Report returns the recording's report: one stored earlier, or that of makeReport.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
-	// Library knows the classifiers; nil: the built-in ones alone.
+	// Library returns the classifiers; nil: only the built-in ones.
 	Library func() (*classify.Library, error)
-	// Version changes when the recording has grown; over says that it will not any more. Nil: it never does.
+	// Version changes when the recording has grown; over says that it no longer grows. Nil: it does not grow.
 	Version func() (version string, over bool)
-	// Status is what `heapcam status --json` says of the JVM; nil if it is not being recorded.
+	// Status returns what `heapcam status --json` prints about the JVM; nil if it is not being recorded.
 	Status func(ctx context.Context) any
-	// Freeze keeps the present window and gives the incident.
+	// Freeze keeps the current window as an incident.
 	Freeze func(reason string) (*ringstore.Incident, error)
-	// Pull writes the recording as one container.
+	// Pull writes the recording as one file.
 	Pull func(ctx context.Context, w io.Writer) error
-	// Incidents gives what was frozen of this recording.
+	// Incidents returns the incidents of this recording.
 	Incidents func() []ringstore.Incident
-	// Idle is called when an answer was given and nobody has asked for a moment.
+	// Idle is called when all requests were answered and no new one arrived for a moment.
 	Idle func()
 }
 
@@ -86,7 +86,7 @@ type Server struct {
 	idle  idle
 }
 
-// New makes a server with a token of its own.
+// New makes a server with a random token.
 func New(cfg Config) *Server {
 	b := make([]byte, 18)
 	rand.Read(b)
@@ -101,7 +101,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Close ends what runs for requests, and following.
+// Close ends the work for requests, and the watch on the recording.
 func (s *Server) Close() {
 	s.stop()
 	s.watch.Wait()
@@ -110,7 +110,7 @@ func (s *Server) Close() {
 // Path is the path of the page: the token between slashes.
 func (s *Server) Path() string { return "/" + s.token + "/" }
 
-// maxBody bounds what a request may send.
+// maxBody is the largest body and header of a request, in bytes.
 const maxBody = 64 << 10
 
 // Serve serves on l, which should listen on loopback, until ctx is done.
@@ -136,11 +136,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// policy holds the page to what comes from here. Data URLs are for the images that it draws.
+// policy is the content security policy: the page loads only from this server. Data URLs are for images that it
+// draws.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP checks who asks, and serves.
+// ServeHTTP checks host name, token and header, and serves the request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -150,16 +151,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if !loopback(r.Host) {
-		http.Error(w, "ask by the name of loopback", http.StatusForbidden)
+		http.Error(w, "heapcam view answers only at localhost or a loopback address", http.StatusForbidden)
 		return
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, s.Path())
 	if !ok {
-		http.Error(w, "not here: the address with its token stands where heapcam view was started", http.StatusNotFound)
+		http.Error(w, "not found: open the whole address, with its token, that heapcam view printed",
+			http.StatusNotFound)
 		return
 	}
 	if r.Method == http.MethodPost && r.Header.Get("X-Heapcam") == "" {
-		http.Error(w, "only the page may ask for this", http.StatusForbidden)
+		http.Error(w, "only the page of heapcam view may send this request", http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -168,7 +170,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// loopback says whether host, with or without port, is loopback's.
+// loopback reports whether host, with or without port, is a name or address of the loopback interface.
 func loopback(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -180,12 +182,12 @@ func loopback(host string) bool {
 func (s *Server) routes() {
 	files, err := fs.Sub(assets, "assets")
 	if err != nil {
-		panic(err) // the folder is embedded above
+		panic(err) // cannot happen: the folder is embedded
 	}
 	s.mux.Handle("GET /", zipped(http.FileServerFS(files)))
 	api := func(pattern string, f func(r *http.Request) (any, error)) {
 		s.mux.Handle(pattern, zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer s.idle.asked()()
+			defer s.idle.begin()()
 			v, err := f(r)
 			reply(w, v, err)
 		})))

@@ -16,5 +16,5 @@
 //  4. Only a regular file is read, bounded. An existing library is never written to: JVMs may have it mapped. It is
 //     written under a new name and renamed.
 //
-// Errors are *jvms.RecordError, or those of the system. docs/design/placing-files.md says why.
+// Errors are *jvms.RecordError, or those of the system. docs/design/0013-placing-files.md says why.
 package place

@@ -5,7 +5,7 @@
 // throughout the window and not in one step, and if nothing shows that its objects are let go. That is judged by the
 // floors of old space (package history) where there are any, else by the arrays and nodes that must hold the objects.
 // All verdicts of a window together are wrong with a probability of 1 % at most, if the assumptions of the tests hold.
-// docs/design/leak-detection.md says why it works like this.
+// docs/design/0009-leak-detection.md says why it works like this.
 //
 // Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
 // and tables.go (what holds objects), sparse.go (windows of few collections).

@@ -10,8 +10,8 @@ import (
 )
 
 // TestDetectionLimit finds how many samples a leak must have in the window to be named in 95 of 100 recordings, beside
-// 60 sites that live as those of services do: the detection limit that docs/operations.md states, in sampling
-// intervals.
+// 60 sites that live as those of services do: the detection limit that docs/explanation/leak-detection.md states, in
+// sampling intervals.
 func TestDetectionLimit(t *testing.T) {
 	const trials = 100
 	rng := rand.New(rand.NewPCG(11, 12))

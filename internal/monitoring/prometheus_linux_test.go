@@ -131,7 +131,7 @@ func queries(t *testing.T) map[string]string {
 		}
 		out["alert "+a.Alert] = m[1]
 		// That the heading is there is package docs' to test.
-		if !strings.HasSuffix(a.Annotations["runbook_url"], "operations.md#"+strings.ToLower(a.Alert)) {
+		if !strings.HasSuffix(a.Annotations["runbook_url"], "docs/reference/alerts.md#"+strings.ToLower(a.Alert)) {
 			t.Errorf("%s: runbook %q", a.Alert, a.Annotations["runbook_url"])
 		}
 	}

@@ -57,7 +57,7 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: holds a DLL: %v", filepath.Base(path), has)
 			}
 		}
-		if len(exe) == 0 || len(files["LICENSE"]) == 0 || len(files["operations.md"]) == 0 {
+		if len(exe) == 0 || len(files["LICENSE"]) == 0 || len(files["incident.md"]) == 0 {
 			t.Errorf("%s lacks files", path)
 		}
 		// The mark stands in the library, and as two halves in whatever looks for it.

@@ -1,14 +1,13 @@
-// The questions that several views ask: which collection, by which classifiers, with which filter; and where an error
-// of theirs stands.
-import { h, go, get, state, count, address } from './lib.js';
+// The fields that several views share: collection, classifiers and filter; and the errors of these fields.
+import { h, go, get, state, count } from './lib.js';
 
-let docs = null;
+let docs = null; // the answer of api/classifiers
 export const classifiers = async () => (docs ??= await get('classifiers'));
 
 export const defaultBy = 'type, site';
 export const byOf = params => params.get('by') || defaultBy;
 
-// split cuts a list at its commas that stand outside of brackets and quotes.
+// split cuts a list at the commas that are outside brackets and quotes.
 export function split(spec) {
   const out = [];
   let depth = 0,
@@ -31,7 +30,7 @@ export function split(spec) {
   return out.filter(Boolean);
 }
 
-// Ask makes the fields for classifiers and filter; they write to the address.
+// ask makes the fields for classifiers and filter. They change the address.
 export function ask(params, list, def = defaultBy) {
   const view = state().view;
   const by = params.get('by') || def,
@@ -44,7 +43,7 @@ export function ask(params, list, def = defaultBy) {
   };
   const chips = h(
     'ul',
-    { class: 'chips', 'aria-label': 'Classifiers, the outermost first' },
+    { class: 'chips', 'aria-label': 'Grouping levels, outermost first' },
     parts.map((p, i) =>
       h(
         'li',
@@ -52,14 +51,14 @@ export function ask(params, list, def = defaultBy) {
         h('span', {}, p),
         h(
           'button',
-          { type: 'button', 'aria-label': `${p} one level out`, disabled: i === 0, click: () => move(i, -1) },
+          { type: 'button', 'aria-label': `move ${p} one level out`, disabled: i === 0, click: () => move(i, -1) },
           '◀',
         ),
         h(
           'button',
           {
             type: 'button',
-            'aria-label': `${p} one level in`,
+            'aria-label': `move ${p} one level in`,
             disabled: i === parts.length - 1,
             click: () => move(i, 1),
           },
@@ -69,7 +68,7 @@ export function ask(params, list, def = defaultBy) {
           'button',
           {
             type: 'button',
-            'aria-label': `without ${p}`,
+            'aria-label': `remove ${p}`,
             disabled: parts.length === 1,
             click: () => set(parts.filter((_, j) => j !== i)),
           },
@@ -81,13 +80,13 @@ export function ask(params, list, def = defaultBy) {
   const add = h(
     'select',
     {
-      'aria-label': 'Add a classifier',
+      'aria-label': 'Add a grouping level',
       id: 'add',
       change: e => {
         if (e.target.value) set([...parts, e.target.value]);
       },
     },
-    h('option', { value: '' }, 'Add …'),
+    h('option', { value: '' }, 'Add level …'),
     list.map(d => h('option', { value: d.name, title: d.description }, d.name)),
   );
   const field = (id, label, value, key, what) =>
@@ -119,16 +118,17 @@ export function ask(params, list, def = defaultBy) {
       { class: 'bar' },
       chips,
       add,
-      field('by', 'By', by, 'by', def),
-      field('where', 'Only', params.get('filter') || '', 'filter', 'size >= 1024 and type startsWith "java."'),
+      field('by', 'Group by', by, 'by', def),
+      field('where', 'Filter', params.get('filter') || '', 'filter', 'size >= 1024 and type startsWith "java."'),
     ),
     h('div', { id: 'by-error', class: 'error', role: 'alert' }),
     h('div', { id: 'where-error', class: 'error', role: 'alert' }),
   ];
 }
 
-// told shows an error at the field that it is about; false if it is about none.
-export function told(e) {
+// showFieldError shows an error below the field that caused it, and clears the others. It returns false if no field
+// caused the error.
+export function showFieldError(e) {
   for (const f of ['by', 'where']) {
     const box = document.getElementById(f + '-error'),
       input = document.getElementById(f);
@@ -144,7 +144,7 @@ export function told(e) {
   return Boolean(e && e.field);
 }
 
-// gcField chooses a collection; rows are those of the report.
+// gcField is the field that selects a collection; rows are the report's collections.
 export function gcField(rows, value, label, set, id) {
   const known = rows.filter(c => c.known);
   const i = known.findIndex(c => String(c.gc) === String(value));
@@ -160,9 +160,9 @@ export function gcField(rows, value, label, set, id) {
       },
     },
     h('label', { for: id }, label),
-    step(-1, '◀', 'the collection before'),
+    step(-1, '◀', 'previous collection'),
     h('input', { id, name: id, value: String(value ?? ''), size: '9', list: 'refs', autocomplete: 'off' }),
-    step(1, '▶', 'the next collection'),
+    step(1, '▶', 'next collection'),
     h(
       'datalist',
       { id: 'refs' },
@@ -171,7 +171,6 @@ export function gcField(rows, value, label, set, id) {
   );
 }
 
-// lastKnown is the collection that is shown if none was chosen.
+// lastKnown is the collection that is shown by default: the last one whose heap state is known.
 export const lastKnown = rows => rows.findLast(c => c.known)?.gc;
 export const name = g => `collection ${count(g.gc)} (GC(${g.jvm_gc}) in the JVM’s log)`;
-export { address };

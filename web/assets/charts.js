@@ -1,5 +1,5 @@
-// The timeline: charts over the window's time that share a cursor and a brush. They need uPlot, which the page loads
-// beside this.
+// The timeline: charts over the time of the window, with one cursor and one selection for all. They need uPlot, which
+// index.html loads.
 import { h, css, clock, count, bytes, span, keys, visible } from './lib.js';
 
 const { uPlot } = window;
@@ -30,9 +30,9 @@ const axes = (format, binary) => [
   },
 ];
 
-// Timeline draws charts of rows: { title, format, series: [{ name, class: 'c0', values, kind: 'area'|'line'|'bars'
-// }], stacked }. choose is called with the indexes that were brushed (equal for a click). marks are { index, class,
-// text }.
+// Timeline draws charts. A chart is { title, format, series: [{ name, class: 'c0', values, kind: 'area'|'line'|'bars'
+// }], stacked }. choose is called with the first and last index of a selection, which are equal after a click. A mark,
+// a vertical line, is { index, class, dash }.
 export class Timeline {
   constructor(parent, times, charts, { choose, marks = [], label }) {
     Object.assign(this, { times, choose, marks, charts, chosen: [-1, -1], plots: [] });
@@ -118,7 +118,7 @@ export class Timeline {
   order(chart) {
     return chart.stacked ? [...chart.series].reverse() : chart.series;
   }
-  // stack gives what is drawn: sums, the highest first, so that each covers the one before.
+  // stack gives the values that are drawn: sums, the largest first, so that each smaller one is drawn over it.
   stack(chart) {
     if (!chart.stacked) return chart.series.map(s => s.values);
     const sum = new Float64Array(this.times.length);
@@ -130,12 +130,13 @@ export class Timeline {
     const parts = chart.series.map(s => {
       const v = s.values.filter(x => x !== null);
       return v.length
-        ? `${s.name} from ${chart.format(v[0])} to ${chart.format(v[v.length - 1])}, at most ` +
+        ? `${s.name}: first ${chart.format(v[0])}, last ${chart.format(v[v.length - 1])}, highest ` +
             `${chart.format(v.reduce((a, b) => Math.max(a, b)))}`
-        : `${s.name}: nothing`;
+        : `${s.name}: no data`;
     });
     return (
-      `${chart.title} over ${this.label}. ${parts.join('; ')}. Arrow keys choose a collection, with Shift a ` + `range.`
+      `${chart.title}, ${this.label}. ${parts.join('; ')}. Arrow keys select a collection; with Shift they select a ` +
+      `range.`
     );
   }
 
@@ -217,7 +218,7 @@ export class Timeline {
   }
 }
 
-// spark is a small line of values.
+// spark draws values as a small curve.
 export function spark(values, width = 120, height = 22, cls = 'c0') {
   const v = values.map(x => (x === null ? 0 : x)),
     hi = Math.max(...v, 1e-9),

@@ -1,5 +1,5 @@
-// Site coverage in plain words: what is known, inferred and unknown, at a collection and over the window.
-import { h, go, bytes, count, share, when, address, facts, keys } from './lib.js';
+// Site coverage: the share of live bytes whose allocation site is known, after a collection and over the window.
+import { h, go, bytes, count, plural, share, when, address, facts, keys } from './lib.js';
 import { Timeline } from './charts.js';
 
 let line = null,
@@ -9,89 +9,111 @@ export function show(main, data, params) {
   parent = main;
   const r = data.report,
     rows = r.collections;
-  main.append(h('h2', {}, 'How far can the figures be trusted?'));
+  main.append(h('h2', {}, 'Site coverage: for how many live bytes is the allocation site known?'));
   const known = rows.filter(c => c.known);
   const gc = params.get('at');
   const c = known.find(c => String(c.gc) === gc) || known[known.length - 1];
-  const words = h('div', { class: 'words', id: 'words' });
-  main.append(words);
+  const text = h('div', { class: 'words', id: 'words' });
+  main.append(text);
   if (c) {
     const q = c.coverage,
       all = q.exact_bytes + q.inferred_bytes + q.before_tape_bytes + q.unknown_bytes || 1;
-    words.append(
+    text.append(
       h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
       h(
         'p',
         {},
-        `Types, sizes and numbers of all ${count(c.objects)} live objects (${bytes(c.bytes)}) are known exactly. ` +
-          `“Live” means not known dead: in old space a dead object stays until its space is collected.`,
+        `The classes, sizes and numbers of all ${plural(c.objects, 'live object')} (${bytes(c.bytes)}) are exact. ` +
+          `An object counts as live until a collection shows that it is dead. Objects in old space can be dead ` +
+          `before that.`,
       ),
       h(
         'p',
         {},
-        `Where they were allocated is known exactly of ${share(q.exact_bytes / all)} of the live bytes ` +
-          `(${count(q.exact_objects)} objects carry a sample). ` +
-          `Of ${share(q.inferred_bytes / all)} it is inferred: each object counts with the probability of the ` +
-          `likeliest site of its class. ` +
-          `${share(q.unknown_bytes / all)} were allocated during the recording but not sampled: figures by site are ` +
-          `estimates for them, and the tables show their 95 % intervals. ` +
-          `At most ${share(q.before_tape_bytes / all)} are older than the recording: nothing can be said of their ` +
-          `sites.`,
+        'The allocation sites of the live bytes:',
+      ),
+      h(
+        'ul',
+        {},
+        h(
+          'li',
+          {},
+          `${share(q.exact_bytes / all)} exact: the object itself was sampled ` +
+            `(${plural(q.exact_objects, 'object')}).`,
+        ),
+        h(
+          'li',
+          {},
+          `${share(q.inferred_bytes / all)} inferred: each object counts with the probability of the most likely ` +
+            `site of its class.`,
+        ),
+        h(
+          'li',
+          {},
+          `${share(q.unknown_bytes / all)} unknown: the object was allocated during the recording but not sampled. ` +
+            `Figures by site are estimates, shown with their 95 % interval.`,
+        ),
+        h(
+          'li',
+          {},
+          `at most ${share(q.before_tape_bytes / all)} before the recording: the object may be older than the ` +
+            `recording, so its site is not recorded.`,
+        ),
       ),
       bar(
         [
           ['k2', 'exact', q.exact_bytes],
           ['k5', 'inferred', q.inferred_bytes],
           ['k1', 'unknown', q.unknown_bytes],
-          ['k7', 'before the tape, at most', q.before_tape_bytes],
+          ['k7', 'before the recording, at most', q.before_tape_bytes],
         ],
         all,
       ),
     );
-    if (!c.known) words.append(h('p', {}, 'not known'));
-  } else words.append(h('p', {}, 'The state is known after no collection of this recording.'));
-  words.append(
-    h('h3', {}, 'Over the window'),
+  } else text.append(h('p', {}, 'The heap state is unknown after every collection of this recording.'));
+  text.append(
+    h('h3', {}, 'Completeness of the window'),
     h(
       'p',
       {},
       [
-        `${count(rows.length)} collections were recorded and ${count(r.lost_epochs)} were lost. `,
-        r.missed_collections
-          ? `The JVM reported no events for ${count(r.missed_collections)} more: their pauses are unknown. `
-          : '',
+        `Collections: ${count(rows.length)} recorded, ${count(r.lost_epochs)} lost, ` +
+          `${count(r.missed_collections)} missed. `,
+        r.missed_collections ? 'The pauses of missed collections are unknown. ' : '',
         r.collections_of_unknown_state
-          ? `After ${count(r.collections_of_unknown_state)} of them the state is not known: something was lost ` +
-            `before them, and no sync point had come yet. `
-          : 'The state is known after each of them. ',
-        `${count(r.samples)} allocations were sampled, ${count(r.lost_samples)} samples were lost. `,
+          ? `The heap state is unknown for ${plural(r.collections_of_unknown_state, 'collection')}: data before them ` +
+            `is missing, and no sync point was recorded since. `
+          : rows.length
+            ? 'The heap state is known after each recorded collection. '
+            : '',
+        `Samples of allocations: ${count(r.samples)} recorded, ${count(r.lost_samples)} lost. `,
         rows.length
-          ? `${count(rows.filter(c => c.sync_point).length)} sync points list the whole heap; each compared what ` +
-            `was replayed with what was there.`
+          ? `Sync points: ${count(rows.filter(c => c.sync_point).length)}. A sync point lists all live objects, and ` +
+            `the replay is compared with the list.`
           : '',
       ].join(''),
     ),
     h(
       'p',
       {},
-      `Old space was collected ${count(r.old_collections)} times in the window; ` +
-        (r.old_collections
-          ? 'what outlived that was reachable then.'
-          : 'what died there since is still counted as live.'),
+      r.old_collections
+        ? `Old space was collected ${plural(r.old_collections, 'time')} in the window. An object that survived such ` +
+            `a collection was still reachable.`
+        : 'Old space was not collected in the window. Objects that died there still count as live.',
     ),
     facts([
       ['Samples', count(r.samples)],
       ['Lost samples', count(r.lost_samples)],
       ['Lost collections', count(r.lost_epochs)],
       ['Missed collections', count(r.missed_collections)],
-      ['State unknown after', count(r.collections_of_unknown_state)],
-      ['Damages', count(r.damage.length)],
+      ['Heap state unknown', plural(r.collections_of_unknown_state, 'collection')],
+      ['Damaged sections', count(r.damage.length)],
       ['End', r.end],
     ]),
   );
   if (r.damage.length)
-    words.append(
-      h('h3', {}, 'What can not be read'),
+    text.append(
+      h('h3', {}, 'Damaged sections'),
       h(
         'ul',
         { id: 'damage' },
@@ -110,7 +132,7 @@ export function show(main, data, params) {
       series: [
         ['exact', 'c2', 'exact'],
         ['inferred', 'c5', 'inferred'],
-        ['before the tape, at most', 'c7', 'before_tape'],
+        ['before the recording, at most', 'c7', 'before_tape'],
         ['unknown', 'c1', 'unknown'],
       ].map(([name, cls, k]) => ({
         name,
@@ -125,12 +147,12 @@ export function show(main, data, params) {
       box,
       times,
       [
-        chart('Live bytes by what is known of their site', 'bytes'),
-        chart('Live objects by what is known of their site', 'objects'),
+        chart('Live bytes by site coverage', 'bytes'),
+        chart('Live objects by site coverage', 'objects'),
       ],
-      { choose: (a, b) => go('coverage', { at: known[b].gc }), label: `${known.length} collections` },
+      { choose: (a, b) => go('coverage', { at: known[b].gc }), label: plural(known.length, 'collection') },
     );
-    line.describeAt = i => `collection ${known[i].gc}: `;
+    line.describeAt = i => `collection ${count(known[i].gc)}: `;
     const i = known.indexOf(c);
     line.select(i, i);
   }

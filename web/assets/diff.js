@@ -1,7 +1,7 @@
-// Diff: what died, stayed and was born between two collections, in bars per group (ICPE'18 Figure 14).
-import { h, go, get, bytes, count, signed, when, save, state, notice, keys } from './lib.js';
+// Diff: what died, survived and was born between two collections, as bars by group (ICPE'18, Figure 14).
+import { h, go, get, bytes, count, plural, change, label, when, save, state, notice, keys } from './lib.js';
 import { TreeTable } from './tree.js';
-import { ask, told, classifiers, gcField, name } from './ask.js';
+import { ask, showFieldError, classifiers, gcField, name } from './ask.js';
 
 let box,
   data,
@@ -22,8 +22,8 @@ export async function show(main, d, params) {
   const list = (await classifiers()).filter(c => c.name !== 'address');
   if (!known().length) {
     main.append(
-      h('h2', {}, 'Diff'),
-      h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'),
+      h('h2', {}, 'Diff between two collections'),
+      h('p', { class: 'quiet' }, 'The heap state is unknown after every collection of this recording.'),
     );
     return;
   }
@@ -33,7 +33,7 @@ export async function show(main, d, params) {
     table: h('div', { id: 'diff' }),
     list,
   };
-  main.append(h('h2', {}, 'What died, stayed and was born'), box.top, box.head, box.table);
+  main.append(h('h2', {}, 'Diff between two collections'), box.top, box.head, box.table);
   await update(d, params);
 }
 
@@ -45,7 +45,7 @@ export async function update(d, params) {
   try {
     open = new Set(JSON.parse(params.get('open') || '[]'));
   } catch {
-    /* a link that was cut */
+    /* the link was cut off */
   }
   const q = question(params),
     unit = params.get('unit') === 'objects' ? 'objects' : 'bytes';
@@ -64,12 +64,19 @@ export async function update(d, params) {
           {
             type: 'button',
             'aria-pressed': String(unit === 'objects'),
+            title: 'Show numbers of objects instead of bytes',
             click: () => go('diff', { unit: unit === 'objects' ? null : 'objects' }),
           },
           'Objects',
         ),
         h('span', { class: 'grow' }),
-        ...['csv', 'json'].map(f => h('button', { type: 'button', click: () => file(f) }, f.toUpperCase())),
+        ...['csv', 'json'].map(f => 
+          h(
+            'button',
+            { type: 'button', title: `Download the diff as ${f.toUpperCase()}`, click: () => file(f) },
+            f.toUpperCase(),
+          ),
+        ),
       ),
       ...ask(params, box.list, 'type'),
     );
@@ -83,11 +90,11 @@ export async function update(d, params) {
     if (box !== mine) return;
   } catch (e) {
     if (e.name === 'AbortError' || box !== mine) return;
-    if (!told(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
+    if (!showFieldError(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
   shown = key;
-  told(null);
+  showFieldError(null);
   const t = r.tree[unit],
     show = unit === 'bytes' ? bytes : count;
   box.head.replaceChildren(
@@ -98,19 +105,19 @@ export async function update(d, params) {
       when(r.from.time),
       `, to ${name(r.to)}, `,
       when(r.to.time),
-      `: ${range(t.died, show)} died, ${range(t.permanent, show)} stayed, ${range(t.born, show)} were born.`,
+      `: ${range(t.died, show)} died, ${range(t.permanent, show)} survived, ${range(t.born, show)} were born.`,
       r.identity_lost
-        ? ` Full collections in between lost the identity of ${count(r.identity_lost)} objects: they stayed or were ` +
-            `born, so figures have bounds.`
+        ? ` Full collections in between lost the identity of ${plural(r.identity_lost, 'object')}, which survived or ` +
+            `were born. That is why some figures are ranges.`
         : '',
     ),
-    h('p', { class: 'sub bar' }, keys(['kdied', 'died'], ['kperm', 'stayed'], ['kborn', 'born'])),
+    h('p', { class: 'sub bar' }, keys(['kdied', 'died'], ['kperm', 'survived'], ['kborn', 'born'])),
   );
   box.table.replaceChildren();
   const width = n => n[unit].died.value + n[unit].permanent.value + n[unit].born.value;
   let widest = Math.max(1, ...(r.tree.children || []).map(width));
   const cell = k => ({
-    title: { died: 'Died', permanent: 'Stayed', born: 'Born' }[k],
+    title: { died: 'Died', permanent: 'Survived', born: 'Born' }[k],
     numeric: true,
     cell: n => (n.estimated ? '~' : '') + range(n[unit][k], show),
   });
@@ -124,20 +131,20 @@ export async function update(d, params) {
       cell('permanent'),
       cell('born'),
       {
-        title: 'Net',
+        title: 'Net change',
         numeric: true,
         cell: n => {
           const v = n[unit].after.value - n[unit].before.value;
-          return unit === 'bytes' ? (v > 0 ? '+' : '') + bytes(v) : signed(v);
+          return change(v, show);
         },
       },
-      { title: 'Died, stayed, born', cell: n => bars(n[unit], widest, n.key, show) },
+      { title: 'Died, survived, born', cell: n => bars(n[unit], widest, n.key, show) },
     ],
   });
   table.show(r.tree);
 }
 
-// range writes a figure, or its bounds.
+// range writes a figure, or its lower and upper bound.
 const range = (r, show) => (r.low === r.high ? show(r.value) : `${show(r.low)} to ${show(r.high)}`);
 
 function bars(c, widest, key, show) {
@@ -156,7 +163,7 @@ function bars(c, widest, key, show) {
       preserveAspectRatio: 'none',
       role: 'img',
       'aria-label':
-        `${key}: died ${range(c.died, show)}, stayed ${range(c.permanent, show)}, born ` + `${range(c.born, show)}`,
+        `${label(key)}: died ${range(c.died, show)}, survived ${range(c.permanent, show)}, born ${range(c.born, show)}`,
     },
     part('died', c.died.value),
     part('perm', c.permanent.value),
@@ -171,7 +178,7 @@ async function file(format) {
   });
   const r = await fetch('api/export-diff?' + q);
   if (!r.ok) {
-    notice('Not exported: ' + (await r.json()).error);
+    notice('Export failed: ' + (await r.json()).error);
     return;
   }
   save(/filename="([^"]+)"/.exec(r.headers.get('Content-Disposition'))?.[1] || 'heapcam.' + format, await r.blob());

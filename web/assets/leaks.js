@@ -1,5 +1,5 @@
-// Leaks: the sites that grow, each with its sentence, its evidence and its stack.
-import { h, bytes, count, share, plain, span, stack, facts, frame, address } from './lib.js';
+// Leaks: the sites that grow, each with the report's sentence, its evidence and its stack.
+import { h, bytes, count, plural, share, plain, span, stack, facts, frame, address } from './lib.js';
 
 export function show(main, data) {
   const r = data.report,
@@ -13,8 +13,8 @@ export function show(main, data) {
     h(
       'p',
       { class: 'sub' },
-      `Sites whose surviving objects grow all through the window. Old space was collected ` +
-        `${count(r.old_collections)} times in it.`,
+      `Allocation sites whose surviving objects grow throughout the window. Old space was collected ` +
+        `${plural(r.old_collections, 'time')} in the window.`,
     ),
   );
   main.append(
@@ -29,19 +29,19 @@ export function show(main, data) {
           facts([
             ['Class', s.class + (s.loader ? ` (${s.loader})` : '')],
             [
-              'Growth',
+              'Growth rate',
               `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ` +
                 `${bytes(s.bytes_per_second_high)}/s)`,
             ],
-            ['In the window', '+' + bytes(s.grown_bytes)],
-            ['Share of the growth', share(s.share_of_growth)],
+            ['Growth in the window', '+' + bytes(s.grown_bytes)],
+            ['Share of heap growth', share(s.share_of_growth)],
             ['Confidence', plain(s.confidence)],
             ['Live samples', count(s.live_samples)],
-            ['Test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
-            ['Outlived', `${count(s.floors)} collections of old space`],
+            ['Trend test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
+            ['Survived', `${plural(s.floors, 'collection')} of old space`],
             s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)],
           ]),
-          h('details', { open: i === 0 }, h('summary', {}, 'Where it is allocated'), stack(s.site)),
+          h('details', { open: i === 0 }, h('summary', {}, 'Allocation site'), stack(s.site)),
           s.site.length
             ? h(
                 'p',
@@ -56,7 +56,7 @@ export function show(main, data) {
                       row: JSON.stringify([s.class, frame(s.site[0])]),
                     }),
                   },
-                  'Its history, and what of it survived',
+                  'Site history',
                 ),
               )
             : null,

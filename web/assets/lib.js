@@ -1,23 +1,21 @@
-// What all views use: elements, figures in the reader's locale, requests, and the page's address as its state.
+// What all views use: elements, formats of figures, requests, and the page's address, which holds the page's state.
 
-// visible is text with what a reader would not see as \u escapes: control and format characters (bidi controls,
-// zero-width ones), variation selectors, blank letters. Names come from a recording: none may reorder what stands
-// beside it or pass for another. (Spaces stay: locales part figures by them.)
-const hiding =
+// visible escapes the characters of a text that a reader cannot see: control and format characters (bidirectional
+// controls, zero-width characters), variation selectors, blank letters. Names come from a recording, and a name must
+// not reorder the text beside it or look like another name. Spaces are not escaped.
+const hidden =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]/gu;
 export const visible = s =>
-  s.replace(hiding, c => {
+  s.replace(hidden, c => {
     const n = c.codePointAt(0),
       x = n.toString(16);
     return n < 0x80 ? '\\x' + x.padStart(2, '0') : n > 0xffff ? '\\U' + x.padStart(8, '0') : '\\u' + x.padStart(4, '0');
   });
-const told = ['title', 'aria-label', 'placeholder'];
-// Formats of some locales hold marks of direction, which are ours and are not needed: figures and dates stand in
-// elements of their own.
-const local = f => ({ format: x => f.format(x).replace(/[\u061c\u200e\u200f]/g, '') });
+// Attributes that a reader sees or hears.
+const readable = ['title', 'aria-label', 'placeholder'];
 
-// h makes an element; children that are text are text, never markup, and visible. Attributes that are functions
-// listen; null and false leave out.
+// h makes an element. Text children stay text, never markup, and are made visible. An attribute whose value is a
+// function is an event listener; one whose value is null or false is left out.
 export function h(tag, attrs, ...children) {
   const e =
     tag === 'svg' || h.svg.has(tag)
@@ -30,7 +28,7 @@ export function h(tag, attrs, ...children) {
     else if (k === 'width' && e instanceof HTMLElement && typeof v === 'string') e.style.width = v;
     else if (k === 'indent') e.style.paddingLeft = v;
     else if (k === 'value' && 'value' in e) e.value = v;
-    else e.setAttribute(k, v === true ? '' : told.includes(k) ? visible(String(v)) : v);
+    else e.setAttribute(k, v === true ? '' : readable.includes(k) ? visible(String(v)) : v);
   }
   e.append(
     ...children
@@ -43,67 +41,79 @@ export function h(tag, attrs, ...children) {
 h.svg = new Set(['g', 'title', 'rect', 'text', 'path', 'line', 'polyline', 'clipPath', 'tspan']);
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-const int = local(new Intl.NumberFormat());
-const one = local(new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 }));
-const few = local(new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 }));
-const percent = local(new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 }));
+// Figures have one format, that of the terminal and of the server's sentences, whatever the browser's locale is:
+// 1,234 objects; 1.2 MiB; 5.9 s; 2.8 %.
+const int = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const one = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, minimumFractionDigits: 1 });
+const few = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
 export const count = n => int.format(n);
-export const signed = n => (n > 0 ? '+' : n < 0 ? '−' : '') + int.format(Math.abs(n));
+// plural counts things: 1 object, 2 objects.
+export const plural = (n, thing) => `${count(n)} ${thing}${n === 1 ? '' : 's'}`;
+// change gives a figure its sign, by the format of the figure.
+export const change = (n, format) => (n > 0 ? '+' : n < 0 ? '−' : '') + format(Math.abs(n));
 export function bytes(n) {
   if (n < 0) return '−' + bytes(-n);
+  if (n < 1024) return int.format(n) + ' B';
   let i = 0;
-  for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
-  return (i ? one.format(n) : int.format(n)) + ' ' + units[i];
+  for (; n >= 1023.95 && i < units.length - 1; i++) n /= 1024; // 1,023.96 would be shown as 1,024.0
+  return one.format(n) + ' ' + units[i];
 }
-export const share = x => percent.format(isFinite(x) ? x : 0);
+// share writes a part of 1 in percent. Only 0 is 0 %, and only 1 is 100 %.
+export function share(x) {
+  const p = isFinite(x) ? 100 * x : 0;
+  if (p === 0 || p === 100) return p + ' %';
+  if (p > 0 && p < 0.05) return '< 0.1 %';
+  if (p >= 99.95 && p < 100) return '> 99.9 %';
+  return one.format(p) + ' %';
+}
 export const plain = x => few.format(x);
-export const ms = ns => few.format(ns / 1e6) + ' ms';
+// span writes a duration, which is given in nanoseconds.
+const spans = [
+  [1e6, 1e3, 'µs'],
+  [1e9, 1e6, 'ms'],
+  [120e9, 1e9, 's'],
+  [7200e9, 60e9, 'min'],
+  [48 * 3600e9, 3600e9, 'h'],
+  [Infinity, 86400e9, 'd'],
+];
 export function span(ns) {
-  const s = ns / 1e9;
-  return s < 1
-    ? ms(ns)
-    : s < 120
-      ? one.format(s) + ' s'
-      : s < 7200
-        ? one.format(s / 60) + ' min'
-        : one.format(s / 3600) + ' h';
+  if (!ns) return '0 ms';
+  const [, unit, name] = spans.find(([below]) => ns < below);
+  return one.format(ns / unit) + ' ' + name;
 }
 
 const zone = () => (state().params.get('tz') === 'utc' ? 'UTC' : undefined);
+// clock writes a time of day: 14:55:03, with a fraction 14:55:03.250.
 export function clock(t, fraction = false) {
-  return local(
-    new Intl.DateTimeFormat(undefined, {
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      fractionalSecondDigits: fraction ? 3 : undefined,
-      timeZone: zone(),
-      hourCycle: 'h23',
-    }),
-  ).format(new Date(t));
+  return new Intl.DateTimeFormat('en-US', {
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    fractionalSecondDigits: fraction ? 3 : undefined,
+    timeZone: zone(),
+    hourCycle: 'h23',
+  }).format(new Date(t));
 }
+// date writes a day and a time: 2026-11-21 14:55:03. The Swedish locale is the one that writes ISO 8601.
 export function date(t) {
-  return (
-    local(new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', timeZone: zone() })).format(
-      new Date(t),
-    ) + (zone() ? ' UTC' : '')
-  );
+  const f = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium', timeZone: zone() });
+  return f.format(new Date(t)) + (zone() ? ' UTC' : '');
 }
 export const utc = t =>
   new Date(t)
     .toISOString()
     .replace('T', ' ')
     .replace(/\.\d+Z$/, ' UTC');
-// when shows a time with UTC at hand.
+// when shows a time; its tooltip is the same in UTC.
 export const when = t => h('time', { datetime: new Date(t).toISOString(), title: utc(t) }, date(t));
 
-// The address behind # is the state of the page: VIEW?key=value&…
+// The address after # holds the state of the page: VIEW?key=value&…
 export function state() {
   const [view, rest] = location.hash.replace(/^#/, '').split(/\?(.*)/s);
   return { view: view || 'overview', params: new URLSearchParams(rest || '') };
 }
-const everywhere = ['tz', 'theme', 'at', 'from', 'to', 'by', 'filter']; // kept from view to view
+const everywhere = ['tz', 'theme', 'at', 'from', 'to', 'by', 'filter']; // kept when the view changes
 export function address(view, change = {}) {
   const s = state();
   const p = new URLSearchParams();
@@ -112,7 +122,7 @@ export function address(view, change = {}) {
   const q = p.toString();
   return '#' + view + (q ? '?' + q : '');
 }
-// go changes the state; replace leaves no step behind.
+// go changes the state. With replace the browser's Back button skips the change.
 export function go(view, change, replace = true) {
   const to = address(view, change);
   if (to === location.hash) return;
@@ -122,20 +132,21 @@ export function go(view, change, replace = true) {
   } else location.hash = to;
 }
 
-// Failure is an answer that is an error; column says where in what was asked, from 1.
+// Failure is an error that the server answered. column is the place of the error in the request's text, from 1.
 export class Failure extends Error {
   constructor(body, status) {
-    super(body.error || 'no answer');
+    super(body.error || 'The viewer sent no error message.');
     Object.assign(this, body, { status });
   }
 }
-const running = new Map(); // questions of a kind, to stop them by
+const running = new Map(); // the newest request of each kind, with which it can be aborted
 export const asking = () => [...running.keys()].some(k => k !== 'overview');
-// stop ends what a view has asked for; the server gives up what nobody waits for.
+// stop aborts the requests of a view. The server stops work that no request waits for.
 export function stop() {
   for (const [k, c] of running) if (k !== 'overview') c.abort();
 }
-// get asks; a newer question of one kind stops the older. The window hears of `asking` when questions begin or end.
+// get sends a request; it aborts an older request of the same kind. The window gets the event `asking` when a request
+// begins or ends.
 export async function get(path, params = {}, kind = null) {
   if (!kind) return ask(path, params);
   running.get(kind)?.abort();
@@ -177,7 +188,7 @@ export function notice(text) {
   }, 6000);
 }
 
-// save has the browser keep a file.
+// save has the browser download a file.
 export function save(name, blob) {
   const a = h('a', { href: URL.createObjectURL(blob), download: name });
   a.click();
@@ -193,9 +204,12 @@ export const frame = f =>
   f.method +
   (f.native ? '(native)' : f.line === null || f.line === undefined ? '' : `(${f.file || ''}:${f.line})`);
 const pkg = f => (f.class.includes('.') ? f.class.slice(0, f.class.lastIndexOf('.')) : '(no package)');
-// stack lists frames; runs of one package, but for the first frame, are folded.
+// label is the name of a group as the page shows it.
+export const label = key => (key === '(before the tape)' ? '(before the recording)' : key);
+
+// stack lists frames. Three or more neighbours of one package, except the first frame, are folded.
 export function stack(frames) {
-  if (!frames || !frames.length) return h('p', { class: 'quiet' }, 'The site is not known.');
+  if (!frames || !frames.length) return h('p', { class: 'quiet' }, 'The allocation site is unknown.');
   const out = [h('li', {}, frame(frames[0]))];
   for (let i = 1; i < frames.length;) {
     let j = i;
@@ -210,7 +224,7 @@ export function stack(frames) {
           h(
             'details',
             {},
-            h('summary', {}, `${run.length} frames of ${pkg(run[0])}`),
+            h('summary', {}, `${run.length} frames in ${pkg(run[0])}`),
             h(
               'ul',
               { class: 'stack' },
@@ -224,10 +238,12 @@ export function stack(frames) {
   return h('ul', { class: 'stack' }, out);
 }
 
+// facts lists pairs of a name and a value; a third text is the tooltip.
 export const facts = list =>
   h(
     'dl',
     { class: 'facts' },
-    list.filter(Boolean).map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))),
+    list.filter(Boolean).map(([k, v, title]) => h('div', { title }, h('dt', {}, k), h('dd', {}, v))),
   );
+// keys is the legend of a chart: pairs of a colour's class and a name.
 export const keys = (...list) => list.map(([c, t]) => h('span', { class: 'key ' + c }, t));

@@ -1,4 +1,5 @@
-// The page: which view is shown, the recording's overview that all views need, and what the server tells by itself.
+// The page: it shows the view that the address names, loads the overview that all views need, and listens to the
+// server's events.
 import {
   h,
   get,
@@ -10,6 +11,7 @@ import {
   bytes,
   count,
   share,
+  plural,
   asking,
   stop,
   Failure,
@@ -21,17 +23,19 @@ import * as diff from './diff.js';
 import * as trends from './trends.js';
 import * as coverage from './coverage.js';
 import * as leaks from './leaks.js';
+import * as glossary from './glossary.js';
 
-const views = { overview, state: heap, diff, trends, leaks, coverage };
+const views = { overview, state: heap, diff, trends, leaks, coverage, glossary };
 const names = {
   overview: 'Overview',
-  state: 'State',
+  state: 'Heap state',
   diff: 'Diff',
   trends: 'Trends',
   leaks: 'Leaks',
-  coverage: 'Coverage',
+  coverage: 'Site coverage',
+  glossary: 'Glossary',
 };
-let data = null; // of api/overview
+let data = null; // the answer of api/overview
 let shown = null; // { view, leave }
 const main = document.getElementById('main');
 
@@ -51,7 +55,7 @@ function chrome() {
       {
         type: 'button',
         'aria-pressed': String(isUTC),
-        title: 'Times in UTC',
+        title: 'Show all times in UTC',
         click: () => go(state().view, { tz: isUTC ? null : 'utc' }),
       },
       'UTC',
@@ -61,11 +65,12 @@ function chrome() {
       {
         type: 'button',
         'aria-pressed': String(theme === 'dark'),
+        title: 'Light text on a dark background',
         click: () => go(state().view, { theme: theme === 'dark' ? 'light' : 'dark' }),
       },
       'Dark',
     ),
-    h('button', { type: 'button', id: 'copy', click: copy }, 'Copy link'),
+    h('button', { type: 'button', id: 'copy', title: 'Copy the address of this view', click: copy }, 'Copy link'),
   );
 }
 
@@ -73,15 +78,15 @@ async function copy() {
   try {
     await navigator.clipboard.writeText(location.href);
     notice(
-      'The address of this view is copied. It shows the same to whoever can reach this viewer; behind another ' +
-        'viewer of the same recording the part from # on does.',
+      'Link copied. It works while this viewer runs. In another viewer of this recording, add the part from # on to ' +
+        'its address.',
     );
   } catch {
-    notice('The browser does not let a page copy: take the address from its bar.');
+    notice('The browser did not allow the copy. Copy the link from the address bar.');
   }
 }
 
-// settled says that what the address asked for is on the page: for who waits.
+// settled marks that the page shows what the address names. Tests wait for the mark.
 function settled(at) {
   if (location.hash === at && !asking()) main.dataset.shown = at;
 }
@@ -102,7 +107,7 @@ async function show() {
   stop();
   if (shown && shown.view.leave) shown.view.leave();
   const mine = (shown = { view });
-  const part = h('div', {}); // one that comes late is shown nowhere
+  const part = h('div', {}); // a view that is ready too late fills an element that is no longer on the page
   main.replaceChildren(part);
   try {
     await view.show(part, data, s.params);
@@ -119,11 +124,13 @@ async function load() {
   } catch (e) {
     if (e.name === 'AbortError') return;
     main.replaceChildren(
-      h('h2', {}, 'The recording can not be shown'),
+      h('h2', {}, 'The recording cannot be shown'),
       h(
         'p',
         { class: 'error', role: 'alert' },
-        e instanceof Failure ? e.message : 'The viewer does not answer: it has ended.',
+        e instanceof Failure
+          ? e.message
+          : 'The viewer does not answer. Start “heapcam view” again and open the address that it prints.',
       ),
     );
     return;
@@ -156,31 +163,50 @@ function live() {
       ? h(
           'span',
           {},
-          `${s.phase}, ${count(s.collections)} collections, ${bytes(s.live_bytes)} live, heapcam's share ` +
-            `${share(s.up_ns ? s.probe_ns / s.up_ns : 0)}, ${bytes(s.trace_bytes)} on disk`,
+          `State: ${s.phase}. ${plural(s.collections, 'collection')}, ${bytes(s.live_bytes)} live, heapcam overhead ` +
+            `${share(s.up_ns ? s.probe_ns / s.up_ns : 0)} of time, ${bytes(s.trace_bytes)} on disk.`,
         )
-      : h('span', { class: 'quiet' }, 'the page follows the recording'),
+      : h('span', { class: 'quiet' }, 'This page is updated while the recording grows.'),
     h('span', { class: 'grow' }),
-    data.can_freeze ? h('button', { type: 'button', id: 'freeze', click: freeze }, 'Freeze') : null,
-    data.can_pull ? h('a', { href: 'api/pull', download: '', id: 'pull' }, 'Pull') : null,
+    data.can_freeze
+      ? h(
+          'button',
+          {
+            type: 'button',
+            id: 'freeze',
+            title: 'Keep the current window as an incident (heapcam freeze)',
+            click: freeze,
+          },
+          'Save incident',
+        )
+      : null,
+    data.can_pull
+      ? h(
+          'a',
+          { href: 'api/pull', download: '', id: 'pull', title: 'Download the recording as one file (heapcam pull)' },
+          'Download recording',
+        )
+      : null,
   );
 }
 
 async function freeze() {
   try {
     const i = await post('freeze', { reason: 'from the viewer' });
-    notice(`Kept ${bytes(i.bytes)} as incident ${i.id}, collections ${i.first_gc} to ${i.last_gc}.`);
+    notice(
+      `Saved incident ${i.id}: collections ${count(i.first_gc)} to ${count(i.last_gc)}, ${bytes(i.bytes)}.`,
+    );
     data.incidents.push(i);
     if (shown && shown.view.refresh) shown.view.refresh(data, state().params);
   } catch (e) {
-    notice('Not frozen: ' + e.message);
+    notice('Cannot save the incident: ' + e.message);
   }
 }
 
-let reload = 0,
-  newest = null; // what the server said last of the recording
-// renew has the overview read anew if the recording has grown since, not more often than it pays: reading takes a
-// while on a long window.
+let reload = 0, // the timer of the next reload
+  newest = null; // the server's last event of the recording
+// renew loads the overview again if the recording has grown. Between two loads it waits four times as long as a load
+// takes, because a long window takes a while to read.
 function renew() {
   if (!data || !newest || reload || (newest.version === data.version && newest.live === data.live)) return;
   reload = setTimeout(async () => {
@@ -188,11 +214,11 @@ function renew() {
     try {
       await load();
     } finally {
-      const took = performance.now() - t;
+      const duration = performance.now() - t;
       reload = setTimeout(() => {
         reload = 0;
         renew();
-      }, 4 * took);
+      }, 4 * duration);
     }
   }, 300);
 }
@@ -202,7 +228,7 @@ function listen() {
   const bar = document.getElementById('progress');
   const what = h('span', {}),
     gauge = h('progress', {}),
-    far = h('span', { class: 'quiet' }),
+    amount = h('span', { class: 'quiet' }),
     end = h(
       'button',
       {
@@ -210,17 +236,16 @@ function listen() {
         id: 'stop',
         click: () => {
           stop();
-          notice('Stopped. What was asked for is not shown; choose it again to have it made.');
+          notice('Stopped. To start again, repeat your last choice.');
         },
       },
       'Stop',
     );
-  bar.replaceChildren(what, gauge, far, end);
-  let told = null,
-    later = 0; // what the server says it is doing
-  // What takes less than a quarter of a second needs no bar.
+  bar.replaceChildren(what, gauge, amount, end);
+  let progress = null, // the server's last report of its progress; null: it does nothing
+    later = 0; // the timer that shows the bar: work of less than a quarter of a second needs none
   const strip = () => {
-    const busy = told || asking();
+    const busy = progress || asking();
     if (!busy) {
       clearTimeout(later);
       later = 0;
@@ -231,23 +256,23 @@ function listen() {
       later = setTimeout(() => {
         bar.hidden = false;
       }, 250);
-    what.textContent = told ? told.what : 'working on it';
+    what.textContent = progress ? progress.what : 'Waiting for the viewer';
     gauge.setAttribute('aria-label', what.textContent);
-    if (told) {
-      gauge.max = told.total;
-      gauge.value = told.done;
+    if (progress) {
+      gauge.max = progress.total;
+      gauge.value = progress.done;
     } else gauge.removeAttribute('value');
-    far.textContent = !told
+    amount.textContent = !progress
       ? ''
-      : told.unit
-        ? `${count(told.done)} of ${count(told.total)} ${told.unit}`
-        : `${bytes(told.done)} of ${bytes(told.total)}`;
+      : progress.unit
+        ? `${count(progress.done)} of ${count(progress.total)} ${progress.unit}`
+        : `${bytes(progress.done)} of ${bytes(progress.total)}`;
     end.hidden = !asking();
   };
   addEventListener('asking', strip);
   events.addEventListener('progress', m => {
     const p = JSON.parse(m.data);
-    told = p.done < p.total ? p : null;
+    progress = p.done < p.total ? p : null;
     strip();
   });
   events.addEventListener('status', m => {
@@ -271,7 +296,7 @@ document.getElementById('skip').addEventListener('click', e => {
 });
 document.addEventListener('keydown', e => {
   if (e.altKey || e.ctrlKey || e.metaKey || /INPUT|SELECT|TEXTAREA/.test(e.target.tagName)) return;
-  const i = '123456'.indexOf(e.key);
+  const i = '1234567'.indexOf(e.key);
   const v = Object.keys(names).filter(v => views[v])[i];
   if (i >= 0 && v) {
     go(v, {}, false);

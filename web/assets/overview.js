@@ -1,12 +1,25 @@
-// Overview: what happened, and the window as a timeline on which collections are chosen.
-import { h, go, address, bytes, count, share, ms, span, when, clock, facts, plain } from './lib.js';
+// Overview: a summary of the recording, and its timeline, on which the reader selects collections.
+import { h, go, address, bytes, count, plural, share, span, when, clock, facts } from './lib.js';
 import { Timeline } from './charts.js';
+import { name } from './ask.js';
 
 let line = null,
   rows = [],
   picked,
   table,
   parent;
+
+// The word before a headline, by its kind.
+const kinds = {
+  leak: 'Leak',
+  suspect: 'Possible leak',
+  growth: 'Growth',
+  storm: 'Frequent GC',
+  gap: 'Missing data',
+  damage: 'Damage',
+  quiet: 'Leak check',
+  empty: 'No data',
+};
 
 export function show(main, data, params) {
   parent = main;
@@ -15,27 +28,35 @@ export function show(main, data, params) {
   const heads = h(
     'ul',
     { class: 'cards', id: 'headlines' },
-    data.headlines.map(x => h('li', { class: x.kind }, h('b', {}, x.kind), h('a', { href: link(x.view) }, x.text))),
+    data.headlines.map(x =>
+      h(
+        'li',
+        { class: x.kind },
+        h('b', {}, kinds[x.kind]),
+        h('a', { href: link(x.view) }, x.text),
+        x.since ? [' Growing since ', when(x.since), ', the start of the window.'] : null,
+      ),
+    ),
   );
   if (!rows.length) {
     main.append(
-      h('h2', {}, 'What happened'),
+      h('h2', {}, 'Summary'),
       heads,
-      h('p', { class: 'quiet' }, 'No collection is in this recording, so there is no state to show.'),
+      h('p', { class: 'quiet' }, 'Without a collection there is no heap state to show.'),
       damage(r),
     );
     return;
   }
   const probe = r.probe_ns / (r.window_ns || 1);
   main.append(
-    h('h2', {}, 'What happened'),
+    h('h2', {}, 'Summary'),
     heads,
     facts([
       ['JVM', r.jvm + ', ' + r.collector],
       ['Window', h('span', {}, when(r.from), ' to ', when(r.to), ` (${span(r.window_ns)})`)],
-      ['Collections', `${count(rows.length)}: ${count(rows[0].gc)} to ${count(rows[rows.length - 1].gc)}`],
-      ['Pauses', `${span(r.pause_ns)} in all`],
-      ['heapcam’s share', `${span(r.probe_ns)}, ${share(probe)} of the window`],
+      ['Collections', `${count(rows.length)} (${count(rows[0].gc)} to ${count(rows[rows.length - 1].gc)})`],
+      ['GC pauses', `${span(r.pause_ns)} in total`],
+      ['heapcam overhead', `${span(r.probe_ns)}, ${share(probe)} of the window`, added],
       ['End', r.end],
     ]),
   );
@@ -52,14 +73,14 @@ export function show(main, data, params) {
         if (table.open) list();
       },
     },
-    h('summary', {}, 'All collections as a table'),
+    h('summary', {}, 'Table of all collections'),
     h('div', {}),
   );
   main.append(table);
   update(data, params);
 }
 
-// link makes an address of a headline's view.
+// link is the address of the view that a headline names.
 function link(view) {
   const [v, q] = view.split('?');
   return address(v, Object.fromEntries(new URLSearchParams(q || '')));
@@ -70,7 +91,7 @@ function damage(r) {
   return h(
     'details',
     {},
-    h('summary', {}, `${r.damage.length} damaged parts`),
+    h('summary', {}, plural(r.damage.length, 'damaged section')),
     h(
       'ul',
       {},
@@ -79,20 +100,23 @@ function damage(r) {
   );
 }
 
+// overhead is how long heapcam made the pause of a collection, in nanoseconds.
+const overhead = c => c.probe_ns + (c.sync_ns || 0);
+const added = 'Time that heapcam added to GC pauses';
+
 function draw(box, data) {
   const times = rows.map(c => Date.parse(c.time) / 1000);
-  // The times of a chart ascend.
+  // The times of a chart must ascend.
   for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
   const of = f => rows.map(f);
   const dt = i => (i ? times[i] - times[i - 1] : 0);
-  const kinds = [
+  const pauseKinds = [
     ['young', 'c0'],
     ['mixed', 'c2'],
     ['full', 'c3'],
     ['other', 'c7'],
   ];
   const kind = c => (['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other');
-  const own = c => c.probe_ns + (c.sync_ns || 0);
   const total = c =>
     c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_tape_bytes + c.coverage.unknown_bytes;
   const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
@@ -106,16 +130,16 @@ function draw(box, data) {
     marks.push({ index: i < 0 ? rows.length - 1 : i, class: 'c3' });
   }
   const dash = [
-    h('span', { class: 'key k2' }, 'dashed: sync point'),
-    h('span', { class: 'key k4' }, 'dotted: gap or state unknown'),
-    data.incidents.length ? h('span', { class: 'key k3' }, 'full line: incident') : null,
+    h('span', { class: 'key k2' }, 'dashed line: sync point'),
+    h('span', { class: 'key k4' }, 'dotted line: lost or missed collection, or heap state unknown'),
+    data.incidents.length ? h('span', { class: 'key k3' }, 'solid line: incident') : null,
   ];
   line = new Timeline(
     box,
     times,
     [
       {
-        title: 'Heap after each collection',
+        title: 'Heap used after each collection',
         format: bytes,
         binary: true,
         stacked: true,
@@ -129,13 +153,13 @@ function draw(box, data) {
         ].filter(s => s.values.some(v => v)),
       },
       {
-        title: 'Live objects, as known',
+        title: 'Live objects',
         format: n => count(Math.round(n)),
         height: 90,
         series: [{ name: 'objects', class: 'c2', values: of(c => (c.known ? c.objects : null)), kind: 'line' }],
       },
       {
-        title: 'Allocation',
+        title: 'Allocation rate',
         binary: true,
         format: n => bytes(n) + '/s',
         height: 100,
@@ -149,11 +173,11 @@ function draw(box, data) {
         ],
       },
       {
-        title: 'Pauses',
-        format: n => plain(n / 1e6) + ' ms',
+        title: 'GC pauses',
+        format: span,
         height: 110,
         series: [
-          ...kinds
+          ...pauseKinds
             .map(([k, cls]) => ({
               name: k,
               class: cls,
@@ -161,26 +185,26 @@ function draw(box, data) {
               kind: 'bars',
             }))
             .filter(s => s.values.some(v => v !== null)),
-          { name: 'heapcam’s share', class: 'c6', values: of(own), kind: 'bars' },
+          { name: 'heapcam overhead', class: 'c6', values: of(overhead), kind: 'bars' },
         ],
       },
       {
-        title: 'Coverage: is the site of live bytes known?',
+        title: 'Site coverage: share of live bytes whose allocation site is known',
         format: share,
         stacked: true,
         height: 90,
         max: 1,
         series: [
           { name: 'exact', class: 'c2', values: part('exact_bytes'), kind: 'area' },
-          { name: 'before the tape', class: 'c7', values: part('before_tape_bytes'), kind: 'area' },
+          { name: 'before the recording', class: 'c7', values: part('before_tape_bytes'), kind: 'area' },
           { name: 'inferred', class: 'c5', values: part('inferred_bytes'), kind: 'area' },
           { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' },
         ],
       },
     ].filter(c => c.series.length),
-    { choose, marks, label: `${rows.length} collections` },
+    { choose, marks, label: plural(rows.length, 'collection') },
   );
-  line.describeAt = i => `collection ${rows[i].gc}, ${clock(rows[i].time, true)}, ${rows[i].kind}: `;
+  line.describeAt = i => `collection ${count(rows[i].gc)}, ${clock(rows[i].time, true)}, ${rows[i].kind}: `;
 }
 
 function choose(a, b) {
@@ -189,7 +213,7 @@ function choose(a, b) {
 }
 
 const index = gc => (gc ? rows.findIndex(c => String(c.gc) === gc) : -1);
-// where finds a collection of the address, also first, last and peak.
+// where is the index of a collection that the address names by number, or as first or last.
 const where = gc => (gc === 'first' ? 0 : gc === 'last' ? rows.length - 1 : index(gc));
 
 export function update(data, params) {
@@ -206,35 +230,33 @@ export function update(data, params) {
   } else {
     line.select(-1, -1);
     picked.replaceChildren(
-      'Click a chart to choose a collection, drag to choose two. With the keyboard: Tab to a chart, arrows, Shift ' +
-        'and arrows.',
+      'Click a chart to select a collection; drag to select a range. With the keyboard: press Tab until a chart has ' +
+        'the focus, then an arrow key; hold Shift to select a range.',
     );
   }
 }
-
-const id = c => `collection ${count(c.gc)} (GC(${c.jvm_gc}) in the JVM’s log)`;
 
 function one(c) {
   return h(
     'div',
     {},
-    h('b', {}, 'Chosen: ' + id(c)),
+    h('b', {}, 'Selected: ' + name(c)),
     ' ',
     when(c.time),
     facts([
       ['Kind', c.kind],
       ['Cause', c.cause],
-      ['Pause', ms(c.pause_ns)],
-      ['heapcam’s share', ms(c.probe_ns + (c.sync_ns || 0))],
-      ['In use', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`],
-      c.known ? ['Live', `${count(c.objects)} objects, ${bytes(c.bytes)}`] : ['Live', 'not known'],
+      ['Pause', span(c.pause_ns)],
+      ['heapcam overhead', span(overhead(c)), added],
+      ['Heap used', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`],
+      ['Live', c.known ? `${plural(c.objects, 'object')}, ${bytes(c.bytes)}` : 'heap state unknown'],
       c.sync_point ? ['Sync point', 'yes'] : null,
-      c.lost_epochs ? ['Lost before it', count(c.lost_epochs)] : null,
-      c.missed_collections ? ['Missed before it', `${count(c.missed_collections)}, pauses unknown`] : null,
+      c.lost_epochs ? ['Lost collections before it', count(c.lost_epochs)] : null,
+      c.missed_collections ? ['Missed collections before it', count(c.missed_collections)] : null,
     ]),
-    h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'The heap after it'),
+    h('a', { href: address('state', { at: c.gc }), id: 'to-state' }, 'Heap state after this collection'),
     ' · ',
-    h('a', { href: address('coverage', { at: c.gc }) }, 'How far it is known'),
+    h('a', { href: address('coverage', { at: c.gc }) }, 'Site coverage after this collection'),
   );
 }
 
@@ -244,20 +266,20 @@ function two(a, b) {
   return h(
     'div',
     {},
-    h('b', {}, `Chosen: ${id(a)} to ${id(b)}`),
+    h('b', {}, `Selected: ${name(a)} to ${name(b)}`),
     facts([
       ['From', when(a.time)],
       ['To', when(b.time)],
       ['Collections', count(part.length)],
-      ['Pauses', span(sum(c => c.pause_ns))],
-      ['heapcam’s share', span(sum(c => c.probe_ns + (c.sync_ns || 0)))],
-      ['In use', `${bytes(a.used_bytes)} → ${bytes(b.used_bytes)}`],
+      ['GC pauses', span(sum(c => c.pause_ns))],
+      ['heapcam overhead', span(sum(overhead)), added],
+      ['Heap used', `${bytes(a.used_bytes)} → ${bytes(b.used_bytes)}`],
       a.known && b.known ? ['Live', `${count(a.objects)} → ${count(b.objects)} objects`] : null,
     ]),
     h(
       'a',
       { href: address('diff', { from: a.gc, to: b.gc }), id: 'to-diff' },
-      'What died, stayed and was born between them',
+      'Diff: what died, survived and was born between them',
     ),
   );
 }
@@ -277,12 +299,12 @@ function list(from = 0) {
             { class: 'n' },
             h('a', { href: address('overview', { at: c.gc, from: null, to: null }) }, count(c.gc)),
           ),
-          h('td', { class: 'n' }, String(c.jvm_gc)),
+          h('td', { class: 'n' }, `GC(${c.jvm_gc})`),
           h('td', {}, clock(c.time, true)),
           h('td', {}, c.kind),
           h('td', {}, c.cause),
-          h('td', { class: 'n' }, ms(c.pause_ns)),
-          h('td', { class: 'n' }, ms(c.probe_ns + (c.sync_ns || 0))),
+          h('td', { class: 'n' }, span(c.pause_ns)),
+          h('td', { class: 'n' }, span(overhead(c))),
           h('td', { class: 'n' }, bytes(c.used_bytes)),
           h('td', { class: 'n' }, c.known ? count(c.objects) : '–'),
           h(
@@ -290,9 +312,9 @@ function list(from = 0) {
             {},
             [
               c.sync_point ? 'sync point' : '',
-              c.lost_epochs ? `${c.lost_epochs} lost before` : '',
-              c.missed_collections ? `${c.missed_collections} missed before` : '',
-              c.known ? '' : 'state unknown',
+              c.lost_epochs ? `${plural(c.lost_epochs, 'lost collection')} before it` : '',
+              c.missed_collections ? `${plural(c.missed_collections, 'missed collection')} before it` : '',
+              c.known ? '' : 'heap state unknown',
             ]
               .filter(Boolean)
               .join(', '),
@@ -305,8 +327,8 @@ function list(from = 0) {
     h(
       'p',
       { class: 'bar' },
-      step('Earlier', from - pageRows),
-      step('Later', from + pageRows),
+      step('Previous', from - pageRows),
+      step('Next', from + pageRows),
       `${count(from + 1)} to ${count(Math.min(from + pageRows, rows.length))} of ${count(rows.length)}`,
     ),
     h(
@@ -323,14 +345,14 @@ function list(from = 0) {
             {},
             ...[
               ['Collection', 1],
-              ['GC()', 1],
+              ['In JVM’s log', 1],
               ['Time'],
               ['Kind'],
               ['Cause'],
               ['Pause', 1],
-              ['heapcam', 1],
-              ['In use after', 1],
-              ['Objects', 1],
+              ['heapcam overhead', 1],
+              ['Heap used after', 1],
+              ['Live objects', 1],
               ['Notes'],
             ].map(([t, n]) => h('th', { class: n ? 'n' : null, scope: 'col' }, t)),
           ),

@@ -1,7 +1,7 @@
-// State: the heap after one collection, grouped by any list of classifiers, as a tree table and as an icicle.
-import { h, go, get, bytes, count, share, when, save, state, notice } from './lib.js';
+// Heap state: the live objects after one collection, grouped by any list of classifiers, as an icicle and a tree table.
+import { h, go, get, bytes, count, plural, label, share, when, save, state, notice } from './lib.js';
 import { TreeTable, icicle } from './tree.js';
-import { ask, told, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
+import { ask, showFieldError, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
 
 let box,
   data,
@@ -16,8 +16,8 @@ export async function show(main, d, params) {
   const rows = d.report.collections;
   if (!lastKnown(rows)) {
     main.append(
-      h('h2', {}, 'State'),
-      h('p', { class: 'quiet' }, 'The state is known after no collection of this recording.'),
+      h('h2', {}, 'Heap state after a collection'),
+      h('p', { class: 'quiet' }, 'The heap state is unknown after every collection of this recording.'),
     );
     return;
   }
@@ -29,7 +29,7 @@ export async function show(main, d, params) {
     table: h('div', { id: 'tree' }),
     list,
   };
-  main.append(h('h2', {}, 'The heap after one collection'), box.top, box.head, box.crumbs, box.draw, box.table);
+  main.append(h('h2', {}, 'Heap state after a collection'), box.top, box.head, box.crumbs, box.draw, box.table);
   await update(d, params);
 }
 
@@ -56,7 +56,7 @@ export async function update(d, params) {
   const q = question(params),
     zoom = zoomOf(params),
     find = params.get('q') || '';
-  // What is typed stays; the fields are made anew only when what they show has changed.
+  // The fields are made anew only when their values have changed: text that the reader types must stay.
   const fields = JSON.stringify([q, find]);
   if (box.fields !== fields || !box.top.firstChild) {
     box.fields = fields;
@@ -83,7 +83,7 @@ export async function update(d, params) {
             type: 'search',
             class: 'grow',
             value: find,
-            placeholder: 'part of a name, or a regular expression',
+            placeholder: 'part of a name or a regular expression',
           }),
         ),
         ...[
@@ -95,13 +95,16 @@ export async function update(d, params) {
             'button',
             {
               type: 'button',
-              title: f === 'pprof' ? 'Of the whole heap after this collection' : 'Of what is shown',
+              title:
+                f === 'pprof'
+                  ? 'Download the whole heap state as a pprof profile'
+                  : `Download the table as ${t}`,
               click: () => file(f),
             },
             t,
           ),
         ),
-        h('button', { type: 'button', click: image }, 'Image'),
+        h('button', { type: 'button', title: 'Download the chart as an SVG file', click: image }, 'SVG'),
       ),
       ...ask(params, box.list),
     );
@@ -122,19 +125,22 @@ export async function update(d, params) {
     if (box !== mine) return;
   } catch (e) {
     if (e.name === 'AbortError' || box !== mine) return;
-    if (!told(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
+    if (!showFieldError(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
   shown = key;
-  told(null);
+  showFieldError(null);
   box.head.replaceChildren(
     `After ${name(r)}, `,
     when(r.time),
-    `: ${count(r.objects)} objects, ${bytes(r.bytes)}. ` +
-      (r.exact ? 'All figures are exact.' : '~ marks estimates from samples, with their 95 % interval.') +
+    `: ${plural(r.objects, 'live object')}, ${bytes(r.bytes)}. ` +
+      (r.exact
+        ? 'All figures are exact.'
+        : 'Figures marked ~ are estimated from samples; the column Precision shows their 95 % interval.') +
       (r.hits === undefined
         ? ''
-        : ` ${count(r.hits)} groups match` + (r.shown < r.hits ? `; the largest ${count(r.shown)} are shown.` : '.')),
+        : ` ${plural(r.hits, 'group')} ${r.hits === 1 ? 'matches' : 'match'} the search` +
+          (r.shown < r.hits ? `; the largest ${count(r.shown)} are shown.` : '.')),
   );
   box.crumbs.replaceChildren(
     ...(zoom.length
@@ -144,7 +150,7 @@ export async function update(d, params) {
             h(
               'button',
               { type: 'button', click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }) },
-              k,
+              label(k),
             ),
           ),
         ]
@@ -155,10 +161,10 @@ export async function update(d, params) {
   box.draw.replaceChildren(
     icicle(drawn.tree, {
       base: zoom,
-      label: 'Bytes by group, the outermost on top. Enter looks into one.',
+      label: 'Bytes by group, outermost level on top. Enter zooms into a group.',
       hit: matches,
       pick: p => go('state', { zoom: p.length ? JSON.stringify(p) : null }, false),
-      text: n => `${n.key}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${count(n.objects)} objects`,
+      text: n => `${label(n.key)}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${plural(n.objects, 'object')}`,
     }),
   );
   box.table.replaceChildren();
@@ -188,23 +194,24 @@ export async function update(d, params) {
           h('span', { class: 'share' }, share(n.bytes / all)),
         ],
       },
-      { title: 'Known', cell: quality },
+      { title: 'Precision', cell: precision },
     ],
   });
   table.show(r.tree, zoom, r.hits !== undefined);
 }
 
-// quality says how far a row can be trusted.
-export function quality(n) {
+// precision says whether a row is exact, or the range of its estimate.
+function precision(n) {
   if (!n.estimated) return 'exact';
   return h(
     'span',
-    { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects, 95 % interval` },
-    `${bytes(n.bytes_low)} to ${bytes(n.bytes_high)}, ${count(n.samples || 0)} samples`,
+    { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects (95 % interval)` },
+    `${bytes(n.bytes_low)} to ${bytes(n.bytes_high)}, ${plural(n.samples || 0, 'sample')}`,
   );
 }
 
-export function matcher(find) {
+// matcher says which names a search finds. A text that is no regular expression is searched for as it is.
+function matcher(find) {
   let re;
   try {
     re = new RegExp(find, 'i');
@@ -227,13 +234,13 @@ async function file(format) {
   });
   const r = await fetch('api/export?' + q);
   if (!r.ok) {
-    notice('Not exported: ' + (await r.json()).error);
+    notice('Export failed: ' + (await r.json()).error);
     return;
   }
   save(/filename="([^"]+)"/.exec(r.headers.get('Content-Disposition'))?.[1] || 'heapcam.' + format, await r.blob());
 }
 
-// image keeps the icicle as a picture that needs nothing from this page.
+// image downloads the icicle as an SVG file that does not need the page's style sheet.
 function image() {
   const svg = box.draw.querySelector('svg').cloneNode(true);
   svg.setAttribute('width', '1600');
@@ -254,7 +261,7 @@ export function leave() {
   box = table = null;
   shown = '';
 }
-// refresh: what is shown stays what it is while a recording grows, unless the last collection was meant.
+// refresh updates the view of a recording that grows. A collection that the address names stays selected.
 export async function refresh(d, params) {
   data = d;
   if (!box) {

@@ -1,9 +1,9 @@
-// A tree table that is moved through with the keyboard, and an icicle of the same tree.
-import { h, count } from './lib.js';
+// A tree table with keyboard control, and an icicle of the same tree.
+import { h, count, label as nameOf } from './lib.js';
 
 // TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
-// skip) gives a node with further children. open is the set of open paths (JSON), kept by the caller; changed is
-// called when it has changed, enter(path) on Enter.
+// skip) returns the node with further children. open is the set of open paths (JSON); the caller owns it. changed is
+// called when the set has changed, enter(path) when the reader presses Enter.
 export class TreeTable {
   constructor(parent, { columns, open, changed, enter, more, label, rowClass }) {
     Object.assign(this, { columns, open, changed, enter, more, rowClass });
@@ -50,7 +50,8 @@ export class TreeTable {
       if (kids.length && node.count > kids.length && !this.expanded) rows.push(this.rest(node, path, level));
     };
     walk(this.root, this.base, 1);
-    if (!rows.length) rows.push(h('tr', {}, h('td', { colspan: this.columns.length + 1, class: 'quiet' }, 'Nothing.')));
+    if (!rows.length)
+      rows.push(h('tr', {}, h('td', { colspan: this.columns.length + 1, class: 'quiet' }, 'No groups.')));
     this.body.replaceChildren(...rows);
     const to = focus && rows.find(r => r.dataset.path === focus);
     const first = to || rows[0];
@@ -75,7 +76,7 @@ export class TreeTable {
       },
       h(
         'td',
-        { role: 'gridcell', class: 'name', title: node.key },
+        { role: 'gridcell', class: 'name', title: nameOf(node.key) },
         h(
           'span',
           { class: 'name', indent: (level - 1) * 18 + 'px' },
@@ -90,7 +91,7 @@ export class TreeTable {
             },
             kids ? (open ? '▼' : '▶') : '',
           ),
-          h('span', {}, node.key),
+          h('span', {}, nameOf(node.key)),
         ),
       ),
       this.columns.map(c => h('td', { role: 'gridcell', class: c.numeric ? 'n' : null }, c.cell(node, this.root))),
@@ -108,7 +109,7 @@ export class TreeTable {
         h(
           'button',
           { type: 'button', click: () => this.load(node, path) },
-          `${count(left)} more of ${count(node.count)}`,
+          `Show more: ${count(left)} of ${count(node.count)} groups are not shown`,
         ),
       ),
     );
@@ -196,7 +197,7 @@ function tint(key) {
   return palette[n % palette.length];
 }
 
-// icicle draws a tree, the root on top; a click or Enter on a node calls pick(path). hit marks keys.
+// icicle draws a tree with the root on top. A click or Enter on a node calls pick(path). hit says which keys to mark.
 export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], label }) {
   const W = 1000,
     H = 20,
@@ -204,9 +205,10 @@ export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], 
   const depth = n => 1 + Math.max(0, ...(n.children || []).map(depth));
   const levels = Math.min(depth(root), 40);
   const out = [],
-    words = []; // words stand apart: what is cut off is no name of a button
+    words = []; // apart from the buttons, whose accessible name must not be the shortened text
   const draw = (n, path, x, w, y) => {
-    const says = text(n);
+    const description = text(n),
+      name = nameOf(n.key);
     const chars = Math.floor(w / 7);
     out.push(
       h(
@@ -215,7 +217,7 @@ export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], 
           class: hit?.(n.key) ? 'hit' : null,
           tabindex: y ? '0' : null,
           role: 'button',
-          'aria-label': says,
+          'aria-label': description,
           click: () => pick(path),
           keydown: e => {
             if (e.key === 'Enter' || e.key === ' ') {
@@ -224,13 +226,13 @@ export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], 
             }
           },
         },
-        h('title', {}, says),
+        h('title', {}, description),
         h('rect', { x, y: y * H, width: Math.max(w, 0.5), height: H - 1, fill: y ? tint(n.key) : '#b9bec5' }),
       ),
     );
     if (chars > 3)
       words.push(
-        h('text', { x: x + 4, y: y * H + 14 }, n.key.length > chars ? '…' + n.key.slice(-(chars - 1)) : n.key),
+        h('text', { x: x + 4, y: y * H + 14 }, name.length > chars ? '…' + name.slice(-(chars - 1)) : name),
       );
     if (y + 1 >= levels) return;
     let at = x;

@@ -1,8 +1,8 @@
-// Trends: what moved most over the window, the course of one group by how much it has survived, and what survives at
-// all.
-import { h, go, get, bytes, count, share, frame, stack, address, clock, asking } from './lib.js';
+// Trends: the groups that changed most over the window, the curves of one group by the collections that its objects
+// survived, and survival curves.
+import { h, go, get, bytes, count, plural, change, label, share, frame, stack, address, clock, asking } from './lib.js';
 import { Timeline, spark } from './charts.js';
-import { ask, told, classifiers } from './ask.js';
+import { ask, showFieldError, classifiers } from './ask.js';
 
 let box,
   data,
@@ -27,12 +27,17 @@ export async function show(main, d, params) {
   box = {
     top: h('div', {}),
     head: h('p', { id: 'head', 'aria-live': 'polite' }),
-    chart: h('div', { id: 'course' }),
+    chart: h('div', { id: 'curve' }),
     table: h('div', { id: 'trend' }),
-    life: h('details', { id: 'life', toggle: life }, h('summary', {}, 'Survival, and what to pretenure'), h('div', {})),
+    survival: h(
+      'details',
+      { id: 'survival', toggle: survival },
+      h('summary', {}, 'Survival curves, and sites to pretenure'),
+      h('div', {}),
+    ),
     list,
   };
-  main.append(h('h2', {}, 'What moved over the window'), box.top, box.head, box.chart, box.table, box.life);
+  main.append(h('h2', {}, 'Trends over the window'), box.top, box.head, box.chart, box.table, box.survival);
   await update(d, params);
 }
 
@@ -48,28 +53,30 @@ export async function update(d, params) {
     box.top.replaceChildren(...ask(params, box.list, 'type'));
   }
   if (shown !== fields) {
-    box.head.textContent = 'Grouping the heap after each collection …';
+    box.head.textContent = 'Grouping the heap state after each collection …';
     let t;
     try {
       t = await get('trend', q, 'trend');
       if (box !== mine) return;
     } catch (e) {
-      if (box !== mine || (e.name === 'AbortError' && asking())) return; // or a newer question stands there
+      if (box !== mine || (e.name === 'AbortError' && asking())) return; // a newer request fills the page
       box.head.textContent = '';
       if (e.name === 'AbortError') return;
-      if (!told(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
+      if (!showFieldError(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
       return;
     }
     shown = fields;
-    told(null);
+    showFieldError(null);
     const known = data.report.collections.filter(c => c.known).length;
     box.head.textContent = t.collections.length
-      ? `${count(t.collections.length)} collections` +
-        (t.collections.length < known ? ` of the ${count(known)} of which the state is known` : '') +
-        `, first to last; the ${count(t.rows.length)} groups that moved most` +
-        (t.left_out ? ` of ${count(t.rows.length + t.left_out)}.` : '.') +
-        (t.exact ? ' All figures are exact.' : ' ~ marks estimates from samples.')
-      : 'The state is known after no collection of this recording.';
+      ? (t.left_out
+          ? `The ${count(t.rows.length)} groups of ${count(t.rows.length + t.left_out)} that changed most`
+          : plural(t.rows.length, 'group')) +
+        ` over ${plural(t.collections.length, 'collection')}` +
+        (t.collections.length < known ? ` (${count(known)} have a known heap state)` : '') +
+        `, largest change first.` +
+        (t.exact ? ' All figures are exact.' : ' Figures marked ~ are estimated from samples.')
+      : 'The heap state is unknown after every collection of this recording.';
     const pick = r => go('trends', { row: JSON.stringify(r.path) });
     box.table.replaceChildren(
       h(
@@ -84,7 +91,7 @@ export async function update(d, params) {
             h(
               'tr',
               {},
-              ...[['Group'], ['First', 1], ['Last', 1], ['Moved', 1], ['Peak', 1], ['Course']].map(([x, n]) =>
+              ...[['Group'], ['First', 1], ['Last', 1], ['Change', 1], ['Peak', 1], ['Curve']].map(([x, n]) =>
                 h('th', { scope: 'col', class: n ? 'n' : null }, x),
               ),
             ),
@@ -93,7 +100,7 @@ export async function update(d, params) {
             'tbody',
             {},
             t.rows.map(r => {
-              const moved = r.last_bytes - r.first_bytes,
+              const grown = r.last_bytes - r.first_bytes,
                 mark = r.estimated ? '~' : '';
               return h(
                 'tr',
@@ -101,13 +108,13 @@ export async function update(d, params) {
                 h(
                   'td',
                   { class: 'name' },
-                  h('button', { type: 'button', class: 'pick', click: () => pick(r) }, r.path.join(' › ')),
+                  h('button', { type: 'button', class: 'pick', click: () => pick(r) }, pathName(r.path)),
                 ),
                 h('td', { class: 'n' }, mark + bytes(r.first_bytes)),
                 h('td', { class: 'n' }, mark + bytes(r.last_bytes)),
-                h('td', { class: 'n' }, mark + (moved > 0 ? '+' : '') + bytes(moved)),
-                h('td', { class: 'n' }, `${mark}${bytes(r.peak_bytes)} at ${count(r.peak_gc)}`),
-                h('td', {}, spark(r.bytes, 160, 22, moved > 0 ? 'c3' : 'c0')),
+                h('td', { class: 'n' }, mark + change(grown, bytes)),
+                h('td', { class: 'n' }, `${mark}${bytes(r.peak_bytes)} after collection ${count(r.peak_gc)}`),
+                h('td', {}, spark(r.bytes, 160, 22, grown > 0 ? 'c3' : 'c0')),
               );
             }),
           ),
@@ -122,12 +129,14 @@ export async function update(d, params) {
         ? tr.setAttribute('aria-current', 'true')
         : tr.removeAttribute('aria-current'),
     );
-  await course(q, row, params);
+  await curves(q, row, params);
 }
 
-// course draws one group: all of it, and what has survived so many collections.
+const pathName = path => path.map(label).join(' › ');
+
+// curves draws one group: all of its objects, and those that have survived so many collections.
 const survived = [0, 2, 8];
-async function course(q, row, params) {
+async function curves(q, row, params) {
   const mine = box;
   const key = JSON.stringify([q, row, document.documentElement.dataset.theme, params.get('tz')]);
   if (key === drawn) return;
@@ -147,7 +156,7 @@ async function course(q, row, params) {
             row: JSON.stringify(row),
             where: [q.where ? `(${q.where})` : null, k ? `age >= ${k}` : null].filter(Boolean).join(' and '),
           },
-          'course' + k,
+          'curve' + k,
         ),
       ),
     );
@@ -159,27 +168,40 @@ async function course(q, row, params) {
   if (box !== mine) return;
   const all = parts[0];
   if (!all.rows.length || drawn !== key) {
-    box.chart.replaceChildren(h('p', { class: 'quiet' }, 'This group is not among those that moved most.'));
+    box.chart.replaceChildren(
+      h('p', { class: 'quiet' }, 'This group is not among those that changed most, so it has no curve.'),
+    );
     return;
   }
   const times = all.collections.map(c => Date.parse(c.time) / 1000);
   for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
-  // Of a large recording what has survived is known of fewer collections; without a row it is nothing, unless that is
-  // among those left out.
+  // In a large recording the survivors are known for fewer collections. An answer without a row means 0, unless the
+  // server left rows out.
   const at = (p, f) => {
     const of = new Map(p.collections.map((c, i) => [c.gc, p.rows.length ? p.rows[0][f][i] : p.left_out ? null : 0]));
     return all.collections.map(c => of.get(c.gc) ?? null);
   };
   const series = f =>
     survived.map((k, i) => ({
-      name: k ? `survived at least ${k} collections` : 'all',
+      name: k ? `survived at least ${k} collections` : 'all objects',
       class: ['c0', 'c1', 'c3'][i],
       kind: 'line',
       gaps: parts[i].collections.length < times.length,
       values: at(parts[i], f),
     }));
   const holder = h('div', {});
-  box.chart.append(h('h3', {}, row.join(' › ')), holder);
+  box.chart.append(
+    h('h3', {}, pathName(row)),
+    holder,
+    data.report.collections.some(c => c.kind === 'full')
+      ? h(
+          'p',
+          { class: 'sub' },
+          'After a full collection heapcam may not know which objects are older. Such objects count as new, so the ' +
+            'curves of survivors fall although the objects did not die.',
+        )
+      : '',
+  );
   line = new Timeline(
     holder,
     times,
@@ -194,17 +216,18 @@ async function course(q, row, params) {
             ? address('state', { at: all.collections[a].gc })
             : address('diff', { from: all.collections[a].gc, to: all.collections[b].gc });
       },
-      label: `${times.length} collections`,
+      label: plural(times.length, 'collection'),
     },
   );
-  line.describeAt = i => `collection ${all.collections[i].gc}, ${clock(all.collections[i].time, true)}: `;
+  line.describeAt = i => `collection ${count(all.collections[i].gc)}, ${clock(all.collections[i].time, true)}: `;
 }
 
 const ages = [1, 2, 4, 8, 16];
-async function life() {
-  const to = box.life.lastElementChild;
-  if (!box.life.open || to.firstChild) return;
-  to.replaceChildren(h('p', { class: 'quiet' }, 'Following every object …'));
+// survival loads the survival curves when the reader opens them.
+async function survival() {
+  const to = box.survival.lastElementChild;
+  if (!box.survival.open || to.firstChild) return;
+  to.replaceChildren(h('p', { class: 'quiet' }, 'Replaying all objects (this takes longer) …'));
   let s;
   try {
     s = await get('survival', {}, 'survival');
@@ -232,7 +255,9 @@ async function life() {
                   {},
                   h('th', { scope: 'col' }, 'Class'),
                   h('th', { scope: 'col', class: 'n' }, 'Objects'),
-                  ages.map(a => h('th', { scope: 'col', class: 'n' }, `lives ${a}`)),
+                  ages.map(a =>
+                    h('th', { scope: 'col', class: 'n', title: plural(a, 'collection') }, `Survived ${a}`),
+                  ),
                   h('th', { scope: 'col' }, 'Curve'),
                 ),
               ),
@@ -260,7 +285,7 @@ async function life() {
         )
       : null;
   to.replaceChildren(
-    h('h3', {}, 'What to pretenure'),
+    h('h3', {}, 'Sites to pretenure'),
     s.pretenure.length
       ? h(
           'ul',
@@ -269,15 +294,21 @@ async function life() {
             h(
               'li',
               {},
-              `${share(p.tenured)} of the ${p.class} allocated here reach old space; young collections copied about ` +
-                `${bytes(p.copied_bytes)} of them for nothing.`,
+              `${share(p.tenured)} of the ${p.class} objects allocated at this site reach old space. Before that, ` +
+                `young collections copied about ${bytes(p.copied_bytes)} of them.`,
               stack(p.site),
             ),
           ),
         )
-      : h('p', {}, 'No site’s objects nearly all reach old space.'),
-    table('By class', s.types) || '',
-    table('By site', s.sites) || '',
+      : h('p', {}, 'None: at no site do nearly all objects reach old space.'),
+    h(
+      'p',
+      { class: 'sub' },
+      'The tables show the share of objects that survived at least 1, 2, 4, 8 and 16 collections. Numbers of objects ' +
+        'marked ~ are estimated from samples.',
+    ),
+    table('Survival by class', s.types) || '',
+    table('Survival by site', s.sites) || '',
   );
 }
 

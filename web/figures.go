@@ -1,0 +1,50 @@
+package web
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// The formats below are those of assets/lib.js: 1,234 objects; 5.9 s.
+
+// thousands writes a number with a comma between groups of three digits.
+func thousands(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// plural counts things: 1 object, 2 objects.
+func plural(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return thousands(n) + " " + thing + "s"
+}
+
+// objects writes a change of a number of objects.
+func objects(n int64) string {
+	if n < 0 {
+		return "−" + plural(uint64(-n), "object")
+	}
+	return plural(uint64(n), "object")
+}
+
+// duration writes a duration in one unit.
+func duration(d time.Duration) string {
+	for _, u := range []struct {
+		below, unit time.Duration
+		name        string
+	}{
+		{time.Millisecond, time.Microsecond, "µs"}, {time.Second, time.Millisecond, "ms"},
+		{2 * time.Minute, time.Second, "s"}, {2 * time.Hour, time.Minute, "min"}, {48 * time.Hour, time.Hour, "h"},
+	} {
+		if d < u.below {
+			return fmt.Sprintf("%.1f %s", float64(d)/float64(u.unit), u.name)
+		}
+	}
+	return fmt.Sprintf("%.1f d", d.Hours()/24)
+}

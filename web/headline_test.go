@@ -1,0 +1,68 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
+)
+
+// TestHeadlines: the first headline says whether the program leaks, what, where and since when.
+func TestHeadlines(t *testing.T) {
+	at := time.Date(2026, 11, 21, 14, 55, 0, 0, time.UTC)
+	line := 239
+	full := 54.0
+	rep := &analysis.Report{From: at, LostEpochs: 1, UnknownGCs: 2, Damage: []string{"x"},
+		Collections: make([]analysis.CollectionRow, 3),
+		Suspects: []leak.Verdict{{Class: "byte[]", BytesPerSecond: 2048, GrownBytes: 5 << 20, Floors: 3, FullIn: &full,
+			Site: []sites.StackFrame{
+				{Class: "java.util.ArrayList", Method: "grow", File: "ArrayList.java", Line: &line},
+				{Class: "shop.Cart", Method: "add", File: "Cart.java", Line: &line},
+			}}},
+		Grown: []analysis.GrownClass{{Class: "byte[]", Objects: 12345, Bytes: 5 << 20}}}
+	got := headlines(rep)
+	want := []string{
+		"leak: byte[] allocated at java.util.ArrayList.grow(ArrayList.java:239), called from " +
+			"shop.Cart.add(Cart.java:239), grows by 2.0 KiB/s: 5.0 MiB in this window. These objects survive " +
+			"collections of old space. At this rate the heap is full in 54.0 s.",
+		"growth: byte[] grew most from collection 0 to 0: by 12,345 objects and 5.0 MiB, including garbage " +
+			"that is not collected yet.",
+		"gap: Lost collections: 1. The recording has no data about them.",
+		"gap: The heap state is unknown for 2 of 3 collections.",
+		"damage: Damaged sections: 1. Their data cannot be read.",
+	}
+	var said []string
+	for _, h := range got {
+		said = append(said, h.Kind+": "+h.Text)
+	}
+	if a, b := strings.Join(said, "\n"), strings.Join(want, "\n"); a != b {
+		t.Errorf("headlines:\n%s\nwant:\n%s", a, b)
+	}
+	if got[0].Since == nil || !got[0].Since.Equal(at) {
+		t.Errorf("the leak grows since %v, want %v", got[0].Since, at)
+	}
+	rep.Suspects[0].Floors, rep.Suspects[0].FullIn = 0, nil
+	if h := headlines(rep)[0]; h.Kind != "suspect" || !strings.Contains(h.Text, "may be dead") {
+		t.Errorf("without a collection of old space: %+v", h)
+	}
+}
+
+// TestFigureFormats: figures in headlines have the formats of the page.
+func TestFigureFormats(t *testing.T) {
+	for d, want := range map[time.Duration]string{42 * time.Microsecond: "42.0 µs", 5900 * time.Microsecond: "5.9 ms",
+		5900 * time.Millisecond: "5.9 s", 10 * time.Minute: "10.0 min", 5 * time.Hour: "5.0 h",
+		96 * time.Hour: "4.0 d"} {
+		if got := duration(d); got != want {
+			t.Errorf("%v is written %q, want %q", d, got, want)
+		}
+	}
+	for n, want := range map[uint64]string{0: "0 objects", 1: "1 object", 999: "999 objects",
+		1234567: "1,234,567 objects"} {
+		if got := plural(n, "object"); got != want {
+			t.Errorf("%d is written %q, want %q", n, got, want)
+		}
+	}
+}
