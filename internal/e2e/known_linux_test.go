@@ -166,6 +166,30 @@ func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h hi
 	}
 }
 
+// openRing waits for the ring in a folder. Before its first eight bytes are there, the probe still writes over what
+// others write.
+func openRing(t *testing.T, dir string) (ring *os.File) {
+	t.Helper()
+	await(t, "ring", func() bool {
+		m, _ := filepath.Glob(filepath.Join(dir, "*.ring"))
+		if len(m) != 1 {
+			return false
+		}
+		f, err := os.OpenFile(m[0], os.O_RDWR, 0)
+		if err != nil {
+			return false
+		}
+		var magic [8]byte
+		if _, err := f.ReadAt(magic[:], 0); err != nil || magic == [8]byte{} {
+			f.Close()
+			return false
+		}
+		ring = f
+		return true
+	})
+	return ring
+}
+
 // TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's
 // run: every class has as many objects and bytes.
 func TestOracleInside(t *testing.T) {
@@ -204,14 +228,7 @@ func TestOracleInside(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
 		defer c.Process.Kill()
-		var ring *os.File
-		await(t, "ring", func() bool {
-			if m, _ := filepath.Glob(filepath.Join(dir, "*.ring")); len(m) == 1 {
-				ring, err = os.OpenFile(m[0], os.O_RDWR, 0)
-				return err == nil
-			}
-			return false
-		})
+		ring := openRing(t, dir)
 		defer ring.Close()
 		const offEmergency, offMethod, oracle = 328, 336, 3
 		for i := byte(1); i <= 2; i++ {
