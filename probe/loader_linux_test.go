@@ -350,3 +350,36 @@ func TestDamagedTables(t *testing.T) {
 	}
 	t.Logf("%d loaded, %d refused", loaded, refused)
 }
+
+// TestOtherMajors gives the tables of a JDK to the loader as those of another one. Too old a JDK is refused by its
+// version. One between two tested JDKs may have the names of either. One that is newer than all of them must have the
+// newest names and kinds.
+func TestOtherMajors(t *testing.T) {
+	harness := ""
+	for major, lib := range libjvms(t) {
+		if harness == "" {
+			harness = loaderHarness(t, lib)
+		}
+		own, err := strconv.Atoi(major)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest := Tested()[len(Tested())-1]
+		cases := map[int]string{8: "JDK 8 is too old", newest + 1: "loaded"}
+		if own < 27 {
+			cases[newest+1] = "ParallelScavengeHeap::_young_gen is static in this JVM"
+		}
+		if between := own + 2; !slices.Contains(Tested(), between) && between < newest {
+			cases[between] = "loaded"
+		}
+		for as, want := range cases {
+			cmd := exec.Command(harness, lib, "Parallel", "copy", "cases")
+			cmd.Stdin = strings.NewReader("nothing\n")
+			cmd.Env = append(os.Environ(), fmt.Sprintf("LOADER_MAJOR=%d", as))
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("JDK %s as %d: %v %s; want %q", major, as, err, out, want)
+			}
+		}
+	}
+}
