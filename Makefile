@@ -1,6 +1,8 @@
 # heapcam: targets. "make" alone lists them.
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell tools/version)
+COMMIT  ?= $(shell tools/version commit)
+PROBE_VERSION = $(shell VERSION=$(VERSION) tools/version probe)
 JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
 PROBE   := probe/lib/libheapcam-linux-amd64.so
 DLL     := probe/build/heapcam-windows-amd64.dll
@@ -22,7 +24,7 @@ $(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
 	gcc -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
@@ -30,10 +32,10 @@ probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-ming
 $(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/windows/*.h probe/*.h)
 	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
 	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
-	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
 
 build: probe ## bin/heapcam, with the probe inside
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/heapcam ./cmd/heapcam
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/heapcam ./cmd/heapcam
 
 demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
 	@tools/demo
@@ -94,7 +96,7 @@ web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them
 screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium)
 	@tools/screenshots
 
-lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings
+lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings, prose
 	@tools/lint
 
 clean: ## remove what the build made

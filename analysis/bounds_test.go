@@ -21,8 +21,8 @@ type bounds struct{ objectsLow, objectsHigh, bytesLow, bytesHigh uint64 }
 func TestSameBounds(t *testing.T) {
 	compared, estimated, capped := 0, 0, 0
 	for seed := range uint64(6) {
-		tape := analysistest.Tape(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
-		open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: slices.Clone(tape)}) }
+		rec := analysistest.Recording(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
+		open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: slices.Clone(rec)}) }
 		r, c, err := collection.Open("last", open, open)
 		if err != nil {
 			t.Fatal(err)

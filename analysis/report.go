@@ -33,7 +33,7 @@ type CollectionRow struct {
 	Bytes   uint64         `json:"bytes"`
 	Synced  bool           `json:"sync_point"`
 	Quality sites.Coverage `json:"coverage"`
-	Course
+	Usage
 }
 
 // GrownClass is a class that grew between the first and the last known collection.
@@ -64,7 +64,7 @@ type Report struct {
 	Quality        sites.Coverage `json:"coverage"`
 	Samples        uint64         `json:"samples"`
 	Uncompacted    bool           `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
-	SitesCut       string         `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
+	SitesCut       string         `json:"sites_cut,omitempty"`      // samples that only their callers identify
 	LostEpochs     uint64         `json:"lost_epochs"`
 	Missed         uint64         `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64         `json:"lost_samples"`
@@ -83,7 +83,7 @@ const ReportSchema = "heapcam.report/1"
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
-// inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
+// inferred by type alone, that errors in tokens are not reported, and that Open may be set.
 func MakeReport(from heap.Reader) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
@@ -148,7 +148,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	} else {
 		rep.From = row.Time
 	}
-	row.Course = courseOf(c, before)
+	row.Usage = usageOf(c, before)
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
 	rep.LostEpochs += c.EpochsLost
@@ -187,7 +187,7 @@ func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *si
 		return nil
 	}
 	if collection.Counts(from) {
-		before := func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) }
+		before := func(typ uint32) heap.Count { return heap.Count(known.Recording.Before(typ)) }
 		return sites.StratifyTypes(from.View(), before).Estimate()
 	}
 	return sites.Stratify(from.View(), rep.Collections[n-1].GC, nil).Estimate()
@@ -271,7 +271,7 @@ func (rep *Report) WriteWindow(w io.Writer) {
 	var longest, syncs uint64
 	for _, c := range rep.Collections {
 		kinds[c.Kind]++
-		if c.told() {
+		if c.known() {
 			used = append(used, float64(c.Used))
 		}
 		longest = max(longest, c.PauseNS)

@@ -94,7 +94,7 @@ func TestCases(t *testing.T) {
 		// One-to-many: an object of two groups counts in each, and once in their parent.
 		{`loader, array ? ["array", "big"] : []`, "", "bootstrap 12 4672\n array 2 4432\n big 2 4432\n" +
 			" (others) 10 240\napp #1 6 144\n (others) 6 144\n"},
-		// One-to-hierarchy: an object whose path ends at an inner node is that node's own, and the next level goes on
+		// One-to-hierarchy: an object whose path ends at an inner node is that node's own, and the next level continues
 		// there.
 		{`array ? (length > 255 ? path("array", "big") : path("array")) : path("plain"), type`, "",
 			"array 2 4432\n big 1 4016\n  int[] 1 4016\n int[] 1 416\nplain 16 384\n java.lang.String 10 240\n" +
@@ -342,7 +342,7 @@ func FuzzDefinitions(f *testing.F) {
 	})
 }
 
-// TestAges holds which ages are said to be told apart: of an expression only those that it compares with numbers or
+// TestAges holds which ages count as distinguished: of an expression only those that it compares with numbers or
 // gives to power.
 func TestAges(t *testing.T) {
 	l := NewLibrary()

@@ -9,8 +9,8 @@ import "fmt"
 // Sampling says what sampling has cost since the probe began: NS over all threads.
 type Sampling struct{ Time, NS uint64 }
 
-// SitesCut says that the table of frames was full: since the probe began, Samples samples are told by the callers that
-// were known, and Folded least used frames have made room. The newest one holds.
+// SitesCut says that the table of frames was full. Since the probe began, Samples samples were recorded by their known
+// callers alone, and Folded least used frames were evicted. The newest event counts.
 type SitesCut struct{ Time, Samples, Folded uint64 }
 
 func (s SitesCut) String() string {
@@ -18,7 +18,7 @@ func (s SitesCut) String() string {
 		"%d least used frames have made room", s.Samples, s.Folded)
 }
 
-// Unlisted stands in the place of the listing of the collection GC, which was left out since one full collection
+// Unlisted replaces the listing of the collection GC, which was left out since one full collection
 // follows the other. Largest names the largest classes and sites of it, for people.
 type Unlisted struct {
 	Time, GC, Objects, Bytes uint64

@@ -83,7 +83,7 @@ func (c *schedule) ask(now time.Time, h shmring.Status, st ringstore.Stats, requ
 		_, err := request()
 		return err
 	}
-	_, err := c.emergency.Look(emergency.View{
+	_, err := c.emergency.Poll(emergency.View{
 		Due: c.plan.Due(), Room: st.Room, Reserve: c.plan.Reserve(), Answered: h.EmergencyDone, Now: now,
 	})
 	return err

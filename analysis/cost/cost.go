@@ -19,7 +19,7 @@ type Minute struct {
 	SyncPoints  int    `json:"sync_points"`
 	Sync        uint64 `json:"sync_ns"`     // ours in sync points
 	Walks       uint64 `json:"walks_ns"`    // stops that we asked for
-	Sampling    uint64 `json:"sampling_ns"` // over all threads, as far as it is told
+	Sampling    uint64 `json:"sampling_ns"` // over all threads, as far as the recording says
 	Lost        uint64 `json:"lost_epochs"`
 	Longest     uint64 `json:"longest_ns"` // that we added to one pause, sync point included
 }
@@ -89,13 +89,13 @@ func (c *Cost) at(t uint64) *Minute {
 
 func (c *Cost) event(t uint64, format string, args ...any) {
 	e := Event{t, fmt.Sprintf(format, args...)}
-	if !c.seen[e] { // each file repeats what is told of the whole
+	if !c.seen[e] { // each file repeats the events of the whole
 		c.seen[e] = true
 		c.Events = append(c.Events, e)
 	}
 }
 
-// Add takes a block in. What can not be decoded is an error, and left out.
+// Add takes a block in. What cannot be decoded is an error, and left out.
 func (c *Cost) Add(b trace.Block) error {
 	switch b.Kind {
 	case trace.KindMeta:

@@ -121,7 +121,7 @@ type surviving struct {
 	follow map[uint64]*sampleLife
 }
 
-// siteOf names a site by ids: names may be told later.
+// siteOf names a site by ids: names may follow later.
 type siteOf struct{ frame, typ uint64 }
 
 // objects takes in how many objects of each age have survived c.
@@ -177,7 +177,7 @@ func (x *surviving) taken() {
 func (x *surviving) samples(c *heap.Collection) {
 	old := x.places(c)
 	for id, l := range x.follow {
-		if l.s.Birth > c.GC { // read ahead: of the phase that goes on
+		if l.s.Birth > c.GC { // read ahead: of the phase that continues
 			continue
 		}
 		w := l.s.Weight

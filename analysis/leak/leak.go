@@ -1,14 +1,14 @@
-// Package leak is the leak detector: it names the allocation sites whose objects survive collections, are not let go
-// (the program does not drop them), and grow throughout a window.
+// Package leak is the leak detector: it names the allocation sites whose objects survive collections, are not
+// dropped by the program, and grow throughout a window.
 //
 // A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments),
-// throughout the window and not in one step, and if nothing shows that its objects are let go. That is judged by the
+// throughout the window and not in one step, and if nothing shows that its objects are dropped. That is judged by the
 // floors of old space (package history) where there are any, else by the arrays and nodes that must hold the objects.
 // All verdicts of a window together are wrong with a probability of 1 % at most, if the assumptions of the tests hold.
 // docs/design/0009-leak-detection.md says why it works like this.
 //
-// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
-// and tables.go (what holds objects), sparse.go (windows of few collections).
+// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), deaths.go (what dies at once),
+// holders.go and tables.go (what holds objects), sparse.go (windows of few collections).
 package leak
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Verdict is a leak: a site whose objects survive collections, are not let go, and grow throughout the window.
+// Verdict is a leak: a site whose objects survive collections, are not dropped, and grow throughout the window.
 // Confidence is 1 − p of the test for growth, corrected for autocorrelation and for the number of sites that were
 // tested; where old space was not collected in the window it is no more than maxUnproven.
 type Verdict struct {
@@ -148,7 +148,7 @@ type growth struct {
 	floors           int
 	samples          float64 // at the end
 	open             bool    // whether its holders grow is not known
-	refuted          bool    // its objects are known to be let go, whatever its shape
+	refuted          bool    // its objects are known to be dropped, whatever its shape
 }
 
 // Verdicts ranks the sites that leak by how fast they do.
@@ -157,7 +157,7 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 	if !h.shows() {
 		return out
 	}
-	h.fates(r)
+	h.countAlive(r)
 	h.Open = false
 	all := h.candidates(r.Symbols)
 	refuted := map[sites.Key]bool{}
@@ -362,7 +362,7 @@ func single(all []candidate) []candidate {
 	return out
 }
 
-// heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what
+// heapGrowth gives the growth of all that is known to live over the window, without what was dropped again, and what
 // lives at its end, 0 if it is never known.
 func (h *detector) heapGrowth() (grown, live float64) {
 	var v []float64

@@ -36,7 +36,7 @@ type CalibrationBin struct {
 	Right   float64 `json:"right"`  // share
 }
 
-// Calibrate thins the samples of r, which stands after collection gc, seeds times.
+// Calibrate thins the samples of r, which is positioned after collection gc, seeds times.
 func Calibrate(r *heap.View, gc, interval uint64, seeds int) *Calibration {
 	k := &calibrating{c: &Calibration{Interval: interval, Seeds: seeds}, r: r, truth: Stratify(r, gc, nil),
 		class: map[uint64]Class{}, all: map[Key]float64{}, have: ByClass(r.Symbols, r.State.PerType())}

@@ -13,8 +13,8 @@ import (
 )
 
 // Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
-// the object), inferred (its type has a likeliest site, and counts with its probability), before the tape (at most) and
-// unknown; they add up to all live objects.
+// the object), inferred (its type has a likeliest site, and counts with its probability), before the recording (at
+// most) and unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`
@@ -42,9 +42,9 @@ func (q *Coverage) Known() (objects, bytes float64) {
 
 // CoverageFollower estimates quality along a replay.
 type CoverageFollower struct {
-	Tape  coverage.Tape
-	exact coverage.Totals
-	sites coverage.Sites
+	Recording coverage.Recording
+	exact     coverage.Totals
+	sites     coverage.Sites
 }
 
 // Follow takes in what the newest collection did to the samples; to be called once after each.
@@ -61,14 +61,14 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 
 // Quality gives the figure of the state of r, which must be known.
 func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
-	f.Tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
+	f.Recording.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
 	var live coverage.Totals
 	for id, c := range r.Totals.PerType() {
 		if c.Objects > 0 {
 			live.Add(uint32(id), coverage.Count(c))
 		}
 	}
-	q := f.Tape.After(&live, &f.exact, &f.sites)
+	q := f.Recording.After(&live, &f.exact, &f.sites)
 	return Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
 		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
 		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}

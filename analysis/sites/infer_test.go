@@ -58,7 +58,7 @@ func TestChildrenAddUp(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 				switch {
-				case s.Child == BeforeTape:
+				case s.Child == BeforeRecording:
 					if before += s.Objects; r.JVM.Flags&trace.JVMAtStart != 0 && s.Objects > 0 {
 						t.Errorf("before a tape that is whole: %+v", s)
 					}

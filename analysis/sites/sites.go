@@ -2,8 +2,8 @@
 // the heap they cover.
 //
 // Terms: a *site* is an allocation stack of one class; *exact* objects are samples, *inferred* ones have no sample and
-// are attributed by the samples of the same kind (class, size, age); *before the tape* are objects that may be older
-// than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
+// are attributed by the samples of the same kind (class, size, age); *before the recording* are objects that may be
+// older than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
 //
 // Invariants: the rows of a class add up to what the class has, which is exact; a row's figure lies within its bounds;
 // at sampling interval 0 figure and bounds are equal. It prints tables through package ui and never touches files.
@@ -22,10 +22,10 @@ import (
 )
 
 // Row is what lives of one class from one allocation stack, or from none that is known: each class that is split has
-// the children SiteUnknown and BeforeTape too (in Child, with no site), and its children add up to what the class has,
-// which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind. Low
-// and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older than
-// the recording (at most so much) belongs to no site.
+// the children SiteUnknown and BeforeRecording too (in Child, with no site), and its children add up to what the class
+// has, which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind.
+// Low and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older
+// than the recording (at most so much) belongs to no site.
 type Row struct {
 	Class       string       `json:"class"`
 	Loader      string       `json:"loader,omitempty"` // where two classes share a name
@@ -178,7 +178,7 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 			Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects), Bytes: l.Bytes - b.Bytes,
 			BytesHigh: min(all.Bytes, l.Bytes)}
 		rows = append(rows, row)
-		row.Child = BeforeTape
+		row.Child = BeforeRecording
 		row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = b.Objects, b.Objects, b.Bytes, b.Bytes
 		rows = append(rows, row)
 	}

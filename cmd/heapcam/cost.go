@@ -24,17 +24,22 @@ func newCostCmd() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "cost [JVM|FILE]",
-		Short: "What heapcam itself cost a JVM, minute by minute, and what changed it", Annotations: mayLeaveDisk,
-		Long: `cost reads a recording and says, for each minute of the whole window, how long the application stood
-still for heapcam and what sampling took, by the probe's own clock, with every switch of depth or
-sampling, attach, pause, sync point and loss between. It needs no agent.
+		Short: "Show what heapcam itself cost a JVM, minute by minute", Annotations: mayLeaveDisk,
+		Long: `Use it when somebody suspects heapcam of slowing a program down. It needs no agent.
 
-IN PAUSES is what ordinary collections were made longer by, SYNC what the listings of sync points
-added, STOPS what heapcam stopped the application for by itself, SAMPLING the time of application
-threads in sampling, LONGEST the most that one pause was made longer by, SHARE all of it over wall
-time. What is not in it: the agent's own CPU, and what the JVM spends on drawing samples before it
-asks heapcam.`,
-		Example: "  heapcam cost 4711\n  heapcam cost --json incident.heapcam | jq .total",
+For each minute of the recording the verb shows how long heapcam stopped the application, and how long sampling took,
+by the probe's own clock. Below it lists each attach, pause, sync point, loss, and change of depth or sampling. Columns:
+
+- PAUSES: all pauses of the JVM, heapcam's part included.
+- IN PAUSES: how much heapcam lengthened ordinary collections.
+- SYNC POINTS: number of sync points, and what listing all objects added to their pauses.
+- STOPS: pauses that heapcam caused itself.
+- SAMPLING: time of application threads in sampling.
+- LONGEST: the most that heapcam added to one pause.
+- SHARE: all of it, divided by the wall time.
+
+The figures do not include the CPU time of the agent, nor what the JVM spends to choose allocations to sample.`,
+		Example: "  heapcam cost shop\n  heapcam cost --json incident.heapcam | jq .total",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("cost takes one JVM or FILE, got %d arguments", len(args))
@@ -57,8 +62,8 @@ asks heapcam.`,
 			return errors.Join(printCost(c.OutOrStdout(), cost), err)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder for recordings (default as pull)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON (heapcam.cost/1)")
+	addOut(c, &out)
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.cost/1).")
 	return c
 }
 

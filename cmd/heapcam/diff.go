@@ -28,22 +28,21 @@ func newDiffCmd() *cobra.Command {
 	o := diffOptions{from: "first", to: "last", fold: 0.01, grouper: grouper{by: "type"}}
 	c := &cobra.Command{
 		Use:   "diff FILE|DIR|JVM [AFTER]",
-		Short: "What died, stayed and was born between two collections; how two recordings differ",
-		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at
-the first only), are permanent (at both) and were born (at the second only), and what that makes.
-` + groupingHelp + `
-Addresses change with each collection and are no classifiers here; spaces are kinds of spaces. Age and
-space of what died are those at the first collection, all else is where it is at the second.
+		Short: "Compare the heap after two collections, or two recordings",
+		Long: `With one recording, the verb shows what happened to the objects of each group between two
+collections. Died: live only at the first. Permanent: live at both. Born: live only at the second. ` + groupingHelp + `
 
-Objects are followed by identity. A full collection in between may leave the identity of some
-unproven: they are permanent or born, and then figures have bounds, shown as LOW–HIGH. Below sites
-figures are estimates, as in group.
+Addresses change with each collection, so they are not a classifier here, and spaces are kinds of spaces. For objects
+that died, age and space are those at the first collection; for all others, those at the second. A full collection in
+between can hide the identity of objects. These are either permanent or born, and the figures have bounds, shown as
+LOW–HIGH. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
 
-With two recordings, of before and after a change, it compares how fast live bytes grow, by
-allocation site (matched by their methods; lines may move), by time and by bytes allocated, and ends
-in one sentence with the slopes and their intervals.`,
-		Example: `  heapcam diff --from 10 --to last incident.heapcam
+With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
+allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The last line
+is one sentence with the slopes and their intervals. ` + fileHelp,
+		Example: `  heapcam diff incident.heapcam
   heapcam diff --from first --to peak --by 'type, ages' incident.heapcam
+  heapcam diff before.heapcam after.heapcam
   heapcam diff --json before.heapcam after.heapcam | jq -r .sentence`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
@@ -63,17 +62,18 @@ in one sentence with the slopes and their intervals.`,
 			return o.run(c.OutOrStdout(), args[0])
 		},
 	}
-	c.Flags().StringVar(&o.from, "from", o.from, "the first collection: a number, first, last, peak, or a time")
-	c.Flags().StringVar(&o.to, "to", o.to, "the second collection")
+	c.Flags().StringVar(&o.from, "from", o.from, "First collection: a number, first, last, peak, or a time.")
+	c.Flags().StringVar(&o.to, "to", o.to, "Second collection, as --from.")
 	o.grouper.add(c)
-	c.Flags().Var(&o.fold, "fold", "fold what has less than this share of what died, stayed or was born; 0 shows all")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.diff/1, of two recordings heapcam.diff2/1), "+
-		"nothing folded")
-	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each group, nothing folded")
+	c.Flags().Var(&o.fold, "fold", "Combine groups with less than this share of the objects that died, stayed or were "+
+		"born; 0 = show all groups.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.diff/1; for two recordings heapcam.diff2/1) with "+
+		"all groups.")
+	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row per group, all groups.")
 	return c
 }
 
-// replays opens a recording from its start as often as asked; damage is told once.
+// replays opens a recording from its start, as often as needed. It reports damage once.
 type replays struct {
 	rec  *ringstore.Recording
 	srcs []*source

@@ -19,12 +19,14 @@ func newDoctorCmd() *cobra.Command {
 	asJSON, options, configFile := false, false, ""
 	c := &cobra.Command{
 		Use:   "doctor [JVM]",
-		Short: "Which JVMs here can be recorded, and if not why",
-		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded,
-and if not why and what would help. --java-tool-options prints a line for the environment of JVMs
-that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
-load the probe at their start, and an agent with discover: true, as the packages set it up, finds
-and records them. An existing value stays in front.`,
+		Short: "Say which JVMs of this host heapcam can record, and if not, why",
+		Long: `Run this first on a new host, and whenever a JVM is not recorded. It looks at JVMs from outside and
+changes nothing. For each JVM that heapcam cannot record it gives the reason and a remedy.
+
+Some JVMs refuse an attach: with -XX:+DisableAttachMechanism, or with a read-only /tmp. Start these with the line that
+--java-tool-options prints in their environment; they then load the probe by themselves. An agent with
+` + "`discover: true`" + `, as the packages configure it, finds and records them. The line keeps the present value of
+JAVA_TOOL_OPTIONS.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,11 +57,7 @@ and records them. An existing value stays in front.`,
 			}
 			_, perr := probe.Library()
 			if asJSON {
-				err = ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Probe bool        `json:"probe"`
-					JVMs  []doctorRow `json:"jvms"`
-				}{ui.NewEnvelope("doctor", 1), perr == nil, rows})
+				err = ui.JSON(ui.Stdout, doctorReply{ui.NewEnvelope("doctor", 1), perr == nil, rows})
 			} else {
 				printDoctor(rows)
 				if perr != nil {
@@ -75,11 +73,14 @@ and records them. An existing value stays in front.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.doctor/1).")
 	c.Flags().BoolVar(&options, "java-tool-options", false,
-		"print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
+		"Print JAVA_TOOL_OPTIONS=… for JVMs that refuse an attach.")
 	c.Flags().StringVar(&configFile, "config", "",
-		"with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
+		"Configuration of the agent, for --java-tool-options. Default "+systemConfig+", if it exists.")
+	exitsWith(c, "0", "All is well, or you named no JVM.")
+	exitsWith(c, "4", "The JVM that you named belongs to another user.")
+	exitsWith(c, "5", "heapcam cannot record the JVM that you named.")
 	return c
 }
 

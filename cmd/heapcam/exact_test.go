@@ -243,7 +243,7 @@ func TestPullExact(t *testing.T) {
 	x.saysWhatIsNotCut(last)
 }
 
-// saysWhatIsNotCut demands that a pull says how far it is from what was asked for, and refuses what can not be cut.
+// saysWhatIsNotCut demands that a pull says how far it is from what was asked for, and refuses what cannot be cut.
 func (x *exactPull) saysWhatIsNotCut(last time.Duration) {
 	t := x.t
 	for _, c := range []struct {

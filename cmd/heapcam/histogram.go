@@ -25,24 +25,27 @@ func newHistogramCmd() *cobra.Command {
 	o := histogramOptions{at: "last", top: 40}
 	c := &cobra.Command{
 		Use:   "histogram FILE|DIR|JVM",
-		Short: "The classes that were alive after one collection",
-		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old
-space a dead object stays until its space is collected. With --sites it also shows what lived by
-allocation site: exactly where a sample stands on the object, inferred for the others from samples
-of the same type, size and age, with intervals that hold the true number with 95 % probability; with
---sampling 0 every object is a sample and the numbers are exact. What no site has stands below:
-"(site unknown)", and "(before the tape)" for what may be older than the recording. The rows of a
-class add up to what the class has.`,
-		Example: "  heapcam histogram --at peak incident.heapcam\n" +
-			"  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
+		Short: "Show the classes with most live objects after one collection",
+		Long: `Use it like jmap -histo, for any collection in the recording.
+
+The figures do not include eden. "Live" means not known to be dead: in old space a dead object stays until a
+collection of its space removes it.
+
+--sites also shows live objects by allocation site. The site of a sampled object is exact. For other objects heapcam
+infers the site from samples of the same type, size and age. The intervals contain the true number with 95 %
+probability. In a recording with --sampling 0 every object is a sample, and the numbers are exact. Objects whose site
+is not known have a row of their own, and so have objects that may be older than the recording. The rows of a class
+add up to the figure of the class. ` + fileHelp,
+		Example: `  heapcam histogram incident.heapcam
+  heapcam histogram --at peak incident.heapcam
+  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or "+
-		"RFC 3339)")
-	c.Flags().IntVar(&o.top, "top", o.top, "how many classes and sites to print; 0: all")
-	c.Flags().BoolVar(&o.sites, "sites", false, "what lived by allocation site, too")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.histogram/1), all classes and sites")
+	c.Flags().StringVar(&o.at, "at", o.at, atUsage)
+	c.Flags().IntVar(&o.top, "top", o.top, "Number of classes and sites to print; 0 = all.")
+	c.Flags().BoolVar(&o.sites, "sites", false, "Also show live objects by allocation site.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.histogram/1), with all classes and sites.")
 	return c
 }
 
@@ -118,7 +121,7 @@ func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
 		case sites.SiteUnknown:
 			unknown += s.Bytes
-		case sites.BeforeTape:
+		case sites.BeforeRecording:
 			before += s.Bytes
 		}
 	}

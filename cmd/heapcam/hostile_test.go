@@ -354,7 +354,7 @@ func every(t *testing.T, c *cobra.Command, used map[string]bool) {
 		}
 	}
 	verb := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "heapcam"), " ")
-	if verb == "service" || verb == "config" || verb == "exit-codes" { // help alone
+	if verb == "service" || verb == "config" || !c.Runnable() { // help alone
 		return
 	}
 	if _, ok := verbs[verb]; !ok {
@@ -440,7 +440,7 @@ func quietly(t *testing.T, args ...string) (code int) {
 	return code
 }
 
-// TestHostileText: what TestHostileNames can not bring about without JVMs: JVMs with hostile names, the log, verdicts.
+// TestHostileText: what TestHostileNames cannot bring about without JVMs: JVMs with hostile names, the log, verdicts.
 func TestHostileText(t *testing.T) {
 	for what, f := range map[string]func(){
 		"doctor": func() {
@@ -475,7 +475,7 @@ func TestHostileText(t *testing.T) {
 		},
 		"refusal": func() {
 			ui.Fprintf(ui.Stderr, "heapcam: %v\n",
-				withCode(exitNoRecord, "pid %d (%s) can not be recorded: %w", 7, hostileName(0),
+				withCode(exitNoRecord, "pid %d (%s) cannot be recorded: %w", 7, hostileName(0),
 					fmt.Errorf("%q", hostileName(1))))
 		},
 	} {

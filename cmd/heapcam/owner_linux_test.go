@@ -104,8 +104,8 @@ func TestOwnJVM(t *testing.T) {
 	}
 	for _, ns := range apart {
 		for _, verb := range []string{"pause", "resume", "detach"} {
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`, verb, pid)
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`,
+			expect(stranger, ns, exitNotFound, `no recorded JVM of this user has that name; only root`, verb, pid)
+			expect(stranger, ns, exitNotFound, `no recorded JVM of this user has that name; only root`,
 				verb, "4000000")
 			expect(stranger, ns, 0, `0 JVMs`, verb, "--all")
 		}
@@ -122,7 +122,7 @@ func TestOwnJVM(t *testing.T) {
 		p.State(shmring.StatePaused, "")
 		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
 		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
-		expect(owner, ns, 0, `goes on: sleep`, "resume", "sleep")
+		expect(owner, ns, 0, `recording again: sleep`, "resume", "sleep")
 		if paused() != 0 {
 			t.Errorf("still paused: %d", paused())
 		}

@@ -19,13 +19,13 @@ type salvageOptions struct {
 }
 
 func (o *salvageOptions) add(c *cobra.Command) {
-	c.Flags().BoolVar(&o.on, "salvage", false, "write what is sound into a new file; nothing is changed")
-	c.Flags().StringVarP(&o.file, "output", "o", "", "where --salvage writes, - for stdout")
+	c.Flags().BoolVar(&o.on, "salvage", false, "Write the sound parts into the file of --output. Nothing is changed.")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "File that --salvage writes; - is stdout.")
 }
 
 func (o *salvageOptions) run(path string) (err error) {
 	if !o.on || o.file == "" {
-		return usage("verify: --salvage and -o OUT go together")
+		return usage("verify: --salvage and -o OUT must be given together")
 	}
 	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {

@@ -40,9 +40,16 @@ func newStatusCmd() *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "What is being recorded, and what recordings there are",
-		Long: "status asks the agent, if one runs, and lists the recordings in the folder for recordings.\n" +
-			"With --remote it asks the agent of another host alone.",
+		Short: "List running and past recordings",
+		Long: `Use it to see what heapcam records, whether it works, and which recordings you can read.
+
+The verb asks the agent, if one runs, and lists the recordings in the folder of --out. Below the table it names
+problems, such as lost collections or a full disk, and JVMs that are not recorded, each with the reason. With
+--remote it asks only the agent of another host.`,
+		Example: `  heapcam status
+  heapcam status --watch
+  heapcam status --json | jq '.jvms[].id'
+  heapcam status --remote https://db7:9465 --token-file ~/.heapcam-token`,
 		Args: noArgs, Annotations: mayLeaveDisk,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
@@ -50,13 +57,12 @@ func newStatusCmd() *cobra.Command {
 			return o.run(ctx)
 		},
 	}
-	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, "+
-		"else /var/lib/heapcam)")
+	addOut(c, &o.out)
 	addSocket(c, &o.socket)
 	o.remote.add(c)
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.status/1).")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false,
-		"print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
+		"Print again each second until Ctrl-C. If the agent stops meanwhile, say so and wait for it.")
 	return c
 }
 

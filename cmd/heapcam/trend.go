@@ -24,27 +24,25 @@ func newTrendCmd() *cobra.Command {
 	o := trendOptions{top: 20, grouper: grouper{by: "type"}}
 	c := &cobra.Command{
 		Use:   "trend FILE|DIR|JVM",
-		Short: "A grouping over all collections of the window: what moved most, and what survives",
-		Long: `Groups the heap after every collection of the window and shows the groups that moved most from the
-first to the last, with their course.
-` + groupingHelp + `
+		Short: "Show how groups grow over the recording, or how long objects survive",
+		Long: `Use it to see which part of the heap grows. The verb groups the heap after every collection. It shows the
+groups that changed most from the first to the last one, each with its curve. ` + groupingHelp + `
 
-With --survival it shows instead, by type and by site, which share of the objects lives 1, 2, 4, 8
-and 16 collections, and the sites of which nearly all objects reach old space: what they allocate is
-copied by young collections for nothing, and the report says how much. Types are counted from the
-first collection that saw their objects on, exactly; sites from the allocation on, estimated from
-their samples.`,
+With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
+also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain, and the
+report says how many bytes. Types are counted exactly, from the first collection that saw an object. Sites are
+estimated from samples, from the allocation on. ` + fileHelp,
 		Example: `  heapcam trend incident.heapcam
-  heapcam trend --by 'package' --where 'age > 2' incident.heapcam
+  heapcam trend --by package --where 'age > 2' incident.heapcam
   heapcam trend --survival incident.heapcam`,
 		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	o.grouper.add(c)
-	c.Flags().IntVar(&o.top, "top", o.top, "how many groups; 0: all")
-	c.Flags().BoolVar(&o.survival, "survival", false, "survival by type and site, and what to pretenure")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.trend/1, with --survival heapcam.survival/1)")
-	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each group and collection")
+	c.Flags().IntVar(&o.top, "top", o.top, "Number of groups to show; 0 = all.")
+	c.Flags().BoolVar(&o.survival, "survival", false, "Show survival by type and site, and which sites to pretenure.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.trend/1; with --survival heapcam.survival/1).")
+	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row per group and collection.")
 	return c
 }
 

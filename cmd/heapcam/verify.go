@@ -35,12 +35,12 @@ type verified struct {
 	First      string            `json:"first_mismatch,omitempty"`
 	// the first mismatches of each sync point, at most maxTold
 	Differences []mismatch `json:"differences,omitempty"`
-	// pauses without fates (full collections) after which the state was listed
+	// pauses without object data (full collections) after which the state was listed
 	Untold uint64 `json:"untold_pauses"`
 	Listed uint64 `json:"untold_listed"` // objects listed after those
 	// of them, objects whose identity is proven without a sample
 	Proven uint64 `json:"untold_proven"`
-	// records that tell of the window in the large, compared with the replay
+	// summary records that were compared with the replay
 	Summaries   uint64 `json:"summaries"`
 	SummaryRows uint64 `json:"summary_rows"` // rows of them that were compared
 	// of these, collections after a Remark of G1, of which what lives was not compared
@@ -49,7 +49,7 @@ type verified struct {
 	Counted uint64 `json:"counted"`
 	// of these, after a Remark of G1, of which what lives was not compared
 	CountedSwept uint64   `json:"counted_swept"`
-	Faults       []string `json:"faults,omitempty"` // what the stream says that can not be
+	Faults       []string `json:"faults,omitempty"` // contradictions in the stream
 	Damage       []string `json:"damage,omitempty"`
 	Lost         uint64   `json:"epochs_lost,omitempty"`
 	NoEvents     uint64   `json:"missed_collections,omitempty"`
@@ -90,17 +90,24 @@ func newVerifyCmd() *cobra.Command {
 	var salvage salvageOptions
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
-		Short: "Replay, compare with every sync point, open each file alone",
-		Long: `verify replays a recording and compares the replayed state with every sync point: address, type
-and size of every object. Then it replays each ring file alone. A difference that the facts explain is
-counted under its name (see the manual page of operations). Any other is a mismatch: missing (known and
-not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn
-(a recorder was stopped), corrupt, or too new.
+		Short: "Check that a recording is complete, undamaged and consistent",
+		Long: `Use it on recordings that you want to rely on, and after a disk failed.
 
-A file of another recording is foreign: it is not read. One that was renamed or copied is misplaced.
-A file is reported as missing where collections are missing, too.
-The exit code is 8 when anything differs that the facts do not explain, else 6 when a file is corrupt,
-foreign or misplaced, 7 when one is too new.`,
+The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
+live objects there: address, type and size of every object. Then it replays each ring file alone. It counts a
+difference that a known action of the collector explains under a name of its own. Any other difference is a mismatch:
+
+- missing: known, but not listed.
+- extra: listed, but not known.
+- different: known as something else.
+
+Each file is sound, torn (its recorder was stopped), corrupt, or too new. A file of another recording is foreign, and
+the verb does not read it. A renamed or copied file is misplaced. A file is missing only if collections are missing.
+
+--salvage writes the sound parts of a damaged recording into a new file, and changes nothing.`,
+		Example: `  heapcam verify incident.heapcam
+  heapcam verify heapcam-recordings
+  heapcam verify --salvage -o salvaged.heapcam incident.heapcam`,
 		Args: exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring "+
 			"folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -126,7 +133,11 @@ foreign or misplaced, 7 when one is too new.`,
 		},
 	}
 	salvage.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.verify/1).")
+	exitsWith(c, "0", "All files are sound, torn or missing, and nothing differs.")
+	exitsWith(c, "6", "A file is corrupt, foreign or misplaced.")
+	exitsWith(c, "7", "A newer heapcam wrote a file.")
+	exitsWith(c, "8", "A mismatch: the recording contradicts itself. Please report it.")
 	return c
 }
 
@@ -141,7 +152,7 @@ func verifyAll(path string) (*verifyReply, error) {
 	}
 	out := &verifyReply{Envelope: ui.NewEnvelope("verify", 1), Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
-		vs, _ := ringstore.CheckPath(p) // what can not be opened is told by openRecording
+		vs, _ := ringstore.CheckPath(p) // openRecording reports what cannot be opened
 		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)
 		if err != nil {

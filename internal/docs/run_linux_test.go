@@ -100,7 +100,7 @@ func TestDocumentedVerbs(t *testing.T) {
 			t.Errorf("%s: there is no verb %q", where, words[0])
 			return
 		}
-		if len(words) > 1 && strings.Contains(text, "Available Commands") {
+		if len(words) > 1 && strings.Contains(text, "\nVerbs:\n") {
 			text += help(words[0] + " " + words[1])
 		}
 		for _, f := range flags.FindAllStringSubmatch(arguments, -1) {

@@ -119,7 +119,7 @@ func TestDeadDisk(t *testing.T) {
 	}
 	says(0, "paused Until", "pause", "--socket", d.sock, r.pidText())
 	await(t, "it is paused", func() bool { return d.ring(t).State == shmring.StatePaused })
-	says(0, "goes on: Until", "resume", "--socket", d.sock, r.pidText())
+	says(0, "recording again: Until", "resume", "--socket", d.sock, r.pidText())
 	await(t, "it goes on", func() bool { return d.ring(t).State == shmring.StateRecording })
 	says(0, "detaching from Until", "detach", "--socket", d.sock, r.pidText())
 	await(t, "it is detached from", func() bool { return d.ring(t).State == shmring.StateDetached })

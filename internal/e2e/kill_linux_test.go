@@ -16,8 +16,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// told gives what appends a row to a table of docs/results/kills.md in the long rounds, and nothing else.
-func told(t *testing.T, about, columns string) func(cells ...any) {
+// killTable returns a function that appends a row to a table of docs/benchmarks/DATE-kills.md in the long rounds. In
+// short rounds that function does nothing.
+func killTable(t *testing.T, about, columns string) func(cells ...any) {
 	if !full {
 		return func(...any) {}
 	}
@@ -33,7 +34,7 @@ func TestKillJVM(t *testing.T) {
 	if full {
 		rounds = 20
 	}
-	row := told(t, "kill -9 of the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
+	row := killTable(t, "Killing the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
 		"recorded | last in the pulled report | mismatches")
 	for i := range rounds {
 		gc, major := collectors[(i+1)%len(collectors)], majors()[i%len(majors())]
@@ -121,9 +122,9 @@ func TestKillAgent(t *testing.T) {
 	if full {
 		versions, gcs, kills = majors(), collectors, 20
 	}
-	row := told(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
-		"collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | "+
-		"mismatches")
+	row := killTable(t, "Killing the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
+		"collections recorded | missing | of them recorded as gaps | of them while an agent ran | gaps | "+
+		"sync points | mismatches")
 	eachPair(t, versions, gcs, func(t *testing.T, major int, gc string) {
 		depth := "survivors"
 		if gc == "Parallel" { // overflows within a second
@@ -309,7 +310,7 @@ func TestLimitOnDisk(t *testing.T) {
 	if full {
 		limit, heap, ds, slots = 4<<20, "160m", []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
 	}
-	row := told(t, "limit on a real disk",
+	row := killTable(t, "Limit on a real disk",
 		"pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
 	for _, d := range ds {
 		for i, live := range slots {

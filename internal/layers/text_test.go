@@ -12,6 +12,7 @@ import (
 
 // aside are files that may write otherwise than through package ui, and why.
 var aside = map[string]string{
+	"cmd/heapcam/help.go":  "it prints the program's own texts",
 	"cmd/heapcam/index.go": "it writes to a hash and to the cache",
 	"cmd/heapcam/man.go":   "it writes manual pages, of our own words alone",
 }
