@@ -15,7 +15,6 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -253,7 +252,7 @@ func (j jdk) run(p part) (result, error) {
 		if err := os.WriteFile(log, []byte(out.String()), 0o644); err != nil {
 			return res, err
 		}
-		io.WriteString(os.Stdout, "the output is in "+log+"\n")
+		fmt.Println("the output is in " + log)
 	}
 	return res, nil
 }
