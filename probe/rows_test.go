@@ -54,19 +54,21 @@ func page(t *testing.T) []byte {
 # JVM tables
 
 HotSpot exports tables of its own structures: names of fields, their C types, and constants. The probe reads them when
-a recording begins. This page lists every name that it reads, and the JDKs that have the name. %[1]s has the results of
-the tests on each JDK.
+a recording begins. This page lists every name that it reads, and the JDKs that have the name. %[1]s has the
+results of the tests on each JDK.
 
-- **Tested JDKs** (%[2]s) are recorded if all names of their rows are there as this page says.
-- **JDKs between them** are untested. heapcam records them with %[3]s. Then any name of a row will do, and the probe
-  walks the whole heap once before it begins.
+- **Tested JDKs** (%[2]s) are recorded if all names of their rows are there as this page
+  says.
+- **JDKs between them** are untested. heapcam records them with %[3]s. Then any of the names for
+  one thing will do, and the probe walks the whole heap once before it begins.
 - **JDKs after %[4]d** are untested, too. heapcam records them without a setting if the rows without an end are as
   expected. The probe walks the whole heap before it begins, and again after each of the first three collections.
   It stops recording if it meets an object that it does not know.
 - **JDKs before %[5]d** are refused.
 
-A missing name, an unknown C type, or a field of the other kind is a refusal. The JVM keeps running, and one line on its
-stderr names the field. %[6]s makes these checks without starting a JVM:
+A missing name, an unknown C type, or a field of the other kind is a refusal. The JVM keeps running, and one line on
+its stderr names the field. The probe's DLL for Windows reads the same names, but no test has loaded it into a real JVM
+there. %[6]s makes these checks for Linux without starting a JVM:
 
 `, "[JDKs](jdks.md)", majorList(majors), "`--allow-untested-jdk`", newest, majors[0], "`make check-tables`")
 	b.WriteString("```sh elsewhere\ngo run ./tools/check-tables /usr/lib/jvm/java-21-openjdk-amd64\n```\n")

@@ -236,10 +236,10 @@ func (r *running) pauses(t *testing.T) (p pauses) {
 	for _, l := range strings.Split(string(b), "\n") {
 		if _, line, ok := strings.Cut(l, " Pause "); ok && strings.HasSuffix(l, "ms") {
 			p.lines, open = append(p.lines, line), true
-		} else if strings.Contains(l, "Safepoint \"") || strings.Contains(l, "threads were stopped") { // 11: the latter
+		} else if old := strings.Contains(l, "threads were stopped"); old || strings.Contains(l, "Safepoint \"") {
 			if open {
 				p.stops++
-			} else if strings.Contains(l, "Collect") || strings.Contains(l, "GC") {
+			} else if old || strings.Contains(l, "Collect") || strings.Contains(l, "GC") { // 11 does not say for what
 				p.idle++
 			}
 			open = false

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"sort"
 )
 
@@ -45,11 +46,14 @@ var absolute = map[elf.Machine]uint32{
 
 // load reads a library and applies the relocations that need no other library. Nothing in the library is executed.
 func load(path string) (*image, error) {
-	f, err := elf.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	f, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
 	if f.Class != elf.ELFCLASS64 || f.ByteOrder != binary.LittleEndian || relative[f.Machine] == 0 {
 		return nil, fmt.Errorf("%s: not a library of x86-64 or aarch64", path)
 	}

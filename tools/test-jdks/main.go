@@ -1,19 +1,20 @@
 // Command test-jdks runs a set of the end-to-end tests with every JDK that heapcam records, and keeps the results.
 //
-//	test-jdks [-jdks 11,27] [-parts pairs,oracle] [-again]
+//	test-jdks [-jdks 11,27] [-parts pairs,oracle] [-again] [-forget]
 //	test-jdks -page
 //
 // A JDK that is installed in /usr/lib/jvm runs there; others run in a Debian root that tools/jdk-root makes. The
 // results are in docs/benchmarks/jdks.json, and docs/reference/jdks.md is made from them; -page makes the page alone.
 // What has passed with this version of the probe and of the JDK is not run again unless -again is given, so an
-// interrupted run goes on where it ended. The exit status is 1 if a test failed.
+// interrupted run goes on where it ended. -forget runs all, and writes no file of docs. The exit status is 1 if a test
+// failed.
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,33 +31,37 @@ import (
 type part struct {
 	name, shows, tests string
 	timeout            time.Duration
+	folder             string // of the tests; "": internal/e2e
 }
 
 // set is what each JDK must pass. All of it takes less than 12 minutes on two cores.
 var set = []part{
-	{"pairs", "the replay equals every listing, at depths survivors and full", "^TestPairs$", 4 * time.Minute},
-	{"oracle", "the walk finds the objects of JVMTI's heap iteration", "^TestOracleInside$", 3 * time.Minute},
-	{"histogram", "the recorded state equals `jcmd GC.class_histogram`", "^TestHistogram$", 2 * time.Minute},
-	{"known sites", "counts and intervals of sites with known counts", "^TestKnownSites$", 4 * time.Minute},
+	{"tables", "damaged tables of this libjvm, and those of another JDK, are refused in one line",
+		"^Test(DamagedTables|OtherMajors)$", time.Minute, "probe"},
+	{"pairs", "the replay equals every listing, at depths survivors and full", "^TestPairs$", 4 * time.Minute, ""},
+	{"oracle", "the walk finds the objects of JVMTI's heap iteration", "^TestOracleInside$", 3 * time.Minute, ""},
+	{"histogram", "the recorded state equals `jcmd GC.class_histogram`", "^TestHistogram$", 2 * time.Minute, ""},
+	{"known sites", "counts and intervals of sites with known counts", "^TestKnownSites$", 4 * time.Minute, ""},
 	{"situations", "class unloading, humongous objects, virtual threads and others", "^TestSituations$",
-		8 * time.Minute},
+		8 * time.Minute, ""},
 	{"kills", "a killed JVM, recorder or agent leaves a whole recording", "^TestKill(JVM|Recorder|Agent)$",
-		4 * time.Minute},
-	{"guard", "a fault in a pause is recorded, and the recording goes on", "^TestGuard$", 2 * time.Minute},
-	{"untested", "the self-check of a JDK that is taken for an untested one", "^TestUntested$", 3 * time.Minute},
+		4 * time.Minute, ""},
+	{"guard", "a fault in a pause is recorded, and the recording goes on", "^TestGuard$", 2 * time.Minute, ""},
+	{"untested", "the self-check of a JDK that is taken for an untested one", "^TestUntested$", 3 * time.Minute, ""},
 }
 
 func main() {
 	jdks := flag.String("jdks", "", "majors, comma-separated; default: all that heapcam records")
 	parts := flag.String("parts", "", "parts of the set, comma-separated; default: all")
 	again := flag.Bool("again", false, "run what has passed, too")
+	forget := flag.Bool("forget", false, "run what has passed, too, and keep no results")
 	page := flag.Bool("page", false, "make docs/reference/jdks.md from the results, and run nothing")
 	flag.Parse()
 	r, err := load(resultsFile)
 	if err == nil && *page {
 		err = r.writePage()
 	} else if err == nil {
-		err = runAll(r, list(*jdks), list(*parts), *again)
+		err = runAll(r, list(*jdks), list(*parts), *again || *forget, !*forget)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test-jdks:", err)
@@ -68,13 +73,9 @@ func list(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, ","), func(s string) bool { return s == "" })
 }
 
-func runAll(r *results, jdks, parts []string, again bool) error {
-	binary, err := filepath.Abs("bin/e2e.test")
-	if err != nil {
+func runAll(r *results, jdks, parts []string, again, keep bool) error {
+	if err := build(); err != nil {
 		return err
-	}
-	if out, err := exec.Command("go", "test", "-c", "-o", binary, "./internal/e2e").CombinedOutput(); err != nil {
-		return fmt.Errorf("build of the tests: %w\n%s", err, out)
 	}
 	hash, err := sources()
 	if err != nil {
@@ -93,7 +94,7 @@ func runAll(r *results, jdks, parts []string, again bool) error {
 			if len(parts) > 0 && !slices.Contains(parts, p.name) || !again && r.passed(p.name, j, hash) {
 				continue
 			}
-			res, err := j.run(p, binary)
+			res, err := j.run(p)
 			if err != nil {
 				return err
 			}
@@ -101,16 +102,51 @@ func runAll(r *results, jdks, parts []string, again bool) error {
 			fmt.Println(res)
 			failed += len(res.Failed)
 			r.put(res)
+			if !keep {
+				continue
+			}
 			if err := r.save(); err != nil { // what is done stays done
 				return err
 			}
 		}
 	}
+	if keep {
+		if err := r.writePage(); err != nil {
+			return err
+		}
+	}
 	if failed > 0 {
 		return fmt.Errorf("%d tests failed", failed)
 	}
-	return r.writePage()
+	return nil
 }
+
+// build compiles the tests here: a root has no compiler.
+func build() error {
+	for _, folder := range []string{"internal/e2e", "probe"} {
+		c := exec.Command("go", "test", "-c", "-o", testBinary(folder), "./"+folder)
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("build of the tests: %w\n%s", err, out)
+		}
+	}
+	loader, err := filepath.Abs(loaderFile)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(loader); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	c := exec.Command("go", "test", "-count=1", "-run", "^TestDamagedTables$", "./probe")
+	c.Env = append(os.Environ(), "HEAPCAM_LOADER="+loader)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("the tables of the JDKs here: %w\n%s", err, out)
+	}
+	return nil
+}
+
+const loaderFile = "bin/loader" // what the tests of the probe feed with tables
+
+func testBinary(folder string) string { return "bin/" + filepath.Base(folder) + ".test" }
 
 // sources is a hash of the probe's sources: results of other sources are not those of this probe.
 func sources() (string, error) {
@@ -184,20 +220,22 @@ func version(home string) string {
 }
 
 // run runs one part. A test binary that ends before its last test has failed.
-func (j jdk) run(p part, binary string) (result, error) {
+func (j jdk) run(p part) (result, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return result{}, err
 	}
-	args := []string{binary, "-test.v", "-test.parallel", "2", "-test.run", p.tests,
+	folder := cmp.Or(p.folder, "internal/e2e")
+	args := []string{filepath.Join(dir, testBinary(folder)), "-test.v", "-test.parallel", "2", "-test.run", p.tests,
 		"-test.timeout", p.timeout.String()}
 	if j.root {
 		args = append([]string{filepath.Join(dir, "tools/jdk-root"), strconv.Itoa(j.major)}, args...)
 	}
 	c := exec.Command(args[0], args[1:]...)
-	c.Dir = filepath.Join(dir, "internal/e2e")
+	c.Dir = filepath.Join(dir, folder)
 	c.Env = append(os.Environ(), fmt.Sprintf("HEAPCAM_JDKS=%d=%s", j.major, j.home),
-		"HEAPCAM_BIN="+filepath.Join(dir, "bin/heapcam"), "JDK_BIND="+dir)
+		"HEAPCAM_BIN="+filepath.Join(dir, "bin/heapcam"), "HEAPCAM_LOADER="+filepath.Join(dir, loaderFile),
+		"JDK_BIND="+dir)
 	var out strings.Builder
 	c.Stdout, c.Stderr = &out, &out
 	begun := time.Now()
@@ -214,7 +252,7 @@ func (j jdk) run(p part, binary string) (result, error) {
 		if err := os.WriteFile(log, []byte(out.String()), 0o644); err != nil {
 			return res, err
 		}
-		io.WriteString(os.Stdout, "the output is in "+log+"\n")
+		fmt.Println("the output is in " + log)
 	}
 	return res, nil
 }

@@ -136,9 +136,9 @@ func (r *results) page() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s# JDKs
 
-heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1. %s runs the tests of this page. A cell
-has the number of tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what happens on JDKs
-that are not here.
+heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1. %s runs the tests of this
+page. A cell has the number of tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what
+happens on JDKs that are not here.
 
 | JDK | version |
 |---|---|
