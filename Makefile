@@ -4,27 +4,38 @@ VERSION ?= $(shell tools/version)
 COMMIT  ?= $(shell tools/version commit)
 PROBE_VERSION = $(shell VERSION=$(VERSION) tools/version probe)
 JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
-PROBE   := probe/lib/libheapcam-linux-amd64.so
+ARCH    := $(shell $(GO) env GOARCH)
+PROBE   := probe/lib/libheapcam-linux-$(ARCH).so
 DLL     := probe/build/heapcam-windows-amd64.dll
 CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe probe-windows build demo readme test test-full check-tables test-jdks test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing on Debian 12 (apt packages by name)
 	@tools/setup
 
 probe: setup $(PROBE) ## compile the C probe
 
-$(PROBE): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
+# One library for glibc and musl: it names no libc, and its symbols have no versions. The process that loads it has them.
+NOLIBC  := -nostdlib -nostartfiles -U_FORTIFY_SOURCE -fno-stack-protector
+
+probe-arm64: setup-arm64 probe/lib/libheapcam-linux-arm64.so ## compile the C probe for arm64 (Debian: gcc-aarch64-linux-gnu)
+
+setup-arm64: setup
+	@test $(ARCH) = arm64 || tools/setup aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc:libc6-dev-arm64-cross
+
+CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
+CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
+probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
-	gcc -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -ldl -lpthread && mv $@.tmp $@
+	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
@@ -62,6 +73,14 @@ test-jdks: build ## end-to-end tests on every JDK that heapcam records (JDKS=11,
 test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)
 	@tools/test-wine
 
+# The root for arm64 stays in ARM64_ROOT (350 MB of downloads, once; as root). JDK 21 and 25, three collectors, two depths; then two larger pages.
+ARM64_ROOT ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/heapcam-arm64
+test-arm64: build probe-arm64 ## what an arm64 can show without one: JVMs, the ring, sizes of pages (qemu-user; half an hour)
+	@tools/setup qemu-aarch64-static:qemu-user-static && mkdir -p "$(dir $(ARM64_ROOT))" && tools/arm64-root "$(ARM64_ROOT)"
+	HEAPCAM_ARM64_ROOT="$(ARM64_ROOT)" $(GO) test ./probe -run 'TestAnyLibc|TestLibcNames|TestRingStress|TestLitmus' -count=1 -v
+	for page in "" 16384 65536; do HEAPCAM_PAGE=$$page HEAPCAM_ARM64_ROOT="$(ARM64_ROOT)" HEAPCAM_BIN=$(CURDIR)/bin/heapcam \
+	    $(GO) test ./internal/e2e -run 'TestArm64$$' -count=1 -v -timeout 60m || exit 1; done
+
 bench: build ## benchmarks of the Go packages
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./trace ./heap ./ringstore
 
@@ -83,10 +102,10 @@ soak: build ## 30 minutes and 500 rounds of kills of a process that writes a rin
 	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_CHURN_FOR=$(or $(FOR),30m) $(GO) test ./internal/e2e -run 'TestChurn$$' -count=1 -v -timeout 120m
 	HEAPCAM_BIN=$(CURDIR)/bin/heapcam HEAPCAM_ATTACH_FOR=$(or $(ATTACH_FOR),90m) $(GO) test ./internal/e2e -run 'TestAttachSoak$$' -count=1 -v -timeout 180m
 
-packages: build ## deb and rpm into dist/ (the same commit gives the same bytes)
+packages: build ## deb and rpm into dist/, for arm64 too where the cross compiler is (the same commit gives the same bytes)
 	@VERSION=$(VERSION) tools/packages
 
-dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux-amd64 records; windows-amd64 with the DLL and as MSI where mingw and wixl are)
+dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux records; arm64 where the cross compiler is; windows-amd64 with the DLL and as MSI where mingw and wixl are)
 	@VERSION=$(VERSION) tools/packages archives
 
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)

@@ -1,6 +1,7 @@
-// Package probe holds the native probe, compiled by `make probe` and embedded, so that one file is the whole product. A
-// binary built on a bare clone has none and says so; one for another platform than linux on amd64 says that. The C
-// sources beside this file are the probe itself; they import nothing of Go.
+// Package probe holds the native probe, compiled by `make probe` (elsewhere for arm64: `make probe-arm64`) and
+// embedded, so that one file is the whole product. A binary built on a bare clone has none and says so; one for another
+// platform than linux on amd64 or arm64 says that. The C sources beside this file are the probe itself; they import
+// nothing of Go.
 package probe
 
 import (
@@ -17,8 +18,8 @@ var ErrNone = errors.New("this heapcam was built without the probe (build it wit
 type PlatformError struct{ OS, Arch string }
 
 func (e *PlatformError) Error() string {
-	return fmt.Sprintf("heapcam records on linux/amd64; on %s/%s no probe is proven: this heapcam can read "+
-		"recordings but not record", e.OS, e.Arch)
+	return fmt.Sprintf("heapcam records on linux/amd64 and linux/arm64; on %s/%s no probe is proven: "+
+		"this heapcam can read recordings but not record", e.OS, e.Arch)
 }
 
 // Is makes it an ErrNone: what cannot record has one exit code.

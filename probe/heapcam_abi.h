@@ -230,6 +230,41 @@
 
 /* ---- shared ring ------------------------------------------------------------------------------------------------- */
 
+/*
+ * Memory order. Probe and agent share no lock, and on arm64 a processor may see the accesses of another one in another
+ * order. What each does to the file:
+ *
+ *   VM thread in a pause    through its mapping: data by plain stores; words by loads that acquire, stores that release
+ *   the probe's others      os_ring_read, os_ring_write: a copy by the kernel, an acquire fence behind or a release
+ *                           fence before it
+ *   agent                   pread, pwrite: a copy by the kernel, shmring.fence (DMB ISH) behind or before it
+ *
+ * Entering and leaving the kernel is no fence, so these are needed; that a thread goes on on another processor is one.
+ * A copy takes its bytes in any order: what must be seen in order is read or written by two. No kernel promises that
+ * it copies an aligned word by one access, though they do: so the agent reads head until two reads agree.
+ * A torn word is checked like a false one: positions against capacity and each other, the rest by their range.
+ * No order is needed between a store and a later load of another word (two agents exclude each other by flock, two
+ * writers by a lock), so nothing needs to be sequentially consistent. Word by word:
+ *
+ *   head        Stored (release) after the last byte; the agent loads it (acquire) before it copies data. So what it
+ *               copies is whole. One writer at a time, by the lock `writer` (acquire, release): data that another
+ *               thread of the probe committed before is older than the lock's release, thus than this head.
+ *   tail        The agent stores it (release) after its copy of the data; the probe loads it (acquire) before it
+ *               writes there. So nothing is written over that has not been read.
+ *   state       Stored (release) after head, reason and the counters. The agent loads it (acquire) before head, and
+ *               copies the header again after a state that is the last. So an end has all that was committed.
+ *   magic       Stored (release) after the rest of the header; the agent loads it (acquire) before that. base,
+ *               capacity, session and so on never change afterwards.
+ *   emergency   The agent stores emergency_method first, each by a release; the probe loads the counter (acquire)
+ *               before the method, and its own copy of the two keeps that order.
+ *   *_done      Stored (release) after head of the blocks that answer. Another thread of the probe may carry the word
+ *               from the probe's own copy to the file: it stores what it has loaded, and arm64 keeps such a pair in
+ *               order for everybody (multi-copy atomicity).
+ *   the rest    Heartbeats, depths, interval, pause, detach, redefine, sync_wanted, limits, sums: each stands alone,
+ *               and a late value is an earlier one.
+ *
+ * probe/testdata/litmus has each pair as a litmus test of Arm's model (go test ./probe -run TestLitmus, with herd7).
+ */
 #define HC_RING_MAGIC "HEAPCAMR"
 /* a multiple of every page size in use: the data behind it can be mapped by itself. ABI 1: 4096 */
 #define HC_RING_HEADER_SIZE 65536

@@ -105,8 +105,8 @@ func (r *Ring) put64(off int, v uint64) error {
 	return r.put(off, b[:])
 }
 
-// put writes one word of the agent, in one pwrite of its aligned bytes. A truncated file is not made longer again by
-// it.
+// put writes one word of the agent, in one pwrite of its aligned bytes. It is a release: what was read and written
+// before it is older than the word. A truncated file is not made longer again by it.
 func (r *Ring) put(off int, b []byte) error {
 	size, err := r.f.Size()
 	if err != nil {
@@ -115,6 +115,7 @@ func (r *Ring) put(off int, b []byte) error {
 	if uint64(size) < r.header+r.capacity {
 		return r.quarantine(0, "size", errShort)
 	}
+	fence()
 	_, err = r.f.WriteAt(b, int64(off))
 	return err
 }

@@ -122,7 +122,8 @@ func (r *Ring) owned() error {
 }
 
 // stableHead reads head until two reads agree and checks it. Pairs with the probe's release store of head after the
-// last byte of a commit: data before it is complete.
+// last byte of a commit: data before it is complete. Two reads: no kernel promises that a copy of eight bytes is one
+// access.
 func (r *Ring) stableHead() (uint64, error) {
 	var b [8]byte
 	var last uint64
@@ -201,8 +202,10 @@ func (r *Ring) quarantine(pos uint64, why string, err error) error {
 
 var errShort = errors.New("file was truncated")
 
+// readFull is an acquire: what is read after it is no older than b.
 func readFull(f file, b []byte, off int64) error {
 	n, err := f.ReadAt(b, off)
+	fence()
 	if n == len(b) {
 		return nil
 	}

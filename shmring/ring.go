@@ -90,7 +90,8 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 		return nil, ErrNotReady
 	}
 	h := make([]byte, headerUsed)
-	if err := readFull(f, h, 0); err != nil {
+	// The magic first, by itself: the probe stores it last.
+	if err := readFull(f, h[:len(Magic)], OffMagic); err != nil {
 		return nil, err
 	}
 	if magic := string(h[:len(Magic)]); magic != Magic {
@@ -98,6 +99,9 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 			return nil, ErrNotReady
 		}
 		return nil, &NotRingError{path, "no magic"}
+	}
+	if err := readFull(f, h, 0); err != nil {
+		return nil, err
 	}
 	header := uint64(HeaderSize)
 	switch abi := binary.LittleEndian.Uint32(h[OffABI:]); {
@@ -251,6 +255,13 @@ func (r *Ring) status(h []byte) (Status, error) {
 	}
 	if err := readFull(r.f, h, 0); err != nil {
 		return Status{}, r.quarantine(0, "header", err)
+	}
+	// One copy takes its bytes in any order, and a state tells of what was written before it. One that is the last gets
+	// a second copy, whose text and counters are those of that state or later ones.
+	if State(binary.LittleEndian.Uint32(h[OffState:])) >= StateRefused {
+		if err := readFull(r.f, h, 0); err != nil {
+			return Status{}, r.quarantine(0, "header", err)
+		}
 	}
 	if !bytes.Equal(h[:OffHead], r.fixed[:]) {
 		return Status{}, r.quarantine(0, "the header's fixed part was rewritten", nil)

@@ -21,7 +21,6 @@ const (
 	NotHotSpot     Problem = "not-hotspot"
 	NoRights       Problem = "rights"
 	AttachDisabled Problem = "attach-disabled"
-	Musl           Problem = "musl"
 	NoPerfData     Problem = "perf-data"
 	ReadOnlyTmp    Problem = "read-only-tmp"
 )
@@ -55,8 +54,6 @@ func Doctor(j JVM) Verdict {
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
 		return no(BadCollector, "start the JVM with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
 			"the collector %s is not supported", j.Collector)
-	case j.musl:
-		return no(Musl, "use a JDK that is built against glibc", "the JVM uses musl libc, and the probe needs glibc")
 	case j.Major != 0 && j.Major < tested[0]:
 		return no(OldMajor, fmt.Sprintf("use JDK %d or later", tested[0]),
 			"JDK %d is too old: heapcam records JDK %d and later", j.Major, tested[0])
@@ -94,6 +91,10 @@ func Doctor(j JVM) Verdict {
 		if j.noexec {
 			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe cannot be loaded from there")
 		}
+	}
+	if j.musl {
+		v.Warnings = append(v.Warnings, "it runs on musl libc: the probe is tested in a process of musl, "+
+			"and unproven with a real JVM of Alpine")
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
 		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the shared ring will be an "+

@@ -102,8 +102,9 @@ func TestForeign(t *testing.T) {
 		want          Problem
 		reason        string
 	}{
-		{"Alpine's JDK", "17.0.13", []string{"ld-musl-x86_64.so.1"}, Musl, "musl"},
-		{"musl by its other name", "25", []string{"libc.musl-x86_64.so.1"}, Musl, "musl"},
+		{"Alpine's JDK", "17.0.13", []string{"ld-musl-x86_64.so.1"}, OK, ""},
+		{"Alpine's JDK for arm64", "17.0.13", []string{"ld-musl-aarch64.so.1"}, OK, ""},
+		{"musl by its other name", "25", []string{"libc.musl-x86_64.so.1"}, OK, ""},
 		{"an older JDK", "10.0.2", nil, OldMajor, "JDK 10 is too old"},
 		{"a JDK of 8", "1.8.0_432", nil, OldMajor, "JDK 8 is too old"},
 		{"a JDK between", "19.0.2", nil, UntestedMajor, "JDK 19 is untested"},
@@ -117,6 +118,10 @@ func TestForeign(t *testing.T) {
 			if v.Problem != c.want || v.Recordable != ok || (v.Remedy == "") != ok ||
 				!strings.Contains(v.Reason, c.reason) {
 				t.Errorf("%+v of %+v", v, j)
+			}
+			warned := strings.Contains(strings.Join(v.Warnings, "\n"), "musl")
+			if musl := strings.Contains(c.name, "Alpine") || strings.HasPrefix(c.name, "musl"); warned != musl {
+				t.Errorf("warnings: %q", v.Warnings)
 			}
 			if j.Name != "org.example.Main" || j.Collector != "G1" {
 				t.Errorf("name %q, collector %q", j.Name, j.Collector)

@@ -214,7 +214,6 @@ func TestDoctor(t *testing.T) {
 		OldMajor:       func(j *JVM) { j.Major = 8 },
 		NoRights:       func(j *JVM) { j.readable = false },
 		AttachDisabled: func(j *JVM) { j.Args = []string{"-XX:+DisableAttachMechanism"}; j.fromArgs() },
-		Musl:           func(j *JVM) { j.musl = true },
 		NoPerfData:     func(j *JVM) { j.Args = []string{"-XX:-UsePerfData"}; j.fromArgs() },
 	} {
 		j := good
@@ -229,6 +228,7 @@ func TestDoctor(t *testing.T) {
 		func(j *JVM) { j.shmFree = 100 },
 		func(j *JVM) { j.Container = true },
 		func(j *JVM) { j.Major = newest() + 1 },
+		func(j *JVM) { j.musl = true },
 	} {
 		j := good
 		change(&j)

@@ -38,7 +38,8 @@ func newVersionCmd() *cobra.Command {
 			if err != nil {
 				ui.Fprintf(ui.Stdout, "no probe inside: %v\n", err)
 			} else {
-				ui.Fprintf(ui.Stdout, "probe inside: linux/amd64, %d bytes, %s\n", len(lib), sum)
+				ui.Fprintf(ui.Stdout, "probe inside: %s/%s, %d bytes, %s\n", runtime.GOOS, runtime.GOARCH,
+					len(lib), sum)
 			}
 			return nil
 		},

@@ -1,8 +1,9 @@
 //go:build ignore
 
-// fakejvm.c: a process that is a JVM as far as the probe can see, for a system that no JVM of tests runs on (make
-// test-wine): the tables that libjvm exports, a Serial heap that is filled and collected, the JVMTI and JNI functions
-// that the probe calls, and a neighbour that lives on faults of its own, as HotSpot does.
+// fakejvm.c: a process that is a JVM as far as the probe can see, for systems that no JVM of the tests runs on: Windows
+// (make test-wine) and musl (TestFakeJVM). It has the tables that libjvm exports, a Serial heap that is filled and
+// collected, the JVMTI and JNI functions that the probe calls, and a neighbour that handles page faults of its own, as
+// HotSpot does.
 //
 //	fakejvm PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]
 //
@@ -12,7 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
 #include <windows.h>
+#else
+#include "posix.h"
+#endif
 
 #include "vm.h"
 
@@ -218,6 +223,7 @@ static JavaVM vm = &invoke;
 enum { PAGES = 1 << 16, PAGE = 4096 };
 static char *lazily;
 static volatile LONG handled, touched, stop_faults;
+#ifdef _WIN32
 static LONG CALLBACK my_fault(EXCEPTION_POINTERS *x) {
     uintptr_t at = x->ExceptionRecord->ExceptionInformation[1];
     if (x->ExceptionRecord->ExceptionCode != EXCEPTION_ACCESS_VIOLATION || at < (uintptr_t)lazily ||
@@ -227,6 +233,36 @@ static LONG CALLBACK my_fault(EXCEPTION_POINTERS *x) {
     return VirtualAlloc((void *)at, 1, MEM_COMMIT, PAGE_READWRITE) ? EXCEPTION_CONTINUE_EXECUTION
                                                                    : EXCEPTION_CONTINUE_SEARCH;
 }
+static void *reserve(void *at, size_t n, bool commit) {
+    return VirtualAlloc(at, n, MEM_RESERVE | (commit ? MEM_COMMIT : 0), PAGE_READWRITE);
+}
+// The probe's handler comes later: Windows asks it first.
+static void handle_faults(void) { AddVectoredExceptionHandler(1, my_fault); }
+static void end_here(void) { TerminateProcess(GetCurrentProcess(), 0); }
+static void join(HANDLE thread) { WaitForSingleObject(thread, INFINITE); }
+#else
+static void my_fault(int sig, siginfo_t *i, void *context) {
+    (void)context;
+    uintptr_t at = (uintptr_t)i->si_addr & ~(uintptr_t)(PAGE - 1);
+    if (at < (uintptr_t)lazily || at >= (uintptr_t)lazily + (size_t)PAGES * PAGE ||
+        mprotect((void *)at, PAGE, PROT_READ | PROT_WRITE)) {
+        signal(sig, SIG_DFL); // nobody's: the access is made again and ends the process
+        return;
+    }
+    InterlockedIncrement(&handled);
+}
+static void *reserve(void *at, size_t n, bool commit) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap(at, n, commit ? PROT_READ | PROT_WRITE : PROT_NONE, flags, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+static void handle_faults(void) { // the probe's comes later, and passes on what is not its own
+    struct sigaction a = {.sa_sigaction = my_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    sigaction(SIGSEGV, &a, NULL);
+}
+static void end_here(void) { kill(getpid(), SIGKILL); }
+static void join(HANDLE thread) { pthread_join(*(pthread_t *)thread, NULL); }
+#endif
 static DWORD WINAPI faults(void *p) {
     (void)p;
     while (!stop_faults && touched < PAGES) {
@@ -344,11 +380,10 @@ static void collect_full(void) {
     for (int i = 1; i < 3; i++) order[i]->top = order[i]->bottom;
 }
 
-static HANDLE in_finish;
+// The last collection is interrupted: the process ends while it is in the probe's finish, or just before.
 static DWORD WINAPI killer(void *p) {
     (void)p;
-    WaitForSingleObject(in_finish, INFINITE);
-    TerminateProcess(GetCurrentProcess(), 0);
+    end_here();
     return 0;
 }
 
@@ -357,8 +392,9 @@ int main(int argc, char **argv) {
     int collections = atoi(argv[3]);
     without_jvmti = !strcmp(argv[4], "nojvmti");
     if (argc > 5) version = argv[5];
-    lazily = VirtualAlloc(NULL, (size_t)PAGES * PAGE, MEM_RESERVE, PAGE_READWRITE);
-    AddVectoredExceptionHandler(1, my_fault); // before the probe's: that one is asked first
+    bool killed = !strcmp(argv[4], "kill");
+    lazily = reserve(NULL, (size_t)PAGES * PAGE, false);
+    handle_faults();
     jvmti.RunAgentThread = RunAgentThread;
     struct flag f[] = {{&on, "UseSerialGC", {0}},
                        {&on, "UsePerfData", {0}},
@@ -367,7 +403,7 @@ int main(int argc, char **argv) {
                        {&object_alignment, "ObjectAlignmentInBytes", {0}},
                        {&max_heap, "MaxHeapSize", {0}}};
     memcpy(flags, f, sizeof f);
-    if (VirtualAlloc((void *)HEAP, HEAP_SIZE, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE) != (void *)HEAP)
+    if (reserve((void *)HEAP, HEAP_SIZE, true) != (void *)HEAP)
         return fprintf(stderr, "no heap\n"), 2;
     eden = (struct space){HEAP, HEAP, HEAP + EDEN};
     survivors[0] = (struct space){eden.end, eden.end, eden.end + SURVIVOR};
@@ -377,7 +413,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < WEAKS; i++) weaks[i] = 1;
 
     HMODULE lib = LoadLibraryA(argv[1]);
-    if (!lib) return fprintf(stderr, "LoadLibrary %s: error %lu\n", argv[1], GetLastError()), 1;
+    if (!lib) return fprintf(stderr, "%s was not loaded\n", argv[1]), 1;
     typedef jint(JNICALL * load)(JavaVM *, char *, void *);
     load on_load = (load)(uintptr_t)GetProcAddress(lib, "Agent_OnLoad");
     if (!on_load || !GetProcAddress(lib, "Agent_OnAttach"))
@@ -395,16 +431,12 @@ int main(int argc, char **argv) {
         if (enabled[JVMTI_EVENT_GARBAGE_COLLECTION_START]) callbacks.GarbageCollectionStart(&ti);
         heap.total++;
         i % EACH_FULL == 0 ? collect_full() : collect_young();
-        if (i == collections && !strcmp(argv[4], "kill")) {
-            in_finish = CreateEvent(NULL, FALSE, FALSE, NULL);
-            CreateThread(NULL, 0, killer, NULL, 0, NULL);
-            SetEvent(in_finish);
-        }
+        if (i == collections && killed) CreateThread(NULL, 0, killer, NULL, 0, NULL);
         if (enabled[JVMTI_EVENT_GARBAGE_COLLECTION_FINISH]) callbacks.GarbageCollectionFinish(&ti);
     }
-    if (in_finish) Sleep(INFINITE);
+    for (; killed;) Sleep(1000);
     stop_faults = 1;
-    WaitForSingleObject(neighbour, INFINITE);
+    join(neighbour);
     ReleaseSRWLockExclusive(&world);
     if (enabled[JVMTI_EVENT_VM_DEATH]) callbacks.VMDeath(&ti, &env);
     uint64_t objects = 0, bytes = 0;
@@ -414,6 +446,7 @@ int main(int argc, char **argv) {
     for (int i = 0; agent_threads && i < 100; i++) Sleep(50);
     printf("%d collections, %llu objects, %llu bytes, %ld walks, %ld faults of others, %ld of them came here, %ld "
            "agent threads\n",
-           collections, (unsigned long long)objects, (unsigned long long)bytes, walks, touched, handled, agent_threads);
+           collections, (unsigned long long)objects, (unsigned long long)bytes, (long)walks, (long)touched,
+           (long)handled, (long)agent_threads);
     return touched > 0 && touched == handled && !agent_threads ? 0 : 1;
 }

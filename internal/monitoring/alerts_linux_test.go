@@ -123,7 +123,7 @@ var alertCases = map[string]alertCase{
 	},
 	"HeapcamNotRecorded": {
 		fires: map[string]string{
-			`heapcam_jvms_not_recorded{` + onHost + `,why="musl"}`:    "2x30",
+			`heapcam_jvms_not_recorded{` + onHost + `,why="rights"}`:  "2x30",
 			`heapcam_jvms_not_recorded{` + onHost + `,why="ignored"}`: "7x30",
 		}, at: "12m", before: "9m", labels: map[string]string{"instance": "h:9464"},
 		summary: "2 JVMs on h:9464 are not recorded",

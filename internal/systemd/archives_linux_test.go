@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestArchives: each archive holds the program, its bill of materials and the documents; only the one for linux on
-// amd64 holds the probe; and the same sources give the same bytes again.
+// TestArchives: each archive holds the program, its bill of materials and the documents; those for linux hold
+// the probe of their architecture, arm64's where there is a compiler; and the same sources give the same bytes again.
 func TestArchives(t *testing.T) {
 	if os.Getenv("HEAPCAM_FULL") == "" {
 		t.Skip("not run: archives for all systems, built twice (make test-full)")
@@ -61,11 +61,11 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%s lacks files", path)
 		}
 		// The mark stands in the library, and as two halves in whatever looks for it.
-		if has, want := bytes.Contains(exe, append([]byte{0}, mark...)),
-			strings.Contains(path, "linux-amd64"); has != want {
+		has := bytes.Contains(exe, append([]byte{0}, mark...))
+		if want := records(t, path, exe); has != want {
 			t.Errorf("%s: holds a probe: %v", filepath.Base(path), has)
 		}
-		if !strings.Contains(path, "linux-amd64") && !bytes.Contains(exe, []byte("no probe is proven")) {
+		if !strings.Contains(path, "linux") && !bytes.Contains(exe, []byte("no probe is proven")) {
 			t.Errorf("%s does not refuse by name", filepath.Base(path))
 		}
 		var sbom struct {
@@ -85,6 +85,21 @@ func TestArchives(t *testing.T) {
 			}
 		}
 	}
+}
+
+// records says whether the program of an archive is to hold a probe, and checks that it is the right one.
+func records(t *testing.T, path string, exe []byte) bool {
+	t.Helper()
+	for _, arch := range []string{"amd64", "arm64"} {
+		if strings.Contains(path, "linux-"+arch) {
+			lib, err := os.ReadFile(module + "/probe/lib/libheapcam-linux-" + arch + ".so")
+			if err == nil && !bytes.Contains(exe, lib) {
+				t.Errorf("%s: the probe inside is not the one for %s", filepath.Base(path), arch)
+			}
+			return err == nil
+		}
+	}
+	return false
 }
 
 // unpack gives the files of an archive by the last part of their names.

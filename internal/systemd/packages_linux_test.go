@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -26,11 +27,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// packages gives the path of the deb.
+// packages gives the path of the deb for this machine.
 func packages(t *testing.T) string {
 	t.Helper()
 	packaged.once.Do(func() {
-		if _, err := os.Stat(module + "/probe/lib/libheapcam-linux-amd64.so"); err != nil {
+		if _, err := os.Stat(module + "/probe/lib/libheapcam-linux-" + runtime.GOARCH + ".so"); err != nil {
 			packaged.skip = "no probe: make build"
 			return
 		}
@@ -47,10 +48,12 @@ func packages(t *testing.T) string {
 	return debIn(t, packaged.dir)
 }
 
-func buildPackages(dir, version string) (skip string, err error) {
+// buildPackages builds for the architectures, or for all that there are compilers for.
+func buildPackages(dir, version string, archs ...string) (skip string, err error) {
 	c := exec.Command("tools/packages")
 	c.Dir = module
-	c.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
+	c.Env = append(os.Environ(), "DIST="+dir, "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000",
+		"ARCHS="+strings.Join(archs, " "))
 	out, err := c.CombinedOutput()
 	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
 		return fmt.Sprintf("nfpm cannot be had: %.200s", out), nil
@@ -63,7 +66,7 @@ func buildPackages(dir, version string) (skip string, err error) {
 
 func debIn(t *testing.T, dir string) string {
 	t.Helper()
-	debs, _ := filepath.Glob(dir + "/*.deb")
+	debs, _ := filepath.Glob(dir + "/*_" + runtime.GOARCH + ".deb")
 	if len(debs) != 1 {
 		t.Fatalf("debs: %q", debs)
 	}

@@ -140,20 +140,29 @@ void ring_broken(void) {
         ring_end(violated);
 }
 
-// Whose words a stretch of the header is.
+// What is the probe's of the header.
 static const struct stretch {
     int from, to;
-} agents[] = {{HC_RING_OFF_AGENT_HEARTBEAT, HC_RING_OFF_EXHAUSTED}},
-  probes[] = {{HC_RING_OFF_EXHAUSTED, HC_RING_WORDS},
+} probes[] = {{HC_RING_OFF_EXHAUSTED, HC_RING_WORDS},
               {HC_RING_OFF_STATE, HC_RING_OFF_TAIL}}; // texts before the state that they explain
+
+enum { AGENTS = (HC_RING_OFF_EXHAUSTED - HC_RING_OFF_TAIL) / 8 };
+
+// The last word first: who sees the counter of emergencies has the method, which stands behind it.
+static void take(const uint64_t w[AGENTS], int first) {
+    for (int i = AGENTS - 1; i >= first; i--)
+        atomic_store_explicit(ring64(HC_RING_OFF_TAIL + 8 * i), w[i], memory_order_release);
+}
 
 // Not for the VM thread.
 void ring_exchange(void) {
     struct os_ring *r = atomic_load(&now);
-    _Alignas(8) uint8_t b[HC_RING_OFF_EXHAUSTED - HC_RING_OFF_TAIL];
-    bool ok = os_ring_read(r, HC_RING_OFF_TAIL, b, sizeof b);
-    for (size_t i = 0; ok && i < sizeof b; i += 8)
-        atomic_store_explicit(ring64(HC_RING_OFF_TAIL + (int)i), *(uint64_t *)(b + i), memory_order_relaxed);
+    uint64_t w[AGENTS];
+    bool ok = os_ring_read(r, HC_RING_OFF_TAIL, w, sizeof w);
+    // One copy takes its bytes in any order: where the counter of emergencies has moved, a second one has the method.
+    if (ok && w[(HC_RING_OFF_EMERGENCY - HC_RING_OFF_TAIL) / 8] != *ring64(HC_RING_OFF_EMERGENCY))
+        ok = os_ring_read(r, HC_RING_OFF_TAIL, w, sizeof w);
+    if (ok) take(w, 0);
     ok = ok && ring_publish();
     if (!ok) ring_lost();
 }
@@ -191,20 +200,24 @@ static uint64_t map_word(struct os_ring *r, int off) {
     if (!vm.check_jni) return atomic_load_explicit((_Atomic uint64_t *)(r->map + off), memory_order_acquire);
     if (!safe_read(&v, (uint64_t)(r->map + off), sizeof v))
         violation("the shared ring cannot be read", (uint64_t)(r->map + off));
+    atomic_thread_fence(memory_order_acquire);
     return v;
 }
 
 static void map_set_word(struct os_ring *r, int off, uint64_t v) {
-    if (vm.check_jni)
-        map_put(r, (size_t)off, &v, sizeof v);
-    else
+    if (!vm.check_jni) {
         atomic_store_explicit((_Atomic uint64_t *)(r->map + off), v, memory_order_release);
+        return;
+    }
+    atomic_thread_fence(memory_order_release);
+    map_put(r, (size_t)off, &v, sizeof v);
 }
 
 void ring_refresh_in_pause(void) {
     struct os_ring *r = atomic_load(&now);
-    for (int off = agents[0].from; off < agents[0].to; off += 8)
-        atomic_store_explicit(ring64(off), map_word(r, off), memory_order_relaxed);
+    uint64_t w[AGENTS];
+    for (int i = 1; i < AGENTS; i++) w[i] = map_word(r, HC_RING_OFF_TAIL + 8 * i);
+    take(w, 1); // tail is read where a commit begins
 }
 
 void ring_publish_in_pause(void) {

@@ -29,9 +29,11 @@ typedef int ring_opener(uint64_t size, uint64_t ticks, uint32_t *flags, char *wh
 // the first. false: why says why.
 bool os_ring_make(struct os_ring *r, const struct os_ring *after, ring_opener *open, const char *dir, uint64_t ticks,
                   size_t capacity, char *why);
-bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n); // false: the file is not what it was
+// These two, false: the file is not what it was. Reading is an acquire (what is read is older than all that this thread
+// reads and writes afterwards), writing a release.
+bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n);
 bool os_ring_write(const struct os_ring *r, size_t off, const void *from,
-                   size_t n);                // likewise; it never makes the file longer
+                   size_t n);                // it never makes the file longer
 bool os_ring_waits(const struct os_ring *r); // the one before this has not been taken over yet
 void os_ring_close(struct os_ring *r);       // unmaps it; the file stays
 void os_ring_drop(struct os_ring *r,

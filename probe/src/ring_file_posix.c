@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -135,7 +136,7 @@ static bool whole(const struct os_ring *r) { return same_file(r, HC_RING_HEADER_
 // The descriptor is for processes that are refused this call.
 static bool refused(void) { return errno == EPERM || errno == ENOSYS || errno == EACCES; }
 
-bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
+static bool copy_in(const struct os_ring *r, size_t off, void *to, size_t n) {
     if (!whole(r)) return false;
     if (safe_read(to, (uint64_t)(r->map + off), n)) return true;
     if (!refused()) return false;
@@ -145,9 +146,17 @@ bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
     return k == (ssize_t)n;
 }
 
+// The two fences make the copies an acquire and a release (heapcam_abi.h, "memory order"): entering the kernel is none.
+bool os_ring_read(const struct os_ring *r, size_t off, void *to, size_t n) {
+    bool ok = copy_in(r, off, to, n);
+    atomic_thread_fence(memory_order_acquire);
+    return ok;
+}
+
 bool os_ring_write(const struct os_ring *r, size_t off, const void *from, size_t n) {
     if (!n) return true;
     if (!whole(r)) return false;
+    atomic_thread_fence(memory_order_release);
     // pages that were punched out are allocated anew, or there is no room for them
     if (safe_write((uint64_t)(r->map + off), from, n)) return true;
     if (!refused()) return false;

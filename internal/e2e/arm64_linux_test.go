@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestArm64: the probe for arm64 records JVMs of arm64 below qemu-user, and what it records is right: at each sync
+// point the replayed heap equals the listed one. HEAPCAM_ARM64_ROOT names a root that tools/arm64-root made.
+// HEAPCAM_PAGE is the page size to imitate; with one only Serial and G1 run. The recorder is this machine's own: it
+// takes the rings from a spool folder. qemu-user has no process_vm_readv, so this tests the copy through a pipe, too.
+// Time and memory order are those of the host.
+func TestArm64(t *testing.T) {
+	root := os.Getenv("HEAPCAM_ARM64_ROOT")
+	lib, err := filepath.Abs("../../probe/lib/libheapcam-linux-arm64.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	qemu, err := exec.LookPath("qemu-aarch64-static")
+	if _, missing := os.Stat(lib); root == "" || err != nil || missing != nil {
+		t.Skip("not run: JVMs of arm64 below qemu (make test-arm64)")
+	}
+	emulate := []string{qemu, "-L", root}
+	if page := os.Getenv("HEAPCAM_PAGE"); page != "" {
+		emulate = append(emulate, "-p", page)
+	}
+	javas, _ := filepath.Glob(root + "/usr/lib/jvm/java-[0-9][0-9]-openjdk-arm64/bin/java")
+	if len(javas) == 0 {
+		t.Fatalf("%s holds no JDK", root)
+	}
+	for _, java := range javas {
+		for _, gc := range collectors {
+			if os.Getenv("HEAPCAM_PAGE") != "" && gc == "Parallel" {
+				continue
+			}
+			for _, depth := range []string{"survivors", "full"} {
+				name := strings.TrimSuffix(strings.TrimPrefix(java, root+"/usr/lib/jvm/"), "-openjdk-arm64/bin/java")
+				t.Run(fmt.Sprintf("%s/%s/%s", name, gc, depth), func(t *testing.T) {
+					onArm64(t, append(emulate, java), "-XX:+Use"+gc+"GC", lib, depth)
+				})
+			}
+		}
+	}
+}
+
+func onArm64(t *testing.T, java []string, gc, lib, depth string) {
+	spool := filepath.Join(t.TempDir(), "spool")
+	if err := os.Mkdir(spool, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := newDaemon(t, "--max-trace-size", "64MiB", "--spool", spool)
+	d.start(t)
+	option := fmt.Sprintf("-agentpath:%s=spool:%s,allow_untested=1,interval=16384,depth=%s", lib, spool, depth)
+	line := append(java, gc, "-Xmx48m", option, "-cp", classPath(t), "Mixed", "12000", "40", "1500")
+	var said buffer
+	c := exec.Command(line[0], line[1:]...)
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	await(t, "the recording ends", func() bool {
+		jvms := d.status(t).JVMs
+		return len(jvms) == 1 && jvms[0].Phase == "ended"
+	})
+	folders, _ := filepath.Glob(filepath.Join(d.out, "*", "*.hc*"))
+	if len(folders) == 0 {
+		t.Fatalf("nothing was recorded\n%s", said.String())
+	}
+	v := verify(t, filepath.Dir(folders[0]), 3)
+	t.Logf("%d sync points, %d mismatches", v.SyncPoints, v.Mismatches)
+}

@@ -1,0 +1,6 @@
+package probe
+
+import "embed"
+
+//go:embed lib/libheapcam-linux-arm64.*
+var lib embed.FS
