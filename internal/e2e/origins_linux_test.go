@@ -212,11 +212,10 @@ func TestOrigins(t *testing.T) {
 				switch {
 				case known && (rows != 1 || n < 35 || n > 40 || before > 40-n):
 					t.Errorf("%s: %s: %d samples in %d rows, %d before the recording; want 40 in one",
-						filepath.Base(dir), name,
-						n, rows, before)
+						filepath.Base(dir), name, n, rows, before)
 				case !known && (before != 40 || wrong != 0):
-					t.Errorf("%s: %s: %d before the recording, %d with a site; want 40 and none", filepath.Base(dir), name,
-						before, wrong)
+					t.Errorf("%s: %s: %d before the recording, %d with a site; want 40 and none", filepath.Base(dir),
+						name, before, wrong)
 				}
 			}
 		}
