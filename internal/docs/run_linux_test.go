@@ -69,7 +69,7 @@ func tool(t *testing.T) string {
 }
 
 var (
-	call   = regexp.MustCompile(`(?:^|[\s(])(?:\S*/)?heapcam((?: [^|>#;&)\n]*)?)`)
+	call   = regexp.MustCompile(`(?:^|[|;&(] *|-- |sudo |timeout \S+ )(?:\S*/)?heapcam((?: [^|>#;&)\n]*)?)`)
 	inline = regexp.MustCompile("`(heapcam [^`\n]+)`")
 	flags  = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*)`)
 )
