@@ -63,7 +63,7 @@ results of the tests on each JDK.
   one thing will do, and the probe walks the whole heap once before it begins.
 - **JDKs after %[4]d** are untested, too. heapcam records them without a setting if the rows without an end are as
   expected. The probe walks the whole heap before it begins, and again after each of the first three collections.
-  It stops recording if it meets an object that it does not know.
+  It stops recording if it meets objects that it does not know in two of these walks.
 - **JDKs before %[5]d** are refused.
 
 A missing name, an unknown C type, or a field of the other kind is a refusal. The JVM keeps running, and one line on

@@ -439,7 +439,8 @@ func TestPackages(t *testing.T) {
 	if _, err := exec.LookPath("lintian"); err != nil {
 		t.Skip("not run: lintian on the deb (not installed)")
 	}
-	c := exec.Command("lintian", "--allow-root", "--fail-on", "error,warning", deb)
+	debs, _ := filepath.Glob(packaged.dir + "/*.deb")
+	c := exec.Command("lintian", append([]string{"--allow-root", "--fail-on", "error,warning"}, debs...)...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("lintian: %v\n%s", err, out)

@@ -64,7 +64,7 @@ struct turn {
     uint64_t now, flushed, polled, emergency, redefine, marks, deaf_since, dropped;
     uint64_t checked; // the epoch that was checked last
     uint32_t checks, retry;
-    bool cut_told, again, deaf;
+    bool cut_told, again, deaf, check_failed;
 };
 
 static void follow_switch(struct turn *t) {
@@ -147,8 +147,14 @@ static void log_retry(struct turn *t) {
 
 static void check_again(struct turn *t) {
     if (!check || t->checks == CONTROL_CHECKS || epoch_number() == t->checked) return;
-    t->checked = epoch_number(), t->checks++;
-    if (!check(t->jni) && !atomic_exchange(&gave_up, true)) (void)meta_put_end(HC_END_GAVE_UP);
+    char why[HC_MAX_REASON] = "";
+    t->checked = epoch_number();
+    if (check(t->jni, why))
+        t->checks++;
+    else if (t->check_failed && !atomic_exchange(&gave_up, true))
+        ring_state(HC_STATE_GAVE_UP, why), (void)meta_put_end(HC_END_GAVE_UP);
+    else
+        t->check_failed = true;
 }
 
 static void look_after_ring(struct turn *t) {

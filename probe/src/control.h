@@ -6,12 +6,15 @@
 #include <jvmti.h>
 #include <stdbool.h>
 
+#include "log.h"
+
 // end: what the thread does last. asked: somebody detaches the probe; else the recording cannot go on.
 typedef void control_end(JNIEnv *jni, bool asked);
-// check: called after each of the first collections; false: the recording ends, and the ring's reason says
-// why. NULL: nothing is checked.
+// check: called after the first collections, until it has succeeded CONTROL_CHECKS times. If it fails twice, the
+// recording ends, and why says the reason: one failure may come from dead objects of classes that were unloaded.
+// NULL: nothing is checked.
 enum { CONTROL_CHECKS = 3 };
-typedef bool control_check(JNIEnv *jni);
+typedef bool control_check(JNIEnv *jni, char why[HC_MAX_REASON]);
 bool control_start(JNIEnv *jni, control_end *end, control_check *check);
 void control_stop(void); // the JVM ends; the thread does nothing more, and ends no recording
 

@@ -130,12 +130,9 @@ static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
 }
 
 // After the first collections what they left is walked, too. The control thread.
-static bool check_later(JNIEnv *jni) {
-    char why[HC_MAX_REASON] = "";
+static bool check_later(JNIEnv *jni, char why[HC_MAX_REASON]) {
     if (opt.untested == 4) opt.untested = 2;
-    if (self_check(jni, why)) return true;
-    ring_state(HC_STATE_GAVE_UP, why);
-    return false;
+    return self_check(jni, why);
 }
 
 // ---- the beginning -------------------------------------------------------------------------------
