@@ -1,6 +1,8 @@
 # heapcam: targets. "make" alone lists them.
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell tools/version)
+COMMIT  ?= $(shell tools/version commit)
+PROBE_VERSION = $(shell VERSION=$(VERSION) tools/version probe)
 JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
 ARCH    := $(shell $(GO) env GOARCH)
 PROBE   := probe/lib/libheapcam-linux-$(ARCH).so
@@ -9,7 +11,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full test-wine test-arm64 bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,22 +31,22 @@ setup-arm64: setup
 
 CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
 CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
-probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/*.h)
+probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
 	JH=$${JH:-$(JAVA_HOME)}; \
 	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
 # gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
-$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/windows/*.h probe/*.h)
+$(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/windows/*.h probe/*.h)
 	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
 	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
-	    -DHC_PROBE_VERSION='"$(VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
 
 build: probe ## bin/heapcam, with the probe inside
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/heapcam ./cmd/heapcam
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/heapcam ./cmd/heapcam
 
 demo: build ## record a leaking service, kill it, pull the last part, name the leak (under three minutes)
 	@tools/demo
@@ -59,6 +61,14 @@ test: build ## all tests, small (eight minutes on 2 cores)
 test-full: build ## the numbers that the documentation names (long)
 	@tools/setup chromium prometheus zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
+
+check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)
+	@$(GO) build -o bin/check-tables ./tools/check-tables; rc=0; \
+	for n in $$(bin/check-tables -tested); do where=$$(tools/jdk-root $$n) && set -- $$where && bin/check-tables "$$2$$1" || rc=1; done; \
+	for r in /usr/lib/jvm/*/release; do [ ! -e "$$r" ] || bin/check-tables "$${r%/release}" || rc=1; done; exit $$rc
+
+test-jdks: build ## end-to-end tests on every JDK that heapcam records (JDKS=11,27 PARTS=pairs select; resumable; root)
+	@$(GO) run ./tools/test-jdks -jdks "$(JDKS)" -parts "$(PARTS)"
 
 test-wine: ## what a Windows can show without one: portable tests, service, the probe's DLL (wine; several minutes)
 	@tools/test-wine
@@ -105,7 +115,7 @@ web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them
 screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium)
 	@tools/screenshots
 
-lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings
+lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings, prose
 	@tools/lint
 
 clean: ## remove what the build made

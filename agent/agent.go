@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -28,7 +29,7 @@ const (
 	pollFast  = 20 * time.Millisecond
 	pollSlow  = 500 * time.Millisecond
 	fastPhase = 10 * time.Second
-	// notReadyFor is how long a file named like a ring may stay unfinished before the agent says so.
+	// notReadyFor is how long a file named like a ring may stay unfinished before the agent logs it.
 	notReadyFor = 10 * time.Second
 	// maxSessions bounds the JVMs that one agent records at a time, maxSessionsEach those of one user other than root:
 	// a user who makes many false rings cannot keep other users' JVMs from being recorded.
@@ -45,12 +46,12 @@ type Agent struct {
 	sessions map[string]*entry // by path of the ring
 	claimed  map[string]bool   // ring folders of sessions
 	held     map[string]bool   // names of what the service manager keeps of us
-	over     []session.Status  // of sessions that have ended, oldest first, at most maxOver
+	ended    []session.Status  // of sessions that have ended, oldest first, at most maxEnded
 	watch    []string
 	run      context.Context // of Run, nil before it
 	closed   bool
 
-	turned         atomic.Int64 // when Run's loop began its last turn, Unix ns
+	lastScan       atomic.Int64 // when Run last looked for rings, Unix ns
 	freezing       sync.Mutex
 	frozen         map[string]bool // incidents that were logged; freezing guards it
 	kept, keptSize atomic.Int64    // number of incidents and their bytes, as last seen
@@ -68,9 +69,10 @@ type Agent struct {
 	changed chan struct{} // closed and made anew when a session begins or ends
 }
 
-const maxOver = 1024
+const maxEnded = 1024
 
-// ringAgain is how long the agent waits, after the disk refused the end of an ended JVM's ring, before it tries again.
+// ringAgain is how long the agent waits before it tries again to store the rest of an ended JVM's ring, which the disk
+// refused.
 const ringAgain = time.Minute
 
 type entry struct {
@@ -80,12 +82,12 @@ type entry struct {
 	last    error // why the last attempt to open it failed; nil: it is open
 	warned  bool
 	listed  bool       // status shows its session, with the reason
-	evicted int        // how often in a row its session was evicted for lack of memory
+	evicted int        // how often in a row its session was evicted because memory was short
 	who     *api.Other // whose JVM it is; nil: not asked yet
-	// not in a watched folder: Await or the spool folder's watcher looks for it, scan does not
-	stray   bool
+	// orphan: the ring is not in a watched folder. Await or package spool searches for it, scan does not
+	orphan  bool
 	again   time.Time // earliest time of the next attempt to open it
-	look    time.Time // when removeDead checks again whether its JVM lives
+	recheck time.Time // when removeDead checks again whether its JVM lives
 	opening time.Time // since when; zero: it is not being opened
 	began   time.Time // when s began
 	stuck   bool      // the log says that the disk keeps it waiting; belongs to Run
@@ -103,8 +105,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	cfg.Out = out
 	late := time.AfterFunc(session.StuckAfter, func() {
-		cfg.Log.Error().Str("out", cfg.Out).Msg(
-			"the disk does not answer: the agent waits for its folder for recordings")
+		logs.Write(&cfg.Log, logs.DiskHangsAtStart, logs.Path.Of(cfg.Out))
 	})
 	defer late.Stop()
 	if err := os.MkdirAll(cfg.Out, 0o700); err != nil {
@@ -136,7 +137,7 @@ func New(cfg Config) (*Agent, error) {
 		a.cfg.Spool = filepath.Clean(a.cfg.Spool)
 	}
 	if err := a.incidents().Clean(); err != nil {
-		cfg.Log.Warn().Err(err).Msg("what is left of an unfinished incident can not be removed")
+		logs.Write(&cfg.Log, logs.IncidentRemains, logs.Err.Of(err))
 	}
 	return a, nil
 }
@@ -163,7 +164,7 @@ func (a *Agent) Watch(dir string) {
 	a.Rescan()
 }
 
-// Rescan makes Run look at the watched folders now.
+// Rescan makes Run read the watched folders now.
 func (a *Agent) Rescan() {
 	select {
 	case a.rescan <- struct{}{}:
@@ -171,17 +172,17 @@ func (a *Agent) Rescan() {
 	}
 }
 
-// Turned gives when Run last came around to look for rings, which it does twice a second at least; zero before. Long
-// ago means: it hangs.
-func (a *Agent) Turned() time.Time {
-	if t := a.turned.Load(); t != 0 {
+// LastScan returns when Run last looked for rings; zero: not yet. Run does so at least twice a second. A time long ago
+// means that Run hangs.
+func (a *Agent) LastScan() time.Time {
+	if t := a.lastScan.Load(); t != 0 {
 		return time.Unix(0, t)
 	}
 	return time.Time{}
 }
 
-// Run watches and records until ctx is done; then sessions stop where they stand, so that another agent may go on, and
-// their goroutines end. It returns nil then.
+// Run watches and records until ctx is done. Then every session stops at its position, so that another agent can
+// continue, and its goroutine ends. Run returns nil then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.wait()
@@ -191,7 +192,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.mu.Unlock()
 	w, err := fsnotify.NewWatcher()
 	if err != nil { // out of inotify instances: polling does
-		a.cfg.Log.Warn().Err(err).Msg("no file notification: polling")
+		logs.Write(&a.cfg.Log, logs.NoFileNotification, logs.Err.Of(err))
 		w = &fsnotify.Watcher{}
 	} else {
 		defer w.Close()
@@ -201,9 +202,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.wg.Go(func() { a.self.Watch(ctx, a.evict) })
 	a.wg.Go(func() { a.watchIncidents(ctx) })
-	a.wg.Go(func() { a.adoptStrays(ctx) })
+	a.wg.Go(func() { a.takeOverOrphans(ctx) })
 	if len(a.cfg.Kept) > 0 {
-		a.wg.Go(func() { a.adoptKept(ctx) })
+		a.wg.Go(func() { a.takeOverKept(ctx) })
 	}
 	if a.spool != nil {
 		a.wg.Go(func() { a.spool.Watch(ctx) })
@@ -211,7 +212,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	watched := map[string]bool{}
 	start := time.Now()
 	for {
-		a.turned.Store(time.Now().UnixNano())
+		a.lastScan.Store(time.Now().UnixNano())
 		a.mu.Lock()
 		dirs := slices.Clone(a.watch)
 		a.mu.Unlock()
@@ -221,7 +222,7 @@ func (a *Agent) Run(ctx context.Context) error {
 			}
 		}
 		again := a.scan(ctx, dirs)
-		a.lookStuck()
+		a.logStuck()
 		poll := a.cfg.Poll
 		if poll == 0 {
 			if poll = pollSlow; again || time.Since(start) < fastPhase {
@@ -242,7 +243,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 }
 
-// wait waits for the agent's goroutines, but for those that the disk keeps.
+// wait waits for the agent's goroutines, except those that wait for a disk that does not answer.
 func (a *Agent) wait() {
 	done := make(chan struct{})
 	go func() { a.wg.Wait(); close(done) }()
@@ -253,33 +254,32 @@ func (a *Agent) wait() {
 		case <-time.After(pollSlow):
 		}
 		// the others have closed their files by then
-		if kept := a.keptByDisk(); kept > 0 && time.Since(begun) > session.StuckAfter {
-			a.cfg.Log.Error().Int("recordings", kept).Msg(
-				"the disk does not answer: not waited for; what the store has not taken is in the shared rings")
+		if kept := a.countStuck(); kept > 0 && time.Since(begun) > session.StuckAfter {
+			logs.Write(&a.cfg.Log, logs.DiskHangsAtEnd, logs.Recordings.Of(kept))
 			return
 		}
 	}
 }
 
-// scan opens what is new in dirs and says whether something there is not ready yet.
+// scan opens the new rings in dirs, and says whether one of them is not ready yet.
 func (a *Agent) scan(ctx context.Context, dirs []string) (again bool) {
 	seen := map[string]bool{}
 	for _, d := range dirs {
 		paths, err := shmring.Scan(d)
 		if err != nil {
-			a.cfg.Log.Warn().Err(err).Str("dir", d).Msg("can not look for rings")
+			logs.Write(&a.cfg.Log, logs.RingsNotListed, logs.Err.Of(err), logs.Path.Of(d))
 			continue
 		}
 		for _, p := range paths {
 			seen[p] = true
 			again = a.try(ctx, p) || again
 			a.removeDead(p)
-			a.turned.Store(time.Now().UnixNano())
+			a.lastScan.Store(time.Now().UnixNano())
 		}
 	}
 	a.mu.Lock()
 	for p, e := range a.sessions {
-		if e.s == nil && !seen[p] && !e.stray && e.opening.IsZero() {
+		if e.s == nil && !seen[p] && !e.orphan && e.opening.IsZero() {
 			delete(a.sessions, p)
 		}
 	}
@@ -309,8 +309,8 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	var full *session.StoreError
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
-	if err == nil && st.Phase == session.GonePhase {
-		a.freeze(s, "the JVM went without goodbye", true)
+	if err == nil && st.Phase == session.KilledPhase {
+		a.freeze(s, incidentNoEnd, true)
 	}
 	s.Close()
 	if !stopped && !later {
@@ -320,10 +320,10 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !later {
-		a.over = append(a.over, s.Status())
+		a.ended = append(a.ended, s.Status())
 	}
-	if len(a.over) > maxOver {
-		a.over = slices.Delete(a.over, 0, len(a.over)-maxOver)
+	if len(a.ended) > maxEnded {
+		a.ended = slices.Delete(a.ended, 0, len(a.ended)-maxEnded)
 	}
 	switch e := a.sessions[path]; {
 	case err == nil || stopped:
@@ -331,7 +331,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	case later:
 		e.s, e.last, e.again = nil, err, time.Now().Add(ringAgain)
 		if evicted {
-			e.again = time.Now().Add(evictedFor << min(e.evicted, 6)) // it holds as much again when it is back
+			e.again = time.Now().Add(evictedFor << min(e.evicted, 6)) // it will need as much memory again
 			e.evicted++
 		}
 	default:
@@ -357,5 +357,5 @@ func (a *Agent) Status() []session.Status {
 		}
 	}
 	slices.SortFunc(out, func(x, y session.Status) int { return strings.Compare(x.ID, y.ID) })
-	return append(out, a.over...)
+	return append(out, a.ended...)
 }

@@ -260,7 +260,7 @@ func TestLogIsBounded(t *testing.T) {
 	x.play(p, m, 1)
 	var stop atomic.Bool
 	done := make(chan struct{})
-	go func() { // words that are told of when they change
+	go func() { // words whose changes the agent records
 		defer close(done)
 		for i := uint32(0); !stop.Load(); i++ {
 			p.Poke32(shmring.OffSyncTooLong, i&1)

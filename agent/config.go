@@ -18,10 +18,10 @@ import (
 type Config struct {
 	// Out is the folder that holds one ring folder per JVM; made if missing (mode 0700). Required.
 	Out string
-	// Watch names the folders in which probes create their rings. One that does not exist is waited for.
+	// Watch names the folders in which probes create their rings. The agent waits for one that does not exist.
 	Watch []string
-	// Spool names a folder (absolute) for the rings of JVMs that this agent can not reach, and for recordings from
-	// elsewhere, which are taken into Out; "": none. One that does not exist is waited for. For Linux.
+	// Spool names a folder (absolute) for the rings of JVMs that this agent cannot reach, and for recordings from
+	// elsewhere, which are moved to Out; "": none. The agent waits for one that does not exist. For Linux.
 	Spool string
 	// MaxTraceSize is M of package ringstore, bytes per JVM; 0: 1 GiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
@@ -32,11 +32,11 @@ type Config struct {
 	Compression    string
 	Threshold      float64
 	CompressionCPU float64
-	// KeepFree is what shall stay free on the file system of Out, bytes; 0: no care is taken before the disk is full.
+	// KeepFree is how much of the file system of Out stays free, bytes; 0: recordings grow until the disk is full.
 	KeepFree int64
-	// SyncInterval is how much a power loss may take; 0: 1 s.
+	// SyncInterval is the time between two fsyncs: at most this much is lost on a power failure; 0: 1 s.
 	SyncInterval time.Duration
-	// MaxTotal bounds what all recordings and incidents below Out take, bytes; 0: no bound. RetainEnded is how long
+	// MaxTotal bounds what all recordings and incidents below Out occupy, bytes; 0: no bound. RetainEnded is how long
 	// rings of ended JVMs are kept; 0: until space is needed.
 	MaxTotal    int64
 	RetainEnded time.Duration
@@ -44,13 +44,14 @@ type Config struct {
 	// MaxTotalWriteRate bounds what all recordings together write, in the same way; what one does not use falls to the
 	// others, each the same part. 0: no bound.
 	MaxWriteRate, MaxTotalWriteRate int64
-	// MaxCPU bounds the CPU time that this process takes, CPUs on average of some seconds, fairly: see self. MaxMemory
-	// bounds what Go's runtime holds, bytes, shared rings apart. 0: no bound.
+	// MaxCPU bounds the CPU time that this process takes, CPUs on average of some seconds, fairly: see package quota.
+	// MaxMemory bounds what Go's runtime holds, bytes, shared rings apart. 0: no bound.
 	MaxCPU    float64
 	MaxMemory int64
-	// MaxIncidents bounds what frozen windows take below Out, bytes; 0: 4 GiB. Negative: nothing is frozen by itself.
+	// MaxIncidents bounds what incidents occupy below Out, bytes; 0: 4 GiB. Negative: the agent freezes none by itself.
 	MaxIncidents int64
-	// Emergency is what happens when no natural collection comes in time: walk, gc or off; "": walk.
+	// Emergency is what the agent does when a sync point is due and the JVM does not collect: walk, gc or off; "":
+	// walk.
 	Emergency string
 	// BudgetCPU is what the probe may cost a JVM, as a share of wall time, and BudgetPause what an ordinary epoch may
 	// add to a pause; 0: any (package governor). Above it the JVM is recorded at a lower depth or with fewer samples.
@@ -65,25 +66,26 @@ type Config struct {
 	LiveSamples uint64
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
 	MaxRing uint64
-	// Poll is how often watched folders are looked at without being told; 0: 20 ms for the first seconds, then 500 ms.
+	// Poll is how often the agent reads watched folders when no file notification comes; 0: 20 ms for the first
+	// seconds, then 500 ms.
 	Poll time.Duration
-	// Accept, if set, is asked about each ring before it is acquired; false leaves it alone.
+	// Accept, if set, decides on each ring before it is acquired; false: it is not recorded.
 	Accept func(path string) bool
 	// Others, if set, gives the JVMs that are not recorded, for status.
 	Others func() []api.Other
 	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes
-	// look at it too.
+	// poll it too.
 	Switch string
-	// Probe is the version of the probe that this agent would load; a JVM that has another one is told to be renewed.
-	// "": none is.
+	// Probe is the version of the probe that this agent would load. Status marks JVMs that have another one. "": it
+	// marks none.
 	Probe string
-	// KeepFD, if set, has the service manager keep a descriptor over the agent's end, by name: of each ring that is
-	// memory without a name. f stays the agent's. DropFD ends that. Kept are the descriptors, by those names, that it
-	// kept of the agent before; the agent closes them. For Linux: on Windows every ring has a name.
+	// KeepFD, if set, gives the service manager a descriptor to keep after the agent's end, by name: one for each ring
+	// that is memory without a name. f stays the agent's. DropFD ends that. Kept are the descriptors that it kept of
+	// the agent before, by the same names; the agent closes them. For Linux: on Windows every ring has a name.
 	KeepFD func(name string, f *os.File) error
 	DropFD func(name string)
 	Kept   []*os.File
-	// Log takes what an operator should know. The zero value is silent.
+	// Log receives the messages of package logs. The zero value is silent.
 	Log zerolog.Logger
 }
 
@@ -94,8 +96,8 @@ const (
 	DefaultIncidents    = 4 << 30
 	defaultMaxRing      = 256 << 20
 
-	// IncidentsName is the folder of frozen windows below Config.Out. IncidentEvery bounds how often one is made by
-	// itself of one recording.
+	// IncidentsName is the folder of incidents below Config.Out. IncidentEvery is the least time between two that the
+	// agent freezes of one recording by itself.
 	IncidentsName = quota.IncidentsName
 	IncidentEvery = 10 * time.Minute
 )

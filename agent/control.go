@@ -12,7 +12,7 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// detachWithin is how long Detach waits for recordings to end: the probe looks at its ring twenty times a second.
+// detachWithin is how long Detach waits for recordings to end: the probe polls its ring twenty times a second.
 const detachWithin = 3 * time.Second
 
 // Detach asks the probe of the session whose ID is id, or all for "", to stop, and waits a while for the recordings to
@@ -50,10 +50,10 @@ func (a *Agent) awaitEnd(asked []*session.Session) {
 }
 
 // Pause stops recording of the session whose ID is id, or of all for "", until Resume. It returns how many were asked;
-// their probes obey within a tenth of a second, and an agent that comes later knows it.
+// their probes obey within 100 ms. The ring keeps the pause over a restart of the agent.
 func (a *Agent) Pause(id string) (int, error) { return a.PauseFor(operator, id) }
 
-// Resume lets a session, or all for "", go on. What the host's switch stopped stays so.
+// Resume resumes a session, or all for "". A pause by the host's switch stays.
 func (a *Agent) Resume(id string) (int, error) { return a.ResumeFor(operator, id) }
 
 // operator is this program itself.
@@ -68,8 +68,8 @@ func (a *Agent) PauseFor(c api.Caller, id string) (int, error) {
 	return a.eachOf(c, id, func(s *session.Session) error { return s.SetPause(why, true) })
 }
 
-// ResumeFor is Resume, of those sessions that c may resume. What a JVM's user has paused goes on when that user says
-// so, or an operator who names it. What an operator has paused its user can not resume.
+// ResumeFor is Resume, of those sessions that c may resume. A pause by a JVM's user ends when that user resumes it, or
+// an operator who names the JVM. What an operator has paused its user cannot resume.
 func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 	why := uint32(shmring.PauseAsked)
 	switch {
@@ -84,15 +84,15 @@ func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 			return err
 		}
 		if why, err := s.PausedBy(); err == nil && why&shmring.PauseAsked != 0 {
-			return fmt.Errorf("%s was paused by root or a member of the group %s: it goes on when they resume it: %w",
+			return fmt.Errorf("%s was paused by root or a member of the group %s; only they can resume it: %w",
 				id, api.Group, os.ErrPermission)
 		}
 		return nil
 	})
 }
 
-// eachOf calls f for the session whose ID is id, or all for "", as far as c controls them. What c does not control does
-// not exist for it.
+// eachOf calls f for the session whose ID is id, or all for "", as far as c controls them. A session that c does not
+// control is reported as not found.
 func (a *Agent) eachOf(c api.Caller, id string, f func(*session.Session) error) (n int, err error) {
 	a.mu.Lock()
 	var all []*session.Session
@@ -117,9 +117,9 @@ func (a *Agent) eachOf(c api.Caller, id string, f func(*session.Session) error) 
 	return n, errors.Join(errs...)
 }
 
-// controls says whether c may pause s and detach from it. Its ring's owner alone does not say so, as it does for what
-// was recorded: the process itself must be wholly the caller's now. One that has taken another user's rights is that
-// user's, too, and one that can not be seen from here may be anybody's.
+// controls says whether c may pause s and detach from it. For recordings the owner of the ring decides. Here the
+// process itself must be wholly the caller's now. A process that has taken another user's rights is that user's, too,
+// and one that this agent cannot see may be anybody's.
 //
 // All users are as the agent's user namespace counts them: the kernel translates those of SO_PEERCRED and of /proc
 // alike, and who has no number there is the overflow user, which is nobody. So root of a container with a user

@@ -84,8 +84,8 @@ func (x *owned) status() (st session.Status) {
 }
 
 // TestOwnersControl: a JVM's own user pauses, resumes and detaches from it, and nobody else's: what is not one's own is
-// answered like what is not there. Root's pause stays root's; a detachment is told with who asked for it, also to an
-// agent that comes later.
+// answered like what is not there. Root's pause stays root's; a detachment is reported with who asked for it, also to
+// an agent that comes later.
 func TestOwnersControl(t *testing.T) {
 	apitest.NeedRoot(t)
 	x := newOwned(t)
@@ -123,7 +123,7 @@ func (x *owned) refusals(t *testing.T) {
 		x.producers[anotherUID].Peek32(shmring.OffDetach)|x.producers[ownerUID].Peek32(shmring.OffDetach) != 0 {
 		t.Fatal("a refused verb did something")
 	}
-	if !strings.Contains(x.log.String(), `"audit":"pause","caller":"uid 61003`) {
+	if !strings.Contains(x.log.String(), `"audit":"pause","client":"uid 61003`) {
 		t.Error("no word of it in the log")
 	}
 }
@@ -139,7 +139,7 @@ func (x *owned) pauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, func() bool {
-		return x.status().Phase == session.Paused && x.status().Reason == "asked for by uid 61001"
+		return x.status().Phase == session.Paused && x.status().Reason == "requested by uid 61001"
 	}, x.a)
 	// Root resumes all that was paused for the host's sake; a user's own pause stays, unless root names it.
 	if code, _ := x.ask(0, "pause", `{"all":true}`); code != 200 ||

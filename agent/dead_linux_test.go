@@ -13,8 +13,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestDeadRings removes rings that are in quarantine or were never finished, once their JVMs have gone, and no other.
-func TestDeadRings(t *testing.T) {
+// TestDeadRingsAreRemoved: rings that are quarantined or were never finished are removed once their JVMs have ended,
+// and no others.
+func TestDeadRingsAreRemoved(t *testing.T) {
 	was := deadAfter
 	deadAfter = 50 * time.Millisecond
 	defer func() { deadAfter = was }()

@@ -11,7 +11,7 @@
 //
 // Invariants:
 //
-//  1. What one JVM does wrong ends its own session and no other.
+//  1. A fault of one JVM ends its own session and no other.
 //  2. A ring folder belongs to one session at a time. Otherwise two recordings would be mixed.
 //  3. The service manager keeps rings over a restart of the agent, each by an open file description of its own.
 //     Otherwise the lock of an agent that was killed would stay.

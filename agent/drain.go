@@ -11,9 +11,9 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// Drain waits until no session runs whose JVM has gone or whose probe has ended, and every ring in the watched folders
-// has been looked at: what was committed before the call is in the store then. Sessions of living JVMs are not waited
-// for. Run must be running.
+// Drain waits until no session runs whose JVM or probe has ended, and every ring in the watched folders has been opened
+// or refused. Then everything that was committed before the call is stored. Drain does not wait for sessions of living
+// JVMs. Run must be running.
 func (a *Agent) Drain(ctx context.Context) error {
 	for {
 		a.Rescan()

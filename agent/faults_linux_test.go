@@ -86,7 +86,7 @@ func (d *disk) play(n, batch int) {
 	}
 }
 
-// end lets the JVM say goodbye and reads what was recorded: per file its blocks.
+// end has the JVM write its end marker, and reads what was recorded: per file its blocks.
 func (d *disk) end() (files [][]byte, dir string) {
 	d.t.Helper()
 	if err := d.p.End(shmring.StateGoodbye, ""); err != nil {
@@ -117,7 +117,7 @@ func (d *disk) end() (files [][]byte, dir string) {
 }
 
 // check holds what was recorded against what happened: each file alone gives the true states, what is missing between
-// the oldest and the newest collection is told, the newest ones are there, the limit was kept at each operation.
+// the oldest and the newest collection is reported, the newest ones are there, the limit was kept at each operation.
 func (d *disk) check() session.Status {
 	t := d.t
 	t.Helper()
@@ -127,7 +127,7 @@ func (d *disk) check() session.Status {
 		byGC[e.Pause.GC] = e
 	}
 	seen := sessiontest.CheckAlone(t, files, byGC, false) // a listing that was left out leaves the state unknown
-	var told, missing uint64
+	var reported, missing uint64
 	first := uint64(0)
 	for _, f := range files {
 		for b, err := range trace.Blocks(f) {
@@ -141,7 +141,7 @@ func (d *disk) check() session.Status {
 				}
 			case trace.KindGap:
 				if g, err := trace.DecodeGap(b); err == nil && first != 0 {
-					told += g.Epochs
+					reported += g.Epochs
 				}
 			}
 		}
@@ -156,8 +156,8 @@ func (d *disk) check() session.Status {
 		}
 	}
 	st := d.a.Status()[0]
-	if missing != told || missing > st.Dropped.StoreEpochs {
-		t.Errorf("%d collections are missing behind the first, %d are told, %d were counted", missing, told,
+	if missing != reported || missing > st.Dropped.StoreEpochs {
+		t.Errorf("%d collections are missing behind the first, %d are told, %d were counted", missing, reported,
 			st.Dropped.StoreEpochs)
 	}
 	if st.Dropped.RingEpochs > 0 || st.Dropped.Corrupt > 0 {
@@ -201,7 +201,7 @@ func TestFaultyDisk(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fault func(faultfs.Op, int) syscall.Errno
-		drops bool // epochs can not but be lost
+		drops bool // epochs must be lost
 	}{
 		{"write EIO", only(faultfs.Write)(syscall.EIO), true},
 		{"write ENOSPC", only(faultfs.Write)(syscall.ENOSPC), true},
@@ -249,8 +249,8 @@ func TestFaultyDisk(t *testing.T) {
 	}
 }
 
-// TestFaultOnce fails the n-th operation: what that costs is told, and nothing else is lost.
-func TestFaultOnce(t *testing.T) {
+// TestOneFaultLosesOnlyItsOperation fails the n-th operation: the loss is reported, and nothing else is lost.
+func TestOneFaultLosesOnlyItsOperation(t *testing.T) {
 	step := 9
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		step = 1

@@ -22,7 +22,7 @@ import (
 
 // TestHangingDisk has the disk hang, and not fail, for the recording of one JVM and for the opening of another one's:
 // the recording of a third goes on, a fourth that comes meanwhile is recorded, status answers, the watchdog sees an
-// agent that lives, and all is told. Nothing is lost that the shared rings can hold.
+// agent that lives, and everything is reported. Nothing is lost that the shared rings can hold.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	m := faultfs.New(t)
@@ -109,9 +109,9 @@ func TestHangingDisk(t *testing.T) {
 	}
 	wait(t, func() bool {
 		l := log.String()
-		return strings.Contains(l, "this JVM's recording stands still") && strings.Contains(l, errStuck.Error())
+		return strings.Contains(l, "disk-hangs") && strings.Contains(l, errDiskHangs.Error())
 	}, a)
-	if d := time.Since(a.Turned()); d > 2*time.Second {
+	if d := time.Since(a.LastScan()); d > 2*time.Second {
 		t.Errorf("the agent's loop came around %v ago: the watchdog would end it", d)
 	}
 	// Who blames heapcam can stop it all the same.
@@ -131,7 +131,7 @@ func TestHangingDisk(t *testing.T) {
 	}
 	wait(t, func() bool {
 		o := a.Others()
-		return len(o) == 1 && o[0].Why == "disk" && o[0].Reason == errStuck.Error() && o[0].Remedy != ""
+		return len(o) == 1 && o[0].Why == "disk" && o[0].Reason == errDiskHangs.Error() && o[0].Remedy != ""
 	}, a)
 	if of(z).Session != "" {
 		t.Errorf("what could not be opened is recorded: %+v", of(z))
@@ -186,7 +186,7 @@ func TestStopHangingDisk(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("it has not ended within a minute")
 	}
-	if !strings.Contains(log.String(), "not waited for") {
+	if !strings.Contains(log.String(), "disk-hangs-at-end") {
 		t.Error(log.String())
 	}
 	close(hang)

@@ -112,6 +112,6 @@ func TestReusedPID(t *testing.T) {
 	}
 	wait(t, func() bool {
 		st := r.a.Status()
-		return len(st) == 1 && st[0].Phase == session.GonePhase && st[0].Name == "jvm" && st[0].Collections == 2
+		return len(st) == 1 && st[0].Phase == session.KilledPhase && st[0].Name == "jvm" && st[0].Collections == 2
 	}, r.a)
 }

@@ -9,23 +9,21 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// Message ids of log lines, stable for those who watch for them.
-const (
-	msgFrozen    = "incident-frozen"
-	msgNotFrozen = "incident-not-frozen"
-)
+// incidentNoEnd is the reason of an incident whose JVM was killed or crashed.
+const incidentNoEnd = "the JVM ended without an end marker (killed or crashed)"
 
 func (a *Agent) incidents() *ringstore.Incidents {
 	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName),
 		Max: a.disk.ForIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
 }
 
-// freeze keeps the present window of a session as an incident that nobody asked for; last: there is no other one to
-// come, so that no earlier one may keep it from being made.
+// freeze keeps the present window of a session as an incident, without a request. last: the JVM has ended, so that an
+// earlier incident does not prevent this one.
 func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	if a.cfg.MaxIncidents < 0 {
 		return
@@ -44,34 +42,34 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	log := s.Log()
 	switch {
 	case errors.Is(err, ringstore.ErrTooOften):
-		log.Info().Str("id", msgNotFrozen).Err(err).Msg("not frozen")
+		logs.Write(log, logs.IncidentSkipped, logs.Err.Of(err))
 	case err != nil:
 		s.Update(func(st *session.Status) { st.IncidentsFailed++ })
-		log.Error().Str("id", msgNotFrozen).Err(err).Msg("the window could not be frozen")
+		logs.Write(log, logs.IncidentNotFrozen, logs.Err.Of(err))
 	default:
 		// The log first: who sees the count finds the line.
-		log.Warn().Str("id", msgFrozen).Str("incident", i.ID).Str("reason", reason).Int64("bytes", i.Bytes).
-			Strs("left_out", i.Left).Msg("the window was frozen")
+		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(reason), logs.Bytes.Of(i.Bytes),
+			logs.LeftOut.Of(i.Left))
 		s.Update(func(st *session.Status) { st.Incident = i.ID; st.Incidents++ })
 	}
 }
 
-// incidentsLook is how often the log takes note of incidents that others made: `heapcam freeze` does it by itself.
-const incidentsLook = 2 * time.Second
+// incidentsEvery is how often the agent searches for incidents to log that other processes made (`heapcam freeze`).
+const incidentsEvery = 2 * time.Second
 
-// watchIncidents tells the log of each incident that appears.
+// watchIncidents logs each incident that appears.
 func (a *Agent) watchIncidents(ctx context.Context) {
 	for {
-		a.lookIncidents()
+		a.logIncidents()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(incidentsLook):
+		case <-time.After(incidentsEvery):
 		}
 	}
 }
 
-func (a *Agent) lookIncidents() {
+func (a *Agent) logIncidents() {
 	a.freezing.Lock()
 	defer a.freezing.Unlock()
 	in := &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName)}
@@ -85,8 +83,8 @@ func (a *Agent) lookIncidents() {
 	for _, i := range all {
 		a.frozen[i.ID] = true
 		if !first && !was[i.ID] {
-			a.cfg.Log.Warn().Str("id", msgFrozen).Str("jvm", i.JVM).Str("incident", i.ID).Str("reason", i.Reason).
-				Int64("bytes", i.Bytes).Strs("left_out", i.Left).Msg("the window was frozen")
+			logs.Write(&a.cfg.Log, logs.IncidentFrozen, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
+				logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes), logs.LeftOut.Of(i.Left))
 		}
 	}
 	if first || !maps.Equal(was, a.frozen) || int64(len(all)) != a.kept.Load() {
@@ -99,8 +97,8 @@ func (a *Agent) lookIncidents() {
 	}
 }
 
-// Incidents says how many frozen windows there are, whoever made them, and what they occupy, bytes: as of some seconds
-// ago, without asking the disk.
+// Incidents returns how many incidents there are, whoever made them, and what they occupy, bytes. The figures are some
+// seconds old: it does not ask the disk.
 func (a *Agent) Incidents() (n int, bytes int64) {
 	return int(a.kept.Load()), a.keptSize.Load()
 }

@@ -45,7 +45,7 @@ func TestIncidents(t *testing.T) {
 	defer p.Close()
 	m := tracetest.New(tracetest.Config{Seed: 4})
 	status := func() session.Status { return a.Status()[0] }
-	told := func() int { return strings.Count(log.String(), `"id":"incident-frozen"`) }
+	logged := func() int { return strings.Count(log.String(), `"id":"incident-frozen"`) }
 
 	for i := range 3 {
 		r.play(p, m, 5)
@@ -56,7 +56,7 @@ func TestIncidents(t *testing.T) {
 		}
 	}
 	wait(t, func() bool { return p.Peek64(shmring.OffTail) == p.Head() }, a)
-	if st := status(); st.Incidents != 1 || told() != 1 {
+	if st := status(); st.Incidents != 1 || logged() != 1 {
 		t.Errorf("%d incidents of one burst; %s", st.Incidents, &log)
 	}
 	wait(t, func() bool { a.freezing.Lock(); defer a.freezing.Unlock(); return a.frozen != nil })
@@ -64,18 +64,18 @@ func TestIncidents(t *testing.T) {
 	if _, err := in.Freeze(status().Dir, "somebody asked", false); err != nil {
 		t.Fatal(err)
 	}
-	a.lookIncidents()
-	if told() != 2 || !strings.Contains(log.String(), "somebody asked") {
+	a.logIncidents()
+	if logged() != 2 || !strings.Contains(log.String(), "somebody asked") {
 		t.Errorf("the log does not tell of an incident made by hand: %s", &log)
 	}
 	jvm.Process.Kill()
 	jvm.Wait()
-	wait(t, func() bool { return status().Phase == session.GonePhase && status().Incidents == 2 }, a)
-	a.lookIncidents()
-	if n, size := a.Incidents(); n != 3 || size == 0 || told() != 3 {
+	wait(t, func() bool { return status().Phase == session.KilledPhase && status().Incidents == 2 }, a)
+	a.logIncidents()
+	if n, size := a.Incidents(); n != 3 || size == 0 || logged() != 3 {
 		t.Errorf("%d incidents, %d bytes; %s", n, size, &log)
 	}
-	for _, want := range []string{`"reason":"the heap is exhausted`, `"reason":"the JVM went without goodbye"`} {
+	for _, want := range []string{`"cause":"the heap is exhausted`, `"cause":"the JVM ended without an end marker`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, &log)
 		}
@@ -113,7 +113,7 @@ func TestIncidentsAreQuiet(t *testing.T) {
 	for range 300 {
 		a.freeze(s, "a GC storm begins", false)
 	}
-	if n := strings.Count(log.String(), `"id":"incident-not-frozen"`); n == 0 || n > 100 {
+	if n := strings.Count(log.String(), `"id":"incident-skipped"`); n == 0 || n > 100 {
 		t.Errorf("%d lines of incidents that were not made", n)
 	}
 }

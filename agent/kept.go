@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -47,8 +48,7 @@ func (a *Agent) keepRing(ring *shmring.Ring, h shmring.Status) string {
 		f.Close()
 	}
 	if err != nil {
-		a.cfg.Log.Warn().Err(err).Str("ring", ring.Path()).
-			Msg("the service manager does not keep the ring: it is lost if the JVM and the agent both die")
+		logs.Write(&a.cfg.Log, logs.RingNotKept, logs.Err.Of(err), logs.Path.Of(ring.Path()))
 		return ""
 	}
 	a.mu.Lock()
@@ -70,11 +70,11 @@ func (a *Agent) dropRing(name string) {
 	}
 }
 
-// openKept opens the ring of a descriptor that the manager kept.
+// openKept opens the ring of a descriptor that the service manager kept.
 func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	name := f.Name()
 	if !strings.HasPrefix(name, keptPrefix) {
-		return nil, &shmring.NotRingError{Path: name, Why: "its name is not one of heapcam's"}
+		return nil, &shmring.NotRingError{Path: name, Why: "its name is not one that heapcam gives"}
 	}
 	r, err := shmring.OpenFile(f, shmring.Options{MaxCapacity: a.cfg.MaxRing})
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	switch {
 	case err != nil:
 	case h.Flags&shmring.FlagMemfd == 0 || name != keptName(h):
-		err = &shmring.NotRingError{Path: name, Why: "it holds another ring than its name says"}
+		err = &shmring.NotRingError{Path: name, Why: "it is not the ring that its name says"}
 	case h.State.Ended() && h.Backlog() == 0: // the agent before ended between storing and dropping it
 		err = errNothingLeft
 	}
@@ -95,9 +95,9 @@ func (a *Agent) openKept(f *os.File) (*shmring.Ring, error) {
 	return r, nil
 }
 
-// adoptKept records the rings whose descriptors the manager has kept, and has it drop each when it is stored, or can
+// takeOverKept records the rings whose descriptors the manager has kept, and has it drop each when it is stored, or can
 // not be read.
-func (a *Agent) adoptKept(ctx context.Context) {
+func (a *Agent) takeOverKept(ctx context.Context) {
 	files := slices.Clone(a.cfg.Kept)
 	defer func() {
 		for _, f := range files {
@@ -118,7 +118,7 @@ func (a *Agent) adoptKept(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(strayEvery):
+		case <-time.After(orphanEvery):
 		}
 	}
 }
@@ -153,15 +153,13 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	case err == nil:
 		r.Close()
 	case errors.As(err, &newer): // a later heapcam can read it
-		a.cfg.Log.Warn().Err(err).Str("descriptor", name).
-			Msg("not recording: the service manager keeps the ring until its service is stopped")
+		logs.Write(&a.cfg.Log, logs.KeptTooNew, logs.Err.Of(err), logs.Descriptor.Of(name))
 		return true
 	case scarce(err):
 		return false
 	default:
 		if !errors.Is(err, errNothingLeft) {
-			a.cfg.Log.Warn().Err(err).Str("descriptor", name).
-				Msg("dropped a descriptor that the service manager kept: it is not a ring that can be recorded")
+			logs.Write(&a.cfg.Log, logs.KeptDropped, logs.Err.Of(err), logs.Descriptor.Of(name))
 		}
 		a.dropRing(name)
 		return true
@@ -170,13 +168,13 @@ func (a *Agent) tryKept(ctx context.Context, f *os.File) (done bool) {
 	return false
 }
 
-// scarce says that an error tells of this process, and nothing of the ring.
+// scarce says that an error is about this process (descriptors, memory) and not about the ring.
 func scarce(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// recorded finds the recording below Out that an agent before began of a session: who it is of, which a JVM that has
-// gone does not tell. uid is the user whose the ring is: the recordings of others are none of its business.
+// recorded finds the recording below Out that an agent before began of a session. It names the JVM, which a JVM that
+// has ended no longer does. uid is the owner of the ring: recordings of other users are left out.
 func (a *Agent) recorded(session string, uid int) (whose, bool) {
 	es, err := os.ReadDir(a.cfg.Out)
 	if err != nil {

@@ -31,12 +31,12 @@ func init() {
 	played["agent"], played["jvm"] = playAgent, playJVM
 }
 
-// playAgent is an agent below a service manager: it records the JVM whose pid it is told of, and what the manager has
+// playAgent is an agent below a service manager: it records the JVM whose pid it reads, and what the manager has
 // kept.
 func playAgent() {
 	cfg := Config{Out: os.Getenv("HEAPCAM_TEST_OUT"), MaxTraceSize: 8 << 20, Compression: "none"}
 	cfg.Log = zerolog.New(os.Stderr)
-	cfg.Kept, cfg.KeepFD, cfg.DropFD = svc.Kept(), svc.Keep, func(name string) { svc.Drop(name) }
+	cfg.Kept, cfg.KeepFD, cfg.DropFD = svc.Stored(), svc.Keep, func(name string) { svc.Drop(name) }
 	a, err := New(cfg)
 	if err != nil {
 		panic(err)
@@ -44,7 +44,7 @@ func playAgent() {
 	go func() {
 		pid, _ := strconv.Atoi(os.Getenv("HEAPCAM_TEST_PID"))
 		for pid > 0 {
-			a.adopt("ring of "+strconv.Itoa(pid), pid)
+			a.takeOver("ring of "+strconv.Itoa(pid), pid)
 			time.Sleep(pollFast)
 		}
 	}()
@@ -308,14 +308,14 @@ func TestNamedRingOutlivesBoth(t *testing.T) {
 	eps = append(eps, r.play(p, model, 4)...)
 	kill()
 	a, stop = begin()
-	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == session.GonePhase }, a)
+	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == session.KilledPhase }, a)
 	stop()
 	checkOnce(t, out, eps)
 }
 
-// TestKeptStays: what cannot be read yet, or is read by another agent, stays with the manager; what has been stored to
-// its end is dropped unread.
-func TestKeptStays(t *testing.T) {
+// TestUnreadRingStaysKept: the manager keeps a ring that cannot be read yet, or that another agent reads. A ring that
+// is stored to its end is dropped unread.
+func TestUnreadRingStaysKept(t *testing.T) {
 	t.Parallel()
 	dropped := map[string]bool{}
 	var mu sync.Mutex
@@ -370,13 +370,13 @@ func TestKeptStays(t *testing.T) {
 	lock.Close()
 	wait(t, func() bool { return is(busy) }, a)
 	if st := a.Status(); len(st) != 1 || !st[0].RingMemfd || !st[0].RingKept ||
-		st[0].Phase != session.GonePhase || is(newer) {
+		st[0].Phase != session.KilledPhase || is(newer) {
 		t.Errorf("dropped: %v, %+v", dropped, st)
 	}
 }
 
-// TestKeptInVain: of a ring that can not be recorded after all the manager keeps nothing: its room is for others.
-func TestKeptInVain(t *testing.T) {
+// TestUnrecordableRingIsNotKept: the manager drops a ring that cannot be recorded, and has room for others.
+func TestUnrecordableRingIsNotKept(t *testing.T) {
 	kept := map[string]bool{}
 	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"),
 		KeepFD: func(name string, _ *os.File) error { kept[name] = true; return nil },

@@ -20,7 +20,8 @@ func (a *Agent) session(open func() (*shmring.Ring, error), of map[int]int) (*se
 	if uid := ring.Owner(); uid > 0 && of[uid] >= maxSessionsEach {
 		ring.Close()
 		return nil, &session.StoreError{
-			Dir: ring.Path(), Err: fmt.Errorf("%d JVMs of uid %d are being recorded already", of[uid], uid),
+			Dir: ring.Path(),
+			Err: fmt.Errorf("this agent records %d JVMs of uid %d already, the limit of one user", of[uid], uid),
 		}
 	}
 	s, err := a.newSession(ring)
@@ -98,11 +99,12 @@ type ForgedError struct {
 }
 
 func (e *ForgedError) Error() string {
-	return fmt.Sprintf("%s: made by uid %d, but names process %d of uid %d: not recorded", e.Path,
+	return fmt.Sprintf("shared ring %s belongs to uid %d, but names process %d of uid %d", e.Path,
 		e.Owner, e.PID, e.UID)
 }
 
-// openStore opens the ring folder of one session: that of the same session goes on, that of another one is left alone.
+// openStore opens the ring folder of one session: a folder of the same session is continued, one of another session is
+// not touched.
 func (a *Agent) openStore(id string, who ringstore.Identity) (session.Store, string, error) {
 	for _, try := range []string{id, id + "-" + shortSession(who.Session)} {
 		dir := filepath.Join(a.cfg.Out, try)
@@ -144,7 +146,7 @@ func (a *Agent) release(dir string) {
 	a.mu.Unlock()
 }
 
-// leave gives up a ring folder: it counts as ended.
+// leave releases a ring folder: its recording counts as ended.
 func (a *Agent) leave(dir string) {
 	a.disk.Leave(dir)
 	a.release(dir)

@@ -12,25 +12,26 @@ import (
 
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 )
 
 const (
-	// openWithin is how long opening a ring and its recording is waited for: on a disk that hangs it goes on beside
-	// everything else.
+	// openWithin is how long the agent waits for a ring and its recording to open. On a disk that hangs, opening
+	// continues in the background.
 	openWithin = 250 * time.Millisecond
 )
 
-var errStuck = errors.New("the disk does not answer: its recording can not be opened")
+var errDiskHangs = errors.New("the disk does not answer: cannot open the recording")
 
 // open begins a session of the ring that ring opens, known by path.
-func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (*shmring.Ring, error)) (again bool) {
+func (a *Agent) open(ctx context.Context, path string, orphan bool, ring func() (*shmring.Ring, error)) (again bool) {
 	a.mu.Lock()
 	e := a.sessions[path]
 	if e == nil {
-		e = &entry{since: time.Now(), stray: stray}
+		e = &entry{since: time.Now(), orphan: orphan}
 		a.sessions[path] = e
 	}
 	busy := e.s != nil || e.bad != nil || a.closed || time.Now().Before(e.again)
@@ -47,7 +48,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 	a.mu.Unlock()
 	if !opening.IsZero() {
 		if time.Since(opening) > session.StuckAfter {
-			e.warn(a, path, errStuck)
+			e.warn(a, path, errDiskHangs)
 		}
 		return false
 	}
@@ -65,7 +66,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 		return false
 	}
 	if n >= maxSessions {
-		e.warn(a, path, fmt.Errorf("%d JVMs are being recorded already: not recording more", n))
+		e.warn(a, path, fmt.Errorf("this agent records %d JVMs already, and that is its limit", n))
 		return true
 	}
 	a.mu.Lock()
@@ -86,7 +87,7 @@ func (a *Agent) open(ctx context.Context, path string, stray bool, ring func() (
 	}
 }
 
-// opened takes note of what came of opening a ring.
+// opened notes the result of opening a ring.
 func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Session, err error) (again bool) {
 	var store *session.StoreError
 	a.mu.Lock()
@@ -113,11 +114,11 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Se
 		return false
 	}
 	if slow {
-		s.Log().Info().Msg("the disk answers again: the recording is open")
+		logs.Write(s.Log(), logs.DiskAnswers)
 	}
 	sctx, cancel := context.WithCancel(ctx)
 	if err := s.SetPause(shmring.PauseSwitch, a.off.Load()); err != nil {
-		a.cfg.Log.Warn().Err(err).Str("ring", path).Msg("the host's switch could not be told")
+		logs.Write(&a.cfg.Log, logs.SwitchNotPassed, logs.Err.Of(err), logs.Path.Of(path))
 	}
 	a.mu.Lock()
 	a.sessions[path] = e
@@ -133,8 +134,8 @@ func (a *Agent) opened(ctx context.Context, path string, e *entry, s *session.Se
 	return false
 }
 
-// Others gives the JVMs that are not recorded: those that Config.Others tells of, and those of which there is a ring
-// that can not be opened, or is not for now.
+// Others returns the JVMs that are not recorded: those of Config.Others, and those whose ring cannot be opened, or not
+// now.
 func (a *Agent) Others() (out []api.Other) {
 	type waiting struct {
 		e    *entry
@@ -146,7 +147,7 @@ func (a *Agent) Others() (out []api.Other) {
 	for p, e := range a.sessions {
 		err := e.last
 		if !e.opening.IsZero() && time.Since(e.opening) > session.StuckAfter {
-			err = errStuck
+			err = errDiskHangs
 		}
 		if e.s == nil && !e.listed && waits(err) {
 			ws = append(ws, waiting{e, p, err})
@@ -170,9 +171,9 @@ func (a *Agent) Others() (out []api.Other) {
 		var store *session.StoreError
 		switch {
 		case errors.Is(w.err, quota.ErrNoMemory), errors.Is(w.err, quota.ErrEvicted):
-			o.Why, o.Remedy = "agent memory", "a larger agent_max_memory, or a rule that leaves some JVMs out"
-		case errors.Is(w.err, errStuck), errors.As(w.err, &store):
-			o.Why, o.Remedy = "disk", "it is tried again by itself: look at the disk (dmesg, df)"
+			o.Why, o.Remedy = "agent memory", "raise agent_max_memory, or exclude some JVMs by a rule"
+		case errors.Is(w.err, errDiskHangs), errors.As(w.err, &store):
+			o.Why, o.Remedy = "disk", "check the disk (dmesg, df); the agent tries again by itself"
 		default:
 			o.Why = "ring"
 		}
@@ -192,14 +193,14 @@ func (a *Agent) Others() (out []api.Other) {
 	return out
 }
 
-// waits says that an error is why a JVM is not recorded, and not that its ring just begins, has gone, or is another
-// recorder's.
+// waits says that an error keeps a JVM from being recorded. It is false for a ring that is being made, is gone, or
+// belongs to another recorder.
 func waits(err error) bool {
 	return err != nil && !errors.Is(err, shmring.ErrNotReady) && !errors.Is(err, shmring.ErrBusy) &&
 		!errors.Is(err, os.ErrNotExist)
 }
 
-// whoseRing tells of the JVM of a ring what its name does, which is all that can be had without opening it.
+// whoseRing returns what the name of a ring says of its JVM. More is not known without opening the ring.
 func whoseRing(path string) api.Other {
 	o := api.Other{ID: filepath.Base(path), UID: -1}
 	ns, ticks, ok := shmring.ParseName(path)
@@ -208,7 +209,7 @@ func whoseRing(path string) api.Other {
 	}
 	o.PID = int(ns)
 	host, found := findProcess(ns, ticks, 0)
-	// a name is not a proof: this file says nothing of that process
+	// a name is no proof: the file is not that process's
 	if uid, known := ProcessUID(host); found && known && !madeBy(path, uid) {
 		o.PID = 0
 		return o
@@ -224,17 +225,16 @@ func whoseRing(path string) api.Other {
 
 func (e *entry) warn(a *Agent, path string, err error) {
 	a.mu.Lock()
-	told := e.warned
+	logged := e.warned
 	e.warned = true
 	a.mu.Unlock()
-	if !told {
-		a.ringLog(path).Warn().Err(err).Str("ring", path).Msg("not recording")
+	if !logged {
+		logs.Write(a.ringLog(path), logs.RingNotRecorded, logs.Err.Of(err), logs.Path.Of(path))
 	}
 }
 
-// keptByDisk counts the sessions, and those that are being opened, which the disk has kept waiting for
-// session.StuckAfter.
-func (a *Agent) keptByDisk() (n int) {
+// countStuck counts the sessions, open or being opened, that have waited for the disk longer than session.StuckAfter.
+func (a *Agent) countStuck() (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.sessions {
@@ -245,8 +245,8 @@ func (a *Agent) keptByDisk() (n int) {
 	return n
 }
 
-// lookStuck logs sessions that the disk keeps waiting, and those that go on.
-func (a *Agent) lookStuck() {
+// logStuck logs sessions that wait for the disk, and those that continue.
+func (a *Agent) logStuck() {
 	a.mu.Lock()
 	var all []*entry
 	for _, e := range a.sessions {
@@ -259,16 +259,15 @@ func (a *Agent) lookStuck() {
 		a.mu.Lock()
 		s := e.s
 		a.mu.Unlock()
-		if s == nil { // over meanwhile
+		if s == nil { // ended meanwhile
 			continue
 		}
 		switch d := s.Stuck(); {
 		case d > 0 && !e.stuck:
-			s.Log().Error().Dur("waited", d).Str("dir", s.Dir()).Msg("the disk does not answer: " +
-				"this JVM's recording stands still, what its shared ring does not hold is lost")
+			logs.Write(s.Log(), logs.DiskHangs, logs.Waited.Of(d), logs.Path.Of(s.Dir()))
 			e.stuck = true
 		case d == 0 && e.stuck:
-			s.Log().Warn().Msg("the disk answers again")
+			logs.Write(s.Log(), logs.DiskAnswers)
 			e.stuck = false
 		}
 	}

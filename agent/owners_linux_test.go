@@ -124,7 +124,7 @@ func TestOwners(t *testing.T) {
 				return true
 			})
 			a.mu.Lock()
-			a.over = nil
+			a.ended = nil
 			a.mu.Unlock()
 		}
 	}

@@ -18,7 +18,7 @@ func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
 }
 
 // ProcessName gives the name of the program that the JVM with this pid runs: its main class or jar, a tool of the JDK,
-// else the name of its executable; "" if the process can not be looked at.
+// else the name of its executable; "" if the process cannot be read.
 func ProcessName(pid int) string {
 	b, err := jvms.ReadProc(pid, "cmdline")
 	if err != nil || len(b) == 0 {
@@ -28,7 +28,7 @@ func ProcessName(pid int) string {
 	name, _, sure := jvms.Program(args)
 	program := filepath.Base(args[0])
 	if !sure { // the JVM's own word is better
-		if j, err := jvms.Look(pid); err == nil && j.Name != "" {
+		if j, err := jvms.Inspect(pid); err == nil && j.Name != "" {
 			name = j.Name
 		}
 	}
@@ -38,7 +38,7 @@ func ProcessName(pid int) string {
 	return jvms.ShortName(name)
 }
 
-// ProcessUID gives the effective user of a process, as we count; false if it can not be looked at.
+// ProcessUID gives the effective user of a process, as the agent's user namespace counts; false if it cannot be read.
 func ProcessUID(pid int) (int, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -55,8 +55,8 @@ func ProcessUID(pid int) (int, bool) {
 	return 0, false
 }
 
-// ownedBy says that the process with this pid (as we count) and start is wholly uid's: its real, effective, saved and
-// file system's user.
+// ownedBy says that the process with this pid (as the agent counts) and start is wholly uid's: its real, effective,
+// saved and file system's user.
 func ownedBy(pid int, ticks uint64, uid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *Agent) ringOptions(path string) shmring.Options {
 }
 
 // producer returns the process that made a ring of the spool folder, if it is one that this agent sees: the header
-// tells which, and it has this file mapped.
+// names it, and it has this file mapped.
 func producer(r *shmring.Ring, h shmring.Status) (host int, ok bool) {
 	host, ok = findProcess(h.PID, h.StartTicks, h.PIDNS)
 	return host, ok && r.MappedBy(host)

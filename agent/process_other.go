@@ -2,7 +2,7 @@
 
 package agent
 
-// ProcessName gives "": only Linux tells.
+// ProcessName gives "": only Linux reports it.
 func ProcessName(int) string { return "" }
 
 func findProcess(uint32, uint64, uint64) (int, bool) { return 0, false }

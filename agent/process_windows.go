@@ -13,7 +13,7 @@ func findProcess(pid uint32, ticks, pidns uint64) (int, bool) {
 	return shmring.FindProcess(pid, ticks, pidns)
 }
 
-// ProcessName gives the name of a process' executable without .exe; "" if it can not be looked at. Its arguments are
+// ProcessName gives the name of a process' executable without .exe; "" if it cannot be looked at. Its arguments are
 // not ours to read.
 func ProcessName(pid int) string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))

@@ -113,8 +113,8 @@ func TestRemote(t *testing.T) {
 		}
 	}
 	text := log.String()
-	for _, want := range []string{`"audit":"pull","caller":"token pulls 127.0.0.1:`,
-		`"audit":"pull","caller":"certificate \"laptop\"`, `"audit":"status","caller":"token pulls`} {
+	for _, want := range []string{`"audit":"pull","client":"token pulls 127.0.0.1:`,
+		`"audit":"pull","client":"certificate \"laptop\"`, `"audit":"status","client":"token pulls`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log has no %s", want)
 		}

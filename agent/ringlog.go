@@ -5,6 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 )
 
@@ -15,7 +16,7 @@ func (a *Agent) ringLog(path string) *zerolog.Logger {
 	defer a.mu.Unlock()
 	l := a.ringLogs[dir]
 	if l == nil {
-		made := session.BoundLog(a.cfg.Log.With().Str("rings", dir).Logger())
+		made := session.BoundLog(logs.With(a.cfg.Log, logs.Rings.Of(dir)))
 		l = &made
 		a.ringLogs[dir] = l
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
@@ -75,7 +74,7 @@ func TestMaxMemory(t *testing.T) {
 	live.Store(limit)
 	wait(t, func() bool { return of(x).Session == "" }, a)
 	nx += len(r.play(x, mx, 3))
-	if o := a.Others(); len(o) != 2 || !strings.Contains(log.String(), quota.ErrEvicted.Error()) {
+	if o := a.Others(); len(o) != 2 || !strings.Contains(log.String(), "recording-evicted") {
 		t.Errorf("%+v\n%s", o, log.String())
 	}
 	live.Store(0)
@@ -105,7 +104,7 @@ func TestRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.self.Measure(func() (int64, int64) { return 4 << 20, 4 << 20 })
-	a.self.Look(time.Now())
+	a.self.Observe(time.Now())
 	for i := range 2 {
 		if err := a.Room(); err != nil {
 			t.Error(err)

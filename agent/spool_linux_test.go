@@ -22,7 +22,7 @@ import (
 )
 
 // TestSpooledRingWaits has the disk refuse what the ring of a JVM that has gone holds: nothing of the ring is given up
-// until all of it is stored, and why it lies there is told.
+// until all of it is stored, and the reason is reported.
 func TestSpooledRingWaits(t *testing.T) {
 	t.Parallel()
 	m := faultfs.New(t)
@@ -82,7 +82,7 @@ func TestSpooledRingWaits(t *testing.T) {
 	a.sessions[p.Path].again = time.Time{} // the minute is over
 	a.mu.Unlock()
 	wait(t, func() bool { _, err := os.Lstat(p.Path); return errors.Is(err, os.ErrNotExist) }, a)
-	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == session.GonePhase }, a)
+	wait(t, func() bool { st := a.Status(); return len(st) == 1 && st[0].Phase == session.KilledPhase }, a)
 	st := a.Status()[0]
 	if !st.Spool || st.PID != 1 || len(a.Spool().Left) != 0 {
 		t.Errorf("%+v", st)

@@ -63,7 +63,7 @@ func TestStormKeepsItsHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rec.Close()
-	first, epochs, told, storms, kept, stored := uint64(0), 0, 0, 0, 0, int64(0)
+	first, epochs, logged, storms, kept, stored := uint64(0), 0, 0, 0, 0, int64(0)
 	for _, f := range rec.Files {
 		for h, err := range f.Headers() {
 			if err != nil {
@@ -87,7 +87,7 @@ func TestStormKeepsItsHistory(t *testing.T) {
 				}
 			case trace.KindMeta:
 				if m, err := trace.DecodeMeta(b); err == nil {
-					told += len(m.Unlisted)
+					logged += len(m.Unlisted)
 					storms += len(m.Storms)
 				}
 			}
@@ -95,7 +95,7 @@ func TestStormKeepsItsHistory(t *testing.T) {
 	}
 	all := stored / int64(max(kept, 1)) * storm // had they been kept
 	t.Logf("%d listings kept with %d bytes, %d left out; all would take %d bytes; ring %d of %d, %d files, %d evicted",
-		kept, stored, told, all, st.TraceBytes, st.TraceLimit, st.Files, st.FilesEvicted)
+		kept, stored, logged, all, st.TraceBytes, st.TraceLimit, st.Files, st.FilesEvicted)
 	if all < 2*m {
 		t.Errorf("%d bytes of listings are no storm for a ring of %d", all, m)
 	}
@@ -105,8 +105,8 @@ func TestStormKeepsItsHistory(t *testing.T) {
 	if storms != 1 {
 		t.Errorf("%d storms are told of, not one", storms)
 	}
-	if uint64(told) != st.ListingsSkipped || kept+told < storm {
-		t.Errorf("%d listings are told to have been left out, %d were", told, st.ListingsSkipped)
+	if uint64(logged) != st.ListingsSkipped || kept+logged < storm {
+		t.Errorf("%d listings are told to have been left out, %d were", logged, st.ListingsSkipped)
 	}
 }
 

@@ -5,33 +5,33 @@ import (
 	"os"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// switchEvery is how often the host's switch is looked at. Probes look at it by themselves, twice a second, where they
-// see the same file.
+// switchEvery is how often the agent polls the host's switch. Probes that see the same file poll it by themselves,
+// twice a second.
 const switchEvery = 250 * time.Millisecond
 
-// heedSwitch pauses every session while the host's switch is set. It returns when ctx is done.
+// heedSwitch pauses every session while the host's switch is set, until ctx is done.
 func (a *Agent) heedSwitch(ctx context.Context) {
 	t := time.NewTicker(switchEvery)
 	defer t.Stop()
 	for {
-		// What can not be looked at is not there: a switch that a fault could turn on would lose recordings.
+		// A switch that cannot be read counts as not set: a fault must not end recordings.
 		_, err := os.Stat(a.cfg.Switch)
 		if on := err == nil; on != a.off.Load() {
 			a.off.Store(on)
 			if on {
-				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).
-					Msg("the host's switch is set: nothing is recorded and no JVM is attached to")
+				logs.Write(&a.cfg.Log, logs.SwitchSet, logs.Path.Of(a.cfg.Switch))
 			} else {
-				a.cfg.Log.Warn().Str("switch", a.cfg.Switch).Msg("the host's switch is gone: recording goes on")
+				logs.Write(&a.cfg.Log, logs.SwitchRemoved, logs.Path.Of(a.cfg.Switch))
 			}
 			if _, err := a.eachOf(operator, "", func(s *session.Session) error {
 				return s.SetPause(shmring.PauseSwitch, on)
 			}); err != nil {
-				a.cfg.Log.Warn().Err(err).Msg("the host's switch could not be told to every probe")
+				logs.Write(&a.cfg.Log, logs.SwitchNotPassed, logs.Err.Of(err))
 			}
 		}
 		select {

@@ -19,16 +19,24 @@ type bounds struct{ objectsLow, objectsHigh, bytesLow, bytesHigh uint64 }
 // class and a whole stack the three have the same bounds. (Their figures differ: the former infer the sites of objects
 // without a sample from samples of the same kind.)
 func TestSameBounds(t *testing.T) {
-	compared, estimated, capped := 0, 0, 0
+	compared, estimated, capped, unknown := 0, 0, 0, 0
 	for seed := range uint64(6) {
-		tape := analysistest.Tape(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
-		open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: slices.Clone(tape)}) }
+		rec := analysistest.Recording(seed+1, trace.CollectorSerial+seed%3, trace.DepthSurvivors, 11)
+		open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: slices.Clone(rec)}) }
 		r, c, err := collection.Open("last", open, open)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want, rows := map[string]bounds{}, map[string]int{} // by class and frames
+		rest, stacks := map[string]bounds{}, map[string]int{}
 		for _, s := range sites.Live(r, c.GC) {
+			switch s.Child {
+			case sites.SiteUnknown:
+				rest[s.Class] = bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
+				rows[s.Class]++
+			case "":
+				stacks[s.Class]++
+			}
 			if s.Child == "" {
 				k := s.Class + " " + sites.JoinStack(s.Site)
 				want[k] = bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}
@@ -57,6 +65,16 @@ func TestSameBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Tree.Walk(func(path []string, n *classify.Node) bool {
+			if len(path) == 2 && n.Key == classify.SiteUnknown && rows[path[0]] == 1 && stacks[path[0]] <= 1 {
+				got := bounds{n.Objects, n.Objects, n.Bytes, n.Bytes}
+				if n.Estimated {
+					got = bounds{*n.ObjLow, *n.ObjHigh, *n.BytesLow, *n.BytesHigh}
+				}
+				unknown++
+				if b := rest[path[0]]; got != b {
+					t.Errorf("seed %d, %s of unknown site: grouped %+v, the histogram %+v", seed, path[0], got, b)
+				}
+			}
 			if len(path) < 2 || len(n.Children) > 0 || n.Samples == 0 {
 				return true
 			}
@@ -80,6 +98,9 @@ func TestSameBounds(t *testing.T) {
 			}
 			return true
 		})
+	}
+	if unknown == 0 {
+		t.Error("no row of an unknown site was compared")
 	}
 	t.Logf("%d rows compared, %d estimates, %d of them up to all that there is", compared, estimated, capped)
 	if compared < 50 || estimated < 30 || capped == 0 || capped == estimated {

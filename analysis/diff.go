@@ -81,7 +81,7 @@ const (
 	numParts
 )
 
-// sizeKey is a diffStratum: what can be told apart when identity is lost.
+// sizeKey is a diffStratum: what still distinguishes objects when identity is lost.
 type sizeKey struct {
 	typ          uint32
 	length, size uint64
@@ -180,28 +180,28 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 	return &differ{by, filters, a, classify.Ages(by, filters), a&classify.AttrSpace != 0}, nil
 }
 
-// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are told apart
-// by what they are needed for: who looks at them, and which objects were there at from.
+// fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are
+// distinguished by what they are needed for: who looks at them, and which objects were there at from.
 func (d *differ) fold(r *heap.View, c *heap.Collection, from, to, flags uint64) ([]heap.Folded, error) {
 	want := wants(d.attrs) | heap.WantLength | heap.WantBirth
 	// what is sampled in eden then is in no state yet, though its birth is known: samples tell
 	if flags&trace.PauseEdenKept != 0 {
 		want |= heap.WantSamples
 	}
-	var told []uint32
+	var distinct []uint32
 	if d.ages != nil && !d.bySpace {
-		told = append(eras(r, d.ages, from, to), uint32(from))
-		slices.Sort(told)
+		distinct = append(eras(r, d.ages, from, to), uint32(from))
+		slices.Sort(distinct)
 	}
 	spaces := r.Spaces(c.Spaces)
-	fs, err := r.Fold(want, spaces, 1, told...)
+	fs, err := r.Fold(want, spaces, 1, distinct...)
 	if err == nil && d.bySpace {
 		fs = foldSpaces(fs, spaces)
 	}
 	return fs, err
 }
 
-// report makes the report. r stands after c2, f1 and f2 are the states.
+// report makes the report. r is positioned after c2, f1 and f2 are the states.
 func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
 	w, _ := World(r, c2)
 	if d.bySpace {
@@ -239,7 +239,7 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 var ErrMarks = notDiff("a diff by space needs a replay")
 
 // ErrMoves says that a diff was asked for by what changes with each collection.
-var ErrMoves = notDiff("a diff can not group by address: objects move with each collection")
+var ErrMoves = notDiff("a diff cannot group by address: objects move with each collection")
 
 type notDiff string
 

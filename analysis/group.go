@@ -29,7 +29,7 @@ type Grouping struct {
 	Tuples []classify.Tuple `json:"-"`
 }
 
-// World gives what classifiers see of the state of r, which stands after c, and the state's spaces.
+// World gives what classifiers see of the state of r, which is positioned after c, and the state's spaces.
 func World(r *heap.View, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
 	spaces := r.Spaces(c.Spaces)
 	w := &classify.World{
@@ -87,7 +87,7 @@ func wants(a classify.Attr) (w heap.Want) {
 	return w
 }
 
-// eras gives what births are told apart by, if that is the ages at some collections and r.First; nil if each birth is
+// eras gives what distinguishes births, if that is the ages at some collections and r.First; nil if each birth is
 // (ages is nil).
 func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	if ages == nil {
@@ -105,8 +105,8 @@ func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	return slices.Compact(out)
 }
 
-// Tuples folds the state of r, which stands after collection gc, for who looks at a, grain (classify.Needs) and ages
-// (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
+// Tuples folds the state of r, which is positioned after collection gc, for who looks at a, grain (classify.Needs) and
+// ages (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
 func Tuples(
 	r *heap.View,
 	gc uint64,
@@ -115,11 +115,11 @@ func Tuples(
 	grain uint64,
 	ages []uint64,
 ) ([]classify.Tuple, error) {
-	var told []uint32
+	var distinct []uint32
 	if a&classify.AttrBirth != 0 {
-		told = eras(r, ages, gc)
+		distinct = eras(r, ages, gc)
 	}
-	fs, err := r.Fold(wants(a), spaces, max(1, grain/8), told...)
+	fs, err := r.Fold(wants(a), spaces, max(1, grain/8), distinct...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func Tuples(
 	return out, nil
 }
 
-// Group groups the state of r, which stands after c, by classifiers.
+// Group groups the state of r, which is positioned after c, by classifiers.
 func Group(
 	r *heap.View,
 	c *heap.Collection,
@@ -240,7 +240,7 @@ func (g *Grouping) List(
 ) {
 	a, grain := classify.Needs(by, filters)
 	words := max(1, grain/8)
-	told := eras(r, classify.Ages(by, filters), g.GC)
+	distinct := eras(r, classify.Ages(by, filters), g.GC)
 	type key struct {
 		t             classify.Tuple
 		frame, thread uint64
@@ -264,8 +264,8 @@ func (g *Grouping) List(
 		switch {
 		case a&classify.AttrBirth != 0:
 			t.Birth, t.AtLeast = o.Birth, o.AtLeast
-			if told != nil {
-				t.Birth = heap.Era(o.Birth, told)
+			if distinct != nil {
+				t.Birth = heap.Era(o.Birth, distinct)
 			}
 		case a&classify.AttrSite != 0:
 			t.Birth, t.AtLeast = heap.Era(o.Birth, []uint32{uint32(r.First)}), o.AtLeast

@@ -75,7 +75,7 @@ func refObjects(r *heap.Replay, c *heap.Collection) []refObject {
 
 func (o *refObject) noSite() string {
 	if o.before {
-		return "(before the tape)"
+		return "(before the recording)"
 	}
 	return "(site unknown)"
 }
@@ -227,7 +227,7 @@ func (n *refNode) add(o *refObject, by []string, path []string, isPath bool) {
 	}
 }
 
-// child is told apart by the level that gives its key.
+// child is identified by the level that gives its key.
 func (n *refNode) child(left int, key string) *refNode {
 	k := fmt.Sprint(left, " ", key)
 	if n.children == nil {
@@ -281,7 +281,7 @@ func TestGroupAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	nodes := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+		bs := analysistest.Recording(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
 			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 10).Draw(t, "steps"))
 		by := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "by")
@@ -352,7 +352,7 @@ func TestGroupEstimates(t *testing.T) {
 	lib := classify.NewLibrary()
 	estimated := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+		bs := analysistest.Recording(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
 			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 12).Draw(t, "steps"))
 		spec := rapid.SampledFrom([]string{"type, site(2)", "site, type", "thread, ages, type", "confidence",

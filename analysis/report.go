@@ -1,12 +1,10 @@
 package analysis
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -33,7 +31,7 @@ type CollectionRow struct {
 	Bytes   uint64         `json:"bytes"`
 	Synced  bool           `json:"sync_point"`
 	Quality sites.Coverage `json:"coverage"`
-	Course
+	Usage
 }
 
 // GrownClass is a class that grew between the first and the last known collection.
@@ -64,17 +62,21 @@ type Report struct {
 	Quality        sites.Coverage `json:"coverage"`
 	Samples        uint64         `json:"samples"`
 	Uncompacted    bool           `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
-	SitesCut       string         `json:"sites_cut,omitempty"`      // of samples that are told by their callers alone
+	SitesCut       string         `json:"sites_cut,omitempty"`      // samples that only their callers identify
 	LostEpochs     uint64         `json:"lost_epochs"`
 	Missed         uint64         `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64         `json:"lost_samples"`
 	UnknownGCs     int            `json:"collections_of_unknown_state"`
 	Damage         []string       `json:"damage"`
 	End            string         `json:"end"`
-	FirstLook      ui.Text        `json:"look_first"`
+	FirstLook      ui.Flow        `json:"look_first"`
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
+
+	atStart  bool    // the recording began with its JVM
+	doubt    ui.Flow // why it cannot show a leak
+	smallest ui.Flow // leak that it would show
 }
 
 // ReportSchema is the schema that a Report's JSON has.
@@ -83,7 +85,7 @@ const ReportSchema = "heapcam.report/1"
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
-// inferred by type alone, that what is wrong in tokens is not told, and that Open may be set.
+// inferred by type alone, that errors in tokens are not reported, and that Open may be set.
 func MakeReport(from heap.Reader) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
@@ -129,6 +131,8 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	}
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.OldCollections = h.Full + h.Mixed
+	rep.doubt, rep.smallest = h.Doubt(), h.Smallest()
+	rep.atStart = r.JVM.Flags&trace.JVMAtStart != 0
 	suspects := h.Verdicts(r)
 	if rep.Open = h.Open; rep.Open {
 		suspects = []leak.Verdict{}
@@ -148,7 +152,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	} else {
 		rep.From = row.Time
 	}
-	row.Course = courseOf(c, before)
+	row.Usage = usageOf(c, before)
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
 	rep.LostEpochs += c.EpochsLost
@@ -174,9 +178,10 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.Damage = append(rep.Damage, d.Error())
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
-	rep.End = "the JVM went without goodbye, or is still running"
+	rep.End = "no end marker: the JVM was killed, crashed, or is still running"
 	if r.End != nil {
-		rep.End = [...]string{"", "the JVM ended", "detached", "the probe gave up: " + r.End.Text}[min(r.End.Reason, 3)]
+		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
+			"the probe stopped recording: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
 }
 
@@ -187,7 +192,7 @@ func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *si
 		return nil
 	}
 	if collection.Counts(from) {
-		before := func(typ uint32) heap.Count { return heap.Count(known.Tape.Before(typ)) }
+		before := func(typ uint32) heap.Count { return heap.Count(known.Recording.Before(typ)) }
 		return sites.StratifyTypes(from.View(), before).Estimate()
 	}
 	return sites.Stratify(from.View(), rep.Collections[n-1].GC, nil).Estimate()
@@ -196,7 +201,7 @@ func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *si
 // Settle gives the report its verdicts.
 func (rep *Report) Settle(suspects []leak.Verdict) {
 	rep.Suspects = suspects
-	rep.FirstLook = rep.advice()
+	rep.FirstLook = rep.headline()
 }
 
 func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
@@ -234,136 +239,4 @@ func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 	if len(rep.Grown) > 20 {
 		rep.Grown = rep.Grown[:20]
 	}
-}
-
-func (rep *Report) advice() ui.Text {
-	switch {
-	case len(rep.Suspects) > 0:
-		return rep.Suspects[0].Sentence
-	case len(rep.Collections) < 8:
-		return "Too few collections for a trend: pull a longer window."
-	default:
-		return "No site grows steadily in this window."
-	}
-}
-
-// WriteText prints the report on one screen.
-func (rep *Report) WriteText(w io.Writer) {
-	rep.WriteWindow(w)
-	rep.WriteLeaks(w)
-}
-
-// WriteWindow prints what comes before the verdicts.
-func (rep *Report) WriteWindow(w io.Writer) {
-	ms := func(ns uint64) float64 { return float64(ns) / 1e6 }
-	n := len(rep.Collections)
-	ui.Fprintf(w, "%s, %s\n", rep.JVM, rep.Collector)
-	if n == 0 {
-		ui.Fprintf(w, "no collection in this recording\n")
-		return
-	}
-	ui.Fprintf(w, "window       %s to %s UTC (%s), collections %d to %d; end: %s\n",
-		rep.From.Format("2006-01-02 15:04:05"), rep.To.Format("15:04:05"),
-		time.Duration(rep.WindowNS).Round(100*time.Millisecond), rep.Collections[0].GC, rep.Collections[n-1].GC,
-		rep.End)
-	kinds := map[string]int{}
-	var used []float64
-	var longest, syncs uint64
-	for _, c := range rep.Collections {
-		kinds[c.Kind]++
-		if c.told() {
-			used = append(used, float64(c.Used))
-		}
-		longest = max(longest, c.PauseNS)
-		if c.Synced {
-			syncs++
-		}
-	}
-	var ks []string
-	for k, v := range kinds {
-		ks = append(ks, fmt.Sprintf("%d %s", v, k))
-	}
-	sort.Strings(ks)
-	ui.Fprintf(w, "collections  %d (%s), %s\n", n, strings.Join(ks, ", "),
-		ui.Plural(uint64(syncs), "sync point"))
-	ui.Fprintf(w, "pauses       %.1f ms in all, longest %.1f ms; heapcam's share %.1f ms = %.2f %% of the window\n",
-		ms(rep.PauseNS), ms(longest), ms(rep.ProbeNS), 100*float64(rep.ProbeNS)/float64(max(rep.WindowNS, 1)))
-	ui.Fprintf(w, "heap used    %s  %s → %s\n", ui.Spark(used, 60), ui.Bytes(rep.Collections[0].Used),
-		ui.Bytes(rep.Collections[n-1].Used))
-	q := rep.Quality
-	_, all := q.Live()
-	share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-	ui.Fprintf(w, "coverage     site exact %.2f %%, inferred %.1f %%, before the tape at most %.1f %%, "+
-		"unknown %.1f %% of live bytes; %d samples\n", share(q.ExactBytes), share(q.InferredBytes),
-		share(q.BeforeBytes), share(q.UnknownBytes), rep.Samples)
-	if rep.SitesCut != "" {
-		ui.Fprintf(w, "sites        %s\n", rep.SitesCut)
-	}
-	ui.Fprintf(w, "completeness %d collections lost, %d samples lost, state unknown after %d; %d damages\n",
-		rep.LostEpochs, rep.LostSamples, rep.UnknownGCs, len(rep.Damage))
-	collection.WriteMissed(w, "             ", rep.Missed)
-	if rep.Uncompacted {
-		ui.Fprintf(w, "             %s\n", ui.Text(collection.MayCountDead))
-	}
-	rep.writeGrown(w)
-	rep.writeSites(w)
-}
-
-// writeGrown prints which classes and sites grew most.
-func (rep *Report) writeGrown(w io.Writer) {
-	if len(rep.Grown) > 0 {
-		ui.Fprintf(w, "classes that grew most (first to last known collection; not yet collected garbage included)\n")
-		for i, g := range rep.Grown {
-			if i == 5 {
-				break
-			}
-			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)),
-				sites.WithLoader(g.Class, g.Loader))
-		}
-	}
-	if len(rep.GrownSites) > 0 {
-		ui.Fprintf(w, "sites that grew most (estimated from samples)\n")
-		for i, g := range rep.GrownSites {
-			if i == 3 {
-				break
-			}
-			ui.Fprintf(w, "  %+12d objects %12s  %s\n", g.Objects, "+"+ui.Bytes(uint64(g.Bytes)),
-				sites.WithLoader(g.Class, g.Loader))
-			sites.WriteStack(w, g.Site, 2)
-		}
-	}
-}
-
-func (rep *Report) writeSites(w io.Writer) {
-	if len(rep.Sites) == 0 {
-		return
-	}
-	ui.Fprintf(w, "sites with most alive (95 %% interval; `heapcam histogram --sites` lists all)\n")
-	for i, s := range rep.Sites {
-		if i == 3 || s.Child != "" {
-			break
-		}
-		ui.Fprintf(w, "  %24s objects %12s  %s %s\n", fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh),
-			ui.Bytes(s.Bytes), sites.WithLoader(s.Class, s.Loader), sites.Top(s.Site))
-	}
-}
-
-// WriteLeaks prints the verdicts.
-func (rep *Report) WriteLeaks(w io.Writer) {
-	if len(rep.Collections) == 0 {
-		return
-	}
-	if len(rep.Suspects) > 0 {
-		ui.Fprintf(w, "leaks (`heapcam leaks` says more)\n")
-		for i, s := range rep.Suspects {
-			if i == 3 {
-				break
-			}
-			ui.Fprintf(w, "  %d. %s  +%s/s, about +%s in the window, confidence %.3f\n", i+1,
-				sites.WithLoader(s.Class, s.Loader), ui.Bytes(uint64(s.BytesPerSecond)), ui.Bytes(s.GrownBytes),
-				s.Confidence)
-			sites.WriteStack(w, s.Site, 3)
-		}
-	}
-	ui.Fprintf(w, "look first   %s\n", rep.FirstLook)
 }

@@ -51,8 +51,8 @@ func TestReport(t *testing.T) {
 			t.Errorf("%v: %.200s", err, j)
 		}
 		var text strings.Builder
-		rep.WriteText(&text)
-		if n := strings.Count(text.String(), "\n"); n > 40 {
+		rep.WriteText(&text, "x")
+		if n := strings.Count(text.String(), "\n"); n > 50 {
 			t.Errorf("%d lines are no screen", n)
 		}
 		var back Report // as an index keeps it
@@ -63,7 +63,7 @@ func TestReport(t *testing.T) {
 		if k, err := json.Marshal(&back); err != nil || !bytes.Equal(j, k) {
 			t.Errorf("JSON that was read is written otherwise: %v", err)
 		}
-		if back.WriteText(&again); again.String() != text.String() {
+		if back.WriteText(&again, "x"); again.String() != text.String() {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
@@ -71,7 +71,7 @@ func TestReport(t *testing.T) {
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}
-	rep.WriteText(io.Discard)
+	rep.WriteText(io.Discard, "x")
 }
 
 // TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.

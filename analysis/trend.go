@@ -55,8 +55,8 @@ func Trend(r *heap.Replay, again func() ([]classify.Classifier, []classify.Filte
 }
 
 // TrendStates is Trend of the states that each hands to its function, in order, until that is false. All know the same
-// names, and samples goes over theirs: so classifiers are asked once for what comes again, if they look at no more than
-// types and samples.
+// names, and samples walks over theirs: so classifiers are asked once for what comes again, if they look at no more
+// than types and samples.
 func TrendStates(
 	samples *heap.Sampling,
 	each func(func(*heap.View, *heap.Collection) bool) error,

@@ -20,7 +20,7 @@ func TestTrendAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	points := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+		bs := analysistest.Recording(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
 			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
 		by := rapid.SampledFrom([]string{"type", "kind, type", "ages", "packages"}).Draw(t, "by")
@@ -98,7 +98,7 @@ func TestTrendStates(t *testing.T) {
 	lib := classify.NewLibrary()
 	counted := 0
 	rapid.Check(t, func(t *rapid.T) {
-		bs := analysistest.Tape(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
+		bs := analysistest.Recording(rapid.Uint64Range(1, 1<<20).Draw(t, "seed"),
 			rapid.Uint64Range(1, 3).Draw(t, "collector"),
 			rapid.Uint64Range(2, 3).Draw(t, "depth"), rapid.IntRange(3, 8).Draw(t, "steps"))
 		by := rapid.SampledFrom([]string{"type", "packages, type(short)", "site", "site(1)", "type, site(2)",
@@ -117,7 +117,7 @@ func TestTrendStates(t *testing.T) {
 			}
 			return cs, fs
 		}
-		var kept []heap.Kept
+		var kept []heap.AnySnapshot
 		lives := &heap.Lives{}
 		r := heap.NewReplay(&analysistest.Source{B: slices.Clone(bs)})
 		unknown := 0

@@ -19,7 +19,7 @@ type fit struct {
 	of ceiling // of what is sampled
 }
 
-// builder makes a tree. Keys are numbers for it, so that a node's items are told apart by counting (as a counting sort
+// builder makes a tree. Keys are numbers for it, so that a node's items are separated by counting (as a counting sort
 // does).
 type builder struct {
 	w      *World
@@ -32,7 +32,7 @@ type builder struct {
 	nodes  *atomic.Int64
 	parts  uint8 // 0: tuples have none
 	buf    []string
-	slot   []int32 // by key: 1 + its place among the groups of the node at hand, 0 between nodes
+	slot   []int32 // by key: 1 + its place among the groups of the current node, 0 between nodes
 	room   []Node  // for nodes to come, in one piece, as they are many
 	bounds []uint64
 	alone  bool // one of several: it asks no others
@@ -56,7 +56,7 @@ type birthSeen struct {
 
 func (t *Tuple) birthSeen() birthSeen { return birthSeen{t.GC, t.Birth, t.AtLeast} }
 
-// siteSeen is what a classifier that needs AttrSite and nothing else can tell of a tuple.
+// siteSeen is what a classifier that needs AttrSite and nothing else knows of a tuple.
 type siteSeen struct {
 	frame, thread          uint64
 	sampled, before, exact bool
@@ -106,7 +106,7 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
 	est = slices.ContainsFunc(filters, func(f Filter) bool { return f.Needs&AttrSite != 0 })
 	items = b.all()
-	if est { // before what is asked for is told from the rest
+	if est { // before what is asked for is separated from the rest
 		items = b.estimate(items)
 	}
 	for _, f := range filters {
@@ -176,7 +176,7 @@ func (b *builder) make() *Node {
 	return n
 }
 
-// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it stands in
+// node makes a node of items whose key the classifier of has given; level is the next one, depth how deep it is in
 // the hierarchy of that classifier. like, unless nil, is a node of the same items, counted alike.
 func (b *builder) node(key string, items []item, of, level, depth int, est bool, like *Node) (*Node, error) {
 	if b.nodes.Add(1) > MaxNodes {

@@ -54,9 +54,10 @@ func number(args []string, def, most int) (int, error) {
 func builtins() []builtin {
 	return []builtin{
 		{Doc{"address", "[SIZE]", "one",
-			"The range of addresses that the object lies in, of SIZE bytes (a power of two; 1 MiB).", "address(64k)",
-			"0x00000000e0000000", false}, AttrAddr, makeAddress},
-		{Doc{"type", "[short]", "one", "The class, as Class.getTypeName gives it; `short` leaves out the package.",
+			"The range of addresses that contains the object. SIZE is a power of two, by default 1 MiB.",
+			"address(64k)", "0x00000000e0000000", false}, AttrAddr, makeAddress},
+		{Doc{"type", "[short]", "one",
+			"The class, as `Class.getTypeName` gives it. `short` leaves out the package.",
 			"type, site(3)", "java.util.HashMap$Node", false}, 0, makeType},
 		{Doc{"length", "", "one", "The number of elements of an array.", "type, length", "16", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string {
@@ -67,7 +68,7 @@ func builtins() []builtin {
 			})},
 		{Doc{"kind", "", "one", "Instance, small array (fewer than 255 elements) or big array.", "kind, type",
 			"small array", false}, AttrLength, one(AttrLength, (*World).kind)},
-		{Doc{"space", "", "one", "The space, or the region of G1, that the object lies in.", "space, type", "old",
+		{Doc{"space", "", "one", "The space that contains the object; with G1 the region.", "space, type", "old",
 			false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return w.space(t).Name })},
 		{Doc{"spacetype", "", "one", "Eden, survivor or old.", "spacetype, type", "old", false}, AttrSpace,
@@ -76,12 +77,12 @@ func builtins() []builtin {
 			"spacemode, type", "humongous", false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return spaceMode(w.space(t)) })},
 		{Doc{"feature", "FILE", "many",
-			"The features whose packages, classes, methods or line ranges in FILE match the allocation site; " +
-				"overlapping allowed.", "feature(shop.features)", "checkout", false}, AttrSite, makeFeature},
+			"The features of FILE whose packages, classes, methods or line ranges match the allocation site. " +
+				"Features may overlap.", "feature(shop.features)", "checkout", false}, AttrSite, makeFeature},
 		{Doc{"site", "[N]", "hierarchy",
-			"Where the object was allocated: the method and line, and below it up to N-1 callers (3 frames in all).",
+			"The allocation site: the method and line, and below it its callers. N frames in all, by default 3.",
 			"type, site(5)", "shop.Cart.add(Cart.java:17)", false}, AttrSite, makeSite},
-		{Doc{"package", "", "one", "The package of the class, of arrays that of their elements.", "package, type",
+		{Doc{"package", "", "one", "The package of the class; for arrays, that of their elements.", "package, type",
 			"java.util", false}, 0,
 			one(0, func(w *World, t *Tuple) string { return pkg(w.TypeName(t.Type)) })},
 		{Doc{"packages", "", "hierarchy", "The package as a path.", "packages, type(short)", "java", false}, 0,
@@ -89,18 +90,19 @@ func builtins() []builtin {
 		{Doc{"loader", "", "one", "The class loader of the class.", "loader, type", "app #3", false}, 0,
 			one(0, (*World).loader)},
 		{Doc{"age", "", "one",
-			"How many collections have passed since the one at whose end the object was first seen; " +
-				"\"≥\" where its identity is not proven.", "type, age", "12", false}, AttrBirth,
+			"The number of collections since the one at whose end the object was first seen. " +
+				"\"≥\" marks a lower bound, where its identity is not proven.", "type, age", "12", false}, AttrBirth,
 			one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + strconv.FormatUint(w.Age(t), 10) })},
-		{Doc{"ages", "", "one", "The age in powers of two.", "type, ages", "8–15", false}, AttrBirth,
+		{Doc{"ages", "", "one", "The age, in ranges of powers of two.", "type, ages", "8–15", false}, AttrBirth,
 			func(args []string) (Classifier, error) {
 				c, err := one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + power(w.Age(t)) })(args)
 				c.Ages = powers
 				return c, err
 			}},
-		{Doc{"size", "", "one", "The bytes of one object.", "type, size", "24 B", false}, AttrLength,
+		{Doc{"size", "", "one", "The size of one object in bytes.", "type, size", "24 B", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return strconv.FormatUint(t.Size, 10) + " B" })},
-		{Doc{"sizeclass", "", "one", "The bytes of one object in powers of two.", "sizeclass, type", "16–31 B", false},
+		{Doc{"sizeclass", "", "one",
+			"The size of one object, in ranges of powers of two.", "sizeclass, type", "16–31 B", false},
 			AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return power(t.Size) + " B" })},
 		{Doc{"thread", "", "one", "The thread that allocated the object.", "thread, type", "http-nio-8080-exec-3",
@@ -108,11 +110,12 @@ func builtins() []builtin {
 		{Doc{"birth", "", "one", "The collection at whose end the object was first seen.", "birth, type", "gc 17",
 			false}, AttrBirth,
 			one(AttrBirth, func(w *World, t *Tuple) string { return atMost(t) + "gc " + strconv.Itoa(int(t.Birth)) })},
-		{Doc{"birthtime", "[DURATION]", "one", "When that was, rounded down to DURATION (1m).", "birthtime(10s), type",
+		{Doc{"birthtime", "[DURATION]", "one",
+			"The time of that collection, rounded down to DURATION, by default 1m.", "birthtime(10s), type",
 			"15:04:10", false}, AttrBirth, makeBirthTime},
 		{Doc{"confidence", "", "one", "How the site of an object is known: exact (every allocation was sampled), " +
-			"sampled (it stands for others), unknown, or before the tape.", "type, confidence", "sampled",
-			false}, AttrSite,
+			"sampled (it stands for other objects), unknown, or older than the recording.", "type, confidence",
+			"sampled", false}, AttrSite,
 			one(AttrSite, func(w *World, t *Tuple) string {
 				switch {
 				case !t.Sampled:
@@ -125,7 +128,7 @@ func builtins() []builtin {
 	}
 }
 
-// absent are the classifiers of ICPE'18 that a recording can not answer, and why.
+// absent are the classifiers of ICPE'18 that a recording cannot answer, and why.
 var absent = map[string]string{
 	"subsystem": "which part of the VM allocated an object (interpreter, compiled code, VM) can not be known " +
 		"on a stock VM",
@@ -216,7 +219,7 @@ func makeBirthTime(args []string) (Classifier, error) {
 			at, ok = w.Time(uint64(t.Birth))
 		}
 		if !ok {
-			return append(out, BeforeTape), nil
+			return append(out, BeforeRecording), nil
 		}
 		layout := time.TimeOnly
 		if d < time.Second {

@@ -1,6 +1,6 @@
 package classify
 
-// ceiling is what there is of a class, which the bounds of its sites can not exceed. class tells ceilings apart; 0: it
+// ceiling is what there is of a class, which the bounds of its sites cannot exceed. class identifies a ceiling; 0: it
 // is not known.
 type ceiling struct {
 	class          int32

@@ -4,15 +4,15 @@
 // Terms: a *tuple* is the distinct combination of the properties that the classifiers in use look at, with the number
 // of objects that have it; a *classifier* gives keys for a tuple; its *cardinality* says what the keys mean: one key,
 // several (the object counts once below each and once in their parent), or a path of keys (one-to-hierarchy; an object
-// whose path ends at an inner node is that node's own). *Before the tape* are objects that stood when the recording
+// whose path ends at an inner node is that node's own). *Before the recording* are objects that lived when it
 // began and were not sampled.
 //
 // Invariants: classifiers see tuples, never objects, so that their cost does not grow with the heap (ICPE'18 §4,
 // mapping); a node's figures are those of the objects below it, each counted once, whatever the cardinality of the
 // levels below. Levels that do not look at sites are exact. A level that does is estimated from the samples that live,
 // each standing for as many objects as its weight says; within a type the estimates never exceed what the level above
-// has, and what remains is `(site unknown)` or `(before the tape)`. At sampling interval 0 every object is a sample and
-// all levels are exact.
+// has, and what remains has an unknown site or is older than the recording. At sampling interval 0 every object is a
+// sample and all levels are exact.
 //
 // It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined
 // classifiers, and knows no heap: who calls it folds the objects (heap.View.Fold, analysis).
@@ -46,7 +46,7 @@ type Tuple struct {
 	Type   uint32
 	Length uint64 // elements of arrays, with AttrLength
 	Size   uint64 // bytes of one object, with AttrLength
-	// collection, with AttrBirth; one that stands for others where they are not told apart (Ages, or AttrSite alone:
+	// collection, with AttrBirth; one that stands for others where they are not distinguished (Ages, or AttrSite alone:
 	// whether it is after World.First)
 	Birth   uint32
 	AtLeast bool   // the birth is the newest possible
@@ -75,7 +75,7 @@ type Space struct {
 type World struct {
 	GC      uint64 // the collection after which the state stands
 	First   uint64 // the first collection of the window whose state is known
-	AtStart bool   // the tape begins with the JVM
+	AtStart bool   // the recording begins with the JVM
 	Types   map[uint64]trace.Type
 	Loaders map[uint64]trace.Loader
 	Methods map[uint64]trace.Method
@@ -102,10 +102,10 @@ func (c Cardinality) String() string { return [...]string{"one", "many", "hierar
 
 // Keys that classifiers give where there is nothing to name.
 const (
-	Others       = "(others)"
-	SiteUnknown  = "(site unknown)"
-	BeforeTape   = "(before the tape)"
-	UnknownSpace = "(no space)"
+	Others          = "(others)"
+	SiteUnknown     = "(site unknown)"
+	BeforeRecording = "(before the recording)"
+	UnknownSpace    = "(no space)"
 )
 
 // Classifier gives the keys of tuples. Keys appends to out, which is empty; it is called once per tuple.
@@ -240,7 +240,7 @@ func (w *World) before(t *Tuple) bool {
 // noSite is the key of what has no sample.
 func (w *World) noSite(t *Tuple) string {
 	if w.before(t) {
-		return BeforeTape
+		return BeforeRecording
 	}
 	return SiteUnknown
 }

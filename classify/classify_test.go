@@ -86,7 +86,7 @@ func TestCases(t *testing.T) {
 		{"type(short), site(2)", `package startsWith "shop"`, "Cart 6 144\n shop.cart.Cart.add(Cart.java:10) 4 96\n" +
 			"  shop.Main.main(Main.java:3) 4 96\n shop.cart.Cart.add(Cart.java:12) 2 48\n" +
 			"  shop.Main.main(Main.java:3) 2 48\n"},
-		{"site(1)", "", "(site unknown) 1 4016\nshop.Main.main(Main.java:3) 1 416\n(before the tape) 10 240\n" +
+		{"site(1)", "", "(site unknown) 1 4016\nshop.Main.main(Main.java:3) 1 416\n(before the recording) 10 240\n" +
 			"shop.cart.Cart.add(Cart.java:10) 4 96\nshop.cart.Cart.add(Cart.java:12) 2 48\n"},
 		{"packages", "", "(no package) 2 4432\njava 10 240\n lang 10 240\nshop 6 144\n cart 6 144\n"},
 		{"kind, age", "", "big array 1 4016\n 5 1 4016\nsmall array 1 416\n 5 1 416\ninstance 16 384\n ≥ 8 10 240\n" +
@@ -94,13 +94,13 @@ func TestCases(t *testing.T) {
 		// One-to-many: an object of two groups counts in each, and once in their parent.
 		{`loader, array ? ["array", "big"] : []`, "", "bootstrap 12 4672\n array 2 4432\n big 2 4432\n" +
 			" (others) 10 240\napp #1 6 144\n (others) 6 144\n"},
-		// One-to-hierarchy: an object whose path ends at an inner node is that node's own, and the next level goes on
+		// One-to-hierarchy: an object whose path ends at an inner node is that node's own, and the next level continues
 		// there.
 		{`array ? (length > 255 ? path("array", "big") : path("array")) : path("plain"), type`, "",
 			"array 2 4432\n big 1 4016\n  int[] 1 4016\n int[] 1 416\nplain 16 384\n java.lang.String 10 240\n" +
 				" shop.cart.Cart 6 144\n"},
 		{"thread", "site.known", "main 7 560\n"},
-		{"confidence", "", "(site unknown) 1 4016\nexact 7 560\n(before the tape) 10 240\n"},
+		{"confidence", "", "(site unknown) 1 4016\nexact 7 560\n(before the recording) 10 240\n"},
 	} {
 		var where []string
 		if c.where != "" {
@@ -342,7 +342,7 @@ func FuzzDefinitions(f *testing.F) {
 	})
 }
 
-// TestAges holds which ages are said to be told apart: of an expression only those that it compares with numbers or
+// TestAges holds which ages count as distinguished: of an expression only those that it compares with numbers or
 // gives to power.
 func TestAges(t *testing.T) {
 	l := NewLibrary()

@@ -47,7 +47,7 @@ func (s Site) Top(n int) Path { return s.w.site(s.t, max(1, min(n, maxFrames))) 
 // Frames gives all frames, innermost first: method(File:line).
 func (s Site) Frames() []string { return s.w.site(s.t, maxFrames) }
 
-// Has says whether text stands in any frame.
+// Has says whether text is in any frame.
 func (s Site) Has(text string) bool {
 	return s.Known && slices.ContainsFunc(s.Frames(), func(f string) bool { return strings.Contains(f, text) })
 }
@@ -103,7 +103,7 @@ var properties = map[string]Attr{
 
 func isProperty(name string) bool { _, ok := properties[name]; return ok }
 
-// safe are the functions of the language that can not outgrow their arguments by much.
+// safe are the functions of the language that cannot outgrow their arguments by much.
 var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len", "find", "findIndex", "findLast",
 	"findLastIndex", "trim", "trimPrefix", "trimSuffix",
 	"upper", "lower", "split", "splitAfter", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "int", "float", "abs",
@@ -113,10 +113,10 @@ var safe = []string{"all", "any", "one", "none", "filter", "map", "count", "len"
 // inspector collects what an expression looks at. Of ages it tells which it tells apart, if all it does with them is to
 // compare them with numbers or give them to power.
 type inspector struct {
-	a     Attr
-	looks int // at age or birth
-	told  int // of these those that ages says all of
-	ages  []uint64
+	a       Attr
+	looks   int // at age or birth
+	covered int // of these those that ages says all of
+	ages    []uint64
 }
 
 func isAge(n ast.Node) bool {
@@ -142,13 +142,13 @@ func (n *inspector) Visit(node *ast.Node) {
 			of = x.Right
 		}
 		if ok && isAge(of) && number.Value >= 0 {
-			n.told++
+			n.covered++
 			n.ages = append(n.ages, uint64(number.Value), uint64(number.Value)+1)
 		}
 	case *ast.CallNode:
 		if f, ok := x.Callee.(*ast.IdentifierNode); ok && f.Value == "power" && len(x.Arguments) == 1 &&
 			isAge(x.Arguments[0]) {
-			n.told++
+			n.covered++
 			n.ages = append(n.ages, powers...)
 		}
 	}
@@ -156,7 +156,7 @@ func (n *inspector) Visit(node *ast.Node) {
 
 // apart gives the ages that the expression tells apart, nil if each.
 func (n *inspector) apart() []uint64 {
-	if n.looks > n.told {
+	if n.looks > n.covered {
 		return nil
 	}
 	return append([]uint64{}, n.ages...)

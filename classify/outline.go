@@ -37,7 +37,7 @@ type Sampled struct {
 // SampledKind numbers what is known of an object without a sample, too, and where it was allocated.
 type SampledKind = struct{ Base, Place int32 }
 
-// OutlineGroup is a group; its parent stands before it.
+// OutlineGroup is a group; its parent is before it.
 type OutlineGroup struct {
 	Parent    int32
 	Level     int
@@ -50,7 +50,7 @@ type outlineKey struct {
 	key           string
 }
 
-// outlined is what those who look at types and samples alone can tell of a tuple.
+// outlined is what classifiers of types and samples alone know of a tuple.
 type outlined struct {
 	typ uint32
 	siteSeen

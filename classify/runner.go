@@ -21,7 +21,7 @@ type runner struct {
 	memo map[seen]result
 }
 
-// seen is what an expression can tell of a tuple: what it does not look at is zero.
+// seen is what an expression knows of a tuple: attributes that it does not read are zero.
 type seen struct {
 	typ          uint32
 	length, size uint64

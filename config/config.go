@@ -1,14 +1,14 @@
-// Package config reads heapcam.yaml: settings by name, and the rules that say which JVMs are recorded and how.
+// Package config reads heapcam.yaml: settings by name, and the rules that say which JVMs heapcam records, and how.
 //
-// A setting is a scalar; `overhead: {cpu: 2%, pause: 10ms}` is `overhead_cpu: 2%` and `overhead_pause: 10ms`. Its text
-// means what the flag of the same name takes (max_trace_size: 16GiB is --max-trace-size 16GiB), so there is one way in
-// which a value is checked. Reading is strict: an unknown or repeated key, or a value of the wrong kind, is an error
-// that names file, line and column, and what was probably meant.
+// A setting is a scalar. `overhead: {cpu: 2%, pause: 10ms}` means `overhead_cpu: 2%` and `overhead_pause: 10ms`. The
+// text of a value is that of the flag with the same name (max_trace_size: 16GiB is --max-trace-size 16GiB), so the
+// flag alone checks it. Reading is strict: an unknown or repeated key, or a value of the wrong kind, is an error. The
+// error names file, line and column, and a similar key.
 //
-// The registry (Groups) says of each setting its default, unit, help text, the meaning of 0, which limit wins, and
-// when a change takes effect. Help, the sample file and the reference page are made from it.
+// The registry (Groups) has for each setting its default, unit, help text, the meaning of 0, which limit wins, and
+// when a change takes effect. Help, the sample file and the reference page are generated from it.
 //
-// What it does not do: check values, apply anything.
+// The package does not check values, and applies nothing.
 package config
 
 //go:generate go test . -run TestGenerated -update
@@ -25,7 +25,7 @@ import (
 // maxFile bounds a configuration file in bytes: it is read by a service that runs as root.
 const maxFile = 1 << 20
 
-// Setting is one value with the place where it stands.
+// Setting is one value and its place in the file.
 type Setting struct {
 	Key    string `json:"key"`
 	Text   string `json:"text"`
@@ -54,8 +54,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 }
 
-// Keys are the names that a file may hold. Settings stand at the top; JVM names those of them that a rule may set
-// for the JVMs it matches.
+// Keys are the names that a file may contain. Settings are at the top level. JVM has those that a rule may set for the
+// JVMs that it matches.
 type Keys struct {
 	Settings, JVM []string
 }
@@ -78,18 +78,18 @@ func Read(name string, keys Keys) (*File, error) {
 func Parse(name string, data []byte, keys Keys) (*File, error) {
 	p := parser{file: &File{Name: name}, keys: keys}
 	if len(data) > maxFile {
-		return nil, &Error{File: name, Msg: "longer than 1 MiB"}
+		return nil, &Error{File: name, Msg: "the file is larger than 1 MiB"}
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		line := 1 // which the library leaves out
+		line := 1 // the library omits it for the first line
 		msg := strings.TrimPrefix(err.Error(), "yaml: ")
 		if n, _ := fmt.Sscanf(msg, "line %d:", &line); n == 1 {
 			msg = strings.TrimSpace(msg[strings.IndexByte(msg, ':')+1:])
 		}
 		return nil, &Error{name, line, 1, msg}
 	}
-	if len(doc.Content) == 0 { // empty, or comments alone
+	if len(doc.Content) == 0 { // empty, or only comments
 		return p.file, nil
 	}
 	root := doc.Content[0]
@@ -108,7 +108,7 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) error {
 	return &Error{p.file.Name, n.Line, n.Column, fmt.Sprintf(format, args...)}
 }
 
-// pairs gives the keys and values of a mapping whose keys are known and stand once.
+// pairs calls each with the keys and values of a mapping. A key must be known, and must not be repeated.
 func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key string, k, v *yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return p.fail(n, "%s must be a mapping (key: value)", what)
@@ -120,7 +120,7 @@ func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key 
 			return p.fail(k, "a key must be a word")
 		}
 		if line, again := seen[k.Value]; again {
-			return p.fail(k, "%s stands here and in line %d", k.Value, line)
+			return p.fail(k, "%s is set twice, here and in line %d", k.Value, line)
 		}
 		seen[k.Value] = k.Line
 		if !contains(known, k.Value) {
@@ -140,7 +140,7 @@ func (p *parser) pairs(n *yaml.Node, what string, known []string, each func(key 
 func (p *parser) top(n *yaml.Node) error {
 	known := append([]string{"rules"}, p.keys.Settings...)
 	grouped := groups(p.keys.Settings)
-	// groups are known names where a mapping stands
+	// the name of a group is known if its value is a mapping
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if k := n.Content[i].Value; grouped[k] != nil && n.Content[i+1].Kind == yaml.MappingNode &&
 			!contains(known, k) {
@@ -161,7 +161,7 @@ func (p *parser) top(n *yaml.Node) error {
 func (p *parser) setting(key string, v *yaml.Node) error {
 	for _, s := range p.file.Settings {
 		if s.Key == key {
-			return p.fail(v, "%s stands here and in line %d", key, s.Line)
+			return p.fail(v, "%s is set twice, here and in line %d", key, s.Line)
 		}
 	}
 	text, err := p.scalar(key, v)
@@ -171,14 +171,14 @@ func (p *parser) setting(key string, v *yaml.Node) error {
 	return err
 }
 
-// group takes `overhead: {cpu: 2%}` for what it stands for, `overhead_cpu: 2%`.
+// group reads `overhead: {cpu: 2%}` as `overhead_cpu: 2%`.
 func (p *parser) group(name string, known []string, n *yaml.Node) error {
 	return p.pairs(n, name, known, func(key string, _, v *yaml.Node) error {
 		return p.setting(name+"_"+key, v)
 	})
 }
 
-// groups gives the first parts of keys, and what may follow each.
+// groups gives the first parts of keys, and the rest of the keys that begin with each.
 func groups(keys []string) map[string][]string {
 	out := map[string][]string{}
 	for _, k := range keys {
@@ -209,7 +209,7 @@ func contains(known []string, k string) bool {
 
 const noSuggestion = " (`heapcam config explain` lists them)"
 
-// Suggest names the known key that is nearest to k, if one is near, as the end of a message.
+// Suggest gives the end of a message: the known key that is most similar to k, if one is similar enough.
 func Suggest(k string, known []string) string {
 	best, at := len(k)/2+1, ""
 	for _, n := range known {
@@ -223,7 +223,7 @@ func Suggest(k string, known []string) string {
 	return fmt.Sprintf("; did you mean %q?", at)
 }
 
-// distance is Levenshtein's.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	if len(a) > 100 || len(b) > 100 {
 		return 100

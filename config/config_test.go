@@ -61,10 +61,10 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"max_trace_siz: 1\n", `h.yaml:1:1: unknown key "max_trace_siz"; did you mean "max_trace_size"?`},
 		{"zzz: 1\n", `h.yaml:1:1: unknown key "zzz" (`},
-		{"depth: full\ndepth: samples\n", "h.yaml:2:1: depth stands here and in line 1"},
+		{"depth: full\ndepth: samples\n", "h.yaml:2:1: depth is set twice, here and in line 1"},
 		{"sampling: {max_over: 1}\n", `h.yaml:1:12: unknown key "max_over"; did you mean "max_overhead"?`},
 		{"sampling: {max_overhead: 1%}\nsampling_max_overhead: 2%\n",
-			"h.yaml:2:24: sampling_max_overhead stands here and in line 1"},
+			"h.yaml:2:24: sampling_max_overhead is set twice, here and in line 1"},
 		{"max: {tracesize: 1}\n", `h.yaml:1:7: unknown key "tracesize"`},
 		{"depth: [full]\n", "h.yaml:1:8: depth must be one value"},
 		{"depth:\n", "h.yaml:1:7: depth must be one value"},
@@ -74,8 +74,8 @@ func TestErrors(t *testing.T) {
 		{"rules:\n  - match: {usr: x}\n", `h.yaml:2:13: unknown key "usr"; did you mean "user"?`},
 		{"rules:\n  - match: {user: x}\n    max_trace_size: 1\n", `h.yaml:3:5: unknown key "max_trace_size"`},
 		{"rules:\n  - match: {user: '[x'}\n", "h.yaml:2:19: user: "},
-		{"rules:\n  - record: maybe\n", "h.yaml:2:13: record is true or false"},
-		{"rules:\n  - record: false\n    depth: full\n", "h.yaml:2:5: a rule that does not record sets depth"},
+		{"rules:\n  - record: maybe\n", "h.yaml:2:13: record must be true or false"},
+		{"rules:\n  - record: false\n    depth: full\n", "h.yaml:2:5: a rule with record: false must not set depth"},
 	} {
 		_, err := Parse("h.yaml", []byte(c.text), keys)
 		var e *Error

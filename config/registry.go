@@ -1,108 +1,104 @@
 package config
 
-// Groups is the registry: every setting of `heapcam agent`, by subject. The flags of the other verbs that record are
-// among them.
+// Groups is the registry: every setting of `heapcam agent`, by subject. It includes the flags of the other verbs that
+// record.
 var Groups = []Group{
 	{"What is recorded", []Def{
 		{Key: "discover", Kind: Bool, Default: "false", Packaged: "true",
-			Help: "Attach to every JVM of this host as it starts, as the rules of the configuration say."},
+			Help: "Attach to every JVM of this host as it starts, unless a rule of the configuration excludes it."},
 		{Key: "depth", Kind: Choice, Choices: []string{"samples", "survivors", "full"}, Placeholder: "DEPTH",
 			Default: "survivors",
-			Help: "What is recorded: samples (allocation sites and pauses), survivors (every object that " +
-				"outlives a " +
-				"collection) or full (every object).",
+			Help: "What heapcam records: samples (allocation sites and pauses), survivors (every object that " +
+				"survives a collection) or full (every object).",
 			Wins:   "overhead_cpu, overhead_pause, max_sync_pause, the write rates and agent_max_cpu lower it.",
 			Reload: NextAttach},
-		{Key: "sampling", Kind: Bytes, Default: "512KiB", Help: "Mean bytes between two sampled allocations.",
+		{Key: "sampling", Kind: Bytes, Default: "512KiB", Help: "Mean number of bytes between two sampled allocations.",
 			Zero: "every allocation", More: "At most 1GiB.",
-			Wins: "overhead_cpu, sampling_max_overhead and sampling_target_live_samples lengthen " +
-				"it.", Reload: NextAttach},
+			Wins:   "overhead_cpu, sampling_max_overhead and sampling_target_live_samples lengthen it.",
+			Reload: NextAttach},
 		{Key: "sampling_max_overhead", Kind: Percent, Default: "1%", Zero: "unlimited",
-			Help: "Share of wall time that sampling may take, CPU time of all threads together. Above it the " +
-				"sampling interval is lengthened. At a chosen --sampling the default is 0%.",
-			More:   "The interval is shortened again when there is room.",
+			Help: "Share of wall time that sampling may take: CPU time of all threads together. Above it, " +
+				"heapcam samples less often. If you set --sampling, the default is 0%.",
+			More:   "heapcam samples more often again when there is room.",
 			Wins:   "overhead_cpu wins over it; it wins over sampling and sampling_target_live_samples.",
 			Reload: AtOnce},
-		{Key: "sampling_target_live_samples", Kind: Count, Default: "0", Zero: "as many as --sampling gives",
-			Help:   "Wanted number of samples of live objects. The sampling interval follows it.",
-			Wins:   "sampling_max_overhead and overhead_cpu.",
+		{Key: "sampling_target_live_samples", Kind: Count, Default: "0", Zero: "no target; --sampling applies",
+			Help:   "Number of samples of live objects to aim for. heapcam adapts the sampling interval to it.",
+			Wins:   "sampling_max_overhead and overhead_cpu win over it.",
 			Reload: AtOnce},
-		{Key: "stack_depth", Kind: Count, Default: "64", Help: "Frames of an allocation site, innermost " +
-			"first, 1 to 512.",
+		{Key: "stack_depth", Kind: Count, Default: "64",
+			Help: "Number of frames that heapcam records of an allocation site, innermost first: 1 to 512.",
 			More: "A recording has at most 262,144 frames of all sites together, and 65,536 methods. When the " +
-				"table is " +
-				"full, the least used frames are evicted and new stacks are cut to the callers that are " +
-				"known. The log " +
-				"says so once; `report` and `status --json` (`sites_cut`, `sites_folded`) say how often.",
+				"table is full, heapcam evicts the least used frames, and cuts new stacks to the callers that it " +
+				"knows. The log says so once. `report` and `status --json` (`sites_cut`, `sites_folded`) say how " +
+				"often it happened.",
 			Reload: NextAttach},
 		{Key: "thread_names", Kind: Choice, Choices: []string{"off", "folded", "full"}, Placeholder: "MODE",
 			Default: "folded", Reload: NextAttach,
-			Help: "How names of threads are recorded: off, folded (each run of digits becomes one #) or full."},
+			Help: "How heapcam records names of threads: off, folded (a # replaces each run of digits) or full."},
 		{Key: "allow_untested_jdk", Kind: Bool, Default: "false", Reload: NextAttach,
-			Help: "Record major versions of the JDK that heapcam was not tested with, if a self-check passes."},
+			Help: "Record JDK versions that heapcam was not tested with, if a self-check passes."},
 	}},
 	{"Disk", []Def{
 		{Key: "out", Kind: Text, Placeholder: "DIR", Packaged: "/var/lib/heapcam",
 			Help: "Folder for recordings, one ring folder per JVM, and for incidents.",
 			Zero: "$HEAPCAM_OUT, else ./heapcam-recordings; for an agent of root /var/lib/heapcam"},
-		{Key: "max_trace_size", Kind: Bytes, Default: "1GiB", Help: "Size of the ring on disk, per JVM. At " +
-			"least 1MiB.",
-			Wins: "max_total_size, keep_free and a full disk."},
+		{Key: "max_trace_size", Kind: Bytes, Default: "1GiB",
+			Help: "Size on disk of the recording of one JVM. At least 1MiB. The newest data replaces the oldest.",
+			Wins: "max_total_size, keep_free and a full disk win over it."},
 		{Key: "max_trace_size_deviation", Kind: Fraction, Default: "0.25",
-			Help: "How far the ring may be above or below its size, above 0 and at most 0.5. It never exceeds " +
-				"size * (1 + deviation).",
-			More: "After the first fill it holds at least size * (1 - deviation) of complete trace."},
+			Help: "How far a recording may be above or below its size: a fraction above 0, at most 0.5. It never " +
+				"exceeds size * (1 + deviation).",
+			More: "After the first fill it contains at least size * (1 - deviation) of complete trace."},
 		{Key: "max_total_size", Kind: Bytes, Default: "0", Zero: "unlimited",
-			Help: "Size of all recordings and incidents together. Each JVM gets an equal part, its " +
-				"--max-trace-size at most.",
+			Help: "Size of all recordings and incidents together. Each JVM gets an equal part, at most its " +
+				"--max-trace-size.",
 			More: "A new JVM's ring takes space from ended rings first, the oldest first, then from larger " +
-				"ones, by whole " +
-				"files. A ring that would get less than 1 MiB is refused, and tried again.",
-			Wins: "keep_free and a full disk; it wins over max_trace_size and retain_ended."},
+				"ones, by whole files. heapcam refuses a ring that would get less than 1 MiB, and tries again later.",
+			Wins: "keep_free and a full disk win over it; it wins over max_trace_size and retain_ended."},
 		{Key: "keep_free", Kind: Bytes, Default: "0", Zero: "no reserve",
-			Help: "Disk space that stays free. With less, rings stop growing and reuse what they have.",
+			Help: "Disk space that recordings leave free. With less, they stop growing and reuse their own space.",
 			More: "A ring that cannot even do that drops whole epochs and counts them.",
 			Wins: "It wins over max_trace_size and max_total_size."},
 		{Key: "retain_ended", Kind: Duration, Default: "0s", Zero: "until their space is needed",
-			Help: "How long recordings of ended JVMs are kept.",
+			Help: "How long to keep recordings of ended JVMs.",
 			Wins: "max_total_size removes them earlier."},
-		{Key: "max_incidents_size", Kind: Bytes, Default: "4GiB", Zero: "nothing is frozen automatically",
-			Help: "Size of all incidents together. The oldest automatic incidents are deleted first.",
-			Wins: "max_total_size."},
+		{Key: "max_incidents_size", Kind: Bytes, Default: "4GiB", Zero: "no automatic incidents",
+			Help: "Size of all incidents together. To make room, heapcam deletes the oldest automatic incidents.",
+			Wins: "max_total_size wins over it."},
 		{Key: "max_write_rate", Kind: Rate, Default: "0", Zero: "unlimited",
-			Help: "Bytes per second that one recording may write. Above it the depth is lowered.",
-			More: "The depth is lowered by one after ten seconds above the limit, and raised again after a " +
-				"minute below " +
-				"a quarter of it.",
-			Wins: "The smaller of it and the JVM's part of max_total_write_rate.", Reload: AtOnce},
+			Help: "Bytes per second that one recording may write. Above it, heapcam lowers the depth.",
+			More: "It lowers the depth by one step after ten seconds above the limit. It raises the depth again " +
+				"after a minute below a quarter of the limit.",
+			Wins: "The smaller of it and the JVM's part of max_total_write_rate wins.", Reload: AtOnce},
 		{Key: "max_total_write_rate", Kind: Rate, Default: "0", Zero: "unlimited",
-			Help: "Bytes per second that all recordings together may write. Each JVM gets an equal part; " +
-				"above its part " +
-				"its depth is lowered.",
-			More: "What one JVM does not use goes to the others.",
-			Wins: "The smaller of the JVM's part and its max_write_rate.", Reload: AtOnce},
+			Help: "Bytes per second that all recordings together may write. Each JVM gets an equal part. Above " +
+				"its part, heapcam lowers its depth.",
+			More: "Other JVMs may use what one JVM does not use.",
+			Wins: "The smaller of the JVM's part and its max_write_rate wins.", Reload: AtOnce},
 		{Key: "fsync_interval", Kind: Duration, Default: "1s",
 			Help: "Longest time between two fsync calls of a ring. A power failure loses at most this much."},
 		{Key: "compression", Kind: Choice, Choices: []string{"none", "partial", "full", "adaptive"},
 			Placeholder: "MODE",
 			Default:     "adaptive",
-			Help: "How ring files are compressed: none, partial, full or adaptive (full while CPU and " +
+			Help: "How heapcam compresses recordings: none, partial, full or adaptive (full while CPU and " +
 				"shared ring allow it).",
 			More: "partial compresses only while the shared ring is fuller than compression_threshold.",
 			Wins: "agent_max_cpu lowers it."},
 		{Key: "compression_threshold", Kind: Fraction, Default: "0.2",
-			Help: "Fill level of the shared ring above which compression partial compresses, above 0 and at most 1."},
+			Help: "Fill level of the shared ring above which compression partial compresses: above 0, at most 1."},
 	}},
 	{"In the JVM", []Def{
 		{Key: "overhead_cpu", Kind: Percent, Default: "0%", Packaged: "2%", Zero: "unlimited",
-			Help: "Share of wall time that the probe may take from a JVM. Above it, depth and sampling are reduced.",
-			More: "The probe measures it: its part of pauses and its sampling callbacks.",
-			Wins: "Of it and overhead_pause the one that is spent first; both win over depth and " +
+			Help: "Share of wall time that the probe may take from a JVM. Above it, heapcam lowers the depth and " +
+				"samples less often.",
+			More: "The probe measures it: its part of pauses, and its sampling callbacks.",
+			Wins: "The limit that is reached first wins, this one or overhead_pause; both win over depth and " +
 				"sampling.", Reload: AtOnce},
 		{Key: "overhead_pause", Kind: Duration, Default: "0s", Packaged: "0s", Zero: "unlimited",
-			Help: "Longest time that recording may add to a pause without a sync point. Above it the depth is " +
-				"reduced.",
-			Wins: "Of it and overhead_cpu the one that is spent first; both win over depth and " +
+			Help: "Longest time that recording may add to a pause without a sync point. Above it, heapcam lowers " +
+				"the depth.",
+			Wins: "The limit that is reached first wins, this one or overhead_cpu; both win over depth and " +
 				"sampling.", Reload: AtOnce},
 		{Key: "max_sync_pause", Kind: Duration, Default: "250ms", Zero: "unlimited",
 			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. Larger heaps are recorded at " +
@@ -110,36 +106,32 @@ var Groups = []Group{
 			Wins: "It wins over depth and emergency.", Reload: NextAttach},
 		{Key: "emergency", Kind: Choice, Choices: []string{"walk", "gc", "off"}, Placeholder: "MODE",
 			Default: "walk",
-			Help: "What happens when no collection comes in time for a sync point: walk (a pause without a " +
-				"collection), " +
-				"gc (a full collection) or off (epochs are dropped and counted).",
-			Wins: "max_sync_pause."},
+			Help: "What heapcam does when a sync point is due and no collection happens: walk (a pause without a " +
+				"collection), gc (a full collection) or off (drop epochs and count them).",
+			Wins: "max_sync_pause wins over it."},
 		{Key: "shm_size", Kind: Bytes, Default: "0", Reload: NextAttach,
 			Zero: "4 MiB at first, growing with the heap up to 64 MiB and 5 % of the cgroup's free memory",
-			Help: "Size of each JVM's shared ring, a power of two. It is memory of the JVM's cgroup.",
-			More: "At depth full it begins with up to 16 MiB. A larger ring takes over when a listing of the " +
-				"heap, about " +
-				"2 bytes per live object, would not fit. A size that is set stays. The JVM maps the ring " +
-				"twice in a row, " +
-				"so its RSS counts the ring twice; its cgroup is charged once.",
-			Wins: "At 0 the cgroup's share wins over heap and depth: with a ring too small for a listing, the " +
-				"JVM is recorded without listings."},
+			Help: "Size of each JVM's shared ring, a power of two. The ring is memory of the JVM's cgroup.",
+			More: "At depth full it starts with up to 16 MiB. A larger ring replaces it when a listing of the " +
+				"heap, about 2 bytes per live object, would not fit. A size that you set does not change. The JVM " +
+				"maps the ring twice in a row, so its RSS counts the ring twice; its cgroup is charged once.",
+			Wins: "At 0 the cgroup's share wins over heap and depth: with a ring too small for a listing, " +
+				"heapcam records the JVM without listings."},
 	}},
 	{"The agent itself", []Def{
 		{Key: "agent_max_cpu", Kind: Percent, Default: "0%", Packaged: "50%", Zero: "unlimited",
-			Help: "Share of one core that the agent may take for all JVMs together. Above its part a JVM is " +
-				"compressed " +
-				"less, then recorded at a lower depth.",
+			Help: "Share of one core that the agent may use for all JVMs together. Above its part, it " +
+				"compresses a JVM's recording less, then lowers the depth.",
 			Wins: "It wins over compression; of it, the write rates and overhead_cpu the lowest depth wins. " +
 				"The unit's CPUQuota wins over it.",
 			Reload: AtOnce},
 		{Key: "agent_max_memory", Kind: Bytes, Default: "0", Packaged: "1GiB", Zero: "unlimited",
-			Help: "Memory of the agent without shared rings, at least 64MiB. Near the limit no recording " +
-				"begins; then the largest one is stopped.",
+			Help: "Memory that the agent may use, without shared rings; at least 64MiB. Near the limit it starts " +
+				"no recording, then it stops the largest one.",
 			Wins: "The unit's MemoryHigh wins over it.", Reload: AtOnce},
 		{Key: "metrics", Kind: Text, Placeholder: "ADDRESS", Packaged: "127.0.0.1:9464", Zero: "none",
-			Help: "Address for Prometheus (/metrics) and for health (/healthz), like 127.0.0.1:9464.",
-			More: "Whoever reaches it learns names of JVMs and sizes, no more."},
+			Help: "Address for Prometheus (/metrics) and for health checks (/healthz), such as 127.0.0.1:9464.",
+			More: "Everybody who can connect to it sees names of JVMs and sizes, and nothing else."},
 		{Key: "socket", Kind: Text, Placeholder: "PATH",
 			Help: "Socket of the agent.",
 			Zero: "$HEAPCAM_SOCKET, else as root /run/heapcam/agent.sock, else in the user's runtime folder",
@@ -149,28 +141,27 @@ var Groups = []Group{
 			More: "On Windows the default is the folder for temporary files."},
 		{Key: "spool", Kind: Text, Placeholder: "DIR", Zero: "none",
 			Help: "Folder for shared rings of JVMs that the agent cannot reach (probe option spool:DIR), and for " +
-				"recordings to take over. An absolute path.",
-			More: "Recordings that are put there are moved to out."},
+				"recordings from elsewhere. An absolute path.",
+			More: "The agent moves recordings from there to out."},
 		{Key: "verbose", Kind: Bool, Default: "false", Help: "Log on stderr what the recorder does."},
 	}},
 	{"Other hosts", []Def{
 		{Key: "remote", Kind: Text, Placeholder: "ADDRESS", Zero: "none",
-			Help: "Address for status and pulls from other hosts over HTTPS, like 0.0.0.0:9465.",
+			Help: "Address for status and pulls from other hosts over HTTPS, such as 0.0.0.0:9465.",
 			More: "It needs remote_cert and remote_key, and remote_tokens or remote_client_ca. The packaged " +
-				"unit allows " +
-				"only this host's own addresses: systemctl edit heapcam, [Service], IPAddressAllow=10.0.0.0/8."},
+				"unit allows only this host's own addresses. To allow others: systemctl edit heapcam, [Service], " +
+				"IPAddressAllow=10.0.0.0/8."},
 		{Key: "remote_cert", Kind: Text, Placeholder: "FILE", Help: "Certificate of this host for --remote, PEM."},
 		{Key: "remote_key", Kind: Text, Placeholder: "FILE", Help: "Private key of --remote-cert, PEM. Only " +
 			"its owner may be able to read the file."},
 		{Key: "remote_tokens", Kind: Text, Placeholder: "FILE",
-			Help: "File of bearer tokens for --remote. Lines are NAME SCOPE[,SCOPE] TOKEN; scopes are status " +
-				"and pull. " +
-				"Only its owner may be able to read the file."},
+			Help: "File of bearer tokens for --remote. Each line is NAME SCOPE[,SCOPE] TOKEN; scopes are status " +
+				"and pull. Only its owner may be able to read the file."},
 		{Key: "remote_client_ca", Kind: Text, Placeholder: "FILE",
 			Help: "CA of client certificates, PEM. Clients with such a certificate may ask for status and pull."},
 		{Key: "remote_rate", Kind: Rate, Default: "0", Zero: "unlimited",
-			Help: "Bytes per second of all pulls from other hosts together."},
+			Help: "Bytes per second that all pulls from other hosts together may take."},
 		{Key: "remote_max_pull", Kind: Bytes, Default: "0", Zero: "unlimited",
-			Help: "Bytes of one pull from another host. It gets the newest whole files."},
+			Help: "Largest size of one pull from another host. A larger request gets the newest whole files."},
 	}},
 }

@@ -8,19 +8,21 @@ import (
 // sampleHead and sampleRules surround the settings in the sample file.
 const (
 	sampleHead = `# Configuration of heapcam's agent. Generated from the registry of settings (go generate ./config).
-# Every setting is here; one that is commented out has its default. A key is the flag of "heapcam agent" with _ for -.
-# A flag wins over the environment (HEAPCAM_ and the key in capitals), that over this file, that over the default.
+# The file has every setting. One that is commented out has its default. A key is the name of a flag of "heapcam agent"
+# with _ instead of -. A flag wins over an environment variable (HEAPCAM_ and the key in capitals), a variable over this
+# file, and this file over the default.
 #
-#   heapcam config check         checks this file, and says what a reload does with each of its keys
+#   heapcam config check         checks this file, and says what a reload does with each key
 #   heapcam config explain KEY   explains a setting, and says which limit wins over it
-#   heapcam config show          shows every value in force, and where it comes from
-#   heapcam reload               reads this file again
+#   heapcam config show          shows every value in force, and its source
+#   heapcam reload               makes the agent read this file again
 `
 	sampleRules = `
 # ---- Rules
-# The first rule that matches a JVM decides. A JVM that none matches is recorded. All that a match names must hold:
-# user, main (main class or jar), flag (one of the JVM's options), cgroup, unit (of systemd), container (true: the JVM
-# has a root folder of its own). Patterns may hold *, ? and [a-z]. A rule may set, for the JVMs that it matches:
+# The first rule that matches a JVM decides. If no rule matches, heapcam records the JVM. All conditions of a match
+# must be true: user, main (main class or jar), flag (one of the JVM's options), cgroup, unit (of systemd), container
+# (true: the JVM has a root folder of its own). Patterns may contain *, ? and [a-z]. A rule may set, for the JVMs that
+# it matches:
 %s#rules:
 #  - match: {user: jenkins, main: "*Tool"}
 #    record: false
@@ -84,12 +86,14 @@ const referenceHead = `<!-- Generated from the registry of settings: go generate
 # Settings
 
 Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam/heapcam.yaml`" + ` and an environment
-variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over the environment,
-that over the file, that over the default. ` + "`run`, `record` and `attach`" + ` take those of these flags that
-` + "`heapcam help VERB`" + ` lists. ` + "`heapcam config explain KEY`" + ` prints what this page says of a setting.
+variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over a variable, a
+variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these flags;
+` + "`heapcam help VERB`" + ` lists them. ` + "`heapcam config explain KEY`" + ` prints this page's text on a setting.
+[Configure](../how-to/configure.md) shows how to change settings.
 
-Sizes are ` + "`512KiB`, `16GiB`" + ` (powers of 1024), durations ` + "`250ms`, `90s`, `1h30m`, percentages `2%`" + `.
-Where two limits meet, the smaller one wins. The file ` + "`/etc/heapcam/disabled`" + ` wins over everything.
+A size looks like ` + "`512KiB` or `16GiB`" + ` (powers of 1024), a duration like ` + "`250ms`, `90s` or `1h30m`" + `, a
+percentage like ` + "`2%`" + `. If two limits apply, the smaller one wins. The file ` + "`/etc/heapcam/disabled`" + `
+stops all recording. "Packaged" is the value that the deb and rpm packages set instead of the default.
 `
 
 // Reference is the page docs/reference/settings.md.

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JVM is what rules decide on. Texts may come from whoever started the JVM.
+// JVM has the properties that rules match. Whoever started the JVM may have chosen the texts.
 type JVM struct {
 	User, Main   string // Main is the main class, or the file name of the jar
 	Cgroup, Unit string // path below the hierarchy's root; the systemd unit in it, if any
@@ -15,8 +15,8 @@ type JVM struct {
 	Flags        []string // the VM's options
 }
 
-// Rule says what happens to the JVMs that it matches. Patterns are those of path.Match, with * for any text (""
-// matches all).
+// Rule says whether and how heapcam records the JVMs that it matches. Patterns are those of path.Match, but * also
+// matches slashes. An empty pattern matches all.
 type Rule struct {
 	Line      int       `json:"line"`
 	User      string    `json:"user,omitempty"`
@@ -56,7 +56,7 @@ func (p *parser) rules(n *yaml.Node) error {
 			return err
 		}
 		if !r.Record && len(r.Settings) > 0 {
-			return p.fail(item, "a rule that does not record sets %s", r.Settings[0].Key)
+			return p.fail(item, "a rule with record: false must not set %s", r.Settings[0].Key)
 		}
 		p.file.Rules = append(p.file.Rules, r)
 	}
@@ -76,7 +76,7 @@ func (p *parser) match(r *Rule, n *yaml.Node) error {
 			return err
 		}
 		if _, err := path.Match(text, ""); err != nil {
-			return p.fail(v, "%s: %q is no pattern: a [ or \\ is not complete", key, text)
+			return p.fail(v, "%s: %q is not a valid pattern: a [ or \\ is incomplete", key, text)
 		}
 		*to[key] = text
 		return nil
@@ -90,12 +90,12 @@ func (p *parser) boolean(key string, v *yaml.Node) (bool, error) {
 	}
 	b, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, p.fail(v, "%s is true or false, not %q", key, text)
+		return false, p.fail(v, "%s must be true or false, not %q", key, text)
 	}
 	return b, nil
 }
 
-// Matches says whether the rule is about j.
+// Matches says whether the rule applies to j.
 func (r *Rule) Matches(j JVM) bool {
 	if r.Container != nil && *r.Container != j.Container {
 		return false
@@ -112,7 +112,8 @@ func (r *Rule) Matches(j JVM) bool {
 	return glob(r.User, j.User) && glob(r.Main, j.Main) && glob(r.Cgroup, j.Cgroup) && glob(r.Unit, j.Unit)
 }
 
-// Decide gives the first rule that matches j; nil: none does, and j is recorded with the file's settings.
+// Decide gives the first rule that matches j. It gives nil if none matches: then heapcam records j with the settings of
+// the file.
 func (f *File) Decide(j JVM) *Rule {
 	for i := range f.Rules {
 		if f.Rules[i].Matches(j) {
@@ -122,8 +123,8 @@ func (f *File) Decide(j JVM) *Rule {
 	return nil
 }
 
-// glob is path.Match, but * reaches over slashes: cgroups are paths of any depth. Time is bounded: backtracking
-// goes to the last * only.
+// glob is path.Match, but * also matches slashes, because cgroups are paths of any depth. Its time is bounded: it
+// backtracks only to the last *.
 func glob(pattern, s string) bool {
 	if pattern == "" {
 		return true
@@ -151,7 +152,7 @@ func glob(pattern, s string) bool {
 	return true
 }
 
-// one matches a byte against the start of a pattern and gives how much of the pattern that was.
+// one matches a byte against the start of a pattern, and gives the length of the pattern that it used.
 func one(pattern string, c byte) (int, bool) {
 	switch pattern[0] {
 	case '?':

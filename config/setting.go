@@ -11,7 +11,7 @@ type Kind int
 // The kinds, each with its unit.
 const (
 	Bytes    Kind = iota // a size like 512KiB or 16GiB, powers of 1024
-	Rate                 // a size that is meant a second
+	Rate                 // a size per second
 	Duration             // like 250ms, 90s or 1h30m
 	Percent              // like 2%
 	Fraction             // a number like 0.25
@@ -21,7 +21,7 @@ const (
 	Text                 // a path or an address
 )
 
-// Unit is what a reader needs to know to write a value of the kind.
+// Unit names what a value of the kind looks like.
 func (k Kind) Unit() string {
 	return [...]string{"size", "size per second", "duration", "percent", "fraction", "number", "true or false",
 		"word", "text"}[k]
@@ -30,21 +30,21 @@ func (k Kind) Unit() string {
 // Reload says when a changed value takes effect.
 type Reload int
 
-// When a change takes effect, and what has to be done for it.
+// When a change takes effect, and what the user must do.
 const (
 	Restart    Reload = iota // only after a restart of the agent
 	AtOnce                   // with `heapcam reload`, for running recordings too
 	NextAttach               // with `heapcam reload`, for JVMs that the agent attaches to afterwards; rules may set it
 )
 
-// String says it in a sentence's end.
+// String gives the end of a sentence that begins "a change takes effect".
 func (r Reload) String() string {
 	return [...]string{"after a restart of the agent", "at once with `heapcam reload`, for running recordings too",
-		"with `heapcam reload`, for JVMs attached to from then on; a rule may set it"}[r]
+		"with `heapcam reload`, for JVMs that the agent attaches to afterwards; a rule may set it"}[r]
 }
 
-// Def is everything that heapcam knows about one setting. Help, `heapcam config explain`, the sample file and the
-// reference page are written from it, so that each fact stands once.
+// Def defines one setting. Help, `heapcam config explain`, the sample file and the reference page are generated from
+// it, so each fact has one place.
 type Def struct {
 	Key         string   // name in the file; Flag and Env follow from it
 	Kind        Kind     // how the value is written
@@ -57,7 +57,7 @@ type Def struct {
 	Help string // what it sets, sentences for --help
 	Zero string // what 0, or an empty text, means; "" if it means nothing special
 	More string // what only the reference and `config explain` say
-	Wins string // which limit wins where this one meets another
+	Wins string // which limit wins if another one applies too
 
 	Reload Reload
 }
@@ -68,7 +68,7 @@ func (d *Def) Flag() string { return strings.ReplaceAll(d.Key, "_", "-") }
 // Env is the name of its environment variable.
 func (d *Def) Env() string { return "HEAPCAM_" + strings.ToUpper(d.Key) }
 
-// Value is what stands for the value in --help.
+// Value is the placeholder of the value in --help.
 func (d *Def) Value() string {
 	switch d.Kind {
 	case Bytes, Rate:
@@ -158,5 +158,5 @@ func Reloading(when Reload) []string {
 	return out
 }
 
-// Known is what a file of the agent may hold.
+// Known gives the keys that the agent's file may contain.
 func Known() Keys { return Keys{Settings: Names(), JVM: Reloading(NextAttach)} }

@@ -1,11 +1,12 @@
-// Package coverage says after each collection of how much of the live heap the allocation site is known (ICPE'16 §4.3).
+// Package coverage computes, after each collection, the share of the live heap whose allocation site is known (ICPE'16
+// §4.3).
 //
-// Terms. *Exact*: a sample stands on the object. *Before the tape*: it may be older than the recording; an upper bound
-// ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the likeliest
-// site of their type is expected to have: each object counts with the probability that this site is its own (sites.go),
-// so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L live and E
-// exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B, L − E)
-// after every later collection; inferred or unknown = L − E − B.
+// Terms. *Exact*: a sample stands on the object. *Before the recording*: it may be older than the recording; an upper
+// bound ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the
+// likeliest site of their type is expected to have: each object counts with the probability that this site is its own
+// (sites.go), so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L
+// live and E exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B,
+// L − E) after every later collection; inferred or unknown = L − E − B.
 //
 // Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has
 // only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the
@@ -111,20 +112,19 @@ func (t *Totals) sum() (s Count) {
 	return s
 }
 
-// Tape remembers what may be older than the recording. The zero value is a tape that began after its JVM.
-type Tape struct {
-	AtStart bool // the tape began with the JVM: nothing is older
+// Recording remembers what may be older than the recording. The zero value is a recording that began after its JVM.
+type Recording struct {
+	AtStart bool // the recording began with the JVM: nothing is older
 	begun   bool
 	before  Totals
 }
 
-// Before says how much of typ may be older than the recording: so much at most, after the collection that After was
-// last told of.
-func (t *Tape) Before(typ uint32) Count { return t.before.at(typ) }
+// Before returns how much of typ may be older than the recording, at most, after the last call of After.
+func (t *Recording) Before(typ uint32) Count { return t.before.at(typ) }
 
 // After takes the totals by type after a collection, those of what samples stand on, and the sites of these samples. It
 // keeps none.
-func (t *Tape) After(live, exact *Totals, sites *Sites) Figure {
+func (t *Recording) After(live, exact *Totals, sites *Sites) Figure {
 	var q Figure
 	one := func(typ uint32, l, e, was Count) (b Count) {
 		e = Count{min(e.Objects, l.Objects), min(e.Bytes, l.Bytes)}
@@ -181,7 +181,7 @@ const maxFresh = 1 << 20
 // is scanned if its total is not what the census says, which is to say hardly ever but at the first. It is not safe for
 // concurrent use.
 type Live struct {
-	tape        Tape
+	recording   Recording
 	types       *trace.TypeTable
 	known       bool
 	total       Totals
@@ -198,7 +198,7 @@ func NewLive(types *trace.TypeTable) *Live {
 }
 
 // JVM takes in what the recording is a recording of.
-func (l *Live) JVM(j *trace.JVM) { l.tape.AtStart = j.Flags&trace.JVMAtStart != 0 }
+func (l *Live) JVM(j *trace.JVM) { l.recording.AtStart = j.Flags&trace.JVMAtStart != 0 }
 
 // Samples takes in samples of the phase.
 func (l *Live) Samples(ss []trace.Sample) {
@@ -377,4 +377,4 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 // Figure gives the figure after the newest collection; false while the state is not known.
 func (l *Live) Figure() (Figure, bool) { return l.q, l.known }
 
-func (l *Live) settle() { l.q = l.tape.After(&l.total, &l.exact, &l.sites) }
+func (l *Live) settle() { l.q = l.recording.After(&l.total, &l.exact, &l.sites) }

@@ -67,8 +67,8 @@ func TestNoJump(t *testing.T) {
 	for i := range 100 {
 		s.Add(1, uint64(i/90))
 	}
-	tape := Tape{AtStart: true}
-	before := tape.After(&live, &exact, &s).Inferred.Objects
+	rec := Recording{AtStart: true}
+	before := rec.After(&live, &exact, &s).Inferred.Objects
 	for i := range 60 {
 		site := uint64(i / 3 % 2)
 		if i%2 == 0 {
@@ -76,7 +76,7 @@ func TestNoJump(t *testing.T) {
 		} else {
 			s.Add(1, 1-site)
 		}
-		q := tape.After(&live, &exact, &s)
+		q := rec.After(&live, &exact, &s)
 		if d := max(before, q.Inferred.Objects) - min(before, q.Inferred.Objects); d > 9900*2/100 {
 			t.Fatalf("one sample of 100 moves what is inferred by %d of 9900 objects", d)
 		}

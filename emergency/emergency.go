@@ -7,16 +7,16 @@
 //
 // Invariants:
 //
-//  1. An emergency comes only when a sync point is due, was asked of the natural collections first, and what is left
+//  1. An emergency is sent only when a sync point is due, natural collections had the first chance, and what is left
 //     would not hold R.
 //  2. There is no second one before a natural collection has passed, whether or not the first was answered: the
 //     application is stopped at most once more a phase than it would stop by itself. Until then epochs that do not
 //     fit are dropped and counted, by the caller.
-//  3. One that is not answered within the time-out is given up and counted: nobody waits for it any longer, nothing
+//  3. One that is not answered within the time-out is abandoned and counted: nothing waits for it any longer, nothing
 //     is sent again.
-//  4. A request that could not be sent was not made: the next look may send it.
+//  4. A request that could not be sent was not made: the next poll may send it.
 //
-// What it does not do: it knows no files; how much is left and what R is stand in the View. It is used by one
+// What it does not do: it knows no files; the View says how much is left and what R is. It is used by one
 // goroutine.
 package emergency
 
@@ -28,10 +28,10 @@ import (
 )
 
 // Timeout is how long an answer may take. A stop waits for all threads to reach a safepoint, and the listing of a
-// large heap takes up to max_sync_pause; a JVM that needs longer than this does not run.
+// large heap takes up to max_sync_pause. A JVM that needs longer than Timeout is stopped or starved.
 const Timeout = 10 * time.Second
 
-// View is how things stand at a look.
+// View is what a poll sees.
 type View struct {
 	// Due says that a sync point was asked of the natural collections and has not come.
 	Due bool
@@ -39,7 +39,7 @@ type View struct {
 	Room, Reserve int64
 	// Answered is the newest ticket that the probe has answered.
 	Answered uint64
-	// Now is the time of the look; only differences matter.
+	// Now is the time of the poll; only differences matter.
 	Now time.Time
 }
 
@@ -88,14 +88,15 @@ func New(method string, send Send) (*Control, error) {
 // Natural says that a natural collection has passed.
 func (c *Control) Natural() { c.spent, c.held = false, false }
 
-// Waiting says that an emergency is on its way.
+// Waiting reports whether an emergency was sent and not answered yet.
 func (c *Control) Waiting() bool { return c.open }
 
 // Stats gives the counters.
 func (c *Control) Stats() Stats { return c.stats }
 
-// Look decides, and sends if need be. It says whether an emergency was sent; the error is that of sending.
-func (c *Control) Look(v View) (sent bool, err error) {
+// Poll decides whether an emergency is needed and sends it. It reports whether one was sent; the error is that of
+// sending.
+func (c *Control) Poll(v View) (sent bool, err error) {
 	if c.open {
 		switch {
 		case v.Answered >= c.ticket:

@@ -55,12 +55,12 @@ func TestControl(t *testing.T) {
 			if outstanding && (v.Answered >= last || now.Sub(since) >= Timeout) {
 				outstanding = false
 			}
-			ok, err := c.Look(v)
+			ok, err := c.Poll(v)
 			want := method != "off" && v.Due && v.Room < v.Reserve && phase == 0
 			switch {
 			case want && fails:
 				if ok || !errors.Is(err, errSend) {
-					rt.Fatalf("sending failed, Look says %v, %v", ok, err)
+					rt.Fatalf("sending failed, Poll says %v, %v", ok, err)
 				}
 			case ok != want || err != nil:
 				rt.Fatalf("sent: %v (%v), want %v: %+v, %d in this phase", ok, err, want, v, phase)
@@ -91,13 +91,13 @@ func TestMethods(t *testing.T) {
 	}
 	c, _ := New("off", nil)
 	for range 3 {
-		c.Look(View{Due: true, Reserve: 1})
+		c.Poll(View{Due: true, Reserve: 1})
 	}
 	if c.Stats().Held != 1 {
 		t.Errorf("held %d times in one phase", c.Stats().Held)
 	}
 	c.Natural()
-	c.Look(View{Due: true, Reserve: 1})
+	c.Poll(View{Due: true, Reserve: 1})
 	if c.Stats().Held != 2 {
 		t.Errorf("held %d, want one a phase", c.Stats().Held)
 	}

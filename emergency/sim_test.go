@@ -19,7 +19,7 @@ import (
 // TestRing plays an application, its probe and a recorder on a real store: epochs of all sizes with bursts, times
 // without a natural collection, sync points up to 2T that grow and shrink, every d. The limit holds at every step,
 // M(1−d) stays where the store says that it does, the oldest file goes only for a new one that came to be, there is
-// no second emergency in a phase, and nothing goes on being dropped for ever.
+// no second emergency in a phase, and nothing is dropped for ever.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.Int64Range(1<<18, 1<<20).Draw(rt, "M")
@@ -88,7 +88,7 @@ func TestRing(t *testing.T) {
 			st := s.Stats()
 			if p.Next(syncpoint.Store{Active: st.Active, Rotate: st.Rotate}) {
 				w.asked = true
-			} else if sent, _ := last.Look(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(),
+			} else if sent, _ := last.Poll(emergency.View{Due: p.Due(), Room: st.Room, Reserve: p.Reserve(),
 				Answered: ticket, Now: time.Unix(int64(w.src), 0)}); sent {
 				if emergencies++; emergencies > 1 || method == "off" {
 					rt.Fatalf("method %s, %d emergencies without a natural collection", method, emergencies)
@@ -102,7 +102,7 @@ func TestRing(t *testing.T) {
 			if uint64(st.Evicted) != w.evicted {
 				rt.Fatal("a file was given up, and no new one came to be")
 			}
-			// An ask takes one natural collection, its answer the next; a sync point that stands in place, another
+			// An ask takes one natural collection, its answer the next; a sync point that is in place, another
 			// round.
 			if w.dropped > 3*syncpoint.RetryAfter {
 				rt.Fatalf("%d natural collections, and still all is dropped: %+v", w.dropped, st)

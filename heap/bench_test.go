@@ -16,17 +16,17 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// tape is a synthetic recording of a heap like that of a service: two hundred types, three objects in ten are arrays, 5
+// synthetic is a recording of a heap like that of a service: two hundred types, three objects in ten are arrays, 5
 // words on average.
-type tape struct {
+type synthetic struct {
 	types *trace.TypeTable
 	defs  trace.Defs
 	rng   *rand.Rand
 	gc    uint64
 }
 
-func newTape() *tape {
-	t := &tape{types: trace.NewTypeTable(8), rng: rand.New(rand.NewPCG(7, 7))}
+func newSynthetic() *synthetic {
+	t := &synthetic{types: trace.NewTypeTable(8), rng: rand.New(rand.NewPCG(7, 7))}
 	for i := range uint64(200) {
 		ty := trace.Type{ID: i + 1, Size: 16 + 8*(i%6), Name: "x/T"}
 		if i%10 >= 7 {
@@ -40,7 +40,7 @@ func newTape() *tape {
 	return t
 }
 
-func (t *tape) head() []trace.Block {
+func (t *synthetic) head() []trace.Block {
 	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true,
 		JVM: trace.JVM{ABI: 1, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
 			Session: "0"}}),
@@ -48,7 +48,7 @@ func (t *tape) head() []trace.Block {
 }
 
 // object draws a type, popular ones more often, and a length.
-func (t *tape) object() (typ uint32, length uint64) {
+func (t *synthetic) object() (typ uint32, length uint64) {
 	typ = uint32(1 + t.rng.IntN(1+t.rng.IntN(200)))
 	if t.types.HasLength(uint64(typ)) {
 		length = uint64(t.rng.IntN(1 + t.rng.IntN(60)))
@@ -57,7 +57,7 @@ func (t *tape) object() (typ uint32, length uint64) {
 }
 
 // sync lists objs from word base on.
-func (t *tape) sync(base uint64, objs [][2]uint64) trace.Block {
+func (t *synthetic) sync(base uint64, objs [][2]uint64) trace.Block {
 	s := &trace.Sync{GC: t.gc, Reason: trace.SyncRotation}
 	e := trace.NewListEncoder(t.types)
 	at := base
@@ -72,7 +72,7 @@ func (t *tape) sync(base uint64, objs [][2]uint64) trace.Block {
 	return trace.EncodeSync(s)
 }
 
-func (t *tape) epoch(e *trace.Epoch) trace.Block {
+func (t *synthetic) epoch(e *trace.Epoch) trace.Block {
 	t.gc++
 	e.Pause = trace.Pause{GC: t.gc, Kind: trace.PauseYoung, Flags: trace.PauseExact, Depth: trace.DepthSurvivors}
 	return trace.EncodeEpoch(e)
@@ -127,7 +127,7 @@ func BenchmarkSyncPoint(b *testing.B) {
 	if os.Getenv("HEAPCAM_FULL") != "" {
 		n = 10_000_000
 	}
-	t := newTape()
+	t := newSynthetic()
 	objs := make([][2]uint64, n)
 	for i := range objs {
 		typ, l := t.object()
@@ -163,7 +163,7 @@ func BenchmarkSyncPoint(b *testing.B) {
 // BenchmarkSurvivors replays young collections at depth survivors: what lives moves between two survivor spaces through
 // four buffers, a tenth dies, as many are born.
 func BenchmarkSurvivors(b *testing.B) {
-	t := newTape()
+	t := newSynthetic()
 	const n, epochs = 100_000, 20
 	type obj struct {
 		typ          uint32
@@ -243,7 +243,7 @@ func BenchmarkSurvivors(b *testing.B) {
 // BenchmarkFullDepth replays young collections at depth full: of what eden held one object in fifty survives, into old
 // space.
 func BenchmarkFullDepth(b *testing.B) {
-	t := newTape()
+	t := newSynthetic()
 	const n, epochs = 500_000, 4
 	bs := append(t.head(), t.epoch(&trace.Epoch{}), t.sync(0, [][2]uint64{{1, 0}}))
 	dest, live := uint64(1<<26), 1

@@ -273,7 +273,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 		r.Known = false
 		r.Skip(r.gc+1, e.Pause.GC) // samples of any phase since
 		if e.Pause.GC > r.gc {
-			r.lost = max(r.lost, e.Pause.GC-r.gc-1) // the gap that tells of them says the same
+			r.lost = max(r.lost, e.Pause.GC-r.gc-1) // the gap reports the same number
 		}
 	}
 	r.gc = e.Pause.GC

@@ -9,9 +9,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestIdentity holds what is proven through pauses without fates against a model that knows where every object went:
-// none may be wrong. The births of the state before are replaced by the objects' own numbers, so that each object is
-// told from all others.
+// TestIdentity holds what is proven through pauses without object data against a model that knows where every object
+// went: none may be wrong. The births of the state before are replaced by the objects' own numbers, which
+// distinguish each object from all others.
 func TestIdentity(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
@@ -84,9 +84,9 @@ func TestIdentity(t *testing.T) {
 						return true
 					})
 					if c := r.pending; c == nil || uint64(n) > c.Proven || c.Listed != uint64(len(e.State)) {
-						t.Fatalf("%s: %d proven of %d, told %+v", where, n, len(e.State), c)
+						t.Fatalf("%s: %d proven of %d, reported %+v", where, n, len(e.State), c)
 					}
-					// What comes after is told by births again.
+					// What comes after is distinguished by births again.
 					for _, c := range r.State.Chunks {
 						for j := range c.Off {
 							c.SetBirth(j, uint32(e.Pause.GC))

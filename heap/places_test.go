@@ -12,7 +12,7 @@ import (
 )
 
 // TestPlaces folds the state after each collection by sites, from its counts and the samples' lives and from its
-// objects: the two must be equal, in the same order. Samples that the recording loses, and such that stand at two
+// objects: the two must be equal, in the same order. Samples that the recording loses, and such that are at two
 // places, must be noticed.
 func TestPlaces(t *testing.T) {
 	for name, col := range collectors {

@@ -20,7 +20,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 				m := tracetest.New(tracetest.All(seed, col, depth))
 				r := NewReplay(&blocks{})
 				l := coverage.NewLive(r.Sizes())
-				var tape coverage.Tape
+				var rec coverage.Recording
 				for i := range 36 {
 					var e *tracetest.Epoch
 					switch i % 9 {
@@ -38,7 +38,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							t.Fatal(err)
 						}
 						if b.Kind == trace.KindMeta {
-							tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
+							rec.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
 						}
 						if b.Kind == trace.KindSync {
 							feedSync(t, l, b)
@@ -63,7 +63,7 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name,
 								depth, seed, r.gc, len(r.Live), samples)
 						}
-						want := tape.After(&live, &exact, &sites)
+						want := rec.After(&live, &exact, &sites)
 						got, ok := l.Figure()
 						where := fmt.Sprintf("%s/%d seed %d collection %d", name, depth, seed, r.gc)
 						if !ok || got != want {

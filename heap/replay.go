@@ -6,14 +6,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Replay reads a recording and follows each object. Make one with NewReplay, or go on from a Snapshot.
+// Replay reads a recording and follows each object. Make one with NewReplay, or continue from a Snapshot.
 type Replay struct {
 	Cursor
 	State    *State
 	Compared []Comparison // what sync points said of the state, if it was known
 
 	evacuation state.Evacuation
-	from       *view.View // of a replay that goes on from a snapshot: what it began with
+	from       *view.View // of a replay that continues from a snapshot: what it began with
 }
 
 // NewReplay begins at the start of src.

@@ -65,7 +65,7 @@ func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Bloc
 	truth := map[uint64]*tracetest.Epoch{}
 	for i, e := range eps {
 		b := e.Blocks
-		if head != nil && i == 0 { // a file begins with the SYNC, its epoch stands in the file before
+		if head != nil && i == 0 { // a file begins with the SYNC, its epoch is in the file before
 			b = b[len(b)-1:]
 		} else if !e.Dropped {
 			truth[e.Pause.GC] = e
@@ -176,7 +176,7 @@ func TestSyncOfALostEpoch(t *testing.T) {
 			}
 		}
 		r.blocks.src = &blocks{bs}
-		told := uint64(0)
+		reported := uint64(0)
 		for {
 			c, err := r.Next()
 			if err == io.EOF {
@@ -185,15 +185,15 @@ func TestSyncOfALostEpoch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told += c.EpochsLost
+			reported += c.EpochsLost
 			if e := state[c.GC]; c.Known {
 				if why := same(r.State, e.State, false); why != "" {
 					t.Fatalf("seed %d: after collection %d: %s", seed, c.GC, why)
 				}
 			}
 		}
-		if len(r.Compared) != 0 || told != lost || lost < 3 {
-			t.Errorf("seed %d: %d compared, %d epochs told to be lost, %d are", seed, len(r.Compared), told, lost)
+		if len(r.Compared) != 0 || reported != lost || lost < 3 {
+			t.Errorf("seed %d: %d compared, %d epochs reported lost, %d are", seed, len(r.Compared), reported, lost)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestSyncTellsADifference(t *testing.T) {
 		n := len(r.Compared)
 		if n == 0 || r.Compared[n-1].Mismatches() != 1 || len(r.Compared[n-1].First) != 1 ||
 			r.Compared[n-1].First[0].Kind != kind {
-			t.Errorf("%s: told %+v", kind, r.Compared)
+			t.Errorf("%s: reported %+v", kind, r.Compared)
 		}
 	}
 }

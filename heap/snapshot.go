@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Kept is what was kept of a collection: a Snapshot or a CountSnapshot.
-type Kept interface {
+// AnySnapshot is a Snapshot or a CountSnapshot.
+type AnySnapshot interface {
 	// At gives the collection.
 	At() *Collection
 	// View gives what is known of the heap after it. lives are the samples of the recording; names may be newer than
@@ -64,16 +64,16 @@ func (r *Replay) Count(c *Collection, places *Places) *CountSnapshot {
 // Names gives the definitions that are known so far; what is read from then on does not change them.
 func (r *Replay) Names() *Names { return r.View().Names() }
 
-// At is Kept.At.
+// At is AnySnapshot.At.
 func (s *Snapshot) At() *Collection { return s.C }
 
-// At is Kept.At.
+// At is AnySnapshot.At.
 func (s *CountSnapshot) At() *Collection { return s.C }
 
-// View is Kept.View.
+// View is AnySnapshot.View.
 func (s *Snapshot) View(names *Names, lives *Lives) *View { return s.frozen.View(names, lives) }
 
-// View is Kept.View.
+// View is AnySnapshot.View.
 func (s *CountSnapshot) View(names *Names, lives *Lives) *View { return s.frozen.View(names, lives) }
 
 // Sites says whether the counts can be folded by sites.
@@ -99,9 +99,9 @@ func frozenOf[T any](kept []T, of func(T) *view.Frozen) iter.Seq[*view.Frozen] {
 	}
 }
 
-// Resume goes on from the snapshot: src gives the blocks of the recording from any point not after the collection, and
-// what is known already is left out. names are the replay's own then. The collection must have emptied eden: else its
-// samples wait for the next one.
+// Resume continues from the snapshot: src gives the blocks of the recording from any point not after the collection,
+// and what is known already is left out. names are the replay's own then. The collection must have emptied eden: else
+// its samples wait for the next one.
 func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	r := &Replay{Cursor: s.cursor, from: s.frozen.View(names, nil)}
 	known, err := names.Symbols.Continue()
@@ -118,7 +118,7 @@ func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	return r
 }
 
-// after leaves out what a replay that goes on from a collection has had: all up to the epoch and sync point of that,
+// after leaves out what a replay that continues from a collection has had: all up to the epoch and sync point of that,
 // but for definitions.
 type after struct {
 	src  BlockSource

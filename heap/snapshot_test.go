@@ -21,7 +21,7 @@ type seen struct {
 	id uint64
 }
 
-// TestKeep keeps the state after each collection while a replay goes on: what was kept must stay what it was, and the
+// TestKeep keeps the state after each collection while a replay continues: what was kept must stay what it was, and the
 // replay must give what one gives of which nothing is kept. Both are compared object by object, with births and
 // samples.
 func TestKeep(t *testing.T) {
@@ -76,11 +76,11 @@ func TestKeep(t *testing.T) {
 				names := r.Names()
 				for _, x := range living {
 					if s := kept[x.at].View(names, lives).Sample(x.id); s == nil || s.ID != x.id {
-						t.Fatalf("collection %d: sample %d lives and is not told", kept[x.at].C.GC, x.id)
+						t.Fatalf("collection %d: sample %d lives and is not reported", kept[x.at].C.GC, x.id)
 					}
 				}
 				for i, k := range kept {
-					// going on from it gives what stood later
+					// continuing from it gives what was there later
 					if k.C.Flags&trace.PauseEdenKept == 0 && i+3 < len(kept) {
 						on, to := k.Resume(r.Names(), lives, &blocks{slices.Clone(bs)}), kept[i+3]
 						c, err := on.Next()

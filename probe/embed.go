@@ -22,7 +22,7 @@ func (e *PlatformError) Error() string {
 		"this heapcam can read recordings but not record", e.OS, e.Arch)
 }
 
-// Is makes it an ErrNone: what can not record has one exit code.
+// Is makes it an ErrNone: what cannot record has one exit code.
 func (e *PlatformError) Is(target error) bool { return target == ErrNone }
 
 // Version gives the version of the embedded probe, as its rings tell it; "" if there is none.

@@ -129,11 +129,11 @@
 #define HC_PAUSE_UNKNOWN 7
 
 /* pause.flags */
-#define HC_PF_EXACT 1               /* the fates in this block are complete */
+#define HC_PF_EXACT 1               /* moves and deaths in this block are complete */
 #define HC_PF_SYNC_FOLLOWS 2
 #define HC_PF_EVAC_FAILED 4
 #define HC_PF_MISSED 8              /* a collection without events came before */
-#define HC_PF_FAULT 16              /* a check or the guard fired: the fates of this epoch were dropped */
+#define HC_PF_FAULT 16              /* a check or the guard fired: the moves and deaths of this epoch were dropped */
 #define HC_PF_EDEN_KEPT 32          /* eden was not collected in this pause */
 /* from this bit on: how many collections without events came before; 0 with HC_PF_MISSED: not known */
 #define HC_PF_MISSED_SHIFT 16
@@ -196,7 +196,7 @@
 #define HC_LOAD_OPTIONS 2
 #define HC_LOAD_JVMTI 3
 #define HC_LOAD_REFUSED 4
-/* of probes before ABI 2: this copy has recorded the JVM and can not again; another copy of the file can */
+/* of probes before ABI 2: this copy has recorded the JVM and cannot record it again; another copy of the file can */
 #define HC_LOAD_ENDED 5
 
 /* ---- walk tokens: one LEB128, low three bits the form, the rest v ------------------------------------------------ */

@@ -23,7 +23,7 @@ type Config struct {
 	// MaxTraceSize is M, bytes; 0: 1 GiB, at least 256 KiB. Deviation is d, 0 < d ≤ 0.5; 0: 0.25.
 	MaxTraceSize int64
 	Deviation    float64
-	// KeepFree is what shall stay free on the file system, bytes: with less the ring goes on inside the space that it
+	// KeepFree is what shall stay free on the file system, bytes: with less the ring continues inside the space that it
 	// holds. 0: no care is taken before the disk is full.
 	KeepFree int64
 	// Compression is None, Partial, Full or Adaptive; "": adaptive.

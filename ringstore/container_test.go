@@ -17,7 +17,7 @@ func anew(p string, b []byte) error {
 	return os.WriteFile(p, b, 0o600)
 }
 
-// FuzzDescriptions reads what stands beside ring files: incident.json and recording.json.
+// FuzzDescriptions reads what is beside ring files: incident.json and recording.json.
 func FuzzDescriptions(f *testing.F) {
 	f.Add([]byte(`{"schema":"heapcam.incident/1","id":"x","jvm":"y","created":"2026-01-02T03:04:05Z",` +
 		`"auto":true,"files":1,"bytes":2}`))

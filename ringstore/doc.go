@@ -10,7 +10,7 @@
 //     that would not fit is refused with ErrNoRoom; the caller drops and counts it. Preallocation counts, and so does
 //     what a pull holds.
 //  2. A new segment begins with a frame whose size is known before the oldest segment is evicted (it provably fits), so
-//     the oldest is never given up for a sync point that can not be kept.
+//     the oldest is never evicted for a sync point that cannot be kept.
 //  3. Sync points take at most a quarter of a segment: T grows to four times the last one, up to M/2; beyond that none
 //     is taken.
 //  4. Files are created, appended to, cut at their end, linked and unlinked, never rewritten. After an error nothing of
@@ -20,9 +20,9 @@
 //  6. The disk may fail and get full at every step: the store stays as it was, counts it, and works again when the disk
 //     does.
 //
-// The parts, each of which imports only what stands before it:
+// The parts, each of which imports only the ones before it:
 //
-//	vfs        the file system, as tests can make it fail
+//	vfs        the file system, which tests can make fail
 //	segment    one file: format, index, reader, writer, compression
 //	folder     whose recording a folder holds; documents; links of pulls
 //	quota      how large ring and segments may be

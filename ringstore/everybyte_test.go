@@ -60,7 +60,7 @@ func small(t *testing.T, open bool) (dir string) {
 	return dir
 }
 
-// contents gives what a reader gets of a file, and how often it was told of damage.
+// contents gives what a reader gets of a file, and how often it was given damage.
 func contents(f *segment.File) (out string, damage int) {
 	for fr, err := range f.Frames() {
 		if err != nil {

@@ -255,7 +255,7 @@ func TestWhoseRecording(t *testing.T) {
 	}
 }
 
-// TestPlaces: files of the same recording that stand under another number, twice, or not at all.
+// TestPlaces: files of the same recording that are under another number, twice, or not at all.
 func TestPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		do    func(dir string)
@@ -327,7 +327,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestCopyOfOpenFile: the copy of a file that was being written to is not what a recorder goes on with.
+// TestCopyOfOpenFile: the copy of a file that was being written to is not what a recorder continues.
 func TestCopyOfOpenFile(t *testing.T) {
 	dir := small(t, true)
 	copyFile(t, filepath.Join(dir, "00000002.hcr"), filepath.Join(dir, "00000005.hcr"))

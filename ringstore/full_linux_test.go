@@ -14,7 +14,7 @@ import (
 )
 
 // TestFullDisk lets a small disk get full, by the ring and by others, and empty again: frames are refused and
-// counted, the ring goes on inside what it has, nothing torn is left, it grows again by itself.
+// counted, the ring continues inside what it has, nothing torn is left, it grows again by itself.
 func TestFullDisk(t *testing.T) {
 	t.Run("tmpfs", func(t *testing.T) {
 		mount := t.TempDir()

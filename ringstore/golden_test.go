@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 		if vs, err := recording.CheckPath(dir); err != nil || len(vs) != 2 || recording.Worst(vs) != recording.Sound {
 			t.Errorf("%s: %+v %v", v, vs, err)
 		}
-		// A recorder goes on behind it, and leaves it as it is.
+		// A recorder continues behind it, and leaves it as it is.
 		work := filepath.Join(t.TempDir(), v)
 		if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
 			t.Fatal(err)

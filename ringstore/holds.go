@@ -11,7 +11,7 @@ import (
 
 // holds are the segments that the ring has evicted while a pull reads them: they still occupy blocks, so they count.
 //
-// Owner: a store. Concurrency: one goroutine. Errors: none; what can not be looked at counts as held.
+// Owner: a store. Concurrency: one goroutine. Errors: none; what cannot be looked at counts as held.
 type holds struct {
 	fs    vfs.FS
 	dir   string           // the ring folder

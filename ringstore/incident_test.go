@@ -56,7 +56,7 @@ func (p *play) hole(got []uint64) (missing uint64, is bool) {
 	return 0, false
 }
 
-// TestIncidentModel freezes while a ring goes on, files go and operations fail: an incident is what was accepted,
+// TestIncidentModel freezes while a ring continues, files go and operations fail: an incident is what was accepted,
 // whole and without a hole, from some frame to the newest; it stays what it was; all of them stay below their limit;
 // what was not finished is cleared.
 func TestIncidentModel(t *testing.T) {

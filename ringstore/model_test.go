@@ -22,7 +22,7 @@ const (
 	session = "abababababababababababababababab"
 )
 
-// frame gives the payload that is written with a number: what stands there can be told from anything else.
+// frame gives the payload that is written with a number: it differs from all other payloads.
 func frame(n uint64, size int) []byte {
 	b := make([]byte, max(size, 8))
 	r := rand.New(rand.NewPCG(n, 5))

@@ -19,7 +19,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
-// slow is a reader of a pull who lets the ring go on while he takes it.
+// slow is a reader of a pull who lets the ring continue while he takes it.
 type slow struct {
 	bytes.Buffer
 	between func()
@@ -85,7 +85,7 @@ func members(rt fataler, container []byte, m *ringstore.Manifest) []uint64 {
 	return got
 }
 
-// TestPullModel pulls while the ring goes on: what comes out is a list of whole frames without a hole, files apart
+// TestPullModel pulls while the ring continues: what comes out is a list of whole frames without a hole, files apart
 // that the manifest names; the limit holds whatever the pull holds; a pull that dies holds nothing once the next
 // store opens.
 func TestPullModel(t *testing.T) {
@@ -103,7 +103,7 @@ func TestPullModel(t *testing.T) {
 			st := p.s.Stats()
 			p.put(st.Rotate || st.Files == 0, 1+p.r.IntN(frameMax))
 			if p.s.Stats().Files == 0 {
-				p.newest = 0 // what a pull can not give back is in the way of all else
+				p.newest = 0 // what a pull cannot give back is in the way of all else
 			}
 			if p.broke != "" {
 				rt.Fatal(p.broke)
@@ -185,7 +185,7 @@ func TestPullModel(t *testing.T) {
 	})
 }
 
-// TestPullResumes cuts a pull off at many places while the ring goes on, and goes on with it.
+// TestPullResumes cuts a pull off at many places while the ring continues, and continues it.
 func TestPullResumes(t *testing.T) {
 	d := filepath.Join(t.TempDir(), "rec")
 	s, _, err := ringstore.Open(ringstore.Config{Dir: d, MaxTraceSize: 1 << 20, Compression: "none"},

@@ -78,7 +78,7 @@ func (s *Store) otherRecording(session string) error {
 	return fmt.Errorf("%s: session %s, not %s: %w", s.cfg.Dir, session, s.desc.id.Session, ErrOtherRecording)
 }
 
-// recover takes a file that is there in. Only the newest goes on being written, if it was not sealed and is sound.
+// recover takes a file that is there in. Only the newest is written further, if it was not sealed and is sound.
 func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 	path := filepath.Join(s.cfg.Dir, st.Name)
 	s.number = max(s.number, segment.Number(path))
@@ -118,8 +118,8 @@ func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 	if err != nil {
 		return keep(err)
 	}
-	// One that was copied or renamed is not written to. Without a head it can not go on, and one of an older version
-	// can not be sealed.
+	// One that was copied or renamed is not written to. Without a head it cannot continue, and one of an older version
+	// cannot be sealed.
 	if !newest || len(x.Frames) == 0 || !f.Resumable() {
 		if newest && f.Placed() {
 			rec.Torn = max(st.Size-end, 0)

@@ -44,7 +44,7 @@ func (s *Store) Rotate(head []byte, info segment.FrameInfo) (err error) {
 	if m := s.quota.Max(); need+overhead > m {
 		return fmt.Errorf("a head of %d bytes does not fit into max_trace_size %d: %w", stored, m, quota.ErrNoRoom)
 	}
-	if held := s.holds.size(); need+overhead+held > s.quota.Limit() { // nothing that could be given up would help
+	if held := s.holds.size(); need+overhead+held > s.quota.Limit() { // no eviction would help
 		return heldError(need, held)
 	}
 	undo := s.quota.Head(stored, listing)
@@ -87,7 +87,7 @@ func (s *Store) makeRoom(need int64) error {
 			return err
 		}
 	}
-	if s.usage().Total+need > s.quota.Limit() { // a pull holds what was given up
+	if s.usage().Total+need > s.quota.Limit() { // a pull holds what was evicted
 		return heldError(need, s.holds.size())
 	}
 	return nil

@@ -21,8 +21,8 @@ import (
 )
 
 // TestSoak kills a process that writes a ring with SIGKILL at random moments, again and again, while another one
-// pulls and freezes: what it was told is accepted is there, whole and in order, the limit holds, and the next process
-// goes on. HEAPCAM_SOAK: rounds at least, default 6; HEAPCAM_SOAK_FOR: how long at least, default 0.
+// pulls and freezes: what the store accepted is there, whole and in order, the limit holds, and the next process
+// continues. HEAPCAM_SOAK: rounds at least, default 6; HEAPCAM_SOAK_FOR: how long at least, default 0.
 func TestSoak(t *testing.T) {
 	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("HEAPCAM_SOAK")); err == nil {

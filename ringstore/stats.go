@@ -16,11 +16,11 @@ type Stats struct {
 	TooSmall  bool    // the last sync point did not fit: see Needed
 	Needed    int64   // max_trace_size that would do, 0 unless TooSmall
 
-	Evicted   int64 // files given up for newer ones
+	Evicted   int64 // files evicted for newer ones
 	Cut       int64 // sync points that did not fit and were cut off
 	Faults    int64 // operations of the file system that failed
 	Written   int64 // bytes of frames, as stored
-	HeldBytes int64 // of files that were given up while a pull reads them
+	HeldBytes int64 // of files that were evicted while a pull reads them
 	Foreign   int   // files of other recordings in the folder, when it was opened: not counted, not touched
 }
 

@@ -33,14 +33,14 @@ type Store struct {
 
 	syncer   syncer
 	unsynced bool // the last sync failed
-	noAlloc  bool // the file system can not allocate ahead
+	noAlloc  bool // the file system cannot allocate ahead
 	foreign  int  // files of other recordings that Open found in the folder
 	counts   counts
 }
 
 // counts are what has happened since Open.
 type counts struct {
-	evicted int64 // segments given up for newer ones
+	evicted int64 // segments evicted for newer ones
 	cut     int64 // sync points that did not fit
 	faults  int64 // operations of the file system that failed
 	written int64 // bytes of frames, as stored
@@ -127,7 +127,7 @@ func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
 	return nil
 }
 
-// allocate takes blocks ahead, in steps, as far as the quota allows. What it can not get is left to the write.
+// allocate takes blocks ahead, in steps, as far as the quota allows. What it cannot get is left to the write.
 func (s *Store) allocate(n int64) {
 	if s.noAlloc {
 		return
@@ -243,7 +243,7 @@ func (s *Store) seal() {
 	s.syncer.finish(s.cfg.FS, w.File(), w.Path())
 }
 
-// abandon lets go of the open segment as a dying process does.
+// abandon leaves the open segment as a dying process does.
 func (s *Store) abandon() {
 	if s.active != nil {
 		s.active.Abandon()

@@ -294,7 +294,7 @@ func threads(names ...string) []byte {
 	return trace.AppendBlock(nil, trace.EncodeDefs(d))
 }
 
-// TestFilesAreNotSmall demands that files are not begun one after the other because the total stands at M: each costs
+// TestFilesAreNotSmall demands that files are not begun one after the other because the total is at M: each costs
 // a listing.
 func TestFilesAreNotSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

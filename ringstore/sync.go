@@ -102,7 +102,7 @@ func syncPath(fs vfs.FS, dir, p string) error {
 		return fs.SyncDir(dir)
 	}
 	f, err := fs.OpenRead(p)
-	if errors.Is(err, os.ErrNotExist) { // given up meanwhile
+	if errors.Is(err, os.ErrNotExist) { // evicted meanwhile
 		return nil
 	}
 	if err != nil {

@@ -46,7 +46,7 @@ func (r *Ring) alive(s Status) Life {
 	return Alive
 }
 
-// AgentAlive says whether some agent has told of itself within StaleAfterNS.
+// AgentAlive reports whether an agent has set its heartbeat within StaleAfterNS.
 func (s Status) AgentAlive() bool {
 	return s.AgentGeneration != 0 && !stale(s.AgentHeartbeat, Monotonic())
 }

@@ -110,7 +110,7 @@ func TestTakeOverTraps(t *testing.T) {
 }
 
 // TestTakeOverRace replaces, truncates, removes and renames the ring that takes over as fast as it can while readers
-// follow: each ends at a violation or goes on, none writes to, renames or removes the file of another user that is
+// follow: each ends at a violation or continues, none writes to, renames or removes the file of another user that is
 // put there, and none hangs.
 func TestTakeOverRace(t *testing.T) {
 	asRoot(t)

@@ -24,13 +24,13 @@ func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, dep
 func (r *Ring) SetEpochMax(ns uint64) error { return r.set64(OffEpochMax, ns) }
 
 // SetCostMax is SetEpochMax by what ProbeNS and SampleNS together may come to, ns: what was spent since the caller
-// looked counts. 0: it is not told.
+// looked counts. 0: not reported.
 func (r *Ring) SetCostMax(ns uint64) error { return r.set64(OffCostMax, ns) }
 
 // SetInterval sets the mean interval of sampling in bytes; 0 samples every allocation.
 func (r *Ring) SetInterval(bytes uint64) error { return r.set64(OffIntervalWanted, bytes+1) }
 
-// SetPause stops recording, or lets it go on if why is 0. The probe asks only whether there is a reason; which, the
+// SetPause stops recording, or lets it continue if why is 0. The probe asks only whether there is a reason; which, the
 // next agent knows by it.
 func (r *Ring) SetPause(why uint32) error { return r.set32(OffPause, why) }
 

@@ -1,9 +1,9 @@
 // Package shmring is the agent's side of the shared ring: one file a recorded JVM, mapped and written by the probe,
-// read here. The contract is docs/format/shared-ring.md; the same numbers for C stand in probe/heapcam_abi.h.
+// read here. The contract is docs/format/shared-ring.md; the same numbers for C are in probe/heapcam_abi.h.
 //
 // Terms. A *position* is a count of bytes since the ring was made; position p lies at data offset p mod capacity.
 // *Head* is the end of what the probe has committed, *tail* the end of what the agent has consumed, the *cursor* the
-// end of what this Ring has given out by Read and not yet had back by Commit: tail ≤ cursor ≤ head. A *commit* (of
+// end of what Read has given out and Commit has not yet confirmed: tail ≤ cursor ≤ head. A *commit* (of
 // the probe) holds whole blocks.
 //
 //	 0         4096                                             4096 + capacity
@@ -46,7 +46,7 @@
 //  5. Only words of the agent are written, and only while the file still has its size: nothing the owner of the file
 //     does makes us write outside the header of a file that they own.
 //
-// What it can not detect: a hostile producer that writes well-framed lies (the readers' business), a JVM in another
+// What it cannot detect: a hostile producer that writes well-framed lies (the readers' business), a JVM in another
 // *time* namespace (its start ticks and heartbeat are shifted: pass Options.HostPID, and expect Silent), a word torn
 // by the memory system inside an aligned 8-byte store of pwrite (not seen on the platforms that we know; a torn tail
 // would be at worst a dropped or damaged block, which the framing check finds).

@@ -16,11 +16,11 @@ var (
 	// ErrSuperseded says that another agent has taken the ring over. Nothing more may be read or written through this
 	// Ring.
 	ErrSuperseded = errors.New("shmring: another agent took the ring over")
-	// ErrEnded says that the probe has ended in order (goodbye, detached, gave up, refused: see Status) and all it
-	// said was read.
+	// ErrEnded says that the probe has ended in order (at VM death, detached, stopped after errors, refused: see
+	// Status) and all it said was read.
 	ErrEnded = errors.New("shmring: recording ended")
-	// ErrGone says that the JVM is gone without goodbye, and all that it had committed was read.
-	ErrGone = errors.New("shmring: the JVM is gone without goodbye")
+	// ErrGone says that the JVM has ended without an end marker, and all that it had committed was read.
+	ErrGone = errors.New("shmring: the JVM ended without an end marker")
 )
 
 // NotRingError says why a file is not a ring that may be opened.
@@ -31,7 +31,7 @@ type NotRingError struct {
 
 func (e *NotRingError) Error() string { return fmt.Sprintf("%s: not a ring: %s", e.Path, e.Why) }
 
-// OwnerError says that the file belongs to somebody else than the JVM's user.
+// OwnerError says that the file belongs to another than the JVM's user.
 type OwnerError struct {
 	Path      string
 	UID, Want int

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzTakeOver changes words of the ring that takes over, each by an offset and a value, and cuts its file: whatever
-// it holds, the reader goes over to a ring that is as large as it says, of the same process and session, which goes
+// it holds, the reader moves to a ring that is as large as it says, of the same process and session, which goes
 // on where the old one ended, or stays.
 func FuzzTakeOver(f *testing.F) {
 	word := func(off uint16, v uint64) []byte {

@@ -89,7 +89,7 @@ const (
 // Bits of Status.Flags; part of the format.
 const (
 	FlagDisk  = 1 // disk-backed: writeback can fault inside a pause
-	FlagMemfd = 2 // lost when both processes die, unless somebody else keeps a descriptor
+	FlagMemfd = 2 // lost when both processes die, unless another keeps a descriptor
 )
 
 // State is the probe's state word.
@@ -104,7 +104,7 @@ const (
 	StateDetached
 	StateGoodbye
 	StateGaveUp
-	StateMoved // a larger ring goes on where this one ends
+	StateMoved // a larger ring continues where this one ends
 )
 
 var stateNames = [...]string{"starting", "recording", "paused", "refused", "detached", "goodbye", "gave up", "moved"}
@@ -141,7 +141,7 @@ type Status struct {
 	Session    string // 32 hex digits
 	Probe      string // version of the probe
 	JVM        string // VM name and version
-	Reason     string // why refused, detached or gave up
+	Reason     string // why refused, detached or stopped
 	Name       string // PROGRAM@HOST, of rings in a spool folder
 
 	// Written by the probe.
@@ -183,7 +183,7 @@ type Status struct {
 	Detach          bool
 	Redefine        uint64
 	EpochMax        uint64 // ns that an ordinary epoch may be expected to take; 0: any
-	CostMax         uint64 // what ProbeNS and SampleNS together may come to with it; 0: not told
+	CostMax         uint64 // what ProbeNS and SampleNS together may come to with it; 0: not reported
 }
 
 // Backlog gives the bytes committed and not yet consumed.

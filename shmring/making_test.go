@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRingInTheMaking opens a ring whose maker goes on between any of our calls: it is not ready, or it opens, and
+// TestRingInTheMaking opens a ring whose maker continues between any of our calls: it is not ready, or it opens, and
 // never anything for good.
 func TestRingInTheMaking(t *testing.T) {
 	le := binary.LittleEndian

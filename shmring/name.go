@@ -41,7 +41,7 @@ func ParseName(path string) (pid uint32, startTicks uint64, ok bool) {
 }
 
 // maxScan bounds the rings of a folder, the names that are looked at for them, and how many are asked for at a time:
-// whoever may write there can make as many as there is room.
+// any user who may write there can make as many as there is room.
 const (
 	maxScan  = 1024
 	maxNames = 1 << 18

@@ -141,7 +141,7 @@ func openPath(p int, path string, id identity, opt Options) (*Ring, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, &NotRingError{path, "not a regular file"}
 	}
-	if opt.Away && st.Nlink != 1 { // somebody else's, linked to here
+	if opt.Away && st.Nlink != 1 { // another's, linked to here
 		return nil, &NotRingError{path, fmt.Sprintf("the file has %d names", st.Nlink)}
 	}
 	if opt.CheckOwner && int(st.Uid) != opt.UID {
@@ -227,7 +227,7 @@ func (r *Ring) rename(next identity) (bool, error) {
 	return is(r.id.name), nil
 }
 
-// short says that err tells of this machine being short of something.
+// short reports whether err says that this machine lacks memory, descriptors or the like.
 func short(err error) bool {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EINTR} {
 		if errors.Is(err, e) {
@@ -311,7 +311,7 @@ func (f *osFile) Size() (int64, error) {
 	return st.Size(), nil
 }
 
-// Lock takes the file's flock. It goes with the descriptor: a killed agent leaves none.
+// Lock takes the file's flock. It ends with the descriptor: a killed agent leaves none.
 func (f *osFile) Lock() (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -39,7 +39,7 @@ func Open(path string, opt Options) (*Ring, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	// Others may delete the file: a probe that says goodbye, a sweep. No reparse point is followed.
+	// Others may delete the file: a probe that ends its recording, a sweep. No reparse point is followed.
 	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE,
 		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING,
 		windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)

@@ -47,14 +47,14 @@ func (r *Ring) process(s Status, silent bool) Life {
 }
 
 // The mappings of a silent process are looked through at each look as long as they are few, lookFree bytes of text;
-// else each lookFree more make the next look lookLater ns later: it takes about a millisecond, and one process may
+// else each lookFree more make the next poll lookLater ns later: it takes about a millisecond, and one process may
 // have made many rings.
 const (
 	lookFree  = 256 << 10
 	lookLater = 2_000_000_000
 )
 
-// unmapped says that the process does not have the file mapped, as of the last look.
+// unmapped says that the process does not have the file mapped, as of the last poll.
 func (r *Ring) unmapped(pid int, id identity) bool {
 	r.looked.Lock()
 	defer r.looked.Unlock()

@@ -24,7 +24,7 @@ type Options struct {
 	UID        int
 	// HostPID is the JVM's pid in the agent's namespace; 0: found by the header's pid, namespace and start time.
 	HostPID int
-	// PID and StartTicks, if not 0, must stand in the header.
+	// PID and StartTicks, if not 0, must be in the header.
 	PID        uint32
 	StartTicks uint64
 	// Away says that the JVM may be of another container or host: no process is looked for, the producer lives as
@@ -171,7 +171,7 @@ func (r *Ring) Close() error {
 	return r.f.Close()
 }
 
-// follow goes over to the larger ring that the probe has made where this one ends. All of this one has been
+// follow moves to the larger ring that the probe has made where this one ends. All of this one has been
 // committed. Control words and generation are carried over, so that nothing that was asked for is lost. must: that
 // there is none is a violation. Errors as Read.
 func (r *Ring) follow(must bool) (bool, error) {
@@ -184,7 +184,7 @@ func (r *Ring) follow(must bool) (bool, error) {
 		return false, nil
 	}
 	next, err := r.successor()
-	if err != nil && short(err) { // of the machine's means, not the producer's doing: the next look finds it
+	if err != nil && short(err) { // this machine lacks something: the next poll tries again
 		return false, nil
 	}
 	if err != nil || next == nil {

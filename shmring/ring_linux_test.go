@@ -148,7 +148,7 @@ func TestKilledProducer(t *testing.T) {
 		}
 		last := <-said
 		timer.Stop()
-		// The last commit may not have been told before the kill.
+		// The JVM may have been killed before it reported the last commit.
 		if !errors.Is(err, shmring.ErrGone) || got < last || got > last+1 {
 			t.Errorf("round %d: %v; read %d, said %d", round, err, got, last)
 		}
@@ -191,7 +191,7 @@ func TestKilledAgent(t *testing.T) {
 	}
 }
 
-// TestTwoRingsOnePID: JVMs of one pid in two namespaces are told apart by start time, and by namespace.
+// TestTwoRingsOnePID: JVMs of one pid in two namespaces differ by start time, and by namespace.
 func TestTwoRingsOnePID(t *testing.T) {
 	dir := t.TempDir()
 	me, ticks := uint32(os.Getpid()), ringtest.StartTicks(os.Getpid())
@@ -419,8 +419,8 @@ func truncateAndRestore(path string, whole []byte, stop <-chan struct{}) error {
 	}
 }
 
-// TestMappedBy: a process that has the file mapped is told from one that has not; on overlayfs too, which shows other
-// inodes in maps than stat tells.
+// TestMappedBy: a process that has the file mapped is distinguished from one that has not. So on overlayfs, where maps
+// show other inodes than stat does.
 func TestMappedBy(t *testing.T) {
 	dir := t.TempDir()
 	// an upper layer does not lie on an overlay

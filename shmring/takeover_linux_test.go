@@ -60,7 +60,7 @@ func wantNumbers(t *testing.T, got []uint64, from, to uint64) {
 	}
 }
 
-// TestTakeOver has a reader follow to larger rings, twice: nothing is lost or read twice, positions go on, and what
+// TestTakeOver has a reader follow to larger rings, twice: nothing is lost or read twice, positions continue, and what
 // was asked for stays asked for.
 func TestTakeOver(t *testing.T) {
 	p := create(t, ringtest.Config{Mapped: true})

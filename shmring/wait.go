@@ -21,7 +21,7 @@ func (r *Ring) Wait(ctx context.Context) error {
 	var timer *time.Timer
 	var lastLook time.Time
 	for {
-		// State and life before head: what they tell of was committed before.
+		// State and life before head: what they report was committed before.
 		s, err := r.Status()
 		if err != nil {
 			return err
@@ -42,8 +42,8 @@ func (r *Ring) Wait(ctx context.Context) error {
 		case life == Ended:
 			return ErrEnded
 		case life == Gone || s.State == StateMoved: // a probe may have died before it could say so
-			// Behind a take-over comes a pause, as behind a look in vain: a chain of rings that never ends takes no
-			// more than one that is at rest.
+			// Behind a take-over comes a pause, as behind a poll that found nothing: a chain of rings that never ends
+			// takes no more than one that is at rest.
 			moved, err := r.follow(s.State == StateMoved && life != Gone)
 			if err != nil {
 				return err

@@ -11,34 +11,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendWithin bounds how long a manager that does not read keeps the caller waiting.
+// sendWithin is how long a caller waits at most for a manager that does not read.
 const sendWithin = 5 * time.Second
 
-// Kept gives the descriptors that systemd passed to this process: what an agent before had it keep. They are named by
-// their FDNAME, belong to the caller, and are closed in children, who are not told of them either. Call it once,
-// before anything else is started.
-func Kept() []*os.File {
+// Stored gives the descriptors that systemd passed to this process. An earlier agent stored them (Keep). Their names
+// are their FDNAME. They belong to the caller, and children do not inherit them. Call it once, before anything else
+// starts.
+func Stored() []*os.File {
 	defer os.Unsetenv("LISTEN_PIDFDID")
 	return activation.Files(true)
 }
 
-// Store says whether there is a manager that may keep descriptors. Whether it keeps any (FileDescriptorStoreMax=) it
-// does not say.
+// Store says whether a manager runs that may store descriptors. Its setting FileDescriptorStoreMax= decides whether it
+// does.
 func Store() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
 
-// Keep hands the manager a copy of f to keep over the end of this process, by name. It keeps the open file
+// Keep gives the manager a copy of f to store under a name when this process ends. The copy is of the open file
 // description, with its locks.
 func Keep(name string, f *os.File) error {
-	// Without FDPOLL=0 systemd would drop what it can poll and sees hung up; a ring is neither.
+	// Without FDPOLL=0 systemd would poll the descriptor and drop it when it is hung up. A ring cannot be polled.
 	return send(name, "FDSTORE=1\nFDNAME="+name+"\nFDPOLL=0\n", unix.UnixRights(int(f.Fd())))
 }
 
-// Drop has the manager close what it keeps by that name.
+// Drop makes the manager close the descriptors that it stores under that name.
 func Drop(name string) error { return send(name, "FDSTOREREMOVE=1\nFDNAME="+name+"\n", nil) }
 
 func send(name, state string, rights []byte) error {
 	if !legalName(name) {
-		return fmt.Errorf("systemd takes no descriptor named %.300q", name)
+		return fmt.Errorf("systemd does not accept %.300q as the name of a descriptor", name)
 	}
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
@@ -50,7 +50,7 @@ func send(name, state string, rights []byte) error {
 	return nil
 }
 
-// sendTo is not package net's, which sends no descriptors on a datagram socket that is connected.
+// sendTo replaces package net, which sends no descriptors on a connected datagram socket.
 func sendTo(socket string, b, rights []byte) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -68,7 +68,7 @@ func sendTo(socket string, b, rights []byte) error {
 	}
 }
 
-// legalName is what fdname_is_valid of systemd wants; anything else could add lines to a message.
+// legalName says what fdname_is_valid of systemd accepts. Another name could add lines to a message.
 func legalName(s string) bool {
 	bad := func(c rune) bool { return c < ' ' || c >= 127 || c == ':' }
 	return s != "" && len(s) <= 255 && strings.IndexFunc(s, bad) < 0

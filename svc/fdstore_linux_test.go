@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("HEAPCAM_TEST_KEPT") == "" {
 		os.Exit(m.Run())
 	}
-	for _, f := range Kept() {
+	for _, f := range Stored() {
 		b, _ := io.ReadAll(f)
 		flags, _ := unix.FcntlInt(f.Fd(), unix.F_GETFD, 0)
 		fmt.Printf("%s: %s, close on exec %v\n", f.Name(), b, flags&unix.FD_CLOEXEC != 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/heapcam/heapcam/packaging"
 )
 
-// Where things are; variables for the tests alone.
+// Paths; variables only for the tests.
 var (
 	ownUnit      = "/etc/systemd/system/" + unitName
 	packageUnits = []string{"/usr/lib/systemd/system/" + unitName, "/lib/systemd/system/" + unitName}
@@ -38,7 +38,7 @@ func manager() (service.Service, error) {
 	})
 }
 
-// change gives the manager to somebody who may change it.
+// change gives the manager, if this user may change services.
 func change() (service.Service, error) {
 	m, err := manager()
 	if err == nil && os.Geteuid() != 0 {
@@ -84,13 +84,13 @@ func Install() error {
 		return err
 	}
 	if err := m.Install(); err != nil {
-		os.Remove(ownUnit) // half a unit would count as installed
+		os.Remove(ownUnit) // an incomplete unit would count as installed
 		return err
 	}
 	return m.Start()
 }
 
-// writeConfig leaves a configuration that is there as it is.
+// writeConfig writes the sample configuration, unless a configuration exists.
 func writeConfig() error {
 	if err := os.MkdirAll(filepath.Dir(configFile), 0o755); err != nil {
 		return err
@@ -106,11 +106,11 @@ func writeConfig() error {
 	return errors.Join(err, f.Close())
 }
 
-// runnable finds what would keep the unit from executing exe, or make it execute somebody else's.
+// runnable says why the unit could not execute exe, or why another user could replace exe.
 func runnable(exe string) error {
 	for _, hidden := range []string{"/home/", "/root/", "/run/user/"} { // ProtectHome
 		if strings.HasPrefix(exe, hidden) {
-			return &PlaceError{exe, "services see nothing below " + strings.TrimSuffix(hidden, "/")}
+			return &PlaceError{exe, "a service cannot see files below " + strings.TrimSuffix(hidden, "/")}
 		}
 	}
 	for p := exe; ; p = filepath.Dir(p) {
@@ -120,7 +120,7 @@ func runnable(exe string) error {
 		}
 		open := st.Mode().Perm()&0o022 != 0 && st.Mode()&fs.ModeSticky == 0
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok && (sys.Uid != 0 || open) {
-			return &PlaceError{exe, "others than root can change " + p}
+			return &PlaceError{exe, "users other than root can change " + p}
 		}
 		if p == "/" {
 			return nil
@@ -128,7 +128,7 @@ func runnable(exe string) error {
 	}
 }
 
-// Uninstall stops the service and removes it; with purge its recordings in StateDir and its configuration too.
+// Uninstall stops and removes the service; with purge also its configuration, and its recordings in StateDir.
 // Errors: as Install, ErrNotInstalled.
 func Uninstall(purge bool) error {
 	m, err := change()
@@ -153,9 +153,9 @@ func Uninstall(purge bool) error {
 	if err := os.Remove(configFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	os.Remove(filepath.Dir(configFile)) // unless there is something else
+	os.Remove(filepath.Dir(configFile)) // fails if there are other files
 	if st, err := os.Lstat(stateDir); err == nil && !st.IsDir() {
-		return fmt.Errorf("purge: %s is no folder; left as it is", stateDir)
+		return fmt.Errorf("cannot remove the recordings: %s is not a folder", stateDir)
 	}
 	return os.RemoveAll(stateDir)
 }
@@ -163,7 +163,7 @@ func Uninstall(purge bool) error {
 // Start starts the service. Errors: ErrUnsupported, ErrRights, ErrNotInstalled, what systemctl says.
 func Start() error { return act(service.Service.Start) }
 
-// Stop stops it; JVMs run on, what they record waits in the shared rings. Errors: as Start.
+// Stop stops the service. JVMs run on, and their data waits in the shared rings. Errors: as Start.
 func Stop() error { return act(service.Service.Stop) }
 
 // Restart stops and starts it. Errors: as Start.
@@ -180,7 +180,7 @@ func act(f func(service.Service) error) error {
 	return f(m)
 }
 
-// Query asks how the service is. Errors: ErrUnsupported, what systemctl says.
+// Query gives the state of the service. Errors: ErrUnsupported, what systemctl says.
 func Query() (State, error) {
 	if _, err := manager(); err != nil {
 		return State{}, err

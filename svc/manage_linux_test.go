@@ -97,8 +97,8 @@ func TestRunnable(t *testing.T) {
 	}
 }
 
-// TestSystemdIsTold speaks to a socket as systemd would give it.
-func TestSystemdIsTold(t *testing.T) {
+// TestSystemdIsNotified speaks to a socket as systemd would give it.
+func TestSystemdIsNotified(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {

@@ -17,15 +17,15 @@ func manager() (service.Service, error) {
 	return service.New(nil, &service.Config{
 		Name: Name, DisplayName: displayName, Description: description,
 		Arguments: []string{"agent", "--service", "--out", StateDir()},
-		Option: service.KeyValue{ // after a failure it comes back after two seconds; a day without one is forgotten
+		Option: service.KeyValue{ // restart two seconds after a failure; forget failures after a day without one
 			service.OnFailure: service.OnFailureRestart, service.OnFailureDelayDuration: "2s",
 			service.OnFailureResetPeriod: 86400,
 		},
 	})
 }
 
-// told makes the control manager's errors ours.
-func told(err error) error {
+// ownError translates errors of the control manager into those of this package.
+func ownError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -45,7 +45,7 @@ func act(f func(service.Service) error) error {
 	if err == nil {
 		err = f(m)
 	}
-	return told(err)
+	return ownError(err)
 }
 
 // Install installs this binary as a service that starts with the host, and its source of events, and starts it.
@@ -85,14 +85,14 @@ func Stop() error { return act(service.Service.Stop) }
 // Restart stops and starts it.
 func Restart() error { return act(service.Service.Restart) }
 
-// Query asks how the service is.
+// Query gives the state of the service.
 func Query() (s State, err error) {
 	m, err := manager()
 	if err != nil {
 		return s, err
 	}
 	st, err := m.Status()
-	if err = told(err); errors.Is(err, ErrNotInstalled) {
+	if err = ownError(err); errors.Is(err, ErrNotInstalled) {
 		return State{Detail: "not installed"}, nil
 	}
 	if err != nil {

@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// Alive says whether the agent's work goes on, and in a few words how it stands. It may block: then the watchdog is
-// not fed.
+// Alive says whether the agent works, and gives a few words about its state. If it blocks, the watchdog is not fed.
 type Alive func() (text string, err error)
 
 const (
-	// idle is how often the text is told where no watchdog asks for more.
+	// idle is how often the text is reported if no watchdog requires more.
 	idle = 10 * time.Second
-	// starting is how often an agent that is not ready yet is asked.
+	// starting is how often Notify asks an agent that is not ready yet.
 	starting = 50 * time.Millisecond
 )
 
-// notifier is the service manager as Notify needs it: send tells it a state in the form of sd_notify(3), and watchdog
-// gives how long it waits for a sign of life, 0: for ever.
+// notifier is the service manager as Notify needs it. send reports a state in the form of sd_notify(3). watchdog is how
+// long the manager waits for a report; 0 is forever.
 type notifier struct {
 	send     func(state string)
 	watchdog time.Duration
 }
 
-// Notify tells the service manager that the agent is ready, as soon as alive gives no error; then it feeds its
-// watchdog three times in its interval as long as alive gives none, until ctx is done, and then tells that it stops.
-// Without a manager that listens it returns at once; it never fails.
+// Notify reports to the service manager that the agent is ready, as soon as alive gives no error. Then it feeds the
+// watchdog three times in its interval, as long as alive gives no error. When ctx is done it reports that the agent
+// stops. Without a manager that listens it returns at once. It never fails.
 func Notify(ctx context.Context, alive Alive) {
 	if n, ok := systemd(); ok {
 		n.run(ctx, alive)
@@ -37,7 +36,7 @@ func (n *notifier) run(ctx context.Context, alive Alive) {
 	if n.watchdog > 0 {
 		every = n.watchdog / 3
 	}
-	ready, said := false, ""
+	ready, reported := false, ""
 	for {
 		state, wait := "", every
 		text, err := alive()
@@ -54,9 +53,9 @@ func (n *notifier) run(ctx context.Context, alive Alive) {
 				state += "WATCHDOG=1\n"
 			}
 		}
-		if text = oneLine(text); text != said {
+		if text = oneLine(text); text != reported {
 			state += "STATUS=" + text + "\n"
-			said = text
+			reported = text
 		}
 		if state != "" {
 			n.send(state)
@@ -72,7 +71,7 @@ func (n *notifier) run(ctx context.Context, alive Alive) {
 	}
 }
 
-// Reloading tells the manager that the configuration is being read; the function that it gives, that this is over.
+// Reloading reports to the manager that the agent reads its configuration. done reports the end of that.
 func Reloading() (done func()) {
 	n, ok := systemd()
 	if !ok {

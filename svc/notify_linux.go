@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemd gives the manager that started this process, if it wants to be told.
+// systemd gives the manager that started this process, if it accepts reports.
 func systemd() (*notifier, bool) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, false
 	}
 	wd, err := daemon.SdWatchdogEnabled(false)
-	if err != nil { // what can not be read is not waited for
+	if err != nil { // as if there were no watchdog
 		wd = 0
 	}
 	return &notifier{send: func(s string) { daemon.SdNotify(false, s) }, watchdog: wd}, true
 }
 
-// monotonic is when a reload began: systemd tells by it which of several it has seen the end of.
+// monotonic is when a reload began. By it systemd distinguishes several reloads.
 func monotonic() string {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

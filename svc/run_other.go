@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// Run runs f as the service that a control manager started; without one, as here, it only calls f.
+// Run calls f: only Windows has a control manager.
 func Run(ctx context.Context, f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// Log gives where a service that a control manager started logs to: fallback, as there is none here. Under systemd
-// that is the journal.
+// Log gives fallback: only Windows has an event log. Under systemd stderr is written to the journal.
 func Log(fallback io.Writer) io.Writer { return fallback }

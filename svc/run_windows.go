@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows/svc/eventlog"
 )
 
-// Run runs f as the service that the control manager started: f's context is done when the manager wants it to stop.
-// It must be called only below the control manager. Errors: f's, the control manager's.
+// Run runs f as the service that the control manager started. f's context is done when the manager wants the service
+// to stop. Call it only under the control manager. Errors: those of f and of the control manager.
 func Run(ctx context.Context, f func(ctx context.Context) error) error {
 	h := &handler{ctx: ctx, f: f}
 	if err := svc.Run(Name, h); err != nil {
@@ -61,8 +61,8 @@ func (h *handler) Execute(
 	}
 }
 
-// Log gives the event log of the service's source, a line a write, whose level is told by ERR or WRN in it; fallback
-// if there is no such log.
+// Log gives a writer to the event log of the service's source, one line per write. ERR or WRN in the line sets the
+// level. It gives fallback if there is no such log.
 func Log(fallback io.Writer) io.Writer {
 	l, err := eventlog.Open(Name)
 	if err != nil {
@@ -71,10 +71,10 @@ func Log(fallback io.Writer) io.Writer {
 	return &events{l}
 }
 
-// events writes lines to the event log. What can not be written is lost: a full or missing log never ends the service.
+// events writes lines to the event log. It ignores errors: a full or missing log never ends the service.
 type events struct{ l *eventlog.Log }
 
-func (e *events) say(id uint32, s string) {
+func (e *events) write(id uint32, s string) {
 	switch {
 	case id == 3:
 		e.l.Error(id, s)
@@ -94,6 +94,6 @@ func (e *events) Write(b []byte) (int, error) {
 	case strings.Contains(s, " WRN "):
 		id = 2
 	}
-	e.say(id, s)
+	e.write(id, s)
 	return len(b), nil
 }

@@ -1,17 +1,17 @@
-// Package svc is heapcam's life as a service: installing the agent into the host's service manager, and what the
-// agent tells it.
+// Package svc runs heapcam as a service. It installs the agent into the host's service manager, and reports the agent's
+// state to the manager.
 //
-// Terms: the *unit* is the text that systemd reads, one for `heapcam service install` and for the packages (Unit;
-// heapcam.service beside this file). *Packaged* is a unit that a package brought: only the package manager changes or
-// removes that. *Feeding* is telling the watchdog that the agent lives. The *store* is systemd's for file
-// descriptors: what it keeps over the end of the agent and gives to the next one.
+// Terms: the *unit* is the text that systemd reads. `heapcam service install` and the packages use the same text (Unit;
+// heapcam.service beside this file). A *packaged* unit belongs to a package: only the package manager changes or
+// removes it. *Feeding* the watchdog is the report that the agent works. The *store* is systemd's store of file
+// descriptors: systemd keeps them when the agent ends and gives them to the next one.
 //
-// Invariants: the watchdog is fed from one goroutine and only after the agent has answered, so that a hang of either
-// restarts it. An agent without a service manager runs the same; a failing notification or log never ends it.
-// Uninstalling stops first, and keeps recordings unless told to purge.
+// Invariants: one goroutine feeds the watchdog, and only after the agent has answered, so a hang of either causes a
+// restart. An agent without a service manager runs the same way. A failing notification or log never ends it.
+// Uninstalling stops the service first, and keeps recordings unless it is asked to purge.
 //
-// It does not know what an agent does: see Alive. Only systemd and the control manager of Windows are supported;
-// elsewhere all but Notify and Run fails with ErrUnsupported.
+// The package does not know what an agent does: see Alive. It supports systemd and the control manager of Windows.
+// Elsewhere all functions except Notify and Run fail with ErrUnsupported.
 package svc
 
 import (
@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Name is the service's in every manager; the other names are part of what users type and see.
+// Name is the name of the service in every manager. Users type and see the other names.
 const (
 	Name        = "heapcam"
 	displayName = "heapcam"
@@ -34,44 +34,39 @@ const (
 
 // Errors of the verbs; *PackagedError and *PlaceError too.
 var (
-	ErrUnsupported = errors.New("no service manager that heapcam knows runs here: it knows systemd " +
-		"and the control manager of Windows; `heapcam agent` runs below any other")
-	ErrRights       = errors.New("not permitted: only root may do that to a service")
-	ErrInstalled    = errors.New("the service is installed already")
-	ErrNotInstalled = errors.New("the service is not installed: `heapcam service install`")
+	ErrUnsupported = errors.New("this host has neither systemd nor the control manager of Windows; start " +
+		"`heapcam agent` with your own service manager")
+	ErrRights       = errors.New("not permitted: only root (on Windows an administrator) may change a service")
+	ErrInstalled    = errors.New("the service is already installed; `heapcam service uninstall` removes it")
+	ErrNotInstalled = errors.New("the service is not installed; `heapcam service install` installs it")
 )
 
-// PackagedError says that a package brought the unit at Path.
+// PackagedError says that the unit at Path belongs to a package.
 type PackagedError struct{ Path string }
 
 func (e *PackagedError) Error() string {
-	return fmt.Sprintf("%s belongs to a package: install and remove heapcam by the package manager", e.Path)
+	return fmt.Sprintf("%s belongs to a package; use the package manager to install or remove heapcam", e.Path)
 }
 
-// PlaceError says why a service can not execute the binary at Path.
+// PlaceError says why a service cannot execute the binary at Path.
 type PlaceError struct{ Path, Why string }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("the service can not run %s: %s; copy it to /usr/local/bin/heapcam and install from there",
+	return fmt.Sprintf("the service cannot run %s: %s; copy it to /usr/local/bin/heapcam and install from there",
 		e.Path, e.Why)
 }
 
-// State is what a service manager says.
+// State is the state of the service, as its manager reports it.
 type State struct {
-	// Installed and Running; a service that is about to start or to stop counts as running.
-	Installed bool `json:"installed"`
-	Running   bool `json:"running"`
-	// Detail is the manager's own word: active, failed, activating, …
-	Detail string `json:"detail"`
-	// PID of the agent, 0 when it does not run. Restarts by the manager since it was started by hand. Text is what the
-	// agent told last.
-	PID      int    `json:"pid,omitempty"`
-	Restarts int    `json:"restarts,omitempty"`
-	Text     string `json:"text,omitempty"`
-	// Packaged: a package brought the unit. Enabled: it starts with the host.
-	Packaged bool   `json:"packaged,omitempty"`
-	Enabled  bool   `json:"enabled"`
-	Unit     string `json:"unit,omitempty"` // path
+	Installed bool   `json:"installed"`          // The service is installed.
+	Running   bool   `json:"running"`            // The service runs, starts or stops.
+	Detail    string `json:"detail"`             // State in the manager's words: active, failed, activating, …
+	PID       int    `json:"pid,omitempty"`      // Process id of the agent.
+	Restarts  int    `json:"restarts,omitempty"` // Restarts by the manager since the service was last started by hand.
+	Text      string `json:"text,omitempty"`     // What the agent last reported.
+	Packaged  bool   `json:"packaged,omitempty"` // A package installed the service.
+	Enabled   bool   `json:"enabled"`            // The service starts with the host.
+	Unit      string `json:"unit,omitempty"`     // Path of the systemd unit.
 }
 
 //go:embed heapcam.service

@@ -35,10 +35,10 @@ type Plan struct {
 	asked    bool  // the probe was asked
 	since    int   // natural collections since it was asked
 	maxEpoch int64 // largest recent growth of a file between two looks, as stored
-	active   int64 // size of the open file at the last look
+	active   int64 // size of the open file at the last poll
 	fails    uint  // files that could not begin, in a row
 	skip     bool  // what it has grown by holds a sync point
-	blind    int   // natural collections until a sync point is tried again, after one that can not fit
+	blind    int   // natural collections until a sync point is tried again, after one that could not fit
 }
 
 // New makes a plan.
@@ -61,7 +61,7 @@ func (p *Plan) Natural() {
 	p.blind = max(p.blind-1, 0)
 }
 
-// Synced says that a sync point stands in place.
+// Synced says that a sync point is in place.
 func (p *Plan) Synced() {
 	p.need, p.skip = false, true
 	if !p.want {
@@ -81,10 +81,10 @@ func (p *Plan) Failed() {
 	p.want, p.asked, p.since = true, true, 0
 }
 
-// Refused says that a sync point that was to stand in place was not taken: the next look may ask for another.
+// Refused says that a sync point that was to begin at once was not taken: the next poll may request another.
 func (p *Plan) Refused() { p.need, p.asked = true, false }
 
-// TooLarge says that a sync point came that the ring can not hold, whatever goes: none is asked for now.
+// TooLarge says that the ring cannot hold a sync point even if it evicts all others: none is requested now.
 func (p *Plan) TooLarge() {
 	p.blind = RetryAfter << p.fails
 	p.fails = min(p.fails+1, maxBackoff)

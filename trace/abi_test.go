@@ -139,7 +139,7 @@ func TestHeaderAgrees(t *testing.T) {
 			t.Errorf("%s is %d in the header, %d in Go", name, got, v)
 		}
 	}
-	// What Go does not know of the stream's part must not stand in the header. The ring's part is shmring's.
+	// What Go does not know of the stream's part must not be in the header. The ring's part is shmring's.
 	for name := range nums {
 		ring := strings.HasPrefix(name, "HC_RING_") || strings.HasPrefix(name, "HC_STATE_") ||
 			strings.HasPrefix(name, "HC_EMERGENCY_")

@@ -292,7 +292,7 @@ func TestBlocksRoundTrip(t *testing.T) {
 	})
 }
 
-// TestErrorsAreThree: torn, corrupt and too new are told apart, and a caller's mistake from all of them.
+// TestErrorsAreThree: torn, corrupt and too new are three errors, and a caller's mistake is none of them.
 func TestErrorsAreThree(t *testing.T) {
 	good := EncodeEnd(End{Time: 1, Reason: 1})
 	var corrupt *CorruptError

@@ -19,7 +19,7 @@ const (
 	JVMCompressedOops  = 1
 	JVMCompressedClass = 2
 	JVMCompactHeaders  = 4
-	JVMAtStart         = 8  // loaded at start: the tape begins with the JVM
+	JVMAtStart         = 8  // loaded at start: the recording begins with the JVM
 	JVMNoSampling      = 16 // sampling unavailable
 )
 
@@ -60,11 +60,11 @@ const (
 
 // Bits of Pause.Flags.
 const (
-	PauseExact       = 1 // the fates in this block are complete
+	PauseExact       = 1 // the moves and deaths in this block are complete
 	PauseSyncFollows = 2
 	PauseEvacFailed  = 4
 	PauseMissed      = 8  // a collection without events came before
-	PauseFault       = 16 // a check or the guard fired: the fates of this epoch were dropped
+	PauseFault       = 16 // a check or the guard fired: the moves and deaths of this epoch were dropped
 	PauseEdenKept    = 32 // eden was not collected in this pause
 
 	PauseMissedShift = 16 // from this bit on: how many collections without events came before (Pause.Missed)
@@ -132,7 +132,7 @@ const (
 	LoadOptions = 2 // its options are wrong
 	LoadJVMTI   = 3 // the JVM does not give what it needs
 	LoadRefused = 4 // it refused the JVM
-	LoadEnded   = 5 // this copy has recorded the JVM and can not again; another copy of the file can
+	LoadEnded   = 5 // this copy has recorded the JVM and cannot again; another copy of the file can
 )
 
 // Bucket gives the census bucket of an age in collections survived.

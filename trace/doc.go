@@ -1,6 +1,6 @@
 // Package trace is the vocabulary of heapcam: the spec table of blocks and events, their limits, the binary codec and a
 // readable text form. Probe, agent, store and readers agree through it alone. It imports nothing of ours. The format is
-// docs/format/stream.md; the same numbers for C stand in probe/heapcam_abi.h, and a test compares all three.
+// docs/format/stream.md; the same numbers for C are in probe/heapcam_abi.h, and a test compares all three.
 //
 // Terms. A *block* is a framed unit of the stream; its payload is a sequence of *events*, each a tag and the fields of
 // one row of the spec table. A *blob* is a field that holds *tokens* (objects of a walk or a list) or *records* (rows

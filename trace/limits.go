@@ -40,7 +40,7 @@ const (
 	// MaxLine bounds line numbers: 16 bits in a class file, some compilers' synthetic numbers apart.
 	MaxLine = 1<<31 - 1
 	// MaxRecords bounds the records of one kind in one block (samples, resolved samples, freed ranges, census rows,
-	// regions): more than a collection can honestly tell of, and little enough that a block of rubbish can not take
+	// regions): more than a collection can honestly report, and little enough that a block of rubbish cannot take
 	// gigabytes.
 	MaxRecords = 1 << 22
 )

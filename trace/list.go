@@ -19,7 +19,7 @@ const (
 	ListObject
 	// ListSkip is Words words at Addr without an object. Given only if All is set.
 	ListSkip
-	// ListEnd ends a segment; Addr is where the cursor stands. Given only if All is set.
+	// ListEnd ends a segment; Addr is where the cursor is. Given only if All is set.
 	ListEnd
 )
 

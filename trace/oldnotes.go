@@ -7,7 +7,7 @@ import (
 )
 
 // Agents that wrote blocks of version 1 put their remarks into the text of notes. This is the one place that reads
-// such a text: DecodeMeta gives it as the event that stands there since version 2.
+// such a text: DecodeMeta gives it as the event that is there since version 2.
 
 var (
 	oldSites = regexp.MustCompile(`^sites: the table of frames was full: (\d+) samples so far are told by the ` +

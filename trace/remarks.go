@@ -9,16 +9,16 @@ import "fmt"
 // Sampling says what sampling has cost since the probe began: NS over all threads.
 type Sampling struct{ Time, NS uint64 }
 
-// SitesCut says that the table of frames was full: since the probe began, Samples samples are told by the callers that
-// were known, and Folded least used frames have made room. The newest one holds.
+// SitesCut says that the table of frames was full. Since the probe began, Samples samples were recorded by their known
+// callers alone, and Folded least used frames were evicted. The newest event counts.
 type SitesCut struct{ Time, Samples, Folded uint64 }
 
 func (s SitesCut) String() string {
-	return fmt.Sprintf("the table of frames was full: %d samples so far are told by the callers that were known, "+
-		"%d least used frames have made room", s.Samples, s.Folded)
+	return fmt.Sprintf("the site table was full: %d samples were recorded with their known callers only, "+
+		"%d least-used frames were evicted", s.Samples, s.Folded)
 }
 
-// Unlisted stands in the place of the listing of the collection GC, which was left out since one full collection
+// Unlisted replaces the listing of the collection GC, which was left out since one full collection
 // follows the other. Largest names the largest classes and sites of it, for people.
 type Unlisted struct {
 	Time, GC, Objects, Bytes uint64
@@ -26,8 +26,8 @@ type Unlisted struct {
 }
 
 func (l Unlisted) String() string {
-	return fmt.Sprintf("collection %d: one full collection follows the other, and their listings have taken what they "+
-		"may: this one is left out (%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
+	return fmt.Sprintf("collection %d: not listed: full collections used up the limit for listings "+
+		"(%d objects, %d bytes). %s", l.GC, l.Objects, l.Bytes, l.Largest)
 }
 
 // Storm says that a GC storm begins: in the Span before, ns, Collections full collections took NS.

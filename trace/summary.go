@@ -6,7 +6,7 @@ import "math"
 // in the file, so that a long window can be looked through without replaying it. The events of the blocks it covers say
 // the same at length.
 type Summary struct {
-	First, Last uint64 // the collections that Courses tells of
+	First, Last uint64 // the collections that Courses describes
 	At          uint64 // the collection whose sync point Types and Sites sum up, 0: none
 	// OtherTypes and OtherSites are how many had no room, the smallest ones; samples of unknown type count as sites of
 	// their own.
@@ -28,7 +28,7 @@ type Course struct {
 // Bits of Course.Flags.
 const (
 	CourseKnown  = 1 // the state after it is known
-	CourseSynced = 2 // a sync point stands at it
+	CourseSynced = 2 // a sync point is at it
 )
 
 // TypeSum is what lives of a type after the collection At, and how many objects were born and died since the sums

@@ -17,19 +17,19 @@ import (
 //	    segment start=1024 words=512            four spaces: one line a token or record
 //	    lane0 type=2                            # @1030 java.lang.String
 //	    end
-//	  hex 63ff00                                what can not be read, to the end of the payload (or of the blob)
+//	  hex 63ff00                                what cannot be read, to the end of the payload (or of the blob)
 //
 // Numbers are decimal or 0x…; strings are quoted as in Go, so that any bytes survive; "#" begins a comment, which the
 // parser ignores. Fields may come in any order; one left out is 0 or empty. ParseText is the inverse of TextWriter; it
 // checks the form only, so that tests can write down what no decoder takes.
 
 // TextWriter writes blocks as text. It remembers types and alignment of the META and DEFS blocks that pass through it,
-// since tokens can not be read without; the tokens of a block whose types it has not seen are written as hex.
+// since tokens cannot be read without; the tokens of a block whose types it has not seen are written as hex.
 type TextWriter struct {
 	// Types is used for tokens and filled from DEFS; a caller that starts in the midst of a session may fill it
 	// beforehand.
 	Types *TypeTable
-	// Brief leaves out the tokens and records of blobs. What it writes can not be parsed back.
+	// Brief leaves out the tokens and records of blobs. What it writes cannot be parsed back.
 	Brief bool
 
 	w     *bufio.Writer
@@ -289,7 +289,7 @@ func (f *Field) text(v uint64) string {
 	return strconv.FormatUint(v, 10)
 }
 
-// linesText writes a line table as bci:line,…, or as 0x… if it can not be read.
+// linesText writes a line table as bci:line,…, or as 0x… if it cannot be read.
 func linesText(b []byte) string {
 	lines, why := decodeLines(b)
 	if why != "" {

@@ -140,7 +140,7 @@ func TestTextRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTextOfUnreadable: what can not be read survives as hex.
+// TestTextOfUnreadable: what cannot be read survives as hex.
 func TestTextOfUnreadable(t *testing.T) {
 	blocks := []trace.Block{
 		{Kind: 77, Version: 1, Payload: []byte("what is this")},

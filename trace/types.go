@@ -56,7 +56,7 @@ type Loader struct {
 // LineEntry is one row of a method's line table.
 type LineEntry struct{ BCI, Line int }
 
-// Method is a Java method that stands in some stack.
+// Method is a Java method that is in some stack.
 type Method struct {
 	ID                     uint64
 	Class, Name, Sig, File string // Class is a signature: Ljava/lang/String;

@@ -11,7 +11,7 @@ const (
 	walkSkip  = 6
 	walkEnd   = 7
 
-	// Lanes is the number of places where survivors may go on being laid down without saying where.
+	// Lanes is the number of places where survivors may be laid down without saying where.
 	Lanes = 4
 )
 
@@ -28,7 +28,7 @@ const (
 	WalkMove
 	// WalkSkip is Words words at Addr that hold nothing of interest. Given only if All is set.
 	WalkSkip
-	// WalkEnd ends a segment; Addr is where the cursor stands. Given only if All is set.
+	// WalkEnd ends a segment; Addr is where the cursor is. Given only if All is set.
 	WalkEnd
 )
 
@@ -318,7 +318,7 @@ func (e *WalkEncoder) Move(typ uint32, length, dest uint64) {
 	e.k++
 }
 
-// SkipTo writes that nothing of interest stands before addr; nothing is written if the cursor is there already.
+// SkipTo writes that nothing of interest is before addr; nothing is written if the cursor is there already.
 func (e *WalkEncoder) SkipTo(addr uint64) {
 	if addr == e.cur {
 		return

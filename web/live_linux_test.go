@@ -46,7 +46,7 @@ func TestLive(t *testing.T) {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command(homes[0], "--release", "17", "-d", dir,
+	if out, err := exec.Command(homes[0], "--release", "11", "-d", dir,
 		"testdata/Window.java").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -168,7 +168,7 @@ func (t *timeline) keep(c *heap.Collection) *heap.Snapshot {
 }
 
 // second keeps every second element.
-func second[K heap.Kept](kept []K) []K {
+func second[K heap.AnySnapshot](kept []K) []K {
 	thin := kept[:0]
 	for i, k := range kept {
 		if i%2 == 0 {
@@ -250,12 +250,12 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 }
 
 // findKept returns the index of collection gc, or the index at which it would be inserted.
-func findKept[K heap.Kept](kept []K, gc uint64) (int, bool) {
+func findKept[K heap.AnySnapshot](kept []K, gc uint64) (int, bool) {
 	return slices.BinarySearchFunc(kept, gc, func(k K, gc uint64) int { return cmp.Compare(k.At().GC, gc) })
 }
 
 // stateOf makes a state of a kept one. The caller holds mu.
-func (t *timeline) stateOf(k heap.Kept) *state {
+func (t *timeline) stateOf(k heap.AnySnapshot) *state {
 	if t.names == nil {
 		t.names = t.r.Names()
 	}
@@ -309,7 +309,7 @@ func (t *timeline) trend(
 
 // some returns the kept states that a trend reads, among them the first and the last, and the number of collections
 // whose state is unknown.
-func (t *timeline) some(what detail) (kept []heap.Kept, unknown int) {
+func (t *timeline) some(what detail) (kept []heap.AnySnapshot, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown = t.all - len(t.points)
@@ -329,8 +329,8 @@ func (t *timeline) some(what detail) (kept []heap.Kept, unknown int) {
 }
 
 // every converts a slice of one type of kept state to a slice of the interface.
-func every[K heap.Kept](kept []K) []heap.Kept {
-	out := make([]heap.Kept, len(kept))
+func every[K heap.AnySnapshot](kept []K) []heap.AnySnapshot {
+	out := make([]heap.AnySnapshot, len(kept))
 	for i, k := range kept {
 		out[i] = k
 	}

@@ -10,7 +10,7 @@ import (
 // maxGroups bounds the groups of a process: the kernel's own limit.
 const maxGroups = 65536
 
-// peerOf asks the kernel who connected. Who can not be told is a stranger.
+// peerOf asks the kernel who connected. A caller that the kernel does not name has no rights.
 func peerOf(c net.Conn) peer {
 	p := peer{uid: OverflowUID, ok: true}
 	if g, is := c.(*guest); is {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -21,7 +22,7 @@ import (
 const (
 	// maxPulls bounds the pulls that are served at a time: each holds a file of its ring back.
 	maxPulls = 4
-	// pullStalls is how long a reader of a pull may take nothing before it is let go.
+	// pullStalls is how long a reader of a pull may read nothing before the connection is closed.
 	pullStalls = 30 * time.Second
 	pullPiece  = 256 << 10
 )
@@ -131,7 +132,7 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 			begun = true
 			w.Header().Set("Content-Type", "application/x-tar")
 		}
-		// in pieces, so that a rate is even and a reader that goes on is not taken for one that does not
+		// in pieces: the rate is even, and a slow reader is not mistaken for one that has stopped
 		for n := 0; ; {
 			part := p[n:min(len(p), n+pullPiece)]
 			if c.Rate != nil {
@@ -155,11 +156,11 @@ func (s *Server) servePull(w http.ResponseWriter, r *http.Request, c Caller) {
 	case err != nil && !begun:
 		fail(err)
 	case err != nil:
-		s.cfg.Log.Warn().Err(err).Str("caller", c.Name).Str("recording", q.ID).Msg("a pull was cut off")
+		logs.Write(&s.cfg.Log, logs.PullAborted, logs.Err.Of(err), logs.Client.Of(c.Name), logs.Recording.Of(q.ID))
 		panic(http.ErrAbortHandler)
 	default:
-		s.cfg.Log.Info().Str("audit", "pull").Str("caller", c.Name).Str("recording", q.ID).Int("files", len(m.Files)).
-			Msg("pulled")
+		logs.Write(&s.cfg.Log, logs.Pulled, logs.Audit.Of("pull"), logs.Client.Of(c.Name), logs.Recording.Of(q.ID),
+			logs.Files.Of(len(m.Files)))
 	}
 }
 

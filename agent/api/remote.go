@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"golang.org/x/time/rate"
+
+	"github.com/heapcam/heapcam/agent/logs"
 )
 
 // RemoteConfig is what an agent offers to other hosts: status and pulls over HTTPS, to who shows a token or a client's
@@ -81,7 +83,7 @@ func (s *Server) ServeRemote(ctx context.Context, cfg RemoteConfig) error {
 		ReadHeaderTimeout: apiTimeout / 3, MaxHeaderBytes: maxRequest,
 		ErrorLog: log.New(io.Discard, "", 0), // of handshakes: who scans ports does not fill the log
 	}
-	s.cfg.Log.Info().Stringer("address", l.Addr()).Msg("status and pulls are offered to other hosts")
+	logs.Write(&s.cfg.Log, logs.RemoteReady, logs.Address.Of(l.Addr()))
 	return serve(ctx, srv, tls.NewListener(l, tc))
 }
 

@@ -33,7 +33,7 @@ var Verbs = map[string]Role{
 // Group is whose members are operators of an agent that runs as root.
 const Group = "heapcam"
 
-// OverflowUID stands for every user that our user namespace does not know: it is nobody in particular.
+// OverflowUID stands for every user that our user namespace does not know: it names no particular user.
 const OverflowUID = 65534
 
 // Caller is who asks.
@@ -60,7 +60,7 @@ func (c Caller) Sees(uid int) bool {
 
 type peerKey struct{}
 
-// peer is the process at the other end of a Unix socket, as the kernel tells.
+// peer is the process at the other end of a Unix socket, as the kernel reports it.
 type peer struct {
 	pid, uid int
 	groups   []int

@@ -47,7 +47,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s as a stranger: %d %s", verb, code, body)
 		}
 		if Verbs[verb] == Operator &&
-			!strings.Contains(log.String(), `"audit":"`+verb+`","caller":"uid 61234`) {
+			!strings.Contains(log.String(), `"audit":"`+verb+`","client":"uid 61234`) {
 			t.Errorf("%s: no word of the refusal in the log", verb)
 		}
 	}
@@ -59,7 +59,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestGuests: one user can not take the connections of others.
+// TestGuests: one user cannot take the connections of others.
 func TestGuests(t *testing.T) {
 	apitest.NeedRoot(t)
 	sock := serveHere(t, New(recorder{t.TempDir()}, Config{Log: zerolog.Nop()}))

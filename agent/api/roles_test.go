@@ -45,8 +45,8 @@ func TestRoleTable(t *testing.T) {
 	}
 }
 
-// TestChanges: a user has ChangesAtOnce changes at once and one a second after that, beside other users.
-func TestChanges(t *testing.T) {
+// TestChangesAreLimited: a user has ChangesAtOnce changes at once and one a second after that, beside other users.
+func TestChangesAreLimited(t *testing.T) {
 	var c changes
 	now := time.Unix(1e9, 0)
 	for i := range ChangesAtOnce {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -74,7 +75,7 @@ func New(rec Recorder, cfg Config) *Server {
 }
 
 // Handler serves the API to callers that who names. Each verb is refused to whom Verbs does not give it, and what
-// changes something stands in the log with its caller. attach may be nil.
+// changes something is logged with its client. attach may be nil.
 func (s *Server) Handler(attach Attacher, who func(*http.Request) Caller) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(method, verb string, f func(http.ResponseWriter, *http.Request, Caller)) {
@@ -143,7 +144,7 @@ func (s *Server) reply(w http.ResponseWriter, v any, err error) {
 func (s *Server) admit(method, verb string, c Caller) error {
 	if !c.May(verb) {
 		if s.refusals.allow(s.bucket(c), time.Now()) {
-			s.cfg.Log.Warn().Str("audit", verb).Str("caller", c.Name).Msg("refused")
+			logs.Write(&s.cfg.Log, logs.RequestRefused, logs.Audit.Of(verb), logs.Client.Of(c.Name))
 		}
 		err := fmt.Errorf("%s is not for %s: %w", verb, c.Name, os.ErrPermission)
 		if Verbs[verb] == Operator && c.Scope == nil {
@@ -156,7 +157,7 @@ func (s *Server) admit(method, verb string, c Caller) error {
 			return fmt.Errorf("too many changes by %s: %d at once and one a second are allowed; try again",
 				session.UserName(c.UID), ChangesAtOnce)
 		}
-		s.cfg.Log.Info().Str("audit", verb).Str("caller", c.Name).Msg("asked for")
+		logs.Write(&s.cfg.Log, logs.RequestAccepted, logs.Audit.Of(verb), logs.Client.Of(c.Name))
 	}
 	return nil
 }
@@ -203,8 +204,8 @@ func (s *Server) Serve(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s.cfg.Log.Info().Str("socket", path).Str("rings", strings.Join(s.cfg.Rings, ",")).Str("out", s.rec.Out()).
-		Msg("agent is ready")
+	logs.Write(&s.cfg.Log, logs.AgentReady, logs.Socket.Of(path), logs.Rings.Of(strings.Join(s.cfg.Rings, ",")),
+		logs.Out.Of(s.rec.Out()))
 	srv := &http.Server{
 		Handler: s.Handler(s.cfg.Attach, localCaller), ConnContext: keepPeer,
 		ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout, MaxHeaderBytes: maxRequest,

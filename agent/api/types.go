@@ -75,7 +75,7 @@ const (
 	BadRequest  Kind = "bad_request"  // the request itself is wrong
 	NotFound    Kind = "not_found"    // no such JVM or recording, or none that the caller may know of
 	Denied      Kind = "denied"       // not permitted
-	NoRecording Kind = "no_recording" // this JVM can not be recorded
+	NoRecording Kind = "no_recording" // this JVM cannot be recorded
 	Damaged     Kind = "damaged"      // a file is damaged, or not heapcam's
 	TooNew      Kind = "too_new"      // a file was written by a newer heapcam
 	NoRoom      Kind = "no_room"      // the disk is full, or a limit is reached

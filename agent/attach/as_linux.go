@@ -33,7 +33,7 @@ func As(uid, gid int, f func() error) error {
 			return
 		}
 		if err := become(uid, gid); err != nil {
-			done <- fmt.Errorf("becoming uid %d, gid %d: %w", uid, gid, err)
+			done <- fmt.Errorf("cannot become uid %d, gid %d: %w", uid, gid, err)
 			return
 		}
 		done <- f()
@@ -64,7 +64,7 @@ func become(uid, gid int) error {
 // could keep them (capabilities(7)).
 func lessRights(uid, gid int) error {
 	if unix.Geteuid() != uid || unix.Getegid() != gid {
-		return errors.New("the kernel gave other ids")
+		return errors.New("the kernel set other ids")
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
@@ -72,7 +72,7 @@ func lessRights(uid, gid int) error {
 		return err
 	}
 	if uid != 0 && caps[0].Effective|caps[1].Effective != 0 {
-		return errors.New("root's capabilities stay (securebits)")
+		return errors.New("securebits keep root's capabilities")
 	}
 	return nil
 }

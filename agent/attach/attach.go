@@ -8,7 +8,7 @@
 //
 // Invariants:
 //
-//  1. SIGQUIT goes only to the process that was asked for, and only if it catches it (a JVM that attaching was not
+//  1. SIGQUIT is sent only to the process that was asked for, and only if it catches it (a JVM that attaching was not
 //     disabled in): any other would be killed. A process that took over the pid gets nothing.
 //  2. Root lends the JVM no rights: files are made and sockets connected with the ids of the JVM's user alone (As).
 //  3. Who answers is the JVM itself, as the kernel says (SO_PEERCRED), by a socket that no link led to.
@@ -53,16 +53,16 @@ var (
 	// ErrNotJVM says that the process does not map libjvm.
 	ErrNotJVM = errors.New("not a HotSpot JVM")
 	// ErrPermission says that the JVM belongs to another user and we lack the rights.
-	ErrPermission = errors.New("not permitted: the JVM runs as another user")
+	ErrPermission = errors.New("not permitted: the JVM runs as another user; use root or that user")
 	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT
 	// and does not listen either. (With -Xrs it does not catch it, but listens from its start.)
 	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism)")
-	// ErrReadOnly says that the JVM can not open its socket.
-	ErrReadOnly = errors.New("the JVM can not take attaching: its /tmp is mounted read-only")
+	// ErrReadOnly says that the JVM cannot open its socket.
+	ErrReadOnly = errors.New("the JVM cannot open the socket for attaching: its /tmp is mounted read-only")
 	// ErrTimeout says that the JVM did not answer in time: it is stopped, or busy.
-	ErrTimeout = errors.New("the JVM did not answer in time")
+	ErrTimeout = errors.New("the JVM did not answer in time: it is stopped or very busy")
 	// ErrProtocol says that the answer was none of the protocol.
-	ErrProtocol = errors.New("unintelligible answer")
+	ErrProtocol = errors.New("the JVM's answer is not of the attach protocol")
 )
 
 // Error is what every function gives: the process, what was tried, and a cause that errors.Is knows.
@@ -72,7 +72,7 @@ type Error struct {
 	Err error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("attach to %d: %s: %v", e.PID, e.Op, e.Err) }
+func (e *Error) Error() string { return fmt.Sprintf("attach to pid %d: %s: %v", e.PID, e.Op, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
 // ReturnError says that the library was loaded and its Agent_OnAttach returned Code, not 0. The library stays in the
@@ -83,13 +83,13 @@ type ReturnError struct {
 }
 
 func (e *ReturnError) Error() string {
-	return fmt.Sprintf("the agent refused (return code %d)", e.Code)
+	return fmt.Sprintf("the probe refused to start (return code %d)", e.Code)
 }
 
 // LoadError says that the JVM could not load the library; Text is its own (dlopen's) explanation.
 type LoadError struct{ Text string }
 
-func (e *LoadError) Error() string { return "the JVM can not load the library: " + e.Text }
+func (e *LoadError) Error() string { return "the JVM cannot load the library: " + e.Text }
 
 // CommandError says that the JVM gave a status other than 0 to a command.
 type CommandError struct {
@@ -98,7 +98,7 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	return fmt.Sprintf("status %d: %s", e.Status, firstLine(e.Text))
+	return fmt.Sprintf("the JVM answered with status %d: %s", e.Status, firstLine(e.Text))
 }
 
 // Load makes the JVM load the library at libPath, an absolute path as *the JVM* sees it, and start it with options.
@@ -132,7 +132,7 @@ func Command(ctx context.Context, j JVM, name string, args ...string) (string, e
 	return "", &Error{j.PID, name, err}
 }
 
-// request frames a command. NUL would end an argument early, so it can not be sent.
+// request frames a command. NUL would end an argument early, so it cannot be sent.
 func request(name string, args []string) ([]byte, error) {
 	if len(args) > 3 {
 		return nil, errors.New("more than three arguments")
@@ -183,7 +183,7 @@ func parseLoad(b []byte) error {
 	case line == "" && status > 0:
 		return &ReturnError{status, ""}
 	case line == "":
-		return &LoadError{"no reason given"}
+		return &LoadError{"the JVM gave no reason"}
 	}
 	return &LoadError{line}
 }

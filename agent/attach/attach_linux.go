@@ -30,7 +30,7 @@ func call(ctx context.Context, j JVM, limit int64, name string, args ...string) 
 		return nil, procErr(err)
 	}
 	defer p.Close()
-	t, err := look(p)
+	t, err := inspect(p)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func openSocket(tmp int, sock string, t target) (int, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFSOCK:
 		err = fmt.Errorf("%s in the JVM's /tmp is not a socket", sock)
 	case int(st.Uid) != t.uid && st.Uid != 0:
-		err = fmt.Errorf("%s in the JVM's /tmp belongs to uid %d, the JVM to %d", sock, st.Uid, t.uid)
+		err = fmt.Errorf("%s in the JVM's /tmp belongs to uid %d, but the JVM to uid %d", sock, st.Uid, t.uid)
 	default:
 		return fd, nil
 	}
@@ -126,7 +126,7 @@ func dial(ctx context.Context, tmp int, sock string, t target) (net.Conn, error)
 	err = unix.Connect(fd, &unix.SockaddrUnix{Name: procfs.DescriptorPath(at)})
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		return nil, fmt.Errorf("%s is stale: nobody listens: %w", sock, ErrNoProcess)
+		return nil, fmt.Errorf("nobody listens on %s any more: %w", sock, ErrNoProcess)
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINPROGRESS):
 		return nil, ErrTimeout
 	case err != nil:
@@ -146,7 +146,7 @@ func checkPeer(fd int, sock string, t target) error {
 		return err
 	}
 	if int(peer.Pid) != t.p.PID || int(peer.Uid) != t.uid && peer.Uid != 0 {
-		return fmt.Errorf("%s in the JVM's /tmp is the socket of process %d (uid %d), not the JVM's",
+		return fmt.Errorf("%s in the JVM's /tmp is a socket of process %d (uid %d), not of the JVM",
 			sock, peer.Pid, peer.Uid)
 	}
 	return nil

@@ -30,7 +30,7 @@ func lookAt(t *testing.T, pid int) (target, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	return look(p)
+	return inspect(p)
 }
 
 // java gives a launcher of that major, or skips.

@@ -22,8 +22,8 @@ type target struct {
 // maxStatus bounds what is read of /proc/PID/status.
 const maxStatus = 64 << 10
 
-// look reads what must be known before anything is touched.
-func look(p *procfs.Process) (target, error) {
+// inspect reads what must be known before anything is touched.
+func inspect(p *procfs.Process) (target, error) {
 	t := target{p: p, nspid: p.PID, uid: -1, gid: -1}
 	b, err := p.Read("status", maxStatus)
 	if err != nil {
@@ -59,7 +59,7 @@ func look(p *procfs.Process) (target, error) {
 		return t, ErrPermission
 	}
 	apart, err := p.Apart("user")
-	t.userns = apart || err != nil // what cannot be told gets no rights of root's
+	t.userns = apart || err != nil // unknown: no rights of root
 	return t, nil
 }
 

@@ -16,7 +16,7 @@ const (
 	youngTries = 25
 	youngWait  = 20 * time.Millisecond
 
-	// The socket is looked for after firstWait, then at growing intervals up to lastWait. At try signalAgain the JVM
+	// The socket is polled after firstWait, then at growing intervals up to lastWait. At try signalAgain the JVM
 	// gets a second signal: the first may have been taken by another use of SIGQUIT.
 	firstWait   = 5 * time.Millisecond
 	lastWait    = 200 * time.Millisecond
@@ -75,7 +75,7 @@ func catchesQuit(ctx context.Context, t target) (target, error) {
 			return t, timeoutErr(ctx, ctx.Err())
 		case <-time.After(youngWait):
 		}
-		now, err := look(t.p)
+		now, err := inspect(t.p)
 		if err != nil {
 			return t, err
 		}
@@ -89,7 +89,7 @@ func catchesQuit(ctx context.Context, t target) (target, error) {
 
 // sendQuit sends SIGQUIT, after a last look: what does not catch the signal would be killed by it.
 func sendQuit(t target) error {
-	now, err := look(t.p)
+	now, err := inspect(t.p)
 	switch {
 	case err != nil:
 		return err
@@ -123,7 +123,7 @@ func putTrigger(t target, tmp int) (remove func(), err error) {
 			unix.Close(dir)
 		}, nil
 	}
-	return nil, fmt.Errorf("creating %s: %w", name, procErr(err))
+	return nil, fmt.Errorf("cannot create %s: %w", name, procErr(err))
 }
 
 // create makes the trigger file. It must belong to the JVM's effective user or root; one that is left over is taken as

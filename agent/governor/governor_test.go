@@ -36,7 +36,7 @@ func TestBudget(t *testing.T) {
 				}
 				j.run(step, busy)
 				now = now.Add(step)
-				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
+				if c, ok := g.Observe(Observation{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
 					Depth: j.depth}); ok {
 					if c.Why == "" || c.Depth < trace.DepthSamples || c.Depth > trace.DepthFull ||
 						c.Interval < 512<<10 {
@@ -64,7 +64,7 @@ func TestBudget(t *testing.T) {
 			for range 40000 {
 				j.run(step, 0.001)
 				now = now.Add(step)
-				if c, ok := g.Look(Look{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
+				if c, ok := g.Observe(Observation{Now: now, Probe: uint64(j.probe), Sample: uint64(j.sample),
 					Depth: j.depth}); ok {
 					j.depth, j.interval = c.Depth, c.Interval
 				}
@@ -85,19 +85,19 @@ func TestPause(t *testing.T) {
 		now = now.Add(100 * time.Millisecond)
 		pause := map[uint64]time.Duration{trace.DepthFull: 50, trace.DepthSurvivors: 20,
 			trace.DepthSamples: 1}[depth] * time.Millisecond
-		if c, ok := g.Look(Look{Now: now, Pause: pause, Depth: depth}); ok {
+		if c, ok := g.Observe(Observation{Now: now, Pause: pause, Depth: depth}); ok {
 			depth, last = c.Depth, c.Why
 		}
 	}
-	if depth != trace.DepthSamples || last != "an epoch added 20ms to a pause, the budget is 10ms" {
+	if depth != trace.DepthSamples || last != "recording a collection added 20ms to a pause; overhead_pause is 10ms" {
 		t.Errorf("depth %d: %s", depth, last)
 	}
 }
 
-// TestDearDepth: a depth of which one epoch costs more than 10 s may is left at once, and come back to ever more
-// rarely, by a probe that does not heed Room; what sampling costs twenty times its budget is divided by as much at
-// once.
-func TestDearDepth(t *testing.T) {
+// TestExpensiveDepthIsLeftAtOnce: a depth at which one epoch costs more than the budget of 10 s is left at once, and
+// tried again ever more rarely, if the probe ignores Room. Sampling that costs twenty times its budget is divided by as
+// much at once.
+func TestExpensiveDepthIsLeftAtOnce(t *testing.T) {
 	const share = 0.01
 	g := New(Config{Share: share, Depth: trace.DepthFull, Interval: 16 << 10})
 	now, depth, interval := time.Unix(1e9, 0), uint64(trace.DepthFull), uint64(16<<10)
@@ -112,7 +112,7 @@ func TestDearDepth(t *testing.T) {
 			probe += map[uint64]time.Duration{trace.DepthFull: 200, trace.DepthSurvivors: 100,
 				trace.DepthSamples: 0}[depth] * time.Millisecond
 		}
-		if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
+		if c, ok := g.Observe(Observation{Now: now, Probe: uint64(probe), Sample: uint64(sample), Depth: depth}); ok {
 			if c.Depth > depth {
 				ups++
 			}
@@ -176,7 +176,7 @@ func TestRoom(t *testing.T) {
 				}
 				if i >= look {
 					look = i + 10 + r.IntN(20)
-					if c, ok := g.Look(Look{Now: now, Probe: uint64(probe), Sample: uint64(sample),
+					if c, ok := g.Observe(Observation{Now: now, Probe: uint64(probe), Sample: uint64(sample),
 						Depth: min(wanted, cap), Cuts: cuts}); ok {
 						wanted, interval = c.Depth, c.Interval
 					}
@@ -203,7 +203,7 @@ func TestAnotherAgent(t *testing.T) {
 	now, depth := time.Unix(1e9, 0), uint64(trace.DepthSamples)
 	for range 1000 {
 		now = now.Add(100 * time.Millisecond)
-		if c, ok := g.Look(Look{Now: now, Depth: depth}); ok {
+		if c, ok := g.Observe(Observation{Now: now, Depth: depth}); ok {
 			depth = c.Depth
 		}
 	}

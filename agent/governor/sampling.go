@@ -46,9 +46,9 @@ func (s *Sampling) SetBudget(share float64, live uint64) {
 	s.cfg.Share, s.cfg.Live, s.calm = share, live, CalmFirst
 }
 
-// Look takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of
+// Observe takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of
 // live samples, 0 if it is not known. inForce is the interval that samples are drawn by now, as far as known, else 0.
-func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval uint64, why string, change bool) {
+func (s *Sampling) Observe(now time.Time, sample, live, inForce uint64) (interval uint64, why string, change bool) {
 	dt := now.Sub(s.from)
 	if !s.from.IsZero() && dt < window && sample >= s.sample {
 		return 0, "", false
@@ -74,11 +74,11 @@ func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval u
 	switch {
 	case s.cfg.Share > 0 && cost > 1.1 && s.interval < maxInterval:
 		s.set(now, s.interval<<max(1, int(math.Round(math.Log2(cost)))), false)
-		return s.interval, fmt.Sprintf("sampling took %.2g %% of the time, its budget is %.3g %%", 100*share,
+		return s.interval, fmt.Sprintf("sampling took %.2g %% of the time; its budget is %.3g %%", 100*share,
 			100*s.cfg.Share), true
 	case many > 1.5 && now.Sub(s.changed) > afterFewer && s.interval < maxInterval:
 		s.set(now, 2*s.interval, false)
-		return s.interval, fmt.Sprintf("%d samples are alive, %d are wanted", live, s.cfg.Live), true
+		return s.interval, fmt.Sprintf("%d live samples; the target is %d", live, s.cfg.Live), true
 	// halving it doubles the cost, and some room shall be left
 	case s.cfg.Share > 0 && cost > 0.35 || now.Sub(s.changed) < s.calm:
 		return 0, "", false
@@ -94,7 +94,7 @@ func (s *Sampling) Look(now time.Time, sample, live, inForce uint64) (interval u
 		return s.interval, "there is room in the budget", true
 	case many > 0 && many < 0.5 && s.interval > leastInterval:
 		s.set(now, s.interval/2, true)
-		return s.interval, fmt.Sprintf("%d samples are alive, %d are wanted", live, s.cfg.Live), true
+		return s.interval, fmt.Sprintf("%d live samples; the target is %d", live, s.cfg.Live), true
 	}
 	return 0, "", false
 }

@@ -23,7 +23,7 @@ func TestSampling(t *testing.T) {
 				}
 				ns += float64(step) * rate / float64(interval) * 13e-6
 				now = now.Add(step)
-				if n, why, ok := s.Look(now, uint64(ns), 0, interval); ok {
+				if n, why, ok := s.Observe(now, uint64(ns), 0, interval); ok {
 					if n < 512<<10 || n&(n-1) != 0 || why == "" {
 						t.Fatalf("%d: %s", n, why)
 					}
@@ -44,7 +44,7 @@ func TestSampling(t *testing.T) {
 			}
 			for range 8000 {
 				now = now.Add(step)
-				if n, _, ok := s.Look(now, uint64(ns), 0, interval); ok {
+				if n, _, ok := s.Observe(now, uint64(ns), 0, interval); ok {
 					interval = n
 				}
 			}
@@ -67,7 +67,7 @@ func TestSamplingLive(t *testing.T) {
 			ns += 0.5e9 * 1e8 / float64(interval) * 13e-6
 			live += 0.02 * (liveBytes/float64(interval) - live) // what lives is replaced
 			now = now.Add(500 * time.Millisecond)
-			if n, _, ok := s.Look(now, uint64(ns), uint64(live), interval); ok {
+			if n, _, ok := s.Observe(now, uint64(ns), uint64(live), interval); ok {
 				interval = n
 			}
 		}

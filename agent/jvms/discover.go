@@ -16,15 +16,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/attach"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/config"
 )
 
 const (
 	attachAtOnce = 4 // JVMs that are attached to at a time: each costs it a stop
-	lookAgain    = 100 * time.Millisecond
-	lookFor      = 3 * time.Second // a JVM names its collector some 10 ms after its start; one without PerfData never
+	pollEvery    = 100 * time.Millisecond
+	readyWithin  = 3 * time.Second // a JVM names its collector some 10 ms after its start; one without PerfData never
 	attachLimit  = 30 * time.Second
-	ownLooks     = 5   // how often a JVM with a probe by its own options is looked at, lookFor apart
+	ownPolls     = 5   // how often a JVM with a probe by its own options is looked at, readyWithin apart
 	linesAMinute = 100 // of log, for the JVMs of one user: starting JVMs must not fill it
 )
 
@@ -50,10 +51,10 @@ type DiscoveryConfig struct {
 	Attach func(ctx context.Context, j JVM, options string) error
 	// Decide says by the rules whether and how a JVM is recorded.
 	Decide func(config.JVM) (options, why string, record bool)
-	// Wait says why nothing is attached to for now.
+	// Wait says whether attaching has to wait, and why.
 	Wait func() (Unrecorded, bool)
-	// Adopt waits for the ring of a JVM that has a probe by its own options.
-	Adopt func(context.Context, JVM)
+	// TakeOver waits for the ring of a JVM that has a probe by its own options.
+	TakeOver func(context.Context, JVM)
 	// Recorded says whether a JVM is being recorded.
 	Recorded func(JVM) bool
 	// DetachedBy says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends
@@ -89,8 +90,8 @@ func (d *Discovery) Run(ctx context.Context) error {
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	return Watch(ctx, func(added, gone []JVM) {
-		for _, j := range gone {
+	return Watch(ctx, func(added, ended []JVM) {
+		for _, j := range ended {
 			d.forget(j)
 		}
 		for _, j := range added {
@@ -99,7 +100,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 	})
 }
 
-// Reconsider decides anew on the JVMs that are not recorded: the rules are others now.
+// Reconsider decides again on the JVMs that are not recorded, after the rules have changed.
 func (d *Discovery) Reconsider() {
 	d.mu.Lock()
 	ctx, others := d.ctx, d.others
@@ -110,7 +111,7 @@ func (d *Discovery) Reconsider() {
 	d.others = map[string]Unrecorded{}
 	d.mu.Unlock()
 	for _, o := range others {
-		if j, err := Look(o.PID); err == nil && j.ID == o.ID {
+		if j, err := Inspect(o.PID); err == nil && j.ID == o.ID {
 			go d.Consider(ctx, j)
 		}
 	}
@@ -133,7 +134,7 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 	if by := d.DetachedBy(j); by != "" {
 		d.note(j, Unrecorded{
 			Why: "detached", Reason: "detached by " + by,
-			Remedy: fmt.Sprintf("`heapcam attach %d` records it again", j.PID),
+			Remedy: fmt.Sprintf("run `heapcam attach %d` to record it again", j.PID),
 		})
 		return
 	}
@@ -155,13 +156,13 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 	v = Doctor(j)
 	// One that loads a probe by its own options has it before it has PerfData or a heap, and a ring only then: two
-	// probes are one too many. (What its command line tells of the collector comes too early.)
+	// probes are one too many. (Its command line names the collector too early.)
 	unready := func() bool {
 		unnamed := !j.PerfData || j.Collector == "" || j.Name == ""
 		return unnamed && v.Problem != NoRights || j.Probe && !j.Recorded
 	}
-	for end := time.Now().Add(lookFor); unready() && time.Now().Before(end); {
-		if !sleep(ctx, lookAgain) {
+	for end := time.Now().Add(readyWithin); unready() && time.Now().Before(end); {
+		if !sleep(ctx, pollEvery) {
 			return j, v, false
 		}
 		now, still := same(j)
@@ -173,9 +174,9 @@ func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 	return j, v, true
 }
 
-// same looks at a JVM again; false: it has ended.
+// same inspects a JVM again; false: it has ended.
 func same(j JVM) (JVM, bool) {
-	now, err := Look(j.PID)
+	now, err := Inspect(j.PID)
 	return now, err == nil && now.ID == j.ID
 }
 
@@ -203,7 +204,7 @@ func (d *Discovery) awaitTurn(ctx context.Context, j JVM) bool {
 			d.note(j, why)
 			noted = why.Why
 		}
-		if !sleep(ctx, lookFor/3) {
+		if !sleep(ctx, readyWithin/3) {
 			return false
 		}
 		if _, still := same(j); !still {
@@ -228,24 +229,24 @@ func (d *Discovery) attachAgain(ctx context.Context, j JVM, options string) {
 // awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was
 // detached from never will.
 func (d *Discovery) awaitOwn(ctx context.Context, j JVM) {
-	for range ownLooks {
+	for range ownPolls {
 		if ended, recorded := d.own(ctx, j); ended || recorded {
 			return
 		}
-		if !sleep(ctx, lookFor) {
+		if !sleep(ctx, readyWithin) {
 			return
 		}
 	}
 }
 
-// own adopts the ring that a JVM has by now, if any.
+// own takes over the ring that a JVM has by now, if any.
 func (d *Discovery) own(ctx context.Context, j JVM) (ended, recorded bool) {
 	now, still := same(j)
 	if !still {
 		return true, false
 	}
 	if now.Recorded && !d.Recorded(now) {
-		d.Adopt(ctx, now)
+		d.TakeOver(ctx, now)
 	}
 	if d.Recorded(now) {
 		d.forget(j)
@@ -281,7 +282,7 @@ func (d *Discovery) try(ctx context.Context, j JVM, options string) (again bool)
 		d.mu.Unlock()
 		d.note(j, Unrecorded{
 			Why: "failed", Reason: err.Error(),
-			Remedy: "start it with the option that `heapcam doctor --java-tool-options` prints",
+			Remedy: "start the JVM with the option that `heapcam doctor --java-tool-options` prints",
 		})
 	}
 	return errors.Is(err, attach.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || ObstacleOf(err) == NoRing
@@ -301,11 +302,12 @@ func (d *Discovery) note(j JVM, o Unrecorded) {
 	d.mu.Unlock()
 	switch {
 	case o.Ignored:
-		d.Log.Debug().Int("pid", j.PID).Str("name", j.Name).Msg("ignored: " + o.Reason)
+		logs.Write(&d.Log, logs.JVMIgnored, logs.JVM.Of(j.Name), logs.PID.Of(j.PID), logs.Cause.Of(o.Reason))
 	case lines < linesAMinute:
-		d.Log.Warn().Int("pid", j.PID).Str("name", j.Name).Str("remedy", o.Remedy).Msg("not recorded: " + o.Reason)
+		logs.Write(&d.Log, logs.JVMNotRecorded, logs.JVM.Of(j.Name), logs.PID.Of(j.PID), logs.Cause.Of(o.Reason),
+			logs.Remedy.Of(o.Remedy))
 	case lines == linesAMinute:
-		d.Log.Warn().Int("uid", j.UID).Msg("more JVMs of this user are not recorded: status lists them")
+		logs.Write(&d.Log, logs.MoreNotRecorded, logs.UID.Of(j.UID))
 	}
 }
 

@@ -3,10 +3,13 @@ package jvms
 import (
 	"fmt"
 	"os/user"
+	"slices"
 	"strconv"
+
+	"github.com/heapcam/heapcam/probe"
 )
 
-// Problem is why a JVM can not be recorded, for programs; part of what doctor prints as JSON.
+// Problem is why a JVM cannot be recorded, for programs; part of what doctor prints as JSON.
 type Problem string
 
 // Problems.
@@ -14,6 +17,7 @@ const (
 	OK             Problem = ""
 	BadCollector   Problem = "collector"
 	UntestedMajor  Problem = "untested-jdk"
+	OldMajor       Problem = "old-jdk"
 	NotHotSpot     Problem = "not-hotspot"
 	NoRights       Problem = "rights"
 	AttachDisabled Problem = "attach-disabled"
@@ -31,8 +35,9 @@ type Verdict struct {
 	Warnings   []string `json:"warnings,omitempty"` // what a recording would lack
 }
 
-// testedMajors are those that the probe takes without --allow-untested-jdk.
-var testedMajors = map[int]bool{17: true, 25: true}
+// tested are the majors that the tests run on, from the oldest up. The probe takes those and newer ones without
+// --allow-untested-jdk.
+var tested = probe.Tested()
 
 // minShm is the smallest default ring in bytes.
 const minShm = 4 << 20
@@ -45,37 +50,46 @@ func Doctor(j JVM) Verdict {
 	switch {
 	case !j.readable:
 		return no(NoRights, "run heapcam as root or as that user",
-			"it runs as user %s and we may not look into it", userName(j.UID))
+			"the JVM runs as user %s, and this user may not inspect it", userName(j.UID))
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
-		return no(BadCollector, "start it with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
-			"collector %s can not be recorded", j.Collector)
-	case j.Major != 0 && !testedMajors[j.Major]:
-		return no(UntestedMajor, "try --allow-untested-jdk: the probe then checks itself first",
+		return no(BadCollector, "start the JVM with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
+			"the collector %s is not supported", j.Collector)
+	case j.Major != 0 && j.Major < tested[0]:
+		return no(OldMajor, fmt.Sprintf("use JDK %d or later", tested[0]),
+			"JDK %d is too old: heapcam records JDK %d and later", j.Major, tested[0])
+	case j.Major != 0 && j.Major < newest() && !slices.Contains(tested, j.Major):
+		return no(UntestedMajor, "use --allow-untested-jdk: the probe checks itself before it records",
 			"JDK %d is untested", j.Major)
 	case j.AttachDisabled:
-		return no(AttachDisabled, "start it with the line that `heapcam doctor --java-tool-options` prints, "+
-			"under heapcam run, or without -XX:+DisableAttachMechanism", "attaching is disabled in it")
+		return no(AttachDisabled, "start the JVM with the option that `heapcam doctor --java-tool-options` "+
+			"prints, with `heapcam run`, or without -XX:+DisableAttachMechanism", "attaching is disabled in the JVM")
 	case j.readonly && !j.Recorded:
-		return no(ReadOnlyTmp, "give it a /tmp that it can write to, "+
-			"or start it with the line that `heapcam doctor --java-tool-options` prints",
-			"its /tmp is mounted read-only: it can not open the socket through which it is attached to")
+		return no(ReadOnlyTmp, "mount a writable /tmp for the JVM, "+
+			"or start it with the option that `heapcam doctor --java-tool-options` prints",
+			"its /tmp is mounted read-only, so the JVM cannot open the socket for attaching")
 	case j.noPerf:
-		return no(NoPerfData, "start it without that flag", "-XX:-UsePerfData hides which pauses are which")
+		return no(NoPerfData, "start the JVM without that flag",
+			"-XX:-UsePerfData hides the counters by which the probe tells pauses apart")
 	}
 	v := Verdict{Recordable: true}
+	if j.Major > newest() {
+		v.Warnings = append(v.Warnings,
+			fmt.Sprintf("JDK %d is untested: the probe checks itself before it records", j.Major))
+	}
 	if !j.PerfData {
-		v.Warnings = append(v.Warnings, "its PerfData can not be seen: what stands here is from its command line")
+		v.Warnings = append(v.Warnings,
+			"the JVM's PerfData file cannot be read; its properties are taken from its command line")
 	}
 	if j.Collector == "" {
-		v.Warnings = append(v.Warnings, "its collector is not known from outside")
+		v.Warnings = append(v.Warnings, "the collector cannot be seen from outside; the probe checks it")
 	}
 	if j.Major == 0 {
-		v.Warnings = append(v.Warnings, "its version is not known from outside")
+		v.Warnings = append(v.Warnings, "the JDK version cannot be seen from outside; the probe checks it")
 	}
 	if j.Container {
-		v.Warnings = append(v.Warnings, "it lives in a container: the probe is copied into its file system")
+		v.Warnings = append(v.Warnings, "the JVM runs in a container: attaching copies the probe into its file system")
 		if j.noexec {
-			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe can not be loaded from there")
+			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe cannot be loaded from there")
 		}
 	}
 	if j.musl {
@@ -83,11 +97,14 @@ func Doctor(j JVM) Verdict {
 			"and unproven with a real JVM of Alpine")
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the ring will be a memfd, "+
-			"lost when JVM and heapcam both die, unless heapcam is a systemd service", j.shmFree>>10))
+		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the shared ring will be an "+
+			"unnamed memory file, lost if both JVM and heapcam end, unless heapcam runs as a systemd service",
+			j.shmFree>>10))
 	}
 	return v
 }
+
+func newest() int { return tested[len(tested)-1] }
 
 func userName(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {

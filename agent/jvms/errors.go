@@ -16,7 +16,7 @@ func (e *NotFoundError) Error() string {
 	if e.Process {
 		return fmt.Sprintf("process %s is not a JVM", e.Ref)
 	}
-	return fmt.Sprintf("no JVM %q here", e.Ref)
+	return fmt.Sprintf("no JVM matches %q on this host", e.Ref)
 }
 
 // AmbiguousError says that several JVMs match a reference.
@@ -27,7 +27,7 @@ type AmbiguousError struct {
 
 func (e *AmbiguousError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q is %d JVMs:", e.Ref, len(e.Matches))
+	fmt.Fprintf(&b, "%q matches %d JVMs:", e.Ref, len(e.Matches))
 	for i, j := range e.Matches {
 		if i == 8 {
 			b.WriteString(" …")
@@ -43,7 +43,7 @@ type Obstacle int
 
 // Obstacles.
 const (
-	Unrecordable Obstacle = iota + 1 // this JVM can not be recorded
+	Unrecordable Obstacle = iota + 1 // this JVM cannot be recorded
 	Denied                           // we lack the rights
 	Ended                            // the JVM has ended
 	Already                          // it is being recorded already

@@ -105,9 +105,9 @@ func TestForeign(t *testing.T) {
 		{"Alpine's JDK", "17.0.13", []string{"ld-musl-x86_64.so.1"}, OK, ""},
 		{"Alpine's JDK for arm64", "17.0.13", []string{"ld-musl-aarch64.so.1"}, OK, ""},
 		{"musl by its other name", "25", []string{"libc.musl-x86_64.so.1"}, OK, ""},
-		{"an older JDK", "11.0.25", nil, UntestedMajor, "JDK 11 is untested"},
-		{"a JDK of 8", "1.8.0_432", nil, UntestedMajor, "JDK 8 is untested"},
-		{"a JDK between", "21.0.5", nil, UntestedMajor, "JDK 21 is untested"},
+		{"an older JDK", "10.0.2", nil, OldMajor, "JDK 10 is too old"},
+		{"a JDK of 8", "1.8.0_432", nil, OldMajor, "JDK 8 is too old"},
+		{"a JDK between", "19.0.2", nil, UntestedMajor, "JDK 19 is untested"},
 		{"a JDK that is tested", "25.0.1", nil, OK, ""},
 		{"a library of a like name", "17.0.13", []string{"libmusl.so", "held-musl-x.so"}, OK, ""},
 	} {

@@ -9,8 +9,8 @@
 //  1. Everything under /proc/PID and every byte of PerfData was written by the JVM's user, who may be anyone: files
 //     are opened without following links or blocking, read up to a limit, their owner compared, each offset checked;
 //     texts are stripped of control characters. Otherwise listing as root would show, or follow, what they like.
-//  2. Looking changes nothing: no signal, no attach, no file.
-//  3. A process that goes away while it is looked at is left out; it is no error.
+//  2. Inspecting changes nothing: no signal, no attach, no file.
+//  3. A process that ends while it is inspected is left out; it is no error.
 //
 // What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On
 // systems other than Linux List finds nothing and says ErrUnsupported.

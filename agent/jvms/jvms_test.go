@@ -106,7 +106,7 @@ func TestNames(t *testing.T) {
 		"shop.mod/org.shop.Main --release 17":                                 "org.shop.Main",
 	} {
 		if in == "/opt/my app.jar" {
-			continue // blanks in paths can not be told from arguments
+			continue // blanks in paths look like separators of arguments
 		}
 		if got := commandName(in); got != want {
 			t.Errorf("commandName(%q) = %q, want %q", in, got, want)
@@ -210,7 +210,8 @@ func TestDoctor(t *testing.T) {
 	}
 	for want, change := range map[Problem]func(*JVM){
 		BadCollector:   func(j *JVM) { j.Collector = "Z" },
-		UntestedMajor:  func(j *JVM) { j.Major = 21 },
+		UntestedMajor:  func(j *JVM) { j.Major = 19 },
+		OldMajor:       func(j *JVM) { j.Major = 8 },
 		NoRights:       func(j *JVM) { j.readable = false },
 		AttachDisabled: func(j *JVM) { j.Args = []string{"-XX:+DisableAttachMechanism"}; j.fromArgs() },
 		NoPerfData:     func(j *JVM) { j.Args = []string{"-XX:-UsePerfData"}; j.fromArgs() },
@@ -226,6 +227,7 @@ func TestDoctor(t *testing.T) {
 		func(j *JVM) { j.Collector = "" },
 		func(j *JVM) { j.shmFree = 100 },
 		func(j *JVM) { j.Container = true },
+		func(j *JVM) { j.Major = newest() + 1 },
 		func(j *JVM) { j.musl = true },
 	} {
 		j := good

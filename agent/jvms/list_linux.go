@@ -38,7 +38,7 @@ func List() ([]JVM, error) {
 		if err != nil || pid <= 0 {
 			continue
 		}
-		if j, err := Look(pid); err == nil {
+		if j, err := Inspect(pid); err == nil {
 			all = append(all, j)
 		}
 	}
@@ -46,8 +46,8 @@ func List() ([]JVM, error) {
 	return all, nil
 }
 
-// Look gives the JVM that has a pid. Errors: *NotFoundError, I/O errors.
-func Look(pid int) (JVM, error) {
+// Inspect gives the JVM that has a pid. Errors: *NotFoundError, I/O errors.
+func Inspect(pid int) (JVM, error) {
 	notFound := &NotFoundError{Ref: strconv.Itoa(pid), Process: exists(pid)}
 	j := JVM{PID: pid, NSPID: pid, UID: -1, GID: -1, shmFree: -1}
 	p, err := procfs.Open(pid)
@@ -63,7 +63,7 @@ func Look(pid int) (JVM, error) {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		// Somebody else's: is it one at all?
-		if !j.looksLikeJava(p) {
+		if !j.isLikelyJava(p) {
 			return j, notFound
 		}
 	case err != nil:
@@ -164,8 +164,8 @@ func (j *JVM) fromMaps(maps []byte) {
 	}
 }
 
-// looksLikeJava is for processes whose maps are closed to us.
-func (j *JVM) looksLikeJava(p *procfs.Process) bool {
+// isLikelyJava is for processes whose maps are closed to us.
+func (j *JVM) isLikelyJava(p *procfs.Process) bool {
 	if m, _ := filepath.Glob("/tmp/" + perfFolder + "*/" + strconv.Itoa(j.PID)); len(m) > 0 {
 		return true
 	}
@@ -248,7 +248,7 @@ func (j *JVM) fromRelease(root int) {
 	}
 }
 
-// room looks at the file systems that a recording needs.
+// room reads the state of the file systems that a recording needs.
 func (j *JVM) room(root int) {
 	if st, err := fileSystem(root, "tmp"); err == nil {
 		j.noexec, j.readonly = st.Flags&unix.ST_NOEXEC != 0, st.Flags&unix.ST_RDONLY != 0
@@ -312,7 +312,7 @@ func splitNul(s string) []string {
 }
 
 // Cgroup gives a process' path in the unified hierarchy, or in that of systemd or memory where there is none; "" if it
-// can not be told.
+// is not known.
 func Cgroup(pid int) string {
 	best, rank := "", 0
 	b, _ := ReadProc(pid, "cgroup")

@@ -126,7 +126,7 @@ func TestNotAJVM(t *testing.T) {
 	if !errors.As(err, &none) || !none.Process {
 		t.Errorf("this test: %v", err)
 	}
-	if _, err = Look(1 << 23); !errors.As(err, &none) || none.Process {
+	if _, err = Inspect(1 << 23); !errors.As(err, &none) || none.Process {
 		t.Errorf("no process: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ func TestHostilePerfData(t *testing.T) {
 func TestWatch(t *testing.T) {
 	dir := compiled(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	type change struct{ added, gone []JVM }
+	type change struct{ added, ended []JVM }
 	changes := make(chan change, 64)
 	ended := make(chan error, 1)
 	go func() { ended <- Watch(ctx, func(a, g []JVM) { changes <- change{a, g} }) }()
@@ -189,7 +189,7 @@ func TestWatch(t *testing.T) {
 	}
 	wait("coming", func(c change) []JVM { return c.added })
 	stop(cmd)
-	wait("going", func(c change) []JVM { return c.gone })
+	wait("going", func(c change) []JVM { return c.ended })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)

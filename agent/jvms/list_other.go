@@ -10,11 +10,11 @@ import (
 // List is for Linux.
 func List() ([]JVM, error) { return nil, errors.ErrUnsupported }
 
-// Look is for Linux.
-func Look(pid int) (JVM, error) { return JVM{}, errors.ErrUnsupported }
+// Inspect is for Linux.
+func Inspect(pid int) (JVM, error) { return JVM{}, errors.ErrUnsupported }
 
 // Watch is for Linux.
-func Watch(ctx context.Context, f func(added, gone []JVM)) error { return errors.ErrUnsupported }
+func Watch(ctx context.Context, f func(added, ended []JVM)) error { return errors.ErrUnsupported }
 
 func exists(pid int) bool { return false }
 

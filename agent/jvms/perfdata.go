@@ -26,7 +26,7 @@ const (
 	maxPerfText    = 4096
 )
 
-// PerfError says why PerfData can not be read.
+// PerfError says why PerfData cannot be read.
 type PerfError struct {
 	Offset int
 	Why    string

@@ -80,7 +80,7 @@ func TestHugeCommandLine(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	Look(c.Process.Pid)
+	Inspect(c.Process.Pid)
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
 		t.Errorf("%d bytes allocated", got)

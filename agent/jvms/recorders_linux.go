@@ -12,7 +12,7 @@ import (
 )
 
 // RecorderSet has the processes that hold locks of files, by the numbers of the files' inodes: a recorder holds a
-// lock of the file that it writes to. The lock is looked for in the kernel's list, since trying to take it could keep
+// lock of the file that it writes to. The lock is searched in the kernel's list, since trying to take it could keep
 // a recorder from having it.
 type RecorderSet map[uint64][]int
 

@@ -2,7 +2,7 @@
 
 package jvms
 
-// RecorderSet is empty: only Linux tells who holds a lock.
+// RecorderSet is empty: only Linux reports who holds a lock.
 type RecorderSet struct{}
 
 // Recorders gives none.

@@ -28,7 +28,7 @@ const (
 
 // watcher remembers which JVMs were reported.
 type watcher struct {
-	report  func(added, gone []JVM)
+	report  func(added, ended []JVM)
 	known   map[string]JVM // by id
 	started newcomers
 	folders folders
@@ -40,7 +40,7 @@ type watcher struct {
 // Watch calls f with the JVMs that are there, then with those that start and end, until the context ends; it gives the
 // context's error. A JVM's name or collector may be missing at first: a later List knows more. f runs on Watch's
 // goroutine.
-func Watch(ctx context.Context, f func(added, gone []JVM)) error {
+func Watch(ctx context.Context, f func(added, ended []JVM)) error {
 	w := watcher{report: f, known: map[string]JVM{}, started: newcomers{}, timer: time.NewTimer(0)}
 	defer w.timer.Stop()
 	// Without inotify (its instances are few) the rescan alone has to do.
@@ -57,7 +57,7 @@ func Watch(ctx context.Context, f func(added, gone []JVM)) error {
 	}
 	often := time.NewTicker(glance)
 	defer often.Stop()
-	w.started.look(nil) // what is there already the first List finds
+	w.started.poll(nil) // what is there already the first List finds
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,11 +95,11 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 }
 
-// glance looks at processes that have started of late.
+// glance inspects processes that have started lately.
 func (w *watcher) glance() {
 	var added []JVM
-	w.started.look(func(pid int) bool {
-		j, err := Look(pid)
+	w.started.poll(func(pid int) bool {
+		j, err := Inspect(pid)
 		if err != nil {
 			return false
 		}
@@ -125,7 +125,7 @@ func (w *watcher) rescan() {
 		return
 	}
 	now := make(map[string]JVM, len(all))
-	var added, gone []JVM
+	var added, ended []JVM
 	for _, j := range all {
 		now[j.ID] = j
 		if _, ok := w.known[j.ID]; !ok {
@@ -134,13 +134,13 @@ func (w *watcher) rescan() {
 	}
 	for id, j := range w.known {
 		if _, ok := now[id]; !ok {
-			gone = append(gone, j)
+			ended = append(ended, j)
 		}
 	}
-	slices.SortFunc(gone, func(a, b JVM) int { return a.PID - b.PID })
+	slices.SortFunc(ended, func(a, b JVM) int { return a.PID - b.PID })
 	w.known = now
-	if len(added)+len(gone) > 0 {
-		w.report(added, gone)
+	if len(added)+len(ended) > 0 {
+		w.report(added, ended)
 	}
 }
 
@@ -175,9 +175,9 @@ func (f *folders) watch(path string) {
 // newcomers are the processes of this host, with when each was seen first; zero: nothing more is expected of it.
 type newcomers map[int]time.Time
 
-// look calls f with the processes that have started of late and run a program named java, until f says that it knows
+// poll calls f with the processes that have started of late and run a program named java, until f says that it knows
 // them. It costs a listing of /proc, and a look at the name of each that is new.
-func (n newcomers) look(f func(pid int) (known bool)) {
+func (n newcomers) poll(f func(pid int) (known bool)) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return

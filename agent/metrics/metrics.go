@@ -8,11 +8,14 @@
 // What it does not do: keep history, or listen on an address that was not configured.
 package metrics
 
+//go:generate go test . -run TestReference -update
+
 import (
 	"context"
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,33 +28,49 @@ import (
 	"github.com/heapcam/heapcam/agent/spool"
 )
 
-// Source is what is told. Both functions must be safe to call at any time.
+// Source is where the figures come from. Its functions must be safe to call at any time.
 type Source struct {
 	Status func() []session.Status
 	// AttachFailures counts by reason, of a closed set; may be nil.
 	AttachFailures func() map[string]uint64
 	Others         func() []api.Other
-	// Self is what the agent itself takes; nil: not told.
+	// Self is what the agent itself uses; nil: not exported.
 	Self func() quota.Self
-	// Incidents says how many frozen windows there are and what they occupy, bytes; nil: not told.
+	// Incidents gives the number of incidents and their size in bytes; nil: not exported.
 	Incidents func() (n int, bytes int64)
-	// Spool tells of the spool folder; nil, or a nil answer: there is none.
+	// Spool describes the spool folder; nil, or a nil answer: there is none.
 	Spool   func() *spool.Status
 	Version string
 }
 
+// metric is the definition of a metric. docs/reference/metrics.md is generated from all of them.
+type metric struct {
+	desc       *prometheus.Desc
+	kind       prometheus.ValueType
+	name, help string
+	more       string // what only the reference says: values of labels, what to do
+	labels     []string
+}
+
 // field is a metric of a recording.
 type field struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
+	metric
 	value func(*session.Status) float64
 }
 
+const (
+	counter = prometheus.CounterValue
+	gauge   = prometheus.GaugeValue
+)
+
 var jvmLabels = []string{"recording", "jvm"}
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("heapcam_"+name, help, labels, nil)
+func define(kind prometheus.ValueType, name, help, more string, labels ...string) metric {
+	name = "heapcam_" + name
+	return metric{prometheus.NewDesc(name, help, labels, nil), kind, name, help, more, labels}
 }
+
+func ofJVM(labels ...string) []string { return append(jvmLabels[:2:2], labels...) }
 
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
 
@@ -62,108 +81,151 @@ func truth(b bool) float64 {
 	return 0
 }
 
-var fields = func() (fs []field) {
-	add := func(kind prometheus.ValueType, name, help string, value func(*session.Status) float64) {
-		fs = append(fs, field{desc(name, help, jvmLabels...), kind, value})
+// fields are the metrics of a recording that have no labels but jvmLabels.
+var fields = slices.Concat(diskFields(), pauseFields(), ringFields())
+
+func diskFields() (fs []field) {
+	add := func(kind prometheus.ValueType, name, help, more string, value func(*session.Status) float64) {
+		fs = append(fs, field{define(kind, name, help, more, jvmLabels...), value})
 	}
-	const c, g = prometheus.CounterValue, prometheus.GaugeValue
-	add(g, "recording_up", "1 while the JVM is being recorded, 0 when the recording is over.",
+	add(gauge, "recording_up", "1 while the agent records the JVM, 0 when the recording has ended.", "",
 		func(s *session.Status) float64 { return truth(!s.Phase.Over()) })
-	add(g, "ring_bytes", "What the recording occupies on disk.",
+	add(gauge, "ring_bytes", "Size of the recording on disk.", "",
 		func(s *session.Status) float64 { return float64(s.TraceBytes) })
-	add(c, "written_bytes_total", "What was written into the recording by this agent.",
-		func(s *session.Status) float64 { return float64(s.WrittenBytes) })
-	add(g, "ring_limit_bytes", "What it may occupy: max_trace_size and its deviation, or what the disk leaves.",
+	add(gauge, "ring_limit_bytes",
+		"Largest size of the recording: max_trace_size and its deviation, or less if the disk has less room.", "",
 		func(s *session.Status) float64 { return float64(s.TraceLimit) })
-	add(g, "ring_files", "Files of the recording.",
+	add(gauge, "ring_files", "Number of files of the recording.", "",
 		func(s *session.Status) float64 { return float64(s.Files) })
-	add(g, "ring_held_bytes", "What a pull holds of files that the ring has given up.",
+	add(gauge, "ring_held_bytes", "Size of files that the ring has removed and a pull still reads.", "",
 		func(s *session.Status) float64 { return float64(s.HeldBytes) })
-	add(c, "rotations_total", "Files begun.",
+	add(counter, "written_bytes_total", "Bytes that this agent has written to the recording.",
+		"`max_write_rate` and `max_total_write_rate` limit its rate.",
+		func(s *session.Status) float64 { return float64(s.WrittenBytes) })
+	add(counter, "rotations_total", "Ring files started.", "",
 		func(s *session.Status) float64 { return float64(s.Rotations) })
-	add(c, "files_evicted_total", "Files given up for newer ones.",
+	add(counter, "files_evicted_total", "Ring files deleted to make room for newer ones.", "",
 		func(s *session.Status) float64 { return float64(s.FilesEvicted) })
-	add(c, "collections_total", "Collections recorded.",
-		func(s *session.Status) float64 { return float64(s.Collections) })
-	add(c, "missed_collections_total",
-		"Full collections that the JVM posted no events of, so that their pauses are unknown.",
-		func(s *session.Status) float64 { return float64(s.Missed) })
-	add(g, "sync_pause_seconds", "What the newest sync point added to its pause.",
-		func(s *session.Status) float64 { return seconds(s.LastSyncNS) })
-	add(g, "sync_pause_longest_seconds", "What the longest sync point added to its pause.",
-		func(s *session.Status) float64 { return seconds(s.LongestSyncNS) })
-	add(g, "sync_pause_predicted_seconds",
-		"What a sync point would add to a pause now; above max_sync_pause the depth is samples.",
-		func(s *session.Status) float64 { return seconds(s.PredictedSyncNS) })
-	add(c, "emergencies_total", "Sync points that did not wait for a natural collection.",
-		func(s *session.Status) float64 { return float64(s.Emergencies) })
-	add(c, "emergencies_unanswered_total", "Emergencies that the JVM did not answer in time.",
-		func(s *session.Status) float64 { return float64(s.EmergenciesUnanswered) })
-	add(c, "samples_total", "Sampled allocations recorded.",
-		func(s *session.Status) float64 { return float64(s.Samples) })
-	add(c, "sites_cut_total", "Samples told by the callers that were known, the table of frames being full.",
-		func(s *session.Status) float64 { return float64(s.SitesCut) })
-	add(c, "sites_folded_total", "Least used frames that left the full table of frames.",
-		func(s *session.Status) float64 { return float64(s.SitesFolded) })
-	add(g, "live_bytes", "Bytes that the heap's spaces held after the last collection.",
-		func(s *session.Status) float64 { return float64(s.LiveBytes) })
-	add(g, "shared_ring_bytes", "Memory taken from the application's host by the shared ring.",
-		func(s *session.Status) float64 { return float64(s.RingBytes) })
-	add(g, "shared_ring_backlog_bytes", "What the agent has not read yet.",
-		func(s *session.Status) float64 { return float64(s.Backlog) })
-	add(c, "probe_pause_seconds_total", "What heapcam added to pauses, by the probe's clock.",
-		func(s *session.Status) float64 { return seconds(s.ProbeNS) })
-	add(c, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.",
-		func(s *session.Status) float64 { return seconds(s.PauseNS) })
-	add(c, "probe_sampling_seconds_total", "What sampling took of the application's threads, CPU time.",
-		func(s *session.Status) float64 { return seconds(s.SampleNS) })
-	add(c, "up_seconds_total", "How long the probe has recorded: the denominator of shares.",
-		func(s *session.Status) float64 { return seconds(s.UpNS) })
-	add(c, "switches_total", "Changes of depth or sampling interval that kept the budget.",
-		func(s *session.Status) float64 { return float64(s.Switches) })
-	add(c, "agent_cpu_seconds_total", "CPU time of this agent for the recording.",
-		func(s *session.Status) float64 { return seconds(s.AgentCPUNS) })
-	add(g, "disk_full", "1 while the ring can not grow: the disk is full, or keep_free is reached.",
+	add(gauge, "disk_full", "1 while the recording cannot grow: the disk is full, or keep_free is reached.",
+		"The recording continues inside its present size.",
 		func(s *session.Status) float64 { return truth(s.DiskFull) })
-	add(g, "guarantee_met", "0 while the ring can not keep max_trace_size less its deviation of complete trace.",
-		func(s *session.Status) float64 { return truth(s.GuaranteeMet) })
-	add(c, "incidents_total", "Windows that were frozen by themselves.",
-		func(s *session.Status) float64 { return float64(s.Incidents) })
-	add(c, "incidents_failed_total", "Windows that should have been frozen and could not be.",
-		func(s *session.Status) float64 { return float64(s.IncidentsFailed) })
-	add(c, "store_faults_total", "Refusals of the disk.",
+	add(counter, "store_faults_total", "Writes that the disk refused.",
+		"What is on disk stays. Recording resumes by itself.",
 		func(s *session.Status) float64 { return float64(s.StoreFaults) })
+	add(gauge, "guarantee_met",
+		"0 while the recording cannot contain max_trace_size less its deviation of complete trace.",
+		"`max_trace_size` is too small for this heap. `heapcam status` names a size that is large enough.",
+		func(s *session.Status) float64 { return truth(s.GuaranteeMet) })
+	add(counter, "incidents_total", "Incidents that the agent created automatically.",
+		"The JVM was killed or crashed, its heap was exhausted, or it collects most of the time.",
+		func(s *session.Status) float64 { return float64(s.Incidents) })
+	add(counter, "incidents_failed_total", "Automatic incidents that the agent could not create.",
+		"The disk is full, or `max_incidents_size` is reached.",
+		func(s *session.Status) float64 { return float64(s.IncidentsFailed) })
 	return fs
-}()
+}
+
+func pauseFields() (fs []field) {
+	add := func(kind prometheus.ValueType, name, help, more string, value func(*session.Status) float64) {
+		fs = append(fs, field{define(kind, name, help, more, jvmLabels...), value})
+	}
+	add(counter, "up_seconds_total", "Time for which the probe has recorded: the denominator of shares.", "",
+		func(s *session.Status) float64 { return seconds(s.UpNS) })
+	add(counter, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", "",
+		func(s *session.Status) float64 { return seconds(s.PauseNS) })
+	add(counter, "probe_pause_seconds_total", "Time that heapcam added to pauses, by the probe's clock.",
+		"Divide by `heapcam_up_seconds_total` for the share of wall time. If it is too high, set `overhead_cpu`.",
+		func(s *session.Status) float64 { return seconds(s.ProbeNS) })
+	add(counter, "probe_sampling_seconds_total", "CPU time of the application's threads in sampling.",
+		"If it is too high, set a larger `sampling`.",
+		func(s *session.Status) float64 { return seconds(s.SampleNS) })
+	add(gauge, "sync_pause_seconds", "Time that the newest sync point added to its pause.", "",
+		func(s *session.Status) float64 { return seconds(s.LastSyncNS) })
+	add(gauge, "sync_pause_longest_seconds", "Longest time that a sync point added to its pause.", "",
+		func(s *session.Status) float64 { return seconds(s.LongestSyncNS) })
+	add(gauge, "sync_pause_predicted_seconds", "Time that a sync point would add to a pause now.",
+		"Above `max_sync_pause` heapcam records at depth samples.",
+		func(s *session.Status) float64 { return seconds(s.PredictedSyncNS) })
+	add(counter, "switches_total", "Changes of depth or sampling interval that kept the budget.", "",
+		func(s *session.Status) float64 { return float64(s.Switches) })
+	add(counter, "emergencies_total", "Sync points that did not wait for a natural collection.",
+		"heapcam stopped the JVM, because no collection happened in time.",
+		func(s *session.Status) float64 { return float64(s.Emergencies) })
+	add(counter, "emergencies_unanswered_total", "Emergencies that the JVM did not answer in time.",
+		"The JVM is stopped, or has no CPU time.",
+		func(s *session.Status) float64 { return float64(s.EmergenciesUnanswered) })
+	add(counter, "agent_cpu_seconds_total", "CPU time of the agent for this recording.", "",
+		func(s *session.Status) float64 { return seconds(s.AgentCPUNS) })
+	return fs
+}
+
+func ringFields() (fs []field) {
+	add := func(kind prometheus.ValueType, name, help, more string, value func(*session.Status) float64) {
+		fs = append(fs, field{define(kind, name, help, more, jvmLabels...), value})
+	}
+	add(counter, "collections_total", "Collections recorded.", "",
+		func(s *session.Status) float64 { return float64(s.Collections) })
+	add(counter, "missed_collections_total", "Full collections for which the JVM posted no events.",
+		"Their pauses are unknown. JDK 17 and 21 with Serial and Parallel do this for `jcmd GC.class_histogram` and "+
+			"`GC.heap_dump`.",
+		func(s *session.Status) float64 { return float64(s.Missed) })
+	add(gauge, "live_bytes", "Bytes in use in the heap's spaces after the last collection.", "",
+		func(s *session.Status) float64 { return float64(s.LiveBytes) })
+	add(counter, "samples_total", "Sampled allocations recorded.", "",
+		func(s *session.Status) float64 { return float64(s.Samples) })
+	add(counter, "sites_cut_total", "Samples whose stack was cut to the known callers.",
+		"The table of frames is full; see `stack_depth`.",
+		func(s *session.Status) float64 { return float64(s.SitesCut) })
+	add(counter, "sites_folded_total", "Least used frames that were evicted from the full table of frames.", "",
+		func(s *session.Status) float64 { return float64(s.SitesFolded) })
+	add(gauge, "shared_ring_bytes", "Memory of the application's host that the shared ring uses.", "",
+		func(s *session.Status) float64 { return float64(s.RingBytes) })
+	add(gauge, "shared_ring_backlog_bytes", "Bytes in the shared ring that the agent has not read yet.", "",
+		func(s *session.Status) float64 { return float64(s.Backlog) })
+	return fs
+}
 
 var (
-	lostEpochs = desc("lost_epochs_total",
-		"Collections whose fates were lost, by reason.", append(jvmLabels, "reason")...)
-	lostOther = desc("lost_total", "Samples, definitions and blocks lost.", append(jvmLabels, "what")...)
-	quality   = desc("site_coverage_ratio",
-		"Share of the live bytes whose allocation site is exact, inferred, before the tape, or unknown.",
-		append(jvmLabels, "site")...)
-	syncPoints = desc("sync_points_total",
-		"Listings recorded: natural ones, forced by a full collection or a loss, emergencies.",
-		append(jvmLabels, "kind")...)
-	attachBad  = desc("attach_failures_total", "Attempts of discovery to attach that failed, by reason.", "reason")
-	depth      = desc("depth_info", "1 for the depth that is recorded at.", append(jvmLabels, "depth")...)
-	recordings = desc("recordings", "Recordings of this agent, by phase.", "phase")
-	notRec     = desc("jvms_not_recorded",
-		"JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor calls the problem.",
-		"why")
-	frozen     = desc("incidents", "Frozen windows that are kept, whoever made them.")
-	frozenSize = desc("incidents_bytes", "What they occupy on disk, files that a ring has too included.")
-	spoolLeft  = desc("spool_left", "What lies in the spool folder and is not taken: status says why.")
-	spoolTaken = desc("spool_taken_total", "Recordings that were put into the spool folder and taken.")
-	maxCPU     = desc("agent_max_cpu_ratio", "What the agent itself may take of one core (agent_max_cpu); 0: any.")
-	maxMemory  = desc("agent_max_memory_bytes", "Memory that the agent itself may hold (agent_max_memory); 0: any.")
-	heldMemory = desc("agent_memory_bytes", "Memory that the agent itself holds, shared rings apart.")
-	build      = desc("build_info", "1, with the version.", "version")
+	lostEpochs = define(counter, "lost_epochs_total", "Collections whose moves and deaths were lost, by reason.",
+		"`shared ring`: the agent does not keep up; set a larger `shm_size`, or give the agent more CPU. `store`: the "+
+			"disk. `check`: a self-check of the probe failed; report it.", ofJVM("reason")...)
+	lostOther = define(counter, "lost_total", "Samples, definitions and blocks lost.",
+		"`what` is `samples`, `definitions` or `blocks`.", ofJVM("what")...)
+	coverage = define(gauge, "site_coverage_ratio", "Share of the live bytes by how their allocation site is known.",
+		"`site` is `exact`, `inferred`, `before recording` (possibly older than the recording) or `unknown`.",
+		ofJVM("site")...)
+	syncPoints = define(counter, "sync_points_total", "Listings of all live objects recorded, by kind.",
+		"`natural`; `forced` by a full collection or a loss; `emergency`.", ofJVM("kind")...)
+	depth = define(gauge, "depth_info", "1 for the depth at which the agent records.",
+		"`depth` is `samples`, `survivors` or `full`.", ofJVM("depth")...)
+	attachBad = define(counter, "attach_failures_total", "Failed attempts of discovery to attach, by reason.",
+		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")
+	recordings = define(gauge, "recordings", "Recordings of this agent, by phase.",
+		"`killed`: the JVM was killed or crashed, and the agent created an incident. `gave up`, `quarantined`: "+
+			"report it.", "phase")
+	notRec = define(gauge, "jvms_not_recorded", "JVMs that the agent found and does not record.",
+		"`why` is `ignored` (a rule), `failed`, or the problem that `heapcam doctor` names. `heapcam status` lists "+
+			"the JVMs.", "why")
+	frozen     = define(gauge, "incidents", "Incidents on disk, automatic or not.", "")
+	frozenSize = define(gauge, "incidents_bytes", "Size of all incidents on disk.",
+		"Includes files that they share with a recording.")
+	spoolLeft = define(gauge, "spool_left", "Entries of the spool folder that the agent does not take.",
+		"`heapcam status` gives the reasons.")
+	spoolTaken = define(counter, "spool_taken_total", "Recordings taken from the spool folder.", "")
+	maxCPU     = define(gauge, "agent_max_cpu_ratio", "Share of one core that the agent may use (agent_max_cpu).",
+		"0 is unlimited. `process_cpu_seconds_total` says what the agent uses.")
+	maxMemory = define(gauge, "agent_max_memory_bytes", "Memory that the agent may use (agent_max_memory).",
+		"0 is unlimited.")
+	heldMemory = define(gauge, "agent_memory_bytes", "Memory that the agent uses, without shared rings.", "")
+	build      = define(gauge, "build_info", "1, with the version as a label.", "", "version")
 )
 
+// others are the metrics that are not in fields.
+var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, attachBad, recordings, notRec, frozen,
+	frozenSize, spoolLeft, spoolTaken, maxCPU, maxMemory, heldMemory, build}
+
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
-	session.GonePhase, session.GaveUp, session.Quarantined, session.Stopped}
+	session.KilledPhase, session.ProbeStopped, session.Quarantined, session.Stopped}
 
 type collector struct{ src Source }
 
@@ -171,48 +233,47 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range fields {
 		ch <- f.desc
 	}
-	for _, d := range []*prometheus.Desc{lostEpochs, lostOther, quality, syncPoints, attachBad, depth, recordings,
-		notRec, frozen, frozenSize, spoolLeft, spoolTaken, maxCPU, maxMemory, heldMemory, build} {
-		ch <- d
+	for _, m := range others {
+		ch <- m.desc
 	}
 }
 
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	put := func(m metric, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
 	}
 	byPhase := map[session.Phase]int{}
 	for _, s := range c.src.Status() {
 		byPhase[s.Phase]++
 		for _, f := range fields {
-			put(f.desc, f.kind, f.value(&s), s.ID, s.Name)
+			put(f.metric, f.value(&s), s.ID, s.Name)
 		}
 		for reason, n := range map[string]uint64{
 			"shared ring": s.Dropped.RingEpochs, "store": s.Dropped.StoreEpochs, "check": s.Dropped.FailedEpochs} {
-			put(lostEpochs, prometheus.CounterValue, float64(n), s.ID, s.Name, reason)
+			put(lostEpochs, float64(n), s.ID, s.Name, reason)
 		}
 		for what, n := range map[string]uint64{
 			"samples": s.Dropped.Samples, "definitions": s.Dropped.Definitions, "blocks": s.Dropped.Corrupt} {
-			put(lostOther, prometheus.CounterValue, float64(n), s.ID, s.Name, what)
+			put(lostOther, float64(n), s.ID, s.Name, what)
 		}
 		for kind, n := range map[string]uint64{
 			"natural": s.SyncPoints - min(s.SyncPoints, s.SyncPointsForced+s.SyncPointsEmergency),
 			"forced":  s.SyncPointsForced, "emergency": s.SyncPointsEmergency,
 		} {
-			put(syncPoints, prometheus.CounterValue, float64(n), s.ID, s.Name, kind)
+			put(syncPoints, float64(n), s.ID, s.Name, kind)
 		}
 		if s.Depth != "" {
-			put(depth, prometheus.GaugeValue, 1, s.ID, s.Name, s.Depth)
+			put(depth, 1, s.ID, s.Name, s.Depth)
 		}
 		if q := s.Quality; q != nil && q.Bytes > 0 {
 			for site, n := range map[string]uint64{
-				"exact": q.Exact, "inferred": q.Inferred, "before tape": q.BeforeTape, "unknown": q.Unknown} {
-				put(quality, prometheus.GaugeValue, float64(n)/float64(q.Bytes), s.ID, s.Name, site)
+				"exact": q.Exact, "inferred": q.Inferred, "before recording": q.BeforeRecording, "unknown": q.Unknown} {
+				put(coverage, float64(n)/float64(q.Bytes), s.ID, s.Name, site)
 			}
 		}
 	}
 	for _, p := range phases {
-		put(recordings, prometheus.GaugeValue, float64(byPhase[p]), string(p))
+		put(recordings, float64(byPhase[p]), string(p))
 	}
 	why := map[string]int{"ignored": 0, "failed": 0}
 	for _, o := range c.src.Others() {
@@ -226,31 +287,31 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	for w, n := range why {
-		put(notRec, prometheus.GaugeValue, float64(n), w)
+		put(notRec, float64(n), w)
 	}
 	if c.src.AttachFailures != nil {
 		for reason, n := range c.src.AttachFailures() {
-			put(attachBad, prometheus.CounterValue, float64(n), reason)
+			put(attachBad, float64(n), reason)
 		}
 	}
 	if c.src.Incidents != nil {
 		n, bytes := c.src.Incidents()
-		put(frozen, prometheus.GaugeValue, float64(n))
-		put(frozenSize, prometheus.GaugeValue, float64(bytes))
+		put(frozen, float64(n))
+		put(frozenSize, float64(bytes))
 	}
 	if c.src.Spool != nil {
 		if s := c.src.Spool(); s != nil {
-			put(spoolLeft, prometheus.GaugeValue, float64(len(s.Left)))
-			put(spoolTaken, prometheus.CounterValue, float64(s.Taken))
+			put(spoolLeft, float64(len(s.Left)))
+			put(spoolTaken, float64(s.Taken))
 		}
 	}
 	if c.src.Self != nil {
 		s := c.src.Self()
-		put(maxCPU, prometheus.GaugeValue, s.MaxCPU)
-		put(maxMemory, prometheus.GaugeValue, float64(s.MaxMemory))
-		put(heldMemory, prometheus.GaugeValue, float64(s.Memory))
+		put(maxCPU, s.MaxCPU)
+		put(maxMemory, float64(s.MaxMemory))
+		put(heldMemory, float64(s.Memory))
 	}
-	put(build, prometheus.GaugeValue, 1, c.src.Version)
+	put(build, 1, c.src.Version)
 }
 
 const timeout = 10 * time.Second

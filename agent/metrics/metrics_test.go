@@ -23,7 +23,7 @@ func source() Source {
 				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096,
 					ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
 					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
-				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.GonePhase},
+				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.KilledPhase},
 			}
 		},
 		Incidents: func() (int, int64) { return 2, 8192 },
@@ -33,14 +33,13 @@ func source() Source {
 }
 
 func TestMetrics(t *testing.T) {
-	const notRecordedHelp = "JVMs that were found and are not recorded: ignored by a rule, failed, or what doctor " +
-		"calls the problem."
+	const notRecordedHelp = "JVMs that the agent found and does not record."
 	want := `
-# HELP heapcam_ring_bytes What the recording occupies on disk.
+# HELP heapcam_ring_bytes Size of the recording on disk.
 # TYPE heapcam_ring_bytes gauge
 heapcam_ring_bytes{jvm="Shop",recording="Shop-1-a"} 4096
 heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
-# HELP heapcam_probe_pause_seconds_total What heapcam added to pauses, by the probe's clock.
+# HELP heapcam_probe_pause_seconds_total Time that heapcam added to pauses, by the probe's clock.
 # TYPE heapcam_probe_pause_seconds_total counter
 heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 2.5
 heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0

@@ -44,7 +44,7 @@ func libraryFor(j jvms.JVM, b []byte) (string, error) {
 	})
 	if err != nil {
 		return "", jvms.Errorf(jvms.Unrecordable,
-			"pid %d (%s) can not be recorded: there is no folder that it could load the probe from: %w",
+			"pid %d (%s) cannot be recorded: no folder can hold the probe's library: %w",
 			j.PID, j.Name, err)
 	}
 	return filepath.Join(base, folderOf(j), name), nil
@@ -88,7 +88,7 @@ func ringDirIn(j jvms.JVM, base, name string) (RingDir, error) {
 	r.Close()
 	if err != nil {
 		return RingDir{}, jvms.Errorf(jvms.Unrecordable,
-			"pid %d (%s) can not be recorded: there is no folder for its ring: %w", j.PID, j.Name, err)
+			"pid %d (%s) cannot be recorded: no folder can hold its shared ring: %w", j.PID, j.Name, err)
 	}
 	path := filepath.Join(found, name)
 	return RingDir{AsJVM: path, Ours: ours + path, remove: func() {
@@ -110,7 +110,7 @@ type root struct {
 
 // openRoot opens j's root folder: that of the process that j was, not of one that has its pid by now.
 func openRoot(j jvms.JVM) (*root, error) {
-	ended := func() error { return jvms.Errorf(jvms.Ended, "pid %d (%s) has gone", j.PID, j.Name) }
+	ended := func() error { return jvms.Errorf(jvms.Ended, "pid %d (%s) has ended", j.PID, j.Name) }
 	p, err := procfs.OpenStarted(j.PID, j.StartTicks)
 	if err != nil {
 		return nil, ended()
@@ -120,7 +120,7 @@ func openRoot(j jvms.JVM) (*root, error) {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, jvms.Errorf(jvms.Denied,
-			"not permitted: the file system of pid %d (%s) is closed to us", j.PID, j.Name)
+			"not permitted: this user may not read the file system of pid %d (%s)", j.PID, j.Name)
 	case err != nil:
 		return nil, ended()
 	}
@@ -205,7 +205,7 @@ func makeFolder(base int, want folder, uid int) (int, error) {
 	}
 	made := unix.Mkdirat(base, want.name, 0o700)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
-		return -1, fmt.Errorf("does not take a folder: %w", made)
+		return -1, fmt.Errorf("cannot hold a folder: %w", made)
 	}
 	dir, err := unix.Openat(base, want.name, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -219,7 +219,7 @@ func makeFolder(base int, want folder, uid int) (int, error) {
 		err = unix.Fstat(dir, &st)
 	}
 	if err == nil && (int(st.Uid) != uid || st.Mode&0o022 != 0) { // also what was made: it may have been replaced
-		err = fmt.Errorf("holds a %s that others than uid %d can write to: remove it", want.name, uid)
+		err = fmt.Errorf("holds %s, to which users other than uid %d can write: remove it", want.name, uid)
 	}
 	if err != nil {
 		unix.Close(dir)
@@ -245,11 +245,11 @@ func checkBase(base int, want folder, uid int) error {
 		return errors.New("is mounted noexec")
 	case unix.Geteuid() != uid && st.Uid != 0:
 		// What root makes there its owner could replace by a folder of root's, which would be given away.
-		return fmt.Errorf("belongs to uid %d: root makes no folder there", st.Uid)
+		return fmt.Errorf("belongs to uid %d, where root creates no folder", st.Uid)
 	case want.loose:
 		return nil
 	case int(st.Uid) != uid && st.Uid != 0 || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
-		return fmt.Errorf("lets others than uid %d rename its folders (it has no sticky bit, or is another's)", uid)
+		return fmt.Errorf("lets users other than uid %d rename its folders (no sticky bit, or another owner)", uid)
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func putLibrary(dir int, name string, b []byte, uid int) error {
 	tmp := ".libheapcam-" + rand.Text()
 	fd, err := unix.Openat(dir, tmp, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o700)
 	if err != nil {
-		return fmt.Errorf("does not take a file: %w", err)
+		return fmt.Errorf("cannot hold a file: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
 	_, err = f.Write(b)
@@ -300,7 +300,7 @@ func putLibrary(dir int, name string, b []byte, uid int) error {
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, tmp, 0)
-		return fmt.Errorf("does not take the library: %w", err)
+		return fmt.Errorf("cannot hold the library: %w", err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func OwnFolder(dir string, uid int) error {
 	}
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok || !st.IsDir() || int(sys.Uid) != uid || st.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is not a folder that only uid %d can write to: remove it", dir, uid)
+		return fmt.Errorf("users other than uid %[2]d can write to %[1]s: remove it", dir, uid)
 	}
 	return nil
 }

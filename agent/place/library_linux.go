@@ -57,7 +57,7 @@ func installLibrary(b []byte) (string, error) {
 			why = append(why, err.Error())
 		}
 	}
-	return "", fmt.Errorf("there is no folder that a JVM could load the probe from: %s", strings.Join(why, "; "))
+	return "", fmt.Errorf("no folder can hold the probe's library: %s", strings.Join(why, "; "))
 }
 
 // trusted says why others could put another library in the place of one below base: they can rename a folder on the
@@ -75,7 +75,7 @@ func trusted(base string, loose bool) error {
 		}
 		shared := st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0
 		if st.Uid != 0 && int(st.Uid) != os.Geteuid() || shared && !loose {
-			return fmt.Errorf("others than this user can rename what is in %s", p)
+			return fmt.Errorf("users other than this one can rename files in %s", p)
 		}
 		if p == "/" || p == "." {
 			return nil
@@ -83,7 +83,7 @@ func trusted(base string, loose bool) error {
 	}
 }
 
-// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that can not load
+// installIn puts the library into dir and makes sure that programs can be loaded from there: a JVM that cannot load
 // an agent does not start. For the same reason what root places is open to JVMs of other users, which a command of
 // root's may start.
 func installIn(dir string, b []byte) (string, error) {
@@ -112,7 +112,7 @@ func installIn(dir string, b []byte) (string, error) {
 	}
 	m, err := unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
 	if err != nil {
-		return "", fmt.Errorf("programs can not be loaded from %s: %w", dir, err)
+		return "", fmt.Errorf("libraries cannot be loaded from %s: %w", dir, err)
 	}
 	return path, unix.Munmap(m)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/heapcam/heapcam/agent/jvms"
 )
 
-var errNoRecording = errors.New("heapcam can not load its probe into a JVM on Windows: " +
-	"give the JVM the option that `heapcam doctor --java-tool-options` prints")
+var errNoRecording = errors.New("on Windows heapcam cannot attach to a running JVM: " +
+	"start the JVM with the option that `heapcam doctor --java-tool-options` prints")
 
 // ProbeForOptions gives the path of the library that the archives hold beside the program. No real JVM has shown it
 // yet, so it is not inside. Errors: *jvms.RecordError.
@@ -20,7 +20,7 @@ func ProbeForOptions() (string, error) {
 	}
 	lib := filepath.Join(filepath.Dir(exe), "heapcam.dll")
 	if st, err := os.Stat(lib); err != nil || !st.Mode().IsRegular() {
-		return "", jvms.Errorf(jvms.Unrecordable, "%s is not there: JVMs load the probe from it", lib)
+		return "", jvms.Errorf(jvms.Unrecordable, "%s, from which JVMs load the probe, does not exist", lib)
 	}
 	return lib, nil
 }
@@ -28,7 +28,7 @@ func ProbeForOptions() (string, error) {
 // InstallProbe has no way to load what it would install.
 func InstallProbe() (string, error) { return "", errNoRecording }
 
-// PrivateDir gives a folder below this user's own one for data, which others can not write to.
+// PrivateDir gives a folder below this user's own one for data, which others cannot write to.
 func PrivateDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -20,14 +20,14 @@ const (
 	startAgain = 100 * time.Millisecond
 )
 
-// Refusal says why j can not be recorded, as far as that is seen from outside; nil: nothing is known against it.
+// Refusal says why j cannot be recorded, as far as that is seen from outside; nil: nothing is known against it.
 // options are the probe's. Errors: *jvms.RecordError.
 func Refusal(j jvms.JVM, options string) error {
 	v := jvms.Doctor(j)
 	if v.Recordable || v.Problem == jvms.UntestedMajor && strings.Contains(options, "allow_untested=1") {
 		return nil
 	}
-	err := fmt.Errorf("pid %d (%s) can not be recorded: %s", j.PID, j.Name, v.Reason)
+	err := fmt.Errorf("pid %d (%s) cannot be recorded: %s", j.PID, j.Name, v.Reason)
 	if v.Remedy != "" {
 		err = fmt.Errorf("%w; %s", err, v.Remedy)
 	}
@@ -72,16 +72,16 @@ func Load(ctx context.Context, j jvms.JVM, ringDir, options string) error {
 func loadError(j jvms.JVM, lib string, err error) error {
 	var refused *attach.ReturnError
 	var unloaded *attach.LoadError
-	cannot := fmt.Sprintf("pid %d (%s) can not be recorded", j.PID, j.Name)
+	cannot := fmt.Sprintf("pid %d (%s) cannot be recorded", j.PID, j.Name)
 	switch {
 	case errors.As(err, &refused) && refused.Code == trace.LoadJVMTI:
-		return jvms.Errorf(jvms.Unrecordable, "%s: it does not give the JVMTI that the probe needs, "+
+		return jvms.Errorf(jvms.Unrecordable, "%s: the JVM does not offer JVMTI 11, "+
 			"or has not started within %v", cannot, jvmStarts)
 	case errors.As(err, &refused):
 		return jvms.Errorf(jvms.Unrecordable,
-			"%s: the probe refused it (code %d); its line on the JVM's stderr says why", cannot, refused.Code)
+			"%s: the probe refused it (code %d); see the line \"heapcam:\" on the JVM's stderr", cannot, refused.Code)
 	case errors.As(err, &unloaded):
-		return jvms.Errorf(jvms.Unrecordable, "%s: it can not load %s: %s", cannot, lib, unloaded.Text)
+		return jvms.Errorf(jvms.Unrecordable, "%s: the JVM cannot load %s: %s", cannot, lib, unloaded.Text)
 	}
 	return err
 }

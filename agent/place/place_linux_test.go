@@ -228,9 +228,9 @@ func TestPlaceRace(t *testing.T) {
 	t.Logf("%d placed, %d refused", placed, refused)
 }
 
-// TestNoFolderStays demands that where the JVM's user can not make a folder, and root may not give one away (the unit
-// has no CAP_CHOWN), none is left: it would stand in that user's way when the place is open later.
-func TestNoFolderStays(t *testing.T) {
+// TestNoFolderIsLeftBehind demands that where the JVM's user cannot make a folder, and root may not give one away (the
+// unit has no CAP_CHOWN), none is left: a folder of root would block that user later.
+func TestNoFolderIsLeftBehind(t *testing.T) {
 	tmp, _, j := stage(t)
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		t.Fatal(err)

@@ -11,11 +11,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
 // ErrNoShare says that max_total_size leaves no room for one more JVM, the smallest ring included.
-var ErrNoShare = errors.New("max_total_size leaves no room for another ring")
+var ErrNoShare = errors.New("max_total_size leaves no room for another recording")
 
 const (
 	// minShare is the smallest limit of a ring that is worth recording into, bytes.
@@ -235,7 +236,7 @@ func (t *Disk) free() int64 {
 // dropOldest removes the ring of an ended JVM, false if there is none that can be.
 func (t *Disk) dropOldest() bool {
 	for i, e := range t.ended {
-		if t.drop(e, "space is needed") {
+		if t.drop(e, "max_total_size needs the space") {
 			t.ended = append(t.ended[:i], t.ended[i+1:]...)
 			return true
 		}
@@ -243,7 +244,7 @@ func (t *Disk) dropOldest() bool {
 	return false
 }
 
-// drop removes an ended ring; false: it can not be removed now.
+// drop removes an ended ring; false: it cannot be removed now.
 func (t *Disk) drop(e endedRing, why string) bool {
 	var foreign *ringstore.ForeignError
 	switch err := ringstore.RemoveRing(e.dir); {
@@ -251,15 +252,14 @@ func (t *Disk) drop(e endedRing, why string) bool {
 		return false
 	case errors.As(err, &foreign):
 		t.foreign[e.dir] = true
-		t.log.Warn().Err(err).Str("dir", e.dir).Str("why", why).
-			Msg("the ring of an ended JVM was removed; its folder stays, with ring files of another recording")
+		logs.Write(&t.log, logs.EndedForeign, logs.Err.Of(err), logs.Path.Of(e.dir), logs.Cause.Of(why))
 		return true
 	case err != nil:
-		t.log.Warn().Err(err).Str("dir", e.dir).Msg("the ring of an ended JVM can not be removed")
+		logs.Write(&t.log, logs.EndedStays, logs.Err.Of(err), logs.Path.Of(e.dir))
 		return false
 	}
-	t.log.Info().Str("dir", e.dir).Int64("bytes", e.size).Time("last", e.last).Str("why", why).
-		Msg("the ring of an ended JVM was removed")
+	logs.Write(&t.log, logs.EndedRemoved, logs.Path.Of(e.dir), logs.Bytes.Of(e.size), logs.Last.Of(e.last),
+		logs.Cause.Of(why))
 	return true
 }
 
@@ -303,7 +303,7 @@ func (t *Disk) surveyFolder(name string) {
 	if r.last.IsZero() { // no ring
 		return
 	}
-	if t.retain > 0 && t.now().Sub(r.last) > t.retain && t.drop(r, "retain_ended") {
+	if t.retain > 0 && t.now().Sub(r.last) > t.retain && t.drop(r, "retain_ended has passed") {
 		return
 	}
 	t.ended = append(t.ended, r)

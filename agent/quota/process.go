@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Self is what the agent itself takes of its host. Shared rings are apart: each JVM's status has its own.
+// Self is what the agent itself uses of its host. Shared rings are apart: each JVM's status has its own.
 type Self struct {
 	CPU       float64 `json:"cpu"`                  // of one core, over the last seconds
 	CPUNS     uint64  `json:"cpu_ns"`               // since it began
@@ -25,7 +25,8 @@ const (
 	// measureEvery is how often the agent measures itself, measureSpan over what time its CPU is averaged.
 	measureEvery = time.Second
 	measureSpan  = 5 * time.Second
-	// cpuSpan is how long a recording's CPU is looked at; after two spans above its part its level is lowered.
+	// cpuSpan is the time over which a recording's CPU is averaged. After two spans above its part its level is
+	// lowered.
 	cpuSpan = 2 * time.Second
 	// leastForJVMs is the share of MaxCPU that recordings have in any case. Finding JVMs, opening, status and pulls
 	// come first.
@@ -34,7 +35,7 @@ const (
 	// the largest are ended. The runtime needs the rest to collect.
 	memoryFull = 0.75
 	memoryOver = 0.875
-	// opensWith is the memory that a busy recording comes to hold (encoders, blocks, a table of sites), bytes.
+	// opensWith is the memory that a busy recording needs in the end (encoders, blocks, a table of sites), bytes.
 	opensWith = 24 << 20
 	// OpensFor is how long that takes, and takes to be measured. Until then a recording counts as young: see
 	// Process.Full.
@@ -44,13 +45,13 @@ const (
 // Errors of recordings for which the agent has no memory.
 var (
 	ErrNoMemory = errors.New("agent_max_memory leaves no room for another recording")
-	ErrEvicted  = errors.New("agent_max_memory is reached, and of all recordings this one held most")
+	ErrEvicted  = errors.New("agent_max_memory was reached, and this recording held the most memory")
 )
 
 // Process bounds what the agent itself takes.
 //
 // Memory: Go's collector keeps the limit as far as it can; then no further recording begins; then the recordings
-// that hold most are ended, as if the agent had stopped. Their shared rings keep what they hold and count what
+// that hold most are evicted, as if the agent had stopped. Their shared rings keep what they hold and count what
 // overflows.
 //
 // CPU: recordings that take more than their part are compressed faster, then recorded at a lower depth (RateLimit).
@@ -62,15 +63,15 @@ type Process struct {
 	clock func() (process time.Duration) // replaced by tests
 	spent atomic.Int64                   // CPU nanoseconds of all recordings
 
-	mu        sync.Mutex
-	maxCPU    float64
-	maxMem    int64
-	share     float64 // CPUs of late
-	rest      float64 // of it, what no recording took
-	at        time.Time
-	was, spun time.Duration
-	mem, live int64
-	over      int // measurements in a row
+	mu            sync.Mutex
+	maxCPU        float64
+	maxMem        int64
+	share         float64 // CPUs of late
+	rest          float64 // of it, what no recording took
+	at            time.Time
+	was, spentWas time.Duration
+	mem, live     int64
+	over          int // measurements in a row
 
 	memoryLimit int64 // that Go's runtime had before Watch; 0: Watch does not run
 }
@@ -87,7 +88,7 @@ func NewProcess(maxCPU float64, maxMemory int64) *Process {
 func (p *Process) CPU() *SharedRate { return p.cpu }
 
 // Charge adds CPU time that recordings took.
-func (p *Process) Charge(took time.Duration) { p.spent.Add(int64(took)) }
+func (p *Process) Charge(peak time.Duration) { p.spent.Add(int64(peak)) }
 
 // Measure replaces how memory is measured, bytes held and in use. It is for tests, before anything looks.
 func (p *Process) Measure(used func() (memory, live int64)) { p.used = used }
@@ -111,8 +112,8 @@ func memoryLimit(max, was int64) int64 {
 	return min(max, was)
 }
 
-// Look measures at the time now, and says whether more memory is in use than may be, twice in a row.
-func (p *Process) Look(now time.Time) (over bool) {
+// Observe measures at the time now, and says whether more memory is in use than may be, twice in a row.
+func (p *Process) Observe(now time.Time) (over bool) {
 	cpu, spent := p.clock(), time.Duration(p.spent.Load())
 	mem, live := p.used()
 	p.mu.Lock()
@@ -120,12 +121,12 @@ func (p *Process) Look(now time.Time) (over bool) {
 	if dt := now.Sub(p.at); !p.at.IsZero() && dt > 0 {
 		w := 1 - math.Exp(-float64(dt)/float64(measureSpan))
 		p.share += w * (float64(cpu-p.was)/float64(dt) - p.share)
-		p.rest += w * (max(0, float64(cpu-p.was-(spent-p.spun))/float64(dt)) - p.rest)
+		p.rest += w * (max(0, float64(cpu-p.was-(spent-p.spentWas))/float64(dt)) - p.rest)
 		if p.maxCPU > 0 {
 			p.cpu.SetLimit(int64(max(p.maxCPU-p.rest, leastForJVMs*p.maxCPU) * float64(time.Second)))
 		}
 	}
-	p.at, p.was, p.spun, p.mem, p.live = now, cpu, spent, mem, live
+	p.at, p.was, p.spentWas, p.mem, p.live = now, cpu, spent, mem, live
 	if p.maxMem == 0 || float64(live) <= memoryOver*float64(p.maxMem) {
 		p.over = 0
 		return false
@@ -179,7 +180,7 @@ func (p *Process) Watch(ctx context.Context, over func()) {
 	t := time.NewTicker(measureEvery)
 	defer t.Stop()
 	for {
-		if p.Look(time.Now()) {
+		if p.Observe(time.Now()) {
 			over()
 		}
 		select {

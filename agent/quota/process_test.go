@@ -38,17 +38,17 @@ func TestMaxCPU(t *testing.T) {
 			for i := range seconds * 10 {
 				now = now.Add(100 * time.Millisecond)
 				for _, j := range js {
-					took := 1e8 * j.busy * cost[j.level] * (0.7 + 0.6*r.Float64())
-					j.ns += took
-					process += time.Duration(took * 1.1) // the collector's
-					f.Charge(time.Duration(took))
-					if l, change := j.r.Look(now, int64(j.ns), j.level); change {
+					peak := 1e8 * j.busy * cost[j.level] * (0.7 + 0.6*r.Float64())
+					j.ns += peak
+					process += time.Duration(peak * 1.1) // the collector's
+					f.Charge(time.Duration(peak))
+					if l, change := j.r.Observe(now, int64(j.ns), j.level); change {
 						j.level = l
 					}
 				}
 				process += time.Duration(1e8 * beside)
 				if i%10 == 9 {
-					f.Look(now)
+					f.Observe(now)
 				}
 				if i%100 == 99 {
 					worst = max(worst, float64(process-from)/1e10)
@@ -93,20 +93,20 @@ func TestMemoryUsed(t *testing.T) {
 	}
 }
 
-// TestExcess: recordings that have just begun count with what they will hold, and of recordings that hold far too much
-// as many are ended at once as it takes.
-func TestExcess(t *testing.T) {
+// TestEnoughRecordingsAreEvicted: new recordings are charged for the memory that they will need. When memory is far
+// above the limit, enough recordings are evicted at once.
+func TestEnoughRecordingsAreEvicted(t *testing.T) {
 	p := NewProcess(0, 96<<20)
 	live := int64(4 << 20)
 	p.Measure(func() (int64, int64) { return live, live })
-	p.Look(time.Now())
+	p.Observe(time.Now())
 	for young, want := range map[int]bool{0: false, 1: false, 2: true} {
 		if p.Full(young) != want {
 			t.Errorf("beside %d that have just begun there is room: %v", young, want)
 		}
 	}
 	live = 288 << 20 // what they hold; three quarters of the bound are a quarter of it
-	p.Look(time.Now())
+	p.Observe(time.Now())
 	for n, want := range map[int]int{8: 6, 1: 1, 0: 0} {
 		if got := p.Excess(n); got != want {
 			t.Errorf("of %d recordings %d are ended, want %d", n, got, want)

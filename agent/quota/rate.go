@@ -22,10 +22,10 @@ const (
 // of its own and within its part of a shared limit. It does so by lowering a level: the depth (full, survivors,
 // samples) and, where the CPU is limited, above the depths how well is compressed.
 //
-// It looks at spans of time. After two spans in a row above the limit it lowers the level by one. After rateCalm
-// spans below a quarter of the limit it raises the level by one, up to what was asked for, unless what that level
-// took last does not fit. What it remembers of that fades by half in rateForget. Raising costs a listing, so a
-// level that was too much is tried again ever later.
+// It averages over spans of time. After two spans in a row above the limit it lowers the level by one. After rateCalm
+// spans below a quarter of the limit it raises the level by one, up to the configured one, unless the last peak at that
+// level is above the limit. A remembered peak halves every rateForget. Raising costs a listing, so a level that was too
+// much is tried again after ever longer times.
 //
 // The zero value limits nothing. Not safe for concurrent use.
 type RateLimit struct {
@@ -41,7 +41,7 @@ type RateLimit struct {
 	above    int // spans in a row above the limit
 	below    int // spans in a row below a quarter of it
 	patience int
-	took     [maxLevel + 1]float64 // the most that a span at each level took a second, fading
+	peak     [maxLevel + 1]float64 // the most that a span at each level took a second, fading
 }
 
 // Limit is a limit and the name of its setting.
@@ -66,15 +66,15 @@ func (r *RateLimit) SetLimits(perSecond int64, shared *SharedRate) {
 // Limited says whether there is any limit.
 func (r *RateLimit) Limited() bool { return r.own.PerSecond != 0 || r.shared != nil }
 
-// Level returns the level that is wanted, as of the last Look.
+// Level returns the level that is wanted, as of the last Observe.
 func (r *RateLimit) Level() uint64 { return r.want }
 
-// Cause returns the limit that made Look change the level last.
+// Cause returns the limit that made Observe change the level last.
 func (r *RateLimit) Cause() Limit { return r.cause }
 
-// Look returns the level that is wanted now and whether it has changed. level is the one in force, taken what the
+// Observe returns the level that is wanted now and whether it has changed. level is the one in force, taken what the
 // recording has taken so far, bytes or CPU nanoseconds.
-func (r *RateLimit) Look(now time.Time, taken int64, level uint64) (want uint64, change bool) {
+func (r *RateLimit) Observe(now time.Time, taken int64, level uint64) (want uint64, change bool) {
 	if !r.Limited() {
 		return level, false
 	}
@@ -106,11 +106,11 @@ func (r *RateLimit) Look(now time.Time, taken int64, level uint64) (want uint64,
 			r.patience = min(2*r.patience, int(ratePatience/least))
 		}
 		r.want = level - 1
-	case r.below >= r.patience && r.want < r.asked && r.took[r.want+1] <= float64(limit.PerSecond):
+	case r.below >= r.patience && r.want < r.asked && r.peak[r.want+1] <= float64(limit.PerSecond):
 		r.below = 0
 		r.want++
 		if r.shared != nil { // nobody else counts on it any more
-			r.shared.part(r, now, max(n, r.took[r.want]))
+			r.shared.part(r, now, max(n, r.peak[r.want]))
 		}
 	default:
 		return r.want, false
@@ -121,11 +121,11 @@ func (r *RateLimit) Look(now time.Time, taken int64, level uint64) (want uint64,
 
 // remember notes that a span at level took n a second.
 func (r *RateLimit) remember(span time.Duration, level uint64, n float64) {
-	for l := range r.took {
-		r.took[l] *= math.Exp2(-span.Seconds() / rateForget.Seconds())
+	for l := range r.peak {
+		r.peak[l] *= math.Exp2(-span.Seconds() / rateForget.Seconds())
 	}
-	if level < uint64(len(r.took)) {
-		r.took[level] = max(r.took[level], n)
+	if level < uint64(len(r.peak)) {
+		r.peak[level] = max(r.peak[level], n)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestTotalRate(t *testing.T) {
 					}
 					j.written += 0.1 * j.full * map[uint64]float64{trace.DepthSamples: 0.005,
 						trace.DepthSurvivors: 0.08, trace.DepthFull: 1}[j.depth] * (0.7 + 0.6*r.Float64())
-					if d, change := j.r.Look(now, int64(j.written), j.depth); change {
+					if d, change := j.r.Observe(now, int64(j.written), j.depth); change {
 						if d < trace.DepthSamples || d > trace.DepthFull || j.r.Cause().Key != "max_total_write_rate" {
 							t.Fatalf("depth %d for the sake of %+v", d, j.r.Cause())
 						}

@@ -18,7 +18,7 @@ func TestRate(t *testing.T) {
 		for range seconds {
 			now = now.Add(time.Second)
 			written += load[depth] * factor
-			if d, change := r.Look(now, written, depth); change {
+			if d, change := r.Observe(now, written, depth); change {
 				depth = d
 				changes++
 				at = append(at, d)
@@ -52,7 +52,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("%d changes in %v", len(at), 20*260*time.Second)
 	}
 	var off RateLimit
-	if _, change := off.Look(now, 1<<40, trace.DepthFull); change {
+	if _, change := off.Observe(now, 1<<40, trace.DepthFull); change {
 		t.Error("without a limit the depth is changed")
 	}
 }

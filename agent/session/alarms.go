@@ -23,8 +23,8 @@ type exhaustion struct {
 // minute after each.
 const exhaustionCalm = 2 * time.Minute
 
-// look takes the number of failed allocations so far.
-func (x *exhaustion) look(now time.Time, n uint64) (onset bool) {
+// observe takes the number of failed allocations so far.
+func (x *exhaustion) observe(now time.Time, n uint64) (onset bool) {
 	if n <= x.seen {
 		return false
 	}

@@ -15,7 +15,7 @@ func TestExhaustion(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	var b bytes.Buffer
 	for i, n := range []uint64{0, 0, 1, 1, 5, 6, 7, 7, 7, 8, 8} { // one look a minute
-		if x.look(now.Add(time.Duration(i)*time.Minute), n) {
+		if x.observe(now.Add(time.Duration(i)*time.Minute), n) {
 			fmt.Fprintf(&b, "%d ", i)
 		}
 	}

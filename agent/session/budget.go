@@ -1,23 +1,25 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/governor"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// governEvery is how often the budget is looked at.
+// governEvery is how often the governor gets an observation.
 const governEvery = 100 * time.Millisecond
 
 // budgets keep what the probe costs its JVM within the overhead budget, and what sampling costs within its own.
 type budgets struct {
 	governor *governor.Governor // nil: no budget, or nothing is known of the JVM yet
 	sampling *governor.Sampling
-	looked   time.Time     // when governor did last
+	observed time.Time     // time of the governor's last observation
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 	current  uint64        // sampling interval at the last pause, bytes
 
@@ -70,11 +72,11 @@ func (s *Session) govern(h shmring.Status) error {
 		})
 	}
 	now := time.Now()
-	if now.Sub(b.looked) < governEvery {
+	if now.Sub(b.observed) < governEvery {
 		return nil
 	}
-	b.looked = now
-	c, change := b.governor.Look(governor.Look{
+	b.observed = now
+	c, change := b.governor.Observe(governor.Observation{
 		Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: b.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut,
 	})
 	b.longest = 0
@@ -88,7 +90,12 @@ func (s *Session) govern(h shmring.Status) error {
 		return nil
 	}
 	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
-	s.log.Info().Msg(text)
+	if before := cmp.Or(b.depth, s.in.jvm.Depth); c.Depth != before {
+		s.logDepth(before, c.Depth, "", nil, c.Why)
+	}
+	if c.Interval != cmp.Or(b.governed, s.in.jvm.Interval) {
+		logs.Write(&s.log, logs.IntervalChanged, logs.Interval.Of(c.Interval), logs.Cause.Of(c.Why))
+	}
 	if c.Depth != b.depth && (b.depth != 0 || c.Depth != s.in.jvm.Depth) {
 		s.noteDepth(text)
 	} else {
@@ -113,13 +120,13 @@ func (s *Session) governSampling(h shmring.Status) error {
 	if q, ok := s.heap.live.est.Figure(); ok {
 		live = q.Exact.Objects
 	}
-	n, why, change := b.sampling.Look(time.Now(), h.SampleNS, live, b.current)
+	n, why, change := b.sampling.Observe(time.Now(), h.SampleNS, live, b.current)
 	if !change {
 		return nil
 	}
 	b.sparse = n
 	text := fmt.Sprintf("sampling every %d KiB: %s", b.interval()>>10, why)
-	s.log.Info().Msg(text)
+	logs.Write(&s.log, logs.IntervalChanged, logs.Interval.Of(b.interval()), logs.Cause.Of(why))
 	s.noteSwitch(text)
 	return s.setInterval()
 }

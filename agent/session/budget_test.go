@@ -36,8 +36,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetLowersTheDepth: a probe that costs more than its budget is told a lower depth and what its next epoch may
-// cost.
+// TestBudgetLowersTheDepth: a probe that costs more than its budget gets a lower depth and the cost that its next epoch
+// may cost.
 func TestBudgetLowersTheDepth(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 30}
 	r := newRigWith(t, mem, &Limits{BudgetCPU: 0.01, SamplingShare: -1})

@@ -8,10 +8,10 @@ func (s *Session) charged(f func() error) error {
 	defer runtime.UnlockOSThread()
 	from := threadCPU()
 	err := f()
-	took := threadCPU() - from
+	used := threadCPU() - from
 	c := &s.steer.cpu
-	c.spent += took
+	c.spent += used
 	s.set(func(st *Status) { st.AgentCPUNS = uint64(c.spent) })
-	c.process.Charge(took)
+	c.process.Charge(used)
 	return err
 }

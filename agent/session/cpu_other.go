@@ -6,5 +6,5 @@ import "time"
 
 var begun = time.Now()
 
-// threadCPU is the time: elsewhere a thread's own is told in steps that are longer than what is measured here.
+// threadCPU is the time: elsewhere the system counts a thread's CPU time in steps that are too long here.
 func threadCPU() time.Duration { return time.Since(begun) }

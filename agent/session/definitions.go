@@ -18,8 +18,8 @@ const (
 
 // definitions holds the definitions of one recording, and which of them the present file has. A definition travels once
 // from the probe; each file must be readable alone, so what a file uses and does not have yet is written before its
-// use. Types and loaders of which the probe says that they have gone are forgotten when a file begins. Methods and
-// frames stay: the probe bounds how many it tells, and uses them again.
+// use. Types and loaders that the probe reports as unloaded are dropped when a file begins. Methods and
+// frames stay: the probe bounds how many it sends, and uses them again.
 type definitions struct {
 	types   map[uint64]trace.Type
 	loaders map[uint64]trace.Loader
@@ -28,11 +28,11 @@ type definitions struct {
 	threads map[uint64]trace.Thread
 
 	// missing: frames that the file refers to and that are not known.
-	inFile  struct{ types, loaders, methods, frames, threads, missing map[uint64]struct{} }
-	gone    struct{ types, loaders map[uint64]struct{} }
-	ofTypes map[uint64]int // types of a loader
-	// recalled: types and loaders that only older files have told. An agent before may have been told that they have
-	// gone.
+	inFile   struct{ types, loaders, methods, frames, threads, missing map[uint64]struct{} }
+	unloaded struct{ types, loaders map[uint64]struct{} }
+	ofTypes  map[uint64]int // types of a loader
+	// recalled: types and loaders that only older files define. The probe may have reported to an agent before that
+	// they were unloaded.
 	recalled struct{ types, loaders map[uint64]struct{} }
 
 	dropped uint64 // definitions beyond the bounds
@@ -45,7 +45,7 @@ func newDefinitions() *definitions {
 		types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
 		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{},
 	}
-	d.gone.types, d.gone.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
+	d.unloaded.types, d.unloaded.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
 	d.newFile()
 	return d
 }
@@ -90,7 +90,7 @@ func (d *definitions) add(x trace.Defs) (out trace.Defs) {
 		if !put(d, d.types, t.ID, t, typeBytes) {
 			continue
 		}
-		delete(d.gone.types, t.ID)
+		delete(d.unloaded.types, t.ID)
 		delete(d.recalled.types, t.ID)
 		if had {
 			d.ofTypes[old.Loader]--
@@ -104,7 +104,7 @@ func (d *definitions) add(x trace.Defs) (out trace.Defs) {
 		if !put(d, d.loaders, l.ID, l, loaderBytes) {
 			continue
 		}
-		delete(d.gone.loaders, l.ID)
+		delete(d.unloaded.loaders, l.ID)
 		delete(d.recalled.loaders, l.ID)
 		if use(d.inFile.loaders, l.ID) {
 			out.Loaders = append(out.Loaders, l)
@@ -129,12 +129,12 @@ func (d *definitions) add(x trace.Defs) (out trace.Defs) {
 	}
 	for _, id := range x.GoneTypes {
 		if _, ok := d.types[id]; ok {
-			d.gone.types[id] = struct{}{}
+			d.unloaded.types[id] = struct{}{}
 		}
 	}
 	for _, id := range x.GoneLoaders {
 		if _, ok := d.loaders[id]; ok {
-			d.gone.loaders[id] = struct{}{}
+			d.unloaded.loaders[id] = struct{}{}
 		}
 	}
 	for _, id := range fresh { // all are known now: parents come first whatever the order of the block
@@ -152,8 +152,8 @@ func use(m map[uint64]struct{}, id uint64) bool {
 	return true
 }
 
-// need adds to out what a reference to frame and thread needs in the present file, and counts a frame that can not be
-// told.
+// need adds to out what a reference to frame and thread needs in the present file, and counts a frame that is not
+// known.
 func (d *definitions) need(out *trace.Defs, frame, thread uint64) {
 	if t, ok := d.threads[thread]; ok && use(d.inFile.threads, thread) {
 		out.Threads = append(out.Threads, t)
@@ -164,7 +164,7 @@ func (d *definitions) need(out *trace.Defs, frame, thread uint64) {
 }
 
 // frame adds to out what the present file lacks of a stack, parents before children. A stack that is not known up to
-// its outermost frame is left out, and comes whole once it is: a child never stands before its parent.
+// its outermost frame is left out, and is written whole once it is known. A child never precedes its parent.
 func (d *definitions) frame(out *trace.Defs, frame uint64) (whole bool) {
 	start := len(out.Frames)
 	for frame != 0 {
@@ -202,17 +202,17 @@ func (d *definitions) recall() {
 	}
 }
 
-// redefined says that the probe has sent all definitions since recall: what only files have told is gone.
+// redefined says that the probe has sent all definitions since recall: what only files define was unloaded.
 func (d *definitions) redefined() {
-	maps.Copy(d.gone.types, d.recalled.types)
-	maps.Copy(d.gone.loaders, d.recalled.loaders)
+	maps.Copy(d.unloaded.types, d.recalled.types)
+	maps.Copy(d.unloaded.loaders, d.recalled.loaders)
 	d.recalled.types, d.recalled.loaders = nil, nil
 }
 
-// forget drops what has gone, before a new file begins. in says of a type that objects of it are listed all the same,
-// as far as the census tells: it stays for one more file.
+// forget drops what was unloaded, before a new file begins. in says that objects of a type are listed all the same:
+// then the type stays for one more file.
 func (d *definitions) forget(in func(typ uint64) bool) {
-	for id := range d.gone.types {
+	for id := range d.unloaded.types {
 		if in(id) {
 			continue
 		}
@@ -222,13 +222,13 @@ func (d *definitions) forget(in func(typ uint64) bool) {
 			delete(d.ofTypes, t.Loader)
 		}
 		delete(d.types, id)
-		delete(d.gone.types, id)
+		delete(d.unloaded.types, id)
 	}
-	for id := range d.gone.loaders {
+	for id := range d.unloaded.loaders {
 		if d.ofTypes[id] == 0 {
 			d.bytes -= loaderBytes(d.loaders[id]) + defBytes
 			delete(d.loaders, id)
-			delete(d.gone.loaders, id)
+			delete(d.unloaded.loaders, id)
 		}
 	}
 }
@@ -251,8 +251,8 @@ func empty(x trace.Defs) bool {
 	return len(x.Types)+len(x.Loaders)+len(x.Methods)+len(x.Frames)+len(x.Threads) == 0
 }
 
-// someGone says that forget may have something to drop.
-func (d *definitions) someGone() bool { return len(d.gone.types)+len(d.gone.loaders) > 0 }
+// anyUnloaded says that forget may have something to drop.
+func (d *definitions) anyUnloaded() bool { return len(d.unloaded.types)+len(d.unloaded.loaders) > 0 }
 
 // listed returns what a listing refers to and the present file lacks.
 func (d *definitions) listed(y *trace.Sync) (need trace.Defs) {

@@ -41,9 +41,9 @@ func TestFramesComeWhole(t *testing.T) {
 	expect(add(trace.Frame{ID: 7, Parent: 8}, trace.Frame{ID: 8, Parent: 7}), 2, 8, 7) // a ring of frames ends too
 }
 
-// TestForget: what has gone leaves with the file that it stands in, a loader with the last of its types, and what is
-// listed all the same stays.
-func TestForget(t *testing.T) {
+// TestUnloadedTypesAreDropped: an unloaded type is dropped at the end of its file, a loader with the last of its types.
+// A type that is still listed stays.
+func TestUnloadedTypesAreDropped(t *testing.T) {
 	d := newDefinitions()
 	add := func(x trace.Defs) { d.add(x) }
 	ids := func() (types, loaders []uint64) {
@@ -82,8 +82,8 @@ func TestForget(t *testing.T) {
 	add(trace.Defs{GoneTypes: []uint64{6, 7}, GoneLoaders: []uint64{2}})
 	d.forget(none)
 	expect("gone", []uint64{5}, []uint64{1})
-	if d.bytes != before || len(d.ofTypes) != 1 || len(d.gone.types)+len(d.gone.loaders) != 0 {
-		t.Errorf("%d bytes, want %d; %+v %+v", d.bytes, before, d.ofTypes, d.gone)
+	if d.bytes != before || len(d.ofTypes) != 1 || len(d.unloaded.types)+len(d.unloaded.loaders) != 0 {
+		t.Errorf("%d bytes, want %d; %+v %+v", d.bytes, before, d.ofTypes, d.unloaded)
 	}
 	add(trace.Defs{Loaders: l, Types: ty})
 	d.recall()

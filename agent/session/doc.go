@@ -15,7 +15,7 @@
 //  2. A position is committed to the ring only after the store has taken or refused what lies before it. Otherwise a
 //     killed agent would lose it.
 //  3. Every file of a recording can be read alone: it begins with META, the definitions and a SYNC; a definition that
-//     is used later stands in the same file before its first use. At depth samples there is no listing and no SYNC.
+//     is used later is in the same file before its first use. At depth samples there is no listing and no SYNC.
 //  4. An error of the store never ends a session. Whole epochs are dropped, counted and reported by a GAP block, and a
 //     sync point is requested.
 //  5. The state of the shared ring is read once a batch and handed down. Otherwise two steps of a batch would decide by

@@ -49,7 +49,7 @@ func TestEveryFileReadsAlone(t *testing.T) {
 	}
 }
 
-func TestAnotherAgentGoesOn(t *testing.T) {
+func TestAnotherAgentContinues(t *testing.T) {
 	// several files: what is defined in an older one is used by what waits in the ring
 	mem := &sessiontest.MemStore{Limit: 6 << 10}
 	r := newRig(t, mem)
@@ -82,9 +82,9 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 	}
 }
 
-// TestNoListingFits: a ring that is too small for a listing goes on without, loses no epoch, begins files all the same,
-// and says so.
-func TestNoListingFits(t *testing.T) {
+// TestRecordingContinuesWithoutListings: a ring that is too small for a listing goes on without, loses no epoch, begins
+// files all the same, and says so.
+func TestRecordingContinuesWithoutListings(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 8 << 10, Small: true}
 	r := newRig(t, mem)
 	p := r.p

@@ -3,13 +3,14 @@ package session
 import (
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // What a session does with each kind of block. A block is decoded here and nowhere else: what follows gets the decoded
-// form and, to store it, the block as it came.
+// form and, to store it, the block unchanged.
 
 // block takes in a block of the probe that begins at the position start; h is the ring's status behind its batch.
 func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
@@ -104,14 +105,14 @@ func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 			st.VM, st.Probe, st.Interval = m.JVM.VM, m.JVM.Probe, m.JVM.Interval
 			st.Depth = DepthName(m.JVM.Depth)
 			st.DepthAsked = st.Depth
-			// An agent that comes later goes on with what another one began, and the ring's counters with it.
+			// A later agent continues the recording of an earlier one, and the ring's counters cover both.
 			if t := time.UnixMilli(int64(m.JVM.T0WallMS)); m.JVM.T0WallMS != 0 && t.Before(st.Since) {
 				st.Since = t
 			}
 		})
 	}
 	for _, n := range m.Notes {
-		s.log.Info().Str("note", n.Text).Msg("the probe says")
+		logs.Write(&s.log, logs.ProbeNote, logs.Note.Of(n.Text))
 	}
 	return fresh, changed
 }
@@ -134,7 +135,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.steer.budget.paused(p)
 	s.stamp(p.Start + p.Dur)
 	s.out.collection(p.GC)
-	s.tell(s.losses.before(p.GC, h, s.in.time))
+	s.recordGaps(s.losses.before(p.GC, h, s.in.time))
 	s.out.pushEpoch(b)
 	if s.heap.epoch(e) {
 		s.summarize(nil, s.out.pos)

@@ -20,7 +20,7 @@ type Limits struct {
 	MaxMemory         int64         // bytes, the agent itself
 }
 
-// Budget is what a recording is held to, as it stands in status. 0: no bound.
+// Budget is the limits of a recording, as status shows them. 0: no limit.
 type Budget struct {
 	CPU           float64 `json:"overhead_cpu"` // of wall time
 	PauseNS       int64   `json:"overhead_pause_ns"`

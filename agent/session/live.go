@@ -11,7 +11,7 @@ import (
 // maxLiveTypes bounds the classes the estimate is kept for, redefinitions of a resumed session included.
 const maxLiveTypes = 1 << 20
 
-// live feeds the live estimator of package coverage. What it can not read it does not judge: the figure is unknown
+// live feeds the live estimator of package coverage. What it cannot read it does not judge: the figure is unknown
 // then.
 type live struct {
 	types *trace.TypeTable
@@ -75,7 +75,7 @@ func (l *live) quality() *Quality {
 	}
 	live := q.Live()
 	return &Quality{GC: l.gc, Objects: live.Objects, Bytes: live.Bytes, Exact: q.Exact.Bytes,
-		Inferred: q.Inferred.Bytes, BeforeTape: q.Before.Bytes, Unknown: q.Unknown.Bytes}
+		Inferred: q.Inferred.Bytes, BeforeRecording: q.Before.Bytes, Unknown: q.Unknown.Bytes}
 }
 
 // heapView follows the live heap: for the status, for summaries, and for what is known of classes that have gone.

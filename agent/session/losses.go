@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// refusedEvery bounds how often the log tells that the store refuses writes; status has the counts.
+	// refusedEvery is the least time between two log lines about refused writes; status has the counts.
 	refusedEvery = 10 * time.Second
 	// maxLoss bounds a difference of counters that is believed: they are the producer's word.
 	maxLoss = 1 << 40
@@ -17,7 +17,7 @@ const (
 // losses counts what the shared ring or the store lost, and says which GAPs report it.
 type losses struct {
 	gap       trace.Gap      // what the store refused since it took something; Reason 0: nothing
-	told      shmring.Status // the ring's loss counters as reported last
+	reported  shmring.Status // the ring's loss counters as reported last
 	lastGC    uint64         // number of the newest epoch, 0 while unknown: numbers that are missing were lost
 	refusedAt time.Time      // when the log had a refusal last
 }
@@ -53,26 +53,26 @@ func (l *losses) before(gc uint64, h shmring.Status, at uint64) []trace.Gap {
 	return l.gaps(n, h, at)
 }
 
-// atEnd returns the GAPs behind the last epoch. The probe counts pauses before it records them, so this also tells of
+// atEnd returns the GAPs behind the last epoch. The probe counts pauses before it records them, so this also counts
 // one that waited for room, or was being written, when the JVM ended. The counter of what was dropped may have been
 // used up by a hole that was read after these were dropped; it holds where no epoch was seen.
 func (l *losses) atEnd(h shmring.Status, at uint64) []trace.Gap {
 	if left := h.Epochs - l.lastGC; l.lastGC != 0 && left < maxLoss {
 		return l.gaps(left, h, at)
 	}
-	return l.gaps(h.EpochsDropped-l.told.EpochsDropped, h, at)
+	return l.gaps(h.EpochsDropped-l.reported.EpochsDropped, h, at)
 }
 
 // gaps reports the loss of so many epochs, and of samples.
 func (l *losses) gaps(epochs uint64, h shmring.Status, at uint64) (out []trace.Gap) {
 	if epochs != 0 && epochs < maxLoss {
 		out = append(out, trace.Gap{Reason: trace.GapOverflow, Epochs: epochs, Time: at})
-		// What was lost before this agent came is not in the difference of the counters.
-		l.told.EpochsDropped = min(l.told.EpochsDropped+epochs, h.EpochsDropped)
+		// What was lost before this agent started is not in the difference of the counters.
+		l.reported.EpochsDropped = min(l.reported.EpochsDropped+epochs, h.EpochsDropped)
 	}
-	if n := h.SamplesDropped - l.told.SamplesDropped; n != 0 && n < maxLoss {
+	if n := h.SamplesDropped - l.reported.SamplesDropped; n != 0 && n < maxLoss {
 		out = append(out, trace.Gap{Reason: trace.GapSamples, Samples: n, Time: at})
-		l.told.SamplesDropped = h.SamplesDropped
+		l.reported.SamplesDropped = h.SamplesDropped
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func TestLosses(t *testing.T) {
 // TestLossesBeforeTheAgent: epochs that were lost while no agent ran are missing in the numbers alone; they do not hide
 // what the counter says afterwards.
 func TestLossesBeforeTheAgent(t *testing.T) {
-	l := losses{lastGC: 3, told: shmring.Status{EpochsDropped: 4}}
+	l := losses{lastGC: 3, reported: shmring.Status{EpochsDropped: 4}}
 	h := shmring.Status{EpochsDropped: 4}
 	if g := l.before(8, h, 1); len(g) != 1 || g[0].Epochs != 4 {
 		t.Errorf("%+v", g)

@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// StoreError says that the recording's folder can not be used now.
+// StoreError says that the recording's folder cannot be used now.
 type StoreError struct {
 	Dir string
 	Err error
@@ -40,7 +41,7 @@ func New(
 	s := &Session{
 		cfg: cfg, ring: ring, defs: newDefinitions(),
 		in:     stream{redefining: !fresh},
-		losses: losses{told: h},
+		losses: losses{reported: h},
 		syncs:  newSchedule(cfg.MaxTraceSize, last),
 		heap:   heapView{live: newLive()},
 		out:    writer{st: st, skipTo: st.LastSource()},
@@ -51,7 +52,7 @@ func New(
 	}
 	if fresh {
 		s.alarms.oom.seen = 0
-		s.losses.told.EpochsDropped, s.losses.told.SamplesDropped = 0, 0
+		s.losses.reported.EpochsDropped, s.losses.reported.SamplesDropped = 0, 0
 	}
 	s.kept = who.Kept
 	away := ring.Away()
@@ -63,7 +64,7 @@ func New(
 		RingMemfd:  h.Flags&shmring.FlagMemfd != 0, RingKept: who.Kept != "",
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
-	s.log = BoundLog(cfg.Log.With().Str("jvm", s.status.ID).Logger())
+	s.log = BoundLog(logs.With(cfg.Log, logs.Recording.Of(s.status.ID)))
 	if l := cfg.Limits(); l.BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
 		if err := errors.Join(ring.SetEpochMax(0), ring.SetCostMax(0)); err != nil {
 			return nil, err

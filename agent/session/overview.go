@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// overview gathers what the next summary of the open file tells (docs/format/stream.md, "Summaries").
+// overview gathers what the next summary of the open file says (docs/format/stream.md, "Summaries").
 type overview struct {
 	courses    []trace.Course
 	born, died map[uint32]uint64 // objects by type, since the sync point before
@@ -42,7 +42,7 @@ func (o *overview) epoch(e *trace.Epoch, total coverage.Count, known bool) {
 	}
 }
 
-// sync takes in a sync point that is put away: of a collection without fates it gives the state.
+// sync takes in a sync point that is stored. It gives the state after a collection without object data.
 func (o *overview) sync(y *trace.Sync) {
 	o.unlisted = false
 	if n := len(o.courses); n > 0 && o.courses[n-1].GC == y.GC {

@@ -3,6 +3,7 @@ package session
 import (
 	"sync"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -60,17 +61,20 @@ func (s *Session) PausedBy() (why uint32, err error) {
 	return h.PauseWhy, err
 }
 
-// notePause notes in log, trace and status that recording stops or goes on.
+// notePause writes to log, recording and status that recording pauses or resumes.
 func (s *Session) notePause(h shmring.Status) {
 	why, changed := s.pause.changed(h)
 	if !changed {
 		return
 	}
-	text := "recording goes on"
+	text := "recording resumed"
 	if why != 0 {
-		text = "paused: " + pausedWhy(why, s.UID())
+		reason := pausedWhy(why, s.UID())
+		text = "paused: " + reason
+		logs.Write(&s.log, logs.Paused, logs.Cause.Of(reason))
+	} else {
+		logs.Write(&s.log, logs.Resumed)
 	}
-	s.log.Info().Msg(text)
 	if s.in.known {
 		s.note(max(s.in.time, s.in.now()), text)
 	}
@@ -83,7 +87,7 @@ func pausedWhy(why uint32, uid int) string {
 	case why&shmring.PauseSwitch != 0, why == 0:
 		return "the host's switch is set"
 	case why&shmring.PauseOwner != 0:
-		return "asked for by " + UserName(uid)
+		return "requested by " + UserName(uid)
 	}
-	return "asked for"
+	return "requested by an operator"
 }

@@ -5,18 +5,20 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent/logs"
 )
 
 const (
 	// quietAfter is how many lines of log one JVM, or one folder of rings, may cause in quietFor: both are others', who
-	// can cause as many as they like. Errors do not count: what they tell of happens once.
+	// can cause as many as they like. Errors do not count: each of their causes occurs once.
 	quietAfter = 100
 	quietFor   = time.Minute
 )
 
-// quiet lets so many lines through, and says once that there would be more. It is a zerolog.Sampler.
+// quiet lets quietAfter lines through in quietFor, and logs once that it drops further ones. It is a zerolog.Sampler.
 type quiet struct {
-	tell func()
+	report func()
 
 	mu    sync.Mutex
 	began time.Time
@@ -35,15 +37,14 @@ func (q *quiet) Sample(level zerolog.Level) bool {
 	n := q.n
 	q.mu.Unlock()
 	if n == quietAfter+1 {
-		q.tell()
+		q.report()
 	}
 	return n <= quietAfter
 }
 
 // BoundLog returns log, bounded: what a JVM or a folder of rings makes the agent write.
 func BoundLog(log zerolog.Logger) zerolog.Logger {
-	return log.Sample(&quiet{tell: func() {
-		log.Warn().Int("lines", quietAfter).Dur("in", quietFor).
-			Msg("it causes more lines of log than these: what is no error is left out for now")
+	return log.Sample(&quiet{report: func() {
+		logs.Write(&log, logs.LogBounded, logs.Lines.Of(quietAfter), logs.Span.Of(quietFor))
 	}})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
+func TestRefusedWritesAreReportedAndRecordingContinues(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 30}
 	r := newRig(t, mem)
 	p := r.p
@@ -46,10 +46,10 @@ func TestRefusedWritesAreToldAndRecordingGoesOn(t *testing.T) {
 	}
 }
 
-// TestLossStandsBeforeTheNextFile: epochs that the open file did not take are told before the listing that begins the
-// next one. Behind it the gap would end what that listing has made known, and a reader of both files would compare the
-// listing with a state that is older.
-func TestLossStandsBeforeTheNextFile(t *testing.T) {
+// TestLossIsReportedBeforeTheNextFile: epochs that the open file did not take are reported before the listing that
+// begins the next one. Behind it the gap would end what that listing has made known, and a reader of both files would
+// compare the listing with a state that is older.
+func TestLossIsReportedBeforeTheNextFile(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 30}
 	r := newRig(t, mem)
 	p := r.p
@@ -69,20 +69,20 @@ func TestLossStandsBeforeTheNextFile(t *testing.T) {
 	p.End(shmring.StateGoodbye, "")
 	r.finish()
 	lost := r.s.Status().Dropped.StoreEpochs
-	var told uint64
+	var reported uint64
 	for b, err := range trace.Blocks(mem.Files()[from]) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if b.Kind == trace.KindGap {
 			g, _ := trace.DecodeGap(b)
-			told += g.Epochs
+			reported += g.Epochs
 		}
 		if b.Kind == trace.KindSync {
 			break
 		}
 	}
-	if lost == 0 || told != lost {
-		t.Errorf("%d epochs were lost, %d are told before the listing", lost, told)
+	if lost == 0 || reported != lost {
+		t.Errorf("%d epochs were lost, %d are told before the listing", lost, reported)
 	}
 }

@@ -36,8 +36,8 @@ func TestRemarksOfAProbe(t *testing.T) {
 	}
 }
 
-// TestStormIsTold: the recording has the storm's figures, behind the collection that began it.
-func TestStormIsTold(t *testing.T) {
+// TestStormIsReported: the recording has the storm's figures, behind the collection that began it.
+func TestStormIsReported(t *testing.T) {
 	froze := ""
 	s := &Session{hooks: Hooks{Freeze: func(why string) { froze = why }}}
 	for i := uint64(1); i < 10; i++ {

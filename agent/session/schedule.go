@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/heapcam/heapcam/emergency"
@@ -83,21 +82,15 @@ func (c *schedule) ask(now time.Time, h shmring.Status, st ringstore.Stats, requ
 		_, err := request()
 		return err
 	}
-	_, err := c.emergency.Look(emergency.View{
+	_, err := c.emergency.Poll(emergency.View{
 		Due: c.plan.Due(), Room: st.Room, Reserve: c.plan.Reserve(), Answered: h.EmergencyDone, Now: now,
 	})
 	return err
 }
 
-// pauseChange says that listings have become too long for max_sync_pause, or no longer are; "": neither.
-func (c *schedule) pauseChange(h shmring.Status) (text string) {
-	if h.SyncTooLong == c.tooLong {
-		return ""
-	}
+// pauseChanged says whether listings have become too long for max_sync_pause, or no longer are.
+func (c *schedule) pauseChanged(h shmring.Status) bool {
+	changed := h.SyncTooLong != c.tooLong
 	c.tooLong = h.SyncTooLong
-	d := time.Duration(h.SyncPredicted).Round(time.Millisecond)
-	if c.tooLong {
-		return fmt.Sprintf("depth samples: a sync point would take %v, more than max_sync_pause", d)
-	}
-	return fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", d)
+	return changed
 }

@@ -8,21 +8,22 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
 const (
-	// readBatch is how much a session takes from the ring at once, bytes; a larger block comes alone.
+	// readBatch is how much a session takes from the ring at once, bytes; a larger block is read alone.
 	readBatch = 1 << 20
 	// smallBacklog and gather: while the ring holds less than that, a session waits so long for more, since larger
 	// frames compress better. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
-	// idleLook is how often a session without data looks what max_total_size leaves it, whether it is paused and
+	// idleEvery is how often a session without data checks its part of max_total_size, whether it is paused and
 	// whether the JVM ran out of memory.
-	idleLook = time.Second
+	idleEvery = time.Second
 	// maxCorrupt is how many undecodable blocks a producer may send before its ring is put into quarantine.
 	maxCorrupt = 16
 )
@@ -65,28 +66,40 @@ type Hooks struct {
 // after which the ring must not be read any further; the error of ctx. The ring stays open: Close closes it.
 func (s *Session) Run(ctx context.Context, hooks Hooks) error {
 	s.hooks = hooks
-	s.log.Info().Str("dir", s.Dir()).Msg("recording")
+	logs.Write(&s.log, logs.RecordingStarted, logs.Path.Of(s.Dir()))
 	err := s.guarded(ctx)
 	s.report(ctx, err)
 	closing := s.doing()
 	s.keepCounters()
 	if cerr := s.out.st.Close(); cerr != nil {
-		s.log.Error().Err(cerr).Msg("cannot close the recording")
+		logs.Write(&s.log, logs.NotClosed, logs.Err.Of(cerr))
 	}
 	closing()
 	stats := s.out.st.Stats() // what was allocated ahead was given back
 	s.set(func(st *Status) { st.TraceBytes, st.Files = stats.Bytes, stats.Files })
 	if err == nil { // drained: the file is memory that nobody needs any more
 		if uerr := s.ring.Unlink(); uerr != nil {
-			s.log.Warn().Err(uerr).Msg("cannot remove the drained ring")
+			logs.Write(&s.log, logs.RingStays, logs.Err.Of(uerr))
 		}
 		if s.in.over != "" {
 			s.set(func(st *Status) { st.Phase = s.in.over })
 		}
-		st := s.Status()
-		s.log.Info().Str("phase", string(st.Phase)).Uint64("collections", st.Collections).Msg("recording ended")
+		s.logEnd()
 	}
 	return err
+}
+
+// logEnd logs how the recording ended.
+func (s *Session) logEnd() {
+	switch st := s.Status(); st.Phase {
+	case Refused:
+		logs.Write(&s.log, logs.JVMRefused, logs.Cause.Of(st.Reason))
+	case ProbeStopped:
+		logs.Write(&s.log, logs.ProbeStopped, logs.Cause.Of(st.Reason), logs.Collections.Of(st.Collections))
+	default:
+		logs.Write(&s.log, logs.RecordingEnded, logs.Phase.Of(string(st.Phase)), logs.Cause.Of(st.Reason),
+			logs.Collections.Of(st.Collections))
+	}
 }
 
 // Close closes the ring and leaves the shared limits, after Run.
@@ -105,22 +118,19 @@ func (s *Session) report(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		s.set(func(st *Status) { st.Phase = Stopped })
 	case errors.Is(err, quota.ErrEvicted):
-		s.log.Error().Err(err).Str("ring", ring).
-			Msg("recording stopped: what its ring does not hold is lost until there is room again")
+		logs.Write(&s.log, logs.RecordingEvicted, logs.Path.Of(ring))
 	case errors.As(err, &full):
-		s.log.Warn().Err(err).Str("ring", ring).
-			Msg("the JVM has ended, and its ring waits until all of it can be stored")
+		logs.Write(&s.log, logs.RingWaits, logs.Err.Of(err), logs.Path.Of(ring))
 	case errors.As(err, &bad):
 		s.set(func(st *Status) { st.Phase, st.Reason = Quarantined, err.Error() })
-		s.log.Error().Err(err).Msg("shared-ring protocol violation: ring quarantined")
+		logs.Write(&s.log, logs.RingQuarantined, logs.Err.Of(err), logs.Path.Of(ring))
 	default:
 		s.set(func(st *Status) { st.Phase, st.Reason = Stopped, err.Error() })
-		s.log.Error().Err(err).Msg("recording stopped")
+		logs.Write(&s.log, logs.RecordingStopped, logs.Err.Of(err), logs.Path.Of(ring))
 	}
 }
 
-// guarded is the last line of defence for the other JVMs: a mistake of ours that a producer can trigger must not end
-// the agent.
+// guarded protects the other JVMs: a defect of heapcam that one producer triggers must not end the agent.
 func (s *Session) guarded(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -172,7 +182,7 @@ func (s *Session) wait(ctx context.Context) error {
 			return err
 		}
 		s.notePause(h)
-		at := time.Now().Add(idleLook)
+		at := time.Now().Add(idleEvery)
 		if s.out.dirty {
 			at = s.out.syncedAt.Add(s.cfg.SyncInterval)
 		}
@@ -208,7 +218,7 @@ func (s *Session) idle() error {
 	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h))
 }
 
-// step takes one batch through to the store and commits it. The ring's status is read once, behind the batch's data:
+// step stores one batch and commits it. The ring's status is read once, behind the batch's data:
 // its counters include whatever was lost before the last block of the batch.
 func (s *Session) step() error {
 	batch, err := s.ring.Read(readBatch)
@@ -219,7 +229,7 @@ func (s *Session) step() error {
 	if unknown == nil {
 		s.sizes(h)
 	} else {
-		h = s.losses.told // so that nothing more counts as lost
+		h = s.losses.reported // so that nothing more counts as lost
 	}
 	if err := s.blocks(batch, h); err != nil {
 		return err
@@ -237,10 +247,10 @@ func (s *Session) step() error {
 		return unknown
 	}
 	h.Tail = batch.End
-	return s.look(h)
+	return s.observe(h)
 }
 
-// sizes takes note of the ring's size and fill.
+// sizes notes the ring's size and fill.
 func (s *Session) sizes(h shmring.Status) {
 	if h.Capacity == 0 {
 		return
@@ -249,7 +259,7 @@ func (s *Session) sizes(h shmring.Status) {
 		s.in.redefining, s.in.redefinedAt = false, h.Head
 	}
 	if before := s.status.RingBytes; h.Capacity != before {
-		s.log.Info().Uint64("bytes", h.Capacity).Uint64("before", before).Msg("a larger shared ring took over")
+		logs.Write(&s.log, logs.RingGrown, logs.Bytes.Of(h.Capacity), logs.Before.Of(before))
 		s.set(func(st *Status) { st.RingBytes = h.Capacity })
 	}
 	s.out.st.Queue(float64(h.Backlog()) / float64(h.Capacity))
@@ -274,9 +284,9 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 		s.out.pos = pos
 		if err := s.block(b, start, h); err != nil {
 			n := s.count(func(d *Drops) { d.Corrupt++ }).Corrupt
-			s.log.Warn().Err(err).Uint64("pos", pos).Msg("cannot read a block of the probe")
+			logs.Write(&s.log, logs.BlockUnreadable, logs.Err.Of(err), logs.Offset.Of(pos))
 			if n >= maxCorrupt {
-				why := "too many unreadable blocks"
+				why := "too many blocks that cannot be decoded"
 				return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: why, Err: err}
 			}
 		}
@@ -284,17 +294,17 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 	return nil
 }
 
-// finish takes note of how the JVM ended. gone: it sent no end marker.
-func (s *Session) finish(gone bool) {
+// finish notes how the JVM ended. killed: it sent no end marker.
+func (s *Session) finish(killed bool) {
 	if h, err := s.ring.Status(); err == nil {
-		s.tell(s.losses.atEnd(h, s.in.time))
+		s.recordGaps(s.losses.atEnd(h, s.in.time))
 		s.flush()
 		s.noteExhaustion(h)
 		s.in.sampledAt = time.Time{}
 		s.noteSampling(h)
 		s.show(h, s.out.st.Stats())
 	}
-	if gone {
-		s.in.over = GonePhase
+	if killed {
+		s.in.over = KilledPhase
 	}
 }

@@ -7,15 +7,15 @@ type Phase string
 
 // Phases.
 const (
-	Recording   Phase = "recording"
-	Paused      Phase = "paused"
-	Silent      Phase = "silent"      // the JVM is stopped or starved
-	Refused     Phase = "refused"     // the probe does not record this JVM; see Reason
-	EndedPhase  Phase = "ended"       // in order: exit or detachment
-	GonePhase   Phase = "killed"      // the JVM sent no end marker
-	GaveUp      Phase = "gave up"     // the probe detached itself; see Reason
-	Quarantined Phase = "quarantined" // the producer broke the contract; see Reason
-	Stopped     Phase = "stopped"     // the agent stopped reading
+	Recording    Phase = "recording"
+	Paused       Phase = "paused"
+	Silent       Phase = "silent"      // the JVM is stopped or starved
+	Refused      Phase = "refused"     // the probe does not record this JVM; see Reason
+	EndedPhase   Phase = "ended"       // in order: exit or detachment
+	KilledPhase  Phase = "killed"      // the JVM sent no end marker
+	ProbeStopped Phase = "gave up"     // the probe stopped recording; see Reason
+	Quarantined  Phase = "quarantined" // shared-ring protocol violation; see Reason
+	Stopped      Phase = "stopped"     // the agent stopped reading
 )
 
 // Over says that nothing more will come.
@@ -46,7 +46,7 @@ type Status struct {
 	Renew bool `json:"renew,omitempty"`
 	// another agent holds allocation sampling: heap and pauses are recorded, sites are not
 	NoSites bool `json:"no_sites,omitempty"`
-	// its ring came to the spool folder from where this agent sees no processes: PID is the JVM's own
+	// its ring is in the spool folder, and this agent does not see its process: PID is the JVM's own
 	Spool bool `json:"spool,omitempty"`
 	// there was no process that its ring names: PID is the word of who made the ring
 	Unseen bool `json:"unseen,omitempty"`
@@ -76,14 +76,14 @@ type Status struct {
 	LongestSyncNS   uint64 `json:"longest_sync_ns"`
 	PredictedSyncNS uint64 `json:"predicted_sync_ns"`
 	Samples         uint64 `json:"samples"`
-	// SitesCut samples are told by the callers that were known: the table of frames was full. SitesFolded least used
-	// frames have left it.
+	// SitesCut counts samples whose stack was truncated to known callers, since the site table was full. SitesFolded
+	// counts the least used frames that were evicted from it.
 	SitesCut    uint64 `json:"sites_cut,omitempty"`
 	SitesFolded uint64 `json:"sites_folded,omitempty"`
 	LiveBytes   uint64 `json:"live_bytes"`
 	Rotations   uint64 `json:"rotations"`
 	Emergencies uint64 `json:"emergencies"` // sync points that did not wait for a natural collection
-	// EmergenciesUnanswered of them were given up after emergency.Timeout.
+	// EmergenciesUnanswered of them had no answer within emergency.Timeout.
 	EmergenciesUnanswered uint64 `json:"emergencies_unanswered"`
 	TraceBytes            int64  `json:"trace_bytes"`   // on disk
 	WrittenBytes          int64  `json:"written_bytes"` // since this agent began with it
@@ -150,11 +150,11 @@ type Drops struct {
 
 // Quality says of how much of the live heap the allocation site is known (package coverage).
 type Quality struct {
-	GC         uint64 `json:"gc"`
-	Objects    uint64 `json:"objects"`
-	Bytes      uint64 `json:"bytes"`
-	Exact      uint64 `json:"exact_bytes"`
-	Inferred   uint64 `json:"inferred_bytes"`
-	BeforeTape uint64 `json:"before_tape_bytes"`
-	Unknown    uint64 `json:"unknown_bytes"`
+	GC              uint64 `json:"gc"`
+	Objects         uint64 `json:"objects"`
+	Bytes           uint64 `json:"bytes"`
+	Exact           uint64 `json:"exact_bytes"`
+	Inferred        uint64 `json:"inferred_bytes"`
+	BeforeRecording uint64 `json:"before_recording_bytes"`
+	Unknown         uint64 `json:"unknown_bytes"`
 }

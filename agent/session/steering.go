@@ -1,10 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -89,9 +92,8 @@ func (s *Session) applyLimits() error {
 		return errors.Join(errs...)
 	}
 	if what := l.differ(was); what != "" {
-		text := "limits were changed: " + what
-		s.log.Info().Msg(text)
-		s.noteSwitch(text)
+		logs.Write(&s.log, logs.LimitsChanged, logs.Setting.Of(what))
+		s.noteSwitch("limits were changed: " + what)
 	}
 	if after := t.wishes(); after != before { // a limit that wanted less is gone
 		errs = append(errs, s.setDepth())
@@ -128,9 +130,9 @@ func (w *writeLimit) setLimits(l *Limits) {
 	w.rate.SetLimits(l.MaxWriteRate, shared)
 }
 
-// look takes the bytes written so far and the depth in force, and says whether another depth is wanted, and why.
-func (w *writeLimit) look(now time.Time, written int64, depth uint64) (why quota.Limit, change bool) {
-	want, change := w.rate.Look(now, written, depth)
+// observe takes the bytes written so far and the depth in force, and says whether another depth is wanted, and why.
+func (w *writeLimit) observe(now time.Time, written int64, depth uint64) (why quota.Limit, change bool) {
+	want, change := w.rate.Observe(now, written, depth)
 	if !change {
 		return why, false
 	}
@@ -140,14 +142,25 @@ func (w *writeLimit) look(now time.Time, written int64, depth uint64) (why quota
 
 // limitWrites asks the probe for another depth if the recording writes too much, or may write more.
 func (s *Session) limitWrites(written int64) error {
-	why, change := s.steer.write.look(time.Now(), written, s.in.depth)
+	why, change := s.steer.write.observe(time.Now(), written, s.in.depth)
 	if !change {
 		return nil
 	}
 	depth := DepthName(s.steer.write.depth)
-	s.log.Warn().Str("depth", depth).Int64(why.Key, why.PerSecond).Msg("the depth is changed for the sake of the disk")
-	s.noteDepth(fmt.Sprintf("depth %s: %s leaves it %d bytes a second", depth, why.Key, why.PerSecond))
+	s.logDepth(s.in.depth, s.steer.write.depth, why.Key, why.PerSecond, "")
+	s.noteDepth(fmt.Sprintf("depth %s: %s allows %d bytes a second", depth, why.Key, why.PerSecond))
 	return s.setDepth()
+}
+
+// logDepth logs that a limit changes the depth. setting and limit, or cause, say which.
+func (s *Session) logDepth(before, now uint64, setting string, limit any, cause string) {
+	if now > before {
+		logs.Write(&s.log, logs.DepthRaised, logs.Depth.Of(DepthName(now)), logs.Setting.Of(setting),
+			logs.Limit.Of(limit), logs.Cause.Of(cause))
+		return
+	}
+	logs.Write(&s.log, logs.DepthLowered, logs.Depth.Of(DepthName(now)), logs.Setting.Of(setting),
+		logs.Limit.Of(limit), logs.Cause.Of(cause))
 }
 
 // cpuLimit keeps what a recording takes of the agent's CPU within its part of agent_max_cpu: first it is compressed
@@ -194,9 +207,9 @@ func (c *cpuLimit) clear() (was bool) {
 	return true
 }
 
-// look says whether another level is wanted.
-func (c *cpuLimit) look(now time.Time) (x cpuChange, change bool) {
-	want, change := c.rate.Look(now, int64(c.spent), c.rate.Level())
+// observe says whether another level is wanted.
+func (c *cpuLimit) observe(now time.Time) (x cpuChange, change bool) {
+	want, change := c.rate.Observe(now, int64(c.spent), c.rate.Level())
 	if !change {
 		return x, false
 	}
@@ -207,7 +220,7 @@ func (c *cpuLimit) look(now time.Time) (x cpuChange, change bool) {
 	return x, true
 }
 
-var easeNames = [quota.EaseLevels + 1]string{"", ", compressed fast", ", compressed little"}
+var easeNames = [quota.EaseLevels + 1]string{"as configured", "fast", "little"}
 
 // limitCPU keeps what the recording takes of the agent's CPU within its part of agent_max_cpu.
 func (s *Session) limitCPU(h shmring.Status) error {
@@ -221,18 +234,22 @@ func (s *Session) limitCPU(h shmring.Status) error {
 			s.out.st.Ease(ease)
 		}
 	}
-	x, change := c.look(time.Now())
+	before := cmp.Or(c.depth, c.asked)
+	x, change := c.observe(time.Now())
 	if !change {
 		return nil
 	}
-	text := fmt.Sprintf("depth %s%s: %s leaves it %.2g %% of a core", DepthName(x.depth), easeNames[x.ease],
-		x.why.Key, 100*float64(x.why.PerSecond)/float64(time.Second))
-	s.log.Warn().Msg(text)
+	cores := math.Round(1e3*float64(x.why.PerSecond)/float64(time.Second)) / 1e3
+	text := fmt.Sprintf("depth %s, compression %s: %s allows %.2g %% of a core", DepthName(x.depth),
+		easeNames[x.ease], x.why.Key, 100*float64(x.why.PerSecond)/float64(time.Second))
 	s.out.st.Ease(x.ease)
 	if !x.lower { // that shows in the size of the window alone
+		logs.Write(&s.log, logs.CompressionChanged, logs.Compression.Of(easeNames[x.ease]),
+			logs.Setting.Of(x.why.Key), logs.Limit.Of(cores))
 		s.noteSwitch(text)
 		return nil
 	}
+	s.logDepth(before, x.depth, x.why.Key, cores, "")
 	s.noteDepth(text)
 	return s.setDepth()
 }

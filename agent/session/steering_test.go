@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestWishes: the lowest of the wished depths wins, and a limit without a wish has none.
-func TestWishes(t *testing.T) {
+// TestLowestWishWins: the lowest of the wished depths wins, and a limit without a wish has no effect.
+func TestLowestWishWins(t *testing.T) {
 	for want, w := range map[uint64]wishes{
 		trace.DepthFull:      {},
 		trace.DepthSurvivors: {cpu: trace.DepthSurvivors},
@@ -37,7 +37,7 @@ func TestWriteLimit(t *testing.T) {
 		now, written := time.Unix(1e9, 0), int64(0)
 		step := func() (quota.Limit, bool) {
 			now, written = now.Add(time.Second), written+5000
-			return w.look(now, written, trace.DepthFull)
+			return w.observe(now, written, trace.DepthFull)
 		}
 		var why quota.Limit
 		for change, i := false, 0; i < 30 && !change; i++ {
@@ -70,7 +70,7 @@ func TestCPULimit(t *testing.T) {
 	for range 60 {
 		now = now.Add(time.Second)
 		c.spent += 100 * time.Millisecond
-		if x, change := c.look(now); change {
+		if x, change := c.observe(now); change {
 			x.why = quota.Limit{}
 			got = append(got, x)
 		}

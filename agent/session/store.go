@@ -1,8 +1,11 @@
 package session
 
 import (
+	"path/filepath"
+
 	"github.com/rs/zerolog"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -16,7 +19,7 @@ type Store interface {
 	Rotate(head []byte, f ringstore.FrameInfo) error
 	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.
 	LastSource() uint64
-	// Newest passes on META and definitions of the newest file, for an agent that goes on with a recording, and returns
+	// Newest passes on META and definitions of the newest file, for an agent that continues a recording, and returns
 	// the number of the last collection in it. Before them come the definitions of older files: what still lies in the
 	// shared ring may refer to them.
 	Newest(f func(trace.Block)) (lastGC uint64)
@@ -39,7 +42,7 @@ type Store interface {
 	Close() error
 }
 
-// tooSmallError says that no sync point fits into the ring: it goes on without.
+// tooSmallError says that no sync point fits into the recording, which continues without.
 type tooSmallError interface {
 	error
 	TooSmall() (needed int64)
@@ -51,24 +54,22 @@ type ringFolder struct {
 	dir string
 }
 
-// OpenStore opens the ring folder of a session: that of the same session goes on. Errors: ringstore.ErrOtherRecording
-// for the folder of another session, those of the disk.
+// OpenStore opens the ring folder of a session: a folder of the same session is continued. Errors:
+// ringstore.ErrOtherRecording for the folder of another session, those of the disk.
 func OpenStore(cfg ringstore.Config, who ringstore.Identity, log zerolog.Logger) (Store, error) {
 	s, rec, err := ringstore.Open(cfg, who)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range rec.Notes {
-		log.Warn().Str("dir", cfg.Dir).Str("file", n).
-			Msg("a ring file can not be read whole; it stays until its turn to go")
+		logs.Write(&log, logs.FileDamaged, logs.Path.Of(cfg.Dir), logs.Err.Of(n))
 	}
 	for _, f := range rec.Foreign {
-		log.Warn().Str("dir", cfg.Dir).Str("file", f.File).Str("session", f.Session).Str("recording_session", f.Own).
-			Msg("a ring file of another recording lies in the folder; it is not counted and not removed")
+		logs.Write(&log, logs.FileForeign, logs.Path.Of(filepath.Join(cfg.Dir, f.File)), logs.Session.Of(f.Session),
+			logs.Own.Of(f.Own))
 	}
 	if rec.Torn > 0 {
-		log.Warn().Str("dir", cfg.Dir).Int64("bytes", rec.Torn).
-			Msg("cut a torn tail off the recording; the shared ring still holds what it was")
+		logs.Write(&log, logs.TailCut, logs.Path.Of(cfg.Dir), logs.Bytes.Of(rec.Torn))
 	}
 	return ringFolder{s, cfg.Dir}, nil
 }

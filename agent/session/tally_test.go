@@ -10,8 +10,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestCountersReturn: every counter that is kept comes back into the status, and none into the place of another one.
-func TestCountersReturn(t *testing.T) {
+// TestCountersSurviveRestart: after a restart each kept counter is in the status again, under its own name.
+func TestCountersSurviveRestart(t *testing.T) {
 	var c counters
 	v := reflect.ValueOf(&c).Elem()
 	for i := range v.NumField() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -83,7 +84,7 @@ type listing struct {
 	sync  *trace.Sync
 }
 
-var errNoFile = errors.New("no file has begun: the probe has not introduced its JVM yet")
+var errNoFile = errors.New("no ring file is open: the probe has not described its JVM yet")
 
 // begin starts a new file with META, definitions and, unless nil, the sync point.
 func (s *Session) begin(y *listing) {
@@ -130,7 +131,7 @@ func (s *Session) forget(y *listing) {
 		s.in.redefinedAt = 0
 		s.defs.redefined()
 	}
-	if !s.defs.someGone() {
+	if !s.defs.anyUnloaded() {
 		return
 	}
 	listed := map[uint64]struct{}{}
@@ -148,15 +149,14 @@ func (s *Session) tooLarge(err error) bool {
 	if !errors.As(err, &small) {
 		return false
 	}
-	s.log.Warn().Err(err).Int64("needed", small.TooSmall()).
-		Msg("no listing fits: recording goes on without, and a file alone does not open")
+	logs.Write(&s.log, logs.SyncTooLarge, logs.Err.Of(err), logs.Needed.Of(small.TooSmall()))
 	s.syncs.plan.TooLarge()
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 	return true
 }
 
-// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; the loss
-// stands in a GAP before what it takes next.
+// flush gives the store what is pending, and says whether it took it. What it refuses is lost and counted; a
+// GAP before the next write reports the loss.
 func (s *Session) flush() bool { return s.flushTo(s.out.pos) }
 
 // flushTo is flush of what lies before the position source.
@@ -190,10 +190,10 @@ func (s *Session) flushTo(source uint64) bool {
 	return err == nil
 }
 
-// refused counts what the store did not take and asks for a sync point: a reader has to start anew behind the gap.
+// refused counts what the store did not take and requests a sync point, at which a reader starts again after the gap.
 func (s *Session) refused(err error, epochs uint64) {
 	if s.losses.refuse(epochs, s.in.time, time.Now()) {
-		s.log.Warn().Err(err).Msg("the store refused a write: epochs are dropped until a sync point fits")
+		logs.Write(&s.log, logs.WriteRefused, logs.Err.Of(err), logs.Path.Of(s.Dir()))
 	}
 	s.heap.live.unknown()
 	s.syncs.plan.Lost()
@@ -201,8 +201,8 @@ func (s *Session) refused(err error, epochs uint64) {
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 }
 
-// tell writes GAPs for what the shared ring lost.
-func (s *Session) tell(gaps []trace.Gap) {
+// recordGaps writes GAPs for what the shared ring lost.
+func (s *Session) recordGaps(gaps []trace.Gap) {
 	for _, g := range gaps {
 		s.out.push(trace.EncodeGap(g))
 		s.count(func(d *Drops) { d.RingEpochs += g.Epochs; d.Samples += g.Samples })
@@ -227,7 +227,7 @@ func (s *Session) summarize(y *trace.Sync, source uint64) {
 	}
 }
 
-// syncDue bounds what a power loss takes.
+// syncDue has the store sync when SyncInterval has passed: that bounds what a power failure loses.
 func (s *Session) syncDue() {
 	now := time.Now()
 	if !s.out.dirty || now.Sub(s.out.syncedAt) < s.cfg.SyncInterval {
@@ -239,7 +239,7 @@ func (s *Session) syncDue() {
 	}
 	if err := s.out.st.SyncSoon(); err != nil {
 		s.out.dirty = true
-		s.log.Warn().Err(err).Msg("the disk does not keep what it took: a new file begins")
+		logs.Write(&s.log, logs.FsyncFailed, logs.Err.Of(err), logs.Path.Of(s.Dir()))
 		s.set(func(st *Status) { st.StoreError = err.Error() })
 	}
 }

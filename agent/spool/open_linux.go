@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errNoRecording = errors.New("neither a ring, nor a recording (NAME.heapcam, or a folder of *.hcr)")
+var errNoRecording = errors.New("neither a ring nor a recording (NAME.heapcam, or a folder of *.hcr files)")
 
 // open opens what was dropped: a container, or the ring files of a folder. Nothing that it finds is followed, or opened
 // before it is known to be a regular file that has no other name: it may be anybody's who may write here. mark is given
@@ -39,7 +39,7 @@ func (s *spooler) open(name string, st *unix.Stat_t) (files []*os.File, mark str
 	defer d.Close()
 	names, err := d.Readdirnames(maxDropped + 1)
 	if len(names) > maxDropped {
-		return nil, mark, fmt.Errorf("more than %d files in it", maxDropped)
+		return nil, mark, fmt.Errorf("the folder has more than %d files", maxDropped)
 	}
 	for _, n := range names {
 		if !strings.HasSuffix(n, ".hcr") {
@@ -72,7 +72,7 @@ func openRegular(dir int, name string) (*os.File, *unix.Stat_t, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, nil, fmt.Errorf("%s: not a regular file", printable(name))
 	case st.Nlink != 1:
-		return nil, nil, fmt.Errorf("%s: the file has %d names: copy it, rather than link it",
+		return nil, nil, fmt.Errorf("%s: the file has %d names: copy it instead of linking it",
 			printable(name), st.Nlink)
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(p), unix.O_RDONLY|unix.O_CLOEXEC, 0)

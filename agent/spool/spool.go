@@ -1,4 +1,4 @@
-// Package spool takes what is in the spool folder: rings of JVMs that this agent can not reach, and recordings from
+// Package spool takes what is in the spool folder: rings of JVMs that this agent cannot reach, and recordings from
 // elsewhere.
 //
 // A probe creates its ring there with the option spool:DIR; a person or a program copies a recording there. Rings are
@@ -29,7 +29,7 @@ import (
 // Status is the state of the spool folder. Rings that are being recorded are sessions.
 type Status struct {
 	Dir   string `json:"dir"`
-	Error string `json:"error,omitempty"` // why it can not be looked into
+	Error string `json:"error,omitempty"` // why it cannot be read
 	// Taken counts recordings that were dropped there and are in the folder for recordings now, by this agent.
 	Taken uint64 `json:"taken"`
 	Left  []Item `json:"left,omitempty"` // what lies there and is not taken, by name; nothing of it is ever removed

@@ -15,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
@@ -22,13 +23,13 @@ import (
 )
 
 const (
-	// spoolLook is how often the spool folder is looked through without being told.
-	spoolLook = time.Second
+	// scanEvery is how often the spool folder is read when no file notification comes.
+	scanEvery = time.Second
 	// spoolSettles is how long a file must stay as it is to be taken for whole: somebody may be copying it there.
 	spoolSettles = 3 * time.Second
 	// spoolAgain is when what the disk refused is tried again.
 	spoolAgain = time.Minute
-	// maxSpool bounds the names that are looked at, maxDropped the files of one folder that was dropped.
+	// maxSpool bounds the names that are read, maxDropped the files of one folder in the spool folder.
 	maxSpool   = 4096
 	maxDropped = 4096
 	// takingName begins the name of the folder, below Out, of a recording that is being taken.
@@ -43,12 +44,12 @@ func New(cfg Config) (*Spool, error) {
 	}
 	cfg.Dir = filepath.Clean(cfg.Dir)
 	if cfg.Out == cfg.Dir {
-		return nil, fmt.Errorf("spool folder %s: it is the folder for recordings", cfg.Dir)
+		return nil, fmt.Errorf("spool folder %s: it must not be the folder for recordings", cfg.Dir)
 	}
 	old, _ := filepath.Glob(filepath.Join(cfg.Out, takingName+"*"))
 	for _, dir := range old { // of an agent that was killed
 		if err := os.RemoveAll(dir); err != nil {
-			return nil, fmt.Errorf("what is left of a recording that was being taken: %w", err)
+			return nil, fmt.Errorf("cannot remove an unfinished recording: %w", err)
 		}
 	}
 	return &Spool{cfg: cfg}, nil
@@ -65,11 +66,11 @@ func (e *diskError) Unwrap() error { return e.err }
 
 // drop is a name in the spool folder.
 type drop struct {
-	mark  string // of all that belongs to it: what has another one is still being written
-	since time.Time
-	again time.Time // not before
-	bad   string    // why it is not taken, as long as mark holds
-	told  string
+	mark   string // of all that belongs to it: what has another one is still being written
+	since  time.Time
+	again  time.Time // not before
+	bad    string    // why it is not taken, as long as mark holds
+	logged string
 }
 
 // spooler takes what lies in the spool folder. It belongs to one goroutine.
@@ -102,11 +103,11 @@ func (p *Spool) Watch(ctx context.Context) {
 	}
 	logged, watched := "", false
 	for {
-		err := s.look(ctx)
+		err := s.scan(ctx)
 		now := p.fails(err)
 		if now != logged {
 			if logged = now; err != nil {
-				p.cfg.Log.Warn().Err(err).Msg("the spool folder can not be looked into")
+				logs.Write(&p.cfg.Log, logs.SpoolUnreadable, logs.Err.Of(err), logs.Path.Of(s.dir))
 			}
 		}
 		if err != nil {
@@ -120,7 +121,7 @@ func (p *Spool) Watch(ctx context.Context) {
 	}
 }
 
-// fails puts into the status why the folder can not be looked into, "": it can, and returns that.
+// fails puts into the status why the folder cannot be read, "": it can, and returns that.
 func (p *Spool) fails(err error) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,10 +132,10 @@ func (p *Spool) fails(err error) string {
 	return p.status.Error
 }
 
-// wait waits until it is time to look again; false: ctx is done. What is written to tells of each write: that is no
+// wait waits until it is time to look again; false: ctx is done. A write to a file is no
 // reason.
 func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
-	soon := time.NewTimer(spoolLook)
+	soon := time.NewTimer(scanEvery)
 	defer soon.Stop()
 	for {
 		select {
@@ -142,7 +143,7 @@ func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 			return false
 		case <-w.Errors:
 		case e := <-w.Events:
-			// or renamed to here; a ring tells of itself by its lock: it is recorded at once
+			// or renamed to here; a ring is recorded at once, since its lock shows that it is one
 			if e.Has(fsnotify.Create) {
 				return true
 			}
@@ -158,8 +159,8 @@ func (s *spooler) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 	}
 }
 
-// look goes through the folder once.
-func (s *spooler) look(ctx context.Context) error {
+// scan reads the folder once.
+func (s *spooler) scan(ctx context.Context) error {
 	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: s.dir, Err: err}
@@ -197,7 +198,7 @@ func (s *spooler) look(ctx context.Context) error {
 		}
 	}
 	if len(names) == maxSpool {
-		left = append(left, Item{Name: "…", Reason: fmt.Sprintf("no more than %d names are looked at", maxSpool)})
+		left = append(left, Item{Name: "…", Reason: fmt.Sprintf("only the first %d names are read", maxSpool)})
 	}
 	for name := range s.drops {
 		if !seen[name] {
@@ -282,7 +283,7 @@ func (s *spooler) drop(ctx context.Context, name string, st *unix.Stat_t) (why s
 	return d.bad
 }
 
-// judge takes note of what came of a recording.
+// judge notes the result of taking a recording.
 func (s *spooler) judge(t taking) {
 	if t.err == nil {
 		delete(s.drops, t.name)
@@ -294,14 +295,14 @@ func (s *spooler) judge(t taking) {
 	if errors.As(t.err, &disk) || errors.Is(t.err, ringstore.ErrTorn) { // room may come, and the rest of the file
 		d.again = time.Now().Add(spoolAgain)
 	}
-	if d.told != d.bad {
-		d.told = d.bad
-		s.p.cfg.Log.Warn().Err(t.err).Str("spool", s.dir).Str("name", printable(t.name)).Int("uid", t.uid).
-			Msg("left in the spool folder")
+	if d.logged != d.bad {
+		d.logged = d.bad
+		logs.Write(&s.p.cfg.Log, logs.SpoolLeft, logs.Err.Of(t.err), logs.Path.Of(s.shown(t.name)),
+			logs.UID.Of(t.uid))
 	}
 }
 
-// takeAlone takes a recording beside whoever goes through the folder.
+// takeAlone takes a recording while another goroutine reads the folder.
 func (s *spooler) takeAlone(ctx context.Context, t taking, files []*os.File, mark string) error {
 	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -323,7 +324,7 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 	}
 	out := s.p.cfg.Out
 	if free, err := ringstore.OS.Free(out); err == nil && free >= 0 && size > (free-s.p.cfg.KeepFree)/2 {
-		return &diskError{out, fmt.Errorf("%d bytes are more than half of what is free", size)}
+		return &diskError{out, fmt.Errorf("its %d bytes are more than half of the free space", size)}
 	}
 	if !s.p.cfg.Disk.Reserve(size) {
 		return &diskError{out, fmt.Errorf("max_total_size leaves no room for %d bytes", size)}
@@ -349,15 +350,17 @@ func (s *spooler) take(ctx context.Context, name string, uid int, files []*os.Fi
 	s.p.mu.Lock()
 	s.p.status.Taken++
 	s.p.mu.Unlock()
-	s.p.cfg.Log.Info().Str("spool", s.dir).Str("name", printable(name)).Int("uid", uid).Int64("bytes", size).
-		Str("dir", to).Msg("a recording was taken")
+	logs.Write(&s.p.cfg.Log, logs.SpoolTaken, logs.Path.Of(s.shown(name)), logs.UID.Of(uid), logs.Bytes.Of(size),
+		logs.Target.Of(to))
 	if err := s.remove(name, mark); err != nil {
-		s.p.cfg.Log.Warn().Err(err).Str("spool", s.dir).Str("name", printable(name)).
-			Msg("taken, but it can not be removed from the spool folder")
-		return fmt.Errorf("taken as %s, but it can not be removed here: %w", filepath.Base(to), err)
+		logs.Write(&s.p.cfg.Log, logs.SpoolNotRemoved, logs.Err.Of(err), logs.Path.Of(s.shown(name)))
+		return fmt.Errorf("taken as %s, but cannot be removed here: %w", filepath.Base(to), err)
 	}
 	return nil
 }
+
+// shown returns the path of a name in the spool folder, for the log.
+func (s *spooler) shown(name string) string { return filepath.Join(s.dir, printable(name)) }
 
 // place gives a recording that was taken its name, or the next one that is free.
 func (s *spooler) place(tmp, id string) (string, error) {
@@ -387,7 +390,7 @@ func (s *spooler) remove(name, mark string) error {
 		defer f.Close()
 	}
 	if err != nil || now != mark {
-		return errors.New("it has changed meanwhile")
+		return errors.New("it has changed since")
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {
 		return unix.Unlinkat(s.fd, name, 0)

@@ -119,7 +119,7 @@ func TestSpoolKeepsTheTotal(t *testing.T) {
 	}
 }
 
-// TestNew: what an agent that was killed has begun to take is removed; the spool folder can not be that for recordings.
+// TestNew: what an agent that was killed has begun to take is removed; the spool folder cannot be that for recordings.
 func TestNew(t *testing.T) {
 	c := config(t)
 	rest, kept := filepath.Join(c.Out, takingName+"77"), filepath.Join(c.Out, "Shop-7-1")

@@ -31,16 +31,16 @@ func FuzzDamaged(f *testing.F) {
 		}
 		f.Add(uint8(i), hits)
 	}
-	tapes := [4][]trace.Block{analysistest.Tape(1, 1, 2, 8), analysistest.Tape(2, 2, 3, 8),
-		analysistest.Tape(3, 3, 2, 8), analysistest.Tape(4, 3, 3, 8)}
-	for i := range tapes {
-		tapes[i] = summarized(f, tapes[i])
+	recordings := [4][]trace.Block{analysistest.Recording(1, 1, 2, 8), analysistest.Recording(2, 2, 3, 8),
+		analysistest.Recording(3, 3, 2, 8), analysistest.Recording(4, 3, 3, 8)}
+	for i := range recordings {
+		recordings[i] = summarized(f, recordings[i])
 	}
 	lib := classify.NewLibrary()
 	f.Fuzz(func(t *testing.T, which uint8, hits []byte) {
 		fresh := func() *heap.Replay {
 			var bs []trace.Block
-			for _, b := range tapes[which%4] {
+			for _, b := range recordings[which%4] {
 				b.Payload = bytes.Clone(b.Payload)
 				bs = append(bs, b)
 			}

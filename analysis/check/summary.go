@@ -16,10 +16,10 @@ type SummaryCheck struct {
 	Different                        uint64 // rows that say something else than the replay
 	First                            string // the first of them
 
-	r    *heap.Replay
-	at   *trace.Summary          // whose sums are still to be compared
-	told map[uint64]trace.Course // of collections whose replay is still to come
-	seen map[uint64]replayed     // until a summary tells of them
+	r          *heap.Replay
+	at         *trace.Summary          // whose sums are still to be compared
+	summarized map[uint64]trace.Course // of collections whose replay is still to come
+	seen       map[uint64]replayed     // until a summary has them
 
 	since collection.SinceSweep
 }
@@ -31,7 +31,7 @@ type replayed struct {
 
 // Summaries has r hand its summaries to the check it gives, which wants each collection too.
 func Summaries(r *heap.Replay) *SummaryCheck {
-	k := &SummaryCheck{r: r, told: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
+	k := &SummaryCheck{r: r, summarized: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
 	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
 	return k
 }
@@ -45,13 +45,13 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 	}
 	k.since.Collection(c)
 	row := replayed{courseRow(c), k.since.Swept}
-	if t, ok := k.told[c.GC]; ok {
-		delete(k.told, c.GC)
+	if t, ok := k.summarized[c.GC]; ok {
+		delete(k.summarized, c.GC)
 		k.course(&row, &t)
 		return
 	}
 	k.seen[c.GC] = row
-	if len(k.seen) > 2*trace.MaxCourses { // a summary tells of MaxCourses at most, and they come in order
+	if len(k.seen) > 2*trace.MaxCourses { // a summary has MaxCourses at most, and they come in order
 		maps.DeleteFunc(k.seen, func(gc uint64, _ replayed) bool { return gc+trace.MaxCourses < c.GC })
 	}
 }
@@ -101,14 +101,14 @@ func (k *SummaryCheck) summary(s *trace.Summary) {
 		if row, ok := k.seen[t.GC]; ok {
 			delete(k.seen, t.GC)
 			k.course(&row, &t)
-		} else if len(k.told) < 2*trace.MaxCourses {
-			k.told[t.GC] = t
+		} else if len(k.summarized) < 2*trace.MaxCourses {
+			k.summarized[t.GC] = t
 		}
 	}
 	k.at = s
 }
 
-// sums compares types and sites with the state after s.At, its listing read: at a rotation that stands in the next
+// sums compares types and sites with the state after s.At, its listing read: at a rotation that is in the next
 // file.
 func (k *SummaryCheck) sums(s *trace.Summary) {
 	r := k.r

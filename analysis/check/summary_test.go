@@ -14,9 +14,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// summarized puts a summary behind each sync point of a tape, made of what replaying gives.
-func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
-	r := heap.NewReplay(&analysistest.Source{B: tape})
+// summarized puts a summary behind each sync point of a rec, made of what replaying gives.
+func summarized(t testing.TB, rec []trace.Block) (out []trace.Block) {
+	r := heap.NewReplay(&analysistest.Source{B: rec})
 	var all []*trace.Summary
 	s := &trace.Summary{}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
@@ -49,7 +49,7 @@ func summarized(t testing.TB, tape []trace.Block) (out []trace.Block) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range tape {
+	for _, b := range rec {
 		out = append(out, b)
 		if b.Kind == trace.KindSync && len(all) > 0 {
 			if y, err := trace.DecodeSync(b); err == nil && y.GC == all[0].At {
@@ -74,8 +74,8 @@ func check(t testing.TB, bs []trace.Block) *SummaryCheck {
 // TestSummaries: what a summary says of collections and types is held against the replay, and a lie in any of its
 // figures is found. Read alone, summaries give the histories that the replay gives at these collections.
 func TestSummaries(t *testing.T) {
-	tape := analysistest.Tape(1, trace.CollectorSerial, trace.DepthSurvivors, 40)
-	bs := summarized(t, tape)
+	rec := analysistest.Recording(1, trace.CollectorSerial, trace.DepthSurvivors, 40)
+	bs := summarized(t, rec)
 	change := func(f func(s *trace.Summary)) []trace.Block {
 		var out []trace.Block
 		for _, b := range bs {
@@ -115,7 +115,7 @@ func TestSummaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := history.Make(heap.NewReplay(&analysistest.Source{B: tape}), 2)
+	all, err := history.Make(heap.NewReplay(&analysistest.Source{B: rec}), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestSummaries(t *testing.T) {
 	}
 	var b strings.Builder
 	h.WriteText(&b, 5)
-	if !strings.Contains(b.String(), "SYNC POINTS") {
+	if !strings.Contains(b.String(), "sync points") {
 		t.Error(b.String())
 	}
 }

@@ -47,7 +47,7 @@ type Point struct {
 	At        time.Time
 }
 
-// PointOf tells of c, after which the state of r is known.
+// PointOf describes c, after which the state of r is known.
 func PointOf(r *heap.Symbols, c *heap.Collection) Point {
 	return Point{c.GC, c.Bytes, Wall(r, c.Start+c.Dur)}
 }

@@ -5,7 +5,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -95,7 +94,7 @@ type Report struct {
 	After       Window      `json:"after"`
 	Live        SiteSlope   `json:"live"` // all live bytes, exact; class and site are empty
 	Sites       []SiteSlope `json:"sites"`
-	Sentence    ui.Text     `json:"sentence"`
+	Sentence    ui.Flow     `json:"sentence"`
 	OnlyBefore  int         `json:"sites_only_before"`
 	OnlyAfter   int         `json:"sites_only_after"`
 	SitesShared int         `json:"sites_shared"`
@@ -203,69 +202,4 @@ func Recordings(before, after *Growth) *Report {
 	d.Sites = d.Sites[:min(len(d.Sites), 50)]
 	d.Sentence = d.sentence()
 	return d
-}
-
-func rate(x float64) string {
-	sign := ""
-	if x < 0 {
-		sign, x = "−", -x
-	}
-	return sign + ui.Bytes(uint64(math.Round(x)))
-}
-
-func (s Slope) text(unit string, scale float64) string {
-	return fmt.Sprintf("%s/%s (95 %%: %s to %s)", rate(s.Value*scale), unit, rate(s.Low*scale), rate(s.High*scale))
-}
-
-func (d *Report) sentence() ui.Text {
-	b, a := d.Live.Before, d.Live.After
-	if min(d.Before.Collections, d.After.Collections) < slopePoints {
-		return ui.Sprintf("A recording with fewer than %d collections has no slope.", slopePoints)
-	}
-	verdict := "the two can not be told apart"
-	switch {
-	case a.High < b.Low && a.Low <= 0:
-		verdict = "the growth is gone"
-		if b.Low <= 0 {
-			verdict = "it grows less"
-		}
-	case a.High < b.Low:
-		verdict = "it grows less"
-	case a.Low > b.High:
-		verdict = "it grows more"
-	}
-	s := ui.Sprintf("Live bytes grew by %s before and %s after: %s; per MiB allocated that is %s and %s",
-		b.text("s", 1),
-		a.text("s", 1), verdict, rate(d.Live.BeforeShare.Value*(1<<20)), rate(d.Live.AfterShare.Value*(1<<20)))
-	if len(d.Sites) > 0 {
-		x := d.Sites[0]
-		at := ui.Text("an unknown site")
-		if len(x.Site) > 0 {
-			at = ui.Sprintf("%s", x.Site[0])
-		}
-		s += ui.Sprintf("; what changed most is %s from %s: %s before, %s after", x.Class, at, x.Before.text("s", 1),
-			x.After.text("s", 1))
-	}
-	return s + "."
-}
-
-// WriteText writes the report for people.
-func (d *Report) WriteText(w io.Writer) {
-	for _, x := range []struct {
-		name string
-		w    Window
-	}{{"before", d.Before}, {"after", d.After}} {
-		ui.Fprintf(w, "%-7s %d collections in %.1f s, about %s allocated\n", x.name, x.w.Collections, x.w.Seconds,
-			ui.Bytes(uint64(x.w.Allocated)))
-	}
-	ui.Fprintf(w, "%d sites in both, %d only before, %d only after (by class and methods; lines may move)\n",
-		d.SitesShared, d.OnlyBefore, d.OnlyAfter)
-	ui.Fprintf(w, "%16s %16s  %s\n", "BEFORE (per s)", "AFTER (per s)", "CLASS AND SITE (survivors)")
-	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
-		ui.Fprintf(w, "%16s %16s  %s\n", rate(s.Before.Value), rate(s.After.Value), s.Class)
-		for _, f := range s.Site[:min(len(s.Site), 3)] {
-			ui.Fprintf(w, "%35s  at %s\n", "", f)
-		}
-	}
-	ui.Fprintf(w, "%s\n", d.Sentence)
 }

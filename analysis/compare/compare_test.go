@@ -12,7 +12,7 @@ import (
 // slopes.
 func TestTwo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	course := func(rate float64, line int) *Growth {
+	growth := func(rate float64, line int) *Growth {
 		g := &Growth{Collections: 100, Seconds: 99, chains: map[string]*history.Series{},
 			frames: map[string][]sites.StackFrame{}, class: map[string]string{}}
 		s := &history.Series{}
@@ -26,7 +26,7 @@ func TestTwo(t *testing.T) {
 		g.frames["x"] = []sites.StackFrame{{Class: "shop.Cart", Method: "add", File: "Cart.java", Line: &line}}
 		return g
 	}
-	d := Recordings(course(1e5, 10), course(0, 12))
+	d := Recordings(growth(1e5, 10), growth(0, 12))
 	in := func(s Slope, v float64) bool {
 		return s.Low <= v && v <= s.High && s.Low <= s.Value && s.Value <= s.High
 	}
@@ -39,7 +39,7 @@ func TestTwo(t *testing.T) {
 		!strings.Contains(string(d.Sentence), "shop.Cart.add(Cart.java:12)") {
 		t.Fatal(d.Sentence)
 	}
-	if d = Recordings(course(1e5, 1), course(1e5, 1)); !strings.Contains(string(d.Sentence), "can not be told apart") {
+	if d = Recordings(growth(1e5, 1), growth(1e5, 1)); !strings.Contains(string(d.Sentence), "cannot be told apart") {
 		t.Fatal(d.Sentence)
 	}
 	var b strings.Builder

@@ -19,7 +19,7 @@ type Minute struct {
 	SyncPoints  int    `json:"sync_points"`
 	Sync        uint64 `json:"sync_ns"`     // ours in sync points
 	Walks       uint64 `json:"walks_ns"`    // stops that we asked for
-	Sampling    uint64 `json:"sampling_ns"` // over all threads, as far as it is told
+	Sampling    uint64 `json:"sampling_ns"` // over all threads, as far as the recording says
 	Lost        uint64 `json:"lost_epochs"`
 	Longest     uint64 `json:"longest_ns"` // that we added to one pause, sync point included
 }
@@ -89,13 +89,13 @@ func (c *Cost) at(t uint64) *Minute {
 
 func (c *Cost) event(t uint64, format string, args ...any) {
 	e := Event{t, fmt.Sprintf(format, args...)}
-	if !c.seen[e] { // each file repeats what is told of the whole
+	if !c.seen[e] { // each file repeats the events of the whole
 		c.seen[e] = true
 		c.Events = append(c.Events, e)
 	}
 }
 
-// Add takes a block in. What can not be decoded is an error, and left out.
+// Add takes a block in. What cannot be decoded is an error, and left out.
 func (c *Cost) Add(b trace.Block) error {
 	switch b.Kind {
 	case trace.KindMeta:
@@ -114,7 +114,7 @@ func (c *Cost) Add(b trace.Block) error {
 		c.at(p.Start + p.Dur)
 		if p.Kind == trace.PauseWalk {
 			m.Walks += p.Dur
-			c.event(p.Start, "a stop without collection, for a sync point that no collection brought")
+			c.event(p.Start, "a stop without a collection: no collection came in time for the sync point")
 			c.lastPause = Minute{From: p.Start, Longest: p.Dur}
 		} else {
 			m.Collections++
@@ -143,14 +143,15 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		c.at(g.Time).Lost += g.Epochs
-		c.event(g.Time, "lost (%s): %d epochs, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs, g.Samples)
+		c.event(g.Time, "lost (%s): %d collections, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs,
+			g.Samples)
 	case trace.KindEnd:
 		e, err := trace.DecodeEnd(b)
 		if err != nil {
 			return err
 		}
 		c.at(e.Time)
-		c.event(e.Time, "the end (%s)", trace.EndReasonNames.String(e.Reason))
+		c.event(e.Time, "the recording ended (%s)", trace.EndReasonNames.String(e.Reason))
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func (c *Cost) meta(m trace.Meta) {
 		if m.JVM.Flags&trace.JVMAtStart != 0 {
 			how = "loaded at the JVM's start"
 		}
-		c.event(0, "the probe (%s) was %s, depth %s, sampling every %d KiB", m.JVM.Probe, how,
+		c.event(0, "the probe (%s) was %s: depth %s, one sample in %d KiB", m.JVM.Probe, how,
 			trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
 	}
 	for _, n := range m.Texts() {

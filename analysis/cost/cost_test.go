@@ -10,8 +10,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestCost adds up what random streams cost in two ways, and holds that a window which is told in several files, each
-// with what is repeated in all, is the same as one that is told once.
+// TestCost adds up what random streams cost in two ways, and that a window in several files, each with
+// what all of them repeat, is the same as one in a single file.
 func TestCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jvm := trace.JVM{Session: strings.Repeat("a", 32), VM: "vm", Probe: "p", Depth: trace.DepthFull,

@@ -24,11 +24,11 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-func exportTape() []trace.Block { return analysistest.Tape(3, 2, 2, 12) }
+func exportRecording() []trace.Block { return analysistest.Recording(3, 2, 2, 12) }
 
 // TestTables: CSV, JSON and Parquet have the same rows. (Module arrowtest holds Parquet against Apache Arrow's reader.)
 func TestTables(t *testing.T) {
-	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
+	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportRecording()}) }
 	sameRows[StateRow](t, "state", func(w io.Writer, format string) error {
 		r, c, err := collection.Open("last", open, open)
 		if err != nil {
@@ -73,7 +73,7 @@ func sameRows[T comparable](t *testing.T, table string, write func(w io.Writer, 
 // TestPprof: pprof's own validation takes the profile, its live values add up to the exact state, and go tool pprof
 // shows it.
 func TestPprof(t *testing.T) {
-	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
+	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportRecording()}) }
 	r, c, err := collection.Open("last", open, open)
 	if err != nil {
 		t.Fatal(err)

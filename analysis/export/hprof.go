@@ -13,7 +13,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Tags of HPROF 1.0.2: records, what stands in segments of the heap dump, types of fields and elements.
+// Tags of HPROF 1.0.2: records, what is in segments of the heap dump, types of fields and elements.
 const (
 	hprofString, hprofLoadClass, hprofStackFrame, hprofStackTrace       = 0x01, 0x02, 0x04, 0x05
 	hprofSegment, hprofEnd                                              = 0x1c, 0x2c
@@ -212,7 +212,7 @@ func (h *Hprof) text(s string) uint64 {
 	return id
 }
 
-// begin makes the head: all that stands before the objects.
+// begin makes the head: all that is before the objects.
 func (h *Hprof) begin() {
 	h.head = hprofU4([]byte("JAVA PROFILE 1.0.2\x00"), uint64(h.ids))
 	h.head = binary.BigEndian.AppendUint64(h.head, h.r.JVM.T0WallMS)

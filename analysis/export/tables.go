@@ -182,7 +182,7 @@ func (s *stacks) of(frame uint64) string {
 	return t
 }
 
-// State writes each object of the state of r, which stands after c.
+// State writes each object of the state of r, which is positioned after c.
 func State(ctx context.Context, w io.Writer, format string, r *heap.View, c *heap.Collection) error {
 	t, err := newTable[StateRow](w, format, "heapcam.export.state/1")
 	if err != nil {

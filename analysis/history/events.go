@@ -12,12 +12,12 @@ type Birth struct {
 	Taken, Alive float64
 }
 
-// mostPhases is how many phases' births are kept, from a window's start on: batches that are let go are found where old
-// space is not collected, which does not go on for long.
+// mostPhases is how many phases' births are kept, from a window's start on: batches that end are found where old
+// space is not collected, which does not last long.
 const mostPhases = 4096
 
-// Took counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
-func (s *Series) Took(gc uint64, t float64, keep bool) {
+// Sampled counts a sample of the phase before collection gc, taken at t, in the births only if keep says so.
+func (s *Series) Sampled(gc uint64, t float64, keep bool) {
 	if s.Taken > 0 {
 		s.Pause = max(s.Pause, t-s.Last)
 	}
@@ -52,7 +52,7 @@ func (h *Tracker) begin(c *heap.Collection) {
 func (h *Tracker) bornAt(s *heap.Sample) float64 { return max(float64(s.Time)/1e9, h.From) }
 
 // diedAt is a time for the death of a sample that collection c, the i-th, did not find: any since the one before,
-// always the same for it. Garbage of old space waits for its collection, and goes with it.
+// always the same for it. Garbage of old space waits for its collection.
 func (h *Tracker) diedAt(s *heap.Sample, c *heap.Collection, i int) float64 {
 	t := h.Times[i]
 	if k := c.Kind; i == 0 || k == trace.PauseFull || k == trace.PauseRemark || k == trace.PauseMixed {

@@ -2,8 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -11,7 +9,6 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -165,7 +162,9 @@ func (out *Histories) sort() {
 	for _, s := range [][]History{out.Classes, out.Sites} {
 		slices.SortFunc(s, func(a, b History) int {
 			return cmp.Or(cmp.Compare(b.Bytes[len(b.Bytes)-1], a.Bytes[len(a.Bytes)-1]), cmp.Compare(a.Class, b.Class),
-				cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born))
+				cmp.Compare(a.Loader, b.Loader), cmp.Compare(b.Born, a.Born),
+				cmp.Compare(sites.JoinStack(a.Site), sites.JoinStack(b.Site)), slices.Compare(a.At, b.At),
+				slices.Compare(a.Bytes, b.Bytes))
 		})
 	}
 }
@@ -216,55 +215,5 @@ func (out *Histories) sites(r *heap.Cursor, h *Tracker) {
 			x.MeanAge, x.Old, x.OldBytes = a.sum/a.weight, uint64(math.Round(a.weight)), uint64(math.Round(a.bytes))
 		}
 		out.Sites = append(out.Sites, x)
-	}
-}
-
-// WriteText prints the first most classes and sites, a line each.
-func (out *Histories) WriteText(w io.Writer, most int) {
-	row := func(x History) {
-		v := make([]float64, len(out.Collections))
-		for i, k := 0, 0; i < len(v); i++ {
-			if i > 0 {
-				v[i] = v[i-1]
-			}
-			for ; k < len(x.At) && int(x.At[k]) == i; k++ {
-				v[i] = float64(x.Bytes[k])
-			}
-		}
-		at := ui.Text("")
-		if len(x.Site) > 0 {
-			at = ui.Sprintf(" %s", sites.Top(x.Site))
-		}
-		if out.SyncPoints {
-			born, died := fmt.Sprint(x.Born), fmt.Sprint(x.Died)
-			if x.Site != nil { // summaries do not tell them
-				born, died = "-", "-"
-			}
-			ui.Fprintf(w, "%-30s %10s %9s %9s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]), born, died,
-				sites.WithLoader(x.Class, x.Loader), at)
-			return
-		}
-		ui.Fprintf(w, "%-30s %10s %9d %9d %7.1f %10s  %s%s\n", ui.Spark(v, 30), ui.Bytes(x.Bytes[len(x.Bytes)-1]),
-			x.Born, x.Died, x.MeanAge, ui.Bytes(x.OldBytes), sites.WithLoader(x.Class, x.Loader), at)
-	}
-	for _, part := range []struct {
-		name string
-		h    []History
-	}{{"CLASS (objects born and dead since the recording began)", out.Classes},
-		{"SITE (samples born and dead)", out.Sites}} {
-		if out.SyncPoints {
-			ui.Fprintf(w, "%-30s %10s %9s %9s  %s\n", fmt.Sprintf("%d SYNC POINTS", len(out.Collections)), "BYTES",
-				"BORN", "DIED", part.name)
-		} else {
-			ui.Fprintf(w, "%-30s %10s %9s %9s %7s %10s  %s\n", fmt.Sprintf("%d COLLECTIONS", len(out.Collections)),
-				"BYTES", "BORN", "DIED", "AGE", fmt.Sprintf("OLD >= %d", out.Survived), part.name)
-		}
-		for i, x := range part.h {
-			if most > 0 && i == most {
-				ui.Fprintf(w, "and %d more\n", len(part.h)-most)
-				break
-			}
-			row(x)
-		}
 	}
 }

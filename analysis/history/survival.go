@@ -90,9 +90,22 @@ type sampleLife struct {
 // Survival replays r and gives the survival of types and sites, most objects first, and what to pretenure, most copying
 // first. most bounds each.
 func Survival(r *heap.Replay, most int) (*SurvivalReport, error) {
-	x := &surviving{r: r, types: map[uint32]*hazards{}, born: map[uint32]uint64{}, was: map[[2]uint32]uint64{},
-		bySite: map[siteOf]*siteLife{}, follow: map[uint64]*sampleLife{}}
-	if err := collection.Each(r, func(c *heap.Collection) bool {
+	x := newSurviving(r)
+	if err := x.follow(); err != nil {
+		return nil, err
+	}
+	return x.report(most), nil
+}
+
+func newSurviving(r *heap.Replay) *surviving {
+	return &surviving{r: r, types: map[uint32]*hazards{}, born: map[uint32]uint64{}, was: map[[2]uint32]uint64{},
+		bySite: map[siteOf]*siteLife{}, samplesOf: map[uint64]*sampleLife{},
+		fold: func() ([]heap.Folded, error) { return r.View().Fold(heap.WantBirth, nil, 1) }}
+}
+
+// follow replays all.
+func (x *surviving) follow() error {
+	return collection.Each(x.r, func(c *heap.Collection) bool {
 		if c.Known {
 			x.objects(c)
 		}
@@ -104,10 +117,7 @@ func Survival(r *heap.Replay, most int) (*SurvivalReport, error) {
 			x.samples(c)
 		}
 		return true
-	}); err != nil {
-		return nil, err
-	}
-	return x.report(most), nil
+	})
 }
 
 // surviving is a SurvivalReport that is being made.
@@ -118,20 +128,26 @@ type surviving struct {
 	was    map[[2]uint32]uint64 // by type and birth, after collection wasGC
 	wasGC  uint64
 	bySite map[siteOf]*siteLife
-	follow map[uint64]*sampleLife
+	// of samples that are followed, by id
+	samplesOf map[uint64]*sampleLife
+	fold      func() ([]heap.Folded, error) // the state by type and birth
 }
 
-// siteOf names a site by ids: names may be told later.
+// siteOf names a site by ids: names may follow later.
 type siteOf struct{ frame, typ uint64 }
 
 // objects takes in how many objects of each age have survived c.
 func (x *surviving) objects(c *heap.Collection) {
-	fs, err := x.r.View().Fold(heap.WantBirth, nil, 1)
+	fs, err := x.fold()
+	if err != nil { // who has died is not known: the next collection begins anew
+		x.was, x.wasGC = nil, 0
+		return
+	}
 	now := map[[2]uint32]uint64{}
 	lost := false // a full collection that lost identities says nothing of who died
 	for _, f := range fs {
 		lost = lost || f.AtLeast && uint64(f.Birth) > x.r.First
-		if f.AtLeast || err != nil {
+		if f.AtLeast {
 			continue
 		}
 		now[[2]uint32{f.Type, f.Birth}] += f.Objects
@@ -169,15 +185,15 @@ func (x *surviving) taken() {
 		l.n++
 		l.objects += s.Weight
 		l.bytes += s.Weight * float64(s.Size)
-		x.follow[s.ID] = &sampleLife{s: s, site: l}
+		x.samplesOf[s.ID] = &sampleLife{s: s, site: l}
 	}
 }
 
 // samples takes in which samples have survived c, and which of them are in old space now.
 func (x *surviving) samples(c *heap.Collection) {
 	old := x.places(c)
-	for id, l := range x.follow {
-		if l.s.Birth > c.GC { // read ahead: of the phase that goes on
+	for id, l := range x.samplesOf {
+		if l.s.Birth > c.GC { // read ahead: of the phase that continues
 			continue
 		}
 		w := l.s.Weight
@@ -191,7 +207,7 @@ func (x *surviving) samples(c *heap.Collection) {
 			if !l.old {
 				l.site.known += w
 			}
-			delete(x.follow, id)
+			delete(x.samplesOf, id)
 			continue
 		}
 		l.age++
@@ -249,12 +265,13 @@ func (x *surviving) report(most int) *SurvivalReport {
 	}
 	less := func(a, b Curve) int {
 		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(a.Class, b.Class),
-			cmp.Compare(len(a.Site), len(b.Site)))
+			cmp.Compare(len(a.Site), len(b.Site)), cmp.Compare(sites.JoinStack(a.Site), sites.JoinStack(b.Site)))
 	}
 	slices.SortFunc(rep.Types, less)
 	slices.SortFunc(rep.Sites, less)
 	slices.SortFunc(rep.Advice, func(a, b Pretenure) int {
-		return cmp.Or(cmp.Compare(b.Copied, a.Copied), cmp.Compare(a.Class, b.Class))
+		return cmp.Or(cmp.Compare(b.Copied, a.Copied), cmp.Compare(a.Class, b.Class),
+			cmp.Compare(sites.JoinStack(a.Site), sites.JoinStack(b.Site)))
 	})
 	if most > 0 {
 		rep.Types = rep.Types[:min(most, len(rep.Types))]

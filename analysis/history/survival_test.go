@@ -1,11 +1,14 @@
 package history
 
 import (
+	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -79,5 +82,46 @@ func TestSurvival(t *testing.T) {
 	}
 	if compared < 50 {
 		t.Fatalf("only %d points of curves", compared)
+	}
+}
+
+// TestSurvivalUnknown: what could not be counted after a collection has not died there.
+func TestSurvivalUnknown(t *testing.T) {
+	m := tracetest.New(tracetest.Config{Seed: 3, Collector: 2})
+	var src analysistest.Source
+	for range 6 {
+		src.B = append(src.B, m.Step(false).Blocks...)
+	}
+	x := newSurviving(heap.NewReplay(&src))
+	calls, fold := 0, x.fold
+	x.fold = func() ([]heap.Folded, error) {
+		if calls++; calls%2 == 0 {
+			return nil, errors.New("too many combinations")
+		}
+		return fold()
+	}
+	if err := x.follow(); err != nil {
+		t.Fatal(err)
+	}
+	for typ, h := range x.types {
+		if h.lost != [maxAge]float64{} {
+			t.Errorf("type %d: %v are dead after collections that tell nothing", typ, h.lost)
+		}
+	}
+	if calls < 4 {
+		t.Errorf("%d collections", calls)
+	}
+}
+
+// TestSort: histories that differ in their site alone come in one order.
+func TestSort(t *testing.T) {
+	h := func(method string) History {
+		return History{Class: "a.B", Site: []sites.StackFrame{{Class: "x", Method: method}}, Bytes: []uint64{1}}
+	}
+	a, b := Histories{Sites: []History{h("f"), h("g")}}, Histories{Sites: []History{h("g"), h("f")}}
+	a.sort()
+	b.sort()
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("%v, %v", a.Sites, b.Sites)
 	}
 }

@@ -47,7 +47,7 @@ type Series struct {
 	Events []Event // while collections are few (sparse.go)
 	Last   float64 // when the newest sample was taken
 	Pause  float64 // the longest time between two
-	Births []Birth // samples taken before each collection (fate.go)
+	Births []Birth // samples taken before each collection (deaths.go of analysis/leak)
 }
 
 // Add changes the series by n samples that stand for so many bytes, from collection i on.
@@ -197,7 +197,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 	for _, s := range r.Sampled {
 		x := h.site(r.Symbols, s)
-		x.Took(s.Birth, h.bornAt(s), i < mostPhases)
+		x.Sampled(s.Birth, h.bornAt(s), i < mostPhases)
 		h.To = max(h.To, x.Last)
 		x.Objects += s.Weight
 		x.Allocated += s.Weight * float64(s.Size)

@@ -20,7 +20,9 @@ type detector struct {
 	floor1 []heap.Count        // that after the first collection of old space,
 	floor2 []heap.Count        // and after the newest; nil: not known
 	counts bool                // the reader is a census: lengths of arrays are not known
-	Open   bool                // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
+	// of sampling, the largest one of the window
+	interval uint64
+	Open     bool // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
 // NewDetector makes a detector that has seen no collection.
@@ -36,6 +38,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	_, follows := r.Totals.(*heap.State)
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
+	h.interval = max(h.interval, c.Interval)
 	h.nodes = append(h.nodes, 0)
 	if i > 0 {
 		h.nodes[i] = h.nodes[i-1]

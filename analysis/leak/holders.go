@@ -113,7 +113,7 @@ func (h *detector) watch() (early float64) {
 }
 
 // holderGrows says whether what holds the objects of a series may have grown with it all through the window. What a
-// full cache or queue lets go grows in old space, too, as long as that is not collected; the table of the cache does
+// full cache or queue drops grows in old space, too, as long as that is not collected; the table of the cache does
 // not, while that of a leak must grow with it:
 //   - an array of references, the longest of its type, is three times as long as after an eighth of the window, and
 //     longer than after two fifths of it; or it is of a length that there was not before, in the steps of library
@@ -124,9 +124,9 @@ func (h *detector) watch() (early float64) {
 //     one time.
 //
 // Less growth can be expected of a window in which the series grew less, as one that was pulled later. If it has not
-// even doubled nothing can be told, and it says true; but a window that began with its JVM, in which the first
-// collections came late, must show some, and so must the recording of a JVM that was attached to: what is added there
-// may take the place of what was there before, whose deaths no sample tells.
+// even doubled nothing follows from it, and the answer is true; but a window that began with its JVM, in which the
+// first collections came late, must show some, and so must the recording of a JVM that was attached to: what is added
+// there may take the place of what was there before, whose deaths no sample shows.
 //
 // Where the replay only counts there are no lengths of arrays: then open says that it rests on these, and that it has
 // said true for want of them.
@@ -278,7 +278,7 @@ next:
 			}
 			b, once := h.once(a, y, early)
 			if !once || b >= at && h.Times[a.seen[y]] <= early {
-				m = y // whether it grew through this one can not be told
+				m = y // nothing shows whether it grew through this one
 				continue next
 			}
 			if b < at {

@@ -11,7 +11,7 @@ import (
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *detector) judge(s *history.Series) growth {
 	no, refuted := growth{p: 1}, growth{p: 1, refuted: true}
-	c := h.course(s)
+	c := h.curve(s)
 	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
 	kept := keptByFloors(v, floors)
 	g := growth{floors: len(floors), samples: samples[n-1]}
@@ -19,7 +19,7 @@ func (h *detector) judge(s *history.Series) growth {
 	switch {
 	case len(floors) == 0:
 		low = envelope(v)
-		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.let(s) {
+		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
 			return refuted
 		}
 		var grows bool
@@ -49,7 +49,7 @@ func (h *detector) judge(s *history.Series) growth {
 	if !sustained(t, low) || stopped(t, samples) || h.silent(s) {
 		return no
 	}
-	// Soft references are let go before the heap is full: what came with as many of them is a cache.
+	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
 	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
 		return refuted
 	}
@@ -164,7 +164,7 @@ func sustained(t, low []float64) bool {
 }
 
 // stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that
-// goes on at lateRate of its mean rate: in one of a hundred such.
+// continues at lateRate of its mean rate: in one of a hundred such.
 func stopped(t, samples []float64) bool {
 	n := len(t)
 	i, _ := slices.BinarySearch(t, t[n-1]-(t[n-1]-t[0])/growthParts)

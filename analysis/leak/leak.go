@@ -1,26 +1,23 @@
-// Package leak is the leak detector: it names the allocation sites whose objects survive collections, are not let go
-// (the program does not drop them), and grow throughout a window.
+// Package leak is the leak detector: it names the allocation sites whose objects survive collections, are not
+// dropped by the program, and grow throughout a window.
 //
 // A site is named if its series grows by a test of significance (Mann–Kendall, and Student's on the increments),
-// throughout the window and not in one step, and if nothing shows that its objects are let go. That is judged by the
+// throughout the window and not in one step, and if nothing shows that its objects are dropped. That is judged by the
 // floors of old space (package history) where there are any, else by the arrays and nodes that must hold the objects.
 // All verdicts of a window together are wrong with a probability of 1 % at most, if the assumptions of the tests hold.
 // docs/design/0009-leak-detection.md says why it works like this.
 //
-// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), fate.go (what is let go), holders.go
-// and tables.go (what holds objects), sparse.go (windows of few collections).
+// Files: leak.go (verdicts and tests of a series), detector.go (what it follows), deaths.go (what dies at once),
+// holders.go and tables.go (what holds objects), sparse.go (windows of few collections).
 package leak
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
@@ -28,7 +25,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Verdict is a leak: a site whose objects survive collections, are not let go, and grow throughout the window.
+// Verdict is a leak: a site whose objects survive collections, are not dropped, and grow throughout the window.
 // Confidence is 1 − p of the test for growth, corrected for autocorrelation and for the number of sites that were
 // tested; where old space was not collected in the window it is no more than maxUnproven.
 type Verdict struct {
@@ -41,7 +38,7 @@ type Verdict struct {
 	// 95 % interval of the trend (Sen) and of sampling
 	BytesPerSecondLow  float64 `json:"bytes_per_second_low"`
 	BytesPerSecondHigh float64 `json:"bytes_per_second_high"`
-	Sentence           ui.Text `json:"sentence"`
+	Sentence           ui.Flow `json:"sentence"`
 	GrownBytes         uint64  `json:"grown_bytes"` // estimate over the window
 	LiveSamples        int     `json:"live_samples"`
 	Share              float64 `json:"share_of_growth"` // of the heap's
@@ -51,6 +48,8 @@ type Verdict struct {
 	FullIn *float64 `json:"seconds_to_exhaustion"`
 	// collections of old space that the growth outlived
 	Floors int `json:"floors"`
+
+	What ui.Flow `json:"-"` // class and allocation site, as a part of a sentence
 }
 
 // Report is the whole of `heapcam leaks`.
@@ -64,6 +63,10 @@ type Report struct {
 	Floors      int    `json:"floors"`
 	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
 	Note        string `json:"note"`               // what limits the verdicts
+
+	doubt    ui.Flow // why no leak can be found
+	note     ui.Flow
+	interval uint64 // of sampling, the largest one
 }
 
 const (
@@ -117,16 +120,8 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
-	switch {
-	case !h.shows():
-		l.Note = fmt.Sprintf("%d collections, the newest %.0f s after the window's start: "+
-			"too few, or too early, to tell growth from chance", len(h.Times), l.Window)
-	case len(h.Floors) == 0 && h.Missed > 0:
-		l.Note = "old space was collected in this window only where the JVM reports no events, " +
-			"so what has died there is not known exactly"
-	case len(h.Floors) == 0:
-		l.Note = "old space was not collected in this window, so what has died there is not known"
-	}
+	l.doubt, l.note, l.interval = h.Doubt(), h.note(), h.interval
+	l.Note = string(l.note)
 	return l
 }
 
@@ -148,7 +143,7 @@ type growth struct {
 	floors           int
 	samples          float64 // at the end
 	open             bool    // whether its holders grow is not known
-	refuted          bool    // its objects are known to be let go, whatever its shape
+	refuted          bool    // its objects are known to be dropped, whatever its shape
 }
 
 // Verdicts ranks the sites that leak by how fast they do.
@@ -157,7 +152,7 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 	if !h.shows() {
 		return out
 	}
-	h.fates(r)
+	h.countAlive(r)
 	h.Open = false
 	all := h.candidates(r.Symbols)
 	refuted := map[sites.Key]bool{}
@@ -213,54 +208,11 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 			s := (limit - live) / c.slope
 			v.FullIn = &s
 		}
-		v.Sentence = v.sentence(c.wide)
+		v.What = v.what(c.wide)
+		v.Sentence = v.sentence()
 		out = append(out, v)
 	}
 	return out
-}
-
-// sentence says it in words; wide says that the verdict is of all that a method allocates, and names most of it.
-func (v *Verdict) sentence(wide bool) ui.Text {
-	at := ui.Text("an unknown site")
-	if len(v.Site) > 0 {
-		at = ui.Sprintf("%s", v.Site[0])
-		for _, f := range v.Site[1:] { // the line that a reader can change
-			if libraryFrame(v.Site[0]) && !libraryFrame(f) {
-				at += ui.Sprintf(", called from %s,", f)
-				break
-			}
-		}
-	}
-	if wide {
-		at = ui.Text(strings.TrimSuffix(string(at), ",")) + ", with what else that method allocates,"
-	}
-	stays := "is never let go"
-	switch {
-	case v.Floors == 1:
-		stays = "outlived the collection of old space in this window"
-	case v.Floors > 1:
-		stays = fmt.Sprintf("outlived %d collections of old space", v.Floors)
-	default:
-		stays = "stays; old space was not collected in this window, so some of it may be dead"
-	}
-	full := ""
-	if v.FullIn != nil && *v.FullIn < 365*86400 {
-		full = fmt.Sprintf("; at this rate it fills the heap in %s", roughly(*v.FullIn))
-	}
-	return ui.Sprintf("%s from %s grows by about %s a second and %s (estimated from %d live samples)%s.",
-		sites.WithLoader(v.Class, v.Loader), at, ui.Bytes(uint64(v.BytesPerSecond)), stays, v.LiveSamples, full)
-}
-
-func roughly(seconds float64) string {
-	switch {
-	case seconds < 120:
-		return fmt.Sprintf("%.0f seconds", seconds)
-	case seconds < 7200:
-		return fmt.Sprintf("%.0f minutes", seconds/60)
-	case seconds < 48*3600:
-		return fmt.Sprintf("%.0f hours", seconds/3600)
-	}
-	return fmt.Sprintf("%.0f days", (time.Duration(seconds)*time.Second).Hours()/24)
 }
 
 // candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a
@@ -362,7 +314,7 @@ func single(all []candidate) []candidate {
 	return out
 }
 
-// heapGrowth gives the growth of all that is known to live over the window, without what was let go again, and what
+// heapGrowth gives the growth of all that is known to live over the window, without what was dropped again, and what
 // lives at its end, 0 if it is never known.
 func (h *detector) heapGrowth() (grown, live float64) {
 	var v []float64
@@ -422,27 +374,6 @@ func (c *candidate) shared(r *heap.Symbols, site []sites.StackFrame) []sites.Sta
 		n = first + j
 	}
 	return site[:n]
-}
-
-// WriteText prints verdicts for people.
-func (l *Report) WriteText(w io.Writer) {
-	ui.Fprintf(w, "window  %s, %d collections, %d of which tell what is dead in old space\n",
-		time.Duration(l.Window*1e9).Round(time.Second/10), l.Collections, l.Floors)
-	if l.Note != "" {
-		ui.Fprintf(w, "note    %s\n", ui.Prose(l.Note))
-	}
-	collection.WriteMissed(w, "        ", l.Missed)
-	if len(l.Verdicts) == 0 {
-		ui.Fprintf(w, "no leak found\n")
-		return
-	}
-	for i, v := range l.Verdicts {
-		ui.Fprintf(w, "%2d. %s\n", i+1, v.Sentence)
-		ui.Fprintf(w, "    %s to %s a second, %.0f %% of the heap's growth, confidence %.3f\n",
-			ui.Bytes(uint64(max(v.BytesPerSecondLow, 0))), ui.Bytes(uint64(v.BytesPerSecondHigh)), 100*v.Share,
-			v.Confidence)
-		sites.WriteStack(w, v.Site, 6)
-	}
 }
 
 // libraryFrame says whether a frame belongs to the JDK.

@@ -28,9 +28,9 @@ func (h *detector) sparse(n int) (end float64, ok bool) {
 	return end, (n >= fewestPoints || end-h.From >= quietLeast) && end-h.From >= (h.To-h.From)/2
 }
 
-// fine makes the course of a series up to end from its events.
-func (h *detector) fine(s *history.Series, end float64) course {
-	c := course{taken: s.Taken * (end - h.From) / max(h.To-h.From, end-h.From)}
+// fine makes the curve of a series up to end from its events.
+func (h *detector) fine(s *history.Series, end float64) curve {
+	c := curve{taken: s.Taken * (end - h.From) / max(h.To-h.From, end-h.From)}
 	for i := range finePoints {
 		c.t = append(c.t, h.From+(end-h.From)*float64(i)/(finePoints-1))
 	}
@@ -66,19 +66,19 @@ func (h *detector) fine(s *history.Series, end float64) course {
 	return c
 }
 
-// course is a series over times: its bytes and samples, the points at which old space was collected, and how many of
-// its samples came and went.
-type course struct {
+// curve is a series over times: its bytes and samples, the points at which old space was collected, and how many of
+// its samples were born and died.
+type curve struct {
 	t, v, samples []float64
 	floors        []int
 	born, died    float64
 	taken         float64 // samples, whether they lasted or not
-	// The same in the second half: a queue whose consumer is too slow lets go while it is short.
+	// The same in the second half: a queue whose consumer is too slow drops objects while it is short.
 	lateBorn, lateDied float64
 }
 
 // count adds samples that came at time t, or went.
-func (c *course) count(t, n float64) {
+func (c *curve) count(t, n float64) {
 	c.born += max(0, n)
 	c.died += max(0, -n)
 	if t >= (c.t[0]+c.t[len(c.t)-1])/2 {
@@ -97,13 +97,13 @@ func (h *detector) shows() bool {
 	return h.Times[n-1] > h.Times[0]
 }
 
-// course gives that of a series, over collections, or finer where there are few of them.
-func (h *detector) course(s *history.Series) course {
+// curve returns the curve of a series, over collections, or finer where there are few of them.
+func (h *detector) curve(s *history.Series) curve {
 	n := h.calm(h.Decided())
 	if end, ok := h.sparse(n); ok {
 		return h.fine(s, end)
 	}
-	c := course{t: h.Times[:n], v: make([]float64, n), samples: make([]float64, n), taken: s.Taken}
+	c := curve{t: h.Times[:n], v: make([]float64, n), samples: make([]float64, n), taken: s.Taken}
 	s.Spread(c.v, c.samples)
 	for k, i := range s.At {
 		c.count(h.Times[i], float64(s.Samples[k]))

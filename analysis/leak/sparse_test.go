@@ -46,7 +46,7 @@ func TestSparse(t *testing.T) {
 		s := &history.Series{}
 		for i := range 50 {
 			b := c.born(i)
-			s.Took(uint64(b/20)+1, b, true)
+			s.Sampled(uint64(b/20)+1, b, true)
 			s.Objects++
 			s.Allocated += 524288
 			if b > h.To-history.Lasting {
@@ -57,7 +57,7 @@ func TestSparse(t *testing.T) {
 				h.Event(s, history.Event{T: at[2], N: -1, Bytes: -524288, Born: b})
 			}
 			if c.taken != nil && c.taken(i) {
-				s.Took(uint64(b/20)+1, b, true)
+				s.Sampled(uint64(b/20)+1, b, true)
 			}
 		}
 		h.Sites[key(1)] = s
@@ -67,8 +67,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestFate finds batches that were let go, by what died young, and sites that have fallen silent.
-func TestFate(t *testing.T) {
+// TestDiedAtOnce: batches that ended are found by what died young, and so are sites that stopped allocating.
+func TestDiedAtOnce(t *testing.T) {
 	site := func(taken, alive []float64) *history.Series {
 		s := &history.Series{}
 		for i := range taken {
@@ -79,7 +79,7 @@ func TestFate(t *testing.T) {
 	h := NewDetector()
 	for name, c := range map[string]struct {
 		taken, alive []float64
-		let          bool
+		atOnce       bool
 	}{
 		"all live":  {[]float64{5, 5, 5, 5, 5, 5, 5}, []float64{5, 5, 5, 5, 5, 5, 5}, false},
 		"half live": {[]float64{8, 8, 8, 8, 8, 8, 8}, []float64{5, 3, 4, 6, 2, 4, 4}, false},
@@ -92,16 +92,16 @@ func TestFate(t *testing.T) {
 		"the newest die still": {[]float64{8, 8, 8, 8, 8, 8, 8, 8}, []float64{8, 8, 8, 8, 8, 8, 8, 0}, false},
 	} {
 		h.Newest = uint64(max(8, len(c.taken)))
-		if got := h.let(site(c.taken, c.alive)); got != c.let {
+		if got := h.diedAtOnce(site(c.taken, c.alive)); got != c.atOnce {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	h.From, h.To = 0, 60
 	steady, bursts, ended := &history.Series{}, &history.Series{}, &history.Series{}
 	for i := range 60 {
-		steady.Took(1, float64(i), true)
-		bursts.Took(1, float64(i/10)*9, true)
-		ended.Took(1, float64(i)*0.7, true)
+		steady.Sampled(1, float64(i), true)
+		bursts.Sampled(1, float64(i/10)*9, true)
+		ended.Sampled(1, float64(i)*0.7, true)
 	}
 	if h.silent(steady) || h.silent(bursts) || !h.silent(ended) {
 		t.Errorf("silent: steady %v, bursts %v, ended %v", h.silent(steady), h.silent(bursts), h.silent(ended))

@@ -5,8 +5,8 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// A hash table grows before it has as many nodes as slots: more nodes than all tables take are dead, whoever they are.
-// That is known even where old space is never collected.
+// A hash table grows before it has as many nodes as slots: more nodes than all tables take are dead, whichever they
+// are. That is known even where old space is never collected.
 const (
 	hashMaps = iota // HashMap, LinkedHashMap, HashSet
 	concurrentMaps
@@ -30,7 +30,7 @@ var (
 
 const (
 	leastNodes = 1000 // of a family: with fewer no one asks for room
-	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless it is told otherwise
+	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless its maker sets another
 	// slots of a table that was surely shorter once; what a shorter one was before may have died young, unseen
 	grownTable = 1024
 )
@@ -109,7 +109,7 @@ func (h *detector) like(f int, grown, seconds, k float64) bool {
 	return last >= leastNodes && x >= stats.HalfChi2(0, k)/k && x <= stats.HalfChi2(1, k+1)/k
 }
 
-// replaced says whether hash tables let go what a series gained: nodes came as fast, and some of them have no room any
+// replaced says whether hash tables dropped what a series gained: nodes came as fast, and some of them have no room any
 // more. Where the replay only counts there are no lengths of tables: open says that this decides.
 func (h *detector) replaced(grown, seconds, k float64) (yes, open bool) {
 	for f := range softReferences {

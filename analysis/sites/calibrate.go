@@ -36,7 +36,7 @@ type CalibrationBin struct {
 	Right   float64 `json:"right"`  // share
 }
 
-// Calibrate thins the samples of r, which stands after collection gc, seeds times.
+// Calibrate thins the samples of r, which is positioned after collection gc, seeds times.
 func Calibrate(r *heap.View, gc, interval uint64, seeds int) *Calibration {
 	k := &calibrating{c: &Calibration{Interval: interval, Seeds: seeds}, r: r, truth: Stratify(r, gc, nil),
 		class: map[uint64]Class{}, all: map[Key]float64{}, have: ByClass(r.Symbols, r.State.PerType())}
@@ -176,19 +176,23 @@ func (k *calibrating) result() *Calibration {
 
 // WriteText prints the table.
 func (c *Calibration) WriteText(w io.Writer) {
-	ui.Fprintf(w, "%d objects of %d sites, %d times thinned to one sample in %s\n", c.Objects, c.Sites, c.Seeds,
+	ui.Headline(w, ui.Bold, ui.Flowf("%s of the 95 %% intervals hold the true number of objects.",
+		ui.Flow(ui.Part(c.Held, max(c.Intervals, 1)))))
+	ui.Fprintf(w, "%d objects of %d sites, reduced %d times to one sample in %s.\n", c.Objects, c.Sites, c.Seeds,
 		ui.Bytes(c.Interval))
-	ui.Fprintf(w, "%-12s %12s %8s %8s\n", "PROBABILITY", "OBJECTS", "STATED", "RIGHT")
+	ui.Section(w, "How often the likeliest site is the true one, by the probability that was stated for it")
+	t := ui.NewColumns(2, "PROBABILITY", ">OBJECTS", ">STATED", ">TRUE")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
-			ui.Fprintf(w, "%.1f to %.1f   %12d %7.1f%% %7.1f%%\n", float64(i)/10, float64(i+1)/10, b.Objects,
-				100*b.Stated, 100*b.Right)
+			t.Row(ui.Flowf("%.1f to %.1f", float64(i)/10, float64(i+1)/10), b.Objects, ui.Share(b.Stated),
+				ui.Share(b.Right))
 		}
 	}
-	ui.Fprintf(w, "sites without a sample: stated %.1f %%, true %.1f %% of the objects\n", 100*c.MeanStated,
-		100*c.MeanUnseen)
-	ui.Fprintf(w, "counted as inferred: %.1f %% of the objects; of the likeliest site of their class are %.1f %%\n",
-		100*c.InferredAll, 100*c.InferredOK)
-	ui.Fprintf(w, "95 %% intervals: %d, of which %.2f %% hold the true number\n", c.Intervals,
-		100*float64(c.Held)/float64(max(c.Intervals, 1)))
+	t.Write(w)
+	ui.Section(w, "Shares of the objects without a sample")
+	ui.Field(w, "No site sampled", ui.Flowf("stated %s, true %s: no object of their site was sampled",
+		ui.Flow(ui.Share(c.MeanStated)), ui.Flow(ui.Share(c.MeanUnseen))))
+	ui.Field(w, "Inferred", ui.Flowf("%s count as inferred; for %s the likeliest site of their class is the true "+
+		"one", ui.Flow(ui.Share(c.InferredAll)), ui.Flow(ui.Share(c.InferredOK))))
+	ui.Field(w, "Intervals", ui.Flowf("%d were checked, one for each site with a sample", c.Intervals))
 }

@@ -2,8 +2,10 @@ package sites
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -60,4 +62,15 @@ func WithLoader(class, loader string) string {
 		return class
 	}
 	return class + " (" + loader + ")"
+}
+
+// ClassName is WithLoader as a part of a sentence.
+func ClassName(class, loader string) ui.Flow {
+	if loader == "" {
+		return ui.Flowf("%s", class)
+	}
+	if i := strings.LastIndex(loader, " #"); i >= 0 { // as Loaders ends it
+		return ui.Flowf("%s (%s #%s)", class, loader[:i], loader[i+2:])
+	}
+	return ui.Flowf("%s (%s)", class, loader)
 }

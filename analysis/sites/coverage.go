@@ -1,27 +1,24 @@
 package sites
 
 import (
-	"io"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
-// the object), inferred (its type has a likeliest site, and counts with its probability), before the tape (at most) and
-// unknown; they add up to all live objects.
+// the object), inferred (its type has a likeliest site, and counts with its probability), before the recording (at
+// most) and unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`
 	InferredObjects uint64 `json:"inferred_objects"`
 	InferredBytes   uint64 `json:"inferred_bytes"`
-	BeforeObjects   uint64 `json:"before_tape_objects"`
-	BeforeBytes     uint64 `json:"before_tape_bytes"`
+	BeforeObjects   uint64 `json:"before_recording_objects"`
+	BeforeBytes     uint64 `json:"before_recording_bytes"`
 	UnknownObjects  uint64 `json:"unknown_objects"`
 	UnknownBytes    uint64 `json:"unknown_bytes"`
 	ResolvedBytes   uint64 `json:"resolved_bytes"` // of types whose largest site has a share known to ±10 %
@@ -42,9 +39,9 @@ func (q *Coverage) Known() (objects, bytes float64) {
 
 // CoverageFollower estimates quality along a replay.
 type CoverageFollower struct {
-	Tape  coverage.Tape
-	exact coverage.Totals
-	sites coverage.Sites
+	Recording coverage.Recording
+	exact     coverage.Totals
+	sites     coverage.Sites
 }
 
 // Follow takes in what the newest collection did to the samples; to be called once after each.
@@ -61,14 +58,14 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 
 // Quality gives the figure of the state of r, which must be known.
 func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
-	f.Tape.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
+	f.Recording.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
 	var live coverage.Totals
 	for id, c := range r.Totals.PerType() {
 		if c.Objects > 0 {
 			live.Add(uint32(id), coverage.Count(c))
 		}
 	}
-	q := f.Tape.After(&live, &f.exact, &f.sites)
+	q := f.Recording.After(&live, &f.exact, &f.sites)
 	return Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
 		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
 		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
@@ -179,69 +176,4 @@ func (q *CoverageReport) Alone(from heap.Reader) error {
 		q.SyncPoints = append(q.SyncPoints, out)
 	}
 	return err
-}
-
-// WriteText prints a line a collection, and Figure 18.
-func (q *CoverageReport) WriteText(w io.Writer) {
-	const width = 40
-	ui.Fprintf(w, "%8s %-8s %-8s %7s %9s %8s %8s  of live bytes\n", "GC", "TIME", "KIND", "EXACT", "INFERRED",
-		"UNKNOWN", "BEFORE")
-	for _, c := range q.Collections {
-		mark := ui.Text("")
-		if c.Synced {
-			mark = " sync point"
-		}
-		if !c.Known {
-			ui.Fprintf(w, "%8d %s %-8s %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind, "the state is not known", mark)
-			continue
-		}
-		x := c.Quality
-		_, all := x.Live()
-		share := func(n uint64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
-		bar, upTo := "", uint64(0)
-		for _, p := range [...]struct {
-			r string
-			n uint64
-		}{{"█", x.ExactBytes}, {"▓", x.InferredBytes}, {"░", x.UnknownBytes}, {"·", x.BeforeBytes}} {
-			upTo += p.n
-			if n := int(float64(upTo)/float64(max(all, 1))*width+0.5) - len([]rune(bar)); n > 0 {
-				bar += strings.Repeat(p.r, n)
-			}
-		}
-		ui.Fprintf(w, "%8d %s %-8s %6.1f%% %8.1f%% %7.1f%% %7.1f%%  %s%s\n", c.GC, c.Time.Format("15:04:05"), c.Kind,
-			share(x.ExactBytes), share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
-	}
-	ui.Fprintf(w, "█ exact  ▓ inferred (each object with the probability of its likeliest site)  ░ unknown  "+
-		"· before the tape (at most)\n")
-	if q.Interval > 0 {
-		last := 0.0
-		if n := len(q.Collections); n > 0 {
-			x := q.Collections[n-1].Quality
-			_, all := x.Live()
-			last = 100 * float64(x.ResolvedBytes) / float64(max(all, 1))
-		}
-		ui.Fprintf(w, "resolution  at one sample in %s: a site is seen from %s alive on (95 %%), "+
-			"known to ±20 %% from %s on; "+
-			"%.1f %% of the live bytes are of types whose largest site is known to ±10 %%\n",
-			ui.Bytes(q.Interval), ui.Bytes(q.SeenBytes), ui.Bytes(q.KnownBytes), last)
-	} else {
-		ui.Fprintf(w, "resolution  each allocation is sampled\n")
-	}
-	ui.Fprintf(w, "completeness  %d collections lost, %d samples lost\n", q.LostEpochs, q.LostSamples)
-	collection.WriteMissed(w, "              ", q.Missed)
-	if len(q.SyncPoints) == 0 {
-		return
-	}
-	ui.Fprintf(w, "opened at a sync point alone: live objects whose site is known, "+
-		"at it and after each of the next nine collections (in brackets: by the whole recording)\n")
-	for _, s := range q.SyncPoints {
-		ui.Fprintf(w, "%8d ", s.GC)
-		for i, a := range s.Alone {
-			ui.Fprintf(w, " %.1f%%", 100*a)
-			if i == 0 || i == len(s.Alone)-1 {
-				ui.Fprintf(w, " (%.1f%%)", 100*s.Whole[i])
-			}
-		}
-		ui.Fprintf(w, "\n")
-	}
 }

@@ -33,7 +33,7 @@ type Histogram struct {
 	Uncompacted bool `json:"may_count_dead,omitempty"`
 }
 
-// MakeHistogram counts the state of r, which stands after c, by class; the largest first.
+// MakeHistogram counts the state of r, which is positioned after c, by class; the largest first.
 func MakeHistogram(r *heap.View, c *heap.Collection) *Histogram {
 	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC,
 		Time: collection.Wall(r.Symbols, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}

@@ -58,7 +58,7 @@ func TestChildrenAddUp(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 				switch {
-				case s.Child == BeforeTape:
+				case s.Child == BeforeRecording:
 					if before += s.Objects; r.JVM.Flags&trace.JVMAtStart != 0 && s.Objects > 0 {
 						t.Errorf("before a tape that is whole: %+v", s)
 					}
@@ -77,9 +77,9 @@ func TestChildrenAddUp(t *testing.T) {
 		}
 	}
 	if inferred == 0 || before == 0 {
-		t.Error("nothing was inferred, or before the tape")
+		t.Error("nothing was inferred, or before the recording")
 	}
-	t.Logf("%d objects inferred, %d before the tape", inferred, before)
+	t.Logf("%d objects inferred, %d before the recording", inferred, before)
 }
 
 // TestShares holds that the shares of a kind and what is kept for sites not seen are probabilities, and that kinds

@@ -2,8 +2,8 @@
 // the heap they cover.
 //
 // Terms: a *site* is an allocation stack of one class; *exact* objects are samples, *inferred* ones have no sample and
-// are attributed by the samples of the same kind (class, size, age); *before the tape* are objects that may be older
-// than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
+// are attributed by the samples of the same kind (class, size, age); *before the recording* are objects that may be
+// older than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
 //
 // Invariants: the rows of a class add up to what the class has, which is exact; a row's figure lies within its bounds;
 // at sampling interval 0 figure and bounds are equal. It prints tables through package ui and never touches files.
@@ -22,10 +22,10 @@ import (
 )
 
 // Row is what lives of one class from one allocation stack, or from none that is known: each class that is split has
-// the children SiteUnknown and BeforeTape too (in Child, with no site), and its children add up to what the class has,
-// which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind. Low
-// and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older than
-// the recording (at most so much) belongs to no site.
+// the children SiteUnknown and BeforeRecording too (in Child, with no site), and its children add up to what the class
+// has, which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind.
+// Low and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older
+// than the recording (at most so much) belongs to no site.
 type Row struct {
 	Class       string       `json:"class"`
 	Loader      string       `json:"loader,omitempty"` // where two classes share a name
@@ -60,6 +60,14 @@ func (t *Tally) add(s *heap.Sample) {
 	t.objects.Add(1, s.Weight)
 	t.bytes.Add(float64(s.Size), s.Weight)
 	t.sampled += s.Size
+}
+
+// merge adds all samples of o.
+func (t *Tally) merge(o *Tally) {
+	t.n += o.n
+	t.sampled += o.sampled
+	t.objects.Plus(o.objects, 1)
+	t.bytes.Plus(o.bytes, 1)
 }
 
 // ByID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit,
@@ -153,7 +161,16 @@ func Rows(r *heap.Symbols, by map[Key]*Tally, have map[Class]heap.Count, e *Esti
 		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Bytes > rows[j].Bytes })
-	return append(rows, noSite(left, have, shared, e)...)
+	sampled := map[Class]*Tally{}
+	for _, k := range keys {
+		all := sampled[k.Class]
+		if all == nil {
+			all = &Tally{}
+			sampled[k.Class] = all
+		}
+		all.merge(by[k])
+	}
+	return append(rows, noSite(left, have, sampled, shared, e)...)
 }
 
 // apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others.
@@ -165,8 +182,14 @@ func apportion(estimate float64, low *uint64, high, rest, reserved uint64) uint6
 	return v
 }
 
-// noSite gives the children of each class that are no sites: what is left of it.
-func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimate) (rows []Row) {
+// noSite gives the children of each class that are no sites: what is left of it. Their bounds are those of all that the
+// class has (have) without what all its samples together stand for (sampled), as in a grouping.
+func noSite(
+	left, have map[Class]heap.Count,
+	sampled map[Class]*Tally,
+	shared map[Class]string,
+	e *Estimate,
+) (rows []Row) {
 	for c, l := range left {
 		all := have[c]
 		var b heap.Count
@@ -175,11 +198,18 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 			b = heap.Count{Objects: min(b.Objects, l.Objects), Bytes: min(b.Bytes, l.Bytes)}
 		}
 		row := Row{Class: c.Name, Loader: shared[c], Child: SiteUnknown, Site: []StackFrame{},
-			Objects: l.Objects - b.Objects, ObjectsHigh: min(all.Objects, l.Objects), Bytes: l.Bytes - b.Bytes,
-			BytesHigh: min(all.Bytes, l.Bytes)}
+			Objects: l.Objects - b.Objects, ObjectsLow: all.Objects - b.Objects, ObjectsHigh: all.Objects,
+			Bytes: l.Bytes - b.Bytes, BytesLow: all.Bytes - b.Bytes, BytesHigh: all.Bytes}
+		if t := sampled[c]; t != nil {
+			low, high := t.objects.Bounds(0, all.Objects)
+			row.ObjectsLow, row.ObjectsHigh = rest(all.Objects, low, high, b.Objects, row.Objects)
+			low, high = t.bytes.Bounds(0, all.Bytes)
+			row.BytesLow, row.BytesHigh = rest(all.Bytes, low, high, b.Bytes, row.Bytes)
+		}
 		rows = append(rows, row)
-		row.Child = BeforeTape
-		row.Objects, row.ObjectsHigh, row.Bytes, row.BytesHigh = b.Objects, b.Objects, b.Bytes, b.Bytes
+		row.Child = BeforeRecording
+		row.Objects, row.ObjectsLow, row.ObjectsHigh = b.Objects, 0, b.Objects
+		row.Bytes, row.BytesLow, row.BytesHigh = b.Bytes, 0, b.Bytes
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
@@ -187,6 +217,13 @@ func noSite(left, have map[Class]heap.Count, shared map[Class]string, e *Estimat
 			cmp.Compare(b.Child, a.Child))
 	})
 	return rows
+}
+
+// rest gives the bounds of what remains of all when low to high have a site, and up to before may be older than the
+// recording. The remainder that is shown is within them.
+func rest(all, low, high, before, shown uint64) (least, most uint64) {
+	least = all - min(all, high)
+	return min(shown, least-min(least, before)), max(shown, all-min(all, low))
 }
 
 // GrownSites gives the sites whose live bytes grew, by growth; the first max of them.

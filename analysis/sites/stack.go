@@ -78,3 +78,11 @@ func Top(site []StackFrame) string {
 	}
 	return "at " + site[0].String()
 }
+
+// Place is Top as a part of a sentence.
+func Place(site []StackFrame) ui.Flow {
+	if len(site) == 0 {
+		return "at an unknown site"
+	}
+	return ui.Flowf("at %s", site[0])
+}

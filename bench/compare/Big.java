@@ -2,7 +2,15 @@
 public class Big {
     static Object keep;
 
-    record Pair(Object left, Object right) {}
+    static final class Pair {
+        final Object left;
+        final Object right;
+
+        Pair(Object left, Object right) {
+            this.left = left;
+            this.right = right;
+        }
+    }
 
     public static void main(String[] a) throws Exception {
         System.out.println("pid " + ProcessHandle.current().pid());

@@ -17,8 +17,10 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/svc"
@@ -43,8 +45,8 @@ type agentOptions struct {
 	maxPull  ui.Size
 }
 
-// leastMemory is what an agent of one JVM needs at its worst, two encoders and a table of sites: with less it would
-// let go of what it has just begun.
+// leastMemory is what an agent of one JVM needs at most: two encoders and a table of sites. With less it would stop the
+// recording that it has just started.
 const leastMemory = 64 << 20
 
 func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
@@ -52,28 +54,35 @@ func newAgentCmd() *cobra.Command { return (&agentOptions{}).command() }
 func (o *agentOptions) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent",
-		Short: "The daemon: record many JVMs, continue after a restart, answer on a Unix socket",
-		Long: "agent watches a folder for the rings of JVMs that load the probe (by `heapcam attach`, or by " +
-			"-agentpath:LIB=dir=FOLDER in their own options; `heapcam agent` prints both on start) and records each " +
-			"of them.\n" +
-			"One that comes back continues each recording where the shared ring stands.\n" +
-			"With --spool FOLDER it also takes the rings that probes with -agentpath:LIB=spool:FOLDER made where no " +
-			"agent reaches " +
-			"them (another container, a volume), and recordings that are put there.\n" +
-			"With --discover it attaches by itself to each JVM that comes, as the rules of its configuration say " +
-			"(`heapcam config`).",
+		Short: "Record many JVMs as a daemon, and answer the other verbs",
+		Long: `The service runs this verb (` + "`heapcam service install`" + `). Run it yourself if another
+supervisor starts your daemons, or to record the JVMs of your own user.
+
+The agent records every JVM that loads the probe and creates its shared ring in the agent's folder. A JVM loads the
+probe through ` + "`heapcam attach`" + `, through --discover, or through the option ` +
+			"`-agentpath:LIB=dir=FOLDER`" + ` of its own; the agent logs that option when it starts.
+After a restart the agent resumes each recording from the JVM's shared ring. These verbs ask it through its socket:
+attach, detach, pause, resume, status, pull and reload.
+
+- With --discover the agent attaches to every JVM as it starts. Rules in the configuration make exceptions
+  (` + "`heapcam help config`" + `).
+- With --spool DIR the agent also takes shared rings from DIR, which JVMs with the option
+  ` + "`-agentpath:LIB=spool:DIR`" + ` create there. Use it for JVMs that the agent cannot reach, such as those in
+  another container. It also takes recordings that you move to DIR.`,
+		Example: `  heapcam agent --out /data/heap --max-trace-size 2GiB --metrics 127.0.0.1:9464
+  heapcam agent --discover --config heapcam.yaml`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return asService(o.service, func(ctx context.Context) error { return o.run(ctx, c) })
 		},
 	}
 	o.rec.add(c)
-	addSocket(c, &o.socket)
+	bind(c.Flags(), "socket", &o.socket)
 	f := c.Flags()
-	f.StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
-	f.BoolVar(&o.service, "service", false, "run below the control manager of Windows, and log to its event log")
-	f.StringVar(&o.disabled, "disabled", hostSwitch, "the host's switch: while this file is there nothing is recorded")
-	_ = f.MarkHidden("disabled") // for tests: operators need one place to look at
+	f.StringVar(&o.config, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
+	f.BoolVar(&o.service, "service", false, "Run under the control manager of Windows, and log to its event log.")
+	f.StringVar(&o.disabled, "disabled", hostSwitch, "File that stops all recording while it exists.")
+	_ = f.MarkHidden("disabled") // only for tests
 	bind(f, "discover", &o.discover)
 	bind(f, "overhead_cpu", &o.budget)
 	bind(f, "overhead_pause", &o.pause)
@@ -93,28 +102,29 @@ func (o *agentOptions) command() *cobra.Command {
 	return c
 }
 
-// check finds what is wrong before anything is started.
+// check finds wrong settings before the agent starts.
 func (o *agentOptions) check() error {
 	if err := o.rec.check(); err != nil {
 		return err
 	}
 	if o.memory != 0 && o.memory < leastMemory {
-		return usage("--agent-max-memory %s: at least %s", &o.memory, ui.Bytes(int64(leastMemory)))
+		return usage("--agent-max-memory %s: it must be 0 (unlimited) or at least %s", &o.memory,
+			ui.Bytes(int64(leastMemory)))
 	}
 	if o.pause < 0 {
-		return usage("--overhead-pause %v: it is negative", o.pause)
+		return usage("--overhead-pause %v: it must not be negative", o.pause)
 	}
 	if strings.ContainsAny(o.shmDir, optionSeparators) {
-		return usage("--shm-dir %s: its name may hold none of %q, which part the probe's options", o.shmDir,
+		return usage("--shm-dir %s: its name must not contain any of %q, which separate the probe's options", o.shmDir,
 			optionSeparators)
 	}
 	if o.spool != "" && !filepath.IsAbs(o.spool) {
-		return usage("--spool %s: an absolute path, please", o.spool)
+		return usage("--spool %s: it must be an absolute path", o.spool)
 	}
 	for _, a := range []struct{ flag, address, like string }{{"metrics", o.metrics, "127.0.0.1:9464"},
 		{"remote", o.remote.Listen, "0.0.0.0:9465"}} {
 		if _, _, err := net.SplitHostPort(a.address); a.address != "" && err != nil {
-			return usage("--%s %s: it is no address (like %s)", a.flag, a.address, a.like)
+			return usage("--%s %s: it is not an address (like %s)", a.flag, a.address, a.like)
 		}
 	}
 	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
@@ -124,7 +134,7 @@ func (o *agentOptions) check() error {
 	return nil
 }
 
-// daemon is an agent at work, with what belongs to its process.
+// daemon is a running agent, with the parts of its process.
 type daemon struct {
 	options *agentOptions
 	live    *liveConfig
@@ -138,7 +148,7 @@ type daemon struct {
 
 // run runs the agent until ctx is done.
 func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
-	kept := svc.Kept() // before anything could inherit them
+	kept := svc.Stored() // before a child could inherit them
 	live, err := newLiveConfig(c, o.config)
 	if err != nil {
 		return err
@@ -164,13 +174,13 @@ func (o *agentOptions) run(ctx context.Context, c *cobra.Command) error {
 	return d.serve(ctx)
 }
 
-// folders makes the folders of the socket and of shared rings.
+// folders creates the folders of the socket and of shared rings.
 func (d *daemon) folders() (err error) {
 	if d.socket, err = socketPath(d.options.socket); err != nil {
 		return err
 	}
 	if err := socketFolder(d.socket); err != nil {
-		return fmt.Errorf("folder of the socket: %w", err)
+		return fmt.Errorf("cannot create the folder of the socket: %w", err)
 	}
 	d.rings = filepath.Join(d.options.shmDir, ringFolder())
 	if err := place.OwnFolder(d.rings, os.Getuid()); err != nil {
@@ -179,7 +189,7 @@ func (d *daemon) folders() (err error) {
 	return nil
 }
 
-// configure makes the agent's configuration of the settings, and hands it the descriptors that systemd kept.
+// configure derives the agent's configuration from the settings, and passes it the descriptors that systemd stored.
 func (d *daemon) configure(kept []*os.File) {
 	o := d.options
 	logTo := ui.Stderr
@@ -203,16 +213,15 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.KeepFD = svc.Keep
 	d.config.DropFD = func(name string) {
 		if err := svc.Drop(name); err != nil {
-			log.Warn().Err(err).Str("descriptor", name).
-				Msg("cannot have systemd drop a descriptor: it keeps the ring's memory until the service is stopped")
+			logs.Write(&log, logs.RingNotDropped, logs.Err.Of(err), logs.Descriptor.Of(name))
 		}
 	}
 }
 
-// discovery connects the agent with what finds JVMs.
+// discovery connects the agent with the discovery of JVMs.
 func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
-	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) }
+	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) != nil }
 	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
 		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})
 		return err
@@ -223,17 +232,17 @@ func (d *daemon) discovery() {
 			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set",
 				Remedy: "remove " + hostSwitch}, true
 		}
-		if err := d.agent.Room(); err != nil { // what it would cost the JVM is for nothing
+		if err := d.agent.Room(); err != nil { // attaching would cost the JVM time in vain
 			return jvms.Unrecorded{Why: "agent memory", Reason: err.Error(),
-				Remedy: "a larger agent_max_memory, or a rule that leaves some JVMs out"}, true
+				Remedy: "raise agent_max_memory, or exclude some JVMs by a rule"}, true
 		}
 		return jvms.Unrecorded{}, false
 	}
 	d.found.DetachedBy = func(j jvms.JVM) string { return d.agent.DetachedBy(j.PID, j.StartTicks, j.UID) }
-	d.found.Adopt = func(ctx context.Context, j jvms.JVM) {
-		ctx, stop := context.WithTimeout(ctx, jvms.AdoptFor)
+	d.found.TakeOver = func(ctx context.Context, j jvms.JVM) {
+		ctx, stop := context.WithTimeout(ctx, jvms.TakeOverWithin)
 		defer stop()
-		// nothing comes of a JVM that was detached from, or is another recorder's
+		// a JVM that was detached, or belongs to another recorder, is not taken over
 		d.agent.Await(ctx, j.PID, j.StartTicks)
 	}
 }
@@ -247,29 +256,29 @@ func (d *daemon) reload() error {
 	defer svc.Reloading()()
 	now, err := d.live.reload()
 	if err != nil {
-		d.config.Log.Error().Err(err).Msg("the configuration was not reloaded")
+		logs.Write(&d.config.Log, logs.ConfigNotReloaded, logs.Err.Of(err))
 		return err
 	}
 	limits := now.rec.config(io.Discard)
 	now.limit(&limits)
 	d.agent.SetLimits(limits.Limits())
-	d.config.Log.Info().Msg("the configuration was reloaded")
+	logs.Write(&d.config.Log, logs.ConfigReloaded)
 	d.found.Reconsider()
 	return nil
 }
 
-// logOption logs the option that has a JVM load the probe by itself.
+// logOption logs the option with which a JVM loads the probe by itself.
 func (d *daemon) logOption() {
 	lib, err := place.ProbeForOptions()
 	if err != nil {
-		d.config.Log.Warn().Err(err).Msg("this agent can only record JVMs that load a probe of their own")
+		logs.Write(&d.config.Log, logs.ProbeNotInstalled, logs.Err.Of(err))
 		return
 	}
-	d.config.Log.Info().Str("option", "-agentpath:"+lib+"="+d.options.rec.probeOptions(d.rings)).
-		Msg("JVMs with this option are recorded")
+	logs.Write(&d.config.Log, logs.ProbeOption,
+		logs.Option.Of("-agentpath:"+lib+"="+d.options.rec.probeOptions(d.rings)))
 }
 
-// serve records and answers until ctx is done, and returns when all of it has ended.
+// serve records and answers until ctx is done. It returns when all of its goroutines have ended.
 func (d *daemon) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -290,7 +299,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	if d.options.discover {
 		go func() {
 			if err := d.found.Run(ctx); err != nil && ctx.Err() == nil {
-				d.config.Log.Error().Err(err).Msg("JVMs that come are not seen")
+				logs.Write(&d.config.Log, logs.DiscoveryFailed, logs.Err.Of(err))
 			}
 		}()
 	}
@@ -314,7 +323,7 @@ func (d *daemon) serveMetrics(ctx context.Context) {
 		err = metrics.Serve(ctx, l, h)
 	}
 	if err != nil {
-		d.config.Log.Error().Err(err).Msg("metrics are not served")
+		logs.Write(&d.config.Log, logs.MetricsFailed, logs.Err.Of(err), logs.Address.Of(d.options.metrics))
 	}
 }
 
@@ -323,17 +332,17 @@ func (d *daemon) serveRemote(ctx context.Context) {
 	remote := d.options.remote
 	remote.Rate, remote.MaxPull = int64(d.options.rate), int64(d.options.maxPull)
 	if err := d.api.ServeRemote(ctx, remote); err != nil {
-		d.config.Log.Error().Err(err).Msg("nothing is offered to other hosts")
+		logs.Write(&d.config.Log, logs.RemoteFailed, logs.Err.Of(err), logs.Address.Of(remote.Listen))
 	}
 }
 
-// limit puts the agent's own part of limitKeys into cfg.
+// limit copies the agent's own limits among limitKeys into cfg.
 func (o *agentOptions) limit(cfg *agent.Config) {
 	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
 	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 }
 
-// others gives the JVMs that discovery left alone.
+// others gives the JVMs that discovery does not record.
 func others(d *jvms.Discovery) (out []api.Other) {
 	for _, u := range d.Unrecorded() {
 		out = append(out, api.Other(u))
@@ -342,13 +351,13 @@ func others(d *jvms.Discovery) (out []api.Other) {
 }
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
-func recording(a *agent.Agent, j jvms.JVM) bool {
+func recording(a *agent.Agent, j jvms.JVM) *session.Status {
 	for _, s := range a.Status() {
 		if s.Of(j.PID, j.StartTicks, j.UID) && !s.Phase.Over() {
-			return true
+			return &s
 		}
 	}
-	return false
+	return nil
 }
 
 func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachRequest) (api.AttachReply, error) {
@@ -357,21 +366,22 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 		return api.AttachReply{}, err
 	}
 	if a.Off() {
-		return api.AttachReply{}, withCode(exitNoRecord, "nothing is recorded on this host while %s is there",
-			o.disabled)
+		return api.AttachReply{}, withCode(exitNoRecord, "recording is switched off on this host; to switch it on, "+
+			"remove %s", o.disabled)
 	}
 	if err := a.Room(); err != nil {
 		return api.AttachReply{}, err
 	}
-	if recording(a, j) {
-		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is being recorded already", j.PID, j.Name)
+	if st := recording(a, j); st != nil {
+		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is already recorded, into %s: read it with "+
+			"`heapcam report %s`, or end it with `heapcam detach %d`", j.PID, j.Name, st.Dir, st.ID, j.PID)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
 		opts += ",disabled=" + o.disabled
 	}
 	if r.Options != "" {
-		opts += "," + r.Options // what comes later holds
+		opts += "," + r.Options // a later option overrides an earlier one
 	}
 	if err := place.Refusal(j, opts); err != nil {
 		return api.AttachReply{}, err

@@ -72,7 +72,7 @@ func TestAgentsFolder(t *testing.T) {
 	succeed("pull", "--incident", id, "-o", "i.heapcam")
 	succeed("incidents", "delete", id)
 	if _, errs := talk(t, func() { run([]string{"freeze", "--out", "elsewhere", "i.heapcam"}) }); !strings.Contains(
-		string(errs), "is no ring folder") {
+		string(errs), "is not a ring folder") {
 		t.Errorf("freeze of a file that is there: %s", errs)
 	}
 }

@@ -30,10 +30,14 @@ func newAttachCmd() *cobra.Command {
 	var o attachOptions
 	c := &cobra.Command{
 		Use:   "attach JVM",
-		Short: "Have the agent record a running JVM",
-		Long: "attach asks the running agent (`heapcam agent`) to load the probe into JVM: a pid, the beginning of " +
-			"an id, or a name.\n" +
-			"What no flag sets is as the agent is configured. Without an agent use `heapcam record`.",
+		Short: "Ask the agent to record a running JVM",
+		Long: `Use it when an agent runs and does not record JVM yet. Without an agent, use ` + "`heapcam record`" + `.
+
+The agent loads the probe into JVM: a pid, a name (main class or jar), or the beginning of an id;
+` + "`heapcam doctor`" + ` lists them. A setting that no flag sets has the value of the agent's configuration. The verb
+returns as soon as the agent records JVM.`,
+		Example: `  heapcam attach 4711
+  heapcam attach --depth samples shop`,
 		Args: exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
 		RunE: func(c *cobra.Command, args []string) error {
 			opts, err := o.options(c)
@@ -49,10 +53,7 @@ func newAttachCmd() *cobra.Command {
 				return err
 			}
 			if o.json {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					api.AttachReply
-				}{ui.NewEnvelope("attach", 1), r})
+				return ui.JSON(ui.Stdout, attachReply{ui.NewEnvelope("attach", 1), r})
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s\n", r.Name, r.PID, r.Dir)
 			return nil
@@ -60,14 +61,17 @@ func newAttachCmd() *cobra.Command {
 	}
 	o.rec.addProbe(c)
 	addSocket(c, &o.socket)
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.attach/1).")
+	exitsWith(c, "3", "No agent runs, or no such JVM.")
+	exitsWith(c, "4", "Only root and members of the group "+api.Group+" may ask this agent to attach.")
+	exitsWith(c, "5", "heapcam cannot record JVM. `heapcam doctor JVM` says why.")
 	return c
 }
 
-// options are those of the probe that flags set: the agent knows the others.
+// options gives the options of the probe that flags set. The agent adds the others.
 func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	var all recordOptions
-	all.add(&cobra.Command{}) // defaults, so that what stands here is checked as everywhere
+	all.add(&cobra.Command{}) // defaults, so that check sees complete options
 	all.depth, all.sampling, all.shmSize = o.rec.depth, o.rec.sampling, o.rec.shmSize
 	all.names, all.untested = o.rec.names, o.rec.untested
 	all.stack, all.maxSync = o.rec.stack, o.rec.maxSync
@@ -102,9 +106,10 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 
 func addSocket(c *cobra.Command, p *string) {
 	bind(c.Flags(), "socket", p)
+	inSection(c.Flags(), ownFlags, "socket")
 }
 
-// socketPath gives where the agent of this user listens.
+// socketPath gives the socket of this user's agent.
 func socketPath(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -119,7 +124,7 @@ func socketPath(flag string) (string, error) {
 	return filepath.Join(dir, "agent.sock"), err
 }
 
-// clientSocket gives where an agent listens that this user may ask: its own, else the host's.
+// clientSocket gives the socket of the agent that this user may ask: its own, else the host's.
 func clientSocket(flag string) (string, error) {
 	path, err := socketPath(flag)
 	if err != nil || flag != "" || os.Getenv("HEAPCAM_SOCKET") != "" {
@@ -145,26 +150,26 @@ func dialAgent(flag string) (*api.Client, error) {
 	return c, nil
 }
 
-// noAgent says why the agent on path can not be asked.
+// noAgent says why the agent on path cannot be asked.
 func noAgent(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("this user may not ask the agent on %s (%w): try as root, or as a member of "+
+		return fmt.Errorf("this user may not use the agent on %s (%w): run the command as root or as a member of "+
 			"the group %s", path, err, api.Group)
 	}
-	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start`, or `heapcam agent`), "+
-		"or record without one (`heapcam record`) (%v)", path, err)
+	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start` or `heapcam agent`), "+
+		"or record without one (`heapcam record JVM`) (%v)", path, err)
 }
 
 // resolve finds the running JVM that ref means.
 func resolve(ref string) (jvms.JVM, error) {
 	j, err := jvms.Resolve(ref)
-	if e, ok := err.(*jvms.NotFoundError); ok && !e.Process {
-		return j, fmt.Errorf("%w (`heapcam doctor` lists the JVMs here)", err)
+	if _, ok := err.(*jvms.NotFoundError); ok {
+		return j, fmt.Errorf("%w (`heapcam doctor` lists the JVMs of this host)", err)
 	}
 	return j, err
 }
 
-// ringAppears bounds the wait for the ring of a probe that was loaded.
+// ringAppears is how long a verb waits for the shared ring of a probe that was loaded.
 const ringAppears = 10 * time.Second
 
 // awaitRing waits until a records j, into which the probe was loaded.
@@ -175,14 +180,14 @@ func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status,
 	var refused *agent.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return st, jvms.Errorf(jvms.Unrecordable, "pid %d (%s) can not be recorded: %s", j.PID, j.Name, refused.Reason)
+		return st, jvms.Errorf(jvms.Unrecordable, "pid %d (%s) cannot be recorded: %s", j.PID, j.Name, refused.Reason)
 	case errors.Is(err, agent.ErrNoRing):
-		if _, gone := jvms.Look(j.PID); gone != nil {
-			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) has gone", j.PID, j.Name)
+		if _, gone := jvms.Inspect(j.PID); gone != nil {
+			return st, jvms.Errorf(jvms.Ended, "pid %d (%s) ended while the probe was loaded", j.PID, j.Name)
 		}
 		return st, jvms.Errorf(jvms.NoRing,
-			"the probe was loaded into pid %d (%s) but no ring of it appeared within %v: "+
-				"its line on the JVM's stderr says why", j.PID, j.Name, ringAppears)
+			"the probe was loaded into pid %d (%s), but its shared ring did not appear within %s: "+
+				"see the probe's line on the JVM's stderr", j.PID, j.Name, ui.Duration(ringAppears))
 	case err != nil:
 		return st, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, err)
 	}

@@ -2,7 +2,7 @@ package main
 
 import "os/exec"
 
-// openBrowser has the desktop open url.
+// openBrowser opens url in the user's browser.
 func openBrowser(url string) error {
 	c := exec.Command("open", url)
 	if err := c.Start(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// openBrowser has the desktop open url.
+// openBrowser opens url in the user's browser.
 func openBrowser(url string) error {
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return errors.New("no desktop")

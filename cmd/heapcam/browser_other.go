@@ -4,4 +4,6 @@ package main
 
 import "errors"
 
-func openBrowser(string) error { return errors.New("not known how") }
+func openBrowser(string) error {
+	return errors.New("heapcam does not know how to start one on this system")
+}

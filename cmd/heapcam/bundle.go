@@ -33,21 +33,29 @@ func newBundleCmd() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
 		Use:         "support-bundle",
-		Short:       "What who helps you needs, in one file: status, configuration, log, versions",
+		Short:       "Collect diagnostics for a bug report into one file",
 		Annotations: mayLeaveDisk,
-		Long: `support-bundle writes a tar.gz of texts: versions and machine, the agent's status, the configuration
-in force and where each value comes from, the JVMs here and whether they can be recorded, the names
-and sizes of recordings and incidents, and the end of the service's log. What can not be had stands
-in errors.txt. It holds no recording, no option or environment of a JVM, no content of any file that
-the configuration names, and of a rule's "flag" pattern only what stands before "=". Names of
-programs and users are in it: look through it before you give it away.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
+		Long: `The file is a tar.gz of texts:
+
+- versions, and a description of the machine
+- the status of the agent
+- the configuration in force, and the source of each value
+- the JVMs of this host, and whether heapcam can record them
+- names and sizes of recordings and incidents
+- the end of the service's log
+- errors.txt, which names what is missing, and why.
+
+It contains no recording, no option or environment of a JVM, and no content of files that the configuration names. Of
+a rule's "flag" pattern it contains only the part before "=". It does contain names of programs and users. Read it
+before you send it.`,
+		Example: "  sudo heapcam support-bundle\n  heapcam support-bundle -o bundle.tar.gz",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
 	}
 	f := c.Flags()
-	f.StringVarP(&o.file, "output", "o", "", "file to write, - for stdout (default heapcam-support-TIME.tar.gz)")
-	f.StringVar(&o.out, "out", "", "folder for recordings (default as pull)")
-	f.StringVar(&o.config, "config", "", "configuration file (default "+systemConfig+" if it is there)")
+	f.StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Default heapcam-support-TIME.tar.gz.")
+	addOut(c, &o.out)
+	f.StringVar(&o.config, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
 	addSocket(c, &o.socket)
 	return c
 }
@@ -70,12 +78,13 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	w := io.Writer(ui.RawStdout())
 	if name == "-" {
 		if ui.IsTerminal(ui.RawStdout()) {
-			return usage("support-bundle -o -: stdout is a terminal")
+			return usage("support-bundle -o -: stdout is a terminal; redirect it, or give -o FILE")
 		}
 	} else {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if errors.Is(err, os.ErrExist) {
-			return usage("support-bundle -o %s: that is there already and is not overwritten; name another file", name)
+			return usage("support-bundle -o %s: the file exists, and heapcam does not overwrite it; name another "+
+				"file", name)
 		}
 		if err != nil {
 			return err
@@ -96,7 +105,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 	put := func(member string, b []byte, err error) error {
 		if err != nil {
 			ui.Fprintf(&failed, "%s: %v\n", member, err)
-			ui.Fprintf(ui.Stderr, "heapcam: not in it, or not whole: %s: %v\n", member, err)
+			ui.Fprintf(ui.Stderr, "heapcam: the bundle lacks %s, or a part of it: %v\n", member, err)
 		}
 		if len(b) == 0 {
 			return nil
@@ -118,8 +127,8 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		{"log.txt", serviceLog},
 	} {
 		b, err, answered := within(bundleWait, func() ([]byte, error) { return p.make(ctx) })
-		if !answered { // a disk or an agent that hangs is what the others may tell of
-			err = fmt.Errorf("nothing for %v, and not waited for any longer", bundleWait)
+		if !answered { // the other members may show why a disk or an agent hangs
+			err = fmt.Errorf("no answer for %v, and heapcam no longer waits for it", bundleWait)
 		}
 		if err := put(p.name, b, err); err != nil {
 			return err
@@ -132,7 +141,7 @@ func (o *bundleOptions) run(ctx context.Context) (err error) {
 		err = zip.Close()
 	}
 	if err == nil && name != "-" {
-		ui.Fprintf(ui.Stderr, "heapcam: wrote %s: look through it before you give it away\n", ui.Path(name))
+		ui.Fprintf(ui.Stderr, "heapcam: wrote %s; read it before you send it\n", ui.Path(name))
 	}
 	return err
 }
@@ -151,8 +160,8 @@ func (o *bundleOptions) versions(context.Context) ([]byte, error) {
 		return line
 	}
 	m := map[string]any{
-		"schema": ui.NewEnvelope("support", 1).Schema, "heapcam": version, "go": runtime.Version(), "os": runtime.GOOS,
-		"arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
+		"schema": ui.NewEnvelope("support", 1).Schema, "heapcam": version, "commit": commit, "go": runtime.Version(),
+		"os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
 		"kernel": one("/proc/version"), "memory": one("/proc/meminfo"), "load": one("/proc/loadavg"),
 		"distribution": one("/etc/os-release"), "user": os.Getuid(), "probe_bytes": len(lib),
 	}
@@ -189,11 +198,7 @@ func (o *bundleOptions) settings(context.Context) ([]byte, error) {
 			rules[i].Flag = before + "=…"
 		}
 	}
-	return asJSON(struct {
-		ui.Envelope
-		Settings []setting     `json:"settings"`
-		Rules    []config.Rule `json:"rules"`
-	}{ui.NewEnvelope("config", 1), all, rules})
+	return asJSON(supportConfig{ui.NewEnvelope("config", 1), all, rules})
 }
 
 func (o *bundleOptions) doctor(context.Context) ([]byte, error) {
@@ -209,7 +214,7 @@ func (o *bundleOptions) doctor(context.Context) ([]byte, error) {
 }
 
 func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
-	type row struct { // what the disk alone tells
+	type row struct { // all that the disk shows without an agent
 		ID      string    `json:"id"`
 		Dir     string    `json:"dir"`
 		Bytes   int64     `json:"bytes"`
@@ -225,7 +230,7 @@ func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
 	rows, incidents, disks := []row{}, []ringstore.Incident{}, map[string]int64{}
 	var failed []error
 	for _, d := range outDirs(o.out) {
-		f, err, answered := within(diskWait, func() (f folder, err error) { // each by itself: one disk may hang
+		f, err, answered := within(diskWait, func() (f folder, err error) { // one by one, because one disk may hang
 			recs, err := recordings([]string{d})
 			for _, s := range recs {
 				f.rows = append(f.rows, row{s.ID, s.Dir, s.TraceBytes, s.Files, s.LastGC, s.Since})
@@ -250,7 +255,7 @@ func (o *bundleOptions) recordings(context.Context) ([]byte, error) {
 	return b, errors.Join(append(failed, jerr)...)
 }
 
-// serviceLog gives the end of what the service wrote, where there is a journal.
+// serviceLog gives the end of the service's log, if there is a journal.
 func serviceLog(ctx context.Context) ([]byte, error) {
 	exe, err := exec.LookPath("journalctl")
 	if err != nil {
@@ -264,13 +269,13 @@ func serviceLog(ctx context.Context) ([]byte, error) {
 	var b bytes.Buffer
 	c.Stdout = &limited{&b, bundleLogLimit}
 	if err = c.Run(); err == nil && bytes.HasPrefix(b.Bytes(), []byte("-- No entries --")) {
-		return nil, errors.New("the journal has nothing of heapcam.service: if the agent runs otherwise, add what " +
-			"it wrote on stderr")
+		return nil, errors.New("the journal has no lines of heapcam.service; if the agent runs in another way, send " +
+			"its stderr too")
 	}
 	return b.Bytes(), err
 }
 
-// limited takes what fits and forgets the rest.
+// limited writes up to a limit and drops the rest.
 type limited struct {
 	w    io.Writer
 	left int

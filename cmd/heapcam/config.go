@@ -15,8 +15,8 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// jvmKeys are settings that a rule may give to the JVMs that it matches; limitKeys hold for running recordings as soon
-// as they are reloaded. All others hold for the agent's life.
+// jvmKeys are settings that a rule may set for the JVMs that it matches. limitKeys take effect at a reload, also for
+// running recordings. All others need a restart of the agent.
 var (
 	jvmKeys   = config.Reloading(config.NextAttach)
 	limitKeys = config.Reloading(config.AtOnce)
@@ -27,13 +27,13 @@ func envOf(key string) string  { return config.Lookup(key).Env() }
 
 // setting is a value in force.
 type setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Source string `json:"source"` // default, FILE:LINE, HEAPCAM_KEY, flag
+	Key    string `json:"key"`    // Name of the setting.
+	Value  string `json:"value"`  // Value in force.
+	Source string `json:"source"` // Where it is from: default, FILE:LINE:COLUMN, HEAPCAM_KEY or flag.
 }
 
-// configure gives the flags of the agent that the command line does not set their values from the environment or
-// the file, in this order. An explicit file must be there; the system's need not.
+// configure sets the flags of the agent that the command line does not set, from the environment or the file, in this
+// order. A file that the user names must exist; the system's need not.
 func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	explicit := name != ""
 	if !explicit {
@@ -45,7 +45,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	case !explicit && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
 		file, err = &config.File{}, nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("cannot read the configuration: %w", err)
 	default:
 		return nil, nil, usage("%v", err)
 	}
@@ -75,7 +75,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 		s.Value = f.Value.String()
 		out = append(out, s)
 	}
-	for _, r := range file.Rules { // as they would be used
+	for _, r := range file.Rules { // check them as they would be used
 		if _, err := ruleOptions(c, file, &r); err != nil {
 			return nil, nil, located(err, out)
 		}
@@ -83,7 +83,7 @@ func configure(c *cobra.Command, name string) (*config.File, []setting, error) {
 	return file, out, nil
 }
 
-// located makes an error about a flag, "--depth ful: …", one about the place that its value came from.
+// located turns an error about a flag, "--depth ful: …", into one about the place where its value was set.
 func located(err error, all []setting) error {
 	if err == nil {
 		return nil
@@ -125,14 +125,17 @@ func ruleOptions(c *cobra.Command, file *config.File, r *config.Rule) (*recordOp
 
 func newConfigCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "config",
-		Short: "The agent's configuration: check a file, show what is in force, explain a key",
-		Long: "The agent reads " + systemConfig +
-			" or the file of --config. A key is the name of a flag of `heapcam agent` with _ for -.\n" +
-			"A flag wins over the environment (HEAPCAM_ and the key in capitals), that over the file, that over the " +
-			"default.",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:   "config VERB",
+		Short: "Check, show and explain the agent's configuration",
+		Long: `The agent reads ` + systemConfig + ` or the file of --config. A key is the name of a flag of
+` + "`heapcam agent`" + ` with _ instead of -. A flag wins over an environment variable (HEAPCAM_ and the
+key in capitals), a variable over the file, and the file over the default.
+Rules in the file say which JVMs the agent records, and how.
+
+After a change run ` + "`heapcam config check`" + `, then ` + "`heapcam reload`" + `.`,
+		Example: "  heapcam config check\n  heapcam config explain max_trace_size\n  heapcam config show",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newConfigCheckCmd(), newConfigShowCmd(), newConfigExplainCmd())
 	return c
@@ -141,8 +144,11 @@ func newConfigCmd() *cobra.Command {
 func newConfigCheckCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Check a configuration file (default " + systemConfig + ")",
-		Args:  atMostOne("FILE"),
+		Short: "Check a configuration file, by default " + systemConfig,
+		Long: "The verb also lists for each key whether `heapcam reload` applies a change or a restart is needed. An " +
+			"error names the line and the column.",
+		Example: "  heapcam config check\n  heapcam config check heapcam.yaml",
+		Args:    atMostOne("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := systemConfig
 			if len(args) > 0 {
@@ -157,16 +163,16 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: %s is sound: %s, %s\n", name,
+			ui.Fprintf(ui.Stderr, "heapcam: %s is valid: %s, %s\n", name,
 				ui.Plural(uint64(len(file.Settings)), "setting"), ui.Plural(uint64(len(file.Rules)), "rule"))
-			tellReload(ui.Stderr, file)
+			printReload(ui.Stderr, file)
 			return nil
 		},
 	}
 }
 
-// tellReload says what of a file `heapcam reload` makes hold, and when.
-func tellReload(w io.Writer, file *config.File) {
+// printReload says which settings of a file `heapcam reload` applies, and when.
+func printReload(w io.Writer, file *config.File) {
 	var now, later, restart []string
 	for _, s := range file.Settings {
 		switch {
@@ -184,9 +190,9 @@ func tellReload(w io.Writer, file *config.File) {
 	for _, part := range []struct {
 		what string
 		keys []string
-	}{{"`heapcam reload` makes changes hold at once", now},
-		{"`heapcam reload` makes changes hold for JVMs that are attached to from then on", later},
-		{"changes need a restart of the agent", restart}} {
+	}{{"`heapcam reload` applies changes at once", now},
+		{"`heapcam reload` applies changes to JVMs that the agent attaches to afterwards", later},
+		{"changes need a restart of the agent (`heapcam service restart`)", restart}} {
 		if len(part.keys) > 0 {
 			ui.Fprintf(w, "heapcam: %s: %s\n", part.what, strings.Join(part.keys, ", "))
 		}
@@ -197,20 +203,18 @@ func newConfigShowCmd() *cobra.Command {
 	var name string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "show",
-		Short: "Every setting that an agent started now would have, and where it comes from",
-		Args:  noArgs,
+		Use:     "show",
+		Short:   "Show every setting that an agent would have if it started now, and its source",
+		Long:    "The source is default, FILE:LINE:COLUMN, or the name of an environment variable.",
+		Example: "  heapcam config show\n  heapcam config show --config heapcam.yaml",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			file, all, err := configure((&agentOptions{}).command(), name)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Settings []setting `json:"settings"`
-					Rules    int       `json:"rules"`
-				}{ui.NewEnvelope("config", 1), all, len(file.Rules)})
+				return ui.JSON(ui.Stdout, configReply{ui.NewEnvelope("config", 1), all, len(file.Rules)})
 			}
 			w := ui.NewTable(ui.Stdout)
 			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")
@@ -220,23 +224,27 @@ func newConfigShowCmd() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	c.Flags().StringVar(&name, "config", "", "the file (default "+systemConfig+" if it is there)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&name, "config", "", "Configuration file. Default "+systemConfig+", if it exists.")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.config/1).")
 	return c
 }
 
 func newConfigExplainCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [KEY]",
-		Short: "What a setting means, its default, limits, flag and variable; without KEY: all",
-		Args:  atMostOne("KEY"),
+		Short: "Explain a setting, or all of them",
+		Long: "For each setting: what it sets, its default, what 0 means, which limit wins over it, its flag and " +
+			"environment\nvariable, and when a change takes effect.",
+		Example: "  heapcam config explain max_trace_size\n  heapcam config explain | less",
+		Args:    atMostOne("KEY"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			keys := config.Names()
 			if len(args) == 1 {
-				if config.Lookup(args[0]) == nil {
-					return usage("unknown key %q%s", args[0], config.Suggest(args[0], keys))
+				key := keyOf(args[0])
+				if config.Lookup(key) == nil {
+					return usage("unknown key %q%s", args[0], config.Suggest(key, keys))
 				}
-				keys = args
+				keys = []string{key}
 			}
 			for _, key := range keys {
 				explain(ui.Stdout, config.Lookup(key))
@@ -244,6 +252,12 @@ func newConfigExplainCmd() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// keyOf gives the key of a setting that is named by its key, its flag or its variable.
+func keyOf(name string) string {
+	key := strings.ReplaceAll(strings.TrimPrefix(name, "--"), "-", "_")
+	return strings.ToLower(strings.TrimPrefix(key, "HEAPCAM_"))
 }
 
 // explain prints all that the registry says of a setting.

@@ -24,17 +24,22 @@ func newCostCmd() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "cost [JVM|FILE]",
-		Short: "What heapcam itself cost a JVM, minute by minute, and what changed it", Annotations: mayLeaveDisk,
-		Long: `cost reads a recording and says, for each minute of the whole window, how long the application stood
-still for heapcam and what sampling took, by the probe's own clock, with every switch of depth or
-sampling, attach, pause, sync point and loss between. It needs no agent.
+		Short: "Show what heapcam itself cost a JVM, minute by minute", Annotations: mayLeaveDisk,
+		Long: `Use it when somebody suspects heapcam of slowing a program down. It needs no agent.
 
-IN PAUSES is what ordinary collections were made longer by, SYNC what the listings of sync points
-added, STOPS what heapcam stopped the application for by itself, SAMPLING the time of application
-threads in sampling, LONGEST the most that one pause was made longer by, SHARE all of it over wall
-time. What is not in it: the agent's own CPU, and what the JVM spends on drawing samples before it
-asks heapcam.`,
-		Example: "  heapcam cost 4711\n  heapcam cost --json incident.heapcam | jq .total",
+For each minute of the recording the verb shows how long heapcam stopped the application, and how long sampling took,
+by the probe's own clock. Below it lists each attach, pause, sync point, loss, and change of depth or sampling. Columns:
+
+- PAUSES: all pauses of the JVM, heapcam's part included.
+- IN PAUSES: how much heapcam lengthened ordinary collections.
+- SYNC POINTS: number of sync points, and what listing all objects added to their pauses.
+- STOPS: pauses that heapcam caused itself.
+- SAMPLING: time of application threads in sampling.
+- LONGEST: the most that heapcam added to one pause.
+- SHARE: all of it, divided by the wall time.
+
+The figures do not include the CPU time of the agent, nor what the JVM spends to choose allocations to sample.`,
+		Example: "  heapcam cost shop\n  heapcam cost --json incident.heapcam | jq .total",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("cost takes one JVM or FILE, got %d arguments", len(args))
@@ -48,8 +53,8 @@ asks heapcam.`,
 			}
 			cost.Close()
 			if bad > 0 {
-				ui.Fprintf(ui.Stderr, "heapcam: left out: %s that can not be read (`heapcam verify` says where)\n",
-					ui.Plural(bad, "place"))
+				ui.Fprintf(ui.Stderr, "heapcam: %s cannot be read and are left out: `heapcam verify` lists them\n",
+					ui.Plural(bad, "damaged section"))
 			}
 			if asJSON {
 				return errors.Join(ui.JSON(c.OutOrStdout(), cost), err)
@@ -57,8 +62,8 @@ asks heapcam.`,
 			return errors.Join(printCost(c.OutOrStdout(), cost), err)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder for recordings (default as pull)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON (heapcam.cost/1)")
+	addOut(c, &out)
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.cost/1).")
 	return c
 }
 
@@ -120,33 +125,62 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 	})
 	mu.Lock() // for good: what comes late is not added
 	if !answered {
-		err = fmt.Errorf("the disk has not answered for %v: not read, or not to the end: %s", costWait, where)
+		err = fmt.Errorf("the disk has not answered for %s: %s could not be read, or not to the end; check that disk",
+			ui.Duration(costWait), where)
 	}
 	return read, bad, err
 }
 
+// costEnds is how many of the first and of the last events are printed.
+const costEnds = 20
+
+// printCost prints the share of all, then each minute, then what changed it.
 func printCost(w io.Writer, c *cost.Cost) error {
-	clock := func(ns uint64) string {
-		return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)).Format("2006-01-02 15:04:05")
-	}
-	ms := func(ns uint64) string { return fmt.Sprintf("%.1f ms", float64(ns)/1e6) }
-	row := func(t io.Writer, what string, m *cost.Minute) {
-		ui.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.3f%%\t\n", what, m.Collections, ms(m.Pauses),
-			ms(m.Probe), m.SyncPoints, ms(m.Sync), ms(m.Walks),
-			ms(m.Sampling), ms(m.Longest), 100*m.Share())
-	}
-	t := ui.NewTable(w)
-	ui.Fprintf(t, "MINUTE\tGCS\tALL PAUSES\tIN PAUSES\tSYNC POINTS\tSYNC\tSTOPS\tSAMPLING\tLONGEST\tSHARE\t\n")
-	for i := range c.Minutes {
-		row(t, clock(c.Minutes[i].From), &c.Minutes[i])
-	}
-	row(t, "all", &c.Total)
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	at := func(ns uint64) time.Time { return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)) }
+	sum := &c.Total
+	ui.Headline(w, ui.Bold, ui.Flowf("heapcam used %s of the recorded time: it stopped the application for %s, and "+
+		"sampling took %s. The longest pause grew by %s.", ui.Flow(ui.Share(sum.Share())),
+		ui.Flow(ui.Nanoseconds(sum.Stopped())), ui.Flow(ui.Nanoseconds(sum.Sampling)),
+		ui.Flow(ui.Nanoseconds(sum.Longest))))
 	ui.Fprintf(w, "\n")
-	for _, e := range c.Events {
-		if _, err := ui.Fprintf(w, "%s  %s\n", clock(e.Time), ui.Prose(e.Text)); err != nil {
+	t := ui.NewColumns(0, "MINUTE", ">GCS", ">PAUSES", ">IN PAUSES", ">SYNC POINTS", ">STOPS", ">SAMPLING", ">LONGEST",
+		">SHARE")
+	row := func(what string, m *cost.Minute) {
+		sync := ui.Nanoseconds(m.Sync)
+		if m.SyncPoints > 0 {
+			sync = fmt.Sprintf("%d: %s", m.SyncPoints, sync)
+		}
+		t.Row(what, m.Collections, ui.Nanoseconds(m.Pauses), ui.Nanoseconds(m.Probe), sync, ui.Nanoseconds(m.Walks),
+			ui.Nanoseconds(m.Sampling), ui.Nanoseconds(m.Longest),
+			ui.Part(m.Stopped()+m.Sampling, m.Span)) // "-" of a minute that the window only touches
+	}
+	for i := range c.Minutes {
+		row(at(c.Minutes[i].From).Format("01-02 15:04"), &c.Minutes[i])
+	}
+	row("all", sum)
+	t.Write(w)
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, "PAUSES: all GC pauses. Caused by heapcam: IN PAUSES, in ordinary pauses; SYNC POINTS, "+
+		"their "+
+		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. "+
+		"LONGEST: "+
+		"the most that one pause grew. SHARE: all of it over the time. Local time.")
+	if len(c.Events) > 0 {
+		ui.Section(w, "What changed the cost")
+	}
+	for i, e := range c.Events {
+		if left := len(c.Events) - 2*costEnds; left > 0 && i >= costEnds && i < costEnds+left {
+			if i == costEnds {
+				ui.Fprintf(w, "  … %d more; --json lists all\n", left)
+			}
+			continue
+		}
+		text, _, cut := strings.Cut(e.Text, " largest classes: ") // of a listing that was left out
+		if cut {
+			text = strings.TrimSuffix(text, ".")
+		}
+		if _, err := ui.Fprintf(w, "%s  %s\n", ui.Text(at(e.Time).Format("01-02 15:04:05")),
+			ui.Prose(text)); err != nil {
 			return err
 		}
 	}

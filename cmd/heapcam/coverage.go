@@ -23,31 +23,33 @@ func newCoverageCmd() *cobra.Command {
 	var o coverageOptions
 	c := &cobra.Command{
 		Use:   "coverage FILE|DIR|JVM",
-		Short: "Of how much of the heap the allocation site is known, at each collection",
-		Long: `Prints, for each collection of the window, of which share of the live bytes the allocation site is
-exact (the object was sampled), inferred (its type has a likeliest site; it counts with the
-probability of that), before the tape (at most: the object may be older than the recording), or
-unknown; then what the sampling interval can show, and what is lost.
+		Short: "Show for how much of the heap the allocation site is known",
+		Long: `Use it to judge how far you can trust figures by allocation site.
 
-Then, for each ring file, or with --sync for the sync point at one collection, what would be known
-if reading started there: at the sync point and after each of the next nine collections, as in
-Figure 18 of the paper on AntTracks' ring (ICPE 2016), beside what the whole recording knows. With
---calibrate, of a recording at --sampling 0, which knows the site of each object: samples are
-thinned as that interval would have, --seeds times, the sites of the others inferred, and what was
-stated is held against the truth.
+For each collection the verb splits live bytes into four shares:
 
-FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
-		Example: "  heapcam coverage incident.heapcam\n" +
-			"  heapcam coverage --calibrate 512KiB interval0.heapcam\n" +
-			"  heapcam coverage --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'",
+- exact: the object was sampled.
+- inferred: other objects of its type were sampled. Such an object counts with the probability of the likeliest site.
+- before the recording: the object may be older than the recording. The figure is an upper bound.
+- unknown: the rest.
+
+Below it are the smallest site that the sampling interval can show, and data that was lost. Then, for each ring file,
+or with --sync for one sync point, it shows what would be known if reading started there.
+
+--calibrate checks the inference itself. It needs a recording with --sampling 0, where every site is known. It removes
+samples as that interval would have, infers the sites of the other objects, and compares with the truth. ` + fileHelp,
+		Example: `  heapcam coverage incident.heapcam
+  heapcam coverage --calibrate 512KiB interval0.heapcam
+  heapcam coverage --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.coverage/1)")
-	c.Flags().Uint64Var(&o.sync, "sync", 0, "the sync point of this collection only")
-	c.Flags().Var(&o.calibrate, "calibrate", "thin a recording at interval 0 to this interval and check what "+
-		"inference says")
-	c.Flags().IntVar(&o.seeds, "seeds", 100, "how often --calibrate thins")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.coverage/1).")
+	c.Flags().Uint64Var(&o.sync, "sync", 0, "Start only at the sync point of this collection. "+
+		"Default: at each ring file.")
+	c.Flags().Var(&o.calibrate, "calibrate", "Check the inference: remove samples of a recording with "+
+		"--sampling 0 as this interval would have.")
+	c.Flags().IntVar(&o.seeds, "seeds", 100, "Number of times that --calibrate repeats this.")
 	return c
 }
 
@@ -79,8 +81,8 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
 		if len(q.SyncPoints) == 0 {
-			return withCode(exitNotFound, "%s: no sync point stands at collection %d (`heapcam coverage` marks "+
-				"them)", rec.Path, o.sync)
+			return withCode(exitNotFound, "%s: collection %d has no sync point: `heapcam coverage` without --sync "+
+				"marks those that have one", rec.Path, o.sync)
 		}
 	} else {
 		for _, f := range rec.Files {

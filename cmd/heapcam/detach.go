@@ -13,48 +13,50 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// askVerb is a verb that asks the agent something about one JVM, or all.
+// askVerb is a verb that asks the agent to do something to one recorded JVM, or to all.
 type askVerb struct {
 	use, short, long, done string
 	ask                    func(*api.Client, context.Context, api.DetachRequest) (api.DetachReply, error)
 }
 
-// ownersToo ends the help of what a JVM's own user may ask of the host's agent.
-const ownersToo = "The user of a JVM may do that with the own JVMs."
+// ownersToo ends the help of the verbs that users may apply to their own JVMs.
+const ownersToo = "\n\nYou may do this with JVMs of your own user. For other JVMs you must be root, or in the " +
+	"group heapcam."
 
 func newDetachCmd() *cobra.Command {
 	return askVerb{
-		use: "detach", short: "Have the agent stop recording a JVM, or all, for good; the recording stays",
-		long: "detach ends a recording: the probe gives up its events and its sites, and makes its ring go. The " +
-			"library stays mapped in the JVM, idle, until " +
-			"the JVM ends: no way leads out of a JVM. `heapcam attach` begins a new recording; discovery does not " +
-			"come back to a JVM that was detached " +
-			"from, and status says who asked for it. For a while only: `heapcam pause`. " + ownersToo,
-		done: "detaching from", ask: (*api.Client).Detach,
+		use: "detach", short: "End the recording of a JVM; the files stay",
+		long: `Use it when a JVM should no longer be recorded. To stop for a while, use ` + "`heapcam pause`" + `.
+
+The probe stops its events and its sampling, and removes its shared ring. Its library stays in the JVM, idle, until
+the JVM ends: a JVM cannot unload it. Discovery does not attach to a detached JVM again, and ` + "`heapcam status`" + `
+shows who detached it. ` + "`heapcam attach`" + ` starts a new recording.` + ownersToo,
+		done: "stopped recording", ask: (*api.Client).Detach,
 	}.command()
 }
 
 func newPauseCmd() *cobra.Command {
 	return askVerb{
-		use: "pause", short: "Stop recording a JVM, or all, until resume",
-		long: "pause has the probe do nothing but read a flag in each collection, and no longer see allocations, " +
-			"within a tenth of a second. It stays paused " +
-			"over restarts of the agent. For the whole host, JVMs that are yet to come included: make the file " +
-			hostSwitch + ".\n" +
-			ownersToo,
+		use: "pause", short: "Stop recording a JVM until you resume it",
+		long: `Use it when you suspect that heapcam slows a JVM down.
+
+Within a tenth of a second the probe stops sampling allocations, and in each collection only reads a flag. The JVM
+stays paused when the agent restarts. To stop recording on the whole host, including JVMs that start later, create
+the file ` + hostSwitch + `.` + ownersToo,
 		done: "paused", ask: (*api.Client).Pause,
 	}.command()
 }
 
 func newResumeCmd() *cobra.Command {
 	return askVerb{
-		use: "resume", short: "Let what was paused go on",
-		long: "resume has a probe record again. What happened meanwhile is not known: the next collection lists " +
-			"what lives then (a sync point).\n" +
-			"What the host's switch (" + hostSwitch +
-			") stops goes on when that file is removed. What root paused only root resumes; " +
-			"what a JVM's user paused goes on when that user resumes it, or root names it (--all leaves it paused).",
-		done: "goes on:", ask: (*api.Client).Resume,
+		use: "resume", short: "Continue to record a paused JVM",
+		long: `Use it after ` + "`heapcam pause`" + `. The recording has no data of the time in between. The next
+collection lists all live objects (a sync point), and from there on the heap is known again.
+
+Only root can resume a JVM that root paused. If the JVM's user paused it, that user resumes it, or root does by
+naming it; --all does not resume it. A JVM that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
+			ownersToo,
+		done: "resumed", ask: (*api.Client).Resume,
 	}.command()
 }
 
@@ -66,7 +68,7 @@ func (v askVerb) command() *cobra.Command {
 		Example: "  heapcam " + v.use + " 4711\n  heapcam " + v.use + " --all",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) || len(args) > 1 {
-				return usage("%s needs one JVM (a pid, the beginning of an id, or a name: see `heapcam status`) or "+
+				return usage("%s needs one JVM (a pid, a name, or the beginning of an id; see `heapcam status`), or "+
 					"--all", v.use)
 			}
 			return nil
@@ -89,11 +91,11 @@ func (v askVerb) command() *cobra.Command {
 			req, what := api.DetachRequest{All: all}, "all JVMs"
 			if !all {
 				s, err := pick(running, args[0])
-				// an agent tells of itself to those who see all
+				// only users who may see all JVMs get the figures of the agent itself
 				if err != nil && exitCode(err) == exitNotFound && st.Self == nil {
 					return withCode(exitNotFound,
-						"%q: no JVM of this user is recorded under that name; only root and the members of the group"+
-							" %s see those of other users", args[0], api.Group)
+						"%q: no recorded JVM of this user has that name; only root and members of the group %s "+
+							"see JVMs of other users", args[0], api.Group)
 				}
 				if err != nil {
 					return err
@@ -105,11 +107,7 @@ func (v askVerb) command() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					ID    string `json:"id,omitempty"`
-					Asked int    `json:"asked"`
-				}{ui.NewEnvelope(v.use, 1), req.ID, r.Asked})
+				return ui.JSON(ui.Stdout, askReply{ui.NewEnvelope(v.use, 1), req.ID, r.Asked})
 			}
 			if all {
 				what = ui.Plural(uint64(r.Asked), "JVM")
@@ -119,13 +117,13 @@ func (v askVerb) command() *cobra.Command {
 		},
 	}
 	addSocket(c, &socket)
-	c.Flags().BoolVar(&all, "all", false, "every JVM that is recorded now")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&all, "all", false, "Apply to every JVM that the agent records now.")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam."+v.use+"/1).")
 	return c
 }
 
-// pick finds the one recording that ref means: its pid; else its name; else the beginning of its folder's name or
-// of its id.
+// pick finds the one recording that ref names: by id, else by pid, else by name, else by the beginning of the id with
+// or without the name.
 func pick(all []session.Status, ref string) (session.Status, error) {
 	tests := []func(session.Status) bool{
 		func(s session.Status) bool { return s.ID == ref },
@@ -150,12 +148,13 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 			for i, h := range hits {
 				ids[i] = h.ID
 			}
-			return session.Status{}, withCode(exitUsage, "%q means several: %s", ref, strings.Join(ids, ", "))
+			return session.Status{}, withCode(exitUsage, "%q matches several recordings: %s; name one of "+
+				"them", ref, strings.Join(ids, ", "))
 		}
 	}
 	if len(all) == 0 {
 		return session.Status{}, withCode(exitNotFound,
-			"%q: nothing is being recorded (`heapcam status` says why)", ref)
+			"%q: no JVM is recorded: see `heapcam status`", ref)
 	}
-	return session.Status{}, withCode(exitNotFound, "%q: no such recording (`heapcam status` lists them)", ref)
+	return session.Status{}, withCode(exitNotFound, "%q: no such recording: `heapcam status` lists them", ref)
 }

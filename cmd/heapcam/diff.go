@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,22 +27,21 @@ func newDiffCmd() *cobra.Command {
 	o := diffOptions{from: "first", to: "last", fold: 0.01, grouper: grouper{by: "type"}}
 	c := &cobra.Command{
 		Use:   "diff FILE|DIR|JVM [AFTER]",
-		Short: "What died, stayed and was born between two collections; how two recordings differ",
-		Long: `Compares the heap after two collections of a recording: in each group, which objects died (there at
-the first only), are permanent (at both) and were born (at the second only), and what that makes.
-` + groupingHelp + `
-Addresses change with each collection and are no classifiers here; spaces are kinds of spaces. Age and
-space of what died are those at the first collection, all else is where it is at the second.
+		Short: "Compare the heap after two collections, or two recordings",
+		Long: `With one recording, the verb shows what happened to the objects of each group between two
+collections. Died: live only at the first. Permanent: live at both. Born: live only at the second. ` + groupingHelp + `
 
-Objects are followed by identity. A full collection in between may leave the identity of some
-unproven: they are permanent or born, and then figures have bounds, shown as LOW–HIGH. Below sites
-figures are estimates, as in group.
+Addresses change with each collection, so they are not a classifier here, and spaces are kinds of spaces. For objects
+that died, age and space are those at the first collection; for all others, those at the second. A full collection in
+between can hide the identity of objects. These are either permanent or born, and the figures have bounds, shown as
+LOW–HIGH. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
 
-With two recordings, of before and after a change, it compares how fast live bytes grow, by
-allocation site (matched by their methods; lines may move), by time and by bytes allocated, and ends
-in one sentence with the slopes and their intervals.`,
-		Example: `  heapcam diff --from 10 --to last incident.heapcam
+With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
+allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The last line
+is one sentence with the slopes and their intervals. ` + fileHelp,
+		Example: `  heapcam diff incident.heapcam
   heapcam diff --from first --to peak --by 'type, ages' incident.heapcam
+  heapcam diff before.heapcam after.heapcam
   heapcam diff --json before.heapcam after.heapcam | jq -r .sentence`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
@@ -55,7 +53,7 @@ in one sentence with the slopes and their intervals.`,
 			if len(args) == 2 {
 				for _, f := range []string{"from", "to", "by", "where"} {
 					if c.Flags().Changed(f) {
-						return usage("diff: --%s is for one recording", f)
+						return usage("diff: --%s needs one recording, not two", f)
 					}
 				}
 				return o.two(c.OutOrStdout(), args[0], args[1])
@@ -63,17 +61,18 @@ in one sentence with the slopes and their intervals.`,
 			return o.run(c.OutOrStdout(), args[0])
 		},
 	}
-	c.Flags().StringVar(&o.from, "from", o.from, "the first collection: a number, first, last, peak, or a time")
-	c.Flags().StringVar(&o.to, "to", o.to, "the second collection")
+	c.Flags().StringVar(&o.from, "from", o.from, "First collection: a number, first, last, peak, or a time.")
+	c.Flags().StringVar(&o.to, "to", o.to, "Second collection, as --from.")
 	o.grouper.add(c)
-	c.Flags().Var(&o.fold, "fold", "fold what has less than this share of what died, stayed or was born; 0 shows all")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.diff/1, of two recordings heapcam.diff2/1), "+
-		"nothing folded")
-	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each group, nothing folded")
+	c.Flags().Var(&o.fold, "fold", "Combine groups with less than this share of the objects that died, stayed or were "+
+		"born; 0 = show all groups.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.diff/1; for two recordings heapcam.diff2/1) with "+
+		"all groups.")
+	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row per group, all groups.")
 	return c
 }
 
-// replays opens a recording from its start as often as asked; damage is told once.
+// replays opens a recording from its start, as often as needed. It reports damage once.
 type replays struct {
 	rec  *ringstore.Recording
 	srcs []*source
@@ -117,7 +116,7 @@ func refError(rec *ringstore.Recording, flag string, err error) error {
 
 func (o *diffOptions) run(w io.Writer, path string) error {
 	if o.json && o.csv {
-		return usage("diff: --json or --csv")
+		return usage("diff: --json and --csv exclude each other")
 	}
 	if err := o.parse(); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 		return refError(rec, "from, --to:", err)
 	}
 	if from > to {
-		return usage("--from is collection %d, after --to, which is %d", from, to)
+		return usage("--from is collection %d, which is after --to, collection %d: exchange them", from, to)
 	}
 	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
 	if errors.Is(err, analysis.ErrMoves) {
@@ -149,26 +148,42 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return d.WriteCSV(w)
 	}
-	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
+	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
 		collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
-		ui.Fprintf(w, "identity was lost in between for %d objects: they are permanent or born, and figures have "+
-			"bounds\n", d.Lost)
+		ui.Paragraph(w, "", 0, ui.Flowf("Full collections hid the identity of %d objects: they are permanent or "+
+			"born, and "+
+			"such figures have bounds (LOW–HIGH).", d.Lost))
 	}
-	ui.Fprintf(w, "%21s %21s %21s %14s  %s\n", "DIED", "PERMANENT", "BORN (bytes)", "NET", "GROUP")
+	ui.Fprintf(w, "\n")
+	t := ui.NewColumns(0, ">DIED", ">PERMANENT", ">BORN", ">NET", "GROUP")
 	all := d.Tree.Bytes
-	o.print(w, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
+	o.print(t, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
+	t.Write(w)
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, "DIED: bytes at the first collection only. PERMANENT: at both. BORN: at the second only. "+
+		"NET: "+
+		"change. ~ marks estimates from samples.")
 	return nil
 }
 
-func bounds(r analysis.Range) string {
-	if r.Low == r.High {
-		return strconv.FormatUint(r.Value, 10)
+// bounds shows a number of bytes, or how many they are at least and at most.
+func bounds(mark string, r analysis.Range) string {
+	if low, high := ui.Bytes(r.Low), ui.Bytes(r.High); low != high {
+		return mark + low + "–" + high
 	}
-	return fmt.Sprintf("%d–%d", r.Low, r.High)
+	return mark + ui.Bytes(r.Value)
 }
 
-func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least float64) {
+// signed shows a change of bytes.
+func signed(n int64) string {
+	if n < 0 {
+		return "−" + ui.Bytes(uint64(-n))
+	}
+	return "+" + ui.Bytes(n)
+}
+
+func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least float64) {
 	indent := ui.Text("")
 	if depth > 0 {
 		indent = ui.Text(strings.Repeat("  ", depth-1) + "• ")
@@ -177,8 +192,8 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 	if c.Estimated {
 		mark = "~"
 	}
-	ui.Fprintf(w, "%21s %21s %21s %14s  %s%s\n", mark+bounds(c.Bytes.Died), mark+bounds(c.Bytes.Permanent),
-		mark+bounds(c.Bytes.Born), mark+fmt.Sprintf("%+d", c.Net()), indent, c.Key)
+	t.Row(bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born), mark+signed(c.Net()),
+		ui.Sprintf("%s%s", indent, c.Key))
 	small := 0
 	for _, x := range c.Children {
 		b := x.Bytes
@@ -186,10 +201,10 @@ func (o *diffOptions) print(w io.Writer, c *analysis.Change, depth int, least fl
 			small++
 			continue
 		}
-		o.print(w, x, depth+1, least)
+		o.print(t, x, depth+1, least)
 	}
 	if small > 0 {
-		ui.Fprintf(w, "%80s  %s• (%d smaller)\n", "", ui.Text(strings.Repeat("  ", depth)), small)
+		t.Row("", "", "", "", ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
 	}
 }
 

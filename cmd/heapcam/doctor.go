@@ -19,18 +19,20 @@ func newDoctorCmd() *cobra.Command {
 	asJSON, options, configFile := false, false, ""
 	c := &cobra.Command{
 		Use:   "doctor [JVM]",
-		Short: "Which JVMs here can be recorded, and if not why",
-		Long: `doctor looks at the JVMs of this host from outside, changes nothing, and says which can be recorded,
-and if not why and what would help. --java-tool-options prints a line for the environment of JVMs
-that can not be attached to (-XX:+DisableAttachMechanism, a /tmp that is read-only): with it they
-load the probe at their start, and an agent with discover: true, as the packages set it up, finds
-and records them. An existing value stays in front.`,
+		Short: "Say which JVMs of this host heapcam can record, and if not, why",
+		Long: `Run this first on a new host, and whenever a JVM is not recorded. It looks at JVMs from outside and
+changes nothing. For each JVM that heapcam cannot record it gives the reason and a remedy.
+
+Some JVMs refuse an attach: with -XX:+DisableAttachMechanism, or with a read-only /tmp. Start these with the line that
+--java-tool-options prints in their environment; they then load the probe by themselves. An agent with
+` + "`discover: true`" + `, as the packages configure it, finds and records them. The line keeps the present value of
+JAVA_TOOL_OPTIONS.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if options {
 				if len(args) > 0 || asJSON {
-					return usage("doctor --java-tool-options stands alone")
+					return usage("doctor: --java-tool-options takes neither a JVM nor --json")
 				}
 				return printToolOptions(configFile)
 			}
@@ -55,11 +57,7 @@ and records them. An existing value stays in front.`,
 			}
 			_, perr := probe.Library()
 			if asJSON {
-				err = ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Probe bool        `json:"probe"`
-					JVMs  []doctorRow `json:"jvms"`
-				}{ui.NewEnvelope("doctor", 1), perr == nil, rows})
+				err = ui.JSON(ui.Stdout, doctorReply{ui.NewEnvelope("doctor", 1), perr == nil, rows})
 			} else {
 				printDoctor(rows)
 				if perr != nil {
@@ -75,11 +73,14 @@ and records them. An existing value stays in front.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.doctor/1).")
 	c.Flags().BoolVar(&options, "java-tool-options", false,
-		"print JAVA_TOOL_OPTIONS=… for JVMs that can not be attached to")
+		"Print JAVA_TOOL_OPTIONS=… for JVMs that refuse an attach.")
 	c.Flags().StringVar(&configFile, "config", "",
-		"with --java-tool-options: the agent's configuration (default "+systemConfig+" if it is there)")
+		"Configuration of the agent, for --java-tool-options. Default "+systemConfig+", if it exists.")
+	exitsWith(c, "0", "All is well, or you named no JVM.")
+	exitsWith(c, "4", "The JVM that you named belongs to another user.")
+	exitsWith(c, "5", "heapcam cannot record the JVM that you named.")
 	return c
 }
 
@@ -100,28 +101,44 @@ func printToolOptions(file string) error {
 
 func printDoctor(rows []doctorRow) {
 	if len(rows) == 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM runs here, as far as this user can see\n")
+		ui.Fprintf(ui.Stderr, "heapcam: this user sees no running JVM on this host; as root, doctor sees those of all "+
+			"users\n")
 		return
 	}
-	w := ui.NewTable(ui.Stdout)
-	ui.Fprintf(w, "ID\tNAME\tJDK\tCOLLECTOR\tRECORDABLE\t\n")
+	t := ui.NewColumns(0, "ID", "NAME", "JDK", "COLLECTOR", "RECORDABLE")
 	for _, r := range rows {
-		ok := ui.Text("yes")
-		if r.Recorded {
-			ok = "is recorded"
+		ok := "yes"
+		switch {
+		case !r.Recordable:
+			ok = "no"
+		case r.Recorded:
+			ok = "recorded now"
 		}
+		t.Row(r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
 		if !r.Recordable {
-			ok = ui.Sprintf("no: %s", ui.Prose(r.Reason))
-			if r.Remedy != "" {
-				ok += ui.Sprintf("; %s", ui.Prose(r.Remedy))
-			}
+			t.Under(2, ui.Sprintf("reason: %s", ui.Prose(r.Reason)))
 		}
-		ui.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
+		if r.Remedy != "" {
+			t.Under(2, ui.Sprintf("remedy: %s", ui.Prose(r.Remedy)))
+		}
 		for _, x := range r.Warnings {
-			ui.Fprintf(w, "\t\t\t\t  note: %s\t\n", ui.Prose(x))
+			t.Under(2, ui.Sprintf("note: %s", ui.Prose(x)))
 		}
 	}
-	w.Flush()
+	t.Write(ui.Stdout)
+	for _, r := range rows {
+		if r.Recordable && !r.Recorded {
+			ui.Next(ui.Stdout, ui.Sprintf("heapcam record --for 10m %d", r.PID),
+				ui.Sprintf("heapcam attach %d", r.PID))
+			return
+		}
+	}
+	for _, r := range rows {
+		if r.Recorded {
+			ui.Next(ui.Stdout, "heapcam status")
+			return
+		}
+	}
 }
 
 func or(s, other string) string {

@@ -17,8 +17,11 @@ func newDumpCmd() *cobra.Command {
 	brief := false
 	c := &cobra.Command{
 		Use:   "dump FILE|DIR|JVM",
-		Short: "The trace as text",
-		Args:  exactly(1, readingArg),
+		Short: "Print a recording as text, for debugging heapcam",
+		Long:  "Each block and each event of the recording is a line. docs/format/stream.md explains them. " + fileHelp,
+		Example: `  heapcam dump --brief incident.heapcam | less
+  heapcam dump incident.heapcam | grep -c sample`,
+		Args: exactly(1, readingArg),
 		RunE: func(_ *cobra.Command, args []string) error {
 			rec, err := openReading(args[0])
 			if err != nil {
@@ -34,12 +37,13 @@ func newDumpCmd() *cobra.Command {
 				return nil
 			}
 			if err == nil && bad > 0 {
-				return withCode(exitDamaged, "%s could not be read", ui.Plural(bad, "place"))
+				return withCode(exitDamaged, "%s cannot be read: see `heapcam verify`", ui.Plural(bad,
+					"damaged section"))
 			}
 			return err
 		},
 	}
-	c.Flags().BoolVar(&brief, "brief", false, "leave out the objects")
+	c.Flags().BoolVar(&brief, "brief", false, "Leave out the events of single objects.")
 	return c
 }
 

@@ -203,7 +203,7 @@ func TestPullExact(t *testing.T) {
 	for i := 3; i < len(x.all)-3; i += every {
 		since := endOf(&x.all[i]) + 1
 		path, said, code := x.pull("--exact", "--since", x.stamp(since))
-		if code != 0 || !strings.Contains(said, "--since: the pull begins at ") {
+		if code != 0 || !strings.Contains(said, "the pull begins at ") {
 			t.Fatalf("%d %s", code, said)
 		}
 		x.check(fmt.Sprintf("since behind collection %d", x.all[i].GC), path, x.lastSync(since), len(x.all)-1)
@@ -216,7 +216,7 @@ func TestPullExact(t *testing.T) {
 		j := min(i+17, len(x.all)-2)
 		until := endOf(&x.all[j])
 		path, said, code = x.pull("--exact", "--since", x.stamp(since), "--until", x.stamp(until))
-		if code != 0 || !strings.Contains(said, fmt.Sprintf("--until: the pull ends with collection %d at ",
+		if code != 0 || !strings.Contains(said, fmt.Sprintf("the pull ends with collection %d at ",
 			x.all[j].GC)) {
 			t.Fatalf("%d %s", code, said)
 		}
@@ -231,7 +231,8 @@ func TestPullExact(t *testing.T) {
 	}
 	last := time.Duration(x.all[len(x.all)-1].Start - x.all[len(x.all)/2].Start)
 	path, said, code := x.pull("--exact", "--last", last.String())
-	if code != 0 || !strings.Contains(said, " more (a recording can begin at a sync point only") {
+	if code != 0 || !strings.Contains(said, " more than --last ") ||
+		!strings.Contains(said, " (a recording can begin at a sync point only") {
 		t.Fatalf("%d %s", code, said)
 	}
 	rec, err := openRecording(path)
@@ -243,20 +244,20 @@ func TestPullExact(t *testing.T) {
 	x.saysWhatIsNotCut(last)
 }
 
-// saysWhatIsNotCut demands that a pull says how far it is from what was asked for, and refuses what can not be cut.
+// saysWhatIsNotCut demands that a pull says how far it is from what was asked for, and refuses what cannot be cut.
 func (x *exactPull) saysWhatIsNotCut(last time.Duration) {
 	t := x.t
 	for _, c := range []struct {
 		want string
 		args []string
 	}{
-		{"begins at .* earlier (files are copied whole; --exact cuts closer)",
+		{"begins at .* before --since (files are copied whole; --exact cuts closer)",
 			[]string{"--since", x.stamp(endOf(&x.all[len(x.all)/2]))}},
-		{"begins at .* later: nothing older is recorded", []string{"--since", "2001-01-01T00:00:00Z"}},
-		{"more (files are copied whole; --exact cuts closer)", []string{"--last", last.String()}},
-		{"less: the ring holds no more", []string{"--last", "10000h"}},
-		{"more (files are copied whole)", []string{"--last", "1KiB"}},
-		{"less: the ring holds no more", []string{"--last", "10GiB"}},
+		{"begins at .* after --since: nothing older is recorded", []string{"--since", "2001-01-01T00:00:00Z"}},
+		{"more than --last .* (files are copied whole; --exact cuts closer)", []string{"--last", last.String()}},
+		{"less than --last .*: the recording has no more", []string{"--last", "10000h"}},
+		{"larger than --last .*: files are copied whole", []string{"--last", "1KiB"}},
+		{"smaller than --last .*: the recording has no more", []string{"--last", "10GiB"}},
 	} {
 		_, said, code := x.pull(c.args...)
 		ok := code == 0

@@ -40,28 +40,30 @@ const (
 // exitDocs says what each exit code means. Man pages, `heapcam help exit-codes` and docs/reference/exit-codes.md are
 // made from it.
 var exitDocs = []struct{ code, meaning string }{
-	{"0", "done"},
-	{"1", "failed for a reason without a code of its own (I/O)"},
-	{"2", "flags or arguments are wrong"},
-	{"3", "no such JVM, recording, file, collection or agent"},
-	{"4", "not permitted: another user's JVM (`doctor JVM` too), a folder that cannot be written, an agent that this " +
-		"user may not ask"},
-	{"5", "this JVM cannot be recorded; `doctor JVM` says why"},
-	{"6", "a file or folder is damaged, or not heapcam's; `verify`: also a ring file of another recording, or under " +
-		"a " +
-		"wrong number"},
-	{"7", "written by a newer heapcam"},
-	{"8", "`verify` found a mismatch"},
-	{"9", "`leaks --fail-on-leak` found a leak"},
-	{"10", "no room: the disk is full, or `--max-incidents-size` is reached"},
-	{"125", "`run`: heapcam itself failed"},
-	{"126", "`run`: the command cannot be executed"},
-	{"127", "`run`: the command was not found"},
-	{"128+n", "`run`: the command was ended by signal n"},
+	{"0", "Success."},
+	{"1", "The verb failed for a reason without a code of its own, such as a read error."},
+	{"2", "A flag or an argument is wrong, or `attach` names a JVM that heapcam already records."},
+	{"3", "There is no such JVM, recording, file, collection or agent."},
+	{"4", "You lack the right: the JVM belongs to another user, you cannot write to the folder, or you may not ask " +
+		"the agent."},
+	{"5", "heapcam cannot record this JVM. `heapcam doctor JVM` says why."},
+	{"6", "A file or folder is damaged, or heapcam did not write it. `verify` also reports files of another " +
+		"recording, and files under a wrong number."},
+	{"7", "A newer heapcam wrote the file."},
+	{"8", "`verify` found a mismatch: the recording contradicts itself."},
+	{"9", "`leaks --fail-on-leak` found a leak."},
+	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
+	{"125", "`run`: heapcam itself failed."},
+	{"126", "`run`: the command is not executable."},
+	{"127", "`run`: the command does not exist."},
+	{"128+n", "`run`: signal n ended the command."},
 }
 
-// codeError carries its exit code. A silent one has been told already. A misused one is about the command line
-// itself: help is near.
+// otherCodes ends each list of exit codes.
+const otherCodes = "Otherwise `run` exits with the code of its command."
+
+// codeError carries its exit code. A silent one has been printed already. After a misused one, which is about the
+// command line itself, the program points to its help.
 type codeError struct {
 	code    int
 	err     error
@@ -78,7 +80,7 @@ func withCode(code int, format string, args ...any) error {
 
 func usage(format string, args ...any) error { return withCode(exitUsage, format, args...) }
 
-// misused marks an error of the command line that the list of verbs and flags helps with.
+// misused marks an error of the command line for which help lists the right verbs and flags.
 func misused(err error) error {
 	if c, ok := err.(*codeError); ok && c.code == exitUsage {
 		c.misused = true
@@ -86,7 +88,7 @@ func misused(err error) error {
 	return err
 }
 
-// status ends the program with a code and no word.
+// status ends the program with a code and prints nothing.
 func status(code int) error {
 	if code == 0 {
 		return nil
@@ -94,19 +96,19 @@ func status(code int) error {
 	return &codeError{code: code, err: fmt.Errorf("status %d", code), silent: true}
 }
 
-// silent says that err has been told already.
+// silent says whether err has been printed already.
 func silent(err error) bool {
 	var c *codeError
 	return errors.As(err, &c) && c.silent
 }
 
-// obstacleCodes are the codes of what keeps a JVM from being recorded.
+// obstacleCodes are the exit codes for the reasons why heapcam cannot record a JVM.
 var obstacleCodes = map[jvms.Obstacle]int{
 	jvms.Unrecordable: exitNoRecord, jvms.NoRing: exitNoRecord, jvms.Denied: exitDenied, jvms.Ended: exitNotFound,
 	jvms.Already: exitUsage,
 }
 
-// exitCode is the one place where typed errors become codes. Packages know nothing of them.
+// exitCode is the only place that maps typed errors to exit codes. No package knows exit codes.
 func exitCode(err error) int {
 	var (
 		own      *codeError
@@ -143,7 +145,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, ringstore.ErrIncidentRoom), ringstore.DiskFull(err):
 		return exitNoRoom
-	case errors.Is(err, syscall.ENOTDIR): // a file was named where a folder is meant
+	case errors.Is(err, syscall.ENOTDIR): // the user named a file instead of a folder
 		return exitUsage
 	case errors.Is(err, attach.ErrNoProcess), errors.Is(err, fs.ErrNotExist):
 		return exitNotFound
@@ -156,7 +158,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// tooNew says that a newer heapcam wrote what err is about.
+// tooNew says whether err is about a file of a newer heapcam.
 func tooNew(err error) bool {
 	var stream *trace.TooNewError
 	var ring *shmring.TooNewError
@@ -164,7 +166,7 @@ func tooNew(err error) bool {
 	return errors.As(err, &stream) || errors.As(err, &ring) || errors.As(err, &store)
 }
 
-// damaged says that a file is damaged, of another recording, or not heapcam's.
+// damaged says whether err is about a file that is damaged, of another recording, or not heapcam's.
 func damaged(err error) bool {
 	var (
 		corrupt  *trace.CorruptError
@@ -178,14 +180,13 @@ func damaged(err error) bool {
 		errors.Is(err, ringstore.ErrOtherRecording)
 }
 
-// newExitCodesTopic is no verb but a page of help.
+// newExitCodesTopic is not a verb but a page of help.
 func newExitCodesTopic() *cobra.Command {
-	text := "Exit codes:\n"
+	text := ""
 	for _, e := range exitDocs {
-		text += fmt.Sprintf("\n  %-6s %s", e.code, e.meaning)
+		text += fmt.Sprintf("  %-6s %s\n", e.code, indented(e.meaning, 9))
 	}
-	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text +
-		"\n\n`run` gives its command's status otherwise."}
+	return &cobra.Command{Use: "exit-codes", Short: "Exit codes of all verbs", Long: text + "\n" + otherCodes}
 }
 
 // kindCodes are the kinds of errors that an agent answers with, and the exit code of each.

@@ -27,38 +27,38 @@ func newExportCmd() *cobra.Command {
 	o := exportOptions{at: "last", table: "state", value: "inuse_space"}
 	c := &cobra.Command{
 		Use:   "export FILE|DIR|JVM --format FORMAT -o OUT",
-		Short: "A recording for other tools: pprof, collapsed stacks, HPROF, Parquet, CSV, JSON",
-		Long: `Writes what other tools go on with. Formats:
+		Short: "Write a recording for other tools: pprof, flame graphs, HPROF, Parquet, CSV, JSON",
+		Long: `Formats:
 
-  pprof      alloc_objects, alloc_space, inuse_objects and inuse_space by stack, the class as label
-             "type"; opens in go tool pprof and Pyroscope
-  collapsed  a line for each stack and class, for flame graphs; --value says which of the four
-  parquet, csv, json
-             a table: state (each object after --at), samples (each sampled allocation of the window and
-             when it died) or history (each class after each collection)
-  hprof      a heap dump of the state after --at, for VisualVM and Eclipse MAT: classes, objects with
-             address and size, lengths of arrays, stacks of sampled objects. Values are zeros, which take
-             as much room as the heap did (how much is said before; they pack well: -o - | gzip).
-             There are no references, so that each object is a root and retains itself alone
+- ` + "`pprof`" + `: alloc_objects, alloc_space, inuse_objects and inuse_space by stack, with the class as label "type".
+  For go tool pprof and Pyroscope.
+- ` + "`collapsed`" + `: one line per stack and class, for flame graphs. --value chooses one of the four figures.
+- ` + "`parquet`, `csv`, `json`" + `: a table, which --table chooses. ` + "`state`" + ` has every object after --at, ` +
+			"`samples`" + ` every sampled allocation and when the object died, ` + "`history`" + ` every class after
+  each collection.
+- ` + "`hprof`" + `: a heap dump of the state after --at, for VisualVM and Eclipse MAT. It has classes, objects with
+  address and size, lengths of arrays, and stacks of sampled objects. A recording has no field values and no
+  references. So all values are zero, each object is a root and retains only itself, and the file is as large as
+  the heap. It compresses well: -o - | gzip.
 
-Live figures of pprof and collapsed are those of group --by 'type, site' after --at, and add up to
-the exact state; what was allocated is estimated from all samples of the window up to there. The
-columns of tables are documented in docs/reading.md; their schema has a version. OUT appears when it
-is complete; "-" is stdout.`,
+Live figures of pprof and collapsed are those of ` + "`heapcam group --by 'type, site'`" + ` after --at, and add up
+to the exact state. Allocation figures are estimates from all samples up to --at. The schema of a table has a version.
+OUT appears when it is complete. ` + fileHelp,
 		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
-  heapcam export --format collapsed --value alloc_space -o - i.heapcam | flamegraph.pl > alloc.svg
+  heapcam export --format collapsed --value alloc_space -o alloc.folded incident.heapcam
   heapcam export --format hprof --at peak -o heap.hprof incident.heapcam
   heapcam export --format parquet --table samples -o samples.parquet incident.heapcam`,
 		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
 	}
-	c.Flags().StringVar(&o.format, "format", "", "pprof, collapsed, hprof, parquet, csv or json")
-	c.Flags().StringVar(&o.table, "table", o.table, "with parquet, csv and json: state, samples or history")
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (not for "+
-		"samples and history)")
+	c.Flags().StringVar(&o.format, "format", "", "Format to write: pprof, collapsed, hprof, parquet, csv or json. "+
+		"Required.")
+	c.Flags().StringVar(&o.table, "table", o.table, "Table for parquet, csv and json: state, samples or history.")
+	c.Flags().StringVar(&o.at, "at", o.at, "Collection to write: a number, first, last, peak, or a time. Not for "+
+		"samples and history.")
 	c.Flags().StringVar(&o.value, "value", o.value,
-		"with collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space")
-	c.Flags().StringVarP(&o.file, "output", "o", "", "the file to write; -: stdout")
+		"Figure for collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space.")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
 	return c
 }
 
@@ -66,6 +66,10 @@ func (o *exportOptions) check() error {
 	switch o.format {
 	case "pprof", "collapsed", "hprof":
 	default:
+		if o.format == "" {
+			return usage("export needs --format FORMAT: pprof, collapsed, hprof, %s",
+				strings.Join(export.TableFormats, ", "))
+		}
 		if !slices.Contains(export.TableFormats, o.format) {
 			return usage("--format %q is not one of pprof, collapsed, hprof, %s", o.format,
 				strings.Join(export.TableFormats, ", "))
@@ -78,11 +82,11 @@ func (o *exportOptions) check() error {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
 	}
 	if o.file == "" {
-		return usage("export needs -o OUT (- is stdout)")
+		return usage("export needs -o OUT (-o - for stdout)")
 	}
 	if o.file == "-" && o.format != "collapsed" && o.format != "csv" && o.format != "json" &&
 		ui.IsTerminal(ui.RawStdout()) {
-		return usage("export -o -: stdout is a terminal")
+		return usage("export -o -: stdout is a terminal; redirect it, or give -o FILE")
 	}
 	return nil
 }
@@ -143,7 +147,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	})
 }
 
-// whole writes a file that appears when it is complete: until then it has another name, and goes if anything fails.
+// whole writes a file that appears when it is complete. Until then it has another name, and an error removes it.
 func whole(name string, f func(io.Writer) error) error {
 	if name == "-" {
 		w := bufio.NewWriterSize(ui.RawStdout(), 1<<16)

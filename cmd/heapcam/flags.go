@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -11,14 +13,15 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// shorthands of settings.
+// shorthands are the one-letter flags of settings.
 var shorthands = map[string]string{"verbose": "v"}
 
-// bind adds the flag of a setting, with help text and default from the registry. to is where its value goes: a
-// pflag.Value, or a pointer to what pflag has a flag for.
+// bind adds the flag of a setting. Help text and default are those of the registry. to receives the value: it is a
+// pflag.Value, or a pointer to a type that pflag has a flag for.
 func bind(f *pflag.FlagSet, key string, to any) {
 	d := config.Lookup(key)
 	name, usage := d.Flag(), d.Usage()
+	defer inSection(f, sectionOf(key), name)
 	switch p := to.(type) {
 	case *bool:
 		f.BoolVarP(p, name, shorthands[key], d.Default == "true", usage)
@@ -47,8 +50,8 @@ func bind(f *pflag.FlagSet, key string, to any) {
 	flag.DefValue = "" // the help text says it
 }
 
-// placeholders are what stands for the value of a flag in its help; typePlaceholders serve those whose type says it.
-// Flags of settings have theirs from the registry.
+// placeholders stand for the value of a flag in its help, typePlaceholders for the values of a whole type. Flags of
+// settings have theirs from the registry.
 var placeholders = map[string]string{
 	"at": "GC", "by": "LIST", "ca": "FILE", "cert": "FILE", "classifiers": "FILE", "config": "FILE",
 	"disabled": "FILE", "find": "REGEXP", "format": "FORMAT", "from": "GC", "incident": "ID", "key": "FILE",
@@ -58,8 +61,8 @@ var placeholders = map[string]string{
 
 var typePlaceholders = map[string]string{"duration": "DURATION", "int": "N", "uint64": "N", "float64": "FRACTION"}
 
-// named is a flag's value with a placeholder of its own. pflag would take a back-quoted word of the help for one;
-// the texts have none.
+// named is a flag's value with a placeholder of its own. pflag would use a back-quoted word of the help as the
+// placeholder, so the texts contain none.
 type named struct {
 	pflag.Value
 	placeholder string
@@ -67,42 +70,50 @@ type named struct {
 
 func (n *named) Type() string { return n.placeholder }
 
-// namePlaceholders gives every flag with a value its placeholder: pflag prints Go's types.
-func namePlaceholders(fs *pflag.FlagSet) {
+// finishFlags gives each flag with a value its placeholder (pflag prints Go's types), and appends the default to its
+// help text in the form that the registry uses.
+func finishFlags(fs *pflag.FlagSet) {
 	fs.VisitAll(func(f *pflag.Flag) {
-		typ := f.Value.Type()
-		name := placeholders[f.Name]
-		switch {
-		case typ == "string" || typ == "stringArray" || typ == "uint64" && name != "":
-		case typePlaceholders[typ] != "":
-			name = typePlaceholders[typ]
-		default:
+		if name := placeholderOf(f); name != "" {
+			f.Value = &named{f.Value, name}
+		}
+		if f.Value.Type() == "bool" {
 			return
 		}
-		if name == "" {
-			return
+		silent := []string{"", "0", "0s", "0 B", "0%", "[]"} // the text says what these mean
+		if !slices.Contains(silent, f.DefValue) && !strings.Contains(f.Usage, "Default") {
+			f.Usage += " Default " + f.DefValue + "."
 		}
-		f.Value = &named{f.Value, name}
-		if f.DefValue == "0s" || f.DefValue == "0" || f.DefValue == "[]" { // the help says what that means
-			f.DefValue = ""
-		}
+		f.DefValue = ""
 	})
+}
+
+// placeholderOf gives the placeholder that replaces the type of Go, "" if the flag has one already.
+func placeholderOf(f *pflag.Flag) string {
+	typ := f.Value.Type()
+	if name := typePlaceholders[typ]; name != "" && (typ != "uint64" || placeholders[f.Name] == "") {
+		return name
+	}
+	if typ == "string" || typ == "stringArray" || typ == "uint64" {
+		return placeholders[f.Name]
+	}
+	return ""
 }
 
 var badDuration = regexp.MustCompile(`time: (?:missing unit in|invalid|unknown unit "[^"]*" in) duration ("[^"]*")`)
 
-// plainly is what err says, of durations in words for who does not know Go.
+// plainly gives the text of err. It replaces Go's message about a duration by one that shows how to write it.
 func plainly(err error) string {
 	return badDuration.ReplaceAllString(err.Error(), "$1 is not a duration (like 250ms, 90s or 1h30m)")
 }
 
-// budget is a share that may be left to a default that depends on other settings.
+// budget is a share whose default depends on other settings.
 type budget struct {
 	ui.Percent
 	given bool
 }
 
-// Set notes that there is a value.
+// Set notes that the user gave a value.
 func (b *budget) Set(v string) error {
 	err := b.Percent.Set(v)
 	b.given = b.given || err == nil

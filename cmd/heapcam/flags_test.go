@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -64,4 +65,28 @@ func TestAttachOptions(t *testing.T) {
 			t.Errorf("--%s: %q, %v, want %q", flag, got, err, want)
 		}
 	}
+}
+
+// TestHelpComplete demands that the help of each verb has a summary and an example, and that the help of each flag is a
+// sentence.
+func TestHelpComplete(t *testing.T) {
+	each(newRoot(), func(c *cobra.Command) {
+		if !c.HasParent() || c.Hidden || !c.Runnable() || c.Name() == "completion" || c.Name() == "help" {
+			return
+		}
+		name := c.CommandPath()
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: summary %q", name, c.Short)
+		}
+		if !regexp.MustCompile(`^  (sudo )?heapcam |^  export `).MatchString(c.Example) {
+			t.Errorf("%s: examples %q", name, c.Example)
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			first, _ := utf8.DecodeRuneInString(f.Usage)
+			if f.Name != "help" && (!strings.HasSuffix(f.Usage, ".") || !unicode.IsUpper(first)) &&
+				!strings.HasPrefix(f.Usage, "heapcam ") {
+				t.Errorf("%s --%s: %q is not a sentence", name, f.Name, f.Usage)
+			}
+		})
+	})
 }

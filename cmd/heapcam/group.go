@@ -30,23 +30,30 @@ type grouper struct {
 
 const defaultBy = "type, site"
 
-const groupingHelp = `A list of classifiers, with commas between, gives the levels of the tree: names
-(` + "`heapcam classifiers`" + ` documents them all) or expressions over the object's properties. Those of
-heapcam.classifiers.yaml, if there is such a file in the current folder, are known by name. A filter is
-an expression that is true for what is kept.`
+const groupingHelp = `A list of classifiers, separated by commas, defines the levels of the tree. A classifier is a name
+(` + "`heapcam classifiers`" + ` explains all) or an expression over the properties of an object. If the current folder
+contains the file heapcam.classifiers.yaml, you can also use the names that it defines. --where keeps only the objects
+for which an expression is true.`
+
+// fileHelp and atUsage explain what all reading verbs have in common.
+const (
+	fileHelp = "\n\nFILE is a file that `heapcam pull` wrote, a ring folder (DIR), a ring file, or the name or pid " +
+		"of a JVM that is or was recorded."
+	atUsage = "Collection to show: a number, first, last, peak (most live bytes), or a time (15:04:05 or RFC 3339)."
+)
 
 func (g *grouper) add(c *cobra.Command) {
 	if g.by == "" {
 		g.by = defaultBy
 	}
-	c.Flags().StringVar(&g.by, "by", g.by, "classifiers, with commas between")
+	c.Flags().StringVar(&g.by, "by", g.by, "Classifiers that define the levels, separated by commas.")
 	c.Flags().StringArrayVar(&g.where, "where", nil,
-		"keep only what this expression is true for (may be given again: all must be true)")
+		"Keep only objects for which this expression is true. If you repeat the flag, all must be true.")
 	c.Flags().StringVar(&g.defs, "classifiers", "",
-		"file of user-defined classifiers (default heapcam.classifiers.yaml, if it is there)")
+		"File with your own classifiers. Default heapcam.classifiers.yaml, if it exists.")
 }
 
-// library knows the built-in classifiers and those of the file.
+// library gives the built-in classifiers and those of the file.
 func library(path string) (*classify.Library, error) {
 	l := classify.NewLibrary()
 	name := path
@@ -67,7 +74,7 @@ func library(path string) (*classify.Library, error) {
 	return l, nil
 }
 
-// parse makes the classifiers and filters; its errors are of usage.
+// parse creates the classifiers and filters. Its errors are errors of usage.
 func (g *grouper) parse() error {
 	l, err := library(g.defs)
 	if err != nil {
@@ -91,9 +98,9 @@ func (g *grouper) make(l *classify.Library) (err error) {
 	return nil
 }
 
-// again gives classifiers and filters that have seen nothing: their budgets are per state.
+// again gives new classifiers and filters, because their budgets are per state.
 func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
-	if err := g.parse(); err != nil { // it was read before; a file that changed meanwhile does not matter
+	if err := g.parse(); err != nil { // the first read succeeded; ignore that the file has changed since
 		return g.by_, g.filters
 	}
 	return g.by_, g.filters
@@ -129,7 +136,7 @@ func recordingNamed(ref string) (string, error) {
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {
 		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` "+
-			"lists them)", ref,
+			"lists recordings)", ref,
 			strings.Join(outDirs(""), " or "))
 	}
 	return s.Dir, err
@@ -152,43 +159,44 @@ func newGroupCmd() *cobra.Command {
 	o := groupOptions{at: "last", fold: 0.01, limit: 1000}
 	c := &cobra.Command{
 		Use:   "group FILE|DIR|JVM",
-		Short: "The heap after one collection, grouped by any list of classifiers",
-		Long: `Groups the objects that were alive after one collection, outside eden, by a list of classifiers into
-a tree with objects, bytes and their share at every node, the largest first.
-` + groupingHelp + `
+		Short: "Group the live objects after one collection, by class, site, age and more",
+		Long: `Use it to ask what the heap contains, and from where.
 
-Figures are exact as long as no level looks at allocation sites; those are known by samples. An
-estimated node is marked with ~ and JSON and CSV give the bounds that hold the true number with 95 %
-probability; recorded with --sampling 0, all is exact. What no sample covers stands under (site
-unknown), what stood when the recording began and was not sampled under (before the tape). An object
-that a classifier puts into several groups counts in each of them and once in their parent.`,
+The verb groups the objects that were live after one collection, without eden, into a tree. Each node shows objects,
+bytes and their share; the largest node is first. ` + groupingHelp + `
+
+Figures are exact as long as no level uses allocation sites. Sites are known from samples, so below them figures are
+estimates, marked with ~. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
+recording with --sampling 0 all figures are exact. Objects whose site is not known have a group of their own, and so
+have objects that may be older than the recording. An object in several groups counts in each of them, and once in
+their parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
-  heapcam group --by 'age > 9 ? "old" : "young", type, site.top(3)' --where 'size >= 1024' i.heapcam
+  heapcam group --by 'age > 9 ? "old" : "young", type' --where 'size >= 1024' incident.heapcam
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or "+
-		"RFC 3339)")
+	c.Flags().StringVar(&o.at, "at", o.at, atUsage)
 	o.grouper.add(c)
-	c.Flags().Var(&o.fold, "fold", "fold what has less than this share of all bytes; 0 shows all")
-	c.Flags().IntVar(&o.depth, "depth", 0, "show so many levels of nodes; 0: all")
-	c.Flags().StringVar(&o.find, "find", "", "show only groups whose key matches this regular expression, what is "+
-		"below and what is above them")
-	c.Flags().StringVar(&o.list, "list", "", "list the objects of the group with this path of keys, '/' between "+
-		"them (lossless mode)")
-	c.Flags().IntVar(&o.limit, "limit", o.limit, "with --list: so many objects at most; 0: all")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.group/1), nothing folded; with --list one object "+
-		"a line")
-	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each node, nothing folded")
+	c.Flags().Var(&o.fold, "fold", "Combine groups with less than this share of all bytes; 0 = show all groups.")
+	c.Flags().IntVar(&o.depth, "depth", 0, "Number of levels to show. Default 0 = all.")
+	c.Flags().StringVar(&o.find, "find", "", "Show only groups whose name matches this regular expression, with all "+
+		"groups above and below them.")
+	c.Flags().StringVar(&o.list, "list", "", "List the objects of one group. PATH is the names of the groups that "+
+		"lead to it, separated by /.")
+	c.Flags().IntVar(&o.limit, "limit", o.limit, "With --list: largest number of objects; 0 = all.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.group/1) with all groups. With --list, print one "+
+		"JSON object per line.")
+	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row per group, all groups.")
+	inSection(c.Flags(), "Grouping", "by", "where", "classifiers", "at")
 	return c
 }
 
 func (o *groupOptions) run(w io.Writer, path string) error {
 	if o.json && o.csv {
-		return usage("group: --json or --csv")
+		return usage("group: --json and --csv exclude each other")
 	}
 	if err := o.parse(); err != nil {
 		return err
@@ -219,8 +227,11 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 		return o.printList(w, r, g, spaces)
 	}
 	if find != nil {
-		if g.Tree = g.Tree.Search(find.MatchString); g.Tree == nil {
-			return withCode(exitNotFound, "no group matches %s", o.find)
+		if g.Tree = g.Tree.Search(func(key string) bool {
+			return find.MatchString(key)
+		}); g.Tree == nil {
+			return withCode(exitNotFound, "no group matches --find %s: `heapcam group --fold 0` shows all groups",
+				o.find)
 		}
 	}
 	switch {
@@ -229,11 +240,13 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return g.WriteCSV(w)
 	}
-	ui.Fprintf(w, "after %s: %d objects, %s; by %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects,
-		ui.Bytes(int64(g.Bytes)), ui.Join(g.By, ", "))
+	ui.Fprintf(w, "Live after %s: %d objects, %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects,
+		ui.Bytes(g.Bytes))
+	ui.Fprintf(w, "Grouped by %s\n", ui.Join(g.By, ", "))
 	if !g.Exact {
-		ui.Fprintf(w, "~ is an estimate from samples (--json gives its 95 %% interval)\n")
+		ui.Fprintf(w, "~ marks estimates from samples; --json gives their 95 %% intervals.\n")
 	}
+	ui.Fprintf(w, "\n")
 	o.table(w, g.Tree)
 	return nil
 }
@@ -248,10 +261,10 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 	if o.fold > 0 {
 		root = root.Fold(float64(o.fold))
 	}
-	ui.Fprintf(w, "%13s %14s %7s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
+	ui.Fprintf(w, "%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
 	all := max(root.Bytes, 1)
 	root.Walk(func(path []string, n *classify.Node) bool {
-		mark := ui.Text(" ")
+		mark := ""
 		if n.Estimated {
 			mark = "~"
 		}
@@ -259,8 +272,8 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		if len(path) > 0 {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
-		ui.Fprintf(w, "%s%12d %s%13d %6.1f%%  %s%s\n", mark, n.Objects, mark, n.Bytes,
-			100*float64(n.Bytes)/float64(all), indent, n.Key)
+		ui.Fprintf(w, "%12s  %11s  %8s  %s%s\n", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
+			ui.Part(n.Bytes, all), indent, n.Key)
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
@@ -269,17 +282,18 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 func (o *groupOptions) printList(w io.Writer, r *heap.View, g *analysis.Grouping, spaces []heap.SpaceAt) error {
 	n := g.Tree.FindPath(o.list, "/")
 	if n == nil {
-		return withCode(exitNotFound, "there is no group %q (--json shows all)", o.list)
+		return withCode(exitNotFound, "no group has the path %q: `heapcam group --fold 0` shows all groups", o.list)
 	}
 	enc := ui.JSONLines(w)
 	if !o.json {
-		ui.Fprintf(w, "%18s %12s %8s  %s\n", "ADDRESS", "BYTES", "BIRTH", "CLASS AND SITE")
+		ui.Fprintf(w, "%18s %12s %8s  %s\n", "ADDRESS", "BYTES", "BORN AT", "CLASS AND ALLOCATION SITE (BORN AT: "+
+			"collection)")
 	}
 	count := 0
 	var werr error
 	g.List(r, n, spaces, o.by_, o.filters, func(l analysis.ListedObject) bool {
 		if count++; o.limit > 0 && count > o.limit {
-			ui.Fprintf(ui.Stderr, "heapcam: the first %d objects (--limit 0 lists all)\n", o.limit)
+			ui.Fprintf(ui.Stderr, "heapcam: only the first %d objects are listed; --limit 0 lists all\n", o.limit)
 			return false
 		}
 		if o.json {
@@ -310,20 +324,20 @@ func newClassifiersCmd() *cobra.Command {
 	var o classifiersOptions
 	c := &cobra.Command{
 		Use:   "classifiers",
-		Short: "The classifiers that group, diff and trend know",
-		Long: `Lists all classifiers with what they say, their cardinality and an example: the built-in ones, and
-those of heapcam.classifiers.yaml. Such a file holds a list below "classifiers:", each with name,
-description, example, cardinality (one, many or hierarchy) and expression.
+		Short: "List the classifiers for group, diff and trend",
+		Long: `Each entry has the meaning, the cardinality and an example. The list contains the built-in
+classifiers and your own of heapcam.classifiers.yaml. That file has a list ` + "`classifiers:`" + `. Each item has
+the keys name, description, example, cardinality (one, many or hierarchy) and expression.
 
-Expressions (the language is expr-lang's) see of each object: type, package, loader, array, kind,
-length, size, age, atleast, birth, space, spacetype, spacemode, address, thread, confidence and site
-with site.known, site.top(N), site.frames() and site.has(TEXT); beside the language's own functions
-path(KEY, …) for a hierarchy, power(N) for ranges of powers of two and glob(TEXT, PATTERN). They are
-evaluated once for each distinct combination of the properties that they name. A list gives several
-keys, none gives (others). An evaluation that takes too much memory or time ends with an error.
+Expressions are in the language expr-lang. They can use these properties of an object: type, package, loader, array,
+kind, length, size, age, atleast, birth, space, spacetype, spacemode, address, thread, confidence and site. A site has
+site.known, site.top(N), site.frames() and site.has(TEXT). Besides the functions of the language there are
+path(KEY, …) for a hierarchy, power(N) for ranges of powers of two, and glob(TEXT, PATTERN). A list gives an object
+several keys; an empty list puts it into (others). An evaluation that needs too much memory or time ends with an
+error.
 
-Which part of the VM allocated an object (ICPE'18's allocating subsystem) can not be known on a
-stock VM. What points to what is not recorded.`,
+A stock JVM does not say which part of the VM allocated an object, and heapcam records no references. There are no
+classifiers for these.`,
 		Example: "  heapcam classifiers\n  heapcam classifiers --json | jq -r '.classifiers[].name'",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -332,10 +346,7 @@ stock VM. What points to what is not recorded.`,
 				return err
 			}
 			if o.json {
-				return ui.JSON(c.OutOrStdout(), struct {
-					ui.Envelope
-					Classifiers []classify.Doc `json:"classifiers"`
-				}{ui.NewEnvelope("classifiers", 1), l.Docs()})
+				return ui.JSON(c.OutOrStdout(), classifiersReply{ui.NewEnvelope("classifiers", 1), l.Docs()})
 			}
 			for _, d := range l.Docs() {
 				ui.Fprintf(c.OutOrStdout(), "%s (%s)\n    %s\n    gives: %s\n    example: --by '%s'\n",
@@ -345,7 +356,7 @@ stock VM. What points to what is not recorded.`,
 		},
 	}
 	c.Flags().StringVar(&o.defs, "classifiers", "",
-		"file of user-defined classifiers (default heapcam.classifiers.yaml, if it is there)")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.classifiers/1)")
+		"File with your own classifiers. Default heapcam.classifiers.yaml, if it exists.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.classifiers/1).")
 	return c
 }

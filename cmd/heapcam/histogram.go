@@ -25,24 +25,27 @@ func newHistogramCmd() *cobra.Command {
 	o := histogramOptions{at: "last", top: 40}
 	c := &cobra.Command{
 		Use:   "histogram FILE|DIR|JVM",
-		Short: "The classes that were alive after one collection",
-		Long: `Shows what the heap held after one collection, outside eden. "Live" means not known dead: in old
-space a dead object stays until its space is collected. With --sites it also shows what lived by
-allocation site: exactly where a sample stands on the object, inferred for the others from samples
-of the same type, size and age, with intervals that hold the true number with 95 % probability; with
---sampling 0 every object is a sample and the numbers are exact. What no site has stands below:
-"(site unknown)", and "(before the tape)" for what may be older than the recording. The rows of a
-class add up to what the class has.`,
-		Example: "  heapcam histogram --at peak incident.heapcam\n" +
-			"  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'",
+		Short: "Show the classes with most live objects after one collection",
+		Long: `Use it like jmap -histo, for any collection in the recording.
+
+The figures do not include eden. "Live" means not known to be dead: in old space a dead object stays until a
+collection of its space removes it.
+
+--sites also shows live objects by allocation site. The site of a sampled object is exact. For other objects heapcam
+infers the site from samples of the same type, size and age. The intervals contain the true number with 95 %
+probability. In a recording with --sampling 0 every object is a sample, and the numbers are exact. Objects whose site
+is not known have a row of their own, and so have objects that may be older than the recording. The rows of a class
+add up to the figure of the class. ` + fileHelp,
+		Example: `  heapcam histogram incident.heapcam
+  heapcam histogram --at peak incident.heapcam
+  heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
 	}
-	c.Flags().StringVar(&o.at, "at", o.at, "which collection: a number, first, last, peak, or a time (15:04:05 or "+
-		"RFC 3339)")
-	c.Flags().IntVar(&o.top, "top", o.top, "how many classes and sites to print; 0: all")
-	c.Flags().BoolVar(&o.sites, "sites", false, "what lived by allocation site, too")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.histogram/1), all classes and sites")
+	c.Flags().StringVar(&o.at, "at", o.at, atUsage)
+	c.Flags().IntVar(&o.top, "top", o.top, "Number of classes and sites to print; 0 = all.")
+	c.Flags().BoolVar(&o.sites, "sites", false, "Also show live objects by allocation site.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.histogram/1), with all classes and sites.")
 	return c
 }
 
@@ -63,22 +66,19 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime),
-		h.Objects, ui.Bytes(int64(h.Bytes)))
+	ui.Fprintf(w, "Live after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime),
+		h.Objects, ui.Bytes(h.Bytes))
 	if h.Uncompacted {
-		ui.Fprintf(w, "%s\n", ui.Text(collection.MayCountDead))
+		ui.Paragraph(w, "", 0, collection.MayCountDead)
 	}
-	ui.Fprintf(w, "%12s %14s  %s\n", "OBJECTS", "BYTES", "CLASS")
+	ui.Fprintf(w, "\n%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "CLASS")
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: and %d more classes (--top 0 shows all)\n", len(h.Classes)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: %d more classes; --top 0 shows all\n", len(h.Classes)-o.top)
 			break
 		}
-		name := r.Class
-		if r.Loader != "" {
-			name += " (" + r.Loader + ")"
-		}
-		ui.Fprintf(w, "%12d %14d  %s\n", r.Objects, r.Bytes, name)
+		ui.Fprintf(w, "%12d  %11s  %8s  %s\n", r.Objects, ui.Bytes(r.Bytes), ui.Part(r.Bytes, h.Bytes),
+			sites.WithLoader(r.Class, r.Loader))
 	}
 	if o.sites {
 		o.printSites(w, h.Sites)
@@ -87,28 +87,20 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 }
 
 func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
-	ui.Fprintf(w, "%8s %12s %25s %14s  %s\n", "SAMPLES", "OBJECTS", "(95 %)", "BYTES", "CLASS AND SITE")
+	ui.Section(w, "Allocation sites (estimated from samples)")
+	ui.Fprintf(w, "%8s  %12s  %22s  %11s  %s\n", "SAMPLES", "OBJECTS", "95 % INTERVAL", "BYTES", "CLASS")
 	for i, s := range rows {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: and %d more rows (--top 0 shows all)\n", len(rows)-o.top)
+			ui.Fprintf(ui.Stderr, "heapcam: %d more rows; --top 0 shows all\n", len(rows)-o.top)
 			break
 		}
-		name := s.Class
-		if s.Loader != "" {
-			name += " (" + s.Loader + ")"
-		}
+		name := sites.WithLoader(s.Class, s.Loader)
 		if s.Child != "" {
 			name += " " + s.Child
 		}
-		ui.Fprintf(w, "%8d %12d %25s %14d  %s\n", s.Samples, s.Objects,
-			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), s.Bytes, name)
-		for j, f := range s.Site {
-			if j == 4 {
-				ui.Fprintf(w, "%63s   … %d more\n", "", len(s.Site)-j)
-				break
-			}
-			ui.Fprintf(w, "%63s   at %s\n", "", f)
-		}
+		ui.Fprintf(w, "%8d  %12d  %22s  %11s  %s\n", s.Samples, s.Objects,
+			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes), name)
+		sites.WriteStack(w, s.Site, 4)
 	}
 	var exact, inferred, unknown, before uint64
 	for _, s := range rows {
@@ -118,12 +110,18 @@ func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
 		case sites.SiteUnknown:
 			unknown += s.Bytes
-		case sites.BeforeTape:
+		case sites.BeforeRecording:
 			before += s.Bytes
 		}
 	}
-	ui.Fprintf(w, "in all: exact %s, inferred %s, unknown %s, before the tape at most %s\n",
-		ui.Bytes(int64(exact)), ui.Bytes(int64(inferred)), ui.Bytes(int64(unknown)), ui.Bytes(int64(before)))
+	all := exact + inferred + unknown + before
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, ui.Flowf("Of all live bytes the site is known exactly for %s (%s), inferred for %s (%s) "+
+		"and "+
+		"unknown for %s (%s). At most %s (%s) are older than the recording.", ui.Flow(ui.Bytes(exact)),
+		ui.Flow(ui.Part(exact, all)), ui.Flow(ui.Bytes(inferred)), ui.Flow(ui.Part(inferred, all)),
+		ui.Flow(ui.Bytes(unknown)), ui.Flow(ui.Part(unknown, all)), ui.Flow(ui.Bytes(before)),
+		ui.Flow(ui.Part(before, all))))
 }
 
 // stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there

@@ -354,7 +354,7 @@ func every(t *testing.T, c *cobra.Command, used map[string]bool) {
 		}
 	}
 	verb := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "heapcam"), " ")
-	if verb == "service" || verb == "config" || verb == "exit-codes" { // help alone
+	if verb == "service" || verb == "config" || !c.Runnable() { // help alone
 		return
 	}
 	if _, ok := verbs[verb]; !ok {
@@ -440,7 +440,7 @@ func quietly(t *testing.T, args ...string) (code int) {
 	return code
 }
 
-// TestHostileText: what TestHostileNames can not bring about without JVMs: JVMs with hostile names, the log, verdicts.
+// TestHostileText: what TestHostileNames cannot bring about without JVMs: JVMs with hostile names, the log, verdicts.
 func TestHostileText(t *testing.T) {
 	for what, f := range map[string]func(){
 		"doctor": func() {
@@ -449,7 +449,7 @@ func TestHostileText(t *testing.T) {
 				Warnings: []string{hostileName(6)}}}})
 		},
 		"summary": func() {
-			for _, p := range []session.Phase{session.Refused, session.GaveUp, session.GonePhase} {
+			for _, p := range []session.Phase{session.Refused, session.ProbeStopped, session.KilledPhase} {
 				ui.Fprintf(ui.Stdout, "%s\n", summary(session.Status{Name: hostileName(0), Dir: hostileName(1),
 					Reason: hostileName(2), Phase: p}))
 			}
@@ -466,16 +466,16 @@ func TestHostileText(t *testing.T) {
 				File: hostileName(2), Line: &line}, {Class: hostileName(3), Method: hostileName(4)}}
 			l := leak.Report{Note: hostileName(5),
 				Verdicts: []leak.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site,
-					Sentence: ui.Text(hostileName(2))}}}
-			l.WriteText(ui.Stdout)
+					Sentence: ui.Flowf("%s", hostileName(2))}}}
+			l.WriteText(ui.Stdout, "x")
 			r := analysis.Report{JVM: hostileName(0), Collector: hostileName(1), End: hostileName(2),
-				SitesCut: hostileName(3), FirstLook: ui.Text(hostileName(4)),
+				SitesCut: hostileName(3), FirstLook: ui.Flowf("%s", hostileName(4)),
 				Collections: make([]analysis.CollectionRow, 1), Suspects: l.Verdicts}
-			r.WriteText(ui.Stdout)
+			r.WriteText(ui.Stdout, "x")
 		},
 		"refusal": func() {
 			ui.Fprintf(ui.Stderr, "heapcam: %v\n",
-				withCode(exitNoRecord, "pid %d (%s) can not be recorded: %w", 7, hostileName(0),
+				withCode(exitNoRecord, "pid %d (%s) cannot be recorded: %w", 7, hostileName(0),
 					fmt.Errorf("%q", hostileName(1))))
 		},
 	} {

@@ -26,14 +26,17 @@ func newFreezeCmd() *cobra.Command {
 	max := ui.Size(agent.DefaultIncidents)
 	c := &cobra.Command{
 		Use:   "freeze [JVM]",
-		Short: "Keep the present window of a recording as an incident",
-		Long: `freeze keeps what the ring of a JVM, running or ended, holds now: its closed files as hard links,
-the one that is being written to as a copy. The ring goes on. Incidents together never take more
-than --max-incidents-size; older ones that were made automatically go first. On a full disk freeze
-keeps what needs no copy, says what is missing, and ends with status 10.`,
+		Short: "Keep what a recording contains now as an incident",
+		Long: `Use it when something is wrong now and the ring must not overwrite the data.
+
+The verb keeps the closed files of the ring as hard links, and a copy of the file that is being written. The recording
+continues. All incidents together never exceed --max-incidents-size; to make room, heapcam deletes the oldest
+incidents that it created automatically. On a full disk it keeps only what needs no copy, and says what is missing.`,
+		Example: `  heapcam freeze shop --reason "slow since the deployment"
+  heapcam incidents`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("freeze takes one JVM, got %d arguments", len(args))
+				return usage("freeze takes at most one JVM, but got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -50,9 +53,9 @@ keeps what needs no copy, says what is missing, and ends with status 10.`,
 			i, err := n.Freeze(dir, reason, false)
 			switch {
 			case errors.Is(err, ringstore.ErrIncidentRoom):
-				return fmt.Errorf("%w of %s: delete some (`heapcam incidents delete ID`)", err, &max)
+				return fmt.Errorf("%w of %s: delete incidents (`heapcam incidents delete ID`)", err, &max)
 			case ringstore.DiskFull(err):
-				return fmt.Errorf("the disk of %s is full%s: nothing was frozen, and %s is as it was. "+
+				return fmt.Errorf("the disk of %s is full%s: nothing was kept, and %s is unchanged. "+
 					"Free some space (`heapcam incidents` lists what can be deleted) and run the same command "+
 					"again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
 			case err != nil:
@@ -81,10 +84,11 @@ keeps what needs no copy, says what is missing, and ends with status 10.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&out, "out", "", "folder for recordings (default as pull)")
-	f.StringVar(&reason, "reason", "by hand", "why; stands in the incident")
-	f.Var(&max, "max-incidents-size", "what all incidents may take")
-	f.BoolVar(&asJSON, "json", false, "print JSON (heapcam.incident/1)")
+	addOut(c, &out)
+	f.StringVar(&reason, "reason", "by hand", "Why you keep it; the incident records it. Default \"by hand\".")
+	f.Var(&max, "max-incidents-size", "Largest size of all incidents together.")
+	f.BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incident/1).")
+	exitsWith(c, "10", "The disk is full, or the incident does not fit into --max-incidents-size.")
 	return c
 }
 
@@ -93,38 +97,43 @@ func newIncidentsCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "incidents",
-		Short: "List, show and delete what was frozen",
-		Args:  noArgs,
+		Short: "List, show and delete incidents",
+		Long: `An incident is a copy of a recording that the ring does not overwrite. The agent creates one when a
+JVM is killed or crashes, when its heap is exhausted, or when full collections take more than half of a minute.
+` + "`heapcam freeze`" + ` creates one at any time. An incident's folder is a recording: every reading verb opens it.`,
+		Example: `  heapcam incidents
+  heapcam incidents show shop-4711
+  heapcam pull --incident shop-4711 -o incident.heapcam`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			all, err := listIncidents(out)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return ui.JSON(c.OutOrStdout(), struct {
-					ui.Envelope
-					Incidents []ringstore.Incident `json:"incidents"`
-				}{ui.NewEnvelope("incidents", 1), all})
+				return ui.JSON(c.OutOrStdout(), incidentsReply{ui.NewEnvelope("incidents", 1), all})
 			}
 			w := ui.NewTable(c.OutOrStdout())
-			ui.Fprintf(w, "INCIDENT\tFROZEN\tBY\tSIZE\tGCS\tREASON\t\n")
+			ui.Fprintf(w, "INCIDENT\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
 			for _, i := range all {
-				by := "hand"
+				by := "a user"
 				if i.Auto {
-					by = "itself"
+					by = "the agent"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d-%d\t%s\t\n", i.ID, i.Created.Local().Format(time.DateTime), by,
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID, i.Created.Local().Format(time.DateTime), by,
 					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
 		},
 	}
-	c.PersistentFlags().StringVar(&out, "out", "", "folder for recordings (default as pull)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.PersistentFlags().StringVar(&out, "out", "", outUsage)
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incidents/1).")
 	showJSON := false
 	show := &cobra.Command{
-		Use: "show ID", Short: "Show one incident and where it is",
-		Args: exactly(1, "one ID, or its beginning"),
+		Use: "show ID", Short: "Show one incident, and where it is",
+		Long:    "ID is the beginning of an incident's id; `heapcam incidents` lists them.",
+		Example: "  heapcam incidents show shop-4711",
+		Args:    exactly(1, "one ID, or its beginning"),
 		RunE: func(c *cobra.Command, args []string) error {
 			n, i, err := findIncident(out, args[0])
 			if err != nil {
@@ -133,16 +142,15 @@ func newIncidentsCmd() *cobra.Command {
 			if !showJSON {
 				return showIncident(c.OutOrStdout(), i, n.Path(i.ID))
 			}
-			return ui.JSON(c.OutOrStdout(), struct {
-				ringstore.Incident
-				Dir string `json:"dir"`
-			}{i, n.Path(i.ID)})
+			return ui.JSON(c.OutOrStdout(), incidentReply{i, n.Path(i.ID)})
 		},
 	}
-	show.Flags().BoolVar(&showJSON, "json", false, "print JSON (heapcam.incident/1)")
+	show.Flags().BoolVar(&showJSON, "json", false, "Print JSON (heapcam.incident/1).")
 	c.AddCommand(show, &cobra.Command{
 		Use: "delete ID", Short: "Delete one incident",
-		Args: exactly(1, "one ID, or its beginning"),
+		Long:    "ID is the beginning of an incident's id; `heapcam incidents` lists them. Nobody can undo this.",
+		Example: "  heapcam incidents delete shop-4711",
+		Args:    exactly(1, "one ID, or its beginning"),
 		RunE: func(c *cobra.Command, args []string) error {
 			n, i, err := findIncident(out, args[0])
 			if err != nil {
@@ -154,7 +162,7 @@ func newIncidentsCmd() *cobra.Command {
 	return c
 }
 
-// freeOn says how much room the file system of dir has, as a part of a sentence.
+// freeOn gives the free space of the file system of dir, as a part of a sentence.
 func freeOn(dir string) ui.Text {
 	n, err := ringstore.OS.Free(dir)
 	if err != nil || n < 0 {
@@ -165,13 +173,13 @@ func freeOn(dir string) ui.Text {
 
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	w := ui.NewTable(to)
-	by := "by hand"
+	by := "by a user"
 	if i.Auto {
-		by = "automatically"
+		by = "by the agent"
 	}
 	ui.Fprintf(w, "incident\t%s\n", i.ID)
 	ui.Fprintf(w, "recording\t%s\n", i.JVM)
-	ui.Fprintf(w, "frozen\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
+	ui.Fprintf(w, "kept at\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
 	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
@@ -184,7 +192,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	return w.Flush()
 }
 
-// incidentDirs are the folders for recordings whose incidents are meant: without out the agent's own, too.
+// incidentDirs gives the folders for recordings to search for incidents. Without out this includes the agent's own.
 func incidentDirs(out string) []string {
 	dirs := outDirs(out)
 	if out != "" {
@@ -226,5 +234,6 @@ func findIncident(out, id string) (*ringstore.Incidents, ringstore.Incident, err
 			return nil, i, usage("%v", err)
 		}
 	}
-	return nil, ringstore.Incident{}, withCode(exitNotFound, "no incident %q: `heapcam incidents` lists them", id)
+	return nil, ringstore.Incident{}, withCode(exitNotFound, "there is no incident %q: `heapcam incidents` lists "+
+		"them", id)
 }

@@ -18,24 +18,24 @@ import (
 	"github.com/heapcam/heapcam/analysis/history"
 )
 
-// readIndex keeps what was made of recordings, so that one that was read once opens at once. It lies in a folder of
-// the reader's own: a recording may be where nobody may write, and what lies beside one could be anybody's. A thing
-// is found by what its recording is (names, sizes, times and both ends of its files) and by the program that made
-// it, so what is stale is never found.
+// readIndex caches results of reading a recording, so that the same recording opens at once the next time. It is in a
+// folder of the reader: the folder of a recording may be read-only, and other users could have written files there.
+// The key of a result has the names, sizes, times and both ends of the recording's files, and the program that made
+// it. So a stale result is never found.
 type readIndex struct {
-	dir     string // made if need be; "": nothing is kept
-	program string // whose work is as good as one's own
+	dir     string // created when needed; "": nothing is cached
+	program string // version of the program, whose results alone are used
 }
 
-// kept is a kind of thing that is made of a whole recording. Its name ends its files' names.
-type kept[T any] struct {
+// resultKind is a kind of result. Its name ends the names of its files.
+type resultKind[T any] struct {
 	name   string
 	pack   func(*T) ([]byte, error)
 	unpack func([]byte, *T) error
 }
 
 var (
-	keptReport = kept[analysis.Report]{
+	reportResult = resultKind[analysis.Report]{
 		"report.json",
 		func(r *analysis.Report) ([]byte, error) { return json.Marshal(r) },
 		func(b []byte, r *analysis.Report) error {
@@ -45,26 +45,26 @@ var (
 			return nil
 		},
 	}
-	// keptHistories are those of what survived so many collections.
-	keptHistories = func(survived int) kept[history.Histories] {
-		return kept[history.Histories]{fmt.Sprintf("histories%d", survived), (*history.Histories).Pack,
+	// historiesResult has the histories of objects that survived so many collections.
+	historiesResult = func(survived int) resultKind[history.Histories] {
+		return resultKind[history.Histories]{fmt.Sprintf("histories%d", survived), (*history.Histories).Pack,
 			func(b []byte, h *history.Histories) error { return h.Unpack(b) }}
 	}
 )
 
 const (
-	// maxIndexed bounds one file of the index, bytes, and keepIndexed their number.
+	// maxIndexed is the largest size of one file of the index in bytes, and keepIndexed their largest number.
 	maxIndexed  = 64 << 20
 	keepIndexed = 64
-	// indexEnd is what of each end of a file tells it from others, bytes.
+	// indexEnd is how many bytes of each end of a file are part of the key.
 	indexEnd = 64 << 10
-	// settled is how long a file must have been left alone: a recording that grows is not kept.
+	// settled is how long a file must not have changed: results of a growing recording are not cached.
 	settled = 2 * time.Second
 )
 
-// indexed gives a thing of the kind k of the recording at path (a file, or a folder of ring files) as makeIt would
-// make it. What goes wrong with the index is no error: then nothing is kept.
-func indexed[T any](x readIndex, k kept[T], path string, makeIt func() (*T, error)) (*T, error) {
+// indexed gives the result of kind k for the recording at path (a file, or a folder of ring files), from the index or
+// from makeIt. A failure of the index is not an error: then nothing is cached.
+func indexed[T any](x readIndex, k resultKind[T], path string, makeIt func() (*T, error)) (*T, error) {
 	key, ok := x.key(path)
 	if !ok {
 		return makeIt()
@@ -129,7 +129,7 @@ func (x readIndex) key(path string) (string, bool) {
 	return hex.EncodeToString(h.Sum(nil)), true
 }
 
-// readIndexed has unpack read the file, and says whether that went well.
+// readIndexed reads the file with unpack, and says whether that succeeded.
 func readIndexed(file string, unpack func([]byte) error) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -141,7 +141,7 @@ func readIndexed(file string, unpack func([]byte) error) bool {
 		return false
 	}
 	now := time.Now()
-	_ = os.Chtimes(file, now, now) // those that are used stay
+	_ = os.Chtimes(file, now, now) // sweep removes the least recently used
 	return true
 }
 
@@ -167,7 +167,7 @@ func (x readIndex) write(file string, b []byte) error {
 	return nil
 }
 
-// sweep removes the files that were not used for longest.
+// sweep removes the least recently used files.
 func (x readIndex) sweep() {
 	all, _ := filepath.Glob(filepath.Join(x.dir, "*.report.json"))
 	more, _ := filepath.Glob(filepath.Join(x.dir, "*.histories*"))

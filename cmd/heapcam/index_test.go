@@ -26,7 +26,7 @@ func TestIndex(t *testing.T) {
 	ask := func(x readIndex, what string, want bool) {
 		t.Helper()
 		made := false
-		rep, err := indexed(x, keptReport, file, func() (*analysis.Report, error) {
+		rep, err := indexed(x, reportResult, file, func() (*analysis.Report, error) {
 			made = true
 			return &analysis.Report{Schema: analysis.ReportSchema, FirstLook: "there"}, nil
 		})

@@ -16,24 +16,27 @@ func newLeaksCmd() *cobra.Command {
 	var o leaksOptions
 	c := &cobra.Command{
 		Use:   "leaks FILE|DIR|JVM",
-		Short: "Which allocation sites leak, and how sure that is",
-		Long: `Names the allocation sites whose objects survive collections, are not let go and grow all through
-the window, the fastest first, with one sentence each. What has only not been collected yet is no
-growth: sites are judged by what full collections and remarks left, and where the window has none of
-them the verdict says so. Caches that filled up and stopped, start-up, and batches that are dropped
-again are no leaks. FILE is a pulled file, a ring folder, one ring file or a recorded JVM. A window
-of a minute with ten collections is a good one.
+		Short: "Name the allocation sites that leak, and how certain that is",
+		Long: `Use it to find a leak, or as a gate in CI (--fail-on-leak).
 
-With --json the document has "verdicts": for each leak class, site (frames innermost first),
-confidence, bytes_per_second and sentence, besides the figures behind them; the list is empty when
-there is no leak. Exit status 9 with --fail-on-leak if there is one, else 0.`,
-		Example: "  heapcam leaks incident.heapcam\n  heapcam leaks --fail-on-leak --json ring/ | jq -r " +
-			"'.verdicts[].sentence'",
+A site leaks if its objects survive collections, are not released, and grow in number through the whole recording. The
+fastest leak is first. Uncollected garbage is not counted as growth: heapcam judges a site by what full collections
+and G1's remarks left over. If the recording has none of these, the verdict says so. Caches that have filled up, the
+start of a program, and batches that are released again are not leaks. A recording of one minute with ten collections
+is long enough. ` + fileHelp + `
+
+The JSON document has a list "verdicts": for each leak the class, the site (innermost frame first), the confidence,
+bytes_per_second and a sentence. The list is empty if nothing leaks.`,
+		Example: `  heapcam leaks incident.heapcam
+  heapcam leaks --fail-on-leak heapcam-recordings
+  heapcam leaks --json incident.heapcam | jq -r '.verdicts[].sentence'`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.leaks/1)")
-	c.Flags().BoolVar(&o.fail, "fail-on-leak", false, "exit with status 9 if there is a leak")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.leaks/1).")
+	c.Flags().BoolVar(&o.fail, "fail-on-leak", false, "Exit with code 9 if a site leaks.")
+	exitsWith(c, "0", "No site leaks, or --fail-on-leak is not set.")
+	exitsWith(c, "9", "A site leaks, and --fail-on-leak is set.")
 	return c
 }
 
@@ -55,7 +58,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 			return err
 		}
 	} else {
-		l.WriteText(c.OutOrStdout())
+		l.WriteText(c.OutOrStdout(), path)
 	}
 	if o.fail && len(l.Verdicts) > 0 {
 		return status(exitLeak)

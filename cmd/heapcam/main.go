@@ -1,14 +1,13 @@
-// Command heapcam is a dashcam for the JVM heap: it records running JVMs into a bounded ring, and reads what was
-// recorded. One file a verb; docs/operations.md documents verbs, flags and exit codes. Data goes to stdout, talk to
-// stderr.
+// Command heapcam is a dashcam for the JVM heap: it records running JVMs into a bounded ring, and reads recordings.
+//
+// Each verb has a file of its own. help.go prints the help, and docs/reference is generated from the same texts
+// (go generate). Data goes to stdout, messages to stderr. exit.go maps typed errors to exit codes.
 package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +16,11 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// version is set by the build (-ldflags -X main.version=…).
-var version = "dev"
+// Set by the build (-ldflags -X main.version=…), which reads the version here if no tag names one (tools/version).
+var (
+	version = "0.1.0-dev"
+	commit  = "" // of the sources; -dirty: they were changed since
+)
 
 func main() {
 	code, attended := 0, false
@@ -44,18 +46,18 @@ func run(args []string) int {
 	}
 	code := exitCode(err)
 	if !silent(err) {
-		tell(err)
+		printError(err)
 	}
 	var bad *codeError
 	if errors.As(err, &bad) && bad.misused {
-		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, `heapcam help VERB` their flags\n")
+		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, and `heapcam help VERB` its flags\n")
 	}
 	return code
 }
 
-// tell prints an error. An error may hold anybody's text, so that its newlines are escaped; where it points at a place
-// in what the user wrote, that stands in lines of its own.
-func tell(err error) {
+// printError prints an error. It may contain anybody's text, so its newlines are escaped. If it points at a place in
+// an expression that the user wrote, the expression and a caret follow on lines of their own.
+func printError(err error) {
 	var bad *classify.SpecError
 	if !errors.As(err, &bad) {
 		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
@@ -72,17 +74,16 @@ func tell(err error) {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "heapcam",
-		Short: "A dashcam for the JVM heap",
-		Long: "heapcam records what lives in the heap of running JVMs into a ring of files that never " +
-			"grows past its limit.\nAfter an incident, pull the last part and see the heap at every collection of it.",
+		Use:           "heapcam",
+		Short:         "A dashcam for the JVM heap",
+		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArgs,
 	}
 	root.SetOut(ui.Stdout)
 	root.SetErr(ui.Stderr)
-	version := root.Flags().Bool("version", false, "print what the verb version prints")
+	version := root.Flags().Bool("version", false, "Print the version, as the verb version does.")
 	root.RunE = func(c *cobra.Command, _ []string) error {
 		if *version {
 			return newVersionCmd().RunE(c, nil)
@@ -91,48 +92,24 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(usage("%s", plainly(err))) })
 	root.SetHelpCommand(newHelpCmd())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ",
-		fmt.Sprintf("Flags.FlagUsagesWrapped %d ", helpColumns)))
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c) })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(
-		newRunCmd(), newRecordCmd(), newAgentCmd(), newAttachCmd(), newDetachCmd(), newPauseCmd(), newResumeCmd(),
-		newCostCmd(), newBundleCmd(), newStatusCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd(),
-		newReportCmd(), newHistogramCmd(), newVerifyCmd(), newDumpCmd(), newDoctorCmd(), newConfigCmd(),
-		newReloadCmd(), newServiceCmd(), newManCmd(), newVersionCmd(),
-		newLeaksCmd(), newCoverageCmd(), newHistoryCmd(),
-		newViewCmd(),
-	)
-	root.AddCommand(newGroupCmd(), newClassifiersCmd(), newDiffCmd(), newTrendCmd(), newExportCmd(),
-		newExitCodesTopic())
+	for _, g := range verbGroups() {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, v := range g.verbs {
+			v.GroupID = g.id
+			root.AddCommand(v)
+		}
+	}
+	root.AddCommand(newExitCodesTopic(), newTermsTopic())
 	each(root, func(c *cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error { return misused(check(c, args)) }
 		}
-		namePlaceholders(c.Flags())
-		namePlaceholders(c.PersistentFlags())
-		c.Long = wrapped(c.Long)
+		finishFlags(c.Flags())
+		finishFlags(c.PersistentFlags())
 	})
 	return root
-}
-
-// helpColumns is how long a line of help may be.
-const helpColumns = 100
-
-// wrapped breaks lines of help that are too long, between words.
-func wrapped(text string) string {
-	var out []string
-	for _, line := range strings.Split(text, "\n") {
-		for utf8.RuneCountInString(line) > helpColumns {
-			end := len(string([]rune(line)[:helpColumns+1]))
-			at := strings.LastIndexByte(line[:end], ' ')
-			if at <= 0 || strings.TrimSpace(line[:at]) == "" {
-				break
-			}
-			out, line = append(out, line[:at]), line[at+1:]
-		}
-		out = append(out, line)
-	}
-	return strings.Join(out, "\n")
 }
 
 // each calls f with c and every command below it.
@@ -140,25 +117,6 @@ func each(c *cobra.Command, f func(*cobra.Command)) {
 	f(c)
 	for _, s := range c.Commands() {
 		each(s, f)
-	}
-}
-
-// newHelpCmd is cobra's own, but that an unknown verb is an error.
-func newHelpCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [VERB]",
-		Short: "What a verb does, and its flags",
-		RunE: func(c *cobra.Command, args []string) error {
-			verb, rest, err := c.Root().Find(args)
-			if err != nil {
-				return misused(err)
-			}
-			if len(rest) > 0 {
-				return misused(unknownVerb(verb, rest[0]))
-			}
-			verb.InitDefaultHelpFlag()
-			return verb.Help()
-		},
 	}
 }
 
@@ -183,23 +141,26 @@ func noArgs(c *cobra.Command, args []string) error {
 	if c.HasSubCommands() {
 		return unknownVerb(c, args[0])
 	}
-	return usage("%s takes no argument, got %q", c.Name(), args[0])
+	return usage("%s takes no arguments, but got %q", path(c), args[0])
 }
 
-// atMostOne takes one argument, what, or none.
+// atMostOne allows one argument, what, or none.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usage("%s takes one %s, got %d arguments", c.Name(), what, len(args))
+			return usage("%s takes at most one argument, %s, but got %d", path(c), what, len(args))
 		}
 		return nil
 	}
 }
 
+// path is a verb as the user types it, without "heapcam".
+func path(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ") }
+
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage("%s needs %s", c.Name(), what)
+			return usage("%s needs %s", path(c), what)
 		}
 		return nil
 	}

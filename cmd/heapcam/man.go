@@ -14,8 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newManCmd is what the packages are built with: man pages and completions of all verbs. Their date is
-// $SOURCE_DATE_EPOCH if that is set.
+// newManCmd writes man pages and completions of all verbs, for the packages. Their date is $SOURCE_DATE_EPOCH, if set.
 func newManCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -27,7 +26,7 @@ func newManCmd() *cobra.Command {
 			if s := os.Getenv("SOURCE_DATE_EPOCH"); s != "" {
 				n, err := strconv.ParseInt(s, 10, 64)
 				if err != nil {
-					return usage("SOURCE_DATE_EPOCH %q: seconds since 1970", s)
+					return usage("SOURCE_DATE_EPOCH %q: it must be a number of seconds since 1970", s)
 				}
 				date = time.Unix(n, 0)
 			}
@@ -75,7 +74,13 @@ func writeMan(root *cobra.Command, dir string, date time.Time) error {
 	return nil
 }
 
-// roff writes text so that nothing in it is a request or an escape.
+// roffText is roff for the paragraphs and lists of a help text.
+func roffText(text string) string {
+	s := strings.ReplaceAll(roff(text), "\n\n", "\n.PP\n")
+	return strings.ReplaceAll("\n"+s, "\n\\- ", "\n.TP 2\n\\(bu\n")[1:]
+}
+
+// roff escapes text so that nothing in it is a request or an escape.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`).Replace(s)
 	lines := strings.Split(s, "\n")
@@ -106,7 +111,7 @@ func manPage(c *cobra.Command, date time.Time) []byte {
 	if long == "" {
 		long = c.Short + "."
 	}
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", strings.ReplaceAll(roff(long), "\n\n", "\n.PP\n"))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roffText(filled(long)))
 	if c.HasAvailableSubCommands() {
 		b.WriteString(".SH VERBS\n")
 		for _, s := range c.Commands() {
@@ -115,29 +120,32 @@ func manPage(c *cobra.Command, date time.Time) []byte {
 			}
 		}
 	}
-	if c.NonInheritedFlags().HasAvailableFlags() {
-		b.WriteString(".SH OPTIONS\n")
-		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden {
-				return
-			}
+	for i, s := range flagSections(c) {
+		if i == 0 {
+			b.WriteString(".SH OPTIONS\n")
+		}
+		fmt.Fprintf(&b, ".SS %s\n", roff(s.title))
+		s.flags.VisitAll(func(f *pflag.Flag) {
 			head := "--" + f.Name
 			if f.Shorthand != "" {
 				head = "-" + f.Shorthand + ", " + head
 			}
 			what, text := pflag.UnquoteUsage(f)
 			if what != "" {
-				head += " " + strings.ToUpper(what)
-			}
-			if d := f.DefValue; d != "" && d != "false" && d != "[]" && !strings.Contains(text, "default") {
-				text += " (default " + d + ")"
+				head += " " + what
 			}
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(text))
 		})
 	}
+	if c.Example != "" {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(strings.TrimRight(c.Example, "\n")))
+	}
 	b.WriteString(".SH EXIT STATUS\n")
 	for _, e := range exitDocs {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.code), roff(e.meaning))
+	}
+	for _, e := range exitNotes(c) {
+		fmt.Fprintf(&b, ".PP\n%s: %s\n", roff(e.code), roff(e.meaning))
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	var see []string

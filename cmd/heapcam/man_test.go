@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +36,8 @@ func TestMan(t *testing.T) {
 		}
 		for _, l := range strings.Split(string(b), "\n") {
 			if strings.HasPrefix(l, "'") || strings.HasPrefix(l, ".") && !strings.HasPrefix(l, ".TH ") &&
-				!strings.HasPrefix(l, ".SH ") &&
-				!strings.HasPrefix(l, ".B") && l != ".TP" && l != ".PP" {
+				!strings.HasPrefix(l, ".S") && !strings.HasPrefix(l, ".B") &&
+				!slices.Contains([]string{".TP", ".TP 2", ".PP", ".nf", ".fi"}, l) {
 				t.Errorf("%s: %q", path, l)
 			}
 		}

@@ -117,7 +117,7 @@ func TestLargerThanMemory(t *testing.T) {
 		t.Fatalf("the recording has %d bytes", size)
 	}
 	objects := 1 + (collections-1)*1000
-	wants := map[string]string{"report": fmt.Sprintf("collections  %d (%d young)", collections, collections),
+	wants := map[string]string{"report": fmt.Sprintf("Collections   %d (%d young)", collections, collections),
 		"verify": "0 mismatches"}
 	for _, verb := range verbs {
 		want := wants[verb]

@@ -104,8 +104,8 @@ func TestOwnJVM(t *testing.T) {
 	}
 	for _, ns := range apart {
 		for _, verb := range []string{"pause", "resume", "detach"} {
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`, verb, pid)
-			expect(stranger, ns, exitNotFound, `no JVM of this user is recorded under that name; only root`,
+			expect(stranger, ns, exitNotFound, `no recorded JVM of this user has that name; only root`, verb, pid)
+			expect(stranger, ns, exitNotFound, `no recorded JVM of this user has that name; only root`,
 				verb, "4000000")
 			expect(stranger, ns, 0, `0 JVMs`, verb, "--all")
 		}
@@ -121,8 +121,8 @@ func TestOwnJVM(t *testing.T) {
 		}
 		p.State(shmring.StatePaused, "")
 		until("paused", func() bool { return a.Status()[0].Phase == session.Paused })
-		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: asked for by uid 61001`, "status")
-		expect(owner, ns, 0, `goes on: sleep`, "resume", "sleep")
+		expect(owner, ns, 0, `sleep-`+pid+`\S* +paused(.|\n)*: requested by uid 61001`, "status")
+		expect(owner, ns, 0, `resumed sleep`, "resume", "sleep")
 		if paused() != 0 {
 			t.Errorf("still paused: %d", paused())
 		}
@@ -131,7 +131,7 @@ func TestOwnJVM(t *testing.T) {
 		expect(owner, ns, exitDenied, `root and the members of the group`, "reload")
 	}
 	atEnd := p.EndWhenAsked()
-	expect(owner, false, 0, `detaching from sleep`, "detach", pid)
+	expect(owner, false, 0, `stopped recording sleep`, "detach", pid)
 	if p.Peek32(shmring.OffDetach) != 1 {
 		t.Fatal("not detached")
 	}
@@ -179,7 +179,7 @@ func staysDetached(ctx context.Context, t *testing.T, a *agent.Agent, pid string
 		Attach:     func(context.Context, jvms.JVM, string) error { attached++; return nil },
 		Decide:     func(config.JVM) (string, string, bool) { return "", "", true },
 		Wait:       func() (jvms.Unrecorded, bool) { return jvms.Unrecorded{}, false },
-		Adopt:      func(context.Context, jvms.JVM) { attached++ },
+		TakeOver:   func(context.Context, jvms.JVM) { attached++ },
 		Recorded:   func(jvms.JVM) bool { return false },
 		DetachedBy: func(j jvms.JVM) string { return later.DetachedBy(j.PID, j.StartTicks, j.UID) },
 	})

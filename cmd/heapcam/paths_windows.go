@@ -10,7 +10,7 @@ import (
 	"github.com/heapcam/heapcam/agent/place"
 )
 
-// Where things are on Windows.
+// Paths on Windows.
 var (
 	systemConfig = filepath.Join(systemOut, "heapcam.yaml")
 	systemOut    = filepath.Join(programData(), "heapcam")
@@ -21,7 +21,7 @@ var (
 const (
 	systemSocket = `\\.\pipe\heapcam-agent`
 
-	// optionSeparators part the probe's options: a colon stands in every path here.
+	// optionSeparators separate the probe's options. A colon is part of every path on Windows.
 	optionSeparators = ","
 )
 
@@ -32,24 +32,24 @@ func programData() string {
 	return `C:\ProgramData`
 }
 
-// socketFolder has nothing to make: pipes have a space of names of their own.
+// socketFolder creates nothing: pipes have a namespace of their own.
 func socketFolder(string) error { return nil }
 
 // ringFolder is the name of this user's folder for shared rings; the parent is the user's own.
 func ringFolder() string { return "heapcam-rings" }
 
-// privileged says that the agent serves the whole host: an administrator's, or the service.
+// privileged says whether the agent serves the whole host: an administrator's, or the service.
 func privileged() bool { return windows.GetCurrentProcessToken().IsElevated() }
 
-// toolOption gives the option that has a JVM load the probe. It names the folder for the ring, since the JVM's user may
-// have another one for temporary files than the agent's.
+// toolOption gives the option with which a JVM loads the probe. It names the folder for the ring, because the JVM's
+// user may have another folder for temporary files than the agent's user.
 func (o *agentOptions) toolOption() (string, error) {
 	lib, err := place.ProbeForOptions()
 	if err != nil {
 		return "", err
 	}
 	option := "-agentpath:" + lib + "=" + o.rec.probeOptions(filepath.Join(o.shmDir, ringFolder()))
-	if strings.ContainsRune(option, ' ') { // the JVM parts the variable at blanks outside of quotes
+	if strings.ContainsRune(option, ' ') { // the JVM splits the variable at blanks outside of quotes
 		option = `"` + option + `"`
 	}
 	return option, nil

@@ -33,57 +33,69 @@ type pullOptions struct {
 func newPullCmd() *cobra.Command {
 	var o pullOptions
 	c := &cobra.Command{
-		Use:   "pull [JVM]",
+		Use:   "pull [JVM] -o FILE",
 		Short: "Copy the last part of a recording, or an incident, into one file",
-		Long: `pull copies a recording, running or ended, into one self-contained file (a tar): whole ring files,
-at least what is asked for. Without JVM there must be only one recording. It holds types, sizes,
-addresses and sites, never a field's value. --exact cuts at collections instead: it leaves out every
-collection that ended after --until, and begins at the last sync point before --since, without which
-what follows can not be understood. pull says how much more or less than asked for it holds. Who may
-not open the recordings, a member of the group heapcam or the user of the JVM, gets them from the
-agent through its socket; --remote asks the agent of another host. What was interrupted stays as
-FILE.part, unless an agent was asked; the same command again goes on with it. When the ring needs
-the space meanwhile the pull loses its oldest files, and says so.`,
-		Example: "  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token shop --last 15m -o " +
-			"i.heapcam\n  heapcam pull myservice --last 15m -o incident.heapcam\n  heapcam pull --incident " +
-			"myservice-4711 -o - | ssh laptop 'cat > incident.heapcam'",
+		Long: `Use it after an incident, or to read a recording on another machine. It works while the JVM runs and
+after it has ended.
+
+The file contains whole ring files, at least what you ask for, and can be read alone. It holds types, sizes,
+addresses and allocation sites, never the value of a field. If there is only one recording, you need not name a JVM.
+The verb reports how much more or less than you asked for the file contains.
+
+--exact cuts at collections instead. It leaves out every collection that ended after --until. It begins at the last
+sync point before --since, because a recording can only begin at a sync point.
+
+If you may not read the recordings yourself, the verb asks the agent through its socket. Members of the group heapcam
+may copy all recordings, other users those of their own JVMs. With --remote it asks the agent of another host.
+
+An interrupted copy stays as FILE.part, and the same command continues it. This does not apply to --exact, to
+--redact, and to copies from an agent. If the ring needs the space during the copy, the oldest files are missing from
+it, and the verb names them.`,
+		Example: `  heapcam pull shop --last 15m -o incident.heapcam
+  heapcam pull shop --since 14:55 --until 15:05 --exact -o incident.heapcam
+  heapcam pull --incident shop-4711 -o - | ssh laptop 'cat > incident.heapcam'
+  heapcam pull --remote https://db7:9465 --token-file ~/.heapcam-token -o i.heapcam shop`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("pull takes one JVM, got %d arguments", len(args))
+				return usage("pull takes at most one JVM, but got %d arguments", len(args))
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, else "+
-		"/var/lib/heapcam)")
-	f.Var(&o.last, "last", "how much, like 64MiB or 15m, counted back from the recording's last data (default: all)")
-	f.Var(&o.since, "since", "from this instant on: RFC 3339, 2026-11-21 15:04:05 or 15:04:05")
-	f.Var(&o.until, "until", "up to this instant")
-	f.StringVar(&o.incident, "incident", "", "a frozen window instead (\"heapcam incidents\" lists them)")
-	f.BoolVar(&o.exact, "exact", false, "with --since, --until or --last DURATION: cut at collections instead of "+
-		"copying whole files")
-	f.BoolVar(&o.redact, "redact", false, "without host, names of threads and the program's name; the files are "+
-		"written anew")
+	addOut(c, &o.out)
+	f.Var(&o.last, "last", "Copy this much, such as 64MiB or 15m, counted back from the newest data. Default: all.")
+	f.Var(&o.since, "since", "Copy from this time on: 15:04:05, 2026-11-21 15:04:05 or RFC 3339. Default: from the "+
+		"oldest data.")
+	f.Var(&o.until, "until", "Copy up to this time. Default: up to the newest data.")
+	f.StringVar(&o.incident, "incident", "", "Copy this incident instead (\"heapcam incidents\" lists them).")
+	f.BoolVar(&o.exact, "exact", false, "Cut at collections instead of copying whole files. Needs --since, --until or "+
+		"--last with a duration.")
+	f.BoolVar(&o.redact, "redact", false, "Leave out the names of the host, the threads and the program. "+
+		"The files are rewritten.")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
-	f.StringVarP(&o.file, "output", "o", "", "file to write, - for stdout")
+	f.StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
+	inSection(f, "What to copy", "last", "since", "until", "incident", "exact", "redact")
+	exitsWith(c, "3", "No such recording or incident.")
+	exitsWith(c, "4", "You may not read the recording, and no agent allows it.")
+	exitsWith(c, "10", "The disk of FILE is full.")
 	return c
 }
 
 func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if o.file == "" {
-		return usage("pull needs -o FILE (- for stdout)")
+		return usage("pull needs -o FILE (-o - for stdout)")
 	}
 	if o.file == "-" && ui.IsTerminal(ui.RawStdout()) {
-		return usage("pull -o -: stdout is a terminal")
+		return usage("pull -o -: stdout is a terminal; redirect it, or give -o FILE")
 	}
 	if o.last != (ui.Span{}) && (!o.since.IsZero() || !o.until.IsZero()) {
-		return usage("pull: --last counts back from the newest data; it does not go with --since and --until")
+		return usage("pull: --last counts back from the newest data; do not combine it with --since or --until")
 	}
 	if o.exact && o.last.Duration == 0 && o.since.IsZero() && o.until.IsZero() {
-		return usage("pull --exact cuts at times: it needs --since, --until or --last with a duration (like 15m)")
+		return usage("pull: --exact needs --since, --until or --last with a duration (like 15m)")
 	}
 	if !o.since.IsZero() && !o.until.IsZero() && !o.since.Time.Before(o.until.Time) {
 		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
@@ -102,7 +114,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	dir, reason, err := o.source(args)
 	if err != nil && o.out == "" && exitCode(err) != exitUsage {
-		// the recordings are not ours to open, but maybe ours to ask for
+		// this user may not open the recordings, but the agent may allow a pull
 		if cl, derr := dialAgent(o.socket); derr == nil {
 			return o.stream(ctx, cl, args)
 		}
@@ -133,15 +145,16 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	for _, f := range m.Files {
 		n += f.Bytes
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %v (%s/s)\n", ui.Bytes(n),
+	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %s (%s/s)\n", ui.Bytes(n),
 		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
-	o.tellCut(ui.Stderr, m, n)
+	o.reportExtent(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
-		ui.Fprintf(ui.Stderr, "heapcam: the ring needed the space of %s meanwhile: it is not in the pull\n", d)
+		ui.Fprintf(ui.Stderr, "heapcam: %s is missing from the pull: the recorder deleted it meanwhile to stay "+
+			"within its size limit\n", d)
 	}
 	for _, f := range m.Foreign {
-		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s): it is not in the pull\n",
+		ui.Fprintf(ui.Stderr, "heapcam: %s is of another recording (session %s, not %s) and was left out\n",
 			f.Name, f.Session, m.Session)
 	}
 	for _, d := range m.Damaged {
@@ -150,32 +163,33 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// tellCut says how much more or less than was asked for is in the pull.
-func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
+// reportExtent says how much more or less than the user asked for the pull contains.
+func (o *pullOptions) reportExtent(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	if m == nil || m.ToNS == 0 || o.last == (ui.Span{}) && o.since.IsZero() && o.until.IsZero() {
 		return
 	}
 	if o.exact && !m.Exact {
-		ui.Fprintf(w, "heapcam: the agent is older and does not know --exact: it sent whole files\n")
+		ui.Fprintf(w, "heapcam: the agent is too old for --exact and sent whole files\n")
 	}
 	whole := ui.Text(" (files are copied whole; --exact cuts closer)")
 	if m.Exact {
-		whole = " (a recording can begin at a sync point only: what follows can not be understood without the state " +
-			"there)"
+		whole = " (a recording can begin at a sync point only)"
 	}
 	span := time.Duration(m.ToNS - m.FromNS)
 	switch {
 	case o.last.Bytes > 0 && bytes >= o.last.Bytes:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s more (files are copied whole)\n", &o.last,
+		ui.Fprintf(w, "heapcam: the pull is %[2]s larger than --last %[1]s: files are copied whole\n", &o.last,
 			ui.Bytes(bytes-o.last.Bytes))
 	case o.last.Bytes > 0:
-		ui.Fprintf(w, "heapcam: --last %s: the pull has %s less: the ring holds no more\n", &o.last,
+		ui.Fprintf(w, "heapcam: the pull is %[2]s smaller than --last %[1]s: the recording has no more\n", &o.last,
 			ui.Bytes(o.last.Bytes-bytes))
 	case o.last.Duration > 0 && span >= o.last.Duration:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v more%s\n", o.last.Duration, ui.Duration(span),
+		ui.Fprintf(w, "heapcam: the pull covers %[2]s, which is %[3]s more than --last %[1]v%[4]s\n", o.last.Duration,
+			ui.Duration(span),
 			ui.Duration(span-o.last.Duration), whole)
 	case o.last.Duration > 0:
-		ui.Fprintf(w, "heapcam: --last %v: the pull covers %v, %v less: the ring holds no more\n", o.last.Duration,
+		ui.Fprintf(w, "heapcam: the pull covers %[2]s, which is %[3]s less than --last %[1]v: the recording has no "+
+			"more\n", o.last.Duration,
 			ui.Duration(span), ui.Duration(o.last.Duration-span))
 	}
 	if m.ZeroUnixNS == 0 {
@@ -183,27 +197,27 @@ func (o *pullOptions) tellCut(w io.Writer, m *ringstore.Manifest, bytes int64) {
 	}
 	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
 	if from := at(m.FromNS); !o.since.IsZero() && from.After(o.since.Time) {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v later: nothing older is recorded\n",
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s after --since: nothing older is recorded\n",
 			from.Format(time.DateTime), ui.Duration(from.Sub(o.since.Time)))
 	} else if !o.since.IsZero() {
-		ui.Fprintf(w, "heapcam: --since: the pull begins at %s, %v earlier%s\n", from.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s before --since%s\n", from.Format(time.DateTime),
 			ui.Duration(o.since.Sub(from)), whole)
 	}
 	if to := at(m.ToNS); !o.until.IsZero() && to.After(o.until.Time) {
-		ui.Fprintf(w, "heapcam: --until: the pull ends at %s, %v later%s\n", to.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull ends at %s, %s after --until%s\n", to.Format(time.DateTime),
 			ui.Duration(to.Sub(o.until.Time)), whole)
 	} else if !o.until.IsZero() {
-		ui.Fprintf(w, "heapcam: --until: the pull ends with collection %d at %s, %v earlier: no other one ended "+
+		ui.Fprintf(w, "heapcam: the pull ends with collection %d at %s, %s before --until: no later one ended "+
 			"before --until\n", m.LastGC, to.Format(time.DateTime),
 			ui.Duration(o.until.Sub(to)))
 	}
 }
 
-// source gives the folder that is meant and, of an incident, its reason.
+// source gives the folder to pull and, for an incident, its reason.
 func (o *pullOptions) source(args []string) (dir, reason string, err error) {
 	if o.incident != "" {
 		if len(args) > 0 {
-			return "", "", usage("pull: an incident is of one JVM: do not name another")
+			return "", "", usage("pull: --incident names the recording; do not name a JVM too")
 		}
 		n, i, err := findIncident(o.out, o.incident)
 		if err != nil {
@@ -228,7 +242,7 @@ func recordingOf(out string, args []string) (string, error) {
 func recordingAmong(recs []session.Status, out string, args []string) (string, error) {
 	switch {
 	case len(args) == 1:
-		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // a folder will do
+		if _, ok := onDisk(args[0]); ok && filepath.Base(args[0]) != args[0] { // the path of a folder
 			return args[0], nil
 		}
 		if len(recs) > 0 {
@@ -236,24 +250,25 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 			return s.Dir, err
 		}
 		if _, err := os.Stat(args[0]); err == nil {
-			return "", withCode(exitNotFound, "%q is no ring folder, and there is no recording in %s", args[0],
+			return "", withCode(exitNotFound, "%q is not a ring folder, and there is no recording in %s", args[0],
 				strings.Join(outDirs(out), " or "))
 		}
-		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s", args[0],
-			strings.Join(outDirs(out), " or "))
+		return "", withCode(exitNotFound, "%q: there is no such file, and no recording in %s; `heapcam run` and "+
+			"`heapcam record` make one", args[0], strings.Join(outDirs(out), " or "))
 	case len(recs) == 1:
 		return recs[0].Dir, nil
 	case len(recs) == 0:
-		return "", withCode(exitNotFound, "there is no recording in %s", strings.Join(outDirs(out), " or "))
+		return "", withCode(exitNotFound, "there is no recording in %s; `heapcam run` and `heapcam record` make one",
+			strings.Join(outDirs(out), " or "))
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
 	for _, r := range recs {
 		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
 	}
-	return "", usage("there are %d recordings: say which", len(recs))
+	return "", usage("there are %d recordings: name one of them", len(recs))
 }
 
-// part opens FILE.part and takes over what an earlier try has left there. end makes it FILE, or leaves it for the
+// part opens FILE.part and keeps what an earlier try has written there. end renames it to FILE, or leaves it for the
 // next try.
 func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer, end func(error) error, err error) {
 	name := o.file + ".part"
@@ -268,7 +283,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		return nil, nil, err
 	}
 	at := int64(0)
-	if !o.redact && !o.exact { // what was written anew can not be compared with the ring
+	if !o.redact && !o.exact { // rewritten files cannot be compared with the ring
 		part, err := ringstore.ReadPart(f)
 		if err != nil {
 			f.Close()
@@ -276,7 +291,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 		}
 		at = part.Trim(dir, ringstore.OS)
 		if opt.Part = part; part.Files() > 0 {
-			ui.Fprintf(ui.Stderr, "heapcam: going on behind %s of an earlier try (%s)\n", ui.Bytes(at),
+			ui.Fprintf(ui.Stderr, "heapcam: continuing after %s that an earlier try copied (%s)\n", ui.Bytes(at),
 				ui.Plural(uint64(part.Files()), "file"))
 		}
 	}
@@ -298,6 +313,6 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 			os.Remove(name)
 			return err
 		}
-		return fmt.Errorf("%w (the same command goes on with %s)", err, name)
+		return fmt.Errorf("%w (run the same command again to continue; %s has the first part)", err, name)
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -62,9 +63,10 @@ func (o *recordOptions) add(c *cobra.Command) {
 	bind(f, "fsync_interval", &o.fsyncInterval)
 	bind(f, "emergency", &o.emergency)
 	bind(f, "verbose", &o.verbose)
+	inSection(f, ownFlags, "out", "verbose")
 }
 
-// addProbe adds the flags that are options of the probe, and may differ from JVM to JVM of one agent.
+// addProbe adds the flags that are options of the probe. They may differ between the JVMs of one agent.
 func (o *recordOptions) addProbe(c *cobra.Command) {
 	f := c.Flags()
 	bind(f, "depth", &o.depth)
@@ -76,22 +78,22 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	bind(f, "allow_untested_jdk", &o.untested)
 }
 
-// check finds what is wrong before anything is started.
+// check finds wrong settings before recording starts.
 func (o *recordOptions) check() error {
 	if _, ok := session.DepthNames[o.depth]; !ok {
-		return usage("--depth %s: it is samples, survivors or full", o.depth)
+		return usage("--depth %s: it must be samples, survivors or full", o.depth)
 	}
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
-		return usage("--thread-names %s: it is off, folded or full", o.names)
+		return usage("--thread-names %s: it must be off, folded or full", o.names)
 	}
 	if o.stack < 1 || o.stack > 512 {
-		return usage("--stack-depth %d: 1 to 512", o.stack)
+		return usage("--stack-depth %d: it must be from 1 to 512", o.stack)
 	}
 	if o.deviation <= 0 || o.deviation > 0.5 {
 		return usage("--max-trace-size-deviation %v: it must be above 0 and at most 0.5", o.deviation)
 	}
 	if !slices.Contains([]string{"none", "partial", "full", "adaptive"}, o.compression) {
-		return usage("--compression %s: it is none, partial, full or adaptive", o.compression)
+		return usage("--compression %s: it must be none, partial, full or adaptive", o.compression)
 	}
 	if o.threshold <= 0 || o.threshold > 1 {
 		return usage("--compression-threshold %v: it must be above 0 and at most 1", o.threshold)
@@ -100,22 +102,22 @@ func (o *recordOptions) check() error {
 		return usage("--fsync-interval %v: it must be above 0", o.fsyncInterval)
 	}
 	if o.maxSync != 0 && (o.maxSync < time.Millisecond || o.maxSync > time.Minute) {
-		return usage("--max-sync-pause %v: 1ms to 1m, or 0 for any", o.maxSync)
+		return usage("--max-sync-pause %v: it must be from 1ms to 1m, or 0 (unlimited)", o.maxSync)
 	}
 	if o.emergency != "walk" && o.emergency != "gc" && o.emergency != "off" {
-		return usage("--emergency %s: it is walk, gc or off", o.emergency)
+		return usage("--emergency %s: it must be walk, gc or off", o.emergency)
 	}
 	if o.sampling > 1<<30 {
-		return usage("--sampling %s: at most 1 GiB", &o.sampling)
+		return usage("--sampling %s: it must be at most 1 GiB", &o.sampling)
 	}
 	if o.maxTrace < 1<<20 {
-		return usage("--max-trace-size %s: at least 1 MiB", &o.maxTrace)
+		return usage("--max-trace-size %s: it must be at least 1 MiB", &o.maxTrace)
 	}
 	if dir := o.outDir(); isRecording(dir) { // the ring folder of another JVM, most likely
-		return usage("--out %s: %s is a recording itself; name the folder that recordings are in", dir, dir)
+		return usage("--out %s: %s is a recording; name the folder that contains recordings", dir, dir)
 	}
 	if o.retainEnded < 0 {
-		return usage("--retain-ended %v: it is negative", o.retainEnded)
+		return usage("--retain-ended %v: it must not be negative", o.retainEnded)
 	}
 	if o.shmSize != 0 && (o.shmSize < 1<<20 || o.shmSize > 1<<30 || o.shmSize&(o.shmSize-1) != 0) {
 		return usage("--shm-size %s: it must be a power of two from 1 MiB to 1 GiB", &o.shmSize)
@@ -150,8 +152,11 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 }
 
 func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
-	// it quotes values of fields itself
+	// the console writer quotes the values of fields itself
 	console := zerolog.ConsoleWriter{Out: ui.NewGuard(w), NoColor: true, TimeFormat: time.TimeOnly}
+	for _, k := range logs.Keys() {
+		console.FieldsOrder = append(console.FieldsOrder, k.Name)
+	}
 	console.FormatMessage = func(m any) string {
 		if m == nil {
 			return ""
@@ -183,7 +188,7 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	return s
 }
 
-// attachOptions are the same for attaching, which names the folder itself.
+// attachOptions are probeOptions without the folder, which attaching adds.
 func (o *recordOptions) attachOptions() string {
 	return strings.TrimPrefix(o.probeOptions("-"), "dir=-,")
 }
@@ -208,7 +213,12 @@ func isRecording(dir string) bool {
 	return ok
 }
 
-// outDirs are the folders that reading verbs look into.
+const outUsage = "Folder for recordings. Default $HEAPCAM_OUT (else ./heapcam-recordings) and /var/lib/heapcam."
+
+// addOut adds the flag of verbs that look for recordings.
+func addOut(c *cobra.Command, p *string) { c.Flags().StringVar(p, "out", "", outUsage) }
+
+// outDirs are the folders in which verbs look for recordings.
 func outDirs(flag string) []string {
 	if flag != "" {
 		return []string{flag}
@@ -222,10 +232,10 @@ func summary(s session.Status) ui.Text {
 	switch {
 	case s.Phase == session.Refused:
 		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
-	case s.Phase == session.Quarantined, s.Phase == session.GaveUp, s.Phase == session.Stopped && s.Reason != "":
+	case s.Phase == session.Quarantined, s.Phase == session.ProbeStopped, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
-	case s.Phase == session.GonePhase:
-		line += " was killed;"
+	case s.Phase == session.KilledPhase:
+		line += ", no end marker (killed or crashed);"
 	}
 	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
 		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))

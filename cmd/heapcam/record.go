@@ -25,14 +25,22 @@ func newRecordCmd() *cobra.Command {
 	var o recordVerb
 	c := &cobra.Command{
 		Use:   "record JVM",
-		Short: "Record a running JVM until Ctrl-C, its end, or --for is over",
-		Long: "record loads the probe into JVM (a pid, the beginning of an id, or a name), records with the " +
-			"recorder inside, and detaches.",
+		Short: "Record a running JVM, without an agent",
+		Long: `Use it to look at one JVM now, on a host where no agent runs.
+
+heapcam loads the probe into JVM and records until you press Ctrl-C, until JVM ends, or until --for has passed.
+Then it detaches, and JVM continues. JVM is a pid, a name (main class or jar), or the beginning of an id;
+` + "`heapcam doctor`" + ` lists them. The recording is in the folder of --out, by default ./heapcam-recordings.`,
+		Example: `  heapcam record 4711
+  heapcam record --for 15m --max-trace-size 500MiB shop`,
 		Args: exactly(1, "one JVM: a pid, the beginning of an id, or a name (see `heapcam doctor`)"),
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
 	o.rec.add(c)
-	c.Flags().DurationVar(&o.dur, "for", 0, "record for so long (like 90s or 15m; 0: until Ctrl-C or the JVM's end)")
+	exitsWith(c, "4", "JVM belongs to another user.")
+	exitsWith(c, "5", "heapcam cannot record JVM, or the probe stopped. `heapcam doctor JVM` says why.")
+	c.Flags().DurationVar(&o.dur, "for", 0, "Record for this long, such as 90s or 15m. Default 0 = until "+
+		"Ctrl-C or the end of JVM.")
 	return c
 }
 
@@ -41,7 +49,7 @@ func (o *recordVerb) run(ref string) error {
 		return err
 	}
 	if o.dur < 0 {
-		return usage("--for %v: it is negative", o.dur)
+		return usage("--for %v: it must not be negative", o.dur)
 	}
 	j, err := resolve(ref)
 	if err != nil {
@@ -89,14 +97,14 @@ func (o *recordVerb) run(ref string) error {
 		defer stop()
 		until = t
 	}
-	if err := a.Idle(until); err != nil { // time is over, or Ctrl-C
+	if err := a.Idle(until); err != nil { // --for has passed, or Ctrl-C
 		if _, err := a.Detach(""); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: detach: %v\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
 		}
 		wait, stop := context.WithTimeout(context.Background(), detachTime)
 		defer stop()
 		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
-			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped\n")
+			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped: see its stderr\n")
 		}
 	}
 	cancel()
@@ -104,7 +112,7 @@ func (o *recordVerb) run(ref string) error {
 	report(a, 0)
 	for _, s := range a.Status() {
 		switch s.Phase {
-		case session.Refused, session.GaveUp:
+		case session.Refused, session.ProbeStopped:
 			return status(exitNoRecord)
 		case session.Quarantined:
 			return status(exitDamaged)

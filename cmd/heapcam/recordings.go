@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -20,7 +22,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// recordings lists the ring folders below dirs, newest first within each. What can be said of them without replaying.
+// recordings lists the ring folders below dirs, newest first within each, with what is known without a replay.
 func recordings(dirs []string) ([]session.Status, error) {
 	var out []session.Status
 	at := jvms.Recorders()
@@ -47,7 +49,7 @@ func recordings(dirs []string) ([]session.Status, error) {
 	return out, nil
 }
 
-// allRecordings lists the recordings below out; without out also those that the agent tells of, wherever they lie.
+// allRecordings lists the recordings below out. Without out it adds those that the agent reports, in any folder.
 func allRecordings(out string) ([]session.Status, error) {
 	recs, err := recordings(outDirs(out))
 	if err != nil || out != "" {
@@ -132,7 +134,7 @@ func ringFiles(dir string) (files []string) {
 	return files
 }
 
-// splitID takes NAME-PID-START[-SESSION] apart.
+// splitID gives name and pid of NAME-PID-START[-SESSION].
 func splitID(id string) (name string, pid int) {
 	parts := strings.Split(id, "-")
 	for i := len(parts) - 2; i > 0; i-- {
@@ -143,21 +145,26 @@ func splitID(id string) (name string, pid int) {
 	return id, 0
 }
 
-// openRecording opens what a FILE argument names; a folder that holds exactly one ring folder means that one.
-// Damaged files are told on stderr and left out.
+// openRecording opens the recording that a FILE argument names. A folder that contains exactly one ring folder stands
+// for that one. Damaged files are left out, and reported on stderr.
 func openRecording(path string) (*ringstore.Recording, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		if _, ok := onDisk(path); !ok {
 			if subs := ringFolders(path); len(subs) == 1 {
 				path = subs[0]
 			} else if len(subs) > 1 {
-				return nil, usage("%s holds %d recordings: name one of them (like %s)", path, len(subs), subs[0])
+				return nil, usage("%s contains %d recordings: name one of them (like %s)", path, len(subs), subs[0])
 			} else {
-				return nil, withCode(exitDamaged, "%s: not a recording: no ring files (*.hcr) in this folder", path)
+				return nil, withCode(exitDamaged, "%s: not a recording: the folder contains no ring files "+
+					"(*.hcr)", path)
 			}
 		}
 	}
 	r, err := ringstore.OpenRecording(path)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("cannot open %s: %w", at.Path, at.Err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +172,7 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		what := "left out"
 		switch {
 		case errors.Is(p, ringstore.ErrTorn):
-			what = "not whole"
+			what = "incomplete"
 		case !ringstore.LeftOut(p):
 			what = "warning"
 		}
@@ -173,7 +180,8 @@ func openRecording(path string) (*ringstore.Recording, error) {
 	}
 	if len(r.Files) == 0 {
 		r.Close()
-		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+		return nil, withCode(exitDamaged, "%s: heapcam cannot read any of its files; `heapcam verify` says what "+
+			"is wrong", path)
 	}
 	if ui.IsTerminal(ui.RawStderr()) {
 		total, done := int64(0), int64(0)
@@ -181,7 +189,7 @@ func openRecording(path string) (*ringstore.Recording, error) {
 			total += f.Size
 		}
 		p := ui.NewProgress("reading")
-		var mu sync.Mutex     // a source that is done with may still read ahead
+		var mu sync.Mutex     // a source that is no longer used may still read ahead
 		r.Watch(func(n int) { // some verbs read twice
 			mu.Lock()
 			defer mu.Unlock()
@@ -207,28 +215,28 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// readAhead bounds what is unpacked before it is asked for, in bytes; one frame may come on top. skimAhead is the
-// same of what is skimmed, which takes little time.
+// readAhead is how many bytes a source decompresses in advance, plus at most one frame. skimAhead is the same for a
+// source that skims, which takes little time.
 const (
 	readAhead = 32 << 20
 	skimAhead = 2 << 20
 )
 
-// source gives the blocks of files in order; see heap.BlockSource. It reads and unpacks ahead, side by side with
-// whoever takes the blocks. Close it before the files.
+// source gives the blocks of files in order; see heap.BlockSource. It reads and decompresses in advance, in a
+// goroutine of its own. Close it before the files.
 type source struct {
 	files []*ringstore.File
 	of    func(*ringstore.File) iter.Seq2[trace.Block, error]
-	most  int // bytes to unpack ahead
+	most  int // bytes to decompress in advance
 	out   chan unpacked
-	room  chan int // bytes that were taken
+	room  chan int // bytes that the reader has received
 	quit  chan struct{}
-	gone  chan struct{} // closed when nothing is read any more
-	// Damage counts what could not be read.
+	ended chan struct{} // closed when the goroutine has ended
+	// Damage has an error for each damaged section.
 	Damage []error
 }
 
-// unpacked is a block, or what was found instead.
+// unpacked is a block, or the error that was found instead.
 type unpacked struct {
 	b   trace.Block
 	err error
@@ -238,13 +246,13 @@ func newSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Blocks, most: readAhead}
 }
 
-// newSkimSource gives all blocks, epochs without their tokens: for a replay that only counts.
+// newSkimSource gives all blocks, with epochs without their tokens: for a counting replay.
 func newSkimSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Skim, most: skimAhead}
 }
 
-// countFirst hands f a replay of rec that only counts, and if f then says that this does not do, one that follows
-// objects.
+// countFirst calls f with a counting replay of rec. If f says that this is not enough, it calls f with a replay that
+// follows objects.
 func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, err error)) error {
 	for _, counts := range [...]bool{true, false} {
 		src, reader := newSource(rec.Files...), replayOf
@@ -263,7 +271,7 @@ func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, er
 func replayOf(src heap.BlockSource) heap.Reader { return heap.NewReplay(src) }
 func censusOf(src heap.BlockSource) heap.Reader { return heap.NewCensus(src) }
 
-// ifNot is err unless that is what.
+// ifNot gives err, but nil if err is what.
 func ifNot(err, what error) error {
 	if errors.Is(err, what) {
 		return nil
@@ -271,18 +279,18 @@ func ifNot(err, what error) error {
 	return err
 }
 
-// newSummarySource gives definitions and summaries alone.
+// newSummarySource gives only definitions and summaries.
 func newSummarySource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Summaries, most: readAhead}
 }
 
-// Next gives the next block. Damage is kept in Damage and given once as an error.
+// Next gives the next block, or the error of a damaged section, which it also adds to Damage.
 func (s *source) Next() (trace.Block, error) {
 	if s.out == nil {
 		if s.files == nil {
 			return trace.Block{}, io.EOF
 		}
-		s.out, s.room, s.quit, s.gone = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}),
+		s.out, s.room, s.quit, s.ended = make(chan unpacked, 256), make(chan int, 256), make(chan struct{}),
 			make(chan struct{})
 		go s.read(s.files)
 	}
@@ -292,7 +300,7 @@ func (s *source) Next() (trace.Block, error) {
 	}
 	select {
 	case s.room <- len(u.b.Payload):
-	case <-s.gone:
+	case <-s.ended:
 	}
 	if u.err != nil {
 		s.Damage = append(s.Damage, u.err)
@@ -301,12 +309,12 @@ func (s *source) Next() (trace.Block, error) {
 }
 
 func (s *source) read(files []*ringstore.File) {
-	defer close(s.gone)
+	defer close(s.ended)
 	defer close(s.out)
 	ahead := 0
 	for _, f := range files {
 		for b, err := range s.of(f) {
-			for took := false; !took; {
+			for sent := false; !sent; {
 				out := s.out
 				if ahead > s.most {
 					out = nil
@@ -314,7 +322,7 @@ func (s *source) read(files []*ringstore.File) {
 				select {
 				case out <- unpacked{b, err}:
 					ahead += len(b.Payload)
-					took = true
+					sent = true
 				case n := <-s.room:
 					ahead -= n
 				case <-s.quit:
@@ -325,11 +333,11 @@ func (s *source) read(files []*ringstore.File) {
 	}
 }
 
-// Close ends the reading.
+// Close ends the goroutine.
 func (s *source) Close() {
 	if s.out != nil {
 		close(s.quit)
-		<-s.gone
+		<-s.ended
 	}
 	s.out, s.files = nil, nil
 }

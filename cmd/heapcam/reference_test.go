@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/config"
 )
 
@@ -29,7 +30,8 @@ const generated = "<!-- Generated: go generate ./cmd/heapcam. Do not edit. -->\n
 
 // TestReference fails when a reference page that is made from the commands is stale.
 func TestReference(t *testing.T) {
-	for name, want := range map[string][]byte{"exit-codes.md": exitCodePage(), "verbs.md": verbPage(newRoot())} {
+	for name, want := range map[string][]byte{"exit-codes.md": exitCodePage(), "verbs.md": verbPage(newRoot()),
+		"json.md": jsonPage(t), "classifiers.md": classifierPage()} {
 		path := filepath.Join("../../docs/reference", name)
 		if *update {
 			if err := os.WriteFile(path, want, 0o644); err != nil {
@@ -44,62 +46,96 @@ func TestReference(t *testing.T) {
 
 func exitCodePage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Exit codes\n\n| code | meaning |\n|---|---|\n")
+	b.WriteString(generated + "# Exit codes\n\nEach verb ends with one of these codes. A script can test for them; " +
+		"`heapcam help exit-codes` prints the\nsame list.\n\n| code | meaning |\n|---|---|\n")
 	for _, e := range exitDocs {
 		fmt.Fprintf(&b, "| %s | %s |\n", e.code, e.meaning)
 	}
-	b.WriteString("\n`run` gives its command's status otherwise.\n")
+	b.WriteString("\n" + otherCodes + "\n")
 	return b.Bytes()
 }
+
+const verbHead = `# Verbs
+
+The same texts as ` + "`heapcam help VERB`" + `. Data goes to stdout, messages go to stderr. [Settings](settings.md)
+explains the flags that are settings, [JSON](json.md) what ` + "`--json`" + ` prints, and
+[exit codes](exit-codes.md) how a verb ends.
+
+- A **JVM** is a pid, a name (main class, jar, or tool of the JDK such as ` + "`javac`" + `), or the beginning of an id.
+  ` + "`heapcam doctor` and `heapcam status`" + ` show ids.
+- A **FILE** is a file that ` + "`heapcam pull`" + ` wrote, a ring folder (**DIR**), or one ring file. Verbs that read a
+  FILE also take a JVM, whose recording they look for where ` + "`heapcam status`" + `
+  does. ` + "`verify`" + ` does not.
+- A **GC** is the number of a collection, ` + "`first`, `last`, `peak`" + ` or a time (` + "`15:04:05`" + `, RFC 3339).
+- A **SIZE** looks like ` + "`512k`, `64MiB` or `16G`" + ` (powers of 1024).
+- A **DURATION** looks like ` + "`90s`, `15m` or `1h30m`" + `.
+`
 
 // verbPage has a section for each verb: what it does, and its flags. Of a setting it names the flag alone.
 func verbPage(root *cobra.Command) []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Verbs\n\nThe same as `heapcam help VERB`. [Settings](settings.md) explains the " +
-		"flags that are " +
-		"settings. See also [exit codes](exit-codes.md).\n")
+	b.WriteString(generated + verbHead)
+	title := ""
 	each(root, func(c *cobra.Command) {
 		if !c.HasParent() || c.Hidden || c.Name() == "help" || c.Name() == "completion" || !c.Runnable() {
 			return
 		}
-		line := strings.TrimPrefix(c.CommandPath(), "heapcam ") + strings.TrimPrefix(c.Use, c.Name())
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", strings.TrimPrefix(c.CommandPath(), "heapcam "),
-			strings.TrimSuffix(c.Short, "."))
-		fmt.Fprintf(&b, "\n```\nheapcam %s\n", line)
-		if c.Example != "" {
-			fmt.Fprintf(&b, "\n%s\n", c.Example)
+		for _, g := range root.Groups() {
+			if g.ID == c.GroupID && g.Title != title {
+				title = g.Title
+				fmt.Fprintf(&b, "\n## %s\n", title)
+			}
 		}
-		b.WriteString("```\n")
+		fmt.Fprintf(&b, "\n### `%s`\n\n%s.\n", strings.TrimPrefix(c.CommandPath(), "heapcam "), c.Short)
+		fmt.Fprintf(&b, "\n```text\n%s\n```\n", c.UseLine())
 		if c.Long != "" {
-			fmt.Fprintf(&b, "\n```\n%s\n```\n", c.Long)
+			fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(filled(c.Long)))
+		}
+		if c.Example != "" {
+			fmt.Fprintf(&b, "\n```sh elsewhere\n%s\n```\n",
+				strings.TrimSpace(strings.ReplaceAll(c.Example, "\n  ", "\n")))
 		}
 		flags(&b, c)
+		if codes := exitNotes(c); len(codes) > 0 {
+			b.WriteString("\n| exit code | meaning |\n|---|---|\n")
+			for _, e := range codes {
+				fmt.Fprintf(&b, "| %s | %s |\n", e.code, e.meaning)
+			}
+		}
 	})
 	return b.Bytes()
 }
 
+// escapeCell keeps text inside a cell of a Markdown table.
+func escapeCell(text string) string {
+	return strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "<", "\\<").Replace(text)
+}
+
 func flags(b *bytes.Buffer, c *cobra.Command) {
 	var rows, settings []string
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		value, text := pflag.UnquoteUsage(f)
-		switch {
-		case f.Hidden || f.Name == "help":
-		case config.Lookup(strings.ReplaceAll(f.Name, "-", "_")) != nil &&
-			text == config.Lookup(strings.ReplaceAll(f.Name, "-", "_")).Usage():
-			settings = append(settings, "`--"+f.Name+"`")
-		default:
-			if d := f.DefValue; d != "" && d != "false" && d != "[]" && !strings.Contains(text, "efault") {
-				text += " (default " + d + ")"
+	for _, s := range flagSections(c) {
+		s.flags.VisitAll(func(f *pflag.Flag) {
+			value, text := pflag.UnquoteUsage(f)
+			def := config.Lookup(strings.ReplaceAll(f.Name, "-", "_"))
+			switch {
+			case f.Name == "help":
+			case def != nil && text == def.Usage():
+				settings = append(settings, "`--"+f.Name+"`")
+			default:
+				name := "--" + f.Name
+				if f.Shorthand != "" {
+					name = "-" + f.Shorthand + ", " + name
+				}
+				rows = append(rows, fmt.Sprintf("| `%s` | %s |\n",
+					strings.ReplaceAll(strings.TrimSpace(name+" "+value), "|", "\\|"), escapeCell(text)))
 			}
-			rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, value,
-				strings.ReplaceAll(text, "|", "\\|")))
-		}
-	})
+		})
+	}
 	if len(rows) > 0 {
-		b.WriteString("\n| flag | value | meaning |\n|---|---|---|\n" + strings.Join(rows, ""))
+		b.WriteString("\n| flag | meaning |\n|---|---|\n" + strings.Join(rows, ""))
 	}
 	if len(settings) > 0 {
-		fmt.Fprintf(b, "\nSettings: %s.\n", strings.Join(settings, ", "))
+		b.WriteString("\n" + brokenAt("[Settings](settings.md): "+strings.Join(settings, ", ")+".", 110, 0) + "\n")
 	}
 }
 
@@ -125,4 +161,51 @@ func TestExitDocs(t *testing.T) {
 	if want := append(codes, "128+n"); !slices.Equal(documented, want) {
 		t.Errorf("documented: %q, in use: %q", documented, want)
 	}
+}
+
+const classifierHead = `# Classifiers
+
+A classifier sorts objects into groups. ` + "`heapcam group`, `diff` and `trend`" + ` take a list of classifiers
+with ` + "`--by`" + `; each of them is one level of the tree. ` + "`heapcam classifiers`" + ` prints the same list,
+with your own classifiers.
+
+The **cardinality** says how many groups an object is in: *one*, *many*, or a *hierarchy* of groups, each inside the
+one before.
+
+| classifier | cardinality | meaning | a group looks like | example of ` + "`--by`" + ` |
+|---|---|---|---|---|
+`
+
+const classifierTail = `
+## Your own classifiers
+
+A file with the name ` + "`heapcam.classifiers.yaml`" + ` in the current folder, or the file of
+` + "`--classifiers`" + `, defines your own classifiers:
+
+` + "```yaml" + `
+classifiers:
+  - name: era
+    description: Whether the object is older than nine collections.
+    example: era, type
+    cardinality: one
+    expression: 'age > 9 ? "old" : "young"'
+` + "```" + `
+
+` + "`heapcam help classifiers`" + ` lists what an expression can use. You can also write an expression in
+` + "`--by` and `--where`" + ` directly.
+`
+
+func classifierPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(generated + classifierHead)
+	for _, d := range classify.NewLibrary().Docs() {
+		name := d.Name
+		if d.Args != "" {
+			name += "(" + d.Args + ")"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | `%s` |\n", name, d.Cardinality, escapeCell(d.Text), d.Keys,
+			d.Example)
+	}
+	b.WriteString(classifierTail)
+	return b.Bytes()
 }

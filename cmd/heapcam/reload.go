@@ -33,7 +33,7 @@ func newLiveConfig(c *cobra.Command, name string) (*liveConfig, error) {
 	return l, err
 }
 
-// reload reads the configuration again, and gives the options that hold now. It changes nothing if it gives an error.
+// reload reads the configuration again, and gives the options in force. If it gives an error, it has changed nothing.
 func (l *liveConfig) reload() (*agentOptions, error) {
 	o := &agentOptions{}
 	c := o.command()
@@ -55,27 +55,28 @@ func (l *liveConfig) reload() (*agentOptions, error) {
 	for i, s := range all {
 		if was := l.settings[i]; s.Value != was.Value && !slices.Contains(jvmKeys, s.Key) &&
 			!slices.Contains(limitKeys, s.Key) {
-			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, now %s)", s.Key, s.Source, or(s.Value, `""`),
+			fixed = append(fixed, fmt.Sprintf("%s (%s: %s, in force: %s)", s.Key, s.Source, or(s.Value, `""`),
 				or(was.Value, `""`)))
 		}
 	}
 	if len(fixed) > 0 {
-		return nil, usage("not reloaded: what needs a restart of the agent has changed: %s", strings.Join(fixed, "; "))
+		return nil, usage("the agent did not reload its configuration, because these changes need a restart "+
+			"(`heapcam service restart`): %s", strings.Join(fixed, "; "))
 	}
 	l.cmd, l.file, l.settings = c, file, all
 	return o, nil
 }
 
-// decide says what the rules say about a JVM: the options of its probe, or why it is not recorded.
+// decide applies the rules to a JVM. It gives the options of the probe, or why the JVM is not recorded.
 func (l *liveConfig) decide(j config.JVM) (options, why string, record bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.file.Decide(j)
 	if r != nil && !r.Record {
-		return "", fmt.Sprintf("the rule at %s:%d says so", l.file.Name, r.Line), false
+		return "", fmt.Sprintf("the rule at %s:%d excludes it", l.file.Name, r.Line), false
 	}
 	o, err := ruleOptions(l.cmd, l.file, r)
-	if err != nil { // configure has tried each
+	if err != nil { // never: configure has tried each rule
 		return "", err.Error(), false
 	}
 	return o.attachOptions(), "", true
@@ -99,14 +100,15 @@ func newReloadCmd() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
 		Use:   "reload",
-		Short: "Have the agent read its configuration again",
-		Long: "reload (or SIGHUP to the agent) makes changed limits hold at once, for running recordings too:\n" +
-			strings.Join(limitKeys, ", ") + ".\n" +
-			"Rules and the settings of JVMs hold for JVMs that are attached to from then on:\n" +
-			strings.Join(jvmKeys, ", ") + ".\n" +
-			"If anything else has changed, or the file is wrong, the reload is refused as a whole and the old " +
-			"configuration stays.",
-		Args: noArgs,
+		Short: "Make the agent read its configuration again, without a restart",
+		Long: "Changes of these settings take effect at once, also for running recordings: " +
+			strings.Join(limitKeys, ", ") + ".\n\n" +
+			"Changes of rules and of these settings apply to JVMs that the agent attaches to afterwards: " +
+			strings.Join(jvmKeys, ", ") + ".\n\n" +
+			"If any other setting has changed, or the file has an error, the agent refuses the reload and keeps its " +
+			"old configuration. SIGHUP to the agent does the same as this verb.",
+		Example: "  heapcam config check && heapcam reload",
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl, err := dialAgent(socket)
 			if err != nil {
@@ -115,7 +117,7 @@ func newReloadCmd() *cobra.Command {
 			if err := cl.Reload(context.Background()); err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "heapcam: the configuration was reloaded\n")
+			ui.Fprintf(ui.Stderr, "heapcam: the agent reloaded its configuration\n")
 			return nil
 		},
 	}

@@ -108,14 +108,14 @@ func TestReloadLimits(t *testing.T) {
 		}
 	}
 	write("overhead: {cpu: 9%}\nmax_trace_size: 2GiB\n")
-	verb(exitUsage, "needs a restart of the agent has changed: max_trace_size")
+	verb(exitUsage, "because these changes need a restart (`heapcam service restart`): max_trace_size")
 	write("agent_max_memory: 1MiB\n")
-	verb(exitUsage, "agent_max_memory 1.0 MiB: at least 64.0 MiB")
+	verb(exitUsage, "agent_max_memory 1.0 MiB: it must be 0 (unlimited) or at least 64.0 MiB")
 	if b := status().JVMs[0].Budget; b.CPU != 0.01 {
 		t.Errorf("after a reload that was refused: %+v", b)
 	}
 	write("")
-	verb(0, "was reloaded")
+	verb(0, "reloaded its configuration")
 	until("no limits", func(r api.StatusReply) bool {
 		s := r.JVMs[0]
 		return s.Budget.CPU == 0 && s.Budget.PauseNS == 0 && s.Budget.WriteRate == 0 && r.Self.MaxMemory == 0 &&

@@ -21,19 +21,20 @@ type remoteOptions struct{ address, token, ca, cert, key string }
 
 func (o *remoteOptions) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.address, "remote", "", "ask the agent of another host, https://HOST:PORT")
-	f.StringVar(&o.token, "token-file", "", "with --remote: file that holds the token, and nothing else")
-	f.StringVar(&o.ca, "ca", "", "with --remote: who certifies that host, PEM (default: as the system says)")
-	f.StringVar(&o.cert, "cert", "", "with --remote: our certificate, PEM")
-	f.StringVar(&o.key, "key", "", "its key, PEM")
+	f.StringVar(&o.address, "remote", "", "Ask the agent of another host, https://HOST:PORT.")
+	f.StringVar(&o.token, "token-file", "", "File with your token, and nothing else.")
+	f.StringVar(&o.ca, "ca", "", "File with the CA of that host, PEM. Default: the CAs of this system.")
+	f.StringVar(&o.cert, "cert", "", "File with your client certificate, PEM, instead of a token.")
+	f.StringVar(&o.key, "key", "", "File with the private key of --cert, PEM.")
+	inSection(f, remoteFlags, "remote", "token-file", "ca", "cert", "key")
 }
 
-// maxTokenFile bounds a file of a token, bytes.
+// maxTokenFile is the largest size of a token file in bytes.
 const maxTokenFile = 4096
 
 func (o *remoteOptions) dial() (*api.Client, error) {
 	if (o.cert == "") != (o.key == "") {
-		return nil, usage("--cert and --key go together")
+		return nil, usage("--cert and --key must be given together")
 	}
 	if o.token == "" && o.cert == "" {
 		return nil, usage("--remote needs --token-file, or --cert and --key")
@@ -50,7 +51,7 @@ func (o *remoteOptions) dial() (*api.Client, error) {
 			return nil, err
 		}
 		if opt.Token = strings.TrimSpace(string(b)); opt.Token == "" || strings.ContainsAny(opt.Token, " \t\r\n") {
-			return nil, usage("--token-file %s: it must hold one token and nothing else", o.token)
+			return nil, usage("--token-file %s: the file must contain one token, and nothing else", o.token)
 		}
 	}
 	cl, err := api.DialRemote(o.address, opt)
@@ -66,7 +67,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		LastDuration: o.last.Duration, Since: o.since.Time, Until: o.until.Time, Redact: o.redact, Exact: o.exact}
 	switch {
 	case o.incident != "" && len(args) > 0:
-		return usage("pull: an incident is of one JVM: do not name another")
+		return usage("pull: --incident names the recording; do not name a JVM too")
 	case o.incident == "":
 		st, err := cl.Status(ctx)
 		if err == nil && len(args) == 1 {
@@ -76,9 +77,10 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		} else if err == nil && len(st.JVMs) == 1 {
 			q.ID = st.JVMs[0].ID
 		} else if err == nil {
-			err = usage("there are %d recordings that we may see: say which", len(st.JVMs))
+			err = usage("the agent shows you %d recordings: name one of them (`heapcam status` lists "+
+				"them)", len(st.JVMs))
 		}
-		// status may be closed to us, or know less: an id is enough
+		// the token may not allow status, or status may not list it: an id is enough
 		if err != nil && len(args) == 1 && exitCode(err) != exitUsage {
 			q.ID, err = args[0], nil
 		}
@@ -106,7 +108,7 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		if err == nil {
 			err = os.Rename(name, o.file)
 		} else {
-			os.Remove(name) // through an agent nothing goes on where it stopped
+			os.Remove(name) // a pull from an agent cannot be continued
 		}
 	}
 	if err != nil {
@@ -116,14 +118,14 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 		ui.Duration(time.Since(begun)))
 	if o.file != "-" {
 		if rec, err := ringstore.OpenRecording(o.file); err == nil {
-			o.tellCut(ui.Stderr, rec.Manifest, n.n)
+			o.reportExtent(ui.Stderr, rec.Manifest, n.n)
 			rec.Close()
 		}
 	}
 	return nil
 }
 
-// counting counts what it passes on.
+// counting counts the bytes that it passes on.
 type counting struct {
 	w io.Writer
 	n int64

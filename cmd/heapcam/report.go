@@ -15,15 +15,16 @@ func newReportCmd() *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
 		Use:   "report FILE|DIR|JVM",
-		Short: "What happened in this window, on one screen",
-		Long: `Says what happened in the window of a recording: collections and pauses with heapcam's own share,
-heap used, what grew most and the sites that grow, how far the figures can be trusted, and what to
-look at first. FILE is a pulled file, a ring folder, one ring file or a recorded JVM.`,
-		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq .suspects[0]",
+		Short: "Show what happened in a recording, on one screen",
+		Long: `Read this first. It answers whether the program leaks, what grows, and which line of code allocated it.
+
+The report shows collections and pauses with heapcam's own share, heap usage, the classes and allocation sites that
+grew most, leaks, and how far you can trust the figures. It names what to look at first. ` + fileHelp,
+		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq '.suspects[0]'",
 		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.report/1)")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.report/1).")
 	return c
 }
 
@@ -33,12 +34,11 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	text, begun := c.OutOrStdout(), false
-	rep, err := indexed(ownIndex(), keptReport, rec.Path, func() (rep *analysis.Report, err error) {
+	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		err = countFirst(rec, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				ui.Fprintf(c.ErrOrStderr(), "heapcam: a site grows, and old space was not collected in this window: "+
-					"all objects are read, to see whether what holds them grows, too\n")
+				ui.Fprintf(c.ErrOrStderr(), "heapcam: confirming a leak candidate: replaying all objects (this takes "+
+					"longer)\n")
 				l, err := leak.Find(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
@@ -52,10 +52,6 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 				return false, err
 			}
 			rep = made
-			if rep.Open && !o.json {
-				rep.WriteWindow(text)
-				begun = true
-			}
 			return !rep.Open, nil
 		})
 		return rep, err
@@ -64,11 +60,8 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	if o.json {
-		return ui.JSON(text, rep)
+		return ui.JSON(c.OutOrStdout(), rep)
 	}
-	if !begun {
-		rep.WriteWindow(text)
-	}
-	rep.WriteLeaks(text)
+	rep.WriteText(c.OutOrStdout(), path)
 	return nil
 }

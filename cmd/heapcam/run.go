@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// drainTime bounds the reading of what JVMs left in their rings after the command has ended.
+	// drainTime is how long run reads at most from the shared rings after the command has ended.
 	drainTime = 60 * time.Second
-	// dyingTime is the patience with a JVM that is going but not gone when the command has ended.
+	// dyingTime is how long run waits for a JVM that is ending when the command has ended.
 	dyingTime = 700 * time.Millisecond
-	// detachTime bounds the wait for JVMs that outlive the command to let go.
+	// detachTime is how long run waits for JVMs that outlive the command to confirm that they have detached.
 	detachTime = 5 * time.Second
 )
 
@@ -36,18 +36,20 @@ func newRunCmd() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG…]",
-		Short: "Run a command and record every JVM that it or anything below it starts",
-		Long: "run starts COMMAND with JAVA_TOOL_OPTIONS set, so that each JVM below it loads the probe, and records " +
-			"them until COMMAND ends.\n" +
-			"Input, output, signals and the exit status pass through: " +
-			"128+n when the command was ended by signal n, 125 when heapcam itself " +
-			"failed, 126 or 127 when the command can not be executed or found. " +
-			"Each JVM says \"Picked up JAVA_TOOL_OPTIONS: …\" on its stderr.\n" +
-			"A command line that has a JVM write a CDS archive (-XX:ArchiveClassesAtExit and others) runs " +
-			"unrecorded: such a JVM refuses agents.",
+		Short: "Run a command, and record every JVM that it starts",
+		Long: `Use it for programs that you start yourself: on a laptop, in CI, or as a container's entry point.
+
+heapcam sets the environment variable JAVA_TOOL_OPTIONS, so COMMAND and every JVM below it load the probe. It
+records them until COMMAND ends. The recordings are in the folder of --out, by default ./heapcam-recordings.
+
+COMMAND keeps its input and output, gets the signals, and sets the exit code. Each JVM prints "Picked up
+JAVA_TOOL_OPTIONS: …" on stderr; heapcam cannot prevent that line. A JVM that writes a CDS archive (for example
+with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a command without recording it.`,
+		Example: `  heapcam run -- java -jar app.jar
+  heapcam run --max-trace-size 200MiB --freeze-on-failure -- mvn test`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND…")
+				return withCode(exitRunFailed, "run needs a command: heapcam run [flags] -- COMMAND [ARG…]")
 			}
 			return nil
 		},
@@ -56,10 +58,17 @@ func newRunCmd() *cobra.Command {
 		},
 	}
 	c.Flags().SetInterspersed(false)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitRunFailed, "%v", err) })
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return withCode(exitRunFailed, "%s (`heapcam help run` lists the flags)", plainly(err))
+	})
 	o.rec.add(c)
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
-		"keep the window as an incident when COMMAND ends with a status other than 0")
+		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
+	exitsWith(c, "0 to n", "The exit code of COMMAND, unless one of the following applies.")
+	exitsWith(c, "125", "heapcam itself failed.")
+	exitsWith(c, "126", "COMMAND is not executable.")
+	exitsWith(c, "127", "COMMAND does not exist.")
+	exitsWith(c, "128+n", "Signal n ended COMMAND.")
 	return c
 }
 
@@ -76,8 +85,8 @@ func (o *runOptions) run(args []string) error {
 		return withCode(exitNoCommand, "%w", err)
 	}
 	if option, where := place.WritesArchive(args); option != "" {
-		ui.Fprintf(ui.Stderr, "heapcam: the command runs unrecorded: a JVM that writes an archive of classes "+
-			"(%s, in %s) does not start with an agent; \"heapcam record\" can attach to it later\n", option, where)
+		ui.Fprintf(ui.Stderr, "heapcam: the command runs without being recorded: a JVM that writes a CDS archive "+
+			"(%s, in %s) does not start with an agent; you can attach later with \"heapcam record\"\n", option, where)
 		p, err := o.command(path, args, os.Environ())
 		if err != nil {
 			return err
@@ -108,8 +117,8 @@ func (o *runOptions) run(args []string) error {
 	}()
 	stop := func() { cancel(); <-done }
 	defer stop()
-	go jvms.AdoptBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
-		a.Await(ctx, j.PID, j.StartTicks) // what is wrong the agent has logged
+	go jvms.TakeOverBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
+		a.Await(ctx, j.PID, j.StartTicks) // the agent logs an error
 	})
 
 	p, err := o.command(path, args, withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings)))
@@ -126,7 +135,7 @@ func (o *runOptions) run(args []string) error {
 	return status(code)
 }
 
-// command runs the command to its end, with signals given on to it.
+// command runs the command to its end, and passes signals to it.
 func (o *runOptions) command(path string, args, env []string) (*os.ProcessState, error) {
 	cmd := &exec.Cmd{Path: path, Args: args, Env: env, Stdin: ui.RawStdin(), Stdout: ui.RawStdout(),
 		Stderr: ui.RawStderr()}
@@ -156,12 +165,14 @@ func (o *runOptions) command(path string, args, env []string) (*os.ProcessState,
 	return cmd.ProcessState, nil
 }
 
-// finish reads what is left. JVMs that outlive the command are let go: nobody would read their rings any more.
+// finish reads the rest of the shared rings. It detaches from JVMs that outlive the command, because nobody would read
+// their rings.
 func (o *runOptions) finish(a *agent.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := a.Drain(ctx); err != nil {
-		ui.Fprintf(ui.Stderr, "heapcam: not all rings were read to their end: %v\n", err)
+		ui.Fprintf(ui.Stderr, "heapcam: the end of a recording may be missing: not all shared rings were read to "+
+			"the end: %v\n", err)
 	}
 	dying, stop := context.WithTimeout(ctx, dyingTime) // a killed JVM with a large heap takes its time
 	defer stop()
@@ -169,28 +180,29 @@ func (o *runOptions) finish(a *agent.Agent) {
 		return
 	}
 	if n, _ := a.Detach(""); n > 0 {
-		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command: no longer recorded\n", ui.Plural(uint64(n), "JVM"))
+		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command and is no longer recorded\n", ui.Plural(uint64(n),
+			"JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
 		a.Idle(ctx)
 	}
 }
 
-// freezeAll keeps the windows of all recordings that were not frozen already.
+// freezeAll keeps an incident of each recording that has none yet.
 func freezeAll(a *agent.Agent, reason string) {
 	for _, s := range a.Status() {
 		if s.Incident != "" {
 			continue
 		}
 		if i, err := a.Freeze(s.ID, reason); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: %s could not be frozen: %v\n", s.ID, err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot keep the window of %s as an incident: %v\n", s.ID, err)
 		} else {
-			ui.Fprintf(ui.Stderr, "heapcam: frozen: %s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: kept as incident %s\n", i.ID)
 		}
 	}
 }
 
-// report tells where the recordings are of a command that ended with status code.
+// report says where the recordings of a command are that ended with status code.
 func report(a *agent.Agent, code int) {
 	all := a.Status()
 	for _, s := range all {
@@ -199,14 +211,17 @@ func report(a *agent.Agent, code int) {
 	switch {
 	case len(all) > 0:
 	case code != 0:
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS, or "+
-			"it does not start with an agent (if it writes a CDS archive, clear JAVA_TOOL_OPTIONS for it)\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded. Either the command started none, or the JVM ignores "+
+			"JAVA_TOOL_OPTIONS, or it does not start with an agent (if it writes a CDS archive, clear "+
+			"JAVA_TOOL_OPTIONS "+
+			"for it)\n")
 	default:
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: none was started, or it ignores JAVA_TOOL_OPTIONS\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: either the command started none, or the JVM ignores "+
+			"JAVA_TOOL_OPTIONS\n")
 	}
 }
 
-// withToolOptions sets JAVA_TOOL_OPTIONS in env, behind what is there.
+// withToolOptions adds option to JAVA_TOOL_OPTIONS in env, after the present value.
 func withToolOptions(env []string, option string) []string {
 	const key = "JAVA_TOOL_OPTIONS="
 	out := make([]string, 0, len(env)+1)

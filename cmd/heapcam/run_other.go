@@ -6,6 +6,6 @@ import "os"
 
 func passedSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
-func passSignal(*os.Process, os.Signal) {} // the console has told the command already
+func passSignal(*os.Process, os.Signal) {} // the console has signalled the command already
 
 func waitStatus(p *os.ProcessState) int { return p.ExitCode() }

@@ -17,7 +17,8 @@ func passedSignals() []os.Signal {
 	}
 }
 
-// passSignal gives a signal on. What a terminal sends goes to the whole foreground group: the command has it already.
+// passSignal passes a signal to the command. A terminal signals the whole foreground group, so the command has got
+// those signals already.
 func passSignal(p *os.Process, s os.Signal) {
 	if (s == syscall.SIGINT || s == syscall.SIGQUIT) && foreground() {
 		return
@@ -30,7 +31,7 @@ func foreground() bool {
 	return err == nil && pg == unix.Getpgrp()
 }
 
-// waitStatus gives what a shell would: the status, or 128+n after signal n.
+// waitStatus gives the exit code that a shell gives: the status, or 128+n after signal n.
 func waitStatus(p *os.ProcessState) int {
 	if ws, ok := p.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())

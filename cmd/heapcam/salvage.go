@@ -19,13 +19,13 @@ type salvageOptions struct {
 }
 
 func (o *salvageOptions) add(c *cobra.Command) {
-	c.Flags().BoolVar(&o.on, "salvage", false, "write what is sound into a new file; nothing is changed")
-	c.Flags().StringVarP(&o.file, "output", "o", "", "where --salvage writes, - for stdout")
+	c.Flags().BoolVar(&o.on, "salvage", false, "Write the sound parts into the file of --output. Nothing is changed.")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "File that --salvage writes; - is stdout.")
 }
 
 func (o *salvageOptions) run(path string) (err error) {
 	if !o.on || o.file == "" {
-		return usage("verify: --salvage and -o OUT go together")
+		return usage("verify: --salvage and -o OUT must be given together")
 	}
 	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {
@@ -59,7 +59,7 @@ func (o *salvageOptions) run(path string) (err error) {
 	return nil
 }
 
-// printVerdicts tells of what is not sound; of the rest how many there are.
+// printVerdicts prints each file that is not sound, and how many are.
 func printVerdicts(vs []ringstore.Verdict) {
 	sound := uint64(0)
 	for _, v := range vs {
@@ -67,10 +67,10 @@ func printVerdicts(vs []ringstore.Verdict) {
 			sound++
 		}
 		if v.State != ringstore.Sound || v.Open {
-			ui.Fprintf(ui.Stdout, "%s\n", verdictLine(v))
+			ui.Fprintf(ui.Stdout, "  %s\n", verdictLine(v))
 		}
 	}
-	ui.Fprintf(ui.Stdout, "%s sound\n", ui.Plural(sound, "file"))
+	ui.Fprintf(ui.Stdout, "  %s sound\n", ui.Plural(sound, "file"))
 }
 
 func verdictLine(v ringstore.Verdict) ui.Text {
@@ -79,7 +79,11 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		if v.TornAt == v.Bytes && v.Bytes > 0 {
 			break // whole frames may be missing behind the last one
 		}
-		return ui.Sprintf("%s: torn at %d; %s sound", v.File, v.TornAt, ui.Plural(uint64(v.Frames), "frame"))
+		if !strings.HasSuffix(v.File, ".hcr") {
+			return ui.Sprintf("%s: cut off at byte %d", v.File, v.TornAt)
+		}
+		return ui.Sprintf("%s: torn at byte %d, %s before it sound", v.File, v.TornAt, ui.Plural(uint64(v.Frames),
+			"frame"))
 	case ringstore.Corrupt:
 		if !strings.HasSuffix(v.File, ".hcr") {
 			break
@@ -88,12 +92,13 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		for _, a := range v.At[:min(len(v.At), maxTold)] {
 			at = append(at, fmt.Sprint(a))
 		}
-		return ui.Sprintf("%s: corrupt: %s at %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),
-			strings.Join(at, ", "), ui.Plural(uint64(v.Frames), "frame"), v.Why)
+		return ui.Sprintf("%s: corrupt: %s at byte %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),
+			strings.Join(at, ", "), ui.Plural(uint64(v.Frames), "frame"),
+			strings.TrimPrefix(v.Why, v.File+": "))
 	case ringstore.TooNew:
-		return ui.Sprintf("%s: too new: format version %d", v.File, v.Version)
+		return ui.Sprintf("%s: too new: its format version is %d; use a newer heapcam", v.File, v.Version)
 	case ringstore.Sound:
-		return ui.Sprintf("%s: sound up to its end, and not closed: its recorder is writing to it, or was stopped",
+		return ui.Sprintf("%s: sound up to its end, not closed: its recorder still writes to it, or was stopped",
 			v.File)
 	}
 	return ui.Sprintf("%s: %s: %s", v.File, v.State, strings.TrimPrefix(v.Why, v.File+": "))

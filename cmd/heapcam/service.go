@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/signal"
 	"time"
@@ -15,38 +14,44 @@ import (
 	"github.com/heapcam/heapcam/svc"
 )
 
-// serviceWait is how long a verb waits for the service's manager: it has given up on an agent whose disk hangs by then.
+// serviceWait is how long a verb waits for the service manager. It is longer than the manager waits for an agent whose
+// disk hangs.
 const serviceWait = 2 * time.Minute
 
 func newServiceCmd() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "service",
-		Short: "The agent as this host's service: install, uninstall, start, stop, restart, status",
-		Long: "service installs this binary's agent into systemd (or the control manager of Windows), and removes " +
-			"it. Where a package installed heapcam the package manager does that; start, stop, " +
-			"restart and status work all the same.",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:   "service VERB",
+		Short: "Install, start, stop and remove the agent as a service of this host",
+		Long: `The service records JVMs from the start of the host on, and restarts the agent if it fails. It uses
+systemd, or the control manager of Windows. A deb or rpm package installs and removes the service itself. Start,
+stop, restart and status work in both cases.`,
+		Example: "  sudo heapcam service install\n  heapcam service status",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	verb := func(use, short string, f func() error, done string) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(*cobra.Command, []string) error {
+		c := &cobra.Command{Use: use, Short: short, Example: "  sudo heapcam service " + use, Args: noArgs}
+		c.RunE = func(*cobra.Command, []string) error {
 			_, err, answered := within(serviceWait, func() (struct{}, error) { return struct{}{}, f() })
 			if !answered {
-				return fmt.Errorf("not done after %v, and not waited for any longer: `heapcam service status` says "+
-					"how it goes on", serviceWait)
+				return fmt.Errorf("the service manager has not finished after %v, and heapcam no longer waits for it; "+
+					"`heapcam service status` shows the state", serviceWait)
 			}
 			if err != nil {
 				return err
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: %s\n", done)
 			return nil
-		}}
+		}
+		return c
 	}
 	purge := false
 	uninstall := &cobra.Command{
-		Use:   "uninstall",
-		Short: "Stop the service and remove it; recordings stay",
-		Args:  noArgs,
+		Use:     "uninstall",
+		Short:   "Stop the service and remove it; recordings stay",
+		Long:    "Only root may do this. The configuration and the recordings stay, unless you give --purge.",
+		Example: "  sudo heapcam service uninstall\n  sudo heapcam service uninstall --purge",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := svc.Uninstall(purge); err != nil {
 				return err
@@ -59,13 +64,14 @@ func newServiceCmd() *cobra.Command {
 			return nil
 		},
 	}
-	uninstall.Flags().BoolVar(&purge, "purge", false, "remove the recordings in "+svc.StateDir()+" too")
+	uninstall.Flags().BoolVar(&purge, "purge", false,
+		"Also remove the configuration, and the recordings in "+svc.StateDir()+".")
 	c.AddCommand(
 		verb("install", "Install this binary as a service that starts with the host, and start it", svc.Install,
-			"the service is installed and runs"),
+			"the service is installed and running"),
 		uninstall,
 		verb("start", "Start the service", svc.Start, "the service runs"),
-		verb("stop", "Stop the service; JVMs run on, and the next start goes on with their recordings", svc.Stop,
+		verb("stop", "Stop the service; JVMs continue, and the next start resumes their recordings", svc.Stop,
 			"the service is stopped"),
 		verb("restart", "Stop and start the service", svc.Restart, "the service runs"),
 		newServiceStatusCmd(),
@@ -76,22 +82,21 @@ func newServiceCmd() *cobra.Command {
 func newServiceStatusCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Whether the service is installed and runs",
-		Args:  noArgs,
+		Use:     "status",
+		Short:   "Show whether the service is installed and runs",
+		Long:    "The line has the state, the pid, the number of restarts, and what the agent last reported.",
+		Example: "  heapcam service status",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			s, err, answered := within(agentWait, svc.Query)
 			if !answered {
-				return fmt.Errorf("the service's manager has not answered for %v", agentWait)
+				return fmt.Errorf("the service manager has not answered for %v", agentWait)
 			}
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				if err := ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					svc.State
-				}{ui.NewEnvelope("service-status", 1), s}); err != nil {
+				if err := ui.JSON(ui.Stdout, serviceReply{ui.NewEnvelope("service-status", 1), s}); err != nil {
 					return err
 				}
 			} else {
@@ -103,11 +108,13 @@ func newServiceStatusCmd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.service-status/1).")
+	exitsWith(c, "0", "The service runs.")
+	exitsWith(c, "3", "The service does not run, or is not installed.")
 	return c
 }
 
-// serviceLine says in one line how the service is.
+// serviceLine gives the state of the service in one line.
 func serviceLine(s svc.State) string {
 	if !s.Installed {
 		return "not installed"
@@ -131,16 +138,15 @@ func serviceLine(s svc.State) string {
 	return line
 }
 
-// aliveWithin is how long an agent may take to answer, and its loop to come around, to count as alive. Opening a
-// ring after a crash takes a second; the watchdog's own interval comes on top.
+// aliveWithin is how long an agent may take to answer, and to run its main loop once, to count as alive. Opening a ring
+// after a crash takes a second. The watchdog's own interval is added to it.
 const aliveWithin = 10 * time.Second
 
-// agentAlive asks an agent, over its own socket, what it records: an agent that does not answer there is of no use
-// to anybody.
+// agentAlive asks an agent, through its own socket, what it records. An agent that does not answer there does not work.
 func agentAlive(a *agent.Agent, sock string) svc.Alive {
 	return func() (string, error) {
-		if t := a.Turned(); time.Since(t) > aliveWithin {
-			return "", errors.New("the loop that looks for rings does not come around")
+		if t := a.LastScan(); time.Since(t) > aliveWithin {
+			return "", fmt.Errorf("the agent's main loop has not run for %v", aliveWithin)
 		}
 		cl, err := api.Dial(sock)
 		if err != nil {
@@ -160,11 +166,12 @@ func agentAlive(a *agent.Agent, sock string) svc.Alive {
 				n++
 			}
 		}
-		return fmt.Sprintf("records %d JVMs, %d MiB on disk", n, disk>>20), nil
+		return fmt.Sprintf("recording %d JVMs, %d MiB on disk", n, disk>>20), nil
 	}
 }
 
-// asService runs f until a signal, or until the control manager of Windows says stop if that started us.
+// asService runs f until a signal. If the control manager of Windows started the process, it runs f until that stops
+// it.
 func asService(service bool, f func(ctx context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()

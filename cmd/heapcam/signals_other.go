@@ -8,5 +8,5 @@ func hangups() (c chan os.Signal, stop func()) { return nil, func() {} }
 
 func endSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
-// stopSignals end record in order.
+// stopSignals end a recording cleanly.
 func stopSignals() []os.Signal { return []os.Signal{os.Interrupt} }

@@ -15,8 +15,8 @@ func hangups() (c chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// endSignals end the agent in order; SIGHUP has it reload.
+// endSignals end the agent cleanly. SIGHUP makes it reload.
 func endSignals() []os.Signal { return []os.Signal{syscall.SIGINT, syscall.SIGTERM} }
 
-// stopSignals end record in order.
+// stopSignals end a recording cleanly.
 func stopSignals() []os.Signal { return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} }

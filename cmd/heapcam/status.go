@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent/api"
-	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -40,9 +39,16 @@ func newStatusCmd() *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "What is being recorded, and what recordings there are",
-		Long: "status asks the agent, if one runs, and lists the recordings in the folder for recordings.\n" +
-			"With --remote it asks the agent of another host alone.",
+		Short: "List running and past recordings",
+		Long: `Use it to see what heapcam records, whether it works, and which recordings you can read.
+
+The verb asks the agent, if one runs, and lists the recordings in the folder of --out. Below the table it names
+problems, such as lost collections or a full disk, and JVMs that are not recorded, each with the reason. With
+--remote it asks only the agent of another host.`,
+		Example: `  heapcam status
+  heapcam status --watch
+  heapcam status --json | jq '.jvms[].id'
+  heapcam status --remote https://db7:9465 --token-file ~/.heapcam-token`,
 		Args: noArgs, Annotations: mayLeaveDisk,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
@@ -50,13 +56,12 @@ func newStatusCmd() *cobra.Command {
 			return o.run(ctx)
 		},
 	}
-	c.Flags().StringVar(&o.out, "out", "", "folder for recordings (default $HEAPCAM_OUT, else ./heapcam-recordings, "+
-		"else /var/lib/heapcam)")
+	addOut(c, &o.out)
 	addSocket(c, &o.socket)
 	o.remote.add(c)
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.status/1).")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false,
-		"print it anew each second until Ctrl-C; an agent that goes away meanwhile is told, and waited for")
+		"Print again each second until Ctrl-C. If the agent stops meanwhile, say so and wait for it.")
 	return c
 }
 
@@ -107,8 +112,9 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 			late := asked.Err() != nil && ctx.Err() == nil
 			stop()
 			if late {
-				return fmt.Errorf("the agent on %s has not answered for %v: `heapcam service status` says how it "+
-					"is, its watchdog ends it if it hangs", path, agentWait)
+				return fmt.Errorf("the agent on %s has not answered for %s: see `heapcam service status`; if the "+
+					"agent "+
+					"hangs, its watchdog ends it", path, ui.Duration(agentWait))
 			}
 			if err != nil {
 				return err
@@ -138,8 +144,8 @@ func (o *statusOptions) once(ctx context.Context) (err error) {
 	if !answered {
 		defer func() {
 			if err == nil {
-				err = withCode(exitFailed, "the disk has not answered for %v: recordings in %s that the agent does "+
-					"not tell of are not listed", diskWait, strings.Join(outDirs(o.out), " and "))
+				err = withCode(exitFailed, "the disk has not answered for %s: recordings in %s that the agent does "+
+					"not know are not listed", ui.Duration(diskWait), strings.Join(outDirs(o.out), " and "))
 			}
 		}()
 	}
@@ -160,108 +166,10 @@ func (o *statusOptions) afar(ctx context.Context) (r api.StatusReply, err error)
 	asked, stop := context.WithTimeout(ctx, agentWait)
 	defer stop()
 	if r, err = cl.Status(asked); err != nil && asked.Err() != nil && ctx.Err() == nil {
-		return r, fmt.Errorf("the agent on %s has not answered for %v", o.remote.address, agentWait)
+		return r, fmt.Errorf("the agent on %s has not answered for %s: check that host and the network",
+			o.remote.address, ui.Duration(agentWait))
 	}
 	return r, err
-}
-
-// print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
-func (o *statusOptions) print(r api.StatusReply, closed bool) error {
-	if o.json {
-		return ui.JSON(ui.Stdout, r)
-	}
-	if !r.Agent && !closed {
-		ui.Fprintf(ui.Stderr, "heapcam: no agent runs; these are recordings on disk%s\n", recordedNow(r.JVMs))
-	}
-	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
-	if len(r.JVMs)+len(r.Others) == 0 && !spool {
-		ui.Fprintf(ui.Stderr, "heapcam: nothing is being recorded and there are no recordings\n")
-		return nil
-	}
-	w := ui.NewTable(ui.Stdout)
-	ui.Fprintf(w, "RECORDING\tSTATE\tDEPTH\tGCS\tLIVE\tDISK\tFILES\tMEMORY\tOUR SHARE\tLOST\tSINCE\t\n")
-	var about []ui.Text
-	var rings uint64
-	for _, s := range r.JVMs {
-		rings += s.RingBytes
-		share := "-"
-		if s.PauseNS > 0 && s.UpNS > 0 {
-			share = fmt.Sprintf("%.2f%%", 100*float64(s.ProbeNS)/float64(s.UpNS))
-		}
-		live := "-"
-		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
-			live = ui.Bytes(int64(s.LiveBytes))
-		}
-		ui.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%s\t\n", s.ID, s.Phase, or(s.Depth, "-"),
-			s.Collections, live,
-			ui.Bytes(s.TraceBytes), s.Files, ui.Bytes(int64(s.RingBytes)), share,
-			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, s.Since.Format(time.DateTime))
-		about = append(about, remarks(&s)...)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if rings > 0 {
-		ui.Fprintf(ui.Stdout, "MEMORY is each JVM's shared ring. The JVM maps it twice, so its RSS counts it twice; "+
-			"its cgroup is charged once.\n")
-	}
-	if r.Self != nil {
-		ui.Fprintf(ui.Stdout, "\n%s\n", selfLine(r.Self))
-	}
-	if len(about) > 0 {
-		ui.Fprintf(ui.Stdout, "\nto know:\n")
-		for _, line := range about {
-			ui.Fprintf(ui.Stdout, "  %s\n", line)
-		}
-	}
-	if spool {
-		ui.Fprintf(ui.Stdout, "\nleft in the spool folder %s:\n", ui.Path(r.Spool.Dir))
-		if r.Spool.Error != "" {
-			ui.Fprintf(ui.Stdout, "  it can not be looked into: %s\n", r.Spool.Error)
-		}
-		for _, i := range r.Spool.Left {
-			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, ui.Bytes(i.Bytes), i.Reason)
-		}
-	}
-	if len(r.Others) == 0 {
-		return nil
-	}
-	ui.Fprintf(ui.Stdout, "\nnot recorded:\n")
-	for _, j := range r.Others {
-		ui.Fprintf(ui.Stdout, "  %d %s: %s", j.PID, or(j.Name, "?"), ui.Prose(j.Reason))
-		if j.Remedy != "" {
-			ui.Fprintf(ui.Stdout, " (%s)", ui.Prose(j.Remedy))
-		}
-		ui.Fprintf(ui.Stdout, "\n")
-	}
-	return nil
-}
-
-// recordedNow says how many of the recordings on disk are being written to, as the end of a line.
-func recordedNow(all []session.Status) string {
-	n := 0
-	for _, s := range all {
-		if s.Phase == session.Recording {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d of them still being recorded", n)
-}
-
-// selfLine says what the agent itself takes.
-func selfLine(s *quota.Self) string {
-	line := fmt.Sprintf("the agent itself takes %.1f %% of a core", 100*s.CPU)
-	if s.MaxCPU > 0 {
-		line += fmt.Sprintf(" (at most %.3g %%)", 100*s.MaxCPU)
-	}
-	line += " and " + ui.Bytes(s.Memory)
-	if s.MaxMemory > 0 {
-		line += fmt.Sprintf(" (at most %s)", ui.Bytes(s.MaxMemory))
-	}
-	return line
 }
 
 // mayLeaveDisk marks the verbs that end although they have had to leave the disk behind.
@@ -311,63 +219,4 @@ func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered
 			return nil, false
 		}
 	}
-}
-
-// remarks gives what an operator should know of a recording, a line each.
-func remarks(s *session.Status) (out []ui.Text) {
-	say := func(format string, args ...any) {
-		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
-	}
-	switch {
-	case s.Reason != "" && s.Phase == session.Paused:
-		say("paused: %s", ui.Prose(s.Reason))
-	case s.Reason != "":
-		say("%s", ui.Prose(s.Reason))
-	}
-	if s.Incident != "" {
-		say("a window was frozen by itself: `heapcam pull --incident %s -o FILE`", s.Incident)
-	}
-	if s.Spool {
-		say("from the spool folder: its pid is its own container's or host's")
-	}
-	if s.Missed > 0 {
-		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)",
-			ui.Plural(s.Missed, "collection"))
-	}
-	if s.NoSites {
-		say("another agent in it holds allocation sampling: no allocation sites")
-	}
-	switch {
-	case s.Stuck():
-		say("%s: its recording stands still, what its shared ring does not hold is lost", s.StoreError)
-	case s.StoreError != "":
-		say("the disk refused: %s", s.StoreError)
-	}
-	if s.NeededTraceSize > 0 {
-		say("no listing fits into the ring: nothing is listed; --max-trace-size %s would do",
-			ui.Bytes(s.NeededTraceSize))
-	}
-	if s.DiskFull {
-		say("the disk is full: the ring goes on inside %s", ui.Bytes(s.TraceLimit))
-	}
-	if s.ForeignFiles > 0 {
-		say("%s of other recordings in its folder, which nothing reads: `heapcam verify %s` names them",
-			ui.Plural(uint64(s.ForeignFiles), "file"), s.Dir)
-	}
-	if s.Phase.Over() {
-		return out
-	}
-	if s.DepthWhy != "" && s.Depth != s.DepthAsked {
-		say("depth %s was asked for. Now %s", s.DepthAsked, s.DepthWhy)
-	}
-	if s.RingOnDisk {
-		say("its shared ring lies on a disk: a collection may have to wait for it")
-	}
-	if s.Renew {
-		say("it has the probe %s: restart this JVM to renew it", s.Probe)
-	}
-	if !s.GuaranteeMet && s.NeededTraceSize == 0 && !s.DiskFull {
-		say("the ring is too small for this heap: see --max-trace-size")
-	}
-	return out
 }

@@ -39,7 +39,7 @@ func TestStatusHangingDisk(t *testing.T) {
 	o.socket = ""
 	t0 := time.Now()
 	err := o.once(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "the disk has not answered for 5s: recordings in "+m.Dir) ||
+	if err == nil || !strings.Contains(err.Error(), "the disk has not answered for 5 s: recordings in "+m.Dir) ||
 		exitCode(err) != exitFailed {
 		t.Errorf("%v, after %v", err, time.Since(t0))
 	}

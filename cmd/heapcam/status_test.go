@@ -17,7 +17,7 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("of one that is well: %q", r)
 	}
 	for want, change := range map[string]func(*session.Status){
-		"depth survivors was asked for. Now depth samples, sampling every 1024 KiB: the budget of 2 % is " +
+		"depth survivors was requested. Now in force: depth samples, sampling every 1024 KiB: the budget of 2 % is " +
 			"spent": func(s *session.Status) {
 			s.Depth, s.DepthWhy = "samples", "depth samples, sampling every 1024 KiB: the budget of 2 % is spent"
 		},
@@ -25,15 +25,15 @@ func TestRemarks(t *testing.T) {
 			s.Phase, s.Reason = session.Paused, "asked for by user shop"
 		},
 		"restart this JVM to renew it": func(s *session.Status) { s.Renew, s.Probe = true, "0.1" },
-		"holds allocation sampling":    func(s *session.Status) { s.NoSites = true },
-		"--max-trace-size 2.0 GiB would do": func(s *session.Status) {
+		"uses allocation sampling":     func(s *session.Status) { s.NoSites = true },
+		"set --max-trace-size 2.0 GiB or more": func(s *session.Status) {
 			s.NeededTraceSize, s.GuaranteeMet = 2<<30,
 				false
 		},
-		"the ring is too small":         func(s *session.Status) { s.GuaranteeMet = false },
-		"a collection may have to wait": func(s *session.Status) { s.RingOnDisk = true },
-		"the disk refused: no space":    func(s *session.Status) { s.StoreError = "no space" },
-		"the ring goes on inside 1.0 MiB": func(s *session.Status) {
+		"the recording is too small":           func(s *session.Status) { s.GuaranteeMet = false },
+		"a collection may have to wait":        func(s *session.Status) { s.RingOnDisk = true },
+		"writing to the disk failed: no space": func(s *session.Status) { s.StoreError = "no space" },
+		"the recording continues within 1.0 MiB": func(s *session.Status) {
 			s.DiskFull, s.TraceLimit,
 				s.GuaranteeMet = true, 1<<20, false
 		},
@@ -42,12 +42,12 @@ func TestRemarks(t *testing.T) {
 				"ZGC can not be recorded", true
 		},
 		"`heapcam pull --incident Shop-7-x-1 ": func(s *session.Status) {
-			s.Phase, s.Incident = session.GonePhase, "Shop-7-x-1"
+			s.Phase, s.Incident = session.KilledPhase, "Shop-7-x-1"
 		},
-		"the disk has not answered for 7s: its recording stands still": func(s *session.Status) {
+		"the disk has not answered for 7s: nothing is written": func(s *session.Status) {
 			s.StoreError, s.StuckNS = "the disk has not answered for 7s", 7e9
 		},
-		"from the spool folder: its pid is": func(s *session.Status) { s.Spool = true },
+		"taken over from the spool folder: its pid is": func(s *session.Status) { s.Spool = true },
 	} {
 		s := well
 		change(&s)

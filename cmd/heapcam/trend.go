@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,36 +23,34 @@ func newTrendCmd() *cobra.Command {
 	o := trendOptions{top: 20, grouper: grouper{by: "type"}}
 	c := &cobra.Command{
 		Use:   "trend FILE|DIR|JVM",
-		Short: "A grouping over all collections of the window: what moved most, and what survives",
-		Long: `Groups the heap after every collection of the window and shows the groups that moved most from the
-first to the last, with their course.
-` + groupingHelp + `
+		Short: "Show how groups grow over the recording, or how long objects survive",
+		Long: `Use it to see which part of the heap grows. The verb groups the heap after every collection. It shows the
+groups that changed most from the first to the last one, each with its curve. ` + groupingHelp + `
 
-With --survival it shows instead, by type and by site, which share of the objects lives 1, 2, 4, 8
-and 16 collections, and the sites of which nearly all objects reach old space: what they allocate is
-copied by young collections for nothing, and the report says how much. Types are counted from the
-first collection that saw their objects on, exactly; sites from the allocation on, estimated from
-their samples.`,
+With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
+also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain, and the
+report says how many bytes. Types are counted exactly, from the first collection that saw an object. Sites are
+estimated from samples, from the allocation on. ` + fileHelp,
 		Example: `  heapcam trend incident.heapcam
-  heapcam trend --by 'package' --where 'age > 2' incident.heapcam
+  heapcam trend --by package --where 'age > 2' incident.heapcam
   heapcam trend --survival incident.heapcam`,
 		Args: exactly(1, "one FILE: a pulled recording, a ring folder, a ring file, or a recorded JVM"),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	o.grouper.add(c)
-	c.Flags().IntVar(&o.top, "top", o.top, "how many groups; 0: all")
-	c.Flags().BoolVar(&o.survival, "survival", false, "survival by type and site, and what to pretenure")
-	c.Flags().BoolVar(&o.json, "json", false, "print JSON (heapcam.trend/1, with --survival heapcam.survival/1)")
-	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV, a row for each group and collection")
+	c.Flags().IntVar(&o.top, "top", o.top, "Number of groups to show; 0 = all.")
+	c.Flags().BoolVar(&o.survival, "survival", false, "Show survival by type and site, and which sites to pretenure.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.trend/1; with --survival heapcam.survival/1).")
+	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row per group and collection.")
 	return c
 }
 
 func (o *trendOptions) run(c *cobra.Command, path string) error {
 	if o.json && o.csv {
-		return usage("trend: --json or --csv")
+		return usage("trend: --json and --csv exclude each other")
 	}
 	if o.survival && (o.csv || c.Flags().Changed("by") || c.Flags().Changed("where")) {
-		return usage("trend: --survival has no --by, --where and --csv")
+		return usage("trend: --survival does not take --by, --where or --csv")
 	}
 	if err := o.parse(); err != nil {
 		return err
@@ -94,29 +91,33 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 func printTrend(w io.Writer, t *analysis.TrendReport) {
 	n := len(t.Collections)
 	if n == 0 {
-		ui.Fprintf(w, "the state is known after no collection\n")
+		ui.Headline(w, ui.Doubt, "The heap state is unknown after each collection: there is no trend.")
 		return
 	}
 	a, b := t.Collections[0], t.Collections[n-1]
-	ui.Fprintf(w, "from %s\n  to %s; by %s\n", collectionName(a.GC, a.JVMGC, a.Time),
+	ui.Fprintf(w, "Live bytes: %s to %s\n", ui.Bytes(a.Bytes), ui.Bytes(b.Bytes))
+	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(a.GC, a.JVMGC, a.Time),
 		collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
-	ui.Fprintf(w, "%s with known state, %d without; live bytes %s to %s\n", ui.Plural(uint64(n), "collection"),
-		t.Unknown, ui.Bytes(int64(a.Bytes)), ui.Bytes(int64(b.Bytes)))
-	if !t.Exact {
-		ui.Fprintf(w, "~ is an estimate from samples\n")
+	if t.Unknown > 0 {
+		ui.Fprintf(w, "The heap state is unknown after %s, which are left out.\n",
+			ui.Plural(uint64(t.Unknown), "other collection"))
 	}
-	ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", "FIRST", "LAST", "CHANGE (bytes)", "COURSE", "GROUP")
+	if !t.Exact {
+		ui.Fprintf(w, "~ marks estimates from samples.\n")
+	}
+	ui.Fprintf(w, "\n")
+	c := ui.NewColumns(0, ">FIRST", ">LAST", ">CHANGE", "BYTES OVER TIME", "GROUP")
 	for _, r := range t.Rows {
 		mark := ""
 		if r.Estimated {
 			mark = "~"
 		}
-		ui.Fprintf(w, "%14s %14s %14s  %-24s  %s\n", mark+strconv.FormatUint(r.First, 10),
-			mark+strconv.FormatUint(r.Last, 10), mark+fmt.Sprintf("%+d", int64(r.Last)-int64(r.First)),
-			r.Spark(24), ui.Join(r.Path, " / "))
+		c.Row(mark+ui.Bytes(r.First), mark+ui.Bytes(r.Last), mark+signed(int64(r.Last)-int64(r.First)),
+			ui.Text(r.Spark(16)), ui.Join(r.Path, " / "))
 	}
+	c.Write(w)
 	if t.Left > 0 {
-		ui.Fprintf(w, "and %d more groups (--top 0 shows all)\n", t.Left)
+		ui.Fprintf(w, "%d more groups; --top 0 shows all\n", t.Left)
 	}
 }
 
@@ -133,39 +134,47 @@ func trendCSV(w io.Writer, t *analysis.TrendReport) error {
 
 func printSurvival(w io.Writer, s *history.SurvivalReport) {
 	ages := []int{1, 2, 4, 8, 16}
-	table := func(what string, curves []history.Curve) {
-		ui.Fprintf(w, "%12s", "OBJECTS")
-		for _, k := range ages {
-			ui.Fprintf(w, " %7s", fmt.Sprintf("LIVE %d", k))
-		}
-		ui.Fprintf(w, "  %-20s %s\n", "", what)
+	heads := []string{">OBJECTS"}
+	for _, k := range ages {
+		heads = append(heads, fmt.Sprintf(">LIVE %d", k))
+	}
+	table := func(what ui.Flow, class string, curves []history.Curve) {
+		ui.Headline(w, ui.Bold, what)
+		t := ui.NewColumns(0, append(heads[:len(heads):len(heads)], "0 TO 32", class)...)
 		for _, c := range curves {
-			ui.Fprintf(w, "%12d", c.Objects)
+			row := []any{c.Objects}
 			for _, k := range ages {
 				if k < len(c.Survive) {
-					ui.Fprintf(w, " %6.1f%%", 100*c.Survive[k])
+					row = append(row, ui.Share(c.Survive[k]))
 				} else {
-					ui.Fprintf(w, " %7s", "")
+					row = append(row, "")
 				}
 			}
-			ui.Fprintf(w, "  %-20s %s\n", ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 20), c.Class)
+			t.Row(append(row, ui.Text(ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 12)), c.Class)...)
 			if len(c.Site) > 0 {
-				ui.Fprintf(w, "%76s at %s\n", "", c.Site[0])
+				t.Under(6, ui.Sprintf("at %s", c.Site[0]))
 			}
 		}
+		t.Write(w)
+		ui.Fprintf(w, "\n")
 	}
-	table("TYPE (from the first collection that saw them)", s.Types)
-	table("SITE (from the allocation, by samples)", s.Sites)
+	ui.Paragraph(w, "", 0, "LIVE N: share of the objects that live through N more collections. 0 TO 32: the same as a "+
+		"curve.")
+	ui.Fprintf(w, "\n")
+	table("Classes, from the first collection that an object survived (exact)", "CLASS", s.Types)
+	table("Allocation sites, from the allocation on (estimated from samples)", "CLASS AND ALLOCATION SITE", s.Sites)
 	if len(s.Advice) == 0 {
-		ui.Fprintf(w, "no site allocates what nearly always reaches old space: nothing to pretenure\n")
+		ui.Fprintf(w, "Nothing to pretenure: at no allocation site nearly all objects reach old space.\n")
 		return
 	}
-	ui.Fprintf(w, "Nearly all objects of these sites reach old space; young collections copied them on the "+
-		"way:\n%12s %8s %14s  %s\n", "OBJECTS", "TENURED", "COPIED (bytes)", "CLASS AND SITE")
+	ui.Headline(w, ui.Bold, "Allocation sites to pretenure: nearly all their objects reach old space")
+	t := ui.NewColumns(0, ">OBJECTS", ">IN OLD SPACE", ">COPIED", "CLASS AND ALLOCATION SITE")
 	for _, a := range s.Advice {
-		ui.Fprintf(w, "%12d %7.1f%% %14d  %s\n", a.Objects, 100*a.Tenured, a.Copied, a.Class)
+		t.Row(a.Objects, ui.Share(a.Tenured), ui.Bytes(a.Copied), a.Class)
 		for _, f := range a.Site[:min(3, len(a.Site))] {
-			ui.Fprintf(w, "%40s at %s\n", "", f)
+			t.Under(6, ui.Sprintf("at %s", f))
 		}
 	}
+	t.Write(w)
+	ui.Fprintf(w, "COPIED: bytes that young collections copied on the way.\n")
 }

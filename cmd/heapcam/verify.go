@@ -35,12 +35,12 @@ type verified struct {
 	First      string            `json:"first_mismatch,omitempty"`
 	// the first mismatches of each sync point, at most maxTold
 	Differences []mismatch `json:"differences,omitempty"`
-	// pauses without fates (full collections) after which the state was listed
+	// pauses without object data (full collections) after which the state was listed
 	Untold uint64 `json:"untold_pauses"`
 	Listed uint64 `json:"untold_listed"` // objects listed after those
 	// of them, objects whose identity is proven without a sample
 	Proven uint64 `json:"untold_proven"`
-	// records that tell of the window in the large, compared with the replay
+	// summary records that were compared with the replay
 	Summaries   uint64 `json:"summaries"`
 	SummaryRows uint64 `json:"summary_rows"` // rows of them that were compared
 	// of these, collections after a Remark of G1, of which what lives was not compared
@@ -49,7 +49,7 @@ type verified struct {
 	Counted uint64 `json:"counted"`
 	// of these, after a Remark of G1, of which what lives was not compared
 	CountedSwept uint64   `json:"counted_swept"`
-	Faults       []string `json:"faults,omitempty"` // what the stream says that can not be
+	Faults       []string `json:"faults,omitempty"` // contradictions in the stream
 	Damage       []string `json:"damage,omitempty"`
 	Lost         uint64   `json:"epochs_lost,omitempty"`
 	NoEvents     uint64   `json:"missed_collections,omitempty"`
@@ -67,11 +67,14 @@ type mismatch struct {
 func (m mismatch) String() string {
 	switch m.Kind {
 	case heap.Missing:
-		return fmt.Sprintf("gc %d: missing at %s: %s is known and not listed", m.GC, m.Address, m.Known)
+		return fmt.Sprintf("collection %d, address %s: missing: the replay has %s, the listing has nothing", m.GC,
+			m.Address, m.Known)
 	case heap.Extra:
-		return fmt.Sprintf("gc %d: extra at %s: %s is listed and not known", m.GC, m.Address, m.Listed)
+		return fmt.Sprintf("collection %d, address %s: extra: the listing has %s, the replay has nothing", m.GC,
+			m.Address, m.Listed)
 	}
-	return fmt.Sprintf("gc %d: different at %s: %s is listed, %s is known", m.GC, m.Address, m.Listed, m.Known)
+	return fmt.Sprintf("collection %d, address %s: different: the listing has %s, the replay has %s", m.GC, m.Address,
+		m.Listed, m.Known)
 }
 
 type verifyReply struct {
@@ -90,17 +93,24 @@ func newVerifyCmd() *cobra.Command {
 	var salvage salvageOptions
 	c := &cobra.Command{
 		Use:   "verify FILE|DIR",
-		Short: "Replay, compare with every sync point, open each file alone",
-		Long: `verify replays a recording and compares the replayed state with every sync point: address, type
-and size of every object. Then it replays each ring file alone. A difference that the facts explain is
-counted under its name (see the manual page of operations). Any other is a mismatch: missing (known and
-not listed), extra (listed and not known) or different. Of each file it says whether it is sound, torn
-(a recorder was stopped), corrupt, or too new.
+		Short: "Check that a recording is complete, undamaged and consistent",
+		Long: `Use it on recordings that you want to rely on, and after a disk failed.
 
-A file of another recording is foreign: it is not read. One that was renamed or copied is misplaced.
-A file is reported as missing where collections are missing, too.
-The exit code is 8 when anything differs that the facts do not explain, else 6 when a file is corrupt,
-foreign or misplaced, 7 when one is too new.`,
+The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
+live objects there: address, type and size of every object. Then it replays each ring file alone. It counts a
+difference that a known action of the collector explains under a name of its own. Any other difference is a mismatch:
+
+- missing: known, but not listed.
+- extra: listed, but not known.
+- different: known as something else.
+
+Each file is sound, torn (its recorder was stopped), corrupt, or too new. A file of another recording is foreign, and
+the verb does not read it. A renamed or copied file is misplaced. A file is missing only if collections are missing.
+
+--salvage writes the sound parts of a damaged recording into a new file, and changes nothing.`,
+		Example: `  heapcam verify incident.heapcam
+  heapcam verify heapcam-recordings
+  heapcam verify --salvage -o salvaged.heapcam incident.heapcam`,
 		Args: exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring "+
 			"folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -126,7 +136,11 @@ foreign or misplaced, 7 when one is too new.`,
 		},
 	}
 	salvage.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.verify/1).")
+	exitsWith(c, "0", "All files are sound, torn or missing, and nothing differs.")
+	exitsWith(c, "6", "A file is corrupt, foreign or misplaced.")
+	exitsWith(c, "7", "A newer heapcam wrote a file.")
+	exitsWith(c, "8", "A mismatch: the recording contradicts itself. Please report it.")
 	return c
 }
 
@@ -141,7 +155,7 @@ func verifyAll(path string) (*verifyReply, error) {
 	}
 	out := &verifyReply{Envelope: ui.NewEnvelope("verify", 1), Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
-		vs, _ := ringstore.CheckPath(p) // what can not be opened is told by openRecording
+		vs, _ := ringstore.CheckPath(p) // openRecording reports what cannot be opened
 		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)
 		if err != nil {
@@ -253,12 +267,14 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	}
 	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Courses+sums.Types+sums.Sites, sums.Swept
 	if v.Mismatches += sums.Different; sums.Different > 0 {
-		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay: %s", sums.Different,
+		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay; the first: %s",
+			sums.Different,
 			sums.First))
 	}
 	v.Counted, v.CountedSwept = counted.Compared, counted.Swept
 	if v.Mismatches += counted.Different; counted.Different > 0 {
-		v.Faults = append(v.Faults, fmt.Sprintf("%d collections are counted otherwise: %s", counted.Different,
+		v.Faults = append(v.Faults, fmt.Sprintf("the counting replay differs after %d collections; the first: %s",
+			counted.Different,
 			counted.First))
 	}
 	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxTold)]...)
@@ -271,48 +287,12 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 }
 
 func printVerify(r *verifyReply) {
+	writeVerdict(r)
+	ui.Section(ui.Stdout, "Ring files")
 	printVerdicts(r.Verdicts)
+	ui.Section(ui.Stdout, "Replay against the listings at sync points")
 	for _, v := range r.Files {
-		what := ui.Path(v.File)
-		if v.Alone {
-			what = "  alone: " + what
-		}
-		ui.Fprintf(ui.Stdout, "%s: %s, state known after %d, %s, %d compared, %s\n", what,
-			ui.Plural(v.Collections, "collection"), v.Known, ui.Plural(v.SyncPoints, "sync point"), v.Compared,
-			mismatches(v.Mismatches))
-		if v.Mismatches > 0 {
-			ui.Fprintf(ui.Stdout, "    %d missing, %d extra, %d different\n", v.Missing, v.Extra, v.Different)
-		}
-		for _, d := range v.Differences {
-			ui.Fprintf(ui.Stdout, "    %s\n", d)
-		}
-		if v.Summaries > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s compared, %d rows", ui.Plural(v.Summaries, "summary record"), v.SummaryRows)
-			if v.SummarySwept > 0 {
-				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.SummarySwept)
-			}
-			ui.Fprintf(ui.Stdout, "\n")
-		}
-		if v.Counted > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s counted without following objects", ui.Plural(v.Counted, "collection"))
-			if v.CountedSwept > 0 {
-				ui.Fprintf(ui.Stdout, " (%d after a Remark without what lives)", v.CountedSwept)
-			}
-			ui.Fprintf(ui.Stdout, "\n")
-		}
-		if v.Untold > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s without fates: of %d objects listed there %d are proven to be what they "+
-				"were\n", ui.Plural(v.Untold, "pause"), v.Listed, v.Proven)
-		}
-		for _, s := range append(v.Faults, v.Damage...) {
-			ui.Fprintf(ui.Stdout, "    %s\n", ui.Prose(s))
-		}
-		if v.Lost > 0 && !v.Alone {
-			ui.Fprintf(ui.Stdout, "    %s lost\n", ui.Plural(v.Lost, "epoch"))
-		}
-		if !v.Alone {
-			collection.WriteMissed(ui.Stdout, "    ", v.NoEvents)
-		}
+		printVerified(&v)
 	}
 	if len(r.Explained) > 0 {
 		var ks []string
@@ -320,9 +300,106 @@ func printVerify(r *verifyReply) {
 			ks = append(ks, fmt.Sprintf("%d %s", n, k))
 		}
 		sort.Strings(ks)
-		ui.Fprintf(ui.Stdout, "differences that are explained: %s\n", strings.Join(ks, ", "))
+		ui.Fprintf(ui.Stdout, "  differences that the recorded facts explain, in objects: %s\n", strings.Join(ks, ", "))
 	}
-	ui.Fprintf(ui.Stdout, "%s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	if len(r.Files) == 0 {
+		return
+	}
+	file := ui.ShellWord(r.Files[0].File)
+	if verdictStatus(r.Verdicts) != nil || r.Damaged > 0 {
+		ui.Next(ui.Stdout, ui.Sprintf("heapcam verify --salvage -o salvaged.heapcam %s", file))
+		return
+	}
+	ui.Next(ui.Stdout, ui.Sprintf("heapcam report %s", file))
+}
+
+// writeVerdict says whether the recording can be trusted.
+func writeVerdict(r *verifyReply) {
+	torn, bad, compared := uint64(0), uint64(0), uint64(0)
+	for _, v := range r.Files {
+		if !v.Alone {
+			compared += v.Compared
+		}
+	}
+	for _, v := range r.Verdicts {
+		switch v.State {
+		case ringstore.Sound:
+		case ringstore.Torn:
+			torn++
+		default:
+			bad++
+		}
+	}
+	switch {
+	case r.Mismatches > 0:
+		ui.Headline(ui.Stdout, ui.Bad, ui.Flowf("Do not trust this recording: the replay differs from the recorded "+
+			"listings (%s). Please report this.", ui.Flow(mismatches(r.Mismatches))))
+	case bad > 0:
+		ui.Headline(ui.Stdout, ui.Bad, ui.Flowf("%s cannot be read wholly; all else agrees with the recorded "+
+			"listings. "+
+			"`heapcam verify --salvage` writes what is sound into a new file.",
+			ui.Flow(ui.Plural(bad, "ring file"))))
+	case torn > 0:
+		ui.Headline(ui.Stdout, ui.Doubt, ui.Flowf("The recording is sound up to its end; %s, as after a kill.",
+			ui.Flow(ui.Plural(torn, "file")+" torn")))
+	case r.Damaged > 0:
+		ui.Headline(ui.Stdout, ui.Bad, "A part of the recording cannot be read; all else agrees with the recorded "+
+			"listings.")
+	case compared == 0:
+		ui.Headline(ui.Stdout, ui.Good, "The files are sound. No sync point could be compared with a replay: each "+
+			"file "+
+			"begins with its only listing.")
+	default:
+		ui.Headline(ui.Stdout, ui.Good, ui.Flowf("The recording is sound: %s compared with the replay, 0 mismatches.",
+			ui.Flow(ui.Plural(compared, "sync point"))))
+	}
+}
+
+// printVerified prints what is said of one recording or file.
+func printVerified(v *verified) {
+	what := ui.Path(v.File)
+	if v.Alone {
+		what = "opened alone: " + what
+	}
+	line := func(format string, args ...any) {
+		ui.Fprintf(ui.Stdout, "    %s\n", ui.Sprintf(format, args...))
+	}
+	ui.Fprintf(ui.Stdout, "  %s\n", what)
+	line("%s, heap state known after %d; %s, %d compared, %s", ui.Text(ui.Plural(v.Collections, "collection")), v.Known,
+		ui.Text(ui.Plural(v.SyncPoints, "sync point")), v.Compared, ui.Text(mismatches(v.Mismatches)))
+	if v.Mismatches > 0 {
+		line("%d missing, %d extra, %d different", v.Missing, v.Extra, v.Different)
+	}
+	for _, d := range v.Differences {
+		line("%s", d)
+	}
+	swept := func(n uint64) ui.Text {
+		if n == 0 {
+			return ""
+		}
+		return ui.Sprintf("; live objects not compared for %d after a Remark", n)
+	}
+	if v.Summaries > 0 && !v.Alone {
+		line("%s compared, with %d rows%s", ui.Text(ui.Plural(v.Summaries, "summary record")), v.SummaryRows,
+			swept(v.SummarySwept))
+	}
+	if v.Counted > 0 && !v.Alone {
+		line("%s compared with a counting replay%s", ui.Text(ui.Plural(v.Counted, "collection")), swept(v.CountedSwept))
+	}
+	if v.Untold > 0 && !v.Alone {
+		line("%s without object data: the identity of %d of %d listed objects is proven",
+			ui.Text(ui.Plural(v.Untold, "pause")), v.Proven, v.Listed)
+	}
+	for _, s := range append(v.Faults, v.Damage...) {
+		line("%s", ui.Prose(s))
+	}
+	if v.Lost > 0 && !v.Alone {
+		line("%s lost", ui.Text(ui.Plural(v.Lost, "collection")))
+	}
+	if !v.Alone && v.NoEvents > 0 {
+		collection.WriteMissed(ui.Stdout, "", 4, v.NoEvents)
+	}
 }
 
 func mismatches(n uint64) string {

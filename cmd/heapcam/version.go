@@ -15,9 +15,10 @@ import (
 func newVersionCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "version",
-		Short: "Version, formats, and whether the probe is inside",
-		Args:  noArgs,
+		Use:     "version",
+		Short:   "Print the version, the formats, and whether the probe is built in",
+		Example: "  heapcam version",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			lib, err := probe.Library()
 			sum := ""
@@ -26,20 +27,14 @@ func newVersionCmd() *cobra.Command {
 				sum = hex.EncodeToString(s[:8])
 			}
 			if asJSON {
-				return ui.JSON(ui.Stdout, struct {
-					ui.Envelope
-					Version string `json:"version"`
-					Format  int    `json:"format"`
-					ABI     int    `json:"ring_abi"`
-					Go      string `json:"go"`
-					OS      string `json:"os"`
-					Arch    string `json:"arch"`
-					Probe   string `json:"probe,omitempty"`
-				}{ui.NewEnvelope("version", 1), version, trace.FormatVersion, trace.ABIVersion,
-					runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
+				return ui.JSON(ui.Stdout, versionReply{ui.NewEnvelope("version", 1), version, commit,
+					trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH, sum})
 			}
 			ui.Fprintf(ui.Stdout, "heapcam %s (stream format %d, ring ABI %d, %s %s/%s)\n", version,
 				trace.FormatVersion, trace.ABIVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if commit != "" {
+				ui.Fprintf(ui.Stdout, "commit %s\n", commit)
+			}
 			if err != nil {
 				ui.Fprintf(ui.Stdout, "no probe inside: %v\n", err)
 			} else {
@@ -49,6 +44,6 @@ func newVersionCmd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.version/1).")
 	return c
 }

@@ -38,20 +38,21 @@ func newViewCmd() *cobra.Command {
 	var o viewOptions
 	c := &cobra.Command{
 		Use:   "view FILE|DIR|JVM",
-		Short: "Look at a recording in the browser",
-		Long: `view opens a page with the recording: the window as a timeline, the heap after any collection
-grouped as you like, differences, trends, leaks and how far the figures can be trusted. FILE is a
-pulled file, DIR a ring folder, JVM the name or pid of a recorded one, whose page goes on with it
-and can freeze and pull. The page is served on loopback alone, at a random port and below a random
-token, to who knows its address; it loads nothing from elsewhere. From another host forward the
-port, as with ssh -L. Ctrl-C ends it.`,
-		Example: "  heapcam view incident.heapcam\n  heapcam view --no-open myservice",
+		Short: "Open a recording in the browser",
+		Long: `Use it to explore a recording: the timeline, the heap after any collection in groups of your choice,
+differences, trends, leaks, and how far you can trust the figures.
+
+FILE is a file that ` + "`heapcam pull`" + ` wrote, DIR a ring folder, JVM the name or pid of a recorded JVM. The
+page of a running JVM updates itself, and can freeze and pull. The verb serves the page on the loopback interface
+only, at a random port and a secret path. The page loads nothing from elsewhere. From another host, forward the
+port, for example with ssh -L. Ctrl-C ends the viewer.`,
+		Example: "  heapcam view incident.heapcam\n  heapcam view --no-open shop",
 		Args:    exactly(1, "FILE, DIR or JVM"),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.noOpen, "no-open", false, "only print the address")
-	f.StringVar(&o.out, "out", "", "folder for recordings, where a JVM is looked for (default as pull)")
+	f.BoolVar(&o.noOpen, "no-open", false, "Print the address, but do not start a browser.")
+	addOut(c, &o.out)
 	addSocket(c, &o.socket)
 	return c
 }
@@ -67,7 +68,7 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	if err != nil {
 		return err
 	}
-	// The states it keeps change little: a third less memory for a tenth more time of reading.
+	// The cached states change little. This saves a third of the memory and costs a tenth more time to read.
 	debug.SetGCPercent(40)
 	cfg.Idle = collectGarbage()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,15 +81,15 @@ func (o *viewOptions) run(c *cobra.Command, ref string) error {
 	ui.Fprintf(c.OutOrStdout(), "%s\n", url)
 	if !o.noOpen {
 		if err := openBrowser(url); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: no browser could be started (%v): open the address above\n", err)
+			ui.Fprintf(ui.Stderr, "heapcam: cannot start a browser (%v); open the address above\n", err)
 		}
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: Ctrl-C ends the viewer\n")
 	return s.Serve(ctx, l)
 }
 
-// collectGarbage gives what has Go collect its garbage if there is some: while the reader looks at an answer nobody
-// waits for it, in the middle of the next answer it would take as long as that.
+// collectGarbage gives a function that runs Go's collector if there is enough garbage. It is called between requests,
+// when nobody waits; during the next request the collection would take as long as the request itself.
 func collectGarbage() func() {
 	const worth = 32 << 20
 	var last atomic.Uint64
@@ -112,7 +113,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			return nil, err
 		}
 	}
-	rec, err := openRecording(path) // what can not be opened at all is told here, not on a page
+	rec, err := openRecording(path) // report on stderr, not on a page, what cannot be opened
 	if err != nil {
 		if st == nil || st.Phase.Over() {
 			return nil, err
@@ -132,10 +133,10 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
-			return indexed(ownIndex(), keptReport, path, makeReport)
+			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}
 	dir := path
-	if st == nil { // what the agent records may hold nothing yet
+	if st == nil { // a recording of the agent may have no data yet
 		ring, ok := onDisk(path)
 		if !ok {
 			return cfg, nil
@@ -143,7 +144,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		dir = ring.Dir
 	}
 	out := filepath.Dir(dir)
-	if filepath.Base(out) == agent.IncidentsName { // an incident is kept already
+	if filepath.Base(out) == agent.IncidentsName { // an incident does not change, and needs no incident of its own
 		return cfg, nil
 	}
 	cfg.Version = func() (string, bool) { return folderVersion(dir) }
@@ -206,11 +207,11 @@ func (o *viewOptions) recorded(ctx context.Context, ref string) *session.Status 
 	return nil
 }
 
-// quiet is how long a ring that has not changed is taken to be written to.
+// quiet is how long a ring may be unchanged until it counts as ended.
 const quiet = 30 * time.Second
 
-// folderVersion says how far a ring folder is, and whether nobody has written to it for a while. One without files
-// has just begun.
+// folderVersion gives a text that changes when a ring folder changes, and whether the folder has been quiet. A folder
+// without files has just begun.
 func folderVersion(dir string) (string, bool) {
 	files := ringFiles(dir)
 	sum, newest := int64(0), time.Time{}
@@ -229,8 +230,8 @@ func folderVersion(dir string) (string, bool) {
 		strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer, from the frame on that holds collection gc, or all of it (0); skim
-// leaves out the tokens of epochs.
+// openInput opens a recording for the viewer, from the frame of collection gc on, or all of it if gc is 0. skim leaves
+// out the tokens of epochs.
 func openInput(path string, gc uint64, skim bool, progress func(done, total int64)) (*web.Input, error) {
 	rec, err := ringstore.OpenRecording(path)
 	if err != nil {
@@ -238,7 +239,8 @@ func openInput(path string, gc uint64, skim bool, progress func(done, total int6
 	}
 	if len(rec.Files) == 0 {
 		rec.Close()
-		return nil, withCode(exitDamaged, "%s: nothing in it can be read", path)
+		return nil, withCode(exitDamaged, "%s: heapcam cannot read any of its files; `heapcam verify` says what "+
+			"is wrong", path)
 	}
 	total := int64(0)
 	for _, f := range rec.Files {

@@ -6,12 +6,12 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A shop that churns hard and leaks slowly: the audit trail of closed orders is never trimmed. */
+/**
+ * A shop that churns hard and leaks slowly: the audit trail of closed orders is never trimmed. Two workers serve
+ * orders of one to eight items. Each keeps its newest 500 orders open, closes the older ones, and audits one closed
+ * order in 3000.
+ */
 public class LeakyShop {
-    record Item(String name, int quantity, byte[] picture) {}
-
-    record Order(long id, String customer, List<Item> items, Map<String, String> notes) {}
-
     static final class AuditEntry {
         final long order;
         final long at;
@@ -45,7 +45,7 @@ public class LeakyShop {
             open.add(order(id, r));
             if (open.size() > 500) {
                 Order done = open.poll();
-                if (done.id() % 3000 == 0) audit(done.id());
+                if (done.id % 3000 == 0) audit(done.id);
             }
             if (id % 4000 < 2) Thread.yield();
         }
@@ -59,5 +59,31 @@ public class LeakyShop {
             workers[i].start();
         }
         for (Thread t : workers) t.join();
+    }
+
+    static final class Item {
+        final String name;
+        final int quantity;
+        final byte[] picture;
+
+        Item(String name, int quantity, byte[] picture) {
+            this.name = name;
+            this.quantity = quantity;
+            this.picture = picture;
+        }
+    }
+
+    static final class Order {
+        final long id;
+        final String customer;
+        final List<Item> items;
+        final Map<String, String> notes;
+
+        Order(long id, String customer, List<Item> items, Map<String, String> notes) {
+            this.id = id;
+            this.customer = customer;
+            this.items = items;
+            this.notes = notes;
+        }
     }
 }

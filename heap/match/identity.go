@@ -7,9 +7,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Identity through a pause whose fates are not told. A listing says what lives after it, the state what lived before.
+// Identity through a pause without object data. A listing says what lives after it, the state what lived before.
 //
-// Young collections move nothing in old space: what stands there as before is what stood there before.
+// Young collections move nothing in old space: what is there as before is what was there before.
 //
 // A full collection of Serial or Parallel slides the live objects of old space down, in order, and may append young
 // ones. Of the listing L of old space a prefix therefore is a subsequence of the state before, I; the rest, X, came
@@ -52,7 +52,7 @@ func (q *sequence) enter(ki int) {
 	}
 }
 
-// next goes on by one; false at the end, behind the last.
+// next advances by one; false at the end, behind the last.
 func (q *sequence) next() bool {
 	for {
 		if q.ki == len(q.keys) {
@@ -79,7 +79,7 @@ func (q *sequence) next() bool {
 	}
 }
 
-// prev goes back by one; false before the first.
+// prev steps back by one; false before the first.
 func (q *sequence) prev() bool {
 	for {
 		if q.ki < 0 {
@@ -120,7 +120,7 @@ func (m *Matcher) Identify(s *trace.Sync, pause *trace.Pause, old, next *state.S
 	return 0
 }
 
-// unmoved keeps what stands in old and humongous space as it stood before a young collection.
+// unmoved keeps what is in old and humongous space as it was before a young collection.
 func (m *Matcher) unmoved(s *trace.Sync, old, next *state.State) (proven uint64) {
 	var stay ranges
 	if m.Symbols.JVM.RegionWords == 0 {
@@ -316,7 +316,7 @@ func (e *embedding) rightmost() (proven uint64) {
 				break
 			}
 		}
-		if i.c == nil { // can not be: the leftmost embedding is one
+		if i.c == nil { // cannot be: the leftmost embedding is one
 			return 0
 		}
 		if uint32(i.ord) == e.left[p] {

@@ -33,17 +33,17 @@ func TestSlide(t *testing.T) {
 			}
 			return o
 		}
-		type fate struct {
+		type outcome struct {
 			state.Object
 			dead bool
 			id   uint32 // 0: from young space
 		}
-		var all []fate
+		var all []outcome
 		dying := rapid.IntRange(0, 9).Draw(t, "dying")
 		sampling := rapid.SampledFrom([]int{2, 5, 30}).Draw(t, "sampling")
 		at := uint64(base)
 		for i := range rapid.IntRange(0, 60).Draw(t, "old") {
-			f := fate{object(), rapid.IntRange(0, 9).Draw(t, "dies") < dying, uint32(i + 1)}
+			f := outcome{object(), rapid.IntRange(0, 9).Draw(t, "dies") < dying, uint32(i + 1)}
 			f.Addr, f.Birth = at, f.id
 			if rapid.IntRange(0, sampling).Draw(t, "sampled") == 0 {
 				f.Sample = uint64(i + 1)
@@ -56,13 +56,13 @@ func TestSlide(t *testing.T) {
 		young := uint64(0)
 		wood := rapid.IntRange(0, len(all)).Draw(t, "wood") // so many stay where they are, the dead under fillers
 		for range rapid.IntRange(0, 12).Draw(t, "young") {
-			all = append(all, fate{Object: object()})
+			all = append(all, outcome{Object: object()})
 			young += all[len(all)-1].Words
 		}
 		next := state.New()
 		next.Codes = had.Codes
 		s := &trace.Sync{GC: 1000}
-		truth := map[uint64]fate{}
+		truth := map[uint64]outcome{}
 		at = base
 		fill := func(to uint64) {
 			if to-at < 2 {
@@ -99,7 +99,7 @@ func TestSlide(t *testing.T) {
 			{Kind: trace.SpaceEden, UsedBefore: (young + garbage) * 8},
 			{Kind: trace.SpaceOld, Bottom: base, Top: at, End: 10000, UsedBefore: old * 8},
 		}
-		told := m.Identify(s, &trace.Pause{Kind: trace.PauseFull}, had, next)
+		counted := m.Identify(s, &trace.Pause{Kind: trace.PauseFull}, had, next)
 		n := 0
 		next.Each(func(o state.Object) bool {
 			f, ok := truth[o.Addr]
@@ -115,12 +115,12 @@ func TestSlide(t *testing.T) {
 			} else if f.id > o.Birth && f.id != 0 {
 				t.Fatalf("at %d: at least as old as %d, is %d", o.Addr, o.Birth, f.id)
 			} else if f.id == 0 && o.Birth != 1000 {
-				t.Fatalf("at %d: a young object is told to be as old as %d", o.Addr, o.Birth)
+				t.Fatalf("at %d: a young object counts as old as %d", o.Addr, o.Birth)
 			}
 			return true
 		})
-		if uint64(n) != told {
-			t.Fatalf("%d proven, told %d", n, told)
+		if uint64(n) != counted {
+			t.Fatalf("%d proven, counted %d", n, counted)
 		}
 		proven += n
 	})

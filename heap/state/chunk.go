@@ -69,7 +69,7 @@ func (c *Chunk) mark(off uint16, id uint64) {
 	c.Samples = append(c.Samples, SampleAt{off, id})
 }
 
-// Level gives up the column of births if all are the same.
+// Level drops the column of births if all are the same.
 func (c *Chunk) Level() {
 	if len(c.Birth) == 0 {
 		return
@@ -82,7 +82,7 @@ func (c *Chunk) Level() {
 	c.Same, c.Birth = c.Birth[0], nil
 }
 
-// SetBirth says when the object that stands at index i of a chunk was allocated.
+// SetBirth says when the object that is at index i of a chunk was allocated.
 func (c *Chunk) SetBirth(i int, birth uint32) {
 	if c.Birth == nil && c.Same == birth {
 		return

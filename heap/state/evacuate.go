@@ -77,7 +77,7 @@ func (s *State) walk(blob []byte, sizes *trace.TypeTable, gc uint32, t *taker, m
 	return w.Err()
 }
 
-// taker walks over what stands in a range, in order of address, and takes it out: each object either moves or dies.
+// taker walks over what is in a range, in order of address, and takes it out: each object either moves or dies.
 type taker struct {
 	s          *State
 	start, end uint64

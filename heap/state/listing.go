@@ -22,7 +22,7 @@ func (old *State) Listing(s *trace.Sync, sizes *trace.TypeTable, uncertain bool)
 	codes.Count = make([]uint64, len(had), cap(had))
 	birth := uint32(s.GC)
 	if uncertain {
-		birth |= AtLeastMark // whoever knows better says so afterwards
+		birth |= AtLeastMark // identity (package match) may prove the birth afterwards
 	}
 	var k uint64
 	off, code := make([]uint16, 0, ChunkWords/2), make([]uint32, 0, ChunkWords/2)

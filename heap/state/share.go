@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// States that were kept share chunks with the state that goes on: who is not the owner of a chunk copies it before
+// States that were kept share chunks with the state that continues: who is not the owner of a chunk copies it before
 // writing. So a kept state takes no more memory than what has changed since the one before.
 
 var owners atomic.Uint32
@@ -84,7 +84,7 @@ func (s *State) With(chunks map[uint64]*Chunk) *State {
 	return &n
 }
 
-// Continue makes a state to go on with of one that With gave.
+// Continue makes a state to continue with of one that With gave.
 func (s *State) Continue() {
 	s.Codes = s.Codes.copied()
 	s.id = newOwner()

@@ -122,7 +122,7 @@ func (t *Table) Clone() *Table {
 	c.Types, c.Loaders, c.Methods = maps.Clone(t.Types), maps.Clone(t.Loaders), maps.Clone(t.Methods)
 	c.Frames, c.Threads = maps.Clone(t.Frames), maps.Clone(t.Threads)
 	c.first, c.same = maps.Clone(t.first), maps.Clone(t.same)
-	c.sizes = nil // one is made by who goes on reading: see Continue
+	c.sizes = nil // one is made by who continues reading: see Continue
 	return &c
 }
 

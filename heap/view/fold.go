@@ -38,7 +38,7 @@ type Folded struct {
 	Samples       []*samples.Sample // the objects, if they are sampled
 }
 
-// Era gives what is left of a birth where births are only told apart by eras, collections in ascending order: the first
+// Era gives what is left of a birth where only eras distinguish births, collections in ascending order: the first
 // of them that it is not after, or the one after the last.
 func Era(birth uint32, eras []uint32) uint32 {
 	for _, e := range eras {
@@ -60,10 +60,10 @@ var ErrNoObjects = errors.New("only totals are known of this collection, not its
 const maxFolded = 1 << 22
 
 // Fold counts the objects of the view by the properties that are wanted. spaces are those of Spaces, for WantSpace;
-// grain is the size of the ranges of addresses in words, a power of two, for WantAddr. With eras, births are told apart
-// only as Era does: all births would multiply the combinations. WantSamples without WantBirth has one era: an object
-// without a sample may be older than all samples, and no more is asked of it. Its error is ErrFold. A view without
-// State can be folded by as much as it knows: types, lengths, or sites (Frozen.Sites).
+// grain is the size of the ranges of addresses in words, a power of two, for WantAddr. With eras, births are
+// distinguished only as Era does: all births would multiply the combinations. WantSamples without WantBirth has one
+// era: an object without a sample may be older than all samples, and no more is asked of it. Its error is ErrFold. A
+// view without State can be folded by as much as it knows: types, lengths, or sites (Frozen.Sites).
 func (v *View) Fold(want Want, spaces []SpaceAt, grain uint64, eras ...uint32) ([]Folded, error) {
 	if v.born != nil && want == WantSamples {
 		return v.foldSites()

@@ -19,11 +19,11 @@ type folder struct {
 	shift   uint
 	group   []uint32 // by code
 	groups  uint32
-	eras    []uint32 // unless nil, births are only told apart by Era
+	eras    []uint32 // unless nil, births are only distinguished by Era
 	live    func(id uint64) *samples.Sample
 	tables  map[[2]uint64]*foldTable
 	sampled sampledTable
-	births  []uint32              // that are told apart, with marks; the first denseBirths of them are counted in dense
+	births  []uint32              // distinguished, with marks; the first denseBirths of them are counted in dense
 	number  [16][]uint16          // by mark and birth: 1 + its place in births, 0 until asked
 	dense   [denseBirths][]uint32 // by place in births: objects by code
 	touched [denseBirths][]uint32
@@ -37,7 +37,7 @@ type folder struct {
 // births that are looked up by their number.
 const denseBirths, maxDense, maxNumbered = 40, 1 << 22, 1 << 20
 
-// birthAt gives the place of a birth, with its mark, among those that are told apart; denseBirths or more if it has
+// birthAt gives the place of a birth, with its mark, among those that are distinguished; denseBirths or more if it has
 // none.
 func (f *folder) birthAt(b uint32) int {
 	mark, n := b>>state.SpaceShift, int(b&(state.MaxMarked-1))
@@ -48,14 +48,14 @@ func (f *folder) birthAt(b uint32) int {
 	if n < len(t) && t[n] != 0 {
 		return int(t[n] - 1)
 	}
-	told := f.birth(b)
-	i := slices.Index(f.births, told)
+	distinct := f.birth(b)
+	i := slices.Index(f.births, distinct)
 	if i < 0 {
 		if len(f.births) >= f.most {
 			i = denseBirths
 		} else {
 			i = len(f.births)
-			f.births = append(f.births, told)
+			f.births = append(f.births, distinct)
 			f.dense[i] = make([]uint32, len(f.group))
 		}
 	}
@@ -121,7 +121,7 @@ func (f *folder) chunk(k uint64, c *state.Chunk) {
 	}
 }
 
-// birth gives what of a birth, with its mark, is told apart.
+// birth gives what of a birth, with its mark, is distinguished.
 func (f *folder) birth(b uint32) uint32 {
 	if f.eras != nil {
 		return Era(b&^f.s.Marks, f.eras) | b&f.s.Marks

@@ -5,7 +5,7 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Places goes over the states of a replay, collection by collection, and keeps what Fold by sites (WantSamples) needs
+// Places walks over the states of a replay, collection by collection, and keeps what Fold by sites (WantSamples) needs
 // beside the counts, so that a view of which only counts were kept (View.FreezeCounts) can be folded so, too. That is:
 // of each type, how many objects have which birth, as far as such a fold tells births apart; and that each live sample
 // is in an object of its own type, size and birth. Only chunks that have changed since the state before are visited.
@@ -17,7 +17,7 @@ type Places struct {
 	odd    int              // samples that stand where they should not
 }
 
-// bornKey is a type and what of a birth is told apart, with the mark.
+// bornKey is a type and what is distinguished of a birth, with the mark.
 type bornKey struct{ typ, birth uint32 }
 
 type bornCount struct {
@@ -29,7 +29,7 @@ type bornCount struct {
 type placed struct {
 	c    *state.Chunk
 	born []bornCount
-	here []int32 // samples that stand there, by place in Lives.all
+	here []int32 // samples that are there, by place in Lives.all
 	odd  int
 	seen bool
 }
@@ -135,7 +135,7 @@ func (p *Places) count(x *placed, codes *state.Codes, first uint32, t *foldTable
 	}
 }
 
-// samples looks which samples stand in a chunk. The caller holds the lock of lives.
+// samples looks which samples are in a chunk. The caller holds the lock of lives.
 func (p *Places) samples(x *placed, codes *state.Codes) {
 	c, o := x.c, 0
 	for i, sa := range c.Samples {
@@ -165,7 +165,7 @@ func (p *Places) samples(x *placed, codes *state.Codes) {
 	}
 }
 
-// era is Era where the first collection alone is told from later ones.
+// era is Era where only the first collection is distinguished from later ones.
 func era(birth, first uint32) uint32 {
 	if birth <= first {
 		return first

@@ -8,7 +8,7 @@ import (
 	"github.com/heapcam/heapcam/heap/state"
 )
 
-// Sampling goes over the sampled objects of states of one recording by kinds, which it numbers: what they have in
+// Sampling walks over the sampled objects of states of one recording by kinds, which it numbers: what they have in
 // common. All states have the same View.First and the same Lives, which grow no more.
 type Sampling struct {
 	mu     sync.Mutex // of all below
@@ -66,7 +66,7 @@ func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight f
 			k, bytes := x.kindOf(SampledBase{d.Type, d.Birth, d.AtLeast}, SampledPlace{d.Frame, d.Thread}), d.Bytes
 			for _, s := range d.Samples {
 				f(k, bytes, s.Size, s.Weight)
-				bytes = 0 // all of them are told with the first
+				bytes = 0 // all of them count with the first
 			}
 		}
 		return rest, err

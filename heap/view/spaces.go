@@ -47,7 +47,7 @@ func (v *View) Spaces(spaces []trace.Space) []SpaceAt {
 	return out
 }
 
-// MarkSpaces marks each object of the state with the kind of the space, of those of Spaces, that it stands in; Fold
+// MarkSpaces marks each object of the state with the kind of the space, of those of Spaces, that it is in; Fold
 // tells it of those that are left after any later collection. The mark goes with the object's identity. Numbers of
 // collections must be below state.MaxMarked.
 func (v *View) MarkSpaces(spaces []SpaceAt) {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// answerEnv tells a process that it is attended, and the number of the pipe that takes its exit code.
+	// answerEnv marks a process as attended, and has the number of the pipe for its exit code.
 	answerEnv = "HEAPCAM_ANSWER_FD"
 	// stopWithin is how long an attended process has to obey a signal.
 	stopWithin = 2 * time.Second
 )
 
 // Run runs this program once more with the same arguments, and gives its exit code. Where its disk hangs, that
-// process is what is left; this one ends. attended is false in that process, and where it can not be started.
+// process is what is left; this one ends. attended is false in that process, and where it cannot be started.
 func Run() (code int, attended bool) {
 	if os.Getenv(answerEnv) != "" {
 		return 0, false
@@ -29,7 +29,7 @@ func Run() (code int, attended bool) {
 	if err != nil {
 		return 0, false
 	}
-	runtime.LockOSThread() // what the child is told when its parent dies goes by thread
+	runtime.LockOSThread() // the child's death signal follows the thread that started it
 	child := &exec.Cmd{
 		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), answerEnv+"=3"),
 		Stdin: os.Stdin, ExtraFiles: []*os.File{answer},
@@ -62,12 +62,12 @@ func Run() (code int, attended bool) {
 		signal.Stop(signals)
 		return 0, false
 	}
-	told := make(chan int, 1)
+	statuses := make(chan int, 1)
 	go func() {
 		var b [1]byte
 		if n, _ := answers.Read(b[:]); n == 1 {
 			relays.Wait() // it has closed its ends
-			told <- int(b[0])
+			statuses <- int(b[0])
 			return
 		}
 		child.Wait() // it ended otherwise
@@ -76,12 +76,12 @@ func Run() (code int, attended bool) {
 		if w, ok := child.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 			code = 128 + int(w.Signal())
 		}
-		told <- code
+		statuses <- code
 	}()
 	var late <-chan time.Time
 	for {
 		select {
-		case code := <-told:
+		case code := <-statuses:
 			return code, true
 		case s := <-signals:
 			child.Process.Signal(s)

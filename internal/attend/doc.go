@@ -1,3 +1,3 @@
-// Package attend runs a verb in a process of its own, so that the program can end while a read of a disk that hangs
-// cannot: no exit, no Ctrl-C and no kill ends such a process.
+// Package attend runs a verb in a process of its own. A process that reads from a disk that hangs cannot be ended,
+// neither by exit nor by Ctrl-C or kill. With attend the program ends all the same and leaves that process behind.
 package attend

@@ -69,7 +69,7 @@ func tool(t *testing.T) string {
 }
 
 var (
-	call   = regexp.MustCompile(`(?:^|[\s(])(?:\S*/)?heapcam((?: [^|>#;&)\n]*)?)`)
+	call   = regexp.MustCompile(`(?:^|[|;&(] *|-- |sudo |timeout \S+ )(?:\S*/)?heapcam((?: [^|>#;&)\n]*)?)`)
 	inline = regexp.MustCompile("`(heapcam [^`\n]+)`")
 	flags  = regexp.MustCompile(`(?:^|\s)(--[a-z][a-z-]*)`)
 )
@@ -100,7 +100,7 @@ func TestDocumentedVerbs(t *testing.T) {
 			t.Errorf("%s: there is no verb %q", where, words[0])
 			return
 		}
-		if len(words) > 1 && strings.Contains(text, "Available Commands") {
+		if len(words) > 1 && strings.Contains(text, "\nVerbs:\n") {
 			text += help(words[0] + " " + words[1])
 		}
 		for _, f := range flags.FindAllStringSubmatch(arguments, -1) {

@@ -64,7 +64,7 @@ func TestArchive(t *testing.T) {
 				return archive
 			}
 			until := []string{"-cp", jar, "Until", end, "100", "1"}
-			const unrecorded = "heapcam: the command runs unrecorded: a JVM that writes an archive of classes ("
+			const unrecorded = "heapcam: the command runs without being recorded: a JVM that writes a CDS archive ("
 			a := run(unrecorded+"-XX:ArchiveClassesAtExit, in the command line)", 0, nil,
 				append([]string{java, "-XX:ArchiveClassesAtExit=ARCHIVE"}, until...)...)
 			if sharedClasses(t, java, jar, "-XX:SharedArchiveFile="+a) != 1 {

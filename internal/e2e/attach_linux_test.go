@@ -28,8 +28,8 @@ func (d *daemon) attach(t *testing.T, pid string, flags ...string) (errs string,
 	return errs, code
 }
 
-// TestAttach has the agent record a running JVM: when attach ends with 0 it is recorded; what is told of our share
-// counts from when the probe began, also after another agent has come; what can not be recorded is told with its
+// TestAttach has the agent record a running JVM: when attach ends with 0 it is recorded; the share that status reports
+// counts from when the probe began, also after another agent has come; what cannot be recorded is reported with its
 // reason, and the JVM runs on.
 func TestAttach(t *testing.T) {
 	needReader(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestBudget records at depth full what costs more than the budget: the depth goes down to samples (and, in the long
-// rounds, up again), each switch is told, and what was listed meanwhile agrees.
+// rounds, up again), each switch is reported, and what was listed meanwhile agrees.
 func TestBudget(t *testing.T) {
 	needReader(t)
 	somePair(t, "budget", []int{17}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
@@ -33,7 +33,7 @@ func TestBudget(t *testing.T) {
 			return session.Status{}
 		}
 		// The probe lowers it by itself before the agent tells of it, and what the newest switch says (of sampling, or
-		// the way up) is the machine's: the trace has them all.
+		// raising the depth) depends on the machine: the trace has them all.
 		await(t, "depth samples", func() bool { return find().Depth == "samples" && s.Switches > 0 })
 		if !strings.Contains(s.LastSwitch, "budget") {
 			t.Errorf("%d switches, the last: %s", s.Switches, s.LastSwitch)

@@ -13,7 +13,8 @@ import (
 )
 
 // TestCrowd starts a hundred JVMs within a minute below one agent that discovers: every one is recorded, none is lost,
-// and what the agent takes of CPU, memory and descriptors is told (and bounded: a core, 4 MB and 12 descriptors a JVM).
+// and what the agent takes of CPU, memory and descriptors is reported (and bounded: a core, 4 MB and 12 descriptors a
+// JVM).
 func TestCrowd(t *testing.T) {
 	needReader(t)
 	if !full {

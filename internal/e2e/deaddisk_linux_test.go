@@ -17,7 +17,7 @@ import (
 	"github.com/heapcam/heapcam/shmring"
 )
 
-// TestDeadDisk has the disk of the recordings hang as a broken one does: whoever waits for it can not be ended. Every
+// TestDeadDisk has the disk of the recordings hang as a broken one does: whoever waits for it cannot be ended. Every
 // verb that somebody needs then ends by itself all the same, and says what it could not read; the JVM runs on, pauses,
 // resumes and detaches; when the disk is back nothing is wrong on it.
 func TestDeadDisk(t *testing.T) {
@@ -98,7 +98,7 @@ func TestDeadDisk(t *testing.T) {
 	await(t, "the agent tells of it", func() bool {
 		out, errs, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out)
 		return strings.Contains(out, "the disk has not answered for ") &&
-			strings.Contains(errs, "the disk has not answered for 5s: recordings in "+d.out)
+			strings.Contains(errs, "the disk has not answered for 5 s: recordings in "+d.out)
 	})
 	says := func(code int, text string, args ...string) {
 		t.Helper()
@@ -107,8 +107,8 @@ func TestDeadDisk(t *testing.T) {
 			t.Errorf("heapcam %v: status %d, want %d and %q\n%s%s", args, c, code, text, out, errs)
 		}
 	}
-	says(1, "the disk has not answered for 20s: not read, or not to the end: ", "cost", before)
-	says(1, "the disk has not answered for 20s: not read, or not to the end: ", "cost", "--out", d.out, live.ID)
+	says(1, "the disk has not answered for 20 s: ", "cost", before)
+	says(1, "the disk has not answered for 20 s: ", "cost", "--out", d.out, live.ID)
 	bundle := filepath.Join(t.TempDir(), "b.tar.gz")
 	says(0, "recordings.json: the disk has not answered for 5s: "+d.out, "support-bundle", "-o", bundle, "--out", d.out,
 		"--socket", d.sock)
@@ -119,17 +119,17 @@ func TestDeadDisk(t *testing.T) {
 	}
 	says(0, "paused Until", "pause", "--socket", d.sock, r.pidText())
 	await(t, "it is paused", func() bool { return d.ring(t).State == shmring.StatePaused })
-	says(0, "goes on: Until", "resume", "--socket", d.sock, r.pidText())
+	says(0, "resumed Until", "resume", "--socket", d.sock, r.pidText())
 	await(t, "it goes on", func() bool { return d.ring(t).State == shmring.StateRecording })
-	says(0, "detaching from Until", "detach", "--socket", d.sock, r.pidText())
+	says(0, "stopped recording Until", "detach", "--socket", d.sock, r.pidText())
 	await(t, "it is detached from", func() bool { return d.ring(t).State == shmring.StateDetached })
 	r.end(t, file)
 
-	// The agent can not end before the disk lets it; it says that it wants to, and whoever asks it to stop learns so
+	// The agent cannot end before the disk lets it; it says that it wants to, and whoever asks it to stop learns so
 	// from the service's manager.
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	await(t, "the agent leaves the recording behind", func() bool {
-		return strings.Contains(d.stderr.String(), "not waited for")
+		return strings.Contains(d.stderr.String(), "ends without closing recordings")
 	})
 	release()
 	d.cmd.Wait()

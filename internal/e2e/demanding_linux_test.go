@@ -215,7 +215,7 @@ func TestSamplingHandedOver(t *testing.T) {
 		}
 		verify(t, s.Dir, 1)
 		text, _, _ := heapcam(t, "dump", s.Dir)
-		if !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from here on") {
+		if !strings.Contains(text, "no_sampling") || !strings.Contains(text, "no allocation sites from now on") {
 			t.Error("the recording does not say from when on there are no sites")
 		}
 	})

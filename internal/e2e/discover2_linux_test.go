@@ -44,7 +44,7 @@ func (d *daemon) of(t *testing.T, pid int) (s session.Status, o api.Other) {
 	return session.Status{}, api.Other{}
 }
 
-// TestToolOptions starts a JVM that can not be attached to with the line that doctor prints: an agent that discovers
+// TestToolOptions starts a JVM that cannot be attached to with the line that doctor prints: an agent that discovers
 // finds its ring and records it. One without that line is listed with reason and remedy.
 func TestToolOptions(t *testing.T) {
 	needReader(t)
@@ -89,7 +89,7 @@ func TestToolOptions(t *testing.T) {
 }
 
 // TestDiscoverPrivate: JVMs in a mount namespace of their own, whose /tmp nobody here sees, are found as soon as
-// others, and what can not be recorded there is listed with reason and remedy.
+// others, and what cannot be recorded there is listed with reason and remedy.
 func TestDiscoverPrivate(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs in namespaces of their own", "unshare", "mount")

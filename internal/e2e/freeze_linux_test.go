@@ -14,11 +14,11 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestFreeze: a JVM that goes without goodbye, whatever the cause, leaves an incident that reads up to its last
+// TestFreeze: a JVM that ends without an end marker, whatever the cause, leaves an incident that reads up to its last
 // collection; one that runs out of heap and goes on leaves one a burst; direct memory, whose OutOfMemoryError the
 // library throws, none.
 func TestFreeze(t *testing.T) {
-	const gone, exhausted = "without goodbye", "exhausted"
+	const gone, exhausted = "without an end marker", "exhausted"
 	majors := []int{17, 25}
 	for _, c := range []struct {
 		name string
@@ -83,7 +83,7 @@ func TestFreeze(t *testing.T) {
 }
 
 // TestGCStorm: one full collection after the other, each of which is listed by the probe. What the listings take is
-// bounded, so that the recording still reaches back before the storm; what was left out is told.
+// bounded, so that the recording still reaches back before the storm; what was left out is reported.
 func TestGCStorm(t *testing.T) {
 	p := program{major: 17, gc: "Parallel", heap: "64m", main: "Tight", args: []string{"8000", "85"}, limit: "2MiB",
 		timeout: 100 * time.Second}
@@ -166,7 +166,7 @@ func TestThrashing(t *testing.T) {
 }
 
 // TestFullDiskJVM fills the disk that a ring is on while a JVM is recorded, and empties it again: neither JVM nor
-// recorder ends, what is lost is told, recording comes back by itself, and what is there is sound.
+// recorder ends, what is lost is reported, recording comes back by itself, and what is there is sound.
 func TestFullDiskJVM(t *testing.T) {
 	needReader(t)
 	if !full {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +15,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/heapcam/heapcam/probe"
 )
 
 var (
@@ -44,92 +41,6 @@ func testMain(m *testing.M) int {
 	}
 	os.Setenv("XDG_CACHE_HOME", filepath.Join(scratch, "cache")) // where heapcam keeps reports
 	return m.Run()
-}
-
-// ---- JDKs ----
-
-var collectors = []string{"Serial", "Parallel", "G1"}
-
-// jdks finds one JDK of each major that heapcam is tested with.
-var jdks = sync.OnceValue(func() map[int]string {
-	found := map[int]string{}
-	files, _ := filepath.Glob("/usr/lib/jvm/*/release")
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue
-		}
-		for _, major := range []int{17, 25} {
-			home := filepath.Dir(f)
-			if _, err := os.Stat(filepath.Join(home, "bin", "javac")); err == nil &&
-				bytes.Contains(b, fmt.Appendf(nil, `JAVA_VERSION="%d`, major)) {
-				found[major] = home
-			}
-		}
-	}
-	return found
-})
-
-func jdk(t *testing.T, major int) string {
-	t.Helper()
-	if _, err := probe.Library(); err != nil && os.Getenv("HEAPCAM_BIN") == "" {
-		t.Skip("not run: tests on real JVMs (the probe is not compiled: make probe)")
-	}
-	home, ok := jdks()[major]
-	if !ok {
-		t.Skipf("not run: JDK %d (%d collectors)", major, len(collectors))
-	}
-	return home
-}
-
-// classes compiles java/*.java once, for every JDK.
-var classes = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(scratch, "classes")
-	home, ok := jdks()[17]
-	if !ok {
-		home = jdks()[25]
-	}
-	src, err := filepath.Glob("java/*.java")
-	more, _ := filepath.Glob("java/leaks/*.java")
-	src = append(src, more...)
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command(filepath.Join(home, "bin", "javac"),
-		append([]string{"--release", "17", "-Xlint:-options", "-d", dir}, src...)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("javac: %w\n%s", err, out)
-	}
-	return dir, nil
-})
-
-func classPath(t *testing.T) string {
-	t.Helper()
-	dir, err := classes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// eachPair runs f on every collector of every JDK.
-func eachPair(t *testing.T, majors []int, gcs []string, f func(t *testing.T, major int, gc string)) {
-	for _, major := range majors {
-		for _, gc := range gcs {
-			t.Run(fmt.Sprintf("%s/%d", gc, major), func(t *testing.T) { f(t, major, gc) })
-		}
-	}
-}
-
-// somePair is eachPair in the long rounds. In the short ones it runs f on one pair only, another one for each name:
-// every test on its own pair, all pairs together; TestPairs has them all.
-func somePair(t *testing.T, name string, majors []int, gcs []string, f func(t *testing.T, major int, gc string)) {
-	if !full {
-		majors = slices.DeleteFunc(slices.Clone(majors), func(m int) bool { return len(majors) > 1 && jdks()[m] == "" })
-		n := int(crc32.ChecksumIEEE([]byte(name)) % uint32(len(majors)*len(gcs)))
-		majors, gcs = majors[n%len(majors):][:1], gcs[n/len(majors):][:1]
-	}
-	eachPair(t, majors, gcs, f)
 }
 
 // ---- running a program under heapcam ----
@@ -325,10 +236,10 @@ func (r *running) pauses(t *testing.T) (p pauses) {
 	for _, l := range strings.Split(string(b), "\n") {
 		if _, line, ok := strings.Cut(l, " Pause "); ok && strings.HasSuffix(l, "ms") {
 			p.lines, open = append(p.lines, line), true
-		} else if strings.Contains(l, "Safepoint \"") {
+		} else if old := strings.Contains(l, "threads were stopped"); old || strings.Contains(l, "Safepoint \"") {
 			if open {
 				p.stops++
-			} else if strings.Contains(l, "Collect") || strings.Contains(l, "GC") {
+			} else if old || strings.Contains(l, "Collect") || strings.Contains(l, "GC") { // 11 does not say for what
 				p.idle++
 			}
 			open = false

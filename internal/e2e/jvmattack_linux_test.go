@@ -123,7 +123,7 @@ func TestOwnHandlers(t *testing.T) {
 			during: func(int) { time.Sleep(300 * time.Millisecond) }}
 		e := a.run(t)
 		e.well(t, fmt.Sprintf("%d handlers (%s/%d)", n, a.gc, a.major))
-		if said := strings.Contains(e.errs, "keep setting handlers"); said != (n == 8) {
+		if said := strings.Contains(e.errs, "keep replacing the signal handler"); said != (n == 8) {
 			t.Errorf("%d handlers: that the recording ends is said: %v\n%s", n, said, e.errs)
 		}
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// told gives what appends a row to a table of docs/results/kills.md in the long rounds, and nothing else.
-func told(t *testing.T, about, columns string) func(cells ...any) {
+// killTable returns a function that appends a row to a table of docs/benchmarks/DATE-kills.md in the long rounds. In
+// short rounds that function does nothing.
+func killTable(t *testing.T, about, columns string) func(cells ...any) {
 	if !full {
 		return func(...any) {}
 	}
@@ -33,13 +34,10 @@ func TestKillJVM(t *testing.T) {
 	if full {
 		rounds = 20
 	}
-	row := told(t, "kill -9 of the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
+	row := killTable(t, "Killing the JVM", "round | pair | killed after, ms | stops that the JVM logged | collections "+
 		"recorded | last in the pulled report | mismatches")
 	for i := range rounds {
-		gc, major := collectors[(i+1)%len(collectors)], 17
-		if i%2 == 1 {
-			major = 25
-		}
+		gc, major := collectors[(i+1)%len(collectors)], majors()[i%len(majors())]
 		t.Run(gc, func(t *testing.T) {
 			p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{untilKilled, "20000", "0"},
 				limit: "4MiB", flags: []string{"--emergency", "off", "--shm-size", "64MiB"}}
@@ -78,10 +76,17 @@ func TestKillJVM(t *testing.T) {
 // untilKilled names a file that nobody makes.
 const untilKilled = "/nonexistent/heapcam-e2e"
 
+// ended says that a process has ended, be it that nobody has waited for it yet.
+func ended(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(b), ") Z ")
+}
+
 // TestKillRecorder kills `heapcam run` under load: the JVM does not notice.
 func TestKillRecorder(t *testing.T) {
 	end := filepath.Join(t.TempDir(), "end")
-	p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"}, limit: "4MiB"}
+	p := program{major: majors()[0], gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"},
+		limit: "4MiB"}
 	r := p.start(t)
 	await(t, "collections", func() bool { return r.stops() >= 5 })
 	await(t, "recording", func() bool {
@@ -98,7 +103,7 @@ func TestKillRecorder(t *testing.T) {
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "end of the JVM", func() bool { return syscall.Kill(pid, 0) != nil })
+	await(t, "end of the JVM", func() bool { return ended(pid) })
 	await(t, "last line of the program", func() bool { return strings.HasSuffix(r.stdout.String(), "done\n") })
 	dirs, _ := filepath.Glob(filepath.Join(r.out, "*"))
 	if len(dirs) != 1 {
@@ -109,18 +114,18 @@ func TestKillRecorder(t *testing.T) {
 
 // TestKillAgent kills the daemon at random moments under load and starts it again, sometimes so late that the shared
 // ring overflows: the JVM does not notice, the recording goes on in its folder, and what is missing fell into the time
-// when no agent ran (or one had not yet emptied the ring that it found, and been told the definitions anew) and is told
+// when no agent ran (or one had not yet emptied the ring that it found, and got the definitions anew) and is reported
 // by gaps, to the number.
 func TestKillAgent(t *testing.T) {
 	needReader(t)
-	majors, gcs, kills := []int{17}, []string{"Parallel"}, 2
+	versions, gcs, kills := majors()[:1], []string{"Parallel"}, 2
 	if full {
-		majors, gcs, kills = []int{17, 25}, collectors, 20
+		versions, gcs, kills = majors(), collectors, 20
 	}
-	row := told(t, "kill -9 of the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
-		"collections recorded | missing | of them told by gaps | of them while an agent ran | gaps | sync points | "+
-		"mismatches")
-	eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
+	row := killTable(t, "Killing the agent", "pair | depth | kills | without agent, s | stops that the JVM logged | "+
+		"collections recorded | missing | of them recorded as gaps | of them while an agent ran | gaps | "+
+		"sync points | mismatches")
+	eachPair(t, versions, gcs, func(t *testing.T, major int, gc string) {
 		depth := "survivors"
 		if gc == "Parallel" { // overflows within a second
 			depth = "full"
@@ -305,7 +310,7 @@ func TestLimitOnDisk(t *testing.T) {
 	if full {
 		limit, heap, ds, slots = 4<<20, "160m", []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}
 	}
-	row := told(t, "limit on a real disk",
+	row := killTable(t, "Limit on a real disk",
 		"pair | M | d | T, KiB | listings, KiB | written / M | occupied / M at most | allowed")
 	for _, d := range ds {
 		for i, live := range slots {

@@ -19,10 +19,20 @@ import (
 // as many objects and bytes of every class. Fillers aside: 25 names them, 17 makes them of int[].
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	// Serial and Parallel of older JDKs collect for jcmd without events.
+	type pair struct {
 		major int
 		gc    string
-	}{{25, "Serial"}, {25, "Parallel"}, {25, "G1"}, {17, "G1"}} {
+	}
+	var pairs []pair
+	for _, major := range majors() {
+		for _, gc := range collectors {
+			if major >= 25 || gc == "G1" {
+				pairs = append(pairs, pair{major, gc})
+			}
+		}
+	}
+	for _, c := range pairs {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB",
@@ -156,6 +166,80 @@ func compareHistograms(t *testing.T, what string, jvm map[string][2]uint64, h hi
 	}
 }
 
+// openRing waits for the ring in a folder. Before its first eight bytes are there, the probe still writes over what
+// others write.
+func openRing(t *testing.T, dir string) (ring *os.File) {
+	t.Helper()
+	await(t, "ring", func() bool {
+		m, _ := filepath.Glob(filepath.Join(dir, "*.ring"))
+		if len(m) != 1 {
+			return false
+		}
+		f, err := os.OpenFile(m[0], os.O_RDWR, 0)
+		if err != nil {
+			return false
+		}
+		var magic [8]byte
+		if _, err := f.ReadAt(magic[:], 0); err != nil || magic == [8]byte{} {
+			f.Close()
+			return false
+		}
+		ring = f
+		return true
+	})
+	return ring
+}
+
+var (
+	oracleSum = regexp.MustCompile(`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) ` +
+		`differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)\n`)
+	oracleLine = regexp.MustCompile(
+		`oracle: (differs|class only in the walk:) (\S+) (?:jvmti=(\d+)/\d+ walk=(\d+)/)?`)
+)
+
+// oracleAnswer reads the answer of that number: what is wrong with it, and whether the walk has more objects of some
+// classes and fewer of none. G1 of 20 and later puts fillers over the dead objects of old space concurrently, after a
+// marking. Until then JVMTI leaves them out, and the walk finds them.
+func oracleAnswer(text string, number int) (problems []string, more bool) {
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	sums := oracleSum.FindAllStringSubmatchIndex(text, number)
+	from := 0
+	if number > 1 {
+		from = sums[number-2][1]
+	}
+	text = text[from:sums[number-1][1]]
+	s := oracleSum.FindStringSubmatch(text)
+	n := make([]int, len(s))
+	for i := range s[1:] {
+		n[i+1], _ = strconv.Atoi(s[i+1])
+	}
+	if n[3] < 10_000 || n[5] < 300 {
+		bad("too little to compare: %s", s[0])
+	}
+	if n[7] != 0 {
+		bad("objects of unknown classes: %s", s[0])
+	}
+	// A hole is the rest of a thread's buffer. JVMTI fills it for its own iteration and counts the filler: int[] on
+	// 17, a class of its own on 25.
+	holes, less := n[9], false
+	for _, d := range oracleLine.FindAllStringSubmatch(text, -1) {
+		jvmti, _ := strconv.Atoi(d[3])
+		walk, _ := strconv.Atoi(d[4])
+		if f := d[2]; d[1] == "differs" &&
+			(f == "[I" || f == "Ljava/lang/Object;" || strings.Contains(f, "jdk/internal/vm/Filler")) {
+			holes -= jvmti - walk
+			continue
+		}
+		less = less || d[1] == "differs" && walk < jvmti
+		bad("walk and JVMTI differ: %s", d[0])
+	}
+	more = len(problems) > 0 && !less && n[7] == 0 && n[1] > n[3]
+	if holes != 0 {
+		bad("the fillers that JVMTI made and the holes that the walk stepped over differ by %d\n%s", holes, tail(text))
+	}
+	return problems, more
+}
+
 // TestOracleInside has the probe compare its walk with JVMTI's heap iteration inside one stop, twice in a program's
 // run: every class has as many objects and bytes.
 func TestOracleInside(t *testing.T) {
@@ -194,24 +278,32 @@ func TestOracleInside(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
 		defer c.Process.Kill()
-		var ring *os.File
-		await(t, "ring", func() bool {
-			if m, _ := filepath.Glob(filepath.Join(dir, "*.ring")); len(m) == 1 {
-				ring, err = os.OpenFile(m[0], os.O_RDWR, 0)
-				return err == nil
-			}
-			return false
-		})
+		ring := openRing(t, dir)
 		defer ring.Close()
 		const offEmergency, offMethod, oracle = 328, 336, 3
-		for i := byte(1); i <= 2; i++ {
+		for i, equal := byte(1), 0; equal < 2; i++ {
 			time.Sleep(500 * time.Millisecond)
 			ring.WriteAt([]byte{oracle}, offMethod)
 			ring.WriteAt([]byte{i}, offEmergency)
 			await(t, "the oracle", func() bool {
-				return strings.Count(stderr.String(), "oracle: objects=") >= int(i) ||
+				return len(oracleSum.FindAllString(stderr.String(), -1)) >= int(i) ||
 					syscall.Kill(c.Process.Pid, 0) != nil
 			})
+			text := stderr.String()
+			if len(oracleSum.FindAllString(text, -1)) < int(i) {
+				t.Fatalf("%d answers of the oracle, want 2\n%s", i-1, tail(text))
+			}
+			problems, more := oracleAnswer(text, int(i))
+			if len(problems) == 0 {
+				equal++
+			} else if more && gc == "G1" && major >= 20 && i < 10 {
+				t.Log("a marking has ended, and not all dead objects have fillers over them: the oracle is asked again")
+			} else {
+				for _, p := range problems {
+					t.Error(p)
+				}
+				break
+			}
 		}
 		if err := os.WriteFile(end, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -219,52 +311,27 @@ func TestOracleInside(t *testing.T) {
 		if err := <-done; err != nil || !strings.HasSuffix(stdout.String(), "done\n") {
 			t.Fatalf("the JVM: %v\n%s", err, tail(stderr.String()))
 		}
-		sums := regexp.MustCompile(
-			`objects=(\d+) bytes=(\d+) jvmti_objects=(\d+) jvmti_bytes=(\d+) classes=(\d+) `+
-				`differ=(\d+) unknown=(\d+) untagged=(\d+) holes=(\d+)`).
-			FindAllStringSubmatch(stderr.String(), -1)
-		if len(sums) != 2 {
-			t.Fatalf("%d answers of the oracle, want 2\n%s", len(sums), tail(stderr.String()))
-		}
-		holes := 0
-		for _, s := range sums {
-			n := make([]int, len(s))
-			for i := range s[1:] {
-				n[i+1], _ = strconv.Atoi(s[i+1])
-			}
-			if n[3] < 10_000 || n[5] < 300 {
-				t.Errorf("too little to compare: %s", s[0])
-			}
-			if n[7] != 0 {
-				t.Errorf("objects of unknown classes: %s", s[0])
-			}
-			holes += n[9]
-		}
-		// A hole is the rest of a thread's buffer. JVMTI fills it for its own iteration and counts the filler: int[] on
-		// 17, a class of its own on 25.
-		for _, d := range regexp.MustCompile(
-			`oracle: (differs|class only in the walk:) (\S+) (?:jvmti=(\d+)/\d+ walk=(\d+)/)?`).FindAllStringSubmatch(
-			stderr.String(), -1) {
-			jvmti, _ := strconv.Atoi(d[3])
-			walk, _ := strconv.Atoi(d[4])
-			if f := d[2]; d[1] == "differs" &&
-				(f == "[I" || f == "Ljava/lang/Object;" || strings.Contains(f, "jdk/internal/vm/Filler")) {
-				holes -= jvmti - walk
-				continue
-			}
-			t.Errorf("walk and JVMTI differ: %s", d[0])
-		}
-		if holes != 0 {
-			t.Errorf("the fillers that JVMTI made and the holes that the walk stepped over differ by %d\n%s", holes,
-				tail(stderr.String()))
+	}
+	eachPair(t, majors(), collectors, func(t *testing.T, major int, gc string) { run(t, nil, major, gc) })
+	virtual := []string{"Virtual", "800"}
+	for _, c := range []struct {
+		name     string
+		program  []string
+		from, to int
+		gc       string
+		opts     []string
+	}{
+		{"compact headers", nil, 25, 0, "G1", []string{"-XX:+UseCompactObjectHeaders"}},
+		{"plain headers", nil, 27, 0, "G1", []string{"-XX:-UseCompactObjectHeaders"}},
+		{"uncompacted", []string{"Uncompacted", "END"}, 17, 19, "G1", nil},
+		{"virtual threads", virtual, 21, 0, "G1", nil},
+		{"wide virtual threads", virtual, 21, 0, "Serial", []string{"-XX:-UseCompressedOops"}},
+	} {
+		for _, major := range between(c.from, c.to) {
+			name := fmt.Sprintf("%s/%s/%d", c.name, c.gc, major)
+			t.Run(name, func(t *testing.T) { run(t, c.program, major, c.gc, c.opts...) })
 		}
 	}
-	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) { run(t, nil, major, gc) })
-	t.Run("compact headers", func(t *testing.T) { run(t, nil, 25, "G1", "-XX:+UseCompactObjectHeaders") })
-	t.Run("uncompacted", func(t *testing.T) { run(t, []string{"Uncompacted", "END"}, 17, "G1") })
-	virtual := []string{"Virtual", "800"}
-	t.Run("virtual threads", func(t *testing.T) { run(t, virtual, 25, "G1") })
-	t.Run("wide virtual threads", func(t *testing.T) { run(t, virtual, 25, "Serial", "-XX:-UseCompressedOops") })
 }
 
 // TestKnownSites holds known objects from known sites. At interval 0 every object is a sample: counts by site are
@@ -321,9 +388,10 @@ func TestKnownSites(t *testing.T) {
 			} `json:"sites"`
 		}
 		heapcamJSON(t, &h, "histogram", rec.dir, "--sites")
-		outside, none, missing := 0, 0, uint64(0)
+		outside, none, missing, all := 0, 0, uint64(0), uint64(0)
 		for _, k := range known(t, n) {
 			what := fmt.Sprintf("%s, line %d", k.method, k.line)
+			all += k.objects
 			rows := 0
 			for _, s := range h.Sites {
 				if len(s.Site) == 0 || s.Class != k.class || s.Site[0].Method != k.method || s.Site[0].Line == nil ||
@@ -353,7 +421,11 @@ func TestKnownSites(t *testing.T) {
 				t.Errorf("%s: %d rows of one site", what, rows)
 			}
 		}
-		if missing > rep.LostSamples {
+		lost := rep.LostSamples
+		if major < 17 { // such a JVM does not sample each object at interval 0: up to 6 in 1000 were missing
+			lost += all / 50
+		}
+		if missing > lost {
 			t.Errorf("%d live objects have no sample, %d samples were lost", missing, rep.LostSamples)
 		}
 		t.Logf("interval %s: of 20 sites %d outside of their intervals, %d without a sample; %d samples lost", interval,
@@ -367,7 +439,7 @@ func TestKnownSites(t *testing.T) {
 				outside, none)
 		}
 	}
-	somePair(t, "known", []int{17, 25}, []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
+	somePair(t, "known", majors(), []string{"Parallel", "G1"}, func(t *testing.T, major int, gc string) {
 		t.Run("0", func(t *testing.T) { run(t, major, gc, "0", 500, "250", "0") })
 		t.Run("16k", func(t *testing.T) { run(t, major, gc, "16k", 6000, "0", "0") })
 		t.Run("64k", func(t *testing.T) { run(t, major, gc, "64k", 6000, "0", "0") })

@@ -71,7 +71,7 @@ func TestLeaks(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					heap := c.heap
-					// a chain that no array holds is told from garbage by a collection of old space alone
+					// only a collection of old space tells a chain that no array holds from garbage
 					if name == "OwnNodes" {
 						heap = "64m"
 					}

@@ -37,7 +37,7 @@ func listings(dir string) (all []listing) {
 	return all
 }
 
-// faults counts the collections of a recording whose fates a check or the guard dropped.
+// faults counts the collections of a recording whose moves and deaths a check or the guard dropped.
 func faults(dir string) (n int) {
 	rec, err := ringstore.OpenRecording(dir)
 	if err != nil {

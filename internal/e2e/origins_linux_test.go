@@ -67,7 +67,7 @@ func eachMajor(t *testing.T, f func(t *testing.T, major int)) {
 }
 
 // TestUnloadedSite: a site in a class that has been unloaded keeps its class, method and line through rotations, in
-// each file alone too; two sites of one class at 1:9 are told apart; two classes of one name are two rows with their
+// each file alone too; two sites of one class at 1:9 are distinguished; two classes of one name are two rows with their
 // loaders, in histogram, group and histories.
 func TestUnloadedSite(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestUnloadedSite(t *testing.T) {
 }
 
 // TestOrigins: sites of what was allocated while a JVM was recorded survive the death of the agent; what is older than
-// a recording, whether its JVM was recorded before or not, is before the tape and has no site.
+// a recording, whether its JVM was recorded before or not, is from before the recording and has no site.
 func TestOrigins(t *testing.T) {
 	needReader(t)
 	lines := siteLines(t, "Origins.java")
@@ -203,7 +203,7 @@ func TestOrigins(t *testing.T) {
 				class, before, wrong := "Origins$"+name+"[]", uint64(0), uint64(0)
 				n, _, rows := h.at(class, "Origins", lines[name])
 				for _, s := range h.Sites {
-					if s.Class == class && s.Child == "(before the tape)" {
+					if s.Class == class && s.Child == "(before the recording)" {
 						before += s.Objects
 					} else if s.Class == class && len(s.Site) > 0 {
 						wrong += s.Objects
@@ -211,12 +211,11 @@ func TestOrigins(t *testing.T) {
 				}
 				switch {
 				case known && (rows != 1 || n < 35 || n > 40 || before > 40-n):
-					t.Errorf("%s: %s: %d samples in %d rows, %d before the tape; want 40 in one",
-						filepath.Base(dir), name,
-						n, rows, before)
+					t.Errorf("%s: %s: %d samples in %d rows, %d before the recording; want 40 in one",
+						filepath.Base(dir), name, n, rows, before)
 				case !known && (before != 40 || wrong != 0):
-					t.Errorf("%s: %s: %d before the tape, %d with a site; want 40 and none", filepath.Base(dir), name,
-						before, wrong)
+					t.Errorf("%s: %s: %d before the recording, %d with a site; want 40 and none", filepath.Base(dir),
+						name, before, wrong)
 				}
 			}
 		}

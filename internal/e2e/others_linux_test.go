@@ -155,7 +155,7 @@ func TestOtherUser(t *testing.T) {
 		p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "2000", "1"}}
 		r := p.plain(t, wrap...)
 		pid := child(t, r)
-		locked := t.TempDir() // ours, 0755: the other user can not write to it
+		locked := t.TempDir() // ours, 0755: the other user cannot write to it
 		for _, c := range []struct {
 			code int
 			args []string

@@ -14,7 +14,7 @@ import (
 )
 
 // TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to
-// it, nor after a restart, and says who wanted that; another user can not, and an operator attaches to it again.
+// it, nor after a restart, and says who wanted that; another user cannot, and an operator attaches to it again.
 func TestDetachedByUser(t *testing.T) {
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")

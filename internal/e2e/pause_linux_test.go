@@ -63,7 +63,7 @@ func TestPause(t *testing.T) {
 		verb("pause", r.pidText())
 		await(t, "pause", func() bool {
 			s := find(r.pid())
-			return s.Phase == session.Paused && s.Reason == "asked for"
+			return s.Phase == session.Paused && s.Reason == "requested by an operator"
 		})
 		still("pause")
 		d.stop(t)
@@ -109,7 +109,7 @@ func TestPause(t *testing.T) {
 		d.stop(t)
 		verify(t, dir, 3)
 		out, _, _ := heapcam(t, "dump", "--brief", dir)
-		for _, s := range []string{"paused: asked for", "paused: the host's switch is set", "recording goes on"} {
+		for _, s := range []string{"paused: requested by", "paused: the host's switch is set", "recording resumed"} {
 			if !strings.Contains(out, s) {
 				t.Errorf("the trace does not tell: %s", s)
 			}

@@ -38,28 +38,32 @@ var workloads = []workload{
 // leastRotations is how often the ring of each recording must rotate.
 const leastRotations = 5
 
-// leastCompared is how many sync points must have met a known state: those behind a collection without fates (full
+// replayWords begins each page of replay results.
+const replayWords = "Each recording is of one program of `bench/workloads` under `heapcam run` with the default " +
+	"emergency method. Its ring is\nso small that it rotates at least five times. A copy of every ring file is kept, " +
+	"so the whole recording is verified, not\nits window alone. The columns:\n\n" +
+	"- *compared*: sync points that met a known state and were compared with it object by object;\n" +
+	"- *explained*: differences that the facts explain, by name;\n" +
+	"- *alone*: files that were opened alone, and collections at which their state was compared with the whole's,\n" +
+	"  by address, type, size and length of each object;\n" +
+	"- *dropped*: epochs that the shared ring or the store lost;\n" +
+	"- *window*: what was in the ring at the end."
+
+// leastCompared is how many sync points must have met a known state: those after a collection without object data (full
 // ones) begin anew.
 const leastCompared = 2
 
 // TestReplayWorkloads is oracle 3 at full size: real programs on every pair at both walking depths, recorded into rings
 // that rotate at least five times. verify finds no difference that the facts do not explain, and each file opened alone
 // gives the states that the whole gives. HEAPCAM_ONLY, a regular expression, selects by name. What it saw is appended
-// to docs/results/replay.md.
+// to docs/benchmarks/DATE-replay.md.
 func TestReplayWorkloads(t *testing.T) {
 	if !full {
 		t.Skip("not run: replay of real programs on all pairs (make test-full)")
 	}
 	needReader(t)
 	out := results(t, "replay.md", "Replay against sync points",
-		`Each recording is of one program of bench/workloads under `+"`heapcam run`"+
-			` with the default emergency method, in a ring so small that it
-rotates at least five times. Every ring file is copied before the ring gives it up, so that the whole recording is
-verified, and not its window alone. *Compared* are the sync points that met a known state and were compared with it
-object by object; *explained* the differences that the facts explain, by name; *alone* the files that were opened alone,
-and the collections at which their state was held, object by object (address, type, size, length), against the state
-that the whole gives; *dropped* the epochs that were lost, to the shared ring or to the store; *window* what was in the
-ring at the end.`, "",
+		replayWords, "",
 		"program | pair | depth | ring | collections | rotations | sync points | compared | mismatches | explained | "+
 			"dropped | alone: files, states | differing | window: collections, compared, mismatches")
 	only := regexp.MustCompile(os.Getenv("HEAPCAM_ONLY"))
@@ -174,7 +178,7 @@ func keepFiles(t *testing.T, dir string) (all string, stop func()) {
 			if _, err := os.Stat(to); !last && (err == nil || i == len(files)-1) {
 				continue
 			}
-			// what is missed is told by its number
+			// what is missed is reported by its number
 			if b, err := os.ReadFile(f); err == nil && os.WriteFile(to+".part", b, 0o600) == nil {
 				os.Rename(to+".part", to)
 			}
@@ -335,11 +339,13 @@ func (s *blockSource) close() {
 	s.next, s.stop = nil, nil
 }
 
-// results begins a dated table about something in docs/results/NAME and gives what appends a row to it. The file is
-// made with title and words if it is not there. Rows are written as they come: a run that is ended leaves what it had.
+// results begins a table about something in docs/benchmarks/DATE-NAME and returns a function that appends a row to it.
+// It creates the file with title and words if there is none. Rows are written one by one: an aborted run leaves those
+// that it had.
 func results(t *testing.T, name, title, words, about, columns string) func(cells ...any) {
 	t.Helper()
-	path := filepath.Join("../../docs/results", name)
+	date := time.Now().UTC().Format(time.DateOnly)
+	path := filepath.Join("../../docs/benchmarks", date+"-"+name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +362,14 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 		}
 	}
 	if _, err := os.Stat(path); err != nil {
-		write("# " + title + "\n\n" + words + "\n\nAppended by `make test-full`; newest last.\n")
+		write("# " + title + "\n\n" + words +
+			"\n\n`make test-full` appends to this page; the newest run is the last.\n")
 	}
 	version, _ := exec.Command(tool, "version").Output()
-	v, _, _ := strings.Cut(string(version), "\n")
+	v, rest, _ := strings.Cut(string(version), "\n")
+	if second, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(second, "commit ") {
+		v += ", " + second
+	}
 	if about != "" {
 		about += ", "
 	}
@@ -367,8 +377,7 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 	return func(cells ...any) {
 		if !begun {
 			begun = true
-			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about,
-				time.Now().UTC().Format(time.DateOnly), v, columns,
+			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about, date, v, columns,
 				strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string

@@ -139,7 +139,7 @@ func TestRingAttacks(t *testing.T) {
 					t.Fatalf("the JVM did not come to its end: status %d", code)
 				}
 				said := strings.Contains(r.stderr.String(), "stopped recording") ||
-					strings.Contains(r.stderr.String(), "contract")
+					strings.Contains(r.stderr.String(), "protocol violation")
 				if a.ends == "yes" && !said || a.ends == "no" && said {
 					t.Errorf("the recording ends: %s; somebody says so: %v", a.ends, said)
 				}

@@ -24,7 +24,7 @@ func ringCapacity(run int) (n uint64) {
 }
 
 // TestRingGrows records heaps that outgrow a ring of 4 MiB: larger ones take over, nothing is lost, and what is
-// replayed agrees with the sync points. Also where the data can not be mapped twice, as with pages larger than the
+// replayed agrees with the sync points. Also where the data cannot be mapped twice, as with pages larger than the
 // header or on Windows.
 func TestRingGrows(t *testing.T) {
 	for _, c := range []struct{ name, depth, probe string }{

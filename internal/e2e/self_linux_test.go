@@ -61,7 +61,7 @@ func TestAgentBound(t *testing.T) {
 		highest = max(highest, self.CPU)
 		told := 0
 		for _, s := range loud {
-			if strings.Contains(s.LastSwitch, "agent_max_cpu leaves it") {
+			if strings.Contains(s.LastSwitch, "agent_max_cpu allows") {
 				told++
 			}
 		}
@@ -100,7 +100,7 @@ func TestAgentBound(t *testing.T) {
 }
 
 // TestAgentMemory has one agent record three JVMs that together take more of its memory than it may hold: its own
-// memory stays within the bound, who is let go of is told in status and metrics and comes back when there is room, the
+// memory stays within the bound, status and metrics report an evicted recording, which resumes when there is room, the
 // others go on, and what was recorded verifies.
 func TestAgentMemory(t *testing.T) {
 	if !full {
@@ -132,7 +132,7 @@ func TestAgentMemory(t *testing.T) {
 			if o.Why == "agent memory" && o.PID != 0 {
 				told = o
 				refused = refused || strings.Contains(o.Reason, "leaves no room for another recording")
-				left = left || strings.Contains(o.Reason, "of all recordings this one held most")
+				left = left || strings.Contains(o.Reason, "this recording held the most memory")
 			}
 		}
 		return st

@@ -103,10 +103,10 @@ func TestSpool(t *testing.T) {
 	}
 	await(t, "the killed one's ring is drained and gone", func() bool {
 		_, err := os.Lstat(ringK)
-		return os.IsNotExist(err) && find(atDeath.Session).Phase == session.GonePhase
+		return os.IsNotExist(err) && find(atDeath.Session).Phase == session.KilledPhase
 	})
 	k := find(atDeath.Session)
-	// it may have been killed in a pause, before that was told
+	// it may have been killed in a pause, before that was recorded
 	last := k.LastGC == atDeath.Epochs || k.LastGC+1 == atDeath.Epochs
 	if !k.Spool || !last || k.PID != int(atDeath.PID) || !strings.HasPrefix(k.Name, "Until") {
 		t.Errorf("%+v, want the newest collection %d of %s", k, atDeath.Epochs, atDeath.Name)
@@ -157,7 +157,7 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 		"link.heapcam":       "regular",
 		"twice.heapcam":      "2 names",
 		"fifo.heapcam":       "regular",
-		"notes.txt":          "neither a ring, nor a recording",
+		"notes.txt":          "neither a ring nor a recording",
 		"heapcam-7-7.ring":   "regular",
 		"heapcam-8-8.ring":   "no magic",
 		"with a link inside": "regular",
@@ -217,8 +217,8 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 			t.Errorf("%s was taken and is still there: %v", gone, err)
 		}
 	}
-	for _, m := range regexp.MustCompile(`a recording was taken.* dir=(\S+)`).FindAllStringSubmatch(d.stderr.String(),
-		-1) {
+	taken := regexp.MustCompile(`took a recording from the spool folder.* target=(\S+)`)
+	for _, m := range taken.FindAllStringSubmatch(d.stderr.String(), -1) {
 		verify(t, m[1], 1)
 		var who struct {
 			UID     int
@@ -305,7 +305,7 @@ func TestSpoolSeen(t *testing.T) {
 	}
 }
 
-// TestSpoolRefused gives the probe spool folders that it can not use: one line says so, the JVM runs on, and nothing is
+// TestSpoolRefused gives the probe spool folders that it cannot use: one line says so, the JVM runs on, and nothing is
 // made anywhere.
 func TestSpoolRefused(t *testing.T) {
 	d := newDaemon(t)

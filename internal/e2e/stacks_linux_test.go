@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStacks fills the table of frames: sites are cut to the callers that are known, which is told once, until the
+// TestStacks fills the table of frames: sites are cut to the callers that are known, which is reported once, until the
 // least used ones have made room for a new one that is used much; nothing else suffers. A recursion has the innermost
 // frames of its site, as many as were asked for.
 func TestStacks(t *testing.T) {
@@ -27,7 +27,7 @@ func TestStacks(t *testing.T) {
 		}
 		dir := r.recorded(t).dir
 		verify(t, dir, 1)
-		if out, _, _ := heapcam(t, "report", dir); strings.Contains(out, "table of frames was full") != want && !full {
+		if out, _, _ := heapcam(t, "report", dir); strings.Contains(out, "site table was full") != want && !full {
 			t.Errorf("%s: the report tells of the full table: %v", frames, !want)
 		}
 		if full {

@@ -97,8 +97,8 @@ func TestNUMA(t *testing.T) {
 			verify(t, checkCount(t, r).dir, 1)
 			return
 		}
-		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA parts Parallel's eden by node") ||
-			!strings.Contains(s, "use G1, or -XX:-UseNUMA") {
+		if s := r.stderr.String(); !strings.Contains(s, "-XX:+UseNUMA splits Parallel's eden by node") ||
+			!strings.Contains(s, "use G1 or -XX:-UseNUMA") {
 			t.Errorf("it is not refused by name: %s", s)
 		}
 	})
@@ -129,7 +129,7 @@ func TestSamplingTaken(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out); !strings.Contains(out,
-		"another agent in it holds allocation sampling: no allocation sites") {
+		"no allocation sites: another agent in this JVM uses allocation sampling") {
 		t.Errorf("status does not tell: %s", out)
 	}
 	r.end(t, file)

@@ -54,7 +54,7 @@ func TestTotalRate(t *testing.T) {
 	if len(small) != 1 || small[0] != "full" {
 		t.Errorf("the JVM that writes little is at depth %v", small)
 	}
-	if !strings.Contains(why, "max_total_write_rate leaves it") {
+	if !strings.Contains(why, "max_total_write_rate allows") {
 		t.Errorf("no JVM was lowered: %v %s", depth, why)
 	}
 	if gcs2 <= gcs {

@@ -23,7 +23,7 @@ type unload struct {
 }
 
 // resolves reads each file of a recording alone: whatever names a type, loader, frame or thread must stand behind its
-// definition. fresh: the recording of an agent that found in the ring what another one had been told the definitions
+// definition. fresh: the recording of an agent that found in the ring what another one had got the definitions
 // of.
 func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	t.Helper()
@@ -79,7 +79,7 @@ type definitions struct {
 	t                        *testing.T
 	types                    *trace.TypeTable
 	loaders, frames, threads map[uint64]bool
-	used                     map[uint64]bool // loaders: one that an agent before was told may come behind its type
+	used                     map[uint64]bool // loaders: one that an agent before received may come behind its type
 	listed                   bool            // a listing has come
 	wrong                    []string
 }
@@ -236,7 +236,7 @@ func TestUnload(t *testing.T) {
 				r.end(t, file)
 				d.stop(t)
 				// Parallel may give memory back
-				if s := r.stderr.String(); strings.Contains(s, "gone") || gc != "Parallel" &&
+				if s := r.stderr.String(); strings.Contains(s, "reported as unloaded") || gc != "Parallel" &&
 					strings.Contains(s, "heapcam: ") {
 					t.Errorf("the probe says: %s", tail(s))
 				}

@@ -1,8 +1,9 @@
-// Package faultfs mounts a file system that fails when it is told to, over a folder that does not: what a store makes
-// of a disk that is full, broken, slow or read-only is tested through the real kernel, with real files.
+// Package faultfs mounts a file system whose operations fail when a test wants it. With it tests show how a store
+// behaves on a disk that is full, broken, slow or read-only, through the real kernel and with real files.
 //
-// Terms: an *operation* is opening, reading and what changes something (Op); faults are decided by one function, asked
-// before each of them.
+// Terms: an *operation* is opening, reading or a change (Op). One function of the test decides before each operation
+// whether it fails.
 //
-// What it does not do: nothing is lost that was written; what a power loss takes is tested in memory (ringstore).
+// What it does not do: it loses nothing that was written. The effects of a power failure are tested in memory
+// (ringstore).
 package faultfs

@@ -52,7 +52,7 @@ func New(t testing.TB) *Mount {
 	srv, err := fs.Mount(m.Dir, root,
 		&fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "faultfs", Name: "faultfs"}})
 	if err != nil {
-		t.Skipf("not run: FUSE can not be mounted (root, /dev/fuse): %v", err)
+		t.Skipf("not run: FUSE cannot be mounted (root, /dev/fuse): %v", err)
 	}
 	t.Cleanup(func() {
 		m.Fail(nil)

@@ -26,7 +26,7 @@ var level = map[string]float64{
 	"shmring": 2, "classify": 2, "shmring/ringtest": 3,
 	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
 	"heap/match": 3, "heap/view": 3, "heap": 4,
-	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/governor": 3, "agent/jvms": 3,
+	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/logs": 0, "agent/governor": 3, "agent/jvms": 3,
 	"svc": 4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
 	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics":         9,

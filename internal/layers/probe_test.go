@@ -59,7 +59,7 @@ func TestProbeLayers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range include.FindAllStringSubmatch(string(text), -1) {
-			to := strings.TrimSuffix(m[1], ".h")
+			to := strings.TrimSuffix(strings.TrimSuffix(m[1], ".h"), ".def")
 			if m[1] == "heapcam_abi.h" || to == name {
 				continue
 			}

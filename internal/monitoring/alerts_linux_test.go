@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,42 +39,43 @@ var (
 var alertCases = map[string]alertCase{
 	"HeapcamAgentDown": {
 		fires: one(`up{`+onHost+`}`, "1 0x20"), at: "4m", before: "2m", labels: ofHost,
-		summary: "no agent answers on h:9464: nothing is read from the shared rings of its JVMs",
+		summary: "no agent answers on h:9464: nobody reads the shared rings of its JVMs",
 		// a restart; another exporter
 		quiet: []map[string]string{one(`up{`+onHost+`}`, "1 0 1x20"), one(`up{job="node",instance="h:9100"}`, "0x20")},
 	},
 	"HeapcamAgentRestarts": {
 		fires: one(`process_start_time_seconds{`+onHost+`}`, "100 100 200 300 400x20"), at: "5m", labels: ofHost,
-		summary: "the agent on h:9464 has started 3 times within a quarter of an hour",
+		summary: "the agent on h:9464 has started 3 times within 15 minutes",
 		quiet: []map[string]string{one(`process_start_time_seconds{`+onHost+`}`, "100 100 200 300x20"),
 			one(`process_start_time_seconds{job="node",instance="h:9100"}`, "1 2 3 4 5 6x20")},
 	},
 	"HeapcamIncident": {
 		fires: one(counter("heapcam_incidents_total"), "0x5 1x20"), at: "8m", labels: ofJVM,
-		summary: "a window of Shop was frozen: it died, ran out of memory, or collects all the time",
+		summary: "heapcam kept an incident of Shop: it was killed, its heap was exhausted, or it " +
+			"collects most of the time",
 		// old ones; an agent that begins anew
 		quiet: []map[string]string{one(counter("heapcam_incidents_total"), "3x30"),
 			one(counter("heapcam_incidents_total"), "3x5 0x20")},
 	},
 	"HeapcamIncidentFailed": {
 		fires: one(counter("heapcam_incidents_failed_total"), "0x5 1x20"), at: "8m", labels: ofJVM,
-		summary: "a window of Shop should have been frozen and was not: the ring will overwrite it",
+		summary: "heapcam could not keep an incident of Shop: the ring will overwrite the data",
 		quiet:   []map[string]string{one(counter("heapcam_incidents_failed_total"), "1x30")},
 	},
 	"HeapcamCollectionsLost": {
 		fires: one(`heapcam_lost_epochs_total{`+onJVM+`,reason="store"}`, "0x5 4x20"), at: "12m", before: "8m",
 		labels:  with(ofJVM, "reason", "store"),
-		summary: "collections of Shop are lost at the store",
+		summary: "the recording of Shop lacks collections (reason: store)",
 		quiet:   []map[string]string{one(`heapcam_lost_epochs_total{`+onJVM+`,reason="store"}`, "9x30")},
 	},
 	"HeapcamDiskFull": {
 		fires: one(counter("heapcam_disk_full"), "0 0 1x20"), at: "8m", before: "5m", labels: ofJVM,
-		summary: "the ring of Shop on h:9464 can not grow",
+		summary: "the recording of Shop on h:9464 cannot grow",
 		quiet:   []map[string]string{one(counter("heapcam_disk_full"), "0 1 1 0x20")},
 	},
 	"HeapcamStoreFaults": {
 		fires: one(counter("heapcam_store_faults_total"), "0x5 2x20"), at: "8m", labels: ofJVM,
-		summary: "the disk of h:9464 refused 2 times what is recorded of Shop",
+		summary: "the disk of h:9464 refused 2 writes of the recording of Shop",
 		quiet:   []map[string]string{one(counter("heapcam_store_faults_total"), "2x30")},
 	},
 	"HeapcamRingTooSmall": {
@@ -86,7 +88,7 @@ var alertCases = map[string]alertCase{
 			counter("heapcam_probe_pause_seconds_total"):    "0+1.2x40",
 			counter("heapcam_probe_sampling_seconds_total"): "0+2.4x40", counter("heapcam_up_seconds_total"): "0+60x40",
 		}, at: "30m", before: "9m", labels: ofJVM,
-		summary: "Shop stands still for heapcam for 6% of the time",
+		summary: "heapcam takes 6% of the time of Shop",
 		quiet: []map[string]string{{
 			counter("heapcam_probe_pause_seconds_total"):    "0+1.2x40",
 			counter("heapcam_probe_sampling_seconds_total"): "0+1.2x40", counter("heapcam_up_seconds_total"): "0+60x40",
@@ -116,7 +118,7 @@ var alertCases = map[string]alertCase{
 	"HeapcamAttachFails": {
 		fires: one(`heapcam_attach_failures_total{`+onHost+`,reason="denied"}`, "0x5 1x20"), at: "8m",
 		labels:  map[string]string{"instance": "h:9464", "reason": "denied"},
-		summary: "attaching to JVMs on h:9464 fails: denied",
+		summary: "heapcam cannot attach to JVMs on h:9464: denied",
 		quiet:   []map[string]string{one(`heapcam_attach_failures_total{`+onHost+`,reason="denied"}`, "5x30")},
 	},
 	"HeapcamNotRecorded": {
@@ -134,10 +136,8 @@ var alertCases = map[string]alertCase{
 }
 
 func with(m map[string]string, k, v string) map[string]string {
-	out := map[string]string{k: v}
-	for k, v := range m {
-		out[k] = v
-	}
+	out := maps.Clone(m)
+	out[k] = v
 	return out
 }
 
@@ -201,7 +201,7 @@ func TestAlertsFire(t *testing.T) {
 		}
 		fires.Looks = append(fires.Looks, look{c.at, a.Alert, []alert{{
 			with(c.labels, "severity", a.Labels["severity"]),
-			map[string]string{"summary": c.summary, "runbook_url": a.Annotations["runbook_url"]},
+			with(a.Annotations, "summary", c.summary),
 		}}})
 		f.Tests = append(f.Tests, fires)
 		for _, q := range c.quiet {

@@ -8,7 +8,7 @@
 //  1. Each read is bounded: a process can claim that gigabytes of its memory are its command line.
 //  2. A path below a process' root is resolved inside that root (openat2 RESOLVE_IN_ROOT). The process' user may have
 //     made any link there; an absolute link would otherwise lead into our own root.
-//  3. A file is looked at before it is opened for reading (O_PATH, fstat, then open of that very file): opening a fifo
+//  3. A file is checked before it is opened for reading (O_PATH, fstat, then open of that very file): opening a fifo
 //     can block forever, opening a device can act.
 //
 // Linux only; packages jvms, attach and place use it.

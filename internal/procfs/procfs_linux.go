@@ -58,12 +58,12 @@ func (p *Process) Close() { unix.Close(p.dir) }
 func (p *Process) Read(name string, limit int64) ([]byte, error) {
 	fd, err := unix.Openat(p.dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, gone(err)
+		return nil, asNotExist(err)
 	}
 	f := os.NewFile(uintptr(fd), fmt.Sprintf("/proc/%d/%s", p.PID, name))
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, limit))
-	return b, gone(err)
+	return b, asNotExist(err)
 }
 
 // Text is Read that gives "" for what cannot be read.
@@ -88,7 +88,7 @@ func (p *Process) startTicks() (uint64, error) {
 }
 
 // Apart says whether the process lives in another namespace of that kind ("mnt", "user") than we do. An error means
-// that it cannot be told.
+// that this is not known.
 func (p *Process) Apart(kind string) (bool, error) {
 	ours, err := os.Readlink("/proc/self/ns/" + kind)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Process) Apart(kind string) (bool, error) {
 	}
 	b := make([]byte, 256)
 	n, err := unix.Readlinkat(p.dir, "ns/"+kind, b)
-	return err == nil && string(b[:n]) != ours, gone(err)
+	return err == nil && string(b[:n]) != ours, asNotExist(err)
 }
 
 // Root opens the process' root folder: a place to resolve paths from (O_PATH).
@@ -107,11 +107,13 @@ func (p *Process) WorkingDir() (int, error) { return p.folder("cwd") }
 
 func (p *Process) folder(name string) (int, error) {
 	fd, err := unix.Openat(p.dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	return fd, gone(err)
+	return fd, asNotExist(err)
 }
 
 // Signal sends a signal to this process and never to another one that has its pid by now.
-func (p *Process) Signal(s unix.Signal) error { return gone(unix.PidfdSendSignal(p.dir, s, nil, 0)) }
+func (p *Process) Signal(s unix.Signal) error {
+	return asNotExist(unix.PidfdSendSignal(p.dir, s, nil, 0))
+}
 
 // InRoot opens a path below root: no link in it, absolute or not, leads out. flags are those of open(2).
 func InRoot(root int, path string, flags int) (int, error) {
@@ -179,8 +181,8 @@ func readable(at int, name string) (*os.File, unix.Stat_t, error) {
 // DescriptorPath gives a path that leads to the file of a descriptor of ours and to no other.
 func DescriptorPath(fd int) string { return "/proc/thread-self/fd/" + strconv.Itoa(fd) }
 
-// gone gives the errors of a process that has ended one name.
-func gone(err error) error {
+// asNotExist gives the errors of a process that has ended one name.
+func asNotExist(err error) error {
 	if errors.Is(err, unix.ESRCH) {
 		return fs.ErrNotExist
 	}

@@ -25,7 +25,7 @@ type host struct {
 // logf tells how long the test has run.
 func (h *host) logf(what string) { h.t.Logf("%6.2f s: %s", time.Since(h.at).Seconds(), what) }
 
-// need skips the test where it can not run, and tells why.
+// need skips the test where it cannot run, and tells why.
 func need(t *testing.T, what string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -118,7 +118,7 @@ func boot(t *testing.T, what string) *host {
 	h.eventually("systemd has booted", 30*time.Second, func() error {
 		select {
 		case <-ended:
-			t.Skipf("not run: %s (systemd-nspawn can not boot here: %s)", what, log.String())
+			t.Skipf("not run: %s (systemd-nspawn cannot boot here: %s)", what, log.String())
 		default:
 		}
 		if h.init == "" {

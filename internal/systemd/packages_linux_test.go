@@ -56,7 +56,7 @@ func buildPackages(dir, version string, archs ...string) (skip string, err error
 		"ARCHS="+strings.Join(archs, " "))
 	out, err := c.CombinedOutput()
 	if err != nil && strings.Contains(string(out), "goreleaser/nfpm") {
-		return fmt.Sprintf("nfpm can not be had: %.200s", out), nil
+		return fmt.Sprintf("nfpm cannot be had: %.200s", out), nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("tools/packages: %w\n%s", err, out)

@@ -389,7 +389,7 @@ func TestService(t *testing.T) {
 	if a, e := h.show("ActiveState"), h.show("UnitFileState"); a != "active" || e != "enabled" {
 		t.Errorf("after service install: %s, %s\n%s", a, e, h.journal())
 	}
-	h.refuses(2, "installed already", "heapcam", "service", "install")
+	h.refuses(2, "already installed", "heapcam", "service", "install")
 	h.do("heapcam", "service", "stop")
 	h.refuses(3, "inactive", "heapcam", "service", "status")
 	h.do("heapcam", "service", "start")

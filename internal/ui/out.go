@@ -11,8 +11,8 @@ var (
 	Stdout io.Writer = stdout
 	Stderr io.Writer = stderr
 
-	stdout = &Guard{to: func() io.Writer { return os.Stdout }}
-	stderr = &Guard{to: func() io.Writer { return os.Stderr }}
+	stdout = &Guard{to: func() io.Writer { return os.Stdout }, colour: func() bool { return colours(os.Stdout) }}
+	stderr = &Guard{to: func() io.Writer { return os.Stderr }, colour: func() bool { return colours(os.Stderr) }}
 )
 
 // RawStdout takes bytes that are no text for people: recordings, profiles, what a command below heapcam writes.
@@ -30,9 +30,10 @@ func Flush() {
 // Guard escapes hidden characters, but newline and tab, in what passes through it. It is safe for use by several
 // goroutines.
 type Guard struct {
-	to   func() io.Writer
-	mu   sync.Mutex
-	held []byte // the beginning of a character
+	to     func() io.Writer
+	colour func() bool // nil: never
+	mu     sync.Mutex
+	held   []byte // the beginning of a character
 }
 
 // NewGuard guards w.

@@ -8,7 +8,7 @@
 // cut here. Nobody has to remember to clean a name, as nobody has to in a template of html/template. Two tests keep
 // the rule: internal/layers forbids the ways around (fmt.Fprintf, os.Stdout, io.WriteString …, and formats that are
 // no constants) in the packages that write text, and cmd/heapcam sends hostile names through every verb and format.
-// Stdout and Stderr are a second line: they escape forbidden characters in whatever reaches them, and can not know
+// Stdout and Stderr are a second line: they escape forbidden characters in whatever reaches them, and cannot know
 // whose newline it is.
 //
 // Terms:
@@ -228,7 +228,7 @@ func (d datum) Format(s fmt.State, verb rune) {
 			t = fmt.Sprintf("%"+flag+string(verb), d.v)
 		}
 		fmt.Fprintf(s, fmt.FormatString(s, 's'), shown(t))
-	default: // %q quotes what can not be printed itself
+	default: // %q quotes what cannot be printed itself
 		t := fmt.Sprintf(fmt.FormatString(s, verb), d.v)
 		io.WriteString(s, string(Prose(t)))
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -23,19 +24,91 @@ func Bytes[N int64 | uint64](n N) string {
 	return strconv.FormatFloat(f, 'f', 1, 64) + " " + units[i]
 }
 
-// Duration is how every duration is shown: three digits or so, and no more than a reader can use.
+// Duration is how every duration is shown: two or three digits and the unit, from a minute on the two largest units:
+// "1.2 ms", "5.9 s", "1 min 30 s", "2 h 5 min", "3 d 4 h". What is not 0 is not shown as 0.
 func Duration(d time.Duration) string {
-	switch a := d.Abs(); {
-	case a >= time.Minute:
-		d = d.Round(time.Second)
-	case a >= time.Second:
-		d = d.Round(100 * time.Millisecond)
-	case a >= 10*time.Millisecond:
-		d = d.Round(time.Millisecond)
-	case a >= time.Millisecond:
-		d = d.Round(100 * time.Microsecond)
+	if d < 0 {
+		return "-" + Duration(max(-d, 0))
 	}
-	return d.String()
+	two := func(big, small time.Duration, bigName, smallName string) string {
+		d = d.Round(small)
+		if rest := d % big / small; rest > 0 {
+			return fmt.Sprintf("%d %s %d %s", d/big, bigName, rest, smallName)
+		}
+		return fmt.Sprintf("%d %s", d/big, bigName)
+	}
+	of := func(unit time.Duration, name string) string {
+		x := float64(d) / float64(unit)
+		digits := 1
+		if x >= 99.95 {
+			digits = 0
+		}
+		return strings.TrimSuffix(strconv.FormatFloat(x, 'f', digits, 64), ".0") + " " + name
+	}
+	switch {
+	case d >= 48*time.Hour-30*time.Minute:
+		return two(24*time.Hour, time.Hour, "d", "h")
+	case d >= time.Hour-30*time.Second:
+		return two(time.Hour, time.Minute, "h", "min")
+	case d >= time.Minute-50*time.Millisecond:
+		return two(time.Minute, time.Second, "min", "s")
+	case d >= time.Second-500*time.Microsecond:
+		return of(time.Second, "s")
+	case d >= time.Millisecond-500:
+		return of(time.Millisecond, "ms")
+	case d >= time.Microsecond:
+		return of(time.Microsecond, "µs")
+	case d > 0:
+		return fmt.Sprintf("%d ns", d)
+	}
+	return "0 s"
+}
+
+// Nanoseconds is Duration of a count of them.
+func Nanoseconds(ns uint64) string { return Duration(time.Duration(min(ns, 1<<63-1))) }
+
+// About is how a predicted time is shown, which is known to two digits at best: "40 s", "10 min", "5 h", "12 d".
+func About(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return Duration(d.Round(time.Second))
+	case d < 2*time.Hour:
+		return Duration(d.Round(time.Minute))
+	case d < 48*time.Hour:
+		return Duration(d.Round(time.Hour))
+	}
+	return Duration(d.Round(24 * time.Hour))
+}
+
+// Share is how every share is shown, as percent with one decimal: "2.8 %". Only 0 is shown as 0 and only 1 as 100 %:
+// below 0.1 % there are two decimals, and what is less than 0.01 % is "<0.01 %".
+func Share(x float64) string {
+	p := 100 * x
+	switch {
+	case math.IsNaN(p) || math.IsInf(p, 0):
+		return "-"
+	case p < 0:
+		return "-" + Share(-x)
+	case p == 0:
+		return "0 %"
+	case p < 0.01:
+		return "<0.01 %"
+	case p < 0.095:
+		return strconv.FormatFloat(p, 'f', 2, 64) + " %"
+	case p == 100:
+		return "100 %"
+	case p > 99.9 && p < 100:
+		return ">99.9 %"
+	}
+	return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+}
+
+// Part is the share that n has of all; "-" of nothing.
+func Part[N int64 | uint64 | int | float64](n, all N) string {
+	if all == 0 {
+		return "-"
+	}
+	return Share(float64(n) / float64(all))
 }
 
 // Plural is a number with its noun: "1 file", "2 files", "3 entries".

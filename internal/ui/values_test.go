@@ -52,12 +52,31 @@ func TestUnits(t *testing.T) {
 			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "0s", 1234: "1.234µs", 1234567: "1.2ms",
-		250 * time.Millisecond:   "250ms",
-		39612 * time.Millisecond: "39.6s", 90400 * time.Millisecond: "1m30s", -1234567: "-1.2ms"} {
+	for d, want := range map[time.Duration]string{0: "0 s", 7: "7 ns", 1234: "1.2 µs", 1234567: "1.2 ms",
+		250 * time.Millisecond: "250 ms", 999960 * time.Microsecond: "1 s", 999900: "1 ms", 99940: "99.9 µs",
+		5930 * time.Millisecond: "5.9 s", 6 * time.Second: "6 s", 39612 * time.Millisecond: "39.6 s",
+		59970 * time.Millisecond: "1 min", 90400 * time.Millisecond: "1 min 30 s", 59*time.Minute + 59700e6: "1 h",
+		125 * time.Minute: "2 h 5 min", 47 * time.Hour: "47 h", 76 * time.Hour: "3 d 4 h", 48 * time.Hour: "2 d",
+		-1234567: "-1.2 ms", 1<<63 - 1: "106751 d 23 h"} {
 		if got := Duration(d); got != want {
 			t.Errorf("Duration(%d) = %s, want %s", d, got, want)
 		}
+	}
+	for d, want := range map[time.Duration]string{36400 * time.Millisecond: "36 s", 588 * time.Second: "10 min",
+		5*time.Hour + 10*time.Minute: "5 h", 290 * time.Hour: "12 d"} {
+		if got := About(d); got != want {
+			t.Errorf("About(%d) = %s, want %s", d, got, want)
+		}
+	}
+	for x, want := range map[float64]string{0: "0 %", 1e-9: "<0.01 %", 0.0004: "0.04 %", 0.00098: "0.1 %",
+		0.0098: "1.0 %", 0.028: "2.8 %", 0.5: "50.0 %", 0.99954: ">99.9 %", 1: "100 %", 1.2: "120.0 %",
+		-0.028: "-2.8 %"} {
+		if got := Share(x); got != want {
+			t.Errorf("Share(%v) = %s, want %s", x, got, want)
+		}
+	}
+	if got := Part[uint64](1, 0) + Part(1, 3); got != "-33.3 %" {
+		t.Error(got)
 	}
 	for want, n := range map[string]uint64{"0 files": 0, "1 file": 1, "2 files": 2} {
 		if got := Plural(n, "file"); got != want {

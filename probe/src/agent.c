@@ -2,6 +2,7 @@
 
 // agent.c: the entry points that the JVM calls: Agent_OnLoad, Agent_OnAttach, and JVMTI's events.
 #include <jvmti.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control.h"
@@ -17,6 +18,7 @@
 #include "samples.h"
 #include "sampling.h"
 #include "switch.h"
+#include "vmrows.h"
 
 // ---- events --------------------------------------------------------------------------------------
 static void JNICALL on_gc_start(jvmtiEnv *env) {
@@ -68,7 +70,7 @@ static bool take_capabilities(void) {
     c.can_tag_objects = 1;
     jvmtiError r = (*jvmti)->AddCapabilities(jvmti, &c);
     if (r) {
-        log_line("not recording this JVM: AddCapabilities failed: %d", (int)r);
+        log_line("not recording this JVM: JVMTI AddCapabilities failed with error %d", (int)r);
         return false;
     }
     memset(&c, 0, sizeof c);
@@ -77,17 +79,34 @@ static bool take_capabilities(void) {
     return true;
 }
 
+// A JVM without JVMTI 11: says so if it is of an older JDK.
+static bool too_old(JavaVM *v) {
+    jvmtiEnv *old;
+    char *version = NULL;
+    if ((*v)->GetEnv(v, (void **)&old, JVMTI_VERSION_1_2) != JNI_OK) return false;
+    int major = 0;
+    if ((*old)->GetSystemProperty(old, "java.vm.specification.version", &version) == JVMTI_ERROR_NONE && version) {
+        major = atoi(strncmp(version, "1.", 2) ? version : version + 2);
+        (*old)->Deallocate(old, (unsigned char *)version);
+    }
+    (*old)->DisposeEnvironment(old);
+    if (!major || major >= vm_oldest()) return false;
+    log_line("not recording this JVM: JDK %d is too old: heapcam records JDK %d and later", major, vm_oldest());
+    return true;
+}
+
 static jint setup(JavaVM *v, char *options) {
     java_vm = v;
     if (!os_init()) {
-        log_line("not recording this JVM: the handler for faults can not be set");
+        log_line("not recording this JVM: cannot install the signal handler");
         return HC_LOAD_REFUSED;
     }
     meta_begin();
     if (!options_parse(options)) return HC_LOAD_OPTIONS;
     if (!jvmti && (*v)->GetEnv(v, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK) {
         jvmti = NULL;
-        if (at_start) log_line("not recording this JVM: it has no JVMTI 11");
+        if (too_old(v)) return HC_LOAD_REFUSED;
+        if (at_start) log_line("not recording this JVM: it does not offer JVMTI 11");
         return HC_LOAD_JVMTI; // a JVM that is still starting is asked again
     }
     if (!take_capabilities()) return HC_LOAD_JVMTI;
@@ -121,11 +140,12 @@ enum { ENDS_WITHIN = 1000 }; // ms
 JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) {
     (void)reserved;
     JNIEnv *jni;
-    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK) return HC_LOAD_JVMTI;
+    if ((*v)->GetEnv(v, (void **)&jni, JNI_VERSION_10) != JNI_OK)
+        return too_old(v) ? HC_LOAD_REFUSED : HC_LOAD_JVMTI;
     for (int i = 0; !recording_begin(); i++, os_sleep_us(10000))
         if (i == ENDS_WITHIN / 10) {
             // detached from a moment ago, the last recording may still be giving back what it had
-            log_line("the probe is already in this JVM");
+            log_line("not loading the probe: this JVM is being recorded already");
             return HC_LOAD_TWICE;
         }
     jint r = setup(v, options);

@@ -57,7 +57,7 @@ bool budget_listing_too_long(bool due, uint64_t bytes) {
     return too_long;
 }
 
-// One that was broken off counts what it took by the clock, whatever took it: it is not dared again at the very next
+// An aborted listing counts what it took by the clock, whatever took it: it is not dared again at the very next
 // pause.
 void budget_listed(const struct listing_cost *c) {
     uint64_t rate = c->cpu / ((c->bytes >> 10) + 1);

@@ -18,8 +18,8 @@ bool budget_listing_too_long(bool due, uint64_t bytes);
 bool budget_too_long(void); // what that said last
 struct listing_cost {
     uint64_t bytes, total;             // listed; that a listing walks
-    uint64_t began, ended, cpu, until; // until: when it was to be broken off, 0: never
-    bool over, sooner;                 // over: it was broken off; sooner: by a budget and not by max_sync
+    uint64_t began, ended, cpu, until; // until: when it was to be aborted, 0: never
+    bool over, sooner;                 // over: it was aborted; sooner: by a budget and not by max_sync
 };
 void budget_listed(const struct listing_cost *c);
 

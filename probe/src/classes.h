@@ -1,5 +1,6 @@
 // classes.h: which classes the JVM has, by walking ClassLoaderDataGraph inside pauses. A class that died keeps its type
-// as long as objects of it stand somewhere; then the type has gone, and the agent is told. VM thread in pauses.
+// as long as objects of it stand somewhere; then the type has gone, and the probe reports that to the agent. VM thread
+// in pauses.
 #ifndef HEAPCAM_CLASSES_H
 #define HEAPCAM_CLASSES_H
 

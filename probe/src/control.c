@@ -24,7 +24,8 @@
 
 PER_RECORDING bool exhaustion;
 static PER_RECORDING _Atomic bool stopping;
-static PER_RECORDING control_end *end; // written before the thread is there
+static PER_RECORDING control_end *end;     // written before the thread is there
+static PER_RECORDING control_check *check; // likewise
 
 // ---- exhaustion ----------------------------------------------------------------------------------
 // The thread that wanted memory will get an OutOfMemoryError: a mark, in whatever thread. The JVM logs a line each time
@@ -61,8 +62,9 @@ static void nap(uint32_t ms) {
 struct turn {
     JNIEnv *jni;
     uint64_t now, flushed, polled, emergency, redefine, marks, deaf_since, dropped;
-    uint32_t retry;
-    bool cut_told, again, deaf;
+    uint64_t checked; // the epoch that was checked last
+    uint32_t checks, retry;
+    bool cut_told, again, deaf, check_failed;
 };
 
 static void follow_switch(struct turn *t) {
@@ -133,16 +135,26 @@ static void look_after_samples(struct turn *t) {
     *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
     if (t->cut_told || !sites_cut) return;
     t->cut_told = true;
-    log_line(
-        "site table full: least-used frames are evicted, and until then new stacks are cut at the callers that are "
-        "known");
+    log_line("site table full: least-used frames evicted, new stacks truncated to known callers");
 }
 
 static void log_retry(struct turn *t) {
     if (t->retry || !(t->retry = retry_after_epochs())) return; // once
-    log_line("%d collections in a row could not be understood, most likely for objects of classes that were unloaded "
-             "earlier: recording samples alone, and trying again after %u collections, later after up to %d",
+    log_line("recording samples alone: %d collections in a row could not be read, most likely because of unloaded "
+             "classes; next attempt after %u collections, later attempts after up to %d",
              FAULTS_IN_A_ROW, (unsigned)t->retry, RETRY_MOST);
+}
+
+static void check_again(struct turn *t) {
+    if (!check || t->checks == CONTROL_CHECKS || epoch_number() == t->checked) return;
+    char why[HC_MAX_REASON] = "";
+    t->checked = epoch_number();
+    if (check(t->jni, why))
+        t->checks++;
+    else if (t->check_failed && !atomic_exchange(&gave_up, true))
+        ring_state(HC_STATE_GAVE_UP, why), (void)meta_put_end(HC_END_GAVE_UP);
+    else
+        t->check_failed = true;
 }
 
 static void look_after_ring(struct turn *t) {
@@ -157,6 +169,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     know_thread(jni);
     struct turn t = {
         .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY), .redefine = *ring64(HC_RING_OFF_REDEFINE)};
+    t.checked = epoch_number();
     while (!atomic_load(&stopping)) {
         nap(50);
         t.now = now_ns();
@@ -172,6 +185,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         sampling_interval(*ring64(HC_RING_OFF_INTERVAL_WANTED));
         redefine(&t);
         follow_emergency(&t);
+        check_again(&t);
         look_after_samples(&t);
         log_retry(&t);
         look_after_ring(&t);
@@ -182,8 +196,8 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     }
 }
 
-bool control_start(JNIEnv *jni, control_end *at_end) {
-    end = at_end;
+bool control_start(JNIEnv *jni, control_end *at_end, control_check *at_first) {
+    end = at_end, check = at_first;
     return thread_start(jni, control);
 }
 

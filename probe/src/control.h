@@ -6,9 +6,16 @@
 #include <jvmti.h>
 #include <stdbool.h>
 
-// end: what the thread does last. asked: somebody detaches the probe; else the recording can not go on.
+#include "log.h"
+
+// end: what the thread does last. asked: somebody detaches the probe; else the recording cannot go on.
 typedef void control_end(JNIEnv *jni, bool asked);
-bool control_start(JNIEnv *jni, control_end *end);
+// check: called after the first collections, until it has succeeded CONTROL_CHECKS times. If it fails twice, the
+// recording ends, and why says the reason: one failure may come from dead objects of classes that were unloaded.
+// NULL: nothing is checked.
+enum { CONTROL_CHECKS = 3 };
+typedef bool control_check(JNIEnv *jni, char why[HC_MAX_REASON]);
+bool control_start(JNIEnv *jni, control_end *end, control_check *check);
 void control_stop(void); // the JVM ends; the thread does nothing more, and ends no recording
 
 // ResourceExhausted: an allocation failed for want of heap. exhaustion: this JVM posts it.

@@ -13,7 +13,7 @@ PER_RECORDING struct deflog type_log, site_log;
 
 static PER_RECORDING struct deflog spare; // see types_tidy
 
-// What is told again after a reader came back goes in parts: all at once might never fit.
+// The definitions that a reader needs again are written in parts: all at once might never fit.
 enum { DEFS_CHUNK = 256 << 10 };
 
 static bool log_init(struct deflog *l, size_t cap) {
@@ -53,8 +53,8 @@ static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to)
 
 static struct deflog *const logs[] = {&type_log, &site_log};
 
-// A pause that finds the writer busy tells what the writer may be telling just now, and it is told once more
-// afterwards.
+// A pause that finds the writer busy writes the definitions that the writer may be writing just now. They are written
+// once more afterwards.
 void put_defs(struct enc *e, bool locked) {
     for (int i = 0; i < 2; i++) {
         size_t len = atomic_load_explicit(&logs[i]->len, memory_order_acquire);

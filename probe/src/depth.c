@@ -9,7 +9,8 @@
 #include "retry.h"
 #include "ring.h"
 
-static PER_RECORDING uint32_t cap = HC_DEPTH_FULL; // where an epoch was cut, until the agent wants no more than that
+// where an epoch was cut, until the agent wants no more than that
+static PER_RECORDING uint32_t depth_cap = HC_DEPTH_FULL;
 
 uint32_t depth_now(void) { return *ring32(HC_RING_OFF_DEPTH_NOW); }
 
@@ -23,10 +24,10 @@ void depth_set_next(bool cut, uint32_t cut_to) {
     uint32_t wanted = atomic_load_explicit(ring32(HC_RING_OFF_DEPTH_WANTED), memory_order_relaxed);
     if (wanted < HC_DEPTH_SAMPLES || wanted > HC_DEPTH_FULL) wanted = (uint32_t)opt.depth;
     if (cut)
-        cap = cut_to;
-    else if (wanted <= cap)
-        cap = HC_DEPTH_FULL; // the agent has taken note
-    if (wanted > cap) wanted = cap;
+        depth_cap = cut_to;
+    else if (wanted <= depth_cap)
+        depth_cap = HC_DEPTH_FULL; // the agent has taken note
+    if (wanted > depth_cap) wanted = depth_cap;
     bool waits = retry_waits(); // counts: once an epoch
     if (budget_too_long() || waits) wanted = HC_DEPTH_SAMPLES;
     atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), wanted, memory_order_relaxed);

@@ -32,8 +32,8 @@
 static PER_RECORDING struct heapmaps maps;
 static PER_RECORDING bool have_last, started; // the heap map of the last finish, of this start is valid
 // A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it,
-// which has no header yet and cannot be told from what was there before. The next young collection therefore ends with
-// a listing, and nothing is said of its moves.
+// which has no header yet and cannot be distinguished from what was there before. The next young collection therefore
+// ends with a listing, and nothing is said of its moves.
 static PER_RECORDING bool eden_dirty;
 static PER_RECORDING uint64_t last_finish, start_time, start_cost;
 static PER_RECORDING uint64_t jvm_gc; // number of the collection in the JVM's log
@@ -375,8 +375,8 @@ static bool record_guarded(struct finish *f) {
     if (fault) graves_known = false;
     if (fault && !lost) {
         if (opt.oracle)
-            log_line("epoch %llu: %s at %#llx", (unsigned long long)f->epoch, violated ? violated : "?",
-                     (unsigned long long)violated_at);
+            log_line("collection %llu could not be read: %s (at %#llx)", (unsigned long long)f->epoch,
+                     violated ? violated : "?", (unsigned long long)violated_at);
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_FAILED), 1, memory_order_relaxed);
         retry_faulted(violated_by_contents());
         dest_reset();

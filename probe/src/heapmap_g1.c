@@ -29,7 +29,7 @@ static void read(struct heapmap *m) {
         *a = (struct area){rd64(r + vm.hr_bottom), rd64(r + vm.hr_top), rd64(r + vm.hr_end),
                            kind_of((int)rd32(r + vm.hr_tag))};
         if (a->bottom != (uint64_t)vm.heap_base + i * vm.region_bytes || a->top < a->bottom || a->top > a->end)
-            violation("the bounds of a region make no sense", a->bottom);
+            violation("the bounds of a region are invalid", a->bottom);
     }
     m->n = (uint32_t)n;
 }

@@ -17,7 +17,7 @@ static void read(struct heapmap *m) {
                            rd64(space[i] + vm.space_end), kinds[i]};
         if (a->bottom > a->top || a->top > a->end || a->bottom < (uint64_t)vm.heap_base ||
             a->end > (uint64_t)vm.heap_base + vm.heap_bytes)
-            violation("the bounds of a space make no sense", a->bottom);
+            violation("the bounds of a space are invalid", a->bottom);
     }
     m->n = SPACES;
 }

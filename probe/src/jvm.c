@@ -14,7 +14,7 @@ JavaVM *java_vm;
 
 bool jvmti_event(jvmtiEventMode m, jvmtiEvent ev, const char *name) {
     jvmtiError r = (*jvmti)->SetEventNotificationMode(jvmti, m, ev, NULL);
-    if (r) log_line("SetEventNotificationMode(%s) failed: %d", name, (int)r);
+    if (r) log_line("JVMTI SetEventNotificationMode failed for %s: error %d", name, (int)r);
     return r == 0;
 }
 

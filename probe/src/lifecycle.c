@@ -23,6 +23,7 @@
 #include "spool.h"
 #include "switch.h"
 #include "tlabs.h"
+#include "vmrows.h"
 #include "vmstructs.h"
 #include "walk.h"
 
@@ -97,7 +98,8 @@ void lifecycle_jvm_ends(void) {
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile
     reserve_drop();
-    if (told ? !ring_publish() : !ring_there()) log_line("stopped recording: its shared ring is no longer what it was");
+    if (told ? !ring_publish() : !ring_there())
+        log_line("stopped recording: the shared ring was truncated or cannot be written");
     ring_unlock();
 }
 
@@ -110,9 +112,9 @@ static void check_now(void *arg) {
     census_reset();
     if (opt.untested == 2) t.unknown++;
     if (t.unknown == UINT64_MAX)
-        snprintf(why, HC_MAX_REASON, "a self-check walk failed: %s", violated);
+        snprintf(why, HC_MAX_REASON, "the self-check of the heap failed: %s", violated);
     else if (t.unknown || t.objects < 1000)
-        snprintf(why, HC_MAX_REASON, "a self-check walk understood %llu objects and then met %llu unknown classes",
+        snprintf(why, HC_MAX_REASON, "the self-check of the heap read %llu objects and found %llu unknown classes",
                  (unsigned long long)t.objects, (unsigned long long)t.unknown);
     else
         why[0] = 0;
@@ -121,9 +123,16 @@ static void check_now(void *arg) {
 // Walks the whole heap in a stop of its own: where nobody has tested the probe, it must understand every object before
 // it begins.
 static bool self_check(JNIEnv *jni, char why[HC_MAX_REASON]) {
-    snprintf(why, HC_MAX_REASON, "the JVM did not let the self-check walk run");
-    in_a_stop(jni, check_now, why);
-    return !why[0];
+    char reason[HC_MAX_REASON] = "the JVM did not run the self-check of the heap";
+    in_a_stop(jni, check_now, reason);
+    if (reason[0]) snprintf(why, HC_MAX_REASON, "JDK %d is untested, and %.200s", vm.major, reason);
+    return !reason[0];
+}
+
+// After the first collections what they left is walked, too. The control thread.
+static bool check_later(JNIEnv *jni, char why[HC_MAX_REASON]) {
+    if (opt.untested == 4) opt.untested = 2;
+    return self_check(jni, why);
 }
 
 // ---- the beginning -------------------------------------------------------------------------------
@@ -143,41 +152,47 @@ static bool know_jvm(JNIEnv *jni, bool *tested, char why[HC_MAX_REASON]) {
     jvmti_property("java.vm.name", name, sizeof name);
     jvmti_property("java.vm.version", version, sizeof version);
     vm.major = atoi(version);
+    if (!vm.major) { // another VM than HotSpot: its table of fields is missing, which is the reason to refuse it
+        char java[40];
+        jvmti_property("java.vm.specification.version", java, sizeof java);
+        vm.major = atoi(java);
+    }
     snprintf(vm_name, sizeof vm_name, "%s %s", name, version);
-    *tested = (vm.major == 17 || vm.major == 25) && !opt.untested;
-    if (!vm_load((void *)(*java_vm)->GetEnv, *tested || opt.allow_untested, why)) return false;
+    *tested = vm_tested(vm.major) && !opt.untested;
+    const bool newer = vm.major > vm_newest() || opt.untested > 2;
+    if (!vm_load((void *)(*java_vm)->GetEnv, *tested || newer || opt.allow_untested, why)) return false;
     vm.chunk_size_offset = chunk_size_offset(jni);
     return true;
 }
 
-static bool listen(JNIEnv *jni) {
+static bool listen(JNIEnv *jni, control_check *check) {
     if (exhaustion) jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_RESOURCE_EXHAUSTED, "ResourceExhausted");
-    if (listen_to_pauses(JVMTI_ENABLE) && control_start(jni, end_recording)) return true;
+    if (listen_to_pauses(JVMTI_ENABLE) && control_start(jni, end_recording, check)) return true;
     listen_no_more();
     recording_close();
     samples_forget(jni);
-    refuse("JVMTI did not give the events");
+    refuse("JVMTI refused the events that the probe needs");
     (void)ring_publish();
     return false;
 }
 
 int lifecycle_begin(JNIEnv *jni) {
-    char why[HC_MAX_REASON] = "", full[HC_MAX_REASON];
+    char why[HC_MAX_REASON] = "";
     bool tested;
     if (!know_jvm(jni, &tested, why) || !begin_ring(jni, why)) return refuse(why), 1;
     if (!classes_init() || !census_init() || !tlabs_init() || !dest_init() || !epoch_init() || !samples_init())
-        return refuse_seen("no memory for the probe's tables"), 1;
-    if (!tested && !self_check(jni, why)) {
-        snprintf(full, sizeof full, "JDK %d is untested, and %.200s", vm.major, why);
-        return refuse_seen(full), 1;
-    }
+        return refuse_seen("not enough memory for the probe's tables"), 1;
+    if (!tested && !self_check(jni, why)) return refuse_seen(why), 1;
+    if (!tested)
+        log_line("JDK %d is untested: the heap is walked once more after each of the first %d collections", vm.major,
+                 CONTROL_CHECKS);
     interval_now = opt.interval;
     switch_poll();
     if (!at_start) sampling_begin(); // before the JVM's flags are recorded
     (void)meta_put_first();
     ring_show();
     recording_open();
-    if (!listen(jni)) return 1;
+    if (!listen(jni, tested ? NULL : check_later)) return 1;
     ring_state(is_off() ? HC_STATE_PAUSED : HC_STATE_RECORDING, NULL);
     return 0;
 }

@@ -1,4 +1,4 @@
-// lifecycle.h: a recording begins, and ends with the JVM, on request, or because it can not go on.
+// lifecycle.h: a recording begins, and ends with the JVM, on request, or because it cannot go on.
 #ifndef HEAPCAM_LIFECYCLE_H
 #define HEAPCAM_LIFECYCLE_H
 

@@ -15,7 +15,7 @@ struct listing {
     int reason;     // HC_SYNC_*
     bool with_eden; // of collectors without regions
     uint32_t depth; // at depth samples no object is listed
-    uint64_t until; // when it is broken off, 0: when max_sync says
+    uint64_t until; // when it is aborted, 0: when max_sync says
 };
 void listing_put(struct enc *e, const struct listing *l);
 

@@ -97,7 +97,7 @@ const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen) {
              next_live = rd64(r + hr_marked + 24);
     if (to < bottom || to > top || next < bottom || next > top || live > to - bottom || next_live > top - bottom) {
         marks_distrust();
-        violation("the marks of a region make no sense", bottom);
+        violation("the marks of a region are invalid", bottom);
     }
     // Closed archive regions are not marked: all in them lives.
     *seen =

@@ -19,7 +19,7 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     uint32_t t = o->reused ? side_get(a) : 0;
     if (t) type = t, lh = tinfo[TSLOT(t)].lh;
     if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type)
-        violation("an object of a class that was told to have gone", a);
+        violation("an object of a class that was reported as unloaded", a);
     o->type = type;
     if (lh > 0 && tinfo[TSLOT(type)].flags & TI_CHUNK) {
         // Behind the fields stands the stack, and behind that a bit for each place in it that may hold a reference.

@@ -23,7 +23,7 @@ bool options_parse(const char *s) {
     os_host_switch(opt.disabled, sizeof opt.disabled);
     char *copy = strdup(s ? s : ""), *save = NULL;
     if (!copy) {
-        log_line("not recording this JVM: no memory for its options");
+        log_line("not recording this JVM: not enough memory for the probe's options");
         return false;
     }
     bool ok = true;
@@ -34,7 +34,7 @@ bool options_parse(const char *s) {
         else if (v)
             *v++ = 0;
         if (!v) {
-            log_line("option \"%s\" has no value (write %s=…); not recording", t, t);
+            log_line("not recording this JVM: option \"%s\" has no value; write %s=VALUE", t, t);
             ok = false;
             break;
         }
@@ -43,7 +43,7 @@ bool options_parse(const char *s) {
             snprintf(opt.dir, sizeof opt.dir, "%s", v);
         else if (!strcmp(t, "spool")) {
             if (v[0] != '/' || strlen(v) >= sizeof opt.spool) {
-                log_line("option spool:%s: it must be an absolute path of less than %d bytes; not recording", v,
+                log_line("not recording this JVM: option spool:%s must be an absolute path of less than %d bytes", v,
                          (int)sizeof opt.spool);
                 ok = false;
                 break;
@@ -66,7 +66,7 @@ bool options_parse(const char *s) {
         else if (!strcmp(t, "allow_untested"))
             opt.allow_untested = n;
         else if (!strcmp(t, "untested"))
-            opt.untested = (int)(n & 3);
+            opt.untested = (int)(n & 7);
         else if (!strcmp(t, "oracle"))
             opt.oracle = n;
         else if (!strcmp(t, "max_sync"))
@@ -84,7 +84,7 @@ bool options_parse(const char *s) {
         else if (!strcmp(t, "disabled"))
             snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
         else {
-            log_line("option \"%s\" is unknown; not recording", t);
+            log_line("not recording this JVM: option \"%s\" is unknown", t);
             ok = false;
             break;
         }

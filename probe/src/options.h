@@ -1,5 +1,5 @@
-// options.h: what the probe was told on its command line. Written once by options_parse, before anything is recorded,
-// and constant afterwards.
+// options.h: the options of the probe, from its command line. Written once by options_parse, before anything is
+// recorded, and constant afterwards.
 #ifndef HEAPCAM_OPTIONS_H
 #define HEAPCAM_OPTIONS_H
 
@@ -14,7 +14,9 @@ struct options {
     uint32_t slots, frames;
     bool allow_untested, oracle;
     bool unmirrored;             // a test's: as where the data cannot be mapped twice
-    int untested;                // a test's: 1 take this JDK for one that nobody tested, 2 and let the self-check fail
+    // a test's: this JDK is taken for an untested one: 1 between the tested ones, 2 whose self-check fails, 3 newer
+    // than they are, 4 newer, and the self-check after the first collection fails
+    int untested;
     uint64_t fault_at, max_sync; // fault_at: a test's, an epoch; max_sync: ns that a listing may take; 0: any
     uint64_t fault_until; // a test's: epochs from fault_at to this one meet an unknown class word in each listing
     uint32_t first_type;  // a test's: ids of types begin behind it

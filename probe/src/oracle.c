@@ -14,6 +14,7 @@
 #include "log.h"
 #include "ring.h"
 #include "tlabs.h"
+#include "vmstructs.h"
 
 static PER_RECORDING uint64_t *o_count, *o_bytes, o_n;
 static PER_RECORDING struct tally raw;
@@ -70,12 +71,20 @@ static void raw_by_name(struct named *t, uint64_t n) {
     }
 }
 
+// JVMTI adds a hash to the name of an anonymous class: Outer$$Lambda$1/1355531311.
+static void cut_hash(char *sig) {
+    char *slash = strrchr(sig, '/');
+    size_t n = slash ? strspn(slash + 1, "0123456789") : 0;
+    if (n && !strcmp(slash + 1 + n, ";")) memcpy(slash, ";", 2);
+}
+
 static uint64_t tag_classes(struct named *t, const jclass *ks, jint n) {
     for (jint i = 0; i < n; i++) {
         (*jvmti)->SetTag(jvmti, ks[i], i + 1);
         (*jvmti)->GetClassSignature(jvmti, ks[i], &t[i].sig, NULL);
         for (char *c = t[i].sig; c && *c; c++)
             if (*c == '.' || *c == '+') *c = '/';
+        if (t[i].sig && vm_has_anonymous_classes()) cut_hash(t[i].sig);
     }
     return (uint64_t)n;
 }

@@ -172,14 +172,15 @@ static bool is_ours(const struct sigaction *a, int no) {
 }
 
 static void guard_set(struct guard_of *g) {
-    if (g->no == GUARDS) violation("other agents keep setting handlers for faults in collections", (uint64_t)g->sig);
+    if (g->no == GUARDS)
+        violation("other agents keep replacing the signal handler during collections", (uint64_t)g->sig);
     struct sigaction a, *before = &g->before[g->no], was;
     memset(&a, 0, sizeof a);
     a.sa_sigaction = handlers[g->no];
     a.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     // Known before ours can be called, in whatever thread.
     g->set = (before->sa_handler || !sigaction(g->sig, NULL, before)) && !sigaction(g->sig, &a, &was);
-    if (!g->set) violation("the handler for faults can not be set", (uint64_t)g->sig);
+    if (!g->set) violation("cannot install the signal handler", (uint64_t)g->sig);
     if (!is_ours(&was, g->no)) *before = was; // else somebody kept ours, and has put it back
 }
 
@@ -187,7 +188,7 @@ static void guard_unset(struct guard_of *g) {
     struct sigaction is;
     if (!g->set) return;
     g->set = false;
-    // If it can not be put back ours stays, and passes on.
+    // If it cannot be put back ours stays, and passes on.
     if (sigaction(g->sig, &g->before[g->no], &is) || is_ours(&is, g->no)) return;
     sigaction(g->sig, &is, NULL); // the application's, set meanwhile: it stays
     g->no++;
@@ -268,7 +269,7 @@ void need_memory(uint64_t lo, uint64_t hi) {
         // cppcheck-suppress legacyUninitvar ; the call fills it
         struct iovec to = {byte, n};
         if (process_vm_readv(getpid(), &to, 1, from, n, 0) != (ssize_t)n)
-            violation("memory that was emptied has been given back", lo);
+            violation("evacuated memory was unmapped during the pause", lo);
         lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
     }
 }

@@ -22,8 +22,8 @@ uint64_t now_ns(void) { // as shmring.Monotonic counts
     return c / frequency * 1000000000u + c % frequency * 1000000000u / frequency;
 }
 
-// The times of threads are told in ticks of 15 ms, which is more than any pause: what passed stands in for what was
-// used.
+// Windows counts the times of threads in ticks of 15 ms, which is more than any pause: wall-clock time replaces CPU
+// time.
 uint64_t cpu_ns(void) { return now_ns(); }
 
 static uint64_t ticks100(FILETIME t) { return (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime; } // 100 ns since 1601

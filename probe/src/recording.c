@@ -88,7 +88,7 @@ bool recording_begin(void) {
     else if ((pristine = os_memory(n)))
         memcpy(pristine, state, n);
     static bool said;
-    if (!pristine && !said) said = true, log_line("not recording this JVM: no memory for what the probe begins with");
+    if (!pristine && !said) said = true, log_line("not recording this JVM: not enough memory for the probe's tables");
     if (!pristine) return atomic_store(&recording, false), false;
     atomic_fetch_add(&recording_no, 1);
     return true;

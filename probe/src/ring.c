@@ -77,7 +77,7 @@ bool ring_create(uint64_t used, ring_opener *open_file, char why[HC_MAX_REASON])
     fixed_size = opt.ring != 0 || !OS_RING_GROWS || opt.spool[0];
     uint64_t want = opt.ring ? opt.ring : first_capacity(used), ticks = os_start_ticks();
     if (!ticks) { // the agent would take this process for another one
-        snprintf(why, HC_MAX_REASON, "the system does not tell when this process began (Linux: /proc/self/stat)");
+        snprintf(why, HC_MAX_REASON, "cannot read when this process started (Linux: /proc/self/stat)");
         return false;
     }
     capacity = HC_RING_MIN_CAPACITY;
@@ -88,7 +88,7 @@ bool ring_create(uint64_t used, ring_opener *open_file, char why[HC_MAX_REASON])
     staging = memory_sparse(capacity);
     reserve = memory(RESERVE);
     if (!deflogs_init() || !reserve || !staging) {
-        snprintf(why, HC_MAX_REASON, "no memory for the shared ring's logs");
+        snprintf(why, HC_MAX_REASON, "not enough memory for the shared ring's logs");
         os_ring_drop(r, NULL);
         return false;
     }
@@ -129,7 +129,7 @@ static void ring_end(const char *why) {
 }
 
 void ring_lost(void) {
-    ring_end("its shared ring was truncated, or a hole was punched into it where there is no room");
+    ring_end("the shared ring was truncated, or there is no memory left for it");
 }
 
 // The VM thread's: after a write to the ring that the guard broke off, or that it did not let begin.

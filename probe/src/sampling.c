@@ -30,7 +30,7 @@ static void sampling_take(void) {
     bool denied = (*jvmti)->AddCapabilities(jvmti, &c) != JVMTI_ERROR_NONE;
     bool news = denied != atomic_exchange(&sampling_denied, denied);
     if (denied) {
-        if (news) log_line("another agent holds allocation sampling: recording without sites");
+        if (news) log_line("another agent holds allocation sampling: recording without allocation sites");
     } else {
         (*jvmti)->SetHeapSamplingInterval(jvmti, (jint)interval_now);
         jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, "SampledObjectAlloc");
@@ -38,8 +38,8 @@ static void sampling_take(void) {
     }
     if (!news) return;
     snprintf(sampling_note, sizeof sampling_note, "allocation sampling: %s",
-             denied ? "another agent holds it, no allocation sites from here on"
-                    : "begins, no other agent holds it any more");
+             denied ? "another agent holds it; no allocation sites from now on"
+                    : "begins; no other agent holds it any more");
     sampling_news = true;
 }
 

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// spool.c: a ring in a folder that an agent reads which can not reach this process, or reads later (option spool:DIR;
+// spool.c: a ring in a folder that an agent reads which cannot reach this process, or reads later (option spool:DIR;
 // docs/format/shared-ring.md). The ring is a file of a disk, most likely. While no agent reads it the oldest part is
 // given up for the newest, as whole segments: each begins with META and all definitions, and a listing follows.
 #include "spool.h"
@@ -67,13 +67,13 @@ int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
     }
     if (!local_disk(dir, flags)) {
         snprintf(why, HC_MAX_REASON,
-                 "the spool folder %s is not on tmpfs, ext4, xfs, f2fs or overlay: a pause might wait for it",
+                 "the spool folder %s is not on tmpfs, ext4, xfs, f2fs or overlay: a GC pause might wait for it",
                  opt.spool);
         goto out;
     }
     if (rings_in(dir) >= MOST_RINGS) {
         snprintf(why, HC_MAX_REASON,
-                 "the spool folder %s holds %d rings that no agent has taken: does one run with --spool?", opt.spool,
+                 "the spool folder %s holds %d rings that no agent has taken; start an agent with --spool", opt.spool,
                  MOST_RINGS);
         goto out;
     }
@@ -90,8 +90,8 @@ int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
                           .l_whence = SEEK_SET}; // of the open file: it goes with the last descriptor and mapping
     int err = fcntl(fd, F_OFD_SETLK, &whole) ? errno : posix_fallocate(fd, 0, (off_t)size);
     if (err) {
-        snprintf(why, HC_MAX_REASON, "no ring of %llu bytes in the spool folder %s: %s", (unsigned long long)size,
-                 opt.spool, strerror(err));
+        snprintf(why, HC_MAX_REASON, "no room for a ring of %llu bytes in the spool folder %s: %s",
+                 (unsigned long long)size, opt.spool, strerror(err));
         unlinkat(dir, name, 0);
         close(fd);
         fd = -1;

@@ -34,7 +34,7 @@ struct vm {
     char **g1_table; // address of the table's base pointer
     uint64_t *g1_len;
     uint64_t region_bytes;
-    int g1_eden, g1_surv, g1_old_mask, g1_hum_start, g1_hum_cont, g1_archive_mask, g1_free;
+    int g1_eden, g1_surv, g1_hum_start, g1_hum_cont, g1_archive_mask, g1_free;
 
     // classes
     char **cld_head;
@@ -51,6 +51,8 @@ struct vm {
     // threads and TLABs
     char **thread_list;
     int64_t tl_length, tl_threads, thread_tlab;
+    char **first_thread; // 11 links its threads and has no thread_list
+    int64_t thread_next;
     int64_t tlab_top, tlab_end;
     uint64_t tlab_reserve; // bytes behind _end
 
@@ -73,11 +75,15 @@ static inline bool vm_has_regions(void) { return vm.collector == HC_COLLECTOR_G1
 static inline bool vm_has_unformatted_survivors(void) { return vm.collector == HC_COLLECTOR_SERIAL; }
 // A full collection leaves dead objects in regions that it does not compact, and no filler over them.
 static inline bool vm_has_uncompacted_regions(void) { return vm_has_regions() && vm.major >= 17 && vm.major < 20; }
+// Anonymous classes, of which JVMTI writes another name than stands in the class.
+static inline bool vm_has_anonymous_classes(void) { return vm.major < 15; }
+static inline bool vm_has_thread_list(void) { return vm.thread_list != NULL; }
 // Concurrent cycles take numbers of collections that no counter shows.
 static inline bool vm_has_concurrent_cycles(void) { return vm.collector == HC_COLLECTOR_G1; }
 void vm_spaces_now(void);
 
-// vm_load fills vm from the tables, which vmtable.c reads and checks; vm.major is the caller's. false: `why` names
+// vm_load fills vm from the tables, by the rows of vmrows.def; vm.major is the caller's. any_major: an
+// untested JDK is loaded, too. false: `why` names
 // the field, constant or symbol
 // that is missing or not as expected, in one line, and nothing of vm may be used. A JVM thread, at VMInit or later,
 // while nothing is recorded.

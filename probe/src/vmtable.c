@@ -118,7 +118,7 @@ static bool table_open(struct table *t, void *library, const char *name, const c
         return false;
     }
     if (t->stride < 16 || t->stride > MAX_STRIDE || t->stride % 8 || t->base % 8) {
-        snprintf(why, HC_MAX_REASON, "%s is at %#llx and has a stride of %llu bytes, which makes no sense", name,
+        snprintf(why, HC_MAX_REASON, "%s is at %#llx and has a stride of %llu bytes, which is invalid", name,
                  (unsigned long long)t->base, (unsigned long long)t->stride);
         return false;
     }
@@ -129,7 +129,7 @@ static bool table_open(struct table *t, void *library, const char *name, const c
             return false;
         }
         if (t->at[i] > t->stride - columns[i].width || t->at[i] % columns[i].width) {
-            snprintf(why, HC_MAX_REASON, "%s is %llu, which makes no sense in rows of %llu bytes", symbol,
+            snprintf(why, HC_MAX_REASON, "%s is %llu, which is invalid in rows of %llu bytes", symbol,
                      (unsigned long long)t->at[i], (unsigned long long)t->stride);
             return false;
         }
@@ -177,6 +177,25 @@ static bool is_inner(const struct vm_field *f, const char *type) {
     return same(type, f->inner) || (type[0] == 'G' && type[1] == '1' && same(type + 2, f->inner));
 }
 
+void vm_apply(void *rows, size_t width, size_t n, int major) {
+#define USE(i) ((struct vm_use *)((char *)rows + (i) * width))
+    for (size_t i = 0, end; i < n; i = end) {
+        int first = USE(i)->first, last = USE(i)->last;
+        bool any = false;
+        for (end = i; end < n && USE(end)->slot == USE(i)->slot; end++) {
+            struct vm_use *u = USE(end);
+            u->applies = u->first <= major && major <= u->last;
+            any = any || u->applies;
+            first = u->first < first ? u->first : first, last = u->last > last ? u->last : last;
+        }
+        for (size_t k = i; k < end; k++) {
+            USE(k)->applies = USE(k)->applies || !any;
+            USE(k)->required = !USE(k)->optional && (any || (first <= major && major <= last));
+        }
+    }
+#undef USE
+}
+
 static bool read_type_sizes(void *library, struct vm_field *f, size_t n, uint64_t *flag_size, char *why) {
     static const struct column columns[] = {{"TypeName", 8}, {"Size", 8}};
     struct table t;
@@ -189,8 +208,7 @@ static bool read_type_sizes(void *library, struct vm_field *f, size_t n, uint64_
         uint64_t size = cell64(&t, 1);
         if (!strcmp(name, "JVMFlag")) *flag_size = size;
         for (size_t i = 0; i < n; i++)
-            for (int a = 0; a < 2 && f[i].name[a].type; a++)
-                if (same(name, f[i].name[a].type)) f[i].type_size[a] = size;
+            if (same(name, f[i].type)) f[i].type_size = size;
         const char *bare = bare_type(name);
         for (size_t i = 0; i < n; i++)
             if (f[i].inner && is_inner(&f[i], bare)) f[i].inner_size = size;
@@ -204,50 +222,43 @@ bool vm_read_fields(void *library, struct vm_field *f, size_t n, uint64_t *flag_
     struct table t;
     char type[MAX_NAME], field[MAX_NAME];
     int more;
-    for (size_t i = 0; i < n; i++) {
-        f[i].found = 0, f[i].differs = false, f[i].type_size[0] = f[i].type_size[1] = f[i].inner_size = 0;
-        if (f[i].offset) *f[i].offset = -1;
-        if (f[i].address) *f[i].address = NULL;
-    }
+    for (size_t i = 0; i < n; i++) f[i].use.found = f[i].use.differs = false, f[i].type_size = f[i].inner_size = 0;
     if (!read_type_sizes(library, f, n, flag_size, why)) return false;
     if (!table_open(&t, library, "gHotSpotVMStructs", "gHotSpotVMStructEntry", columns, 6, why)) return false;
     while ((more = next_row(&t, why)) > 0 && cell64(&t, 1)) {
         if (!name_in(&t, 0, type, why) || !name_in(&t, 1, field, why)) return false;
         for (size_t i = 0; i < n; i++) {
-            for (int a = 0; a < 2 && f[i].name[a].type; a++) {
-                if (!same(type, f[i].name[a].type) || !same(field, f[i].name[a].field)) continue;
-                uint32_t is_static = cell32(&t, 3);
-                uint64_t offset = cell64(&t, 4), address = cell64(&t, 5);
-                if (f[i].found &&
-                    (is_static != f[i].is_static || offset != f[i].at_offset || address != f[i].at_address))
-                    f[i].differs = true;
-                f[i].found = a + 1, f[i].is_static = is_static, f[i].at_offset = offset, f[i].at_address = address,
-                f[i].declared = cell64(&t, 2);
-            }
+            if (!same(type, f[i].type) || !same(field, f[i].field)) continue;
+            uint32_t is_static = cell32(&t, 3);
+            uint64_t offset = cell64(&t, 4), address = cell64(&t, 5);
+            if (f[i].use.found &&
+                (is_static != f[i].says_static || offset != f[i].at_offset || address != f[i].at_address))
+                f[i].use.differs = true;
+            f[i].use.found = true, f[i].says_static = is_static, f[i].at_offset = offset, f[i].at_address = address,
+            f[i].declared = cell64(&t, 2);
         }
     }
     return more >= 0;
 }
 
-bool vm_read_constants(void *library, const char *kind, struct vm_constant *c, size_t n, char why[HC_MAX_REASON]) {
-    const bool is_long = kind[0] == 'L';
+bool vm_read_constants(void *library, bool is_long, struct vm_constant *c, size_t n, char why[HC_MAX_REASON]) {
     const struct column columns[] = {{"Name", 8}, {"Value", is_long ? 8 : 4}};
-    char symbol[64], entry[64], name[MAX_NAME];
+    const char *symbol = is_long ? "gHotSpotVMLongConstants" : "gHotSpotVMIntConstants";
+    const char *entry = is_long ? "gHotSpotVMLongConstantEntry" : "gHotSpotVMIntConstantEntry";
+    char name[MAX_NAME];
     struct table t;
     int more;
-    snprintf(symbol, sizeof symbol, "gHotSpotVM%sConstants", kind);
-    snprintf(entry, sizeof entry, "gHotSpotVM%sConstantEntry", kind);
-    for (size_t i = 0; i < n; i++) c[i].found = 0, c[i].differs = false;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].is_long == is_long) c[i].use.found = c[i].use.differs = false;
     if (!table_open(&t, library, symbol, entry, columns, 2, why)) return false;
     while ((more = next_row(&t, why)) > 0) {
         if (!name_in(&t, 0, name, why)) return false;
         int64_t v = is_long ? (int64_t)cell64(&t, 1) : (int32_t)cell32(&t, 1);
         for (size_t i = 0; i < n; i++)
-            for (int a = 0; a < 2 && c[i].name[a]; a++)
-                if (same(name, c[i].name[a])) {
-                    if (c[i].found && v != c[i].value) c[i].differs = true;
-                    c[i].found = a + 1, c[i].value = v;
-                }
+            if (c[i].is_long == is_long && same(name, c[i].name)) {
+                if (c[i].use.found && v != c[i].value) c[i].use.differs = true;
+                c[i].use.found = true, c[i].value = v;
+            }
     }
     return more == 0;
 }
@@ -314,68 +325,90 @@ static uint64_t alignment_of(const struct vm_field *f) {
     return w >= 8 && w % 8 == 0 ? 8 : w % 4 == 0 ? 4 : w % 2 == 0 ? 2 : 1;
 }
 
-static void not_exported(char *why, const char *what, const char *name, const char *other, const char *type,
-                         const char *other_type) {
+// other: a second name that would do; NULL: there is none
+static bool not_exported(char *why, const char *what, const char *type, const char *name, const char *other_type,
+                         const char *other) {
     int n = snprintf(why, HC_MAX_REASON, "this JVM does not export the %s %s%s%s", what, type, *type ? "::" : "", name);
     if (other && n > 0 && n < HC_MAX_REASON)
         snprintf(why + n, HC_MAX_REASON - (size_t)n, " (or %s%s%s)", other_type, *other_type ? "::" : "", other);
+    return false;
 }
 
-bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
+static bool has_known_type(const struct vm_field *f, char *why) {
+    char declared[MAX_NAME], bare[MAX_NAME];
+    if (!f->declared && no_type_needed(f)) return true;
+    if (!f->declared || !vm_peek_string(declared, sizeof declared, f->declared)) {
+        snprintf(why, HC_MAX_REASON, "the type of %s::%s cannot be read in this JVM", f->type, f->field);
+        return false;
+    }
+    memcpy(bare, declared, strlen(declared) + 1);
+    if (has_shape(f, bare_type(bare))) return true;
+    for (char *c = declared; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?'; // the reason is one line, whatever a JVM calls its types
+    snprintf(why, HC_MAX_REASON, "%s::%s has the type \"%.100s\" in this JVM, which the probe does not know", f->type,
+             f->field, declared);
+    return false;
+}
+
+// The row of a slot to read; NULL: there is none, and why says so if the slot is needed.
+static const struct vm_field *field_of_slot(const struct vm_field *f, const struct vm_field *end, char *why) {
+    const struct vm_field *names[2] = {NULL, NULL}, *other_kind = NULL;
+    const int slot = f->use.slot;
+    why[0] = 0;
+    for (; f < end && f->use.slot == slot; f++) {
+        if (!f->use.applies) continue;
+        if (!names[0])
+            names[0] = f;
+        else if (!names[1])
+            names[1] = f;
+        if (!f->use.found) continue;
+        if (f->use.differs) {
+            snprintf(why, HC_MAX_REASON, "this JVM lists %s::%s twice, with different values", f->type, f->field);
+            return NULL;
+        }
+        if (f->says_static > 1) {
+            snprintf(why, HC_MAX_REASON, "this JVM does not say whether %s::%s is static (it says %u)", f->type,
+                     f->field, (unsigned)f->says_static);
+            return NULL;
+        }
+        if (f->says_static == f->is_static) return f;
+        if (!other_kind) other_kind = f;
+    }
+    if (other_kind)
+        snprintf(why, HC_MAX_REASON, "%s::%s is %sstatic in this JVM", other_kind->type, other_kind->field,
+                 other_kind->says_static ? "" : "not ");
+    else if (names[0]->use.required)
+        not_exported(why, "field", names[0]->type, names[0]->field, names[1] ? names[1]->type : NULL,
+                     names[1] ? names[1]->field : NULL);
+    return NULL;
+}
+
+bool vm_take_field(const struct vm_field *rows, const struct vm_field *end, struct vm_place *to,
+                   char why[HC_MAX_REASON]) {
     enum { UNKNOWN_SIZE = 1 << 16, MAX_SIZE = 1 << 20 }; // no type of HotSpot's that the probe reads has 64 KiB
-    if (!f->found) {
-        if (f->optional) return true;
-        not_exported(why, "field", f->name[0].field, f->name[1].field, f->name[0].type, f->name[1].type);
-        return false;
-    }
-    const int a = f->found - 1;
-    const char *t = f->name[a].type, *n = f->name[a].field;
-    if (f->differs) {
-        snprintf(why, HC_MAX_REASON, "this JVM lists %s::%s twice, with different values", t, n);
-        return false;
-    }
-    if (f->is_static > 1) {
-        snprintf(why, HC_MAX_REASON, "this JVM does not say whether %s::%s is static (it says %u)", t, n,
-                 (unsigned)f->is_static);
-        return false;
-    }
-    if (f->is_static != (f->address != NULL)) {
-        snprintf(why, HC_MAX_REASON, "%s::%s is %sstatic in this JVM", t, n, f->is_static ? "" : "not ");
-        return false;
-    }
-    if (f->declared || !no_type_needed(f)) {
-        char declared[MAX_NAME], bare[MAX_NAME];
-        if (!f->declared || !vm_peek_string(declared, sizeof declared, f->declared)) {
-            snprintf(why, HC_MAX_REASON, "the type of %s::%s cannot be read in this JVM", t, n);
-            return false;
-        }
-        memcpy(bare, declared, strlen(declared) + 1);
-        if (!has_shape(f, bare_type(bare))) {
-            for (char *c = declared; *c; c++)
-                if (*c < ' ' || *c > '~') *c = '?'; // the reason is one line, whatever a JVM calls its types
-            snprintf(why, HC_MAX_REASON, "%s::%s has the type \"%.100s\" in this JVM, which the probe does not know", t,
-                     n, declared);
-            return false;
-        }
-    }
-    const uint64_t width = width_of(f), size = f->type_size[a];
+    *to = (struct vm_place){.offset = -1};
+    const struct vm_field *f = field_of_slot(rows, end, why);
+    if (!f) return !why[0];
+    if (!has_known_type(f, why)) return false;
+    const uint64_t width = width_of(f), size = f->type_size;
+    const char *t = f->type, *n = f->field;
     if (f->shape == VM_STRUCT && (!width || width > MAX_SIZE)) {
         snprintf(why, HC_MAX_REASON, "this JVM does not export the size of %s, the type of %s::%s", f->inner, t, n);
         return false;
     }
-    if (f->address) {
+    if (f->is_static) {
         uint8_t bytes[8];
         if (f->at_address % alignment_of(f) || !vm_peek(bytes, f->at_address, width < 8 ? width : 8)) {
             snprintf(why, HC_MAX_REASON, "%s::%s is at %#llx in this JVM, which cannot be read", t, n,
                      (unsigned long long)f->at_address);
             return false;
         }
-        *f->address = (char *)(uintptr_t)f->at_address;
-        return true;
+        to->address = (char *)(uintptr_t)f->at_address;
+        return to->found = true;
     }
     if (size > MAX_SIZE) {
         snprintf(why, HC_MAX_REASON,
-                 "%s, the type that has the field %s, has %llu bytes in this JVM, which makes no sense", t, n,
+                 "%s, the type that has the field %s, has %llu bytes in this JVM, which is invalid", t, n,
                  (unsigned long long)size);
         return false;
     }
@@ -387,26 +420,30 @@ bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]) {
                  (long long)f->at_offset, t, (unsigned long long)room);
         return false;
     }
-    *f->offset = (int64_t)f->at_offset;
-    return true;
+    to->offset = (int64_t)f->at_offset;
+    return to->found = true;
 }
 
-bool vm_take_constant(struct vm_constant *c, char why[HC_MAX_REASON]) {
-    if (!c->found) {
-        if (c->optional) return true;
-        not_exported(why, "constant", c->name[0], c->name[1], "", "");
+bool vm_take_constant(const struct vm_constant *c, const struct vm_constant *end, int *to, char why[HC_MAX_REASON]) {
+    const struct vm_constant *names[2] = {NULL, NULL}, *k = NULL;
+    const int slot = c->use.slot;
+    for (; c < end && c->use.slot == slot && !k; c++) {
+        if (!c->use.applies) continue;
+        names[names[0] != NULL] = c;
+        if (c->use.found) k = c;
+    }
+    if (!k)
+        return !names[0]->use.required ||
+               not_exported(why, "constant", "", names[0]->name, "", names[1] ? names[1]->name : NULL);
+    if (k->use.differs) {
+        snprintf(why, HC_MAX_REASON, "this JVM lists the constant %s twice, with different values", k->name);
         return false;
     }
-    const char *n = c->name[c->found - 1];
-    if (c->differs) {
-        snprintf(why, HC_MAX_REASON, "this JVM lists the constant %s twice, with different values", n);
+    if (k->value < k->least || k->value > k->most) {
+        snprintf(why, HC_MAX_REASON, "the constant %s is %lld in this JVM; the probe knows %lld to %lld", k->name,
+                 (long long)k->value, (long long)k->least, (long long)k->most);
         return false;
     }
-    if (c->value < c->least || c->value > c->most) {
-        snprintf(why, HC_MAX_REASON, "the constant %s is %lld in this JVM; the probe knows %lld to %lld", n,
-                 (long long)c->value, (long long)c->least, (long long)c->most);
-        return false;
-    }
-    if (c->to) *c->to = (int)c->value;
+    *to = (int)k->value;
     return true;
 }

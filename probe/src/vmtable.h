@@ -29,45 +29,54 @@ bool vm_peek_pointer(char **to, uint64_t from);
 // What a field must be declared as. The name of a pointed-at type does not matter, its width and kind do.
 enum vm_shape { VM_POINTER, VM_SIZE, VM_INT, VM_SHORT, VM_STRUCT, VM_UNTYPED_POINTER, VM_UNTYPED_BYTES };
 
-// One field that the probe needs, under all names that JDKs have for it. Exactly one of offset and address is set: a
-// field without static has an
-// offset, a static one an address.
-struct vm_field {
-    unsigned collectors; // bit HC_COLLECTOR_*: recording with these needs the field
-    bool optional;       // it may be missing; if it is there it must be right
-    enum vm_shape shape;
-    int64_t *offset; // -1: missing
-    char **address;  // NULL: missing
-    struct {
-        const char *type, *field;
-    } name[2];
-    const char *inner; // VM_STRUCT: its type, without the prefix G1 that some JDKs have
-    // what the table says
-    int found;    // 1 + index into name; 0: missing
-    bool differs; // it is listed twice, with different values
-    uint32_t is_static;
-    uint64_t at_offset, at_address, declared; // declared: address of the type's name, 0: none
-    uint64_t type_size[2], inner_size;        // of name[i].type; 0: gHotSpotVMTypes does not say
+// What rows of both kinds have: vmrows.def explains it.
+struct vm_use {
+    int slot;
+    unsigned collectors; // bit HC_COLLECTOR_*: recording with these needs the slot
+    int first, last;     // majors of the JDK
+    bool optional;
+    bool applies, required; // to this JDK, by it: vm_apply
+    bool found, differs;    // differs: the JVM lists it twice, with different values
 };
 
-// A constant, of gHotSpotVMIntConstants or gHotSpotVMLongConstants.
+// A name of a field.
+struct vm_field {
+    struct vm_use use;
+    bool is_static;
+    enum vm_shape shape;
+    const char *inner; // VM_STRUCT: its type, without the prefix G1 that some JDKs have
+    const char *type, *field;
+    // what the JVM's table says
+    uint32_t says_static;
+    uint64_t at_offset, at_address, declared; // declared: address of the type's name, 0: none
+    uint64_t type_size, inner_size;           // 0: gHotSpotVMTypes does not say
+};
+// Where the field of a slot is.
+struct vm_place {
+    bool found;
+    int64_t offset; // of an instance's field
+    char *address;  // of a static one
+};
+
+// A name of a constant of gHotSpotVMIntConstants or gHotSpotVMLongConstants.
 struct vm_constant {
-    unsigned collectors;
-    bool optional;
-    int *to; // stays as it is if the constant is missing
+    struct vm_use use;
+    bool is_long;
     int64_t least, most;
-    const char *name[2];
-    int found;
-    bool differs;
+    const char *name;
     int64_t value;
 };
 
+// Which rows of each slot apply to a JDK, and whether it must have the slot. rows: n structs of width bytes that begin
+// with a vm_use; the rows of a slot follow each other.
+void vm_apply(void *rows, size_t width, size_t n, int major);
 // Both tables in one pass each. false: why says which table is damaged. Says nothing yet of a single field.
 bool vm_read_fields(void *library, struct vm_field *f, size_t n, uint64_t *flag_size, char why[HC_MAX_REASON]);
-// kind: Int, Long
-bool vm_read_constants(void *library, const char *kind, struct vm_constant *c, size_t n, char why[HC_MAX_REASON]);
-// Check one field or constant and store it where it belongs. false: why names it.
-bool vm_take_field(struct vm_field *f, char why[HC_MAX_REASON]);
-bool vm_take_constant(struct vm_constant *c, char why[HC_MAX_REASON]);
+// is_long: which of the two tables, and which of the rows
+bool vm_read_constants(void *library, bool is_long, struct vm_constant *c, size_t n, char why[HC_MAX_REASON]);
+// Check the rows of one slot, which begin at f or c, and store the place or the value. false: why names the row. A slot
+// that need not be there stays not found, or keeps its value.
+bool vm_take_field(const struct vm_field *f, const struct vm_field *end, struct vm_place *to, char why[HC_MAX_REASON]);
+bool vm_take_constant(const struct vm_constant *c, const struct vm_constant *end, int *to, char why[HC_MAX_REASON]);
 
 #endif

@@ -25,7 +25,7 @@ enum { SRC_FROM, SRC_OLD, SRC_EDEN };
 bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
 // Objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
-extern uint64_t list_until; // now_ns() at which a listing is broken off (over); 0: never. VM thread in a pause
+extern uint64_t list_until; // now_ns() at which a listing is aborted (over); 0: never. VM thread in a pause
 // These two list [lo, hi), add to objects and bytes, and return where they had to stop.
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
 // Of a region, without what is known to be dead.

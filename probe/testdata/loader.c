@@ -6,6 +6,7 @@
 //   loader LIBJVM Serial|Parallel|G1 copy|guard random SEED COUNT    random damage, COUNT cases
 //   loader LIBJVM Serial|Parallel|G1 copy|guard cases                one case a line of standard input, see directed()
 //
+// The environment variable LOADER_MAJOR is the major of the JDK.
 // copy: safe_read works; guard: it is refused, as seccomp does. Each case runs in a process of its own and prints
 // one line:
 // NUMBER TAB WHAT WAS DAMAGED TAB loaded | refused: REASON | signal N | REASON IS NO LINE
@@ -155,7 +156,7 @@ static uint64_t *cell_of(const char *type, const char *field, uint64_t value) {
 static uint64_t *perf_start_cell, *perf_top_cell, *heap_cell, *flags_cell, *flag_count_cell, *young_cell, *old_cell,
     *grain_cell;
 static char *flag_rows;
-static size_t nflags;
+static size_t nflags, flag_size;
 
 static uint64_t offset_of(const char *type, const char *field) {
     struct fieldrow *r = row_of(type, field);
@@ -166,23 +167,29 @@ static uint64_t either(const char *type, const char *other, const char *field) {
 }
 static void put(char *object, uint64_t offset, const void *value) { memcpy(object + offset, &value, 8); }
 
+static uint64_t *field_of_heap(const char *type, const char *field, void *value) {
+    if (row_of(type, field)->is_static) return cell_of(type, field, (uint64_t)value);
+    put(heap, offset_of(type, field), value);
+    return (uint64_t *)(heap + offset_of(type, field));
+}
+
 static const char *const some_flags[] = {
     "MaxHeapSize", "ObjectAlignmentInBytes", "UseCompactObjectHeaders", "CheckJNICalls", "UseZGC", "UsePerfData"};
 static void *some_values[6]; // found before anything is damaged
 
 static void *flag_value(const char *name) {
     for (size_t i = 0; i < nflags; i++) {
-        char *row = flag_rows + i * 24, *n = *(char **)(row + offset_of("JVMFlag", "_name"));
+        char *row = flag_rows + i * flag_size, *n = *(char **)(row + offset_of("JVMFlag", "_name"));
         if (n && !strcmp(n, name)) return *(char **)(row + offset_of("JVMFlag", "_addr"));
     }
     return NULL;
 }
 
 static char *space(char *base, int i, bool mutable) {
-    const char *t = mutable ? "MutableSpace" : "Space", *u = mutable ? t : "ContiguousSpace";
+    const char *t = mutable ? "ImmutableSpace" : "Space", *u = mutable ? "MutableSpace" : "ContiguousSpace";
     char *s = block(128, 0);
     put(s, either(t, u, "_bottom"), base + (i << 20));
-    put(s, mutable ? offset_of(t, "_top") : offset_of(u, "_top"), base + (i << 20) + 4096);
+    put(s, offset_of(u, "_top"), base + (i << 20) + 4096);
     put(s, either(t, u, "_end"), base + ((i + 1) << 20));
     return s;
 }
@@ -207,7 +214,9 @@ static void build(const char *collector) {
     // flags: the library's own, with a row that ends at the end of a page
     nflags = *(uint64_t *)row_of("JVMFlag", "numFlags")->address;
     char *real = *(char **)row_of("JVMFlag", "flags")->address;
-    flag_rows = memcpy(block(nflags * 24, 0), real, nflags * 24);
+    for (struct typerow *r = (struct typerow *)tables[TYPES].rows; r->name; r++)
+        if (!strcmp(r->name, "JVMFlag")) flag_size = r->size;
+    flag_rows = memcpy(block(nflags * flag_size, 0), real, nflags * flag_size);
     flags_cell = cell_of("JVMFlag", "flags", (uint64_t)flag_rows);
     flag_count_cell = cell_of("JVMFlag", "numFlags", nflags);
     snprintf(flag, sizeof flag, "Use%sGC", collector);
@@ -226,8 +235,8 @@ static void build(const char *collector) {
         put(young, offset_of("PSYoungGen", "_from_space"), space(base, 1, true));
         put(young, offset_of("PSYoungGen", "_to_space"), space(base, 2, true));
         put(old, offset_of("PSOldGen", "_object_space"), space(base, 3, true));
-        young_cell = cell_of("ParallelScavengeHeap", "_young_gen", (uint64_t)young);
-        old_cell = cell_of("ParallelScavengeHeap", "_old_gen", (uint64_t)old);
+        young_cell = field_of_heap("ParallelScavengeHeap", "_young_gen", young);
+        old_cell = field_of_heap("ParallelScavengeHeap", "_old_gen", old);
     } else {
         put(young, offset_of("DefNewGeneration", "_eden_space"), space(base, 0, false));
         put(young, offset_of("DefNewGeneration", "_from_space"), space(base, 1, false));
@@ -312,6 +321,7 @@ static size_t some_field(void) {
                                         "PSYoungGen",
                                         "PSOldGen",
                                         "MutableSpace",
+                                        "ImmutableSpace",
                                         "GenCollectedHeap",
                                         "SerialHeap",
                                         "DefNewGeneration",
@@ -472,9 +482,9 @@ static void damage_value(void) {
     }
     case 4: {
         if (!last) break;
-        char *row = flag_rows + below(nflags) * 24;
+        char *row = flag_rows + below(nflags) * flag_size;
         *(uint64_t *)(row + below(2) * 8) = v = bad_address();
-        tell("flag %td at %" PRIx64 ";", (row - flag_rows) / 24, v);
+        tell("flag %td at %" PRIx64 ";", (row - flag_rows) / (ptrdiff_t)flag_size, v);
         break;
     }
     default: {
@@ -563,7 +573,7 @@ static void run(void) {
     setrlimit(RLIMIT_CORE, &none);
     alarm(20);
     char why[HC_MAX_REASON] = "";
-    vm.major = 17;
+    vm.major = atoi(getenv("LOADER_MAJOR"));
     bool ok = vm_load(answer, true, why) && vm_late(why);
     if (ok) use();
     bool line = ok || (why[0] && strnlen(why, sizeof why) < sizeof why - 1);

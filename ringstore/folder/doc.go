@@ -1,4 +1,4 @@
-// Package folder is what a ring's folder holds beside its segments: whose recording it is, documents, and the links of
+// Package folder handles what a ring folder has besides its segments: whose recording it is, documents, and links of
 // pulls.
 //
 //	recording.json     whose recording this is (Identity), and what its recorder counts

@@ -10,7 +10,7 @@ import (
 )
 
 // Documents (recording.json, incident.json, a container's manifest.json) are JSON objects, indented. The last line of
-// each holds the checksum of what stands before its digits; part of the format (docs/format/ring-file.md). Those of
+// each holds the checksum of what is before its digits; part of the format (docs/format/ring-file.md). Those of
 // earlier versions have none, and are believed.
 const (
 	sumBefore = ",\n  \"crc32c\": \""

@@ -15,8 +15,8 @@ import (
 //	pull:  link all - lock one - is it still there? - read - unlock - unlink - next
 //	ring:  unlink own name - lock the pull's exclusively? yes: unlink it. no: count it as held, try again
 //
-// A lock goes with its process, so a pull that was killed holds nothing: its folder is cleared by whoever finds its
-// lock file free.
+// A lock goes with its process, so a pull that was killed holds nothing: its folder is cleared by the next process that
+// finds its lock file free.
 const (
 	PullsName = ".pull"
 	LockName  = "lock"

@@ -11,16 +11,16 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// Whose recording a folder or container holds is told by, in this order:
+// Which recording a folder or container belongs to follows from, in this order:
 //
 //  1. its description, if that is whole: recording.json of a folder, else its incident.json; the manifest of a
 //     container. The recorder wrote it for this recording. It is believed even where most files, or all of them, are
 //     of another session: then these are foreign.
 //  2. most of its ring files, by their headers;
-//  3. of as many the newest file (creation in the header), then the greater session: whoever looks finds the same.
+//  3. of as many the newest file (creation in the header), then the greater session: every reader finds the same.
 //
 // Files of any other session are foreign: they are named, set aside, and never read as part of the recording, copied,
-// counted or removed. Files whose headers can not be read tell no session; they count as the recording's, whose
+// counted or removed. Files whose headers cannot be read tell no session; they count as the recording's, whose
 // recorder must bound them.
 //
 // Inside the recording the number in a file's header is its place, whatever its name. Of several with one number the
@@ -138,7 +138,7 @@ func documentSession(fs vfs.FS, path, kind string) (string, error) {
 
 // Contents is what the headers of a ring folder's files say.
 type Contents struct {
-	Files     []vfs.Info // of the recording, by name, and those that can not be read
+	Files     []vfs.Info // of the recording, by name, and those that cannot be read
 	Foreign   []*ForeignError
 	Session   string  // "": nothing tells
 	Described bool    // recording.json is there
@@ -195,7 +195,7 @@ func (d Contents) NothingOwn(dir string) error {
 // Folder is what can be said of a ring folder by the headers of its files.
 type Folder struct {
 	Session string   // "": no file, and no description, tells
-	Files   []string // paths, oldest first; those that can not be read are among them
+	Files   []string // paths, oldest first; those that cannot be read are among them
 	Foreign []*ForeignError
 }
 

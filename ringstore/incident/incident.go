@@ -34,7 +34,7 @@ type Incidents struct {
 	Now func() time.Time
 }
 
-// Incident is one frozen window.
+// Incident is a window of a recording that was kept.
 type Incident struct {
 	Schema  string    `json:"schema"` // heapcam.incident/1
 	ID      string    `json:"id"`
@@ -47,11 +47,11 @@ type Incident struct {
 	LastGC  uint64    `json:"last_gc"`
 	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`               // of the files
-	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had given up
+	Left    []string  `json:"left_out,omitempty"`  // files of the window that did not fit or that the ring had evicted
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`
-	Damaged string    `json:"damaged,omitempty"` // why incident.json can not be read: only the ID is known
+	Damaged string    `json:"damaged,omitempty"` // why incident.json cannot be read: only the ID is known
 }
 
 var (
@@ -268,7 +268,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 		inc.ID = fmt.Sprintf("%s-%d", base, i)
 	}
 	dir := filepath.Join(n.Dir, inc.ID)
-	old, ok, err := n.room(vfs.Block, old) // of a folder that can not be removed again
+	old, ok, err := n.room(vfs.Block, old) // of a folder that cannot be removed again
 	if err != nil {
 		return inc, err
 	}
@@ -326,11 +326,11 @@ func (n *Incidents) keep(ring, dir string, names []vfs.Info, old []Incident, inc
 	for i := len(names) - 1; i >= 0; i-- {
 		from, to := filepath.Join(ring, names[i].Name), filepath.Join(dir, names[i].Name)
 		f, err := segment.OpenIn(n.FS, from)
-		if errors.Is(err, os.ErrNotExist) { // the ring goes on
+		if errors.Is(err, os.ErrNotExist) { // the ring continues
 			inc.Left = append(inc.Left, names[i].Name)
 			continue
 		}
-		closed := err != nil || f.Sealed() || i < len(names)-1 // what can not be read is evidence too
+		closed := err != nil || f.Sealed() || i < len(names)-1 // what cannot be read is evidence too
 		size := names[i].Occupies()
 		var info segment.FrameInfo
 		if err == nil {

@@ -65,8 +65,8 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 		case b.Kind == trace.KindMeta, b.Kind == trace.KindDefs:
 			held = false
 			if m, e := trace.DecodeMeta(b); late && !before && b.Kind == trace.KindMeta && e == nil && !m.HasJVM {
-				t, told := m.First()
-				keep = !told || t <= c.until
+				t, ok := m.First()
+				keep = !ok || t <= c.until
 			}
 		case before || c.ended:
 			keep = false
@@ -96,7 +96,7 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 	return out, nil
 }
 
-// keep decides on a block of a frame that goes on behind until.
+// keep decides on a block of a frame that continues behind until.
 func (c *cutting) keep(b trace.Block, info *segment.FrameInfo) (bool, error) {
 	stamp := func(gc, t uint64) {
 		if info.FirstGC == 0 {

@@ -90,7 +90,7 @@ func (p *Part) Trim(dir string, fs vfs.FS) int64 {
 	return end
 }
 
-// digest gives the SHA-256 of the whole file as lower-case hexadecimal, "" if it can not be read.
+// digest gives the SHA-256 of the whole file as lower-case hexadecimal, "" if it cannot be read.
 func digest(f *segment.File) string {
 	sum := sha256.New()
 	if n, err := io.Copy(sum, io.NewSectionReader(f, 0, f.Size)); err != nil || n != f.Size {

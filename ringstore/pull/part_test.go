@@ -20,7 +20,7 @@ func anew(p string, b []byte) error {
 	return os.WriteFile(p, b, 0o600)
 }
 
-// FuzzPart goes on with whatever an interrupted pull is said to have left.
+// FuzzPart continues whatever an interrupted pull is said to have left.
 func FuzzPart(f *testing.F) {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)

@@ -30,9 +30,9 @@ type Options struct {
 	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
-	// Reason stands in the manifest.
+	// Reason is in the manifest.
 	Reason string
-	// Progress is told how many bytes of how many are done.
+	// Progress gets how many bytes of how many are done.
 	Progress func(done, total int64)
 	// Part is what an earlier try has written already (ReadPart, Trim); the rest follows behind it.
 	Part *Part
@@ -42,7 +42,7 @@ type Options struct {
 
 // Pull writes the newest part of the ring folder dir to w as one container (tar). It works while a recorder writes:
 // it links the files that it wants, so that they stay whole, and reads each up to its last whole frame. When the ring
-// needs the space it takes back a file that is not being read yet; that one is named in the manifest. Where links can
+// needs the space it evicts a file that is not being read yet; that one is named in the manifest. Where links can
 // not be made (a folder that is not ours, another file system) it reads the files in place.
 func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording.Manifest, error) {
 	if opt.FS == nil {
@@ -117,8 +117,8 @@ var errGone = errors.New("given up by the ring")
 
 // puller writes one container.
 //
-// Owner: Pull or Salvage. Lifetime: that call; end gives up the links, also after an error. Concurrency: one goroutine;
-// the ring meanwhile takes back links that are not being read.
+// Owner: Pull or Salvage. Lifetime: that call; end removes the links, also after an error. Concurrency: one goroutine;
+// the ring meanwhile removes links that are not being read.
 // Errors: errGone for a segment that the ring has evicted; those of the system and of the writer end the pull.
 type puller struct {
 	fs   vfs.FS
@@ -158,7 +158,7 @@ func (p *puller) link(dir string, names []vfs.Info) []string {
 		link := filepath.Join(own, filepath.Base(n))
 		err := p.fs.Link(n, link)
 		switch {
-		case err == nil || errors.Is(err, os.ErrNotExist): // the latter is told when it is its turn
+		case err == nil || errors.Is(err, os.ErrNotExist): // the latter is reported when it is its turn
 			paths[i] = link
 		default: // no links here
 			p.end()
@@ -176,7 +176,7 @@ func namesIn(dir string, names []vfs.Info) []string {
 	return out
 }
 
-// end gives up what the pull holds.
+// end releases what the pull holds.
 func (p *puller) end() {
 	if p.dir == "" {
 		return
@@ -216,7 +216,7 @@ func (p *puller) file(path string) error {
 		return errGone
 	}
 	f, err := segment.NewFile(path, r, st.Size)
-	if err != nil { // what can not be read is evidence too
+	if err != nil { // what cannot be read is evidence too
 		p.m.Damaged = append(p.m.Damaged, name)
 		if p.opt.Redact {
 			return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// redactBlock gives the block as it may leave, false for one that can not be looked into.
+// redactBlock gives the block as it may leave, false for one that cannot be looked into.
 func redactBlock(b trace.Block) (trace.Block, bool) {
 	if b.Version > trace.FormatVersion {
 		return b, false

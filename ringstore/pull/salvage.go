@@ -77,7 +77,7 @@ func sortFiles(fs []*segment.File) {
 	}
 }
 
-// rewrite writes a file anew as a member, each block as change gives it. Twice: a member's size stands before it.
+// rewrite writes a file anew as a member, each block as change gives it. Twice: a member's size is before it.
 func (p *puller) rewrite(name string, f *segment.File, change func(trace.Block) (trace.Block, bool)) error {
 	size, got, err := rewrite(f, io.Discard, change)
 	if err != nil || got.frames == 0 {

@@ -19,8 +19,8 @@ type TooSmallError struct {
 }
 
 func (e *TooSmallError) Error() string {
-	return fmt.Sprintf("max_trace_size %d is too small for a sync point of %d bytes: %d would do", e.Max, e.Head,
-		e.Needed)
+	return fmt.Sprintf("a sync point of %d bytes needs a recording of at least %d bytes; this one may take %d", e.Head,
+		e.Needed, e.Max)
 }
 
 // TooSmall gives the max_trace_size that would do, bytes.

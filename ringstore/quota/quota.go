@@ -124,8 +124,8 @@ func (q *Quota) Room(u Usage) int64 {
 	return min(l-u.Total, l-u.Overhead-u.Held-u.Open-q.reserve())
 }
 
-// Ahead gives up to where blocks are to be taken for a segment that needs so many bytes and has taken some up to have;
-// 0: no further. Near the limit frames take what they need.
+// Ahead returns up to where blocks are to be taken for a segment that needs so many bytes and has taken some up to
+// have; 0: no further. Near the limit frames take what they need.
 func (q *Quota) Ahead(needs, have int64, u Usage) (to int64) {
 	if q.capped || needs <= have {
 		return 0
@@ -235,8 +235,8 @@ func (q *Quota) Outgrown(size int64, u Usage) bool {
 	// A segment holds at least as much else as its listing, as long as the next one fits beside it: otherwise each
 	// collection would be listed.
 	enough := size >= min(2*q.head, max(q.Limit()-u.Overhead-next-spare/4, next))
-	// At M a segment of less than half its size goes on while half of what was to spare is left: a new one may find the
-	// oldest still needed, and would reach M at once.
+	// At M a segment of less than half its size continues while half of what was to spare is left: a new one may find
+	// the oldest still needed, and would reach M at once.
 	half := enough && size >= q.Target()/2
 	return q.refused > 0 || size >= q.Target() && enough || u.Total >= m && (half || q.Room(u) < spare/2)
 }

@@ -22,7 +22,7 @@ const (
 	Torn    State = "torn"
 	Corrupt State = "corrupt" // it is not what was written
 	TooNew  State = "too new"
-	// Foreign files are of another recording, Misplaced ones stand under a number that is not theirs, or twice. None
+	// Foreign files are of another recording, Misplaced ones are under a number that is not theirs, or twice. None
 	// has the number of a Missing one: somebody removed it, or a recorder could not begin it; the collections tell what
 	// is not there.
 	Foreign   State = "foreign"
@@ -30,7 +30,7 @@ const (
 	Missing   State = "missing"
 )
 
-// maxOffsets bounds the damages whose places are told.
+// maxOffsets is how many damaged sections have their places reported.
 const maxOffsets = 1000
 
 // Verdict is the state of one file, every byte of which was read.
@@ -243,8 +243,8 @@ func CheckPath(path string) ([]Verdict, error) {
 	return out, nil
 }
 
-// Worst gives the worst state: corrupt, then misplaced and foreign, too new, torn. What is missing a recorder whose
-// disk was full may have left out: that is told, and no state of the recording.
+// Worst gives the worst state: corrupt, then misplaced and foreign, too new, torn. A recorder whose disk was full
+// may have left out what is missing: that is reported, and is no state of the recording.
 func Worst(vs []Verdict) State {
 	rank := map[State]int{Torn: 1, TooNew: 2, Misplaced: 3, Foreign: 4, Corrupt: 5}
 	w := Sound

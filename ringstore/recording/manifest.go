@@ -28,10 +28,10 @@ type Manifest struct {
 	Exact      bool  `json:"exact,omitempty"`
 
 	Files   []ManifestFile `json:"files"`
-	Dropped []string       `json:"dropped,omitempty"` // files that the ring gave up while they were pulled
+	Dropped []string       `json:"dropped,omitempty"` // files that the ring evicted while they were pulled
 	// numbers between the first and the last file that are in no file
 	Missing []uint64 `json:"missing,omitempty"`
-	// files that were copied as they are since they can not be read whole
+	// files that were copied as they are since they cannot be read whole
 	Damaged  []string `json:"damaged,omitempty"`
 	Redacted bool     `json:"redacted,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // of the incident

@@ -40,7 +40,7 @@ type member struct {
 	start, size int64
 }
 
-// Watch has f told of each read, in bytes, for those who show how far they are. Before anything is read, and once.
+// Watch has f called with the bytes of each read, to show progress. It is called once, before anything is read.
 func (r *Recording) Watch(f func(bytes int)) {
 	for _, file := range r.Files {
 		file.Watch(f)
@@ -48,7 +48,7 @@ func (r *Recording) Watch(f func(bytes int)) {
 }
 
 // Open opens path whatever it is. A folder of which nothing can be read, or that has no ring files, is an
-// error; files of it that are damaged stand in Problems, and so does that a container was cut off.
+// error; files of it that are damaged are in Problems, and so is the fact that a container was cut off.
 func Open(path string) (*Recording, error) {
 	r, err := OpenAny(path)
 	if err != nil && r != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/heapcam/heapcam/trace/columns"
 )
 
-// Modes of compression (Config.Compression). The codec stands in each frame, so files of all modes read alike.
+// Modes of compression (Config.Compression). The codec is in each frame, so files of all modes read alike.
 const (
 	// None compresses nothing.
 	None = "none"
@@ -51,12 +51,12 @@ const KeepBuffer = 16 << 20
 //
 // Owner: a store or a stream. Lifetime: that of its owner; there is nothing to close. Concurrency: one goroutine; the
 // encoders behind it are shared by all packers of the process.
-// Errors: none; what can not be compressed is stored as it is.
+// Errors: none; what cannot be compressed is stored as it is.
 type Packer struct {
 	mode      string
 	threshold float64
 	budget    float64 // CPUs
-	queue     float64 // share that is full, as told last
+	queue     float64 // share that is full, as last reported
 	most      effort  // whatever the mode
 
 	spent float64 // CPU time of late, ns, fading over budgetSpan

@@ -33,7 +33,7 @@ func CopySealed(fs vfs.FS, f *File, to string) error {
 		}
 		at += int64(k)
 	}
-	if f.header.Version == formatVersion && contiguous(x.Frames, end) { // an older file can not be sealed
+	if f.header.Version == formatVersion && contiguous(x.Frames, end) { // an older file cannot be sealed
 		if err := WriteWhole(out, x.encode(end), end); err != nil {
 			return err
 		}

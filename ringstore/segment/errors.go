@@ -12,7 +12,7 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 )
 
-// DamageError says where a file is torn or corrupt (Err: ErrTorn or ErrCorrupt). Reading goes on behind it.
+// DamageError says where a file is torn or corrupt (Err: ErrTorn or ErrCorrupt). Reading continues behind it.
 type DamageError struct {
 	File   string
 	Offset int64

@@ -14,7 +14,7 @@ import (
 // Concurrency: methods that read may be called by several goroutines at once, also while a recorder appends to the
 // file: a File sees the length that the file had when it was opened. Watch comes before them.
 // Errors: *DamageError and *TooNewError say what is wrong with the file; others are the system's. Iterators yield
-// damage as an error and go on behind it.
+// damage as an error and continue behind it.
 type File struct {
 	Name    string
 	header  Header
@@ -51,7 +51,7 @@ func OpenIn(fs vfs.FS, path string) (*File, error) {
 }
 
 // OpenHeadless opens a file whose header is damaged as one of the recording that like is of (nil: of no session); nil
-// if it can not be opened.
+// if it cannot be opened.
 func OpenHeadless(path string, like *File) *File {
 	r, err := vfs.OS.OpenRead(path)
 	if err != nil {
@@ -124,7 +124,7 @@ func (f *File) sound(fr Frame) bool {
 // ReadAt reads the bytes of the file.
 func (f *File) ReadAt(b []byte, at int64) (int, error) { return f.r.ReadAt(b, at) }
 
-// Watch has report told of each read, in bytes. Before anything is read, and once.
+// Watch has report called with the bytes of each read. It is called once, before anything is read.
 func (f *File) Watch(report func(bytes int)) { f.r = watched{f.r, report} }
 
 type watched struct {
@@ -153,7 +153,7 @@ func (f *File) NSPID() uint32 { return f.header.NSPID }
 // Created is when the file was made, Unix ns.
 func (f *File) Created() uint64 { return f.header.Created }
 
-// Resumable says that a recorder may go on with the file: it is of the newest version, and its name has its number.
+// Resumable says that a recorder may continue with the file: it is of the newest version, and its name has its number.
 func (f *File) Resumable() bool { return f.header.Version == formatVersion && f.Placed() }
 
 // CheckIndex compares the index with x, made of all frames that are there: a *DamageError if they disagree.

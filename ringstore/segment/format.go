@@ -74,8 +74,8 @@ func (h Header) Encode() []byte {
 	return b
 }
 
-// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is told apart from
-// damage.
+// decodeHeader reads field by field: magic, then version, then the rest, so that a later version is
+// no damage.
 func decodeHeader(name string, b []byte) (Header, error) {
 	var h Header
 	le := binary.LittleEndian
@@ -119,7 +119,7 @@ func knownBut(b []byte) bool {
 }
 
 // FrameInfo describes a frame: the position in the shared ring behind its last block (so that a new recorder knows
-// where to go on), collections (0: none) and times in ns since the probe's start.
+// where to continue), collections (0: none) and times in ns since the probe's start.
 type FrameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64

@@ -7,7 +7,7 @@ import (
 )
 
 // Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error
-// (*DamageError) and reading goes on at the next frame header that is sound.
+// (*DamageError) and reading continues at the next frame header that is sound.
 func (f *File) Headers() iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		at := int64(HeaderSize)
@@ -55,7 +55,7 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 	}
 }
 
-// badIndex says what is wrong with an index frame that can not be used.
+// badIndex says what is wrong with an index frame that cannot be used.
 func (f *File) badIndex(fr Frame) error {
 	d := &DamageError{File: f.Name, Offset: fr.Offset, Why: "an index inside the file", Err: ErrCorrupt}
 	if fr.End() < f.Size {

@@ -48,7 +48,7 @@ func WriteWhole(f vfs.File, b []byte, at int64) error {
 	return err
 }
 
-// NewWriter goes on with f, a file that holds exactly all: a file header and a first frame. It takes over the memory of
+// NewWriter continues f, a file that holds exactly all: a file header and a first frame. It takes over the memory of
 // spare, a sealed writer, unless that is nil. fault hears of each operation that fails.
 func NewWriter(f vfs.File, path string, all []byte, spare *Writer, fault func(error)) *Writer {
 	w := &Writer{file: f, path: path, fault: fault}
@@ -61,7 +61,7 @@ func NewWriter(f vfs.File, path string, all []byte, spare *Writer, fault func(er
 	return w
 }
 
-// ResumeWriter goes on with f, a file that was recovered: x are its frames, end is behind the last of them, and nothing
+// ResumeWriter continues f, a file that was recovered: x are its frames, end is behind the last of them, and nothing
 // follows.
 func ResumeWriter(f vfs.File, path string, x *Index, end int64, fault func(error)) *Writer {
 	f.TryLock(false)
@@ -139,7 +139,7 @@ func (w *Writer) Trim() error {
 	return nil
 }
 
-// Seal closes the segment with its index. If that can not be written the segment stays without, and what is torn is cut
+// Seal closes the segment with its index. If that cannot be written the segment stays without, and what is torn is cut
 // off later (Sealed.Cut). The caller then syncs and closes File.
 func (w *Writer) Seal() Sealed {
 	out := Sealed{Path: w.path}

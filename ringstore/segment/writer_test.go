@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// disk is a file in memory whose operations fail when they are told to.
+// disk is a file in memory whose operations fail when a test says so.
 type disk struct {
 	b     []byte
 	ahead int64
@@ -109,7 +109,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestSealFails: a segment whose index can not be written says up to where it is to be cut off, and reads without.
+// TestSealFails: a segment whose index cannot be written says up to where it is to be cut off, and reads without.
 func TestSealFails(t *testing.T) {
 	d, w, frame, _ := begin(t)
 	if err := w.Append(frame("one")); err != nil {

@@ -49,7 +49,7 @@ type MemFS struct {
 	// Fail, if set, is asked before each operation; an error makes it fail. A write that fails takes half of its
 	// bytes before.
 	Fail func(op, path string) error
-	// After, if set, is told what is occupied after each operation that takes blocks.
+	// After, if set, gets what is occupied after each operation that takes blocks.
 	After func(op string, occupied int64)
 	// Capacity is the size of the disk, 0: none. Beyond it writes end with ENOSPC.
 	Capacity int64

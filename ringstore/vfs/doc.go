@@ -9,7 +9,7 @@
 //  1. A file is created, appended to, cut at its end, linked and removed. Nothing else happens to it, so a reader that
 //     has it open never sees bytes change that it has read.
 //  2. Only regular files are opened: a fifo or a device in the place of a ring file is an error, and no hang.
-//  3. Errors of the system are passed on unchanged, so that os.ErrNotExist and a full disk (NoSpace) can be told.
+//  3. Errors of the system are passed on unchanged, so that os.ErrNotExist and a full disk (NoSpace) can be recognized.
 //
 // It does not know what is in a file.
 package vfs

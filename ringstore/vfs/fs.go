@@ -44,7 +44,7 @@ type File interface {
 	Allocate(at, n int64) error
 
 	// TryLock takes an advisory lock, shared or exclusive, without waiting. The lock is kept until Close or the end of
-	// the process. false: somebody else has it.
+	// the process. false: another has it.
 	TryLock(exclusive bool) (bool, error)
 
 	// Sync returns when all that was written survives a power loss. After an error the system may have forgotten it:
@@ -61,7 +61,7 @@ type File interface {
 // cut, linked and removed; nothing else happens to them.
 //
 // Owner: none; there is one for the process (OS), or one for a test. Concurrency: any method at any time.
-// Errors: those of the system, unchanged: os.ErrNotExist, os.ErrExist, and a full disk (NoSpace) can be told.
+// Errors: those of the system, unchanged: os.ErrNotExist, os.ErrExist, and a full disk (NoSpace) can be recognized.
 type FS interface {
 	// Create makes a file that must not exist (os.ErrExist), readable and writable. The name is not on the disk before
 	// SyncDir.
@@ -71,7 +71,7 @@ type FS interface {
 	Open(path string) (File, error)
 	OpenRead(path string) (File, error)
 
-	// WriteFile replaces a small file as a whole: whoever opens path sees the old or the new one, after a power loss
+	// WriteFile replaces a small file as a whole: every reader of path sees the old or the new one, after a power loss
 	// too.
 	WriteFile(path string, b []byte) error
 

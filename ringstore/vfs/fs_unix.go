@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFile opens regular files only: to open a fifo would wait for whoever writes to it, and a device may do anything.
+// openFile opens regular files only: to open a fifo would wait for a writer, and a device may do anything.
 func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 	regular := func(st os.FileInfo, err error) error {
 		if err == nil && !st.Mode().IsRegular() {
@@ -54,7 +54,7 @@ func (f osFile) Info() (Info, error) {
 		ID:     FileID{uint64(st.Dev), uint64(st.Ino)}, Links: int(st.Nlink)}, nil
 }
 
-// TryLock uses flock: it belongs to the open file, so it goes with the process that holds it, whatever becomes of it.
+// TryLock uses flock: it belongs to the open file, so it ends with the process that holds it, whatever becomes of it.
 func (f osFile) TryLock(exclusive bool) (bool, error) {
 	how := unix.LOCK_SH | unix.LOCK_NB
 	if exclusive {
@@ -81,7 +81,7 @@ func (osFS) SyncDir(path string) error {
 	}
 	defer d.Close()
 	err = d.Sync()
-	if errors.Is(err, unix.EINVAL) { // a file system whose folders can not be synced
+	if errors.Is(err, unix.EINVAL) { // a file system whose folders cannot be synced
 		return nil
 	}
 	return err

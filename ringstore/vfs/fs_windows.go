@@ -11,7 +11,7 @@ import (
 // shareAll lets others read, write, delete and rename a file that is open here.
 const shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 
-// openFile opens with leave to delete and rename for others: a ring gives up its oldest file while somebody reads it.
+// openFile opens with leave to delete and rename for others: a ring evicts its oldest file while a reader has it open.
 func openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// describe asks for what a listing does not tell: the file's number and links. What can not be opened has neither.
+// describe asks for what a listing does not tell: the file's number and links. What cannot be opened has neither.
 func describe(path string, st os.FileInfo) Info {
 	i := Info{Name: st.Name(), Dir: st.IsDir(), Size: st.Size(), Links: 1}
 	if i.Dir {
@@ -76,7 +76,7 @@ func (f osFile) Info() (Info, error) {
 // they cover.
 const lockHigh = 1 << 30
 
-// TryLock locks for the handle, so it goes with the process that holds it.
+// TryLock locks for the handle, so it ends with the process that holds it.
 func (f osFile) TryLock(exclusive bool) (bool, error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {

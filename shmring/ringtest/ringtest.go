@@ -1,5 +1,5 @@
 // Package ringtest is a producer of shared rings in Go, for tests: it does what the probe does to the file, by pwrite
-// where the probe has a mapping, and can be made to misbehave. It checks nothing that it was told to write.
+// where the probe has a mapping, and can be made to misbehave. It checks nothing that a test makes it write.
 //
 // Unless Mapped it does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five
 // seconds.
@@ -253,7 +253,7 @@ func (p *Producer) State(s shmring.State, reason string) error {
 	return p.Poke32(shmring.OffState, uint32(s))
 }
 
-// End commits an END block and stores the state: goodbye, detached or gave up.
+// End commits an END block and stores the state: VM death, detached, or stopped after errors.
 func (p *Producer) End(s shmring.State, reason string) error {
 	why := map[shmring.State]uint64{shmring.StateDetached: trace.EndDetached, shmring.StateGaveUp: trace.EndGaveUp}[s]
 	if why == 0 {
@@ -289,14 +289,14 @@ func (p *Producer) Poke32(off int, v uint32) error {
 	return err
 }
 
-// Peek64 reads a word of the header; 0 when it can not.
+// Peek64 reads a word of the header; 0 when it cannot.
 func (p *Producer) Peek64(off int) uint64 {
 	var b [8]byte
 	p.f.ReadAt(b[:], int64(off))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// Peek32 reads a half word of the header; 0 when it can not.
+// Peek32 reads a half word of the header; 0 when it cannot.
 func (p *Producer) Peek32(off int) uint32 {
 	var b [4]byte
 	p.f.ReadAt(b[:], int64(off))

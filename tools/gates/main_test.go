@@ -27,7 +27,16 @@ func TestMeasure(t *testing.T) {
 		"C function of 80": {"a.c", "static int f(int a,\n             int b) {\n" + body(80) + "}\n", nil},
 		"C function of 81": {"a.c", "static int f(int a,\n             int b) {\n" + body(81) + "}\n",
 			[]string{"function a.c f"}},
-		"C table is no code": {"a.c", "static int f[] = {\n" + body(90) + "};\n", nil},
+		"page": {"a.md", strings.Repeat("ä", 120) + "\n" + strings.Repeat("a ", 61),
+			[]string{"columns a.md"}},
+		"page of 501":          {"a.md", strings.Repeat("\n", 501), nil},
+		"row of a table":       {"a.md", "| " + strings.Repeat("a ", 70) + "|\n", nil},
+		"fenced code":          {"a.md", "````sh\n```\n" + strings.Repeat("a ", 70) + "\n````\n", nil},
+		"after fenced code":    {"a.md", "~~~\n~~~\n" + strings.Repeat("a ", 70) + "\n", []string{"columns a.md"}},
+		"a link alone":         {"a.md", "- [a b](" + strings.Repeat("a", 140) + ").\n", nil},
+		"an address alone":     {"a.md", "https://" + strings.Repeat("a", 140) + "\n", nil},
+		"a link in a sentence": {"a.md", "see [a b](" + strings.Repeat("a", 140) + ")\n", []string{"columns a.md"}},
+		"C table is no code":   {"a.c", "static int f[] = {\n" + body(90) + "};\n", nil},
 	} {
 		found, err := measure(c.name, []byte(c.text))
 		if err != nil {

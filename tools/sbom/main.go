@@ -1,6 +1,6 @@
 // Command sbom prints what a Go program was built from, as a CycloneDX 1.5 bill of materials: every module with its
 // version and the hash that go.sum has of it, the Go toolchain, and how it was built. It reads the program itself, so
-// it can not differ from it.
+// it cannot differ from it.
 //
 //	sbom VERSION PROGRAM
 //

@@ -67,7 +67,7 @@ func symbolOf(key uint64) symbol {
 	return s
 }
 
-// head is what stands before the skeleton.
+// head is what is before the skeleton.
 type head struct {
 	skeleton uint64 // bytes
 	blobs    []blob
@@ -79,7 +79,7 @@ type head struct {
 	lists    []uint64 // of the operands of list tokens, by symbol
 }
 
-// head reads what stands before the skeleton. r.fail says that it ends too early.
+// head reads what is before the skeleton. r.fail says that it ends too early.
 func (r *reader) head(limit int) (h head, err error) {
 	h.skeleton = r.u()
 	n := r.u()
@@ -181,7 +181,7 @@ func Skim(dst []byte, from io.Reader, limit int) ([]byte, error) {
 		n, err := io.ReadFull(from, b[at:])
 		b = b[:at+n]
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil // whoever needs what is missing finds out
+			return nil // the reader that needs what is missing reports it
 		}
 		return err
 	}

@@ -89,9 +89,9 @@ func (m *Model) start(kind uint64, sure bool) *finish {
 
 // collect draws the rare events and has the memory collect.
 func (f *finish) collect() {
-	fate := f.r.Float64()
-	f.dropped = !f.sure && fate < f.cfg.Drop
-	f.fault = !f.sure && !f.dropped && fate < f.cfg.Drop+f.cfg.Fault
+	draw := f.r.Float64()
+	f.dropped = !f.sure && draw < f.cfg.Drop
+	f.fault = !f.sure && !f.dropped && draw < f.cfg.Drop+f.cfg.Fault
 	switch f.kind {
 	case trace.PauseYoung, trace.PauseMixed:
 		fail := f.cfg.Collector == trace.CollectorG1 && f.r.Float64() < f.cfg.EvacFail
@@ -108,7 +108,7 @@ func (f *finish) collect() {
 	}
 }
 
-// walk goes over a segment: its objects move or die.
+// walk walks over a segment: its objects move or die.
 func (f *finish) walk(s segment) {
 	enc := f.moves
 	if s.eden && f.cfg.Depth == trace.DepthFull {
@@ -298,7 +298,7 @@ func (f *finish) drop() {
 	ep.Blocks = []trace.Block{trace.EncodeGap(trace.Gap{
 		Reason: trace.GapOverflow, Epochs: 1, Samples: uint64(len(ep.Samples)), Time: f.now,
 	})}
-	// The samples are lost with it: a later listing can not name them.
+	// The samples are lost with it: a later listing cannot name them.
 	for _, s := range ep.Samples {
 		if o := f.unresolved[s.ID]; o != nil {
 			o.Sample = 0

@@ -19,7 +19,7 @@ type regional struct {
 type region struct {
 	kind uint64
 	top  uint64 // words used
-	objs []*obj // by address; a humongous object stands in its first region
+	objs []*obj // by address; a humongous object is in its first region
 }
 
 func newRegional(m *Model) *regional {
@@ -157,7 +157,7 @@ func (g *regional) young(pl *plan, mixed, fail bool) (failed bool) {
 	g.snapshot()
 	var cset []int
 	olds := 0
-	spare := -1 // an old region that is not full goes on being filled
+	spare := -1 // an old region that is not full is filled further
 	for i := range g.regs {
 		r := &g.regs[i]
 		switch r.kind {

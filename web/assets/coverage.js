@@ -17,7 +17,7 @@ export function show(main, data, params) {
   main.append(text);
   if (c) {
     const q = c.coverage,
-      all = q.exact_bytes + q.inferred_bytes + q.before_tape_bytes + q.unknown_bytes || 1;
+      all = q.exact_bytes + q.inferred_bytes + q.before_recording_bytes + q.unknown_bytes || 1;
     text.append(
       h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
       h(
@@ -56,7 +56,7 @@ export function show(main, data, params) {
         h(
           'li',
           {},
-          `at most ${share(q.before_tape_bytes / all)} before the recording: the object may be older than the ` +
+          `at most ${share(q.before_recording_bytes / all)} before the recording: the object may be older than the ` +
             `recording, so its site is not recorded.`,
         ),
       ),
@@ -65,7 +65,7 @@ export function show(main, data, params) {
           ['k2', 'exact', q.exact_bytes],
           ['k5', 'inferred', q.inferred_bytes],
           ['k1', 'unknown', q.unknown_bytes],
-          ['k7', 'before the recording, at most', q.before_tape_bytes],
+          ['k7', 'before the recording, at most', q.before_recording_bytes],
         ],
         all,
       ),
@@ -132,7 +132,7 @@ export function show(main, data, params) {
       series: [
         ['exact', 'c2', 'exact'],
         ['inferred', 'c5', 'inferred'],
-        ['before the recording, at most', 'c7', 'before_tape'],
+        ['before the recording, at most', 'c7', 'before_recording'],
         ['unknown', 'c1', 'unknown'],
       ].map(([name, cls, k]) => ({
         name,

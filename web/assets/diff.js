@@ -1,5 +1,5 @@
 // Diff: what died, survived and was born between two collections, as bars by group (ICPE'18, Figure 14).
-import { h, go, get, bytes, count, plural, change, label, when, save, state, notice, keys } from './lib.js';
+import { h, go, get, bytes, count, plural, change, when, save, state, notice, keys } from './lib.js';
 import { TreeTable } from './tree.js';
 import { ask, showFieldError, classifiers, gcField, name } from './ask.js';
 
@@ -163,7 +163,7 @@ function bars(c, widest, key, show) {
       preserveAspectRatio: 'none',
       role: 'img',
       'aria-label':
-        `${label(key)}: died ${range(c.died, show)}, survived ${range(c.permanent, show)}, born ${range(c.born, show)}`,
+        `${key}: died ${range(c.died, show)}, survived ${range(c.permanent, show)}, born ${range(c.born, show)}`,
     },
     part('died', c.died.value),
     part('perm', c.permanent.value),

@@ -204,8 +204,6 @@ export const frame = f =>
   f.method +
   (f.native ? '(native)' : f.line === null || f.line === undefined ? '' : `(${f.file || ''}:${f.line})`);
 const pkg = f => (f.class.includes('.') ? f.class.slice(0, f.class.lastIndexOf('.')) : '(no package)');
-// label is the name of a group as the page shows it.
-export const label = key => (key === '(before the tape)' ? '(before the recording)' : key);
 
 // stack lists frames. Three or more neighbours of one package, except the first frame, are folded.
 export function stack(frames) {

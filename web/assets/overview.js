@@ -118,7 +118,7 @@ function draw(box, data) {
   ];
   const kind = c => (['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other');
   const total = c =>
-    c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_tape_bytes + c.coverage.unknown_bytes;
+    c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_recording_bytes + c.coverage.unknown_bytes;
   const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
   const marks = [];
   rows.forEach((c, i) => {
@@ -196,7 +196,7 @@ function draw(box, data) {
         max: 1,
         series: [
           { name: 'exact', class: 'c2', values: part('exact_bytes'), kind: 'area' },
-          { name: 'before the recording', class: 'c7', values: part('before_tape_bytes'), kind: 'area' },
+          { name: 'before the recording', class: 'c7', values: part('before_recording_bytes'), kind: 'area' },
           { name: 'inferred', class: 'c5', values: part('inferred_bytes'), kind: 'area' },
           { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' },
         ],

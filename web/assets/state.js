@@ -1,5 +1,5 @@
 // Heap state: the live objects after one collection, grouped by any list of classifiers, as an icicle and a tree table.
-import { h, go, get, bytes, count, plural, label, share, when, save, state, notice } from './lib.js';
+import { h, go, get, bytes, count, plural, share, when, save, state, notice } from './lib.js';
 import { TreeTable, icicle } from './tree.js';
 import { ask, showFieldError, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
 
@@ -150,7 +150,7 @@ export async function update(d, params) {
             h(
               'button',
               { type: 'button', click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }) },
-              label(k),
+              k,
             ),
           ),
         ]
@@ -164,7 +164,7 @@ export async function update(d, params) {
       label: 'Bytes by group, outermost level on top. Enter zooms into a group.',
       hit: matches,
       pick: p => go('state', { zoom: p.length ? JSON.stringify(p) : null }, false),
-      text: n => `${label(n.key)}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${plural(n.objects, 'object')}`,
+      text: n => `${n.key}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${plural(n.objects, 'object')}`,
     }),
   );
   box.table.replaceChildren();

@@ -1,5 +1,5 @@
 // A tree table with keyboard control, and an icicle of the same tree.
-import { h, count, label as nameOf } from './lib.js';
+import { h, count } from './lib.js';
 
 // TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
 // skip) returns the node with further children. open is the set of open paths (JSON); the caller owns it. changed is
@@ -76,7 +76,7 @@ export class TreeTable {
       },
       h(
         'td',
-        { role: 'gridcell', class: 'name', title: nameOf(node.key) },
+        { role: 'gridcell', class: 'name', title: node.key },
         h(
           'span',
           { class: 'name', indent: (level - 1) * 18 + 'px' },
@@ -91,7 +91,7 @@ export class TreeTable {
             },
             kids ? (open ? '▼' : '▶') : '',
           ),
-          h('span', {}, nameOf(node.key)),
+          h('span', {}, node.key),
         ),
       ),
       this.columns.map(c => h('td', { role: 'gridcell', class: c.numeric ? 'n' : null }, c.cell(node, this.root))),
@@ -208,7 +208,7 @@ export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], 
     words = []; // apart from the buttons, whose accessible name must not be the shortened text
   const draw = (n, path, x, w, y) => {
     const description = text(n),
-      name = nameOf(n.key);
+      name = n.key;
     const chars = Math.floor(w / 7);
     out.push(
       h(

@@ -1,6 +1,6 @@
 // Trends: the groups that changed most over the window, the curves of one group by the collections that its objects
 // survived, and survival curves.
-import { h, go, get, bytes, count, plural, change, label, share, frame, stack, address, clock, asking } from './lib.js';
+import { h, go, get, bytes, count, plural, change, share, frame, stack, address, clock, asking } from './lib.js';
 import { Timeline, spark } from './charts.js';
 import { ask, showFieldError, classifiers } from './ask.js';
 

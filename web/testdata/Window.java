@@ -5,12 +5,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** What the viewer's tests look at: a leak, churn, a burst that goes again, full collections, and a class whose name looks like HTML. */
+/**
+ * What the viewer's tests look at: a leak, churn, a burst that goes again, full collections, and a class whose name
+ * looks like HTML.
+ * Argument: the number of orders.
+ */
 public class Window {
-    record Order(long id, String customer, List<byte[]> lines) {}
-
-    record Entry(long order, byte[] receipt) {}
-
     static final List<Entry> trail = new ArrayList<>();
     static final List<Object> kept = new ArrayList<>();
 
@@ -29,7 +29,7 @@ public class Window {
         ByteArrayOutputStream b = new ByteArrayOutputStream();
         DataOutputStream o = new DataOutputStream(b);
         o.writeInt(0xCAFEBABE);
-        o.writeInt(61);
+        o.writeInt(55); // Java 11
         o.writeShort(9);
         for (String s : new String[] {name, "java/lang/Object", "<init>", "()V", "Code"}) {
             o.writeByte(1);
@@ -69,6 +69,28 @@ public class Window {
             if (id == n / 2) burst = new ArrayList<>();
             if (id % (n / 3) == n / 4) System.gc();
             if (args.length > 1 && id % 2000 == 0) Thread.sleep(Integer.parseInt(args[1]));
+        }
+    }
+
+    static final class Order {
+        final long id;
+        final String customer;
+        final List<byte[]> lines;
+
+        Order(long id, String customer, List<byte[]> lines) {
+            this.id = id;
+            this.customer = customer;
+            this.lines = lines;
+        }
+    }
+
+    static final class Entry {
+        final long order;
+        final byte[] receipt;
+
+        Entry(long order, byte[] receipt) {
+            this.order = order;
+            this.receipt = receipt;
         }
     }
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NeedRoot skips a test that can not be run as another user than root.
+// NeedRoot skips a test that cannot be run as another user than root.
 func NeedRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -22,7 +22,7 @@ func NeedRoot(t *testing.T) {
 	}
 }
 
-// OnThread runs f on a thread that ends with it, and is not the process' first, which can not.
+// OnThread runs f on a thread that ends with f. It is not the first thread of the process, which cannot end.
 func OnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()

@@ -39,7 +39,7 @@ func (m *MemStore) Fill() { m.mu.Lock(); defer m.mu.Unlock(); m.full = true }
 // Closed says whether Close was called.
 func (m *MemStore) Closed() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.closed }
 
-// smallError is what a store says whose ring can not hold a listing.
+// smallError is what a store says whose ring cannot hold a listing.
 type smallError struct{}
 
 func (smallError) Error() string   { return "too small" }

@@ -21,7 +21,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-func exportTape() []trace.Block { return analysistest.Tape(3, 2, 2, 12) }
+func exportTape() []trace.Block { return analysistest.Recording(3, 2, 2, 12) }
 
 // TestTables: what a reader of Apache Arrow finds in the Parquet files is what the CSV and JSON files say, and the
 // state is the replayed one.

@@ -1,4 +1,4 @@
-/** Bursts of survivors that the rest of the heap can not take: G1's evacuation fails. Arguments: milliseconds, percent kept, percent a burst. */
+/** Bursts of survivors that the rest of the heap cannot take: G1's evacuation fails. Arguments: milliseconds, percent kept, percent a burst. */
 public class Evac {
     static volatile Object sink;
 

@@ -4,7 +4,15 @@ import java.util.Random;
 public class Hold {
     static volatile Object sink;
 
-    record Pair(Object left, Object right) {}
+    static final class Pair {
+        final Object left;
+        final Object right;
+
+        Pair(Object left, Object right) {
+            this.left = left;
+            this.right = right;
+        }
+    }
 
     public static void main(String[] a) throws Exception {
         System.out.println("pid " + ProcessHandle.current().pid());

@@ -9,7 +9,17 @@ import java.util.Random;
  * slots kept. Work is given and not time, so that a slow machine records as much as a fast one. Prints its pid first and "done" last.
  */
 public class Steady {
-    record Node(Node next, String name, int[] data) {}
+    static final class Node {
+        final Node next;
+        final String name;
+        final int[] data;
+
+        Node(Node next, String name, int[] data) {
+            this.next = next;
+            this.name = name;
+            this.data = data;
+        }
+    }
 
     static volatile Object sink;
 
@@ -20,14 +30,15 @@ public class Steady {
         for (int i = 0; i < rounds; i++) {
             for (int k = 0; k < 200; k++) {
                 int at = r.nextInt(ring.length);
-                Object o = switch (r.nextInt(6)) {
-                    case 0 -> new byte[r.nextInt(300)];
-                    case 1 -> new Node(null, "node " + i, new int[r.nextInt(8)]);
-                    case 2 -> new Object[] {ring[at], new long[3]};
-                    case 3 -> new StringBuilder().append(i).append(':').append(k).toString();
-                    default -> new Object();
-                };
-                if (o instanceof Object[] a && a[0] instanceof Object[]) a[0] = null;
+                Object o;
+                switch (r.nextInt(6)) {
+                    case 0: o = new byte[r.nextInt(300)]; break;
+                    case 1: o = new Node(null, "node " + i, new int[r.nextInt(8)]); break;
+                    case 2: o = new Object[] {ring[at], new long[3]}; break;
+                    case 3: o = new StringBuilder().append(i).append(':').append(k).toString(); break;
+                    default: o = new Object();
+                }
+                if (o instanceof Object[] && ((Object[]) o)[0] instanceof Object[]) ((Object[]) o)[0] = null;
                 if (k % 3 == 0) ring[at] = o;
                 else sink = o;
             }

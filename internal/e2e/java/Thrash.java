@@ -11,7 +11,7 @@ public class Thrash {
 
     static final Random random = new Random(1);
 
-    /** Many objects of several classes and random sizes: what stands where can not be guessed. */
+    /** Many objects of several classes and random sizes: what stands where cannot be guessed. */
     static Object[] heap(long bytes) {
         Object[] all = null;
         for (long n = 0; n < bytes; ) {

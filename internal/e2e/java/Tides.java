@@ -23,7 +23,7 @@ public class Tides {
             long slice = (busy ? rate : rate / 50) / 50, from = System.nanoTime(); // of 20 ms
             for (long i = 0; i < slice; i++) {
                 Object o = (i & 3) == 0 ? new byte[64] : (i & 3) == 1 ? new long[]{i} : (i & 3) == 2 ? new Object[]{sink} : new StringBuilder(8);
-                if (o instanceof Object[] x) x[0] = null;
+                if (o instanceof Object[]) ((Object[]) o)[0] = null;
                 if ((i & 1) == 0) queue.add(o);
                 else sink = o;
             }

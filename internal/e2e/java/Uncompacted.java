@@ -6,7 +6,15 @@
 public class Uncompacted {
     static volatile Object sink;
 
-    record Node(Object left, int[] right) {}
+    static final class Node {
+        final Object left;
+        final int[] right;
+
+        Node(Object left, int[] right) {
+            this.left = left;
+            this.right = right;
+        }
+    }
 
     public static void main(String[] a) throws Exception {
         System.out.println("pid " + ProcessHandle.current().pid());

@@ -4,7 +4,17 @@ import java.util.Random;
 
 /** No leak: a catalog that is built anew eight times in the window, of about the same size. */
 public class Catalog {
-    record Item(int id, String name, double[] prices) {}
+    static final class Item {
+        final int id;
+        final String name;
+        final double[] prices;
+
+        Item(int id, String name, double[] prices) {
+            this.id = id;
+            this.name = name;
+            this.prices = prices;
+        }
+    }
 
     static volatile Map<Integer, Item> catalog = Map.of();
 

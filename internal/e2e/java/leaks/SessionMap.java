@@ -3,7 +3,25 @@ import java.util.Map;
 
 /** Leaks: sessions that end without being taken out of their map. Half of them are. */
 public class SessionMap {
-    record Key(long a, long b) {}
+    static final class Key {
+        final long a;
+        final long b;
+
+        Key(long a, long b) {
+            this.a = a;
+            this.b = b;
+        }
+
+        @Override
+        public boolean equals(Object o) {
+            return o instanceof Key && ((Key) o).a == a && ((Key) o).b == b;
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * Long.hashCode(a) + Long.hashCode(b);
+        }
+    }
 
     static final class Session {
         final byte[] state;

@@ -5,10 +5,10 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Course is what a collection adds to the course of the window, in bytes. Eden to Humongous are in use after it,
-// Archive among Old. Allocated is what was allocated since the collection before, nil where that one is not in the
-// recording or another one came between.
-type Course struct {
+// Usage is what a collection adds to the curve of the heap over the window, in bytes. Eden to Humongous are in use
+// after it, Archive among Old. Allocated is what was allocated since the collection before, nil where that one is not
+// in the recording or another one came between.
+type Usage struct {
 	Eden      uint64  `json:"eden_bytes"`
 	Survivor  uint64  `json:"survivor_bytes"`
 	Old       uint64  `json:"old_bytes"`
@@ -20,15 +20,15 @@ type Course struct {
 	Missed uint64 `json:"missed_collections,omitempty"`
 }
 
-// told says whether the probe told the spaces: it does not if it could not read them.
-func (row *CollectionRow) told() bool { return row.Used > 0 || row.Before > 0 }
+// known says whether the recording has the spaces: it has none if the probe could not read them.
+func (row *CollectionRow) known() bool { return row.Used > 0 || row.Before > 0 }
 
-// courseOf gives what c adds; before is the row of the collection before it in the recording, nil if there is none.
+// usageOf gives what c adds; before is the row of the collection before it in the recording, nil if there is none.
 // Between two collections in use rises by what is allocated alone.
-func courseOf(c *heap.Collection, before *CollectionRow) Course {
-	t := Course{Lost: c.EpochsLost, Missed: c.Missed()}
+func usageOf(c *heap.Collection, before *CollectionRow) Usage {
+	t := Usage{Lost: c.EpochsLost, Missed: c.Missed()}
 	t.Before, t.Eden, t.Survivor, t.Humongous, t.Old = trace.InUse(c.Spaces)
-	if before != nil && before.GC+1 == c.GC && t.Missed == 0 && len(c.Spaces) > 0 && before.told() {
+	if before != nil && before.GC+1 == c.GC && t.Missed == 0 && len(c.Spaces) > 0 && before.known() {
 		n := uint64(0)
 		if t.Before > before.Used {
 			n = t.Before - before.Used

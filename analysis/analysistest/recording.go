@@ -20,8 +20,8 @@ func (s *Source) Next() (trace.Block, error) {
 	return b, nil
 }
 
-// Tape makes the blocks of a random legal stream.
-func Tape(seed, collector, depth uint64, steps int) []trace.Block {
+// Recording makes the blocks of a random legal stream.
+func Recording(seed, collector, depth uint64, steps int) []trace.Block {
 	m := tracetest.New(tracetest.All(seed, collector, depth))
 	var bs []trace.Block
 	for i := range steps {

@@ -16,14 +16,13 @@ import (
 )
 
 const (
-	// strayTries is how often a returning agent looks for the rings of what was recorded before; the agent before may
-	// be dying still.
-	strayTries = 3
-	strayEvery = time.Second
+	// orphanTries is how often a restarted agent searches for orphaned rings: the agent before may still be ending.
+	orphanTries = 3
+	orphanEvery = time.Second
 )
 
-// adopt records the ring that a JVM has mapped, wherever it is.
-func (a *Agent) adopt(name string, pid int) {
+// takeOver records the orphaned ring that a JVM has mapped, wherever its file is.
+func (a *Agent) takeOver(name string, pid int) {
 	a.mu.Lock()
 	run := a.run
 	a.mu.Unlock()
@@ -66,7 +65,7 @@ func (a *Agent) watched(path string) bool {
 	return false
 }
 
-// forget leaves out a stray ring that could not be recorded.
+// forget drops an orphaned ring that could not be recorded.
 func (a *Agent) forget(name string) {
 	a.mu.Lock()
 	if e := a.sessions[name]; e != nil && e.s == nil && e.opening.IsZero() {
@@ -75,7 +74,7 @@ func (a *Agent) forget(name string) {
 	a.mu.Unlock()
 }
 
-// whose is what of recording.json tells the JVM.
+// whose is the part of recording.json that identifies the JVM.
 type whose struct {
 	PID        int    `json:"pid"`
 	NSPID      uint32 `json:"nspid"`
@@ -93,14 +92,14 @@ func whoseRecording(dir string) (w whose, ok bool) {
 	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
 }
 
-// adoptStrays goes on with recordings below Out whose JVMs run and whose rings are not in a watched folder: memory
-// without a name, or a file where only the JVM sees it. A folder tells of neither.
-func (a *Agent) adoptStrays(ctx context.Context) {
-	for range strayTries {
+// takeOverOrphans continues recordings below Out whose JVMs run and whose rings are orphaned: not in a watched folder,
+// but memory without a name, or a file that only the JVM sees.
+func (a *Agent) takeOverOrphans(ctx context.Context) {
+	for range orphanTries {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(strayEvery): // the watched folders first
+		case <-time.After(orphanEvery): // the watched folders first
 		}
 		for _, w := range a.unfinished() {
 			name := "ring of " + strconv.Itoa(w.PID)
@@ -113,7 +112,7 @@ func (a *Agent) adoptStrays(ctx context.Context) {
 			if err != nil || st.State.Ended() && st.Backlog() == 0 || st.StartTicks != w.StartTicks {
 				continue
 			}
-			a.adopt(name, w.PID)
+			a.takeOver(name, w.PID)
 			a.forget(name)
 		}
 	}

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// sampledEvery is how often the recording is told what sampling costs.
+// sampledEvery is how often the cost of sampling is written into the recording.
 const sampledEvery = time.Minute
 
-// look compares what the store holds with what it may hold, and asks the probe for what is needed. h is the ring's
-// status of the batch.
-func (s *Session) look(h shmring.Status) error {
+// observe compares what the store holds with what it may hold, and requests from the probe what is needed. h is the
+// ring's status of the batch.
+func (s *Session) observe(h shmring.Status) error {
 	stats := s.out.st.Stats()
 	if s.resize(stats) {
 		stats = s.out.st.Stats()
@@ -39,17 +40,28 @@ func (s *Session) look(h shmring.Status) error {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	s.noteExhaustion(h)
-	if text := s.syncs.pauseChange(h); text != "" {
-		s.log.Warn().Msg(text)
-		s.noteDepth(text)
+	if s.syncs.pauseChanged(h) {
+		s.noteSyncPause(h)
 	}
 	s.show(h, stats)
 	return nil
 }
 
+// noteSyncPause logs and records that sync points have become too long for max_sync_pause, or no longer are.
+func (s *Session) noteSyncPause(h shmring.Status) {
+	d := time.Duration(h.SyncPredicted).Round(time.Millisecond)
+	if h.SyncTooLong {
+		logs.Write(&s.log, logs.SyncTooLong, logs.Pause.Of(d))
+		s.noteDepth(fmt.Sprintf("depth samples: a sync point would take %v, more than max_sync_pause", d))
+		return
+	}
+	logs.Write(&s.log, logs.SyncShort, logs.Pause.Of(d))
+	s.noteDepth(fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", d))
+}
+
 // noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst.
 func (s *Session) noteExhaustion(h shmring.Status) {
-	if !s.alarms.oom.look(time.Now(), h.Exhausted) {
+	if !s.alarms.oom.observe(time.Now(), h.Exhausted) {
 		return
 	}
 	x := trace.Exhausted{Time: s.in.time, Failed: h.Exhausted}
@@ -101,7 +113,7 @@ func (s *Session) show(h shmring.Status, stats ringstore.Stats) {
 	case shmring.StateRefused:
 		phase, reason = Refused, h.Reason
 	case shmring.StateGaveUp:
-		phase, reason = GaveUp, h.Reason
+		phase, reason = ProbeStopped, h.Reason
 	case shmring.StateDetached, shmring.StateGoodbye:
 		// Status says so when the recording is closed and the ring has gone: somebody may wait to attach again.
 		s.in.over = EndedPhase
@@ -153,19 +165,17 @@ func (s *Session) logStore(now ringstore.Stats) {
 	s.out.logged = now
 	switch {
 	case now.Capped && !was.Capped:
-		s.log.Warn().Int64("bytes", now.Bytes).
-			Msg("the disk is full or keep_free is reached: the ring goes on inside the space that it has")
+		logs.Write(&s.log, logs.RingCapped, logs.Bytes.Of(now.Bytes), logs.Path.Of(s.Dir()))
 	case was.Capped && !now.Capped:
 		if s.syncs.plan.Blind() {
 			s.syncs.plan.Retry()
 		}
-		s.log.Info().Int64("limit", now.Limit).Msg("the disk has room again: the ring may grow")
+		logs.Write(&s.log, logs.RingUncapped, logs.Limit.Of(now.Limit))
 	}
 	if now.Deviation > was.Deviation && now.Deviation > s.cfg.Deviation {
-		s.log.Warn().Float64("deviation", now.Deviation).Int64("file", now.Target).
-			Msg("listings are large: ring files grow to four of them, and the window varies more than configured")
+		logs.Write(&s.log, logs.FilesLonger, logs.Deviation.Of(now.Deviation), logs.Bytes.Of(now.Target))
 	}
 	if was.Needed > 0 && now.Needed == 0 {
-		s.log.Info().Msg("listings fit again")
+		logs.Write(&s.log, logs.SyncFits)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// fates counts which samples live at the end of the window.
-func (h *detector) fates(r *heap.Cursor) {
+// countAlive counts which samples live at the end of the window.
+func (h *detector) countAlive(r *heap.Cursor) {
 	for _, s := range h.Sites {
 		for i := range s.Births {
 			s.Births[i].Alive = 0
@@ -32,7 +32,7 @@ func (h *detector) fates(r *heap.Cursor) {
 }
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
-// and of those that go on at lateRate chance makes one in a hundred do it.
+// and of those that continue at lateRate chance makes one in a hundred do it.
 func (h *detector) silent(s *history.Series) bool {
 	quiet, before := h.To-s.Last, s.Last-h.From
 	return quiet > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01
@@ -41,15 +41,15 @@ func (h *detector) silent(s *history.Series) bool {
 // maxHole is how many phases' births may be young at a time.
 const maxHole = 15
 
-// letLeast is what share of the other samples must live for those of a hole to be missed.
-const letLeast = 0.3
+// holeOthers is what share of the other samples must live for those of a hole to be missed.
+const holeOthers = 0.3
 
-// let says whether objects of a site were let go all at once, as those of a batch that is done: what was still young
-// then died in front of our eyes, what was old waits for its collection. So of the samples of one phase between
-// collections, or a few, hardly any lives, while so many of all others do that this is no chance. (A line that leaks in
-// bursts and works well for long between them looks the same.) That the first ones of all are dead is no such hole: the
-// consumer of a queue that grows has taken them.
-func (h *detector) let(s *history.Series) bool {
+// diedAtOnce says whether objects of a site became garbage all at once, as those of a batch that is done. What was
+// young then died in the collections that followed; what was old waits for a collection of old space. So hardly any
+// sample of one phase between collections, or of a few, lives, while so many of all others do that this is no chance.
+// (A line that leaks in bursts and works well for long between them looks the same.) Dead samples of the first phases
+// are no such hole: the consumer of a queue that grows has taken them.
+func (h *detector) diedAtOnce(s *history.Series) bool {
 	slices.SortStableFunc(s.Births, func(a, b history.Birth) int { return cmp.Compare(a.Gc, b.Gc) })
 	var all []history.Birth
 	sum := history.Birth{}
@@ -80,7 +80,7 @@ func (h *detector) let(s *history.Series) bool {
 				break
 			}
 			others := (sum.Alive - hole.Alive) / (sum.Taken - hole.Taken)
-			if hole.Alive <= (1-keptYoung)*hole.Taken && others >= letLeast &&
+			if hole.Alive <= (1-keptYoung)*hole.Taken && others >= holeOthers &&
 				stats.BinomialAtMost(hole.Taken, hole.Alive, others)*float64(len(all)) < significance {
 				return true
 			}
@@ -107,7 +107,7 @@ func (h *detector) census(r *heap.Cursor, c *heap.Collection) {
 }
 
 // replaces says of a site of a JVM that was attached to whether its objects only take the place of others of their
-// class that were there before, as in a cache that is full: the deaths of those no sample tells, but between two
+// class that were there before, as in a cache that is full. No sample shows the deaths of those. But between two
 // collections of old space (or up to the only one) the class has not grown by half as much as the site.
 func (h *detector) replaces(r *heap.Symbols, c *candidate) bool {
 	if c.p >= 1 || h.floor2 == nil {
@@ -117,7 +117,7 @@ func (h *detector) replaces(r *heap.Symbols, c *candidate) bool {
 	for _, k := range c.members {
 		of[k.Class] = true
 	}
-	x := h.course(c.s)
+	x := h.curve(c.s)
 	if len(x.floors) == 0 {
 		return false
 	}

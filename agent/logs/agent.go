@@ -1,0 +1,103 @@
+package logs
+
+// Messages of the agent as a whole.
+var (
+	AgentReady = line(agent, "agent-ready", info, "agent is ready",
+		"The agent listens for commands and records.", "")
+	ProbeOption = line(agent, "probe-option", info, "JVMs that start with this option are recorded",
+		"The agent has installed the probe's library.", "")
+	ProbeNotInstalled = line(agent, "probe-not-installed", warn, "cannot install the probe's library",
+		"No folder can hold a library that JVMs may load. JVMs that load a probe by their own options are recorded.",
+		"make /tmp, /var/tmp or /dev/shm writable and not noexec, then restart the agent")
+	ConfigReloaded = line(agent, "config-reloaded", info, "configuration reloaded",
+		"`heapcam reload` or SIGHUP. Limits hold at once, rules for JVMs that are attached to from now on.", "")
+	ConfigNotReloaded = line(agent, "config-not-reloaded", fail, "cannot reload the configuration",
+		"The file cannot be read, or has an error. The old configuration stays in force.",
+		"run `heapcam config check`, correct the file, then `heapcam reload`")
+	MetricsFailed = line(agent, "metrics-failed", fail, "cannot serve metrics",
+		"The address of `metrics` is in use or does not exist on this host. Recording continues.",
+		"choose a free address for `metrics`, then restart the agent")
+	RemoteReady = line(agent, "remote-ready", info, "serving status and pulls to other hosts",
+		"`remote` is set.", "")
+	RemoteFailed = line(agent, "remote-failed", fail, "cannot serve status and pulls to other hosts",
+		"The address is in use, or a certificate, key or token file cannot be used. Recording continues.",
+		"correct the remote settings, then restart the agent")
+	SwitchSet = line(agent, "switch-set", warn, "recording paused on this host: the host's switch is set",
+		"The switch is a file, which somebody created. While it exists no JVM is recorded or attached to.",
+		"remove the file to resume recording")
+	SwitchRemoved = line(agent, "switch-removed", info, "recording resumed on this host: the host's switch was removed",
+		"Somebody removed the file.", "")
+	SwitchNotPassed = line(agent, "switch-not-passed", warn, "cannot pass the state of the host's switch to a JVM",
+		"The JVM's shared ring cannot be written. A probe that sees the switch's file obeys it without the agent.",
+		"compare `heapcam status` with the switch; restart the JVM if it still records")
+	DiskHangsAtStart = line(agent, "disk-hangs-at-start", fail, "the disk does not answer: the agent cannot start",
+		"A call to the file system of the folder for recordings has not returned for 5 s. The agent waits.",
+		"check the disk (dmesg, df, mount), or choose another folder with `out`")
+	DiskHangsAtEnd = line(agent, "disk-hangs-at-end", fail,
+		"the disk does not answer: the agent ends without closing recordings",
+		"A call to the file system has not returned for 5 s. The shared rings hold what is not stored yet.",
+		"check the disk (dmesg, df), then start the agent: it reads the shared rings of running JVMs")
+	NoFileNotification = line(agent, "no-file-notification", warn, "file notification failed: polling for new JVMs",
+		"The kernel gave no inotify instance. New shared rings are found up to 0.5 s later.",
+		"raise fs.inotify.max_user_instances")
+	RingsNotListed = line(agent, "rings-not-listed", warn, "cannot look for shared rings in a folder",
+		"The folder cannot be read.", "check the owner and the mode of the folder")
+	RingNotRecorded = line(agent, "ring-not-recorded", warn, "cannot record a shared ring",
+		"The error says why: another agent records it, the disk is full, a limit is reached, its owner is wrong, or "+
+			"it is not a shared ring. If the cause can pass, the agent tries again.",
+		"see the error and \"not recorded\" in `heapcam status`")
+	RingRemoved = line(agent, "ring-removed", info, "removed the unreadable shared ring of a JVM that has ended",
+		"The ring was quarantined or never finished. Its memory is free again.", "")
+	RingNotRemoved = line(agent, "ring-not-removed", warn, "cannot remove the shared ring of a JVM that has ended",
+		"The file system refused. The ring occupies memory.", "remove the file")
+	RingNotKept = line(agent, "ring-not-kept", warn, "systemd does not keep a shared ring",
+		"systemd refused the descriptor. What is not stored yet is lost if both the JVM and the agent end.",
+		"raise FileDescriptorStoreMax of heapcam.service")
+	RingNotDropped = line(agent, "ring-not-dropped", warn, "cannot make systemd release a shared ring",
+		"systemd did not take the message. It keeps the ring's memory until the service stops.",
+		"restart heapcam.service when memory is short")
+	KeptTooNew = line(agent, "kept-ring-too-new", warn, "a shared ring that systemd keeps needs a newer heapcam",
+		"A newer agent recorded the JVM, and an older one runs now. systemd keeps the ring until the service stops.",
+		"install the newer heapcam again and restart the service")
+	KeptDropped = line(agent, "kept-ring-dropped", warn, "dropped a descriptor that systemd kept: it is no shared ring",
+		"The descriptor is damaged, or is not heapcam's.", "")
+	IncidentFrozen = line(agent, "incident-frozen", warn, "incident frozen",
+		"A JVM was killed or crashed, ran out of memory, or collected garbage most of the time. Or somebody ran "+
+			"`heapcam freeze`. The recorded window is kept.",
+		"run `heapcam pull --incident ID -o FILE`, then `heapcam report FILE`")
+	IncidentSkipped = line(agent, "incident-skipped", info, "incident not frozen: the last one is too recent",
+		"A recording freezes at most one incident in 10 minutes by itself.", "")
+	IncidentNotFrozen = line(agent, "incident-not-frozen", fail, "cannot freeze an incident",
+		"Most often the disk is full, or `max_incidents_size` is reached. The window will be overwritten.",
+		"free space or remove incidents, then run `heapcam freeze` at once")
+	IncidentRemains = line(agent, "incident-remains", warn, "cannot remove the remains of an unfinished incident",
+		"An agent was killed while it froze an incident.", "remove the folder that the error names")
+)
+
+// Messages about clients.
+var (
+	RequestAccepted = line(access, "request-accepted", info, "request accepted",
+		"A client changes what is recorded, or how.", "")
+	RequestRefused = line(access, "request-refused", warn, "request refused: the client may not use this verb",
+		"The client is neither root nor in the group heapcam, or its token or certificate does not allow the verb.",
+		"add the client to the group heapcam, or widen its token, if it should have this right")
+	Pulled = line(access, "pulled", info, "recording pulled",
+		"A client copied a recording.", "")
+	PullAborted = line(access, "pull-aborted", warn, "pull aborted",
+		"The client disconnected or stopped reading, or the recording cannot be read.",
+		"repeat the pull; if it fails again, run `heapcam verify` on the recording")
+)
+
+// Messages about finding JVMs.
+var (
+	DiscoveryFailed = line(discovery, "discovery-failed", fail, "cannot watch for new JVMs",
+		"/proc cannot be read.", "check that /proc is mounted and readable, then restart the agent")
+	JVMNotRecorded = line(discovery, "jvm-not-recorded", warn, "JVM is not recorded",
+		"The field cause says why. The field remedy says what to do in this case.",
+		"run `heapcam doctor PID`")
+	JVMIgnored = line(discovery, "jvm-ignored", debug, "JVM is ignored by a rule",
+		"A rule of the configuration has `record: false`, or no rule selects the JVM.", "")
+	MoreNotRecorded = line(discovery, "more-jvms-not-recorded", warn, "more JVMs of this user are not recorded",
+		"One user's JVMs have caused 100 lines in a minute. Further ones are not logged in this minute.",
+		"run `heapcam status`, which lists all of them")
+)

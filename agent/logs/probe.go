@@ -1,0 +1,70 @@
+package logs
+
+import "github.com/rs/zerolog"
+
+// ProbeLine is a line that the probe prints on the stderr of its JVM, behind "heapcam: ".
+type ProbeLine struct {
+	Level  zerolog.Level
+	Format string // of the C source
+	Cause  string
+	Remedy string
+}
+
+// oracle are the lines of the probe's option oracle, which compares its walks with JVMTI's.
+const oracle = "Only with the probe's option `oracle`: the result of a comparison with JVMTI."
+
+// Probe is every line that the probe prints. Whatever it prints, the program runs on.
+var Probe = []ProbeLine{
+	{warn, "not recording this JVM: %s",
+		"The probe does not support this JVM, or cannot create its shared ring. The line says which.",
+		"run `heapcam doctor PID`"},
+	{warn, "not recording this JVM: option \"%s\" is unknown",
+		"The probe does not know an option behind `-agentpath`.",
+		"copy the option that `heapcam doctor --java-tool-options` prints"},
+	{warn, "not recording this JVM: option \"%s\" has no value; write %s=VALUE",
+		"An option behind `-agentpath` has no value.", "add the value"},
+	{warn, "not recording this JVM: option spool:%s must be an absolute path of less than %d bytes",
+		"The path of the spool folder cannot be used.", "correct the path"},
+	{warn, "not recording this JVM: it does not offer JVMTI 11",
+		"The JVM is not HotSpot.", "use a HotSpot JDK that heapcam supports"},
+	{warn, "not recording this JVM: JDK %d is too old: heapcam records JDK %d and later",
+		"The JDK is older than those that heapcam supports.", "use a newer JDK"},
+	{info, "JDK %d is untested: the heap is walked once more after each of the first %d collections",
+		"The JDK is newer than those that heapcam was tested with. The probe checks itself while it records.", ""},
+	{warn, "not recording this JVM: JVMTI AddCapabilities failed with error %d",
+		"The JVM does not give the probe a JVMTI capability. Another agent may hold it.",
+		"start the JVM without the other agent"},
+	{warn, "not recording this JVM: cannot install the signal handler",
+		"The system refused a signal handler.", "report it as a defect"},
+	{warn, "not recording this JVM: not enough memory for the probe's options",
+		"The process has no memory left.", "raise the memory limit of the container or process"},
+	{warn, "not recording this JVM: not enough memory for the probe's tables",
+		"The process has no memory left.", "raise the memory limit of the container or process"},
+	{warn, "not loading the probe: this JVM is being recorded already",
+		"The option `-agentpath` is there twice, or somebody attached to a JVM that is recorded.",
+		"remove one of the two"},
+	{warn, "JVMTI SetEventNotificationMode failed for %s: error %d",
+		"The JVM refused an event.", "report it as a defect"},
+	{warn, "another agent holds allocation sampling: recording without allocation sites",
+		"A JVM gives allocation sampling to one agent: a profiler has it. Heap and pauses are recorded.",
+		"stop the profiler; the probe then takes sampling over"},
+	{info, "site table full: least-used frames evicted, new stacks truncated to known callers",
+		"The program has more call sites than the table holds.", ""},
+	{warn, "recording samples alone: %d collections in a row could not be read, most likely because of unloaded " +
+		"classes; next attempt after %u collections, later attempts after up to %d",
+		"The heap holds objects of classes that were unloaded before the probe was attached.",
+		"load the probe at the start of the JVM"},
+	{warn, "stopped recording: %s (at %#llx)",
+		"The probe read something in the heap that it does not know, or cannot write its shared ring.",
+		"attach again; keep the line for a defect report"},
+	{warn, "stopped recording: the shared ring was truncated or cannot be written",
+		"Another process changed the file of the shared ring, or its file system is full.",
+		"keep other processes away from the folder for shared rings"},
+	{debug, "collection %llu could not be read: %s (at %#llx)", oracle, ""},
+	{debug, "oracle: class only in the walk: %s objects=%llu", oracle, ""},
+	{debug, "oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", oracle, ""},
+	{debug, "oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu " +
+		"unknown=%llu untagged=%llu holes=%u", oracle, ""},
+	{debug, "oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx", oracle, ""},
+	{debug, "oracle: hole %#llx to %#llx", oracle, ""},
+}

@@ -1,0 +1,79 @@
+package compare
+
+import (
+	"io"
+	"math"
+	"time"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// rate shows a number of bytes that may be negative.
+func rate(x float64) ui.Flow {
+	sign := ""
+	if x < 0 {
+		sign, x = "−", -x
+	}
+	return ui.Flow(sign + ui.Bytes(uint64(math.Round(x))))
+}
+
+func (s Slope) text() ui.Flow {
+	return ui.Flowf("%s/s (95 %%: %s/s to %s/s)", rate(s.Value), rate(s.Low), rate(s.High))
+}
+
+// sentence says how the second recording differs.
+func (d *Report) sentence() ui.Flow {
+	b, a := d.Live.Before, d.Live.After
+	if min(d.Before.Collections, d.After.Collections) < slopePoints {
+		return ui.Flowf("Cannot compare: a recording with fewer than %d collections has no rate of growth.",
+			slopePoints)
+	}
+	verdict := ui.Flow("The two growth rates cannot be told apart")
+	switch {
+	case a.High < b.Low && a.Low <= 0:
+		verdict = "After the change the growth is gone"
+		if b.Low <= 0 {
+			verdict = "After the change the heap grows less"
+		}
+	case a.High < b.Low:
+		verdict = "After the change the heap grows less"
+	case a.Low > b.High:
+		verdict = "After the change the heap grows more"
+	}
+	s := ui.Flowf("%s: live bytes grew by %s before and by %s after.", verdict, b.text(), a.text())
+	if d.Live.BeforeShare.Value != 0 || d.Live.AfterShare.Value != 0 {
+		s += ui.Flowf(" That is %s and %s for each MiB that was allocated.", rate(d.Live.BeforeShare.Value*(1<<20)),
+			rate(d.Live.AfterShare.Value*(1<<20)))
+	}
+	if len(d.Sites) > 0 {
+		x := d.Sites[0]
+		s += ui.Flowf(" The largest difference is %s %s: %s before, %s after.", sites.ClassName(x.Class, ""),
+			sites.Place(x.Site), x.Before.text(), x.After.text())
+	}
+	return s
+}
+
+// WriteText writes the report for people.
+func (d *Report) WriteText(w io.Writer) {
+	ui.Headline(w, ui.Bold, d.Sentence)
+	ui.Section(w, "Recordings")
+	for _, x := range []struct {
+		name ui.Flow
+		w    Window
+	}{{"Before", d.Before}, {"After", d.After}} {
+		ui.Field(w, x.name, ui.Flowf("%d collections in %s, about %s allocated", x.w.Collections,
+			ui.Flow(ui.Duration(time.Duration(x.w.Seconds*1e9))), ui.Flow(ui.Bytes(uint64(x.w.Allocated)))))
+	}
+	ui.Field(w, "Sites", ui.Flowf("%d in both, %d only before, %d only after; matched by class and methods, so lines "+
+		"may move", d.SitesShared, d.OnlyBefore, d.OnlyAfter))
+	ui.Section(w, "Growth of what survives, by allocation site (estimated from samples)")
+	t := ui.NewColumns(2, ">BEFORE", ">AFTER", "CLASS AND ALLOCATION SITE")
+	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
+		t.Row(rate(s.Before.Value)+"/s", rate(s.After.Value)+"/s", s.Class)
+		for _, f := range s.Site[:min(len(s.Site), 3)] {
+			t.Under(6, ui.Sprintf("at %s", f))
+		}
+	}
+	t.Write(w)
+}

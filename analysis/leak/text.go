@@ -1,0 +1,159 @@
+package leak
+
+import (
+	"io"
+	"time"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// limit is how many sampling intervals a leak must leave in a window to be named in 95 of 100 recordings; see
+// TestDetectionLimit.
+const limit = 24
+
+// Doubt says why the window cannot show whether there is a leak, as the end of a sentence; "" if it can.
+func (h *detector) Doubt() ui.Flow {
+	n := len(h.Times)
+	if h.shows() || n == 0 {
+		return ""
+	}
+	return ui.Flowf("%s in %s are too few to tell growth from chance", ui.Flow(ui.Plural(uint64(n), "collection")),
+		ui.Flow(ui.Duration(seconds(h.Times[n-1]-h.From))))
+}
+
+// note says what limits the verdicts; "" if nothing does.
+func (h *detector) note() ui.Flow {
+	switch {
+	case len(h.Times) == 0:
+		return "There is no collection in this recording."
+	case !h.shows():
+		return h.Doubt() + "."
+	case len(h.Floors) == 0 && h.Missed > 0:
+		return "Old space was collected only where the JVM reports no events: it is not known which objects died there."
+	case len(h.Floors) == 0:
+		return "Old space was not collected in this recording: it is not known which objects died there."
+	}
+	return ""
+}
+
+// Smallest says which leak would have been found in 95 of 100 recordings of such a window.
+func (h *detector) Smallest() ui.Flow {
+	window := 0.0
+	if n := len(h.Times); n > 0 {
+		window = h.Times[n-1] - h.From
+	}
+	return smallest(h.interval, window)
+}
+
+func smallest(interval uint64, window float64) ui.Flow {
+	switch {
+	case interval == 0:
+		return ui.Flowf("A leak of %d objects or more", limit)
+	case window <= 0:
+		return ui.Flowf("A leak of %s or more", ui.Flow(ui.Bytes(limit*interval)))
+	}
+	return ui.Flowf("A leak of %s/s or more", ui.Flow(ui.Bytes(uint64(float64(limit*interval)/window))))
+}
+
+// what names class and site. wide says that the verdict is of all that a method allocates, and names most of it.
+func (v *Verdict) what(wide bool) ui.Flow {
+	at := sites.Place(v.Site)
+	for _, f := range v.Site[min(1, len(v.Site)):] { // the line that a reader can change
+		if libraryFrame(v.Site[0]) && !libraryFrame(f) {
+			at += ui.Flowf(" (called from %s)", f)
+			break
+		}
+	}
+	if wide {
+		return ui.Flowf("%s and other objects allocated in the method %s", sites.ClassName(v.Class, v.Loader), at)
+	}
+	return ui.Flowf("%s allocated %s", sites.ClassName(v.Class, v.Loader), at)
+}
+
+// sentence says it in words.
+func (v *Verdict) sentence() ui.Flow {
+	s := ui.Flowf("%s grows by %s (estimated from %s). %s", v.What, v.Rate(),
+		ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
+	if v.FullIn == nil {
+		return s
+	}
+	return s + " " + v.Exhaustion("At this rate the heap is full in ", "")
+}
+
+// Proof says what shows that the objects stay.
+func (v *Verdict) Proof() ui.Flow {
+	switch v.Floors {
+	case 0:
+		return "Old space was not collected in this recording, so part of the growth may be garbage."
+	case 1:
+		return "The growth outlived the only collection of old space in this recording."
+	}
+	return ui.Flowf("The growth outlived %d collections of old space.", v.Floors)
+}
+
+// longest is the time to exhaustion, in seconds, beyond which no time is said.
+const longest = 365 * 86400
+
+// Exhaustion says when the heap is full: begin, the time, end.
+func (v *Verdict) Exhaustion(begin, end ui.Flow) ui.Flow {
+	switch {
+	case v.FullIn == nil:
+		return "It is not known when the heap is full."
+	case *v.FullIn >= longest:
+		return "At this rate the heap is not full within a year."
+	}
+	return begin + "about " + ui.Flow(ui.About(seconds(*v.FullIn))) + end + "."
+}
+
+// Rate is the growth as text.
+func (v *Verdict) Rate() ui.Flow { return rate(v.BytesPerSecond) }
+
+func rate(bytes float64) ui.Flow { return ui.Flow(ui.Bytes(uint64(max(bytes, 0))) + "/s") }
+
+func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
+
+// WriteText prints verdicts for people. name is how the recording was named; "" if it has no name.
+func (l *Report) WriteText(w io.Writer, name string) {
+	note := l.note
+	of := ui.Flowf("in %s and %s", ui.Flow(ui.Duration(seconds(l.Window))),
+		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
+	switch n := uint64(len(l.Verdicts)); {
+	case n > 0:
+		ui.Headline(w, ui.Bad, ui.Flowf("%s found %s", ui.Flow(ui.Plural(n, "leaking allocation site")), of))
+	case l.Collections == 0:
+		note = ""
+		ui.Headline(w, ui.Doubt, "Cannot tell whether the program leaks: there is no collection in this recording.")
+	case l.doubt != "":
+		note = ""
+		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s.", l.doubt))
+	default:
+		ui.Headline(w, ui.Good, ui.Flowf("No leak found %s. %s would have been found with 95 %% probability.", of,
+			smallest(l.interval, l.Window)))
+	}
+	for i, v := range l.Verdicts {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, ui.Flowf("%2d.", i+1), 4, v.Sentence)
+		ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s in all, %s of the heap's growth",
+			rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)),
+			ui.Flow(ui.Share(v.Share))))
+		ui.Paragraph(w, "    Confidence", 16, ui.Flow(ui.Share(v.Confidence)))
+		ui.Fprintf(w, "    Allocated\n")
+		sites.WriteStack(w, v.Site, 6)
+	}
+	if note != "" && len(l.Verdicts) == 0 {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "Note:", 6, note)
+	}
+	collection.WriteMissed(w, "Note:", 6, l.Missed)
+	if name == "" {
+		return
+	}
+	file := ui.ShellWord(name)
+	next := []ui.Text{ui.Sprintf("heapcam view %s", file), ui.Sprintf("heapcam history %s", file)}
+	if len(l.Verdicts) > 0 {
+		next = append(next, ui.Sprintf("heapcam diff --from first --to last %s", file))
+	}
+	ui.Next(w, next...)
+}

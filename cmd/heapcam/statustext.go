@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// print prints an agent's answer, or what lies on the disk. closed: that there is no agent is known, or no matter.
+func (o *statusOptions) print(r api.StatusReply, closed bool) error {
+	if o.json {
+		return ui.JSON(ui.Stdout, r)
+	}
+	if !r.Agent && !closed {
+		ui.Fprintf(ui.Stderr, "heapcam: no agent runs. These recordings are on disk%s\n", recordedNow(r.JVMs))
+	}
+	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
+	if len(r.JVMs)+len(r.Others) == 0 && !spool {
+		ui.Fprintf(ui.Stderr, "heapcam: no JVM is recorded and there are no recordings: start one with "+
+			"`heapcam run -- COMMAND` or `heapcam record JVM`\n")
+		return nil
+	}
+	if len(r.JVMs) > 0 {
+		o.recordings(r.JVMs)
+	}
+	if r.Self != nil {
+		ui.Section(ui.Stdout, "Agent")
+		ui.Paragraph(ui.Stdout, "", 2, selfLine(r.Self))
+	}
+	if spool {
+		ui.Section(ui.Stdout, ui.Flowf("Not taken over from the spool folder %s", ui.Path(r.Spool.Dir)))
+		if r.Spool.Error != "" {
+			ui.Fprintf(ui.Stdout, "  the folder cannot be read: %s\n", r.Spool.Error)
+		}
+		for _, i := range r.Spool.Left {
+			ui.Fprintf(ui.Stdout, "  %s (uid %d, %s): %s\n", i.Name, i.UID, ui.Bytes(i.Bytes), i.Reason)
+		}
+	}
+	if len(r.Others) > 0 {
+		ui.Section(ui.Stdout, "JVMs that are not recorded")
+	}
+	for _, j := range r.Others {
+		ui.Fprintf(ui.Stdout, "  pid %d (%s): %s", j.PID, or(j.Name, "name unknown"), ui.Prose(j.Reason))
+		if j.Remedy != "" {
+			ui.Fprintf(ui.Stdout, "; %s", ui.Prose(j.Remedy))
+		}
+		ui.Fprintf(ui.Stdout, "\n")
+	}
+	if !o.watch {
+		ui.Next(ui.Stdout, o.next(&r)...)
+	}
+	return nil
+}
+
+// recordings prints a line for each, and what an operator should know of them.
+func (o *statusOptions) recordings(all []session.Status) {
+	t := ui.NewColumns(0, "RECORDING", "STATE", ">GCS", ">LIVE", ">DISK", ">OVERHEAD", ">LOST", "SINCE")
+	var about []ui.Text
+	var rings uint64
+	for _, s := range all {
+		rings += s.RingBytes
+		share := "-"
+		if s.PauseNS > 0 && s.UpNS > 0 {
+			share = ui.Part(s.ProbeNS, s.UpNS)
+		}
+		live := "-"
+		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
+			live = ui.Bytes(s.LiveBytes)
+		}
+		t.Row(s.ID, state(s.Phase), s.Collections, live, ui.Bytes(s.TraceBytes), share,
+			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, since(s.Since))
+		about = append(about, remarks(&s)...)
+	}
+	t.Write(ui.Stdout)
+	ui.Fprintf(ui.Stdout, "\n")
+	ui.Paragraph(ui.Stdout, "", 0, "GCS: recorded collections. LIVE: bytes of live objects after the last one. "+
+		"DISK: size "+
+		"of the recording. OVERHEAD: what heapcam added to pauses, as a share of the time. LOST: collections that "+
+		"were "+
+		"not recorded. SINCE: local time.")
+	if rings > 0 {
+		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory. A JVM maps its ring twice: its "+
+			"RSS "+
+			"counts the ring twice, its cgroup is charged once.", ui.Flow(ui.Bytes(rings))))
+	}
+	if len(about) > 0 {
+		ui.Section(ui.Stdout, "Notes")
+		for _, line := range about {
+			ui.Fprintf(ui.Stdout, "  %s\n", line)
+		}
+	}
+}
+
+// defaultDepth needs no word.
+const defaultDepth = "survivors"
+
+// state is a phase in words.
+func state(p session.Phase) string {
+	if p == session.ProbeStopped {
+		return "probe stopped"
+	}
+	return string(p)
+}
+
+// since is the time of a moment of the last 24 hours, and the date of an older one.
+func since(t time.Time) string {
+	switch ago := time.Since(t); {
+	case t.IsZero():
+		return "-"
+	case ago < 24*time.Hour:
+		return t.Local().Format(time.TimeOnly)
+	}
+	return t.Local().Format(time.DateOnly)
+}
+
+// next gives the commands that lead on: for a recording that goes on, else for any.
+func (o *statusOptions) next(r *api.StatusReply) (out []ui.Text) {
+	if len(r.JVMs) > 0 {
+		s := &r.JVMs[0]
+		for i := range r.JVMs {
+			if r.JVMs[i].Phase == session.Recording {
+				s = &r.JVMs[i]
+				break
+			}
+		}
+		id, where := ui.ShellWord(s.ID), ui.Text("")
+		switch {
+		case o.remote.address != "":
+			where = ui.Sprintf("--remote %s ", ui.ShellWord(o.remote.address))
+		case o.out != "":
+			where = ui.Sprintf("--out %s ", ui.ShellWord(o.out))
+			out = append(out, ui.Sprintf("heapcam report %s", ui.ShellWord(s.Dir)))
+		default:
+			out = append(out, ui.Sprintf("heapcam report %s", id))
+		}
+		out = append(out, ui.Sprintf("heapcam pull %s%s --last 15m -o incident.heapcam", where, id))
+	}
+	if len(r.Others) > 0 && o.remote.address == "" {
+		out = append(out, ui.Sprintf("heapcam doctor %d", r.Others[0].PID))
+	}
+	return out
+}
+
+// recordedNow says how many of the recordings on disk are being written to, as the end of a line.
+func recordedNow(all []session.Status) string {
+	n := 0
+	for _, s := range all {
+		if s.Phase == session.Recording {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them still being recorded", n)
+}
+
+// selfLine says what the agent itself uses.
+func selfLine(s *quota.Self) ui.Flow {
+	line := ui.Flowf("It uses %s of one core", ui.Flow(ui.Share(s.CPU)))
+	if s.MaxCPU > 0 {
+		line += ui.Flowf(" (limit %s)", ui.Flow(ui.Share(s.MaxCPU)))
+	}
+	line += ui.Flowf(" and %s of memory", ui.Flow(ui.Bytes(s.Memory)))
+	if s.MaxMemory > 0 {
+		line += ui.Flowf(" (limit %s)", ui.Flow(ui.Bytes(s.MaxMemory)))
+	}
+	return line + "."
+}
+
+// remarks gives what an operator should know of a recording, a line each.
+func remarks(s *session.Status) (out []ui.Text) {
+	say := func(format string, args ...any) {
+		out = append(out, ui.Sprintf("%s: %s", s.ID, ui.Sprintf(format, args...)))
+	}
+	switch {
+	case s.Reason != "" && s.Phase == session.Paused:
+		say("paused: %s", ui.Prose(s.Reason))
+	case s.Reason != "":
+		say("%s", ui.Prose(s.Reason))
+	}
+	if s.Incident != "" {
+		say("an incident was kept automatically: `heapcam pull --incident %s -o FILE`", s.Incident)
+	}
+	if s.Spool {
+		say("taken over from the spool folder: its pid is that of its own container or host")
+	}
+	if s.Missed > 0 {
+		say("%s without events, pauses unknown (jcmd GC.class_histogram and GC.heap_dump)",
+			ui.Plural(s.Missed, "collection"))
+	}
+	if s.NoSites {
+		say("no allocation sites: another agent in this JVM uses allocation sampling")
+	}
+	switch {
+	case s.Stuck():
+		say("%s: nothing is written; what the shared ring cannot hold is lost", s.StoreError)
+	case s.StoreError != "":
+		say("writing to the disk failed: %s", s.StoreError)
+	}
+	if s.NeededTraceSize > 0 {
+		say("no listing of the live objects fits into the recording: set --max-trace-size %s or more",
+			ui.Bytes(s.NeededTraceSize))
+	}
+	if s.DiskFull {
+		say("the disk is full: the recording continues within %s", ui.Bytes(s.TraceLimit))
+	}
+	if s.ForeignFiles > 0 {
+		say("not read: %s of other recordings in its folder (`heapcam verify %s` names them)",
+			ui.Plural(uint64(s.ForeignFiles), "file"), ui.ShellWord(s.Dir))
+	}
+	if s.Phase.Over() {
+		return out
+	}
+	switch {
+	case s.DepthWhy != "" && s.Depth != s.DepthAsked:
+		say("depth %s was requested. Now in force: %s", s.DepthAsked, s.DepthWhy)
+	case s.Depth != "" && s.Depth != defaultDepth:
+		say("recorded at depth %s", s.Depth)
+	}
+	if s.RingOnDisk {
+		say("its shared ring is on a disk: a collection may have to wait for that disk")
+	}
+	if s.Renew {
+		say("it has the probe %s: restart this JVM to renew it", s.Probe)
+	}
+	if !s.GuaranteeMet && s.NeededTraceSize == 0 && !s.DiskFull {
+		say("the recording is too small for this heap: raise --max-trace-size")
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package monitoring
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+//go:generate go test . -run TestReference -update
+
+var update = flag.Bool("update", false, "write the generated page anew")
+
+// TestReference fails when docs/reference/alerts.md is stale, and when an alert does not say what it means or what to
+// do.
+func TestReference(t *testing.T) {
+	const path = "../../docs/reference/alerts.md"
+	want := reference(t)
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is stale (%v): run go generate ./internal/monitoring", path, err)
+	}
+}
+
+const head = `<!-- Generated from the rules of Prometheus: go generate ./internal/monitoring. Do not edit. -->
+# Alerts
+
+These are the alerts of ` + "`packaging/prometheus/heapcam.rules.yml`" + `. The job of the agents must have the name
+` + "`heapcam`, as in `packaging/prometheus/scrape.yml`" + `. [Metrics](metrics.md) explains the metrics.
+
+While any of these alerts fires, the JVMs run on. What fails is the recording, not the application.
+`
+
+func reference(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	b.WriteString(head)
+	for _, a := range alerts(t) {
+		meaning, action := a.Annotations["description"], a.Annotations["action"]
+		if meaning == "" || action == "" {
+			t.Errorf("%s has no description or no action", a.Alert)
+		}
+		when := "It fires when this is true:"
+		if a.For != "" {
+			when = "It fires when this is true for " + a.For + ":"
+		}
+		expr := a.Expr
+		if len(expr) > 115 {
+			expr = strings.ReplaceAll(expr, " / ", "\n  / ")
+		}
+		fmt.Fprintf(&b, "\n## `%s`\n\nSeverity: %s. %s\n\n```text\n%s\n```\n\n%s\n\n%s\n", a.Alert,
+			a.Labels["severity"], when, expr, folded("**Meaning.** "+meaning), folded("**What to do.** "+action))
+	}
+	return b.Bytes()
+}
+
+// folded breaks a paragraph into lines of at most 115 columns.
+func folded(para string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(para) {
+		switch {
+		case column+1+len(word) > 115:
+			b.WriteByte('\n')
+			column = 0
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
