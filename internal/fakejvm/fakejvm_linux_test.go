@@ -147,7 +147,7 @@ func (j jvm) recorded(t *testing.T) {
 		}
 	}
 	if len(found) != 2 {
-		t.Fatalf("%d recordings ended: %q", len(found), found)
+		t.Fatalf("%d recordings ended: %q\n%s", len(found), found, stderr)
 	}
 	ended := false
 	for _, r := range found {

@@ -157,7 +157,7 @@ static field_entry fields[] = {
     AT("Klass", "_name", "Symbol*", klass, name),
     AT("Klass", "_class_loader_data", "ClassLoaderData*", klass, cld),
     AT("Symbol", "_length", "u2", symbol, length),
-    AT("Symbol", "_body[0]", "u1", symbol, body),
+    AT("Symbol", "_body", "u1", symbol, body),
     IS("CompressedKlassPointers", "_narrow_klass._base", "address", klass_base),
     IS("CompressedKlassPointers", "_narrow_klass._shift", "int", klass_shift),
     IS("java_lang_Class", "_oop_size_offset", "int", mirror_size),
