@@ -18,7 +18,7 @@ var Groups = []Group{
 			Reload: NextAttach},
 		{Key: "sampling_max_overhead", Kind: Percent, Default: "1%", Zero: "unlimited",
 			Help: "Share of wall time that sampling may take: CPU time of all threads together. Above it, " +
-				"heapcam samples less often. If you set --sampling, the default is 0%.",
+				"heapcam samples less often. With --sampling this limit is off, unless you set it too.",
 			More:   "heapcam samples more often again when there is room.",
 			Wins:   "overhead_cpu wins over it; it wins over sampling and sampling_target_live_samples.",
 			Reload: AtOnce},

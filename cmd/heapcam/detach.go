@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,6 +143,11 @@ func pick(all []session.Status, ref string) (session.Status, error) {
 		}
 		if len(hits) == 1 {
 			return hits[0], nil
+		}
+		if live := slices.DeleteFunc(slices.Clone(hits), func(s session.Status) bool {
+			return s.Phase.Over()
+		}); len(hits) > 1 && len(live) == 1 { // of a name or a pid that came again, the one that is recorded now
+			return live[0], nil
 		}
 		if len(hits) > 1 {
 			ids := make([]string, len(hits))

@@ -37,8 +37,8 @@ between can hide the identity of objects. These are either permanent or born, an
 LOW–HIGH. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
 
 With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
-allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The last line
-is one sentence with the slopes and their intervals. ` + fileHelp,
+allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The output
+begins with a summary: the slopes and their intervals. ` + fileHelp,
 		Example: `  heapcam diff incident.heapcam
   heapcam diff --from first --to peak --by 'type, ages' incident.heapcam
   heapcam diff before.heapcam after.heapcam

@@ -78,14 +78,12 @@ func (o *statusOptions) recordings(all []session.Status) {
 	t.Write(ui.Stdout)
 	ui.Fprintf(ui.Stdout, "\n")
 	ui.Paragraph(ui.Stdout, "", 0, "GCS: recorded collections. LIVE: bytes of live objects after the last one. "+
-		"DISK: size "+
-		"of the recording. OVERHEAD: what heapcam added to pauses, as a share of the time. LOST: collections that "+
-		"were "+
-		"not recorded. SINCE: local time.")
+		"DISK: size of the recording, reserved space included. OVERHEAD: what heapcam added to pauses, as a share "+
+		"of the time. LOST: collections that were not recorded. SINCE: the start of the recording, or the last "+
+		"change of one that has no agent; local time.")
 	if rings > 0 {
-		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory. A JVM maps its ring twice: its "+
-			"RSS "+
-			"counts the ring twice, its cgroup is charged once.", ui.Flow(ui.Bytes(rings))))
+		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory. A JVM maps its ring twice, so "+
+			"tools show twice its size in the JVM's RSS. Its cgroup is charged once.", ui.Flow(ui.Bytes(rings))))
 	}
 	if len(about) > 0 {
 		ui.Section(ui.Stdout, "Notes")

@@ -278,6 +278,11 @@ func TestOracleInside(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
 		defer c.Process.Kill()
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(tail(stderr.String()))
+			}
+		})
 		ring := openRing(t, dir)
 		defer ring.Close()
 		const offEmergency, offMethod, oracle = 328, 336, 3
