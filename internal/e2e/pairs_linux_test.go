@@ -88,7 +88,7 @@ func TestPairs(t *testing.T) {
 		t.Parallel()
 		for _, depth := range []string{"survivors", "full"} {
 			t.Run(depth, func(t *testing.T) {
-				rounds, limit := "40000", "6MiB" // rotates a few times
+				rounds, limit := "40000", "4MiB" // rotates a few times
 				if depth == "full" {
 					limit = "24MiB"
 				}
