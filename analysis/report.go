@@ -169,7 +169,7 @@ func (rep *Report) ending(r *heap.Cursor) {
 	}
 	rep.Uncompacted = r.Uncompacted
 	if n := len(rep.Collections); n > 0 {
-		rep.WindowNS = uint64(rep.To.Sub(rep.From)) + rep.Collections[n-1].PauseNS
+		rep.WindowNS = uint64(max(rep.To.Sub(rep.From), 0)) + rep.Collections[n-1].PauseNS
 	}
 	for _, g := range r.Gaps {
 		rep.LostSamples += g.Samples

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -29,7 +30,7 @@ func (rep *Report) headline() ui.Flow {
 	case len(rep.Suspects) > 0:
 		return rep.leaks()
 	case rep.Samples == 0:
-		return cannotTell + "no allocation was sampled, so no allocation site is known."
+		return cannotTell + leak.NoSamples + "."
 	case rep.doubt != "":
 		return cannotTell + rep.doubt + "."
 	}

@@ -3,7 +3,6 @@ package compare
 import (
 	"io"
 	"math"
-	"time"
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -62,8 +61,9 @@ func (d *Report) WriteText(w io.Writer) {
 		name ui.Flow
 		w    Window
 	}{{"Before", d.Before}, {"After", d.After}} {
-		ui.Field(w, x.name, ui.Flowf("%d collections in %s, about %s allocated", x.w.Collections,
-			ui.Flow(ui.Duration(time.Duration(x.w.Seconds*1e9))), ui.Flow(ui.Bytes(uint64(x.w.Allocated)))))
+		ui.Field(w, x.name, ui.Flowf("%s in %s, about %s allocated",
+			ui.Flow(ui.Plural(uint64(x.w.Collections), "collection")), ui.Flow(ui.Seconds(x.w.Seconds)),
+			ui.Flow(ui.Bytes(uint64(x.w.Allocated)))))
 	}
 	ui.Field(w, "Sites", ui.Flowf("%d in both, %d only before, %d only after; matched by class and methods, so lines "+
 		"may move", d.SitesShared, d.OnlyBefore, d.OnlyAfter))

@@ -16,10 +16,12 @@ type detector struct {
 	node   map[uint32]bool     // types that are theirs
 	tables tables              // hash tables and their nodes
 	late   bool                // the recording began after its JVM
-	begun  []heap.Count        // of a recording that began late: the first state by type,
-	floor1 []heap.Count        // that after the first collection of old space,
-	floor2 []heap.Count        // and after the newest; nil: not known
-	counts bool                // the reader is a census: lengths of arrays are not known
+	// collections after which the heap state should be known, and is not: at depth `samples` it never is
+	unknown int
+	begun   []heap.Count // of a recording that began late: the first state by type,
+	floor1  []heap.Count // that after the first collection of old space,
+	floor2  []heap.Count // and after the newest; nil: not known
+	counts  bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the largest one of the window
 	interval uint64
 	Open     bool // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
@@ -44,6 +46,9 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.nodes[i] = h.nodes[i-1]
 	}
 	h.tables.begin(i, c.Known)
+	if !c.Known && c.Depth != trace.DepthSamples {
+		h.unknown++
+	}
 	if c.Known {
 		h.census(r, c)
 		h.containers(r, i)

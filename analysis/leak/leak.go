@@ -90,6 +90,9 @@ const (
 	floorsLess   = 5   // so many are needed to judge by floors alone
 )
 
+// NoSamples is why a recording without samples shows no leak: none has a site.
+const NoSamples ui.Flow = "no allocation was sampled, so no allocation site is known"
+
 // ErrOpen says that a census is not enough, because the verdicts depend on the arrays that hold the objects. A Replay
 // is needed.
 var ErrOpen = errors.New("the verdicts need a replay that follows objects")
@@ -121,6 +124,9 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 		l.Window = h.Times[n-1] - h.From
 	}
 	l.doubt, l.note, l.interval = h.Doubt(), h.note(), h.interval
+	if l.Collections > 0 && r.Taken == 0 {
+		l.doubt = NoSamples
+	}
 	l.Note = string(l.note)
 	return l
 }

@@ -16,11 +16,21 @@ const limit = 24
 // Doubt says why the window cannot show whether there is a leak, as the end of a sentence; "" if it can.
 func (h *detector) Doubt() ui.Flow {
 	n := len(h.Times)
-	if h.shows() || n == 0 {
+	switch {
+	case n == 0:
+		return ""
+	case 2*h.unknown > n:
+		return ui.Flowf("the heap state is unknown after %d of %s", h.unknown,
+			ui.Flow(ui.Plural(uint64(n), "collection")))
+	case h.shows():
 		return ""
 	}
-	return ui.Flowf("%s in %s are too few to tell growth from chance", ui.Flow(ui.Plural(uint64(n), "collection")),
-		ui.Flow(ui.Duration(seconds(h.Times[n-1]-h.From))))
+	are := ui.Flow("are")
+	if n == 1 {
+		are = "is"
+	}
+	return ui.Flowf("%s in %s %s too few to tell growth from chance", ui.Flow(ui.Plural(uint64(n), "collection")),
+		ui.Flow(ui.Seconds(h.Times[n-1]-h.From)), are)
 }
 
 // note says what limits the verdicts; "" if nothing does.
@@ -28,7 +38,7 @@ func (h *detector) note() ui.Flow {
 	switch {
 	case len(h.Times) == 0:
 		return "There is no collection in this recording."
-	case !h.shows():
+	case h.Doubt() != "":
 		return h.Doubt() + "."
 	case len(h.Floors) == 0 && h.Missed > 0:
 		return "Old space was collected only where the JVM reports no events: it is not known which objects died there."
@@ -117,7 +127,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
 // WriteText prints verdicts for people. name is how the recording was named; "" if it has no name.
 func (l *Report) WriteText(w io.Writer, name string) {
 	note := l.note
-	of := ui.Flowf("in %s and %s", ui.Flow(ui.Duration(seconds(l.Window))),
+	of := ui.Flowf("in %s and %s", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
 	switch n := uint64(len(l.Verdicts)); {
 	case n > 0:

@@ -187,8 +187,8 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 		ui.Fprintf(w, "left out\t%s\n", l)
 	}
 	ui.Fprintf(w, "folder\t%s\n", dir)
-	ui.Fprintf(w, "read it\theapcam report %s\n", dir)
-	ui.Fprintf(w, "copy it\theapcam pull --incident %s -o FILE\n", i.ID)
+	ui.Fprintf(w, "read it\theapcam report %s\n", ui.ShellWord(dir))
+	ui.Fprintf(w, "copy it\theapcam pull --incident %s -o FILE\n", ui.ShellWord(i.ID))
 	return w.Flush()
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
@@ -96,7 +97,7 @@ func (x readIndex) key(path string) (string, bool) {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		f, err := os.Open(name)
+		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its other end
 		if err != nil {
 			return err
 		}

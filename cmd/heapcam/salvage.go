@@ -27,6 +27,11 @@ func (o *salvageOptions) run(path string) (err error) {
 	if !o.on || o.file == "" {
 		return usage("verify: --salvage and -o OUT must be given together")
 	}
+	if from, err := os.Stat(path); err == nil {
+		if to, err := os.Stat(o.file); err == nil && os.SameFile(from, to) {
+			return usage("verify: --salvage changes nothing: -o must name another file than %s", path)
+		}
+	}
 	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {
 		f, oerr := os.OpenFile(o.file+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)

@@ -182,7 +182,7 @@ func remarks(s *session.Status) (out []ui.Text) {
 		say("%s", ui.Prose(s.Reason))
 	}
 	if s.Incident != "" {
-		say("an incident was kept automatically: `heapcam pull --incident %s -o FILE`", s.Incident)
+		say("an incident was kept automatically: `heapcam pull --incident %s -o FILE`", ui.ShellWord(s.Incident))
 	}
 	if s.Spool {
 		say("taken over from the spool folder: its pid is that of its own container or host")

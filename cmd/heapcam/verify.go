@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -53,6 +55,8 @@ type verified struct {
 	Damage       []string `json:"damage,omitempty"`
 	Lost         uint64   `json:"epochs_lost,omitempty"`
 	NoEvents     uint64   `json:"missed_collections,omitempty"`
+
+	unreadable int // Damage that is no torn end
 }
 
 // mismatch is one object that differs.
@@ -86,6 +90,10 @@ type verifyReply struct {
 	Damaged    int               `json:"damaged"`
 	// Verdicts say of each ring file whether it is sound, every byte read.
 	Verdicts []ringstore.Verdict `json:"verdicts"`
+
+	unreadable int    // blocks that cannot be decoded, though their frames are sound
+	faults     int    // contradictions that nothing else explains
+	worst      string // the recording to salvage
 }
 
 func newVerifyCmd() *cobra.Command {
@@ -132,7 +140,7 @@ the verb does not read it. A renamed or copied file is misplaced. A file is miss
 			case r.Mismatches > 0:
 				return status(exitMismatch)
 			}
-			return verdictStatus(r.Verdicts)
+			return r.status()
 		},
 	}
 	salvage.add(c)
@@ -142,6 +150,19 @@ the verb does not read it. A renamed or copied file is misplaced. A file is miss
 	exitsWith(c, "7", "A newer heapcam wrote a file.")
 	exitsWith(c, "8", "A mismatch: the recording contradicts itself. Please report it.")
 	return c
+}
+
+// status is 0 where nothing is damaged and nothing contradicts itself.
+func (out *verifyReply) status() error {
+	switch err := verdictStatus(out.Verdicts); {
+	case err != nil:
+		return err
+	case out.unreadable > 0:
+		return status(exitDamaged)
+	case out.faults > 0:
+		return status(exitMismatch)
+	}
+	return nil
 }
 
 func verifyAll(path string) (*verifyReply, error) {
@@ -177,6 +198,13 @@ func (out *verifyReply) recording(rec *ringstore.Recording) error {
 	all, err := verifyFiles(rec.Path, rec.Files)
 	if err != nil {
 		return err
+	}
+	out.unreadable += all.unreadable
+	if all.Lost == 0 && verdictStatus(out.Verdicts) == nil {
+		out.faults += len(all.Faults)
+	}
+	if out.worst == "" && (all.unreadable > 0 || verdictStatus(out.Verdicts) != nil) {
+		out.worst = rec.Path
 	}
 	for _, p := range rec.Problems {
 		all.Damage = append(all.Damage, p.Error())
@@ -279,6 +307,9 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	}
 	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxTold)]...)
 	for _, e := range r.Damage {
+		if !errors.Is(e, ringstore.ErrTorn) {
+			v.unreadable++
+		}
 		if len(v.Damage) < maxTold {
 			v.Damage = append(v.Damage, e.Error())
 		}
@@ -306,54 +337,88 @@ func printVerify(r *verifyReply) {
 	if len(r.Files) == 0 {
 		return
 	}
-	file := ui.ShellWord(r.Files[0].File)
-	if verdictStatus(r.Verdicts) != nil || r.Damaged > 0 {
-		ui.Next(ui.Stdout, ui.Sprintf("heapcam verify --salvage -o salvaged.heapcam %s", file))
-		return
+	switch w := ringstore.Worst(r.Verdicts); {
+	case w == ringstore.TooNew: // this program can save nothing of it
+	case r.worst != "":
+		out := "salvaged.heapcam"
+		if filepath.Base(r.worst) == out {
+			out = "salvaged2.heapcam"
+		}
+		ui.Next(ui.Stdout, ui.Sprintf("heapcam verify --salvage -o %s %s", ui.Text(out), ui.ShellWord(r.worst)))
+	default:
+		ui.Next(ui.Stdout, ui.Sprintf("heapcam report %s", ui.ShellWord(r.Files[0].File)))
 	}
-	ui.Next(ui.Stdout, ui.Sprintf("heapcam report %s", file))
 }
 
 // writeVerdict says whether the recording can be trusted.
 func writeVerdict(r *verifyReply) {
-	torn, bad, compared := uint64(0), uint64(0), uint64(0)
-	for _, v := range r.Files {
+	style, text := r.verdict()
+	ui.Headline(ui.Stdout, style, text)
+}
+
+// follows says whether b is a later ring file of the recording of a.
+func follows(b, a string) bool {
+	const name = len("00000001.hcr")
+	return len(a) == len(b) && len(a) >= name && a[:len(a)-name] == b[:len(b)-name] && b > a &&
+		strings.HasSuffix(a, ".hcr") && strings.HasSuffix(b, ".hcr")
+}
+
+func (out *verifyReply) verdict() (ui.Style, ui.Flow) {
+	compared := uint64(0)
+	for _, v := range out.Files {
 		if !v.Alone {
 			compared += v.Compared
 		}
 	}
-	for _, v := range r.Verdicts {
-		switch v.State {
-		case ringstore.Sound:
-		case ringstore.Torn:
-			torn++
-		default:
-			bad++
+	n, tornBefore := map[ringstore.State]uint64{}, false
+	for _, v := range out.Verdicts {
+		n[v.State]++
+		tornBefore = tornBefore || v.State == ringstore.Torn && slices.ContainsFunc(out.Verdicts,
+			func(w ringstore.Verdict) bool { return follows(w.File, v.File) })
+	}
+	rest := ui.Flow("")
+	if compared > 0 {
+		rest = " All else agrees with the recorded listings."
+	}
+	files := func(s ...ringstore.State) ui.Flow {
+		sum := uint64(0)
+		for _, s := range s {
+			sum += n[s]
 		}
+		return ui.Flow(ui.Plural(sum, "ring file"))
 	}
 	switch {
-	case r.Mismatches > 0:
-		ui.Headline(ui.Stdout, ui.Bad, ui.Flowf("Do not trust this recording: the replay differs from the recorded "+
-			"listings (%s). Please report this.", ui.Flow(mismatches(r.Mismatches))))
-	case bad > 0:
-		ui.Headline(ui.Stdout, ui.Bad, ui.Flowf("%s cannot be read wholly; all else agrees with the recorded "+
-			"listings. "+
-			"`heapcam verify --salvage` writes what is sound into a new file.",
-			ui.Flow(ui.Plural(bad, "ring file"))))
-	case torn > 0:
-		ui.Headline(ui.Stdout, ui.Doubt, ui.Flowf("The recording is sound up to its end; %s, as after a kill.",
-			ui.Flow(ui.Plural(torn, "file")+" torn")))
-	case r.Damaged > 0:
-		ui.Headline(ui.Stdout, ui.Bad, "A part of the recording cannot be read; all else agrees with the recorded "+
-			"listings.")
+	case out.Mismatches > 0:
+		return ui.Bad, ui.Flowf("Do not trust this recording: the replay differs from the recorded listings (%s). "+
+			"Please report this.", ui.Flow(mismatches(out.Mismatches)))
+	case n[ringstore.Corrupt] > 0:
+		return ui.Bad, ui.Flowf("%s cannot be read wholly.", files(ringstore.Corrupt)) + rest +
+			" `heapcam verify --salvage` writes what is sound into a new file."
+	case n[ringstore.Foreign]+n[ringstore.Misplaced] > 0:
+		return ui.Bad, ui.Flowf("%s of another recording, or under a wrong number, left out.",
+			files(ringstore.Foreign, ringstore.Misplaced)) + rest
+	case n[ringstore.TooNew] > 0:
+		return ui.Bad, ui.Flowf("A newer heapcam wrote %s: use that version.", files(ringstore.TooNew)) + rest
+	case out.unreadable > 0:
+		return ui.Bad, "A part of the recording cannot be read." + rest
+	case out.faults > 0:
+		return ui.Bad, "Do not trust this recording: what the probe wrote contradicts itself. Please report this."
+	case n[ringstore.Missing] > 0:
+		return ui.Doubt, ui.Flowf("%s missing, and so are the collections in between.", files(ringstore.Missing)) + rest
+	case tornBefore:
+		return ui.Doubt, ui.Flowf("Collections may be missing: %s torn, and not only at the end of the recording.",
+			files(ringstore.Torn)) + rest
+	case n[ringstore.Torn] > 0:
+		return ui.Doubt, ui.Flowf("The recording is sound up to its end; %s, as after a kill.",
+			ui.Flow(ui.Plural(n[ringstore.Torn], "file")+" torn"))
+	case out.Damaged > 0:
+		return ui.Bad, "A part of the recording cannot be read." + rest
 	case compared == 0:
-		ui.Headline(ui.Stdout, ui.Good, "The files are sound. No sync point could be compared with a replay: each "+
-			"file "+
-			"begins with its only listing.")
-	default:
-		ui.Headline(ui.Stdout, ui.Good, ui.Flowf("The recording is sound: %s compared with the replay, 0 mismatches.",
-			ui.Flow(ui.Plural(compared, "sync point"))))
+		return ui.Good, "The files are sound. No sync point could be compared with a replay: each file begins with " +
+			"its only listing."
 	}
+	return ui.Good, ui.Flowf("The recording is sound: %s compared with the replay, 0 mismatches.",
+		ui.Flow(ui.Plural(compared, "sync point")))
 }
 
 // printVerified prints what is said of one recording or file.

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -164,12 +165,31 @@ func Next(w io.Writer, commands ...Text) {
 	}
 }
 
-// ShellWord shows an argument of a command as a POSIX shell takes it. One with hidden characters can be read but not
-// be copied.
+// ShellWord shows an argument of a command so that a shell takes it as it is. What hides something is written as $'…',
+// with its bytes in octal: bash, zsh, ksh and busybox read that, and others find no such file. A relative path that
+// begins with a hyphen begins with ./ instead, so that it is no flag.
 func ShellWord(s string) Text {
-	const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
-	if s != "" && strings.Trim(s, plainChars) == "" {
+	const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,-"
+	if strings.HasPrefix(s, "-") {
+		s = "./" + s
+	}
+	if s != "" && strings.Trim(s, plainChars) == "" && len(s) <= MaxText {
 		return Text(s)
 	}
-	return "'" + Text(strings.ReplaceAll(string(Path(s)), "'", `'\''`)) + "'"
+	if strings.ContainsFunc(s, Hidden) || !utf8.ValidString(s) || strings.Contains(s, "  ") ||
+		strings.TrimSpace(s) != s {
+		var b strings.Builder
+		for i := range len(s) {
+			if c := s[i]; strings.IndexByte(plainChars, c) >= 0 {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		}
+		return Path("$'" + b.String() + "'")
+	}
+	if utf8.RuneCountInString(s) > MaxText {
+		return Path(s)
+	}
+	return "'" + Text(strings.ReplaceAll(s, "'", `'\''`)) + "'"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -79,9 +80,29 @@ func TestColours(t *testing.T) {
 // TestShellWord: what Next shows can be pasted.
 func TestShellWord(t *testing.T) {
 	for in, want := range map[string]Text{"a/b-1.heapcam": "a/b-1.heapcam", "": "''", "a b": "'a b'",
-		"it's": `'it'\''s'`, "$x": "'$x'", "a\nb": `'a\x0ab'`} {
+		"it's": `'it'\''s'`, "$x": "'$x'", "a b; rm -rf x": "'a b; rm -rf x'", "`x`": "'`x`'",
+		"=ls": "'=ls'", "~": "'~'", "-o": "./-o", `a\x41`: `'a\x41'`, "a\nb": `$'a\012b'`, "a\x1b[2J'": `$'a\033\1332J\047'`,
+		"a  b": `$'a\040\040b'`, "\u202ex": `$'\342\200\256x'`, "\xff": `$'\377'`} {
 		if got := ShellWord(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestShellWordPasted: bash gives back what was quoted.
+func TestShellWordPasted(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	for _, s := range []string{"a b; rm -rf x", "$(id)`id`", "'\"\\", "a\nb", "\x1b]0;t\a", "\u202e\ufeff", "\xff\xfe", "!!",
+		"a  b ", `\x41\\`, "é", "~root", "{a,b}*?[c]", "#x", "-rf", "=ls", "a\\\n", strings.Repeat("x\n", 500)} {
+		var b bytes.Buffer
+		Next(&b, Sprintf("printf %%s %s", ShellWord(s)))
+		_, command, _ := strings.Cut(b.String(), "Next:\n")
+		out, err := exec.Command(bash, "-c", command).Output()
+		if err != nil || strings.TrimPrefix(string(out), "./") != s {
+			t.Errorf("%q: %q: %q %v", s, command, out, err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func Bytes[N int64 | uint64](n N) string {
 // "1.2 ms", "5.9 s", "1 min 30 s", "2 h 5 min", "3 d 4 h". What is not 0 is not shown as 0.
 func Duration(d time.Duration) string {
 	if d < 0 {
-		return "-" + Duration(max(-d, 0))
+		return "-" + Duration(-max(d, -math.MaxInt64))
 	}
 	two := func(big, small time.Duration, bigName, smallName string) string {
 		d = d.Round(small)
@@ -62,6 +62,15 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d ns", d)
 	}
 	return "0 s"
+}
+
+// Seconds is Duration of a number of them; what is longer than a time.Duration is shown as the longest one.
+func Seconds(s float64) string {
+	const most = float64(1<<63-1024) / 1e9
+	if s != s {
+		return Duration(0)
+	}
+	return Duration(time.Duration(max(-most, min(s, most)) * 1e9))
 }
 
 // Nanoseconds is Duration of a count of them.

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/heapcam/heapcam/ringstore/folder"
 	"github.com/heapcam/heapcam/ringstore/segment"
@@ -84,9 +86,13 @@ func OpenAny(path string) (*Recording, error) {
 		r.Problems = append(r.Problems, problems...)
 		return r.checked()
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else opening a pipe waits for its other end
 	if err != nil {
 		return nil, err
+	}
+	if st, err = f.Stat(); err != nil || !st.Mode().IsRegular() {
+		f.Close()
+		return nil, cmp.Or(err, error(&os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}))
 	}
 	var magic [8]byte
 	f.ReadAt(magic[:], 0)
