@@ -43,8 +43,9 @@ func TestVerdicts(t *testing.T) {
 		"middle empty": {func() { change(second, func([]byte) []byte { return nil }) }, middle, 0, "report"},
 		"middle missing": {func() { os.Remove(second) }, "1 ring file missing, ", 0,
 			"report"},
-		"middle is a pipe": {func() { os.Remove(second); syscall.Mkfifo(second, 0o600) }, "1 ring file missing, ", 0, "report"},
-		"corrupt":          {func() { change(second, flip) }, "1 ring file cannot be read wholly. ", exitDamaged, bad},
+		"middle is a pipe": {func() { os.Remove(second); syscall.Mkfifo(second, 0o600) }, "1 ring file missing, ",
+			0, "report"},
+		"corrupt": {func() { change(second, flip) }, "1 ring file cannot be read wholly. ", exitDamaged, bad},
 		"corrupt and torn": {func() { change(second, flip); change(last, half) }, "1 ring file cannot be read wholly. ",
 			exitDamaged, bad},
 		"copied": {func() {
