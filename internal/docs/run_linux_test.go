@@ -14,7 +14,8 @@ import (
 )
 
 // block is a fence of shell commands in a page. Kind is "" (run by make test), "full" (run by make test-full) or
-// "elsewhere" (only looked at: it needs a cluster, another host or another system).
+// "elsewhere" (only looked at: it needs an installed service, a cluster, another host or another system; TestService of
+// internal/systemd runs the verbs of the service).
 type block struct {
 	page, kind string
 	line       int
@@ -236,7 +237,11 @@ func fixture(t *testing.T, bin string) *shop {
 		   heapcam pull --out rec-$d -o $d.heapcam) >$d.log 2>&1 || : &
 		done; wait; [ -s before.heapcam ] && [ -s after.heapcam ] || { cat before.log after.log; exit 1; }
 		ln before.heapcam incident.heapcam`)
-	s.start(t, "heapcam", "agent", "--shm-dir", s.dir+"/rings", "--out", s.dir+"/recordings")
+	agent := []string{"agent", "--shm-dir", s.dir + "/rings", "--out", s.dir + "/recordings"}
+	if os.Getenv("HEAPCAM_FULL") != "" {
+		agent = append(agent, "--metrics", "127.0.0.1:9464") // the address of the service
+	}
+	s.start(t, "heapcam", agent...)
 	app := s.start(t, jdk+"/java", "-Xmx256m", "-XX:+UseParallelGC", "-cp", s.dir+"/before", "LeakyShop")
 	s.env = append(s.env, fmt.Sprintf("PID=%d", app))
 	s.must(t, time.Minute, `for i in $(seq 50); do heapcam attach $PID >attach.log 2>&1 && exit 0; sleep 0.3; done
