@@ -374,7 +374,8 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 	}
 	if st := recording(a, j); st != nil {
 		return api.AttachReply{}, jvms.Errorf(jvms.Already, "pid %d (%s) is already recorded, into %s: read it with "+
-			"`heapcam report %s`, or end it with `heapcam detach %d`", j.PID, j.Name, st.Dir, ui.ShellWord(st.ID), j.PID)
+			"`heapcam report %s`, or end it with `heapcam detach %d`", j.PID, j.Name, st.Dir,
+			ui.ShellWord(st.ID), j.PID)
 	}
 	opts := o.rec.attachOptions()
 	if o.disabled != hostSwitch {
