@@ -36,15 +36,15 @@ func TestVerdicts(t *testing.T) {
 		code     int
 		next     string
 	}{
-		"sound":            {func() {}, "The recording is sound: ", 0, "report"},
-		"end torn":         {func() { change(last, half) }, torn, 0, "report"},
-		"end empty":        {func() { change(last, func([]byte) []byte { return nil }) }, torn, 0, "report"},
-		"middle torn":      {func() { change(second, half) }, middle, 0, "report"},
-		"middle empty":     {func() { change(second, func([]byte) []byte { return nil }) }, middle, 0, "report"},
-		"middle missing":   {func() { os.Remove(second) }, "1 ring file missing, ", 0, "report"},
+		"sound":          {func() {}, "The recording is sound: ", 0, "report"},
+		"end torn":       {func() { change(last, half) }, torn, 0, "report"},
+		"end empty":      {func() { change(last, func([]byte) []byte { return nil }) }, torn, 0, "report"},
+		"middle torn":    {func() { change(second, half) }, middle, 0, "report"},
+		"middle empty":   {func() { change(second, func([]byte) []byte { return nil }) }, middle, 0, "report"},
+		"middle missing": {func() { os.Remove(second) }, "1 ring file missing, ", 0, "report"},
 		"middle is a pipe": {func() { os.Remove(second); syscall.Mkfifo(second, 0o600) },
 			"1 ring file missing, ", 0, "report"},
-		"corrupt":          {func() { change(second, flip) }, "1 ring file cannot be read wholly. ", exitDamaged, bad},
+		"corrupt": {func() { change(second, flip) }, "1 ring file cannot be read wholly. ", exitDamaged, bad},
 		"corrupt and torn": {func() { change(second, flip); change(last, half) }, "1 ring file cannot be read wholly. ",
 			exitDamaged, bad},
 		"copied": {func() {

@@ -83,7 +83,7 @@ func TestShellWord(t *testing.T) {
 		"it's": `'it'\''s'`, "$x": "'$x'", "a b; rm -rf x": "'a b; rm -rf x'", "`x`": "'`x`'",
 		"=ls": "'=ls'", "~": "'~'", "-o": "./-o", `a\x41`: `'a\x41'`, "a\nb": `$'a\012b'`,
 		"a\x1b[2J'": `$'a\033\1332J\047'`,
-		"a  b": `$'a\040\040b'`, "\u202ex": `$'\342\200\256x'`, "\xff": `$'\377'`} {
+		"a  b":      `$'a\040\040b'`, "\u202ex": `$'\342\200\256x'`, "\xff": `$'\377'`} {
 		if got := ShellWord(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
