@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
 	"github.com/heapcam/heapcam/shmring"
 )
@@ -21,7 +22,8 @@ func (a *Agent) Spool() *spool.Status {
 func (a *Agent) spoolConfig() spool.Config {
 	c := &a.cfg
 	return spool.Config{
-		Dir: c.Spool, Out: c.Out, KeepFree: c.KeepFree, MaxRing: c.MaxRing, Disk: a.disk, Log: c.Log,
+		Dir: c.Spool, Out: c.Out, KeepFree: c.KeepFree, MaxRing: c.MaxRing, Disk: a.disk,
+		Log:    session.BoundLog(c.Log), // others put as many files there as they like
 		Record: a.recordSpooled, Forget: a.forgetSpooled,
 	}
 }

@@ -88,7 +88,7 @@ var (
 	ProbeNote = line(recorder, "probe-note", info, "note from the probe",
 		"The field note says what.", "")
 	LogBounded = line(recorder, "log-bounded", warn, "too many log lines: leaving out all but errors",
-		"One JVM, or the rings of one folder, caused 100 lines in a minute.",
+		"One JVM, the rings of one folder, or the spool folder caused 100 lines in a minute.",
 		"see `heapcam status` for the state of the JVM")
 )
 

@@ -161,8 +161,8 @@ func TestOddRecordings(t *testing.T) {
 				if name == "back" && strings.Contains(text, " d ") {
 					t.Errorf("%s: a time that went back lasted days: %.400s", args, text)
 				}
-				allowed := []int{exitOK, exitFailed, exitUsage, exitNotFound, exitDamaged, exitMismatch}
-				if !slices.Contains(allowed, code) {
+				if !slices.Contains([]int{exitOK, exitFailed, exitUsage, exitNotFound, exitDamaged, exitMismatch},
+					code) {
 					t.Errorf("%s: exit status %d: %s", args, code, errs)
 				}
 				if x := nonsense.FindStringIndex(text); x != nil {

@@ -28,23 +28,22 @@ func TestVerdicts(t *testing.T) {
 	half := func(b []byte) []byte { return b[:len(b)/2] }
 	flip := func(b []byte) []byte { b[len(b)/3] ^= 1; return b }
 	newer := func(b []byte) []byte { b[8], b[100] = 99, 1; return b }
-	const torn, middle, bad = "The recording is sound up to its end; ", "Collections may be missing: ",
-		"--salvage -o salvaged"
+	const torn, middle = "The recording is sound up to its end; ", "Collections may be missing: "
+	const bad = "--salvage -o salvaged"
 	for name, c := range map[string]struct {
 		change   func()
 		headline string
 		code     int
 		next     string
 	}{
-		"sound":        {func() {}, "The recording is sound: ", 0, "report"},
-		"end torn":     {func() { change(last, half) }, torn, 0, "report"},
-		"end empty":    {func() { change(last, func([]byte) []byte { return nil }) }, torn, 0, "report"},
-		"middle torn":  {func() { change(second, half) }, middle, 0, "report"},
-		"middle empty": {func() { change(second, func([]byte) []byte { return nil }) }, middle, 0, "report"},
-		"middle missing": {func() { os.Remove(second) }, "1 ring file missing, ", 0,
-			"report"},
-		"middle is a pipe": {func() { os.Remove(second); syscall.Mkfifo(second, 0o600) }, "1 ring file missing, ",
-			0, "report"},
+		"sound":          {func() {}, "The recording is sound: ", 0, "report"},
+		"end torn":       {func() { change(last, half) }, torn, 0, "report"},
+		"end empty":      {func() { change(last, func([]byte) []byte { return nil }) }, torn, 0, "report"},
+		"middle torn":    {func() { change(second, half) }, middle, 0, "report"},
+		"middle empty":   {func() { change(second, func([]byte) []byte { return nil }) }, middle, 0, "report"},
+		"middle missing": {func() { os.Remove(second) }, "1 ring file missing, ", 0, "report"},
+		"middle is a pipe": {func() { os.Remove(second); syscall.Mkfifo(second, 0o600) },
+			"1 ring file missing, ", 0, "report"},
 		"corrupt": {func() { change(second, flip) }, "1 ring file cannot be read wholly. ", exitDamaged, bad},
 		"corrupt and torn": {func() { change(second, flip); change(last, half) }, "1 ring file cannot be read wholly. ",
 			exitDamaged, bad},

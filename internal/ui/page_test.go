@@ -81,9 +81,9 @@ func TestColours(t *testing.T) {
 func TestShellWord(t *testing.T) {
 	for in, want := range map[string]Text{"a/b-1.heapcam": "a/b-1.heapcam", "": "''", "a b": "'a b'",
 		"it's": `'it'\''s'`, "$x": "'$x'", "a b; rm -rf x": "'a b; rm -rf x'", "`x`": "'`x`'",
-		"=ls": "'=ls'", "~": "'~'", "-o": "./-o", `a\x41`: `'a\x41'`,
-		"a\nb": `$'a\012b'`, "a\x1b[2J'": `$'a\033\1332J\047'`,
-		"a  b": `$'a\040\040b'`, "\u202ex": `$'\342\200\256x'`, "\xff": `$'\377'`} {
+		"=ls": "'=ls'", "~": "'~'", "-o": "./-o", `a\x41`: `'a\x41'`, "a\nb": `$'a\012b'`,
+		"a\x1b[2J'": `$'a\033\1332J\047'`,
+		"a  b":      `$'a\040\040b'`, "\u202ex": `$'\342\200\256x'`, "\xff": `$'\377'`} {
 		if got := ShellWord(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
@@ -96,8 +96,8 @@ func TestShellWordPasted(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash")
 	}
-	for _, s := range []string{"a b; rm -rf x", "$(id)`id`", "'\"\\", "a\nb", "\x1b]0;t\a", "\u202e\ufeff",
-		"\xff\xfe", "!!",
+	for _, s := range []string{"a b; rm -rf x", "$(id)`id`", "'\"\\", "a\nb",
+		"\x1b]0;t\a", "\u202e\ufeff", "\xff\xfe", "!!",
 		"a  b ", `\x41\\`, "é", "~root", "{a,b}*?[c]", "#x", "-rf", "=ls", "a\\\n", strings.Repeat("x\n", 500)} {
 		var b bytes.Buffer
 		Next(&b, Sprintf("printf %%s %s", ShellWord(s)))

@@ -1,6 +1,7 @@
 //go:build ignore
 
 // agent.c: the entry points that the JVM calls: Agent_OnLoad, Agent_OnAttach, and JVMTI's events.
+#include <errno.h>
 #include <jvmti.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,14 @@ static void JNICALL on_gc_finish(jvmtiEnv *env) {
 
 static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
     (void)klass;
+    const int was = errno; // native code of the application that allocates may look at it after
     if (!enter()) return;
     if (!atomic_load_explicit(&gave_up, memory_order_relaxed) && !is_off()) {
         struct sampled s = {thread, obj, size, epoch_number() + 1};
         samples_take(env, jni, &s);
     }
     leave();
+    errno = was;
 }
 
 static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
