@@ -48,7 +48,7 @@ func TestBudget(t *testing.T) {
 		d.stop(t)
 		verify(t, dir, 1)
 		if out, _, _ := heapcam(t, "dump", "--brief", dir); !strings.Contains(out, "depth samples, sampling every ") ||
-			!strings.Contains(out, "the budget of 0.05 %") {
+			!strings.Contains(out, "the overhead budget of 0.05 %") {
 			t.Error("the trace does not tell of the switches")
 		}
 	})

@@ -236,7 +236,7 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 		}
 	}
 	out, _, _ := heapcam(t, "status", "--socket", d.sock, "--out", d.out)
-	if !strings.Contains(out, "left in the spool folder "+spool) ||
+	if !strings.Contains(out, "Not taken over from the spool folder "+spool) ||
 		!strings.Contains(out, fmt.Sprintf("%s-2", rec.ID)) {
 		t.Errorf("status:\n%s", out)
 	}

@@ -132,7 +132,7 @@ export async function update(d, params) {
   await curves(q, row, params);
 }
 
-const pathName = path => path.map(label).join(' › ');
+const pathName = path => path.join(' › ');
 
 // curves draws one group: all of its objects, and those that have survived so many collections.
 const survived = [0, 2, 8];
