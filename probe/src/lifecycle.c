@@ -93,6 +93,8 @@ static void end_recording(JNIEnv *jni, bool asked) {
 
 void lifecycle_jvm_ends(void) {
     control_stop();
+    if (atomic_load(&gave_up)) return;
+    sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;
     bool told = meta_put_end(HC_END_DEATH);
     ring_state(HC_STATE_GOODBYE, NULL);

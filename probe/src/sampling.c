@@ -67,7 +67,11 @@ void sampling_turn(bool off) {
         else
             sampling_take();
     }
-    if (sampling_news && meta_put_note(sampling_note)) sampling_news = false;
+    sampling_report();
+}
+
+void sampling_report(void) {
+    if (atomic_exchange(&sampling_news, false) && !meta_put_note(sampling_note)) sampling_news = true;
 }
 
 // VMInit of the environment that sampling_begin_last makes.

@@ -10,6 +10,7 @@
 void sampling_begin(void);
 void sampling_begin_last(void);        // in VMInit: when all agents have begun
 void sampling_turn(bool off);          // control thread: follows the switch
+void sampling_report(void);            // control thread, and the last of all threads: records what has changed
 void sampling_interval(uint64_t want); // control thread: HC_RING_OFF_INTERVAL_WANTED
 
 #endif
