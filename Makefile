@@ -59,7 +59,7 @@ test: build ## all tests, small (eight minutes on 2 cores)
 	@tools/test
 
 test-full: build ## the numbers that the documentation names (long)
-	@tools/setup chromium prometheus zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
+	@tools/setup chromium prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
 
 check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)

@@ -157,7 +157,7 @@ func (d *disk) check() session.Status {
 	}
 	st := d.a.Status()[0]
 	if missing != reported || missing > st.Dropped.StoreEpochs {
-		t.Errorf("%d collections are missing behind the first, %d are told, %d were counted", missing, reported,
+		t.Errorf("%d collections are missing behind the first, %d are reported, %d were counted", missing, reported,
 			st.Dropped.StoreEpochs)
 	}
 	if st.Dropped.RingEpochs > 0 || st.Dropped.Corrupt > 0 {

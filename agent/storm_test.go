@@ -103,10 +103,10 @@ func TestStormKeepsItsHistory(t *testing.T) {
 		t.Errorf("the recording begins with collection %d and has %d of %d; %+v", first, epochs, 30+storm, st)
 	}
 	if storms != 1 {
-		t.Errorf("%d storms are told of, not one", storms)
+		t.Errorf("%d storms are reported, not one", storms)
 	}
 	if uint64(logged) != st.ListingsSkipped || kept+logged < storm {
-		t.Errorf("%d listings are told to have been left out, %d were", logged, st.ListingsSkipped)
+		t.Errorf("%d listings are reported as left out, %d were", logged, st.ListingsSkipped)
 	}
 }
 

@@ -83,6 +83,6 @@ func TestLossIsReportedBeforeTheNextFile(t *testing.T) {
 		}
 	}
 	if lost == 0 || reported != lost {
-		t.Errorf("%d epochs were lost, %d are told before the listing", lost, reported)
+		t.Errorf("%d epochs were lost, %d are reported before the listing", lost, reported)
 	}
 }

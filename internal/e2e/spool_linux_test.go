@@ -196,7 +196,7 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 		t.Fatal(err)
 	}
 	reasons := map[string]string{}
-	await(t, "two are taken, the others are told", func() bool {
+	await(t, "two are taken, the others are reported", func() bool {
 		s := d.spoolStatus(t)
 		clear(reasons)
 		for _, i := range s.Left {

@@ -16,7 +16,7 @@ type Columns struct {
 	rows   [][]cell
 }
 
-// cell is what stands in a column of a row; flows says that it may be broken into lines.
+// cell is the content of a column in a row; flows says that it may be broken into lines.
 type cell struct {
 	text  Text
 	flows bool

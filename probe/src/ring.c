@@ -14,7 +14,7 @@
 #include "version.h"
 #include "vmstructs.h"
 
-// For who looks into the file: the version that stands in every ring of this probe.
+// For who looks into the file: the version, which is in every ring of this probe.
 __attribute__((used)) static const char version_mark[] = "heapcam-probe-version=" HC_PROBE_VERSION;
 
 // The header's words as this process has them, and as every thread of it reads and writes them. The file's own belong

@@ -110,7 +110,7 @@ var (
 	shown = regexp.MustCompile(`(?m)^<!-- output:begin`)
 )
 
-// commands gives what stands in each fence of commands that a test machine can run.
+// commands gives the text of each fence of commands that a test machine can run.
 func commands(text string) (out []string) {
 	for _, m := range fence.FindAllStringSubmatch(text, -1) {
 		out = append(out, m[1])
