@@ -44,10 +44,9 @@ func (rep *Report) leaks() ui.Flow {
 	if v.Floors == 0 {
 		kind = "Probable leak"
 	}
-	since := ui.Flowf("since %s UTC or earlier", ui.Flow(rep.From.UTC().Format(time.TimeOnly)))
+	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(rep.From)))
 	if rep.atStart && rep.Collections[0].GC == 1 {
-		since = ui.Flowf("since the JVM started (first collection at %s UTC)",
-			ui.Flow(rep.From.UTC().Format(time.TimeOnly)))
+		since = ui.Flowf("since the JVM started (first collection at %s)", ui.Flow(ui.Clock(rep.From)))
 	}
 	s := ui.Flowf("%s: %s grows by %s, %s.", ui.Flow(kind), v.What, v.Rate(), since)
 	if x := rep.pauseShare(); x >= fullShare {
@@ -55,8 +54,8 @@ func (rep *Report) leaks() ui.Flow {
 	}
 	at := ui.Flow(" after the end of this recording")
 	if v.FullIn != nil && *v.FullIn < 24*3600 {
-		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).UTC().Round(time.Minute)
-		at += ui.Flowf(", at %s UTC", ui.Flow(end.Format("15:04")))
+		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).Round(time.Minute)
+		at += ui.Flowf(", at %s", ui.Flow(end.Local().Format("15:04 MST")))
 	}
 	return s + " " + v.Exhaustion("At this rate the heap is full ", at)
 }
@@ -108,8 +107,8 @@ func (rep *Report) writeWindow(w io.Writer) {
 	ui.Section(w, "Recording")
 	flow := func(s string) ui.Flow { return ui.Flow(s) }
 	ui.Datum(w, "JVM", ui.Sprintf("%s, %s collector", rep.JVM, rep.Collector))
-	ui.Field(w, "Time", ui.Flowf("%s to %s UTC (%s)", flow(rep.From.UTC().Format(time.DateTime)),
-		flow(rep.To.UTC().Format(time.TimeOnly)), flow(ui.Nanoseconds(rep.WindowNS))))
+	ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
+		flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
 	ui.Datum(w, "End", ui.Prose(rep.End))
 	ui.Field(w, "Collections", ui.Flowf("%d (%s), numbers %d to %d; %d with a full listing (sync points)",
 		len(rep.Collections), flow(strings.Join(ks, ", ")), first.GC, last.GC, syncs))

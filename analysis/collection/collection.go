@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // ErrNotThere is below errors that say that a recording does not hold what was asked for.
@@ -141,32 +142,17 @@ func FindAmong(ref string, points []Point) (uint64, error) {
 		return best.GC, nil
 	}
 	first, last := points[0].At, points[len(points)-1].At
-	t, err := parseTime(ref, last)
-	if err != nil {
-		return 0, err
+	t, ok := ui.ParseTime(ref, last.Truncate(time.Second).Add(time.Second))
+	if !ok {
+		return 0, &RefError{ref}
 	}
 	if t.Before(first.Truncate(time.Second)) || t.After(last.Add(time.Second)) {
 		return 0, NotThere(
-			fmt.Sprintf("%s: the recording goes from %s to %s", ref, first.Local().Format(time.RFC3339),
-				last.Local().Format(time.RFC3339)),
+			fmt.Sprintf("%s: the recording goes from %s to %s", ref, ui.Time(first), ui.Time(last)),
 		)
 	}
 	i := sort.Search(len(points), func(i int) bool { return points[i].At.After(t) })
 	return points[max(i-1, 0)].GC, nil
-}
-
-// parseTime reads a time; a time of day is one of the day of day.
-func parseTime(ref string, day time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, ref); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{"15:04:05", "15:04"} {
-		if t, err := time.ParseInLocation(layout, ref, time.Local); err == nil {
-			d := day.Local()
-			return time.Date(d.Year(), d.Month(), d.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local), nil
-		}
-	}
-	return time.Time{}, &RefError{ref}
 }
 
 // Open gives the recording replayed up to the collection that ref means, and that collection. count and open are as for

@@ -80,16 +80,16 @@ func (q *CoverageReport) writeHeadline(w io.Writer) {
 }
 
 func (q *CoverageReport) writeRows(w io.Writer) {
-	ui.Fprintf(w, "%10s  %-10s  %-7s  %8s  %8s  %8s  %8s\n", "COLLECTION", "TIME (UTC)", "KIND", "EXACT", "INFERRED",
+	ui.Fprintf(w, "%10s  %-8s  %-7s  %8s  %8s  %8s  %8s\n", "COLLECTION", "TIME", "KIND", "EXACT", "INFERRED",
 		"UNKNOWN", "OLDER")
 	for _, c := range q.Collections {
 		mark := ui.Text("")
 		if c.Synced {
 			mark = "  sync point"
 		}
-		at := c.Time.UTC().Format(time.TimeOnly)
+		at := c.Time.Local().Format(time.TimeOnly)
 		if !c.Known {
-			ui.Fprintf(w, "%10d  %-10s  %-7s  heap state unknown%s\n", c.GC, at, c.Kind, mark)
+			ui.Fprintf(w, "%10d  %-8s  %-7s  heap state unknown%s\n", c.GC, at, c.Kind, mark)
 			continue
 		}
 		x := c.Quality
@@ -105,7 +105,7 @@ func (q *CoverageReport) writeRows(w io.Writer) {
 				bar += strings.Repeat(p.r, n)
 			}
 		}
-		ui.Fprintf(w, "%10d  %-10s  %-7s  %8s  %8s  %8s  %8s  %s%s\n", c.GC, at, c.Kind, share(x.ExactBytes),
+		ui.Fprintf(w, "%10d  %-8s  %-7s  %8s  %8s  %8s  %8s  %s%s\n", c.GC, at, c.Kind, share(x.ExactBytes),
 			share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
 }

@@ -39,7 +39,8 @@ for which an expression is true.`
 const (
 	fileHelp = "\n\nFILE is a file that `heapcam pull` wrote, a ring folder (DIR), a ring file, or the name or pid " +
 		"of a JVM that is or was recorded."
-	atUsage = "Collection to show: a number, first, last, peak (most live bytes), or a time (15:04:05 or RFC 3339)."
+	atUsage = "Collection to show: a number, first, last, peak (most live bytes), or a time (15:04:05, " +
+		"2026-11-21 15:04:05 or RFC 3339). Times are local; add Z for UTC."
 )
 
 func (g *grouper) add(c *cobra.Command) {
@@ -253,7 +254,7 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 
 // collectionName names a collection by heapcam's number and the JVM log's.
 func collectionName(gc, jvm uint64, at time.Time) string {
-	return fmt.Sprintf("collection %d (GC(%d) of the JVM's log, %s)", gc, jvm, at.Local().Format(time.DateTime))
+	return fmt.Sprintf("collection %d (GC(%d) of the JVM's log, %s)", gc, jvm, ui.Time(at))
 }
 
 // table prints a tree.

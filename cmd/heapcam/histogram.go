@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +65,7 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "Live after collection %d (%s): %d objects, %s\n", h.GC, h.Time.Local().Format(time.DateTime),
+	ui.Fprintf(w, "Live after collection %d (%s): %d objects, %s\n", h.GC, ui.Time(h.Time),
 		h.Objects, ui.Bytes(h.Bytes))
 	if h.Uncompacted {
 		ui.Paragraph(w, "", 0, collection.MayCountDead)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +119,7 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 				if i.Auto {
 					by = "the agent"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID, i.Created.Local().Format(time.DateTime), by,
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID, ui.Time(i.Created), by,
 					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
@@ -179,7 +178,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	}
 	ui.Fprintf(w, "incident\t%s\n", i.ID)
 	ui.Fprintf(w, "recording\t%s\n", i.JVM)
-	ui.Fprintf(w, "kept at\t%s, %s\n", i.Created.Local().Format(time.DateTime), by)
+	ui.Fprintf(w, "kept at\t%s, %s\n", ui.Time(i.Created), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
 	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))

@@ -66,8 +66,8 @@ it, and the verb names them.`,
 	f := c.Flags()
 	addOut(c, &o.out)
 	f.Var(&o.last, "last", "Copy this much, such as 64MiB or 15m, counted back from the newest data. Default: all.")
-	f.Var(&o.since, "since", "Copy from this time on: 15:04:05, 2026-11-21 15:04:05 or RFC 3339. Default: from the "+
-		"oldest data.")
+	f.Var(&o.since, "since", "Copy from this time on: 15:04, 15:04:05, 2026-11-21 15:04:05 or RFC 3339. Times are local; "+
+		"add Z for UTC. Without a date: the last such time before now. Default: the oldest data.")
 	f.Var(&o.until, "until", "Copy up to this time. Default: up to the newest data.")
 	f.StringVar(&o.incident, "incident", "", "Copy this incident instead (\"heapcam incidents\" lists them).")
 	f.BoolVar(&o.exact, "exact", false, "Cut at collections instead of copying whole files. Needs --since, --until or "+
@@ -198,17 +198,17 @@ func (o *pullOptions) reportExtent(w io.Writer, m *ringstore.Manifest, bytes int
 	at := func(ns uint64) time.Time { return time.Unix(0, m.ZeroUnixNS+int64(ns)) }
 	if from := at(m.FromNS); !o.since.IsZero() && from.After(o.since.Time) {
 		ui.Fprintf(w, "heapcam: the pull begins at %s, %s after --since: nothing older is recorded\n",
-			from.Format(time.DateTime), ui.Duration(from.Sub(o.since.Time)))
+			ui.Time(from), ui.Duration(from.Sub(o.since.Time)))
 	} else if !o.since.IsZero() {
-		ui.Fprintf(w, "heapcam: the pull begins at %s, %s before --since%s\n", from.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull begins at %s, %s before --since%s\n", ui.Time(from),
 			ui.Duration(o.since.Sub(from)), whole)
 	}
 	if to := at(m.ToNS); !o.until.IsZero() && to.After(o.until.Time) {
-		ui.Fprintf(w, "heapcam: the pull ends at %s, %s after --until%s\n", to.Format(time.DateTime),
+		ui.Fprintf(w, "heapcam: the pull ends at %s, %s after --until%s\n", ui.Time(to),
 			ui.Duration(to.Sub(o.until.Time)), whole)
 	} else if !o.until.IsZero() {
 		ui.Fprintf(w, "heapcam: the pull ends with collection %d at %s, %s before --until: no later one ended "+
-			"before --until\n", m.LastGC, to.Format(time.DateTime),
+			"before --until\n", m.LastGC, ui.Time(to),
 			ui.Duration(o.until.Sub(to)))
 	}
 }

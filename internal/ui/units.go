@@ -153,3 +153,9 @@ func Spark(v []float64, width int) string {
 	}
 	return b.String()
 }
+
+// Time is how every moment is shown: in local time, with the name of the zone. "2026-11-21 15:04:05 UTC".
+func Time(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
+// Clock is Time without the date, where the date is beside it or does not matter: "15:04:05 UTC".
+func Clock(t time.Time) string { return t.Local().Format("15:04:05 MST") }

@@ -99,35 +99,65 @@ type Instant struct{ time.Time }
 // Type is the flag's placeholder.
 func (i *Instant) Type() string { return "TIME" }
 
-// String gives the time as RFC 3339, "" if it is not set.
+// String gives the time as Time does, "" if it is not set.
 func (i *Instant) String() string {
 	if i.IsZero() {
 		return ""
 	}
-	return i.Format(time.RFC3339)
+	return Time(i.Time)
 }
 
-// instants are the layouts that Instant takes; those without a zone are local, those without a date of the last day.
-var instants = []string{time.RFC3339, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", time.TimeOnly, "15:04"}
+// instants are the layouts of ParseTime that have a date, clocks those that have none.
+var (
+	instants = []string{time.RFC3339, "2006-01-02 15:04:05 MST", time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"}
+	clocks   = []string{time.TimeOnly, "15:04"}
+)
 
-// Set takes RFC 3339, a local date and time, or a local time of the last 24 hours.
-func (i *Instant) Set(v string) error {
+// ParseTime reads RFC 3339, a date and time, or a time of day. Local time is meant unless the text ends with Z, UTC or
+// an offset. A time of day is the last one that is not after end.
+func ParseTime(v string, end time.Time) (time.Time, bool) {
 	for _, layout := range instants {
-		t, err := time.ParseInLocation(layout, v, time.Local)
-		if err != nil {
-			continue
+		if t, err := time.ParseInLocation(layout, v, time.Local); err == nil && knownZone(t, v) {
+			return t, true
 		}
-		if t.Year() == 0 {
-			now := time.Now()
-			t = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
-			if t.After(now) {
+	}
+	zone, clock := time.Local, v
+	for _, utc := range []string{"Z", " UTC"} {
+		if c, ok := strings.CutSuffix(v, utc); ok {
+			zone, clock = time.UTC, c
+		}
+	}
+	if zone == time.Local { // the zone's own abbreviation, as Clock prints it
+		abbreviation, _ := end.Local().Zone()
+		clock = strings.TrimSuffix(clock, " "+abbreviation)
+	}
+	for _, layout := range clocks {
+		if t, err := time.Parse(layout, clock); err == nil {
+			d := end.In(zone)
+			t = time.Date(d.Year(), d.Month(), d.Day(), t.Hour(), t.Minute(), t.Second(), 0, zone)
+			if t.After(end) {
 				t = t.AddDate(0, 0, -1)
 			}
+			return t, true
 		}
-		*i = Instant{t}
-		return nil
 	}
-	return fmt.Errorf("%q is not a time (like 2026-11-21T15:04:05Z or 15:04:05)", v)
+	return time.Time{}, false
+}
+
+// knownZone says that v does not name a zone that this machine does not know: Go reads such a zone as UTC.
+func knownZone(t time.Time, v string) bool {
+	name, offset := t.Zone()
+	return offset != 0 || name == "UTC" || t.Location() == time.Local || !strings.HasSuffix(v, " "+name)
+}
+
+// Set takes what ParseTime takes. A time of day is the last one before now.
+func (i *Instant) Set(v string) error {
+	t, ok := ParseTime(v, time.Now())
+	if !ok {
+		return fmt.Errorf("%q is not a time (like 15:04:05, 2026-11-21 15:04:05 or 2026-11-21T15:04:05Z)", v)
+	}
+	*i = Instant{t}
+	return nil
 }
 
 // Percent is a flag that is a share, 0 to 1, written like 2%.

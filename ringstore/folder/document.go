@@ -57,7 +57,7 @@ func CheckDocument(path string, b []byte) error {
 		return nil
 	}
 	if string(b[at:]) != fmt.Sprintf("%s%08x%s", sumBefore, segment.Checksum(b[:digits]), sumAfter) {
-		return segment.Corrupt(path, 0, "checksum of the document")
+		return segment.Corrupt(path, 0, "the checksum of the document is wrong")
 	}
 	return nil
 }

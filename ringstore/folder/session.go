@@ -36,8 +36,8 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s: this file is of another recording: its session is %s, that of the recording here is %s; "+
-		"it was set aside", e.File, e.Session, e.Own)
+	return fmt.Sprintf("%s belongs to another recording and was left out (session %.8s, here %.8s)", e.File,
+		e.Session, e.Own)
 }
 
 // MisplacedError says that a ring file of the recording has the name of another one, or is there twice.
@@ -50,10 +50,9 @@ type MisplacedError struct {
 
 func (e *MisplacedError) Error() string {
 	if e.Copy {
-		return fmt.Sprintf("%s: this file has number %d, as %s has: it was set aside", e.File, e.Number,
-			filepath.Base(e.Of))
+		return fmt.Sprintf("%s was left out: it has the same number (%d) as %s", e.File, e.Number, filepath.Base(e.Of))
 	}
-	return fmt.Sprintf("%s: this file was renamed: it is number %d of the recording, and is read as that", e.File,
+	return fmt.Sprintf("%s was renamed: it is read as number %d of the recording", e.File,
 		e.Number)
 }
 

@@ -136,7 +136,7 @@ func (r *Recording) checkBetween(f io.ReaderAt, size int64) error {
 				}
 			}
 			if string(p[148:156]) != fmt.Sprintf("%06o\x00 ", sum) {
-				return segment.Corrupt(r.Path, at, "checksum of a member's header")
+				return segment.Corrupt(r.Path, at, "the checksum of a member's header is wrong")
 			}
 		}
 		end = m.start + m.size

@@ -164,7 +164,7 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 		}
 		if err != nil {
 			if len(r.members) == 0 {
-				return segment.Corrupt(r.Path, 0, "neither a ring file nor a heapcam container")
+				return segment.NotOurs(r.Path, size)
 			}
 			if !errors.Is(err, io.ErrUnexpectedEOF) {
 				r.Problems = append(r.Problems, segment.Corrupt(r.Path, r.ends,
@@ -198,7 +198,7 @@ func (r *Recording) openTar(f *os.File, size int64) error {
 	}
 	r.arrange(said)
 	if !described { // it comes last
-		err := segment.Torn(r.Path, size, "the container has no manifest: it was cut off")
+		err := segment.Torn(r.Path, size, "the file was cut off: its table of contents is missing")
 		if len(r.Files) == 0 {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 
 var (
 	// ErrTorn says that a file ends inside a frame: the writer was stopped. What came before is sound.
-	ErrTorn = errors.New("torn: the file ends inside a frame")
+	ErrTorn = errors.New("torn")
 	// ErrCorrupt says that a file does not hold what was written.
 	ErrCorrupt = errors.New("corrupt")
 )
@@ -18,12 +18,16 @@ type DamageError struct {
 	Offset int64
 	Why    string
 	Err    error
+	Whole  bool // it is about the whole file: the offset says nothing
 
 	last bool // no whole frame follows
 }
 
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("%s: %v at offset %d: %s", e.File, e.Err, e.Offset, e.Why)
+	if e.Whole {
+		return fmt.Sprintf("%s: %s", e.File, e.Why)
+	}
+	return fmt.Sprintf("%s: %v at byte %d: %s", e.File, e.Err, e.Offset, e.Why)
 }
 
 func (e *DamageError) Unwrap() error { return e.Err }
@@ -42,6 +46,15 @@ func (e *TooNewError) Error() string {
 
 func Corrupt(file string, at int64, why string) error {
 	return &DamageError{File: file, Offset: at, Why: why, Err: ErrCorrupt}
+}
+
+// NotOurs says that a file of size bytes is not one of heapcam's. An empty file is torn: a recorder may have been
+// stopped before it wrote.
+func NotOurs(file string, size int64) error {
+	if size == 0 {
+		return &DamageError{File: file, Why: "the file is empty", Err: ErrTorn, Whole: true, last: true}
+	}
+	return &DamageError{File: file, Why: "this is not a heapcam recording", Err: ErrCorrupt, Whole: true}
 }
 
 func Torn(file string, at int64, why string) error {

@@ -80,19 +80,20 @@ func decodeHeader(name string, b []byte) (Header, error) {
 	var h Header
 	le := binary.LittleEndian
 	if len(b) < HeaderSize {
-		return h, Torn(name, 0, "not even a file header")
+		return h, &DamageError{File: name, Err: ErrTorn, Whole: true, last: true,
+			Why: fmt.Sprintf("torn: it has %d bytes, and a ring file at least %d", len(b), HeaderSize)}
 	}
 	if string(b[:8]) != Magic {
-		return h, Corrupt(name, 0, "not a ring file")
+		return h, NotOurs(name, int64(len(b)))
 	}
 	if v := le.Uint32(b[8:]); v > formatVersion {
 		if knownBut(b) {
-			return h, Corrupt(name, 8, fmt.Sprintf("checksum of the file header, which says version %d", v))
+			return h, Corrupt(name, 8, fmt.Sprintf("the checksum of the file header is wrong (it says version %d)", v))
 		}
 		return h, &TooNewError{name, v, formatVersion}
 	}
 	if le.Uint32(b[124:]) != crc32.Checksum(b[:124], castagnoli) {
-		return h, Corrupt(name, 0, "checksum of the file header")
+		return h, Corrupt(name, 0, "the checksum of the file header is wrong")
 	}
 	for _, c := range b[32:64] {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
@@ -170,10 +171,10 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 	}
 	le := binary.LittleEndian
 	if string(b[:4]) != frameMagic {
-		return Frame{}, Corrupt(name, at, "no frame here")
+		return Frame{}, Corrupt(name, at, "there is no frame here")
 	}
 	if le.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli) {
-		return Frame{}, Corrupt(name, at, "checksum of a frame header")
+		return Frame{}, Corrupt(name, at, "the checksum of a frame header is wrong")
 	}
 	f := Frame{Offset: at, Codec: b[4], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
 	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]),
@@ -187,7 +188,7 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 // payload checks and unpacks what was stored for f.
 func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, error) {
 	if Checksum(stored) != f.crc {
-		return nil, Corrupt(name, f.Offset, "checksum of a frame")
+		return nil, Corrupt(name, f.Offset, "the checksum of a frame is wrong")
 	}
 	if f.Codec == codecNone {
 		return stored, nil

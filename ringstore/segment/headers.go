@@ -35,16 +35,20 @@ func (f *File) Headers() iter.Seq2[Frame, error] {
 				continue
 			}
 			next := f.resync(at + 1)
-			d := &DamageError{File: f.Name, Offset: at, Why: "the frame is not whole", Err: ErrTorn}
+			d := &DamageError{File: f.Name, Offset: at, Why: "the file ends inside a frame", Err: ErrTorn}
 			errors.As(err, &d)
 			switch {
 			case next >= 0 && d.Err == ErrTorn:
-				d = &DamageError{File: f.Name, Offset: at, Why: "length of a frame", Err: ErrCorrupt}
+				d = &DamageError{File: f.Name, Offset: at, Why: "the length of a frame is wrong", Err: ErrCorrupt}
 			case next < 0:
-				d = &DamageError{File: f.Name, Offset: at, Why: "no whole frame follows (" + d.Why + ")", Err: d.Err,
-					last: true}
+				d = &DamageError{File: f.Name, Offset: at, Why: d.Why, Err: d.Err, last: true}
 				if f.unwritten(at) {
 					d.Err = ErrTorn
+				}
+				if d.Err == ErrTorn {
+					d.Why = "the file was cut off here"
+				} else {
+					d.Why += "; nothing after it can be read"
 				}
 			}
 			if !yield(Frame{}, d) || next < 0 {

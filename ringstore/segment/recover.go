@@ -54,7 +54,7 @@ func (f *File) Recover() (x *Index, end int64, err error) {
 	switch {
 	case bad < 0:
 	case last > bad:
-		return x, end, Corrupt(f.Name, x.Frames[bad].Offset, "checksum of a frame")
+		return x, end, Corrupt(f.Name, x.Frames[bad].Offset, "the checksum of a frame is wrong")
 	default: // nothing sound follows
 		y := &Index{}
 		for _, fr := range x.Frames[:bad] {
