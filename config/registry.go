@@ -86,7 +86,8 @@ var Groups = []Group{
 			More: "partial compresses only while the shared ring is fuller than compression_threshold.",
 			Wins: "agent_max_cpu lowers it."},
 		{Key: "compression_threshold", Kind: Fraction, Default: "0.2",
-			Help: "Fill level of the shared ring above which compression partial compresses: above 0, at most 1."},
+			Help: "With --compression partial: heapcam compresses only while the shared ring is fuller than this " +
+				"fraction, above 0 and at most 1."},
 	}},
 	{"In the JVM", []Def{
 		{Key: "overhead_cpu", Kind: Percent, Default: "0%", Packaged: "2%", Zero: "unlimited",
@@ -110,20 +111,21 @@ var Groups = []Group{
 				"collection), gc (a full collection) or off (drop epochs and count them).",
 			Wins: "max_sync_pause wins over it."},
 		{Key: "shm_size", Kind: Bytes, Default: "0", Reload: NextAttach,
-			Zero: "4 MiB at first, growing with the heap up to 64 MiB and 5 % of the cgroup's free memory",
+			Zero: "4 MiB at first; it grows with the heap up to 64 MiB, or to 5 % of the cgroup's free memory if that " +
+				"is less",
 			Help: "Size of each JVM's shared ring, a power of two. The ring is memory of the JVM's cgroup.",
 			More: "At depth full it starts with up to 16 MiB. A larger ring replaces it when a listing of the " +
 				"heap, about 2 bytes per live object, would not fit. A size that you set does not change. The JVM " +
 				"maps the ring twice in a row, so its RSS counts the ring twice; its cgroup is charged once.",
-			Wins: "At 0 the cgroup's share wins over heap and depth: with a ring too small for a listing, " +
-				"heapcam records the JVM without listings."},
+			Wins: "At 0 the limit of 5 % of the cgroup's memory wins. If a listing of the heap does not fit into " +
+				"such a ring, heapcam records the JVM without listings."},
 	}},
 	{"The agent itself", []Def{
 		{Key: "agent_max_cpu", Kind: Percent, Default: "0%", Packaged: "50%", Zero: "unlimited",
 			Help: "Share of one core that the agent may use for all JVMs together. Above its part, it " +
 				"compresses a JVM's recording less, then lowers the depth.",
-			Wins: "It wins over compression; of it, the write rates and overhead_cpu the lowest depth wins. " +
-				"The unit's CPUQuota wins over it.",
+			Wins: "It wins over compression. If it and other limits ask for different depths, the lowest depth " +
+				"wins. The unit's CPUQuota wins over it.",
 			Reload: AtOnce},
 		{Key: "agent_max_memory", Kind: Bytes, Default: "0", Packaged: "1GiB", Zero: "unlimited",
 			Help: "Memory that the agent may use, without shared rings; at least 64MiB. Near the limit it starts " +

@@ -89,7 +89,7 @@ func (s *Server) recordingFor(c Caller, q PullRequest) (string, error) {
 	if q.Incident {
 		dir = filepath.Join(s.rec.Out(), quota.IncidentsName, q.ID)
 	}
-	none := fmt.Errorf("recording %q: %w", q.ID, os.ErrNotExist)
+	none := fmt.Errorf("%q: no such recording: `heapcam status` lists them (%w)", q.ID, os.ErrNotExist)
 	st, err := os.Lstat(dir)
 	if err != nil || !st.IsDir() || !q.Incident && q.ID == quota.IncidentsName {
 		return "", none

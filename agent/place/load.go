@@ -77,6 +77,9 @@ func loadError(j jvms.JVM, lib string, err error) error {
 	case errors.As(err, &refused) && refused.Code == trace.LoadJVMTI:
 		return jvms.Errorf(jvms.Unrecordable, "%s: the JVM does not offer JVMTI 11, "+
 			"or has not started within %v", cannot, jvmStarts)
+	case errors.As(err, &refused) && refused.Code == trace.LoadTwice:
+		return jvms.Errorf(jvms.Already, "pid %d (%s) is recorded already: `heapcam status` and `heapcam doctor %d` "+
+			"say where", j.PID, j.Name, j.PID)
 	case errors.As(err, &refused):
 		return jvms.Errorf(jvms.Unrecordable,
 			"%s: the probe refused it (code %d); see the line \"heapcam:\" on the JVM's stderr", cannot, refused.Code)

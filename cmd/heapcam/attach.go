@@ -156,8 +156,8 @@ func noAgent(path string, err error) error {
 		return fmt.Errorf("this user may not use the agent on %s (%w): run the command as root or as a member of "+
 			"the group %s", path, err, api.Group)
 	}
-	return withCode(exitNotFound, "no agent listens on %s: start it (`heapcam service start` or `heapcam agent`), "+
-		"or record without one (`heapcam record JVM`) (%v)", path, err)
+	return withCode(exitNotFound, "no agent listens on %s: start one with `heapcam service start` or `heapcam "+
+		"agent`", path)
 }
 
 // resolve finds the running JVM that ref means.

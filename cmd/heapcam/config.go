@@ -267,7 +267,7 @@ func explain(w io.Writer, d *config.Def) {
 		{"sets", d.Help},
 		{"", d.More},
 		{"default", or(d.Default, `""`)},
-		{"package", d.Packaged},
+		{"packaged", d.Packaged},
 		{d.ZeroValue(), d.Zero},
 		{"limits", d.Wins},
 		{"flag", "--" + d.Flag()},
@@ -275,7 +275,8 @@ func explain(w io.Writer, d *config.Def) {
 		{"change", "takes effect " + d.Reload.String()},
 	} {
 		if line.text != "" {
-			ui.Fprintf(w, "  %-9s %s\n", line.name, line.text)
+			const indent = 12
+			ui.Paragraph(w, ui.Flowf("  %s", ui.Flow(line.name)), indent, ui.Flow(line.text))
 		}
 	}
 }

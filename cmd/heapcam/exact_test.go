@@ -275,7 +275,7 @@ func (x *exactPull) saysWhatIsNotCut(last time.Duration) {
 		}
 	}
 	if _, said, code := x.pull("--exact", "--until", "2001-01-01T00:00:00Z"); code != exitNotFound ||
-		!strings.Contains(said, "nothing was recorded in this time") {
+		!strings.Contains(said, "no data of this time") {
 		t.Errorf("%d %s", code, said)
 	}
 }

@@ -62,13 +62,13 @@ var exitDocs = []struct{ code, meaning string }{
 // otherCodes ends each list of exit codes.
 const otherCodes = "Otherwise `run` exits with the code of its command."
 
-// codeError carries its exit code. A silent one has been printed already. After a misused one, which is about the
-// command line itself, the program points to its help.
+// codeError carries its exit code. A silent one has been printed already. After one that is about the command line
+// itself, the program points to the help of the verb that was misused.
 type codeError struct {
 	code    int
 	err     error
 	silent  bool
-	misused bool
+	misused *cobra.Command
 }
 
 func (e *codeError) Error() string { return e.err.Error() }
@@ -80,10 +80,10 @@ func withCode(code int, format string, args ...any) error {
 
 func usage(format string, args ...any) error { return withCode(exitUsage, format, args...) }
 
-// misused marks an error of the command line for which help lists the right verbs and flags.
-func misused(err error) error {
+// misused marks an error of the command line for which the help of verb has the answer.
+func misused(verb *cobra.Command, err error) error {
 	if c, ok := err.(*codeError); ok && c.code == exitUsage {
-		c.misused = true
+		c.misused = verb
 	}
 	return err
 }

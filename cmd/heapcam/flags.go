@@ -102,9 +102,13 @@ func placeholderOf(f *pflag.Flag) string {
 
 var badDuration = regexp.MustCompile(`time: (?:missing unit in|invalid|unknown unit "[^"]*" in) duration ("[^"]*")`)
 
-// plainly gives the text of err. It replaces Go's message about a duration by one that shows how to write it.
+// badNumber is what Go says of a number in a flag.
+var badNumber = regexp.MustCompile(`strconv\.Parse(?:Int|Uint|Float): parsing ("[^"]*"): (?:invalid syntax|value out of range)`)
+
+// plainly gives the text of err. It replaces Go's message about a duration or a number by one that a user understands.
 func plainly(err error) string {
-	return badDuration.ReplaceAllString(err.Error(), "$1 is not a duration (like 250ms, 90s or 1h30m)")
+	text := badDuration.ReplaceAllString(err.Error(), "$1 is not a duration (like 250ms, 90s or 1h30m)")
+	return badNumber.ReplaceAllString(text, "$1 is not a number in range")
 }
 
 // budget is a share whose default depends on other settings.

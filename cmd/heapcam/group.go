@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ for which an expression is true.`
 // fileHelp and atUsage explain what all reading verbs have in common.
 const (
 	fileHelp = "\n\nFILE is a file that `heapcam pull` wrote, a ring folder (DIR), a ring file, or the name or pid " +
-		"of a JVM that is or was recorded."
+		"of a JVM that is or was recorded. For a recording in another folder than the usual ones give DIR/NAME."
 	atUsage = "Collection to show: a number, first, last, peak (most live bytes), or a time (15:04:05, " +
 		"2026-11-21 15:04:05 or RFC 3339). Times are local; add Z for UTC."
 )
@@ -112,6 +113,16 @@ func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
 func openReading(arg string) (*ringstore.Recording, error) {
 	st, err := os.Stat(arg)
 	if strings.ContainsRune(arg, os.PathSeparator) || err == nil && !st.IsDir() {
+		if dir, name := filepath.Split(filepath.Clean(arg)); err != nil { // DIR/JVM, as for a run --out DIR
+			if recs, _ := recordings([]string{dir}); len(recs) > 0 {
+				s, err := pick(recs, name)
+				if err == nil {
+					return openRecording(s.Dir)
+				}
+				listRecordings(recs)
+				return nil, withCode(exitCode(err), "%s: no recording in %s has this name, id or pid", arg, dir)
+			}
+		}
 		return openRecording(arg)
 	}
 	if err == nil && (isRecording(arg) || len(ringFolders(arg)) > 0) {
@@ -136,9 +147,8 @@ func recordingNamed(ref string) (string, error) {
 	}
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {
-		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s (`heapcam status` "+
-			"lists recordings)", ref,
-			strings.Join(outDirs(""), " or "))
+		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s; name one in "+
+			"another folder as DIR/%s", ref, strings.Join(outDirs(""), " or "), ref)
 	}
 	return s.Dir, err
 }

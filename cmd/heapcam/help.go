@@ -272,10 +272,10 @@ func newHelpCmd() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			verb, rest, err := c.Root().Find(args)
 			if err != nil {
-				return misused(err)
+				return misused(c, err)
 			}
 			if len(rest) > 0 {
-				return misused(unknownVerb(verb, rest[0]))
+				return misused(c, unknownVerb(verb, rest[0]))
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()

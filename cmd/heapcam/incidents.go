@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +99,7 @@ func newIncidentsCmd() *cobra.Command {
 		Use:   "incidents",
 		Short: "List, show and delete incidents",
 		Long: `An incident is a copy of a recording that the ring does not overwrite. The agent creates one when a
-JVM is killed or crashes, when its heap is exhausted, or when full collections take more than half of a minute.
+JVM is killed or crashes, when it throws an OutOfMemoryError, or when full collections take more than 30 s of a minute.
 ` + "`heapcam freeze`" + ` creates one at any time. An incident's folder is a recording: every reading verb opens it.`,
 		Example: `  heapcam incidents
   heapcam incidents show shop-4711
@@ -111,6 +112,10 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 			}
 			if asJSON {
 				return ui.JSON(c.OutOrStdout(), incidentsReply{ui.NewEnvelope("incidents", 1), all})
+			}
+			if len(all) == 0 {
+				ui.Fprintf(ui.Stderr, "heapcam: there are no incidents in %s\n", strings.Join(outDirs(out), " or "))
+				return nil
 			}
 			w := ui.NewTable(c.OutOrStdout())
 			ui.Fprintf(w, "INCIDENT\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
@@ -155,7 +160,11 @@ JVM is killed or crashes, when its heap is exhausted, or when full collections t
 			if err != nil {
 				return err
 			}
-			return n.Delete(i.ID)
+			if err := n.Delete(i.ID); err != nil {
+				return err
+			}
+			ui.Fprintf(ui.Stderr, "heapcam: deleted incident %s (%s)\n", i.ID, ui.Bytes(i.Bytes))
+			return nil
 		},
 	})
 	return c

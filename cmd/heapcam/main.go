@@ -49,10 +49,19 @@ func run(args []string) int {
 		printError(err)
 	}
 	var bad *codeError
-	if errors.As(err, &bad) && bad.misused {
-		ui.Fprintf(ui.Stderr, "heapcam: `heapcam help` lists the verbs, and `heapcam help VERB` its flags\n")
+	if errors.As(err, &bad) && bad.misused != nil {
+		hint := ui.Text("`heapcam help` lists the verbs")
+		if bad.misused.HasParent() && bad.misused.Name() != "help" {
+			hint = ui.Sprintf("`heapcam help %s` lists the arguments and flags", verbPath(bad.misused))
+		}
+		ui.Fprintf(ui.Stderr, "heapcam: %s\n", hint)
 	}
 	return code
+}
+
+// verbPath is what the user types behind "heapcam" for a verb.
+func verbPath(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 }
 
 // printError prints an error. It may contain anybody's text, so its newlines are escaped. If it points at a place in
@@ -90,7 +99,7 @@ func newRoot() *cobra.Command {
 		}
 		return c.Help()
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(usage("%s", plainly(err))) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return misused(c, usage("%s", plainly(err))) })
 	root.SetHelpCommand(newHelpCmd())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c) })
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -104,7 +113,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newExitCodesTopic(), newTermsTopic())
 	each(root, func(c *cobra.Command) {
 		if check := c.Args; check != nil {
-			c.Args = func(c *cobra.Command, args []string) error { return misused(check(c, args)) }
+			c.Args = func(c *cobra.Command, args []string) error { return misused(c, check(c, args)) }
 		}
 		finishFlags(c.Flags())
 		finishFlags(c.PersistentFlags())

@@ -261,10 +261,7 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 		return "", withCode(exitNotFound, "there is no recording in %s; `heapcam run` and `heapcam record` make one",
 			strings.Join(outDirs(out), " or "))
 	}
-	ui.Fprintf(ui.Stderr, "heapcam: recordings:\n")
-	for _, r := range recs {
-		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
-	}
+	listRecordings(recs)
 	return "", usage("there are %d recordings: name one of them", len(recs))
 }
 

@@ -228,17 +228,16 @@ func outDirs(flag string) []string {
 
 // summary is the line on one recorded JVM.
 func summary(s session.Status) ui.Text {
-	line := ui.Sprintf("%s (pid %d)", s.Name, s.PID)
+	line := ui.Sprintf("%s (pid %d):", s.Name, s.PID)
 	switch {
 	case s.Phase == session.Refused:
-		return line + ui.Sprintf(": not recorded: %s", ui.Prose(s.Reason))
+		return line + ui.Sprintf(" not recorded: %s", ui.Prose(s.Reason))
 	case s.Phase == session.Quarantined, s.Phase == session.ProbeStopped, s.Phase == session.Stopped && s.Reason != "":
-		line += ui.Sprintf(": %s: %s;", s.Phase, ui.Prose(s.Reason))
+		line += ui.Sprintf(" %s: %s;", s.Phase, ui.Prose(s.Reason))
 	case s.Phase == session.KilledPhase:
-		line += ", no end marker (killed or crashed);"
+		line += " no end marker (killed or crashed);"
 	}
-	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
-		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
+	line += ui.Sprintf(" %s, %s in %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
 		line += ui.Sprintf(" (%s lost)", ui.Plural(n, "collection"))
 	}

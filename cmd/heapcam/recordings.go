@@ -150,13 +150,8 @@ func splitID(id string) (name string, pid int) {
 func openRecording(path string) (*ringstore.Recording, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		if _, ok := onDisk(path); !ok {
-			if subs := ringFolders(path); len(subs) == 1 {
-				path = subs[0]
-			} else if len(subs) > 1 {
-				return nil, usage("%s contains %d recordings: name one of them (like %s)", path, len(subs), subs[0])
-			} else {
-				return nil, withCode(exitDamaged, "%s: not a recording: the folder contains no ring files "+
-					"(*.hcr)", path)
+			if path, err = onlyBelow(path); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -201,6 +196,35 @@ func openRecording(path string) (*ringstore.Recording, error) {
 		})
 	}
 	return r, nil
+}
+
+// onlyBelow gives the only ring folder in dir. Of several it lists all.
+func onlyBelow(dir string) (string, error) {
+	recs, err := recordings([]string{dir})
+	switch {
+	case err != nil:
+		return "", err
+	case len(recs) == 1:
+		return recs[0].Dir, nil
+	case len(recs) > 1:
+		listRecordings(recs)
+		return "", usage("%s contains %d recordings: name one of them, such as %s", dir, len(recs),
+			filepath.Join(dir, recs[0].ID))
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if below := filepath.Join(dir, e.Name()); e.IsDir() && len(ringFolders(below)) > 0 {
+			return "", withCode(exitNotFound, "%s contains no recording; %s does: name that folder", dir, below)
+		}
+	}
+	return "", withCode(exitNotFound, "%s contains no recording (no ring files, *.hcr)", dir)
+}
+
+// listRecordings prints the recordings of which the user must name one.
+func listRecordings(recs []session.Status) {
+	for _, r := range recs {
+		ui.Fprintf(ui.Stderr, "  %s  %s, last data after collection %d\n", r.ID, ui.Bytes(r.TraceBytes), r.LastGC)
+	}
 }
 
 func ringFolders(dir string) []string {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -80,9 +82,9 @@ func (o *runOptions) run(args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		if errors.Is(err, fs.ErrPermission) {
-			return withCode(exitNotExec, "%w", err)
+			return withCode(exitNotExec, "run: %w", err)
 		}
-		return withCode(exitNoCommand, "%w", err)
+		return withCode(exitNoCommand, "run: %w", err)
 	}
 	if option, where := place.WritesArchive(args); option != "" {
 		ui.Fprintf(ui.Stderr, "heapcam: the command runs without being recorded: a JVM that writes a CDS archive "+
@@ -197,16 +199,33 @@ func freezeAll(a *agent.Agent, reason string) {
 		if i, err := a.Freeze(s.ID, reason); err != nil {
 			ui.Fprintf(ui.Stderr, "heapcam: cannot keep the window of %s as an incident: %v\n", s.ID, err)
 		} else {
-			ui.Fprintf(ui.Stderr, "heapcam: kept as incident %s\n", i.ID)
+			ui.Fprintf(ui.Stderr, "heapcam: kept %s as incident %s\n", s.ID, i.ID)
 		}
 	}
+}
+
+// shortPath gives path relative to the working folder if it is below it.
+func shortPath(path string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return path
 }
 
 // report says where the recordings of a command are that ended with status code.
 func report(a *agent.Agent, code int) {
 	all := a.Status()
+	largest := session.Status{}
 	for _, s := range all {
 		ui.Fprintf(ui.Stderr, "heapcam: recorded %s\n", summary(s))
+		if s.Dir != "" && s.TraceBytes > largest.TraceBytes {
+			largest = s
+		}
+	}
+	if largest.Dir != "" {
+		ui.Fprintf(ui.Stderr, "heapcam: next: heapcam report %s\n", ui.ShellWord(shortPath(largest.Dir)))
 	}
 	switch {
 	case len(all) > 0:

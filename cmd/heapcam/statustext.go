@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/api"
@@ -16,12 +17,12 @@ func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 		return ui.JSON(ui.Stdout, r)
 	}
 	if !r.Agent && !closed {
-		ui.Fprintf(ui.Stderr, "heapcam: no agent runs. These recordings are on disk%s\n", recordedNow(r.JVMs))
+		ui.Fprintf(ui.Stderr, "heapcam: no agent runs%s\n", onDiskNow(r.JVMs))
 	}
 	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
 	if len(r.JVMs)+len(r.Others) == 0 && !spool {
-		ui.Fprintf(ui.Stderr, "heapcam: no JVM is recorded and there are no recordings: start one with "+
-			"`heapcam run -- COMMAND` or `heapcam record JVM`\n")
+		ui.Fprintf(ui.Stderr, "heapcam: no recording in %s\nheapcam: start one with `heapcam run -- COMMAND` or "+
+			"`heapcam record JVM`\n", strings.Join(outDirs(o.out), " or "))
 		return nil
 	}
 	if len(r.JVMs) > 0 {
@@ -143,8 +144,11 @@ func (o *statusOptions) next(r *api.StatusReply) (out []ui.Text) {
 	return out
 }
 
-// recordedNow says how many of the recordings on disk are being written to, as the end of a line.
-func recordedNow(all []session.Status) string {
+// onDiskNow introduces the recordings on disk, as the end of a line.
+func onDiskNow(all []session.Status) string {
+	if len(all) == 0 {
+		return ""
+	}
 	n := 0
 	for _, s := range all {
 		if s.Phase == session.Recording {
@@ -152,9 +156,9 @@ func recordedNow(all []session.Status) string {
 		}
 	}
 	if n == 0 {
-		return ""
+		return ". These recordings are on disk:"
 	}
-	return fmt.Sprintf(", %d of them still being recorded", n)
+	return fmt.Sprintf(". These recordings are on disk, %d of them still being recorded:", n)
 }
 
 // selfLine says what the agent itself uses.

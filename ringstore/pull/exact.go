@@ -266,5 +266,5 @@ func cutAt(opt Options, wall int64, newest uint64) (*cutting, error) {
 
 // nothingIn says that no collection falls into the time that was asked for.
 func nothingIn(dir string) error {
-	return fmt.Errorf("%s: nothing was recorded in this time: %w", dir, os.ErrNotExist)
+	return fmt.Errorf("%s has no data of this time (%w)", dir, os.ErrNotExist)
 }
