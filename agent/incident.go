@@ -114,5 +114,6 @@ func (a *Agent) Freeze(id, reason string) (ringstore.Incident, error) {
 			return i, err
 		}
 	}
-	return ringstore.Incident{}, fmt.Errorf("%q: no such recording: `heapcam status` lists them (%w)", id, os.ErrNotExist)
+	return ringstore.Incident{}, fmt.Errorf("%q: no such recording: `heapcam status` lists them (%w)", id,
+		os.ErrNotExist)
 }

@@ -111,8 +111,8 @@ var Groups = []Group{
 				"collection), gc (a full collection) or off (drop epochs and count them).",
 			Wins: "max_sync_pause wins over it."},
 		{Key: "shm_size", Kind: Bytes, Default: "0", Reload: NextAttach,
-			Zero: "4 MiB at first; it grows with the heap up to 64 MiB, or to 5 % of the cgroup's free memory if that " +
-				"is less",
+			Zero: "4 MiB at first; it grows with the heap up to 64 MiB, or to 5 % of the cgroup's free memory if " +
+				"that is less",
 			Help: "Size of each JVM's shared ring, a power of two. The ring is memory of the JVM's cgroup.",
 			More: "At depth full it starts with up to 16 MiB. A larger ring replaces it when a listing of the " +
 				"heap, about 2 bytes per live object, would not fit. A size that you set does not change. The JVM " +

@@ -78,7 +78,8 @@ func TestForeignFiles(t *testing.T) {
 	copyFile(t, filepath.Join(b, "00000002.hcr"), alien)
 	named := func(what, s string) {
 		t.Helper()
-		if !strings.Contains(s, "00000009.hcr") || !strings.Contains(s, session[:8]) || !strings.Contains(s, other[:8]) {
+		if !strings.Contains(s, "00000009.hcr") || !strings.Contains(s, session[:8]) ||
+			!strings.Contains(s, other[:8]) {
 			t.Errorf("%s does not name the file and both sessions: %s", what, s)
 		}
 	}

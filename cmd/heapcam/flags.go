@@ -103,7 +103,8 @@ func placeholderOf(f *pflag.Flag) string {
 var badDuration = regexp.MustCompile(`time: (?:missing unit in|invalid|unknown unit "[^"]*" in) duration ("[^"]*")`)
 
 // badNumber is what Go says of a number in a flag.
-var badNumber = regexp.MustCompile(`strconv\.Parse(?:Int|Uint|Float): parsing ("[^"]*"): (?:invalid syntax|value out of range)`)
+var badNumber = regexp.MustCompile(
+	`strconv\.Parse(?:Int|Uint|Float): parsing ("[^"]*"): (?:invalid syntax|value out of range)`)
 
 // plainly gives the text of err. It replaces Go's message about a duration or a number by one that a user understands.
 func plainly(err error) string {

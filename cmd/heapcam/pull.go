@@ -66,8 +66,8 @@ it, and the verb names them.`,
 	f := c.Flags()
 	addOut(c, &o.out)
 	f.Var(&o.last, "last", "Copy this much, such as 64MiB or 15m, counted back from the newest data. Default: all.")
-	f.Var(&o.since, "since", "Copy from this time on: 15:04, 15:04:05, 2026-11-21 15:04:05 or RFC 3339. Times are local; "+
-		"add Z for UTC. Without a date: the last such time before now. Default: the oldest data.")
+	f.Var(&o.since, "since", "Copy from this time on: 15:04, 15:04:05, 2026-11-21 15:04:05 or RFC 3339. Times are "+
+		"local; add Z for UTC. Without a date: the last such time before now. Default: the oldest data.")
 	f.Var(&o.until, "until", "Copy up to this time. Default: up to the newest data.")
 	f.StringVar(&o.incident, "incident", "", "Copy this incident instead (\"heapcam incidents\" lists them).")
 	f.BoolVar(&o.exact, "exact", false, "Cut at collections instead of copying whole files. Needs --since, --until or "+

@@ -109,7 +109,8 @@ func (i *Instant) String() string {
 
 // instants are the layouts of ParseTime that have a date, clocks those that have none.
 var (
-	instants = []string{time.RFC3339, "2006-01-02 15:04:05 MST", time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"}
+	instants = []string{time.RFC3339, "2006-01-02 15:04:05 MST", time.DateTime, "2006-01-02T15:04:05",
+		"2006-01-02 15:04"}
 	clocks   = []string{time.TimeOnly, "15:04"}
 )
 

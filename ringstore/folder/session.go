@@ -36,7 +36,7 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s belongs to another recording and was left out (session %.8s, here %.8s)", e.File,
+	return fmt.Sprintf("%s belongs to another recording (session %.8s, here %.8s)", e.File,
 		e.Session, e.Own)
 }
 
@@ -50,7 +50,7 @@ type MisplacedError struct {
 
 func (e *MisplacedError) Error() string {
 	if e.Copy {
-		return fmt.Sprintf("%s was left out: it has the same number (%d) as %s", e.File, e.Number, filepath.Base(e.Of))
+		return fmt.Sprintf("%s has the same number (%d) as %s", e.File, e.Number, filepath.Base(e.Of))
 	}
 	return fmt.Sprintf("%s was renamed: it is read as number %d of the recording", e.File,
 		e.Number)
