@@ -3,7 +3,6 @@ GO      ?= go
 VERSION ?= $(shell tools/version)
 COMMIT  ?= $(shell tools/version commit)
 PROBE_VERSION = $(shell VERSION=$(VERSION) tools/version probe)
-JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
 ARCH    := $(shell $(GO) env GOARCH)
 PROBE   := probe/lib/libheapcam-linux-$(ARCH).so
 DLL     := probe/build/heapcam-windows-amd64.dll
@@ -16,7 +15,7 @@ export GOFLAGS := -buildvcs=false
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## install what is missing on Debian 12 (apt packages by name)
+setup: ## install what is missing on Debian 12 or 13 (apt packages by name)
 	@tools/setup
 
 probe: setup $(PROBE) ## compile the C probe
@@ -32,8 +31,7 @@ setup-arm64: setup
 CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
 CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
 probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
-	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
-	JH=$${JH:-$(JAVA_HOME)}; \
+	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && \
 	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
 	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
 
@@ -41,7 +39,7 @@ probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-ming
 
 # gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
 $(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/windows/*.h probe/*.h)
-	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
+	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && mkdir -p $(@D) && \
 	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
 	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
 
@@ -55,11 +53,11 @@ readme: build ## put real output of this build into README.md and docs/tutorial.
 	@$(GO) run ./tools/readme
 
 test: build ## all tests, small (eight minutes on 2 cores)
-	@tools/setup chromium
+	@tools/setup jdk-17 chromium
 	@tools/test
 
 test-full: build ## the numbers that the documentation names (long)
-	@tools/setup chromium prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
+	@tools/setup jdk-17 chromium prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
 
 check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)

@@ -28,17 +28,18 @@ func libcs(t *testing.T) map[string]string {
 // build compiles the process: the VM as a shared library, as HotSpot is one, and a launcher.
 func build(t *testing.T, cc, dir string, more ...string) string {
 	t.Helper()
-	headers, _ := filepath.Glob("/usr/lib/jvm/*/include")
-	if len(headers) == 0 {
-		t.Skip("not run: a process with HotSpot's tables (no headers of a JDK: tools/setup)")
+	home, err := exec.Command("../../tools/jdk-home").Output()
+	if err != nil {
+		t.Skip("not run: a process with HotSpot's tables (no JDK: tools/setup)")
 	}
+	headers := filepath.Join(strings.TrimSpace(string(home)), "include")
 	launcher, program := filepath.Join(dir, "main.c"), filepath.Join(dir, "fakejvm")
 	text := "int fake(int, char **);\nint main(int c, char **v) { return fake(c, v); }\n"
 	if err := os.WriteFile(launcher, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", headers[0], "-isystem",
-		headers[0] + "/linux", "-pthread"}
+	flags := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", headers, "-isystem",
+		headers + "/linux", "-pthread"}
 	flags = append(flags, more...)
 	lib := filepath.Join(dir, "libjvm.so")
 	for _, args := range [][]string{
