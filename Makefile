@@ -10,7 +10,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist images web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ packages: build ## deb and rpm into dist/, for arm64 too where the cross compile
 
 dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux records; arm64 where the cross compiler is; windows-amd64 with the DLL and as MSI where mingw and wixl are)
 	@VERSION=$(VERSION) tools/packages archives
+
+images: build ## programs for the container image, bin/linux-amd64/heapcam and bin/linux-arm64/heapcam (the second where the cross compiler is)
+	@VERSION=$(VERSION) tools/packages images
 
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)
 	@cd web && npm ci --omit=dev --silent && mkdir -p assets/vendor && cp node_modules/uplot/dist/uPlot.iife.min.js assets/vendor/uplot.js && \
