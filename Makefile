@@ -3,7 +3,6 @@ GO      ?= go
 VERSION ?= $(shell tools/version)
 COMMIT  ?= $(shell tools/version commit)
 PROBE_VERSION = $(shell VERSION=$(VERSION) tools/version probe)
-JAVA_HOME ?= $(firstword $(wildcard /usr/lib/jvm/java-17-openjdk-amd64) $(wildcard /usr/lib/jvm/java-17-openjdk-*))
 ARCH    := $(shell $(GO) env GOARCH)
 PROBE   := probe/lib/libheapcam-linux-$(ARCH).so
 DLL     := probe/build/heapcam-windows-amd64.dll
@@ -11,12 +10,12 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist web screenshots lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist images web screenshots lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## install what is missing on Debian 12 (apt packages by name)
+setup: ## install what is missing on Debian 12 or 13 (apt packages by name)
 	@tools/setup
 
 probe: setup $(PROBE) ## compile the C probe
@@ -32,8 +31,7 @@ setup-arm64: setup
 CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
 CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
 probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
-	@test -n "$(JAVA_HOME)" || JH=$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1); \
-	JH=$${JH:-$(JAVA_HOME)}; \
+	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && \
 	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
 	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
 
@@ -41,7 +39,7 @@ probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-ming
 
 # gnu11: mingw's headers are not those of plain C. -static: it needs no library of mingw's beside it. No time stands in it: the same bytes again.
 $(DLL): $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/windows/*.h probe/*.h)
-	@JH=$(JAVA_HOME); JH=$${JH:-$$(ls -d /usr/lib/jvm/java-17-openjdk-* | head -1)}; mkdir -p $(@D); \
+	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && mkdir -p $(@D) && \
 	x86_64-w64-mingw32-gcc -std=gnu11 $(CFLAGS) -shared -static -Wl,--no-insert-timestamp $(CWARN) -D__USE_MINGW_ANSI_STDIO=1 -isystem "$$JH/include" -isystem probe/windows \
 	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp && mv $@.tmp $@
 
@@ -55,11 +53,11 @@ readme: build ## put real output of this build into README.md and docs/tutorial.
 	@$(GO) run ./tools/readme
 
 test: build ## all tests, small (eight minutes on 2 cores)
-	@tools/setup chromium
+	@tools/setup jdk-17 chromium
 	@tools/test
 
 test-full: build ## the numbers that the documentation names (long)
-	@tools/setup chromium prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
+	@tools/setup jdk-17 chromium prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@HEAPCAM_FULL=1 tools/test
 
 check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)
@@ -107,6 +105,9 @@ packages: build ## deb and rpm into dist/, for arm64 too where the cross compile
 
 dist: build ## archives for linux, darwin and windows, amd64 and arm64, into dist/ (linux records; arm64 where the cross compiler is; windows-amd64 with the DLL and as MSI where mingw and wixl are)
 	@VERSION=$(VERSION) tools/packages archives
+
+images: build ## programs for the container image, bin/linux-amd64/heapcam and bin/linux-arm64/heapcam (the second where the cross compiler is)
+	@VERSION=$(VERSION) tools/packages images
 
 web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them (they are committed; go build needs no npm)
 	@cd web && npm ci --omit=dev --silent && mkdir -p assets/vendor && cp node_modules/uplot/dist/uPlot.iife.min.js assets/vendor/uplot.js && \

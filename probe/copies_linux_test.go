@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -11,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCopies: where process_vm_readv is refused, a pipe copies as well: whole or not at all, without waiting, from any
-// thread, and in a bounded part of a pause.
+// TestCopies: where process_vm_readv is missing or refused, and where a seccomp filter would end the process at it, a
+// file without a name copies as well: whole or not at all, from any thread, and in a bounded part of a pause.
 func TestCopies(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("not run: copies of memory (there is no gcc)")
@@ -23,13 +22,15 @@ func TestCopies(t *testing.T) {
 		CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
-	for _, e := range []unix.Errno{0, unix.EPERM, unix.ENOSYS, unix.EACCES} {
-		for _, c := range []string{"copies", "pages", "exhausted", "many_pipes", "threads"} {
-			if e == 0 && c == "exhausted" {
-				continue // that needs none
+	refused := func(e unix.Errno) string { return strconv.Itoa(int(e)) }
+	for _, how := range []string{"0", refused(unix.EPERM), refused(unix.ENOSYS), refused(unix.EACCES), "missing", "kill",
+		"blind", "later"} {
+		for _, c := range []string{"copies", "pages", "exhausted", "no_room", "threads"} {
+			if how == "0" && (c == "exhausted" || c == "no_room") {
+				continue // that needs no file
 			}
-			t.Run(fmt.Sprintf("%d %s", e, c), func(t *testing.T) {
-				out, err := exec.Command(bin, strconv.Itoa(int(e)), c).CombinedOutput()
+			t.Run(how+" "+c, func(t *testing.T) {
+				out, err := exec.Command(bin, how, c).CombinedOutput()
 				if err != nil {
 					t.Errorf("%v: %s", err, out)
 				}

@@ -57,6 +57,8 @@ var (
 	// ErrDisabled says that the JVM does not take attaching: -XX:+DisableAttachMechanism, or it does not catch SIGQUIT
 	// and does not listen either. (With -Xrs it does not catch it, but listens from its start.)
 	ErrDisabled = errors.New("attaching is disabled in this JVM (-XX:+DisableAttachMechanism)")
+	// ErrLoading says that the JVM answers, and loads no library.
+	ErrLoading = errors.New("the JVM does not load agents while it runs (-XX:-EnableDynamicAgentLoading)")
 	// ErrReadOnly says that the JVM cannot open its socket.
 	ErrReadOnly = errors.New("the JVM cannot open the socket for attaching: its /tmp is mounted read-only")
 	// ErrTimeout says that the JVM did not answer in time: it is stopped, or busy.

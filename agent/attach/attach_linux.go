@@ -34,6 +34,9 @@ func call(ctx context.Context, j JVM, limit int64, name string, args ...string) 
 	if err != nil {
 		return nil, err
 	}
+	if name == "load" && forbids(p, "-EnableDynamicAgentLoading") {
+		return nil, ErrLoading // it would open its socket, and print nothing but a refusal
+	}
 	tmp, err := openTmp(p)
 	if err != nil {
 		return nil, procErr(err)

@@ -48,9 +48,13 @@ func playJVM(v string) error {
 	mode, root, _ := strings.Cut(v, " ")
 	quit := make(chan os.Signal, 8)
 	signal.Notify(quit, syscall.SIGQUIT)
-	lib, err := os.Open(os.Getenv(fakeEnv + "_LIB"))
-	if err == nil {
-		_, err = unix.Mmap(int(lib.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE)
+	var err error
+	for _, name := range strings.Split(os.Getenv(fakeEnv+"_LIB"), ":") {
+		lib, oerr := os.Open(name)
+		if err = errors.Join(err, oerr); oerr == nil {
+			_, merr := unix.Mmap(int(lib.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE)
+			err = errors.Join(err, merr)
+		}
 	}
 	if err == nil && root != "" {
 		err = errors.Join(syscall.Chroot(root), os.Chdir("/"))
@@ -93,15 +97,19 @@ func answerEndlessly(l net.Listener) {
 	}
 }
 
-// fake starts the JVM that playJVM plays, and gives its lines.
-func fake(t *testing.T, mode, root string) (JVM, *bufio.Scanner) {
+// fake starts the JVM that playJVM plays, and gives its lines. more are further libraries that it maps.
+func fake(t *testing.T, mode, root string, more ...string) (JVM, *bufio.Scanner) {
 	t.Helper()
-	lib := filepath.Join(t.TempDir(), "libjvm.so")
-	if err := os.WriteFile(lib, make([]byte, 4096), 0o644); err != nil {
-		t.Fatal(err)
+	var libs []string
+	for _, name := range append(more, "libjvm.so") {
+		lib := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(lib, make([]byte, 4096), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		libs = append(libs, lib)
 	}
 	c := exec.Command("/proc/self/exe")
-	c.Env = append(os.Environ(), fakeEnv+"="+mode+" "+root, fakeEnv+"_LIB="+lib)
+	c.Env = append(os.Environ(), fakeEnv+"="+mode+" "+root, fakeEnv+"_LIB="+strings.Join(libs, ":"))
 	in, err1 := c.StdinPipe()
 	out, err2 := c.StdoutPipe()
 	if err := errors.Join(err1, err2, c.Start()); err != nil {

@@ -52,8 +52,8 @@ func inspect(p *procfs.Process) (target, error) {
 	switch {
 	case err != nil:
 		return t, procErr(err)
-	case !strings.Contains(string(maps), "/libjvm.so"):
-		return t, ErrNotJVM
+	case !strings.Contains(string(maps), "/libjvm.so"), strings.Contains(string(maps), "/libj9vm"):
+		return t, ErrNotJVM // OpenJ9 has a libjvm.so, too; SIGQUIT makes it write a dump
 	}
 	if euid := os.Geteuid(); euid != 0 && euid != t.uid {
 		return t, ErrPermission
@@ -77,9 +77,10 @@ func (t target) sameUser(now target) bool {
 	return now.uid == t.uid && now.gid == t.gid && now.userns == t.userns
 }
 
-// forbidden says whether the options that the process was started with, as far as they can be seen, disable attaching.
-// The last one counts, and the command line comes after JAVA_TOOL_OPTIONS and before _JAVA_OPTIONS.
-func forbidden(p *procfs.Process) bool {
+// forbids says whether the options that the process was started with, as far as they can be seen, set a flag of the JVM
+// to off: "+DisableAttachMechanism". The last one counts, and the command line comes after JAVA_TOOL_OPTIONS and before
+// _JAVA_OPTIONS.
+func forbids(p *procfs.Process, off string) bool {
 	var options []string
 	env := strings.Split(p.Text("environ", procfs.MaxText), "\x00")
 	variable := func(name string) {
@@ -93,14 +94,11 @@ func forbidden(p *procfs.Process) bool {
 	variable("JDK_JAVA_OPTIONS=")
 	options = append(options, strings.Split(p.Text("cmdline", procfs.MaxText), "\x00")...)
 	variable("_JAVA_OPTIONS=")
-	disabled := false
+	last := ""
 	for _, o := range options {
-		switch o {
-		case "-XX:+DisableAttachMechanism":
-			disabled = true
-		case "-XX:-DisableAttachMechanism":
-			disabled = false
+		if o, ok := strings.CutPrefix(o, "-XX:"); ok && o != "" && o[1:] == off[1:] {
+			last = o
 		}
 	}
-	return disabled
+	return last == off
 }

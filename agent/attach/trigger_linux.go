@@ -29,7 +29,7 @@ func trigger(ctx context.Context, t target, tmp int, sock string) error {
 	if err := unix.Fstatfs(tmp, &sys); err == nil && sys.Flags&unix.ST_RDONLY != 0 {
 		return ErrReadOnly // a signal would be of no use, and we would wait for nothing
 	}
-	if forbidden(t.p) {
+	if forbids(t.p, "+DisableAttachMechanism") {
 		return ErrDisabled // the JVM would print a thread dump on SIGQUIT and nothing else
 	}
 	t, err := catchesQuit(ctx, t)

@@ -159,7 +159,7 @@ func ready(ctx context.Context, j JVM) (now JVM, v Verdict, ok bool) {
 	// probes are one too many. (Its command line names the collector too early.)
 	unready := func() bool {
 		unnamed := !j.PerfData || j.Collector == "" || j.Name == ""
-		return unnamed && v.Problem != NoRights || j.Probe && !j.Recorded
+		return unnamed && v.Problem != NoRights && v.Problem != NotHotSpot || j.Probe && !j.Recorded
 	}
 	for end := time.Now().Add(readyWithin); unready() && time.Now().Before(end); {
 		if !sleep(ctx, pollEvery) {
@@ -336,7 +336,7 @@ func attachFailure(err error) string {
 		return "timeout"
 	case o == Denied || o == 0 && is(attach.ErrPermission, fs.ErrPermission):
 		return "denied"
-	case o == Unrecordable, o == NoRing, is(attach.ErrNotJVM, attach.ErrDisabled, attach.ErrReadOnly):
+	case o == Unrecordable, o == NoRing, is(attach.ErrNotJVM, attach.ErrDisabled, attach.ErrLoading, attach.ErrReadOnly):
 		return "refused"
 	}
 	return "other"

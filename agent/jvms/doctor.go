@@ -51,6 +51,9 @@ func Doctor(j JVM) Verdict {
 	case !j.readable:
 		return no(NoRights, "run heapcam as root or as that user",
 			"the JVM runs as user %s, and this user may not inspect it", userName(j.UID))
+	case j.other != "":
+		return no(NotHotSpot, fmt.Sprintf("run the program on a HotSpot JDK of %d or later", tested[0]),
+			"it is %s: heapcam records HotSpot JVMs alone", j.other)
 	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
 		return no(BadCollector, "start the JVM with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
 			"the collector %s is not supported", j.Collector)
@@ -63,6 +66,10 @@ func Doctor(j JVM) Verdict {
 	case j.AttachDisabled:
 		return no(AttachDisabled, "start the JVM with the option that `heapcam doctor --java-tool-options` "+
 			"prints, with `heapcam run`, or without -XX:+DisableAttachMechanism", "attaching is disabled in the JVM")
+	case j.loading == loadingOff && !j.Recorded:
+		return no(AttachDisabled, "start the JVM with -XX:+EnableDynamicAgentLoading, with `heapcam run`, or with the "+
+			"option that `heapcam doctor --java-tool-options` prints",
+			"the JVM does not load agents while it runs (-XX:-EnableDynamicAgentLoading)")
 	case j.readonly && !j.Recorded:
 		return no(ReadOnlyTmp, "mount a writable /tmp for the JVM, "+
 			"or start it with the option that `heapcam doctor --java-tool-options` prints",
@@ -71,37 +78,49 @@ func Doctor(j JVM) Verdict {
 		return no(NoPerfData, "start the JVM without that flag",
 			"-XX:-UsePerfData hides the counters by which the probe tells pauses apart")
 	}
-	v := Verdict{Recordable: true}
+	return Verdict{Recordable: true, Warnings: warnings(j)}
+}
+
+// warnsFrom is the first JDK that prints a warning when a library is attached to it.
+const warnsFrom = 21
+
+// warnings says what a recording of j would lack, or cost beside.
+func warnings(j JVM) (all []string) {
+	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if j.Major >= warnsFrom && j.loading == loadingDefault && !j.Recorded && !j.Probe {
+		warn("JDK %d prints a warning on stderr when heapcam attaches, and a later JDK may refuse it: start the JVM with "+
+			"-XX:+EnableDynamicAgentLoading, with `heapcam run`, or with the option that "+
+			"`heapcam doctor --java-tool-options` prints", j.Major)
+	}
+	if j.graal {
+		warn("it is GraalVM's HotSpot, with which heapcam was not tested")
+	}
 	if j.Major > newest() {
-		v.Warnings = append(v.Warnings,
-			fmt.Sprintf("JDK %d is untested: the probe checks itself before it records", j.Major))
+		warn("JDK %d is untested: the probe checks itself before it records", j.Major)
 	}
 	if !j.PerfData {
-		v.Warnings = append(v.Warnings,
-			"the JVM's PerfData file cannot be read; its properties are taken from its command line")
+		warn("the JVM's PerfData file cannot be read; its properties are taken from its command line")
 	}
 	if j.Collector == "" {
-		v.Warnings = append(v.Warnings, "the collector cannot be seen from outside; the probe checks it")
+		warn("the collector cannot be seen from outside; the probe checks it")
 	}
 	if j.Major == 0 {
-		v.Warnings = append(v.Warnings, "the JDK version cannot be seen from outside; the probe checks it")
+		warn("the JDK version cannot be seen from outside; the probe checks it")
 	}
 	if j.Container {
-		v.Warnings = append(v.Warnings, "the JVM runs in a container: attaching copies the probe into its file system")
+		warn("the JVM runs in a container: attaching copies the probe into its file system")
 		if j.noexec {
-			v.Warnings = append(v.Warnings, "its /tmp is mounted noexec: the probe cannot be loaded from there")
+			warn("its /tmp is mounted noexec: the probe cannot be loaded from there")
 		}
 	}
 	if j.musl {
-		v.Warnings = append(v.Warnings, "it runs on musl libc: the probe is tested in a process of musl, "+
-			"and unproven with a real JVM of Alpine")
+		warn("it runs on musl libc: the probe is tested in a process of musl, and unproven with a real JVM of Alpine")
 	}
 	if j.shmFree >= 0 && j.shmFree < minShm {
-		v.Warnings = append(v.Warnings, fmt.Sprintf("its /dev/shm has only %d KiB left: the shared ring will be an "+
-			"unnamed memory file, lost if both JVM and heapcam end, unless heapcam runs as a systemd service",
-			j.shmFree>>10))
+		warn("its /dev/shm has only %d KiB left: the shared ring will be an unnamed memory file, lost if both JVM and "+
+			"heapcam end, unless heapcam runs as a systemd service", j.shmFree>>10)
 	}
-	return v
+	return all
 }
 
 func newest() int { return tested[len(tested)-1] }

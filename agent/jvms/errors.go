@@ -6,13 +6,18 @@ import (
 	"strings"
 )
 
-// NotFoundError says that no JVM matches a reference. Process says that there is a process of that pid, but no JVM.
+// NotFoundError says that no JVM matches a reference. Process says that there is a process of that pid, but no JVM;
+// NativeImage, that it runs Java all the same.
 type NotFoundError struct {
-	Ref     string
-	Process bool
+	Ref         string
+	Process     bool
+	NativeImage bool
 }
 
 func (e *NotFoundError) Error() string {
+	if e.NativeImage {
+		return fmt.Sprintf("process %s is %s, which has no JVM: heapcam records HotSpot JVMs alone", e.Ref, nativeImage)
+	}
 	if e.Process {
 		return fmt.Sprintf("process %s is not a JVM", e.Ref)
 	}

@@ -2,6 +2,7 @@ package jvms
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,6 +48,12 @@ func TestMain(m *testing.M) {
 // fakeJVM starts a process that maps a libjvm.so of a JDK of that version, and further files of those names.
 func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 	t.Helper()
+	return fakeOfRelease(t, fmt.Sprintf("IMPLEMENTOR=\"x\"\nJAVA_VERSION=%q\n", version), libs...)
+}
+
+// fakeOfRelease is fakeJVM of a JDK with that release file.
+func fakeOfRelease(t *testing.T, release string, libs ...string) JVM {
+	t.Helper()
 	home := t.TempDir()
 	maps := []string{filepath.Join(home, "lib/server/libjvm.so")}
 	for _, l := range libs {
@@ -60,8 +67,7 @@ func fakeJVM(t *testing.T, version string, libs ...string) JVM {
 			t.Fatal(err)
 		}
 	}
-	release := fmt.Appendf(nil, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=%q\n", version)
-	if err := os.WriteFile(filepath.Join(home, "release"), release, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "release"), []byte(release), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-XX:+UseG1GC", "org.example.Main", "secret")
@@ -128,4 +134,95 @@ func TestForeign(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherVMs: OpenJ9 is refused by its library, by its release file and by its name, GraalVM's HotSpot is not.
+func TestOtherVMs(t *testing.T) {
+	const version = "JAVA_VERSION=\"21.0.5\"\n"
+	for _, c := range []struct {
+		name, release string
+		libs          []string
+		want          Problem
+		note          string
+	}{
+		{"OpenJ9's library", version, []string{"default/libj9vm29.so"}, NotHotSpot, ""},
+		{"OpenJ9's library of an untested JDK", "JAVA_VERSION=\"19.0.1\"\n", []string{"libj9vm29.so"}, NotHotSpot, ""},
+		{"OpenJ9's release file", version + "JVM_VARIANT=\"Openj9\"\n", nil, NotHotSpot, ""},
+		{"HotSpot's release file", version + "JVM_VARIANT=\"Hotspot\"\n", nil, OK, ""},
+		{"GraalVM Community", version + "IMPLEMENTOR=\"GraalVM Community\"\n", nil, OK, "GraalVM"},
+		{"Oracle GraalVM", "GRAALVM_VERSION=\"25.0.1\"\n" + version, nil, OK, "GraalVM"},
+		{"a library of a like name", version, []string{"libj9.so", "my-libj9vm29.so"}, OK, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := fakeOfRelease(t, c.release, c.libs...)
+			v := Doctor(j)
+			if v.Problem != c.want || v.Recordable != (c.want == OK) {
+				t.Errorf("%+v of %+v", v, j)
+			}
+			if c.want == NotHotSpot && (v.Reason != "it is Eclipse OpenJ9: heapcam records HotSpot JVMs alone" ||
+				v.Remedy == "") {
+				t.Errorf("%+v", v)
+			}
+			if noted := strings.Contains(strings.Join(v.Warnings, "\n"), "GraalVM"); noted != (c.note != "") {
+				t.Errorf("warnings: %q", v.Warnings)
+			}
+		})
+	}
+	for name, want := range map[string]string{
+		"Eclipse OpenJ9 VM": openJ9, "IBM J9 VM": openJ9, "Substrate VM": nativeImage, "OpenJDK 64-Bit Server VM": "",
+		"Java HotSpot(TM) 64-Bit Server VM": "", "": "",
+	} {
+		j := JVM{readable: true}
+		j.fromPerf(map[string]string{"java.property.java.vm.name": name})
+		if v := Doctor(j); j.other != want || (v.Problem == NotHotSpot) != (want != "") {
+			t.Errorf("%s: %q, %+v", name, j.other, v)
+		}
+	}
+}
+
+// TestNativeImage: a program that GraalVM has compiled is no JVM, and is told from others.
+func TestNativeImage(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip("not run: a native image (no sleep)")
+	}
+	image := filepath.Join(t.TempDir(), "image")
+	text := filepath.Join(filepath.Dir(image), "heap")
+	if err := os.WriteFile(text, []byte("objects"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("objcopy", "--add-section", ".svm_heap="+text, "--set-section-flags", ".svm_heap=alloc,data",
+		sleep, image)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("not run: a native image (objcopy: %v: %s)", err, out)
+	}
+	for program, want := range map[string]string{
+		image: "is a GraalVM native image, which has no JVM: heapcam records HotSpot JVMs alone",
+		sleep: "is not a JVM",
+	} {
+		c := exec.Command(program, "600")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Resolve(fmt.Sprint(c.Process.Pid))
+		c.Process.Kill()
+		c.Wait()
+		if text := fmt.Sprintf("process %d %s", c.Process.Pid, want); err == nil || err.Error() != text {
+			t.Errorf("%v, want %s", err, text)
+		}
+	}
+}
+
+// FuzzNativeImage: a program's file is its user's.
+func FuzzNativeImage(f *testing.F) {
+	self, err := os.ReadFile("/bin/true")
+	if err == nil {
+		f.Add(self)
+	}
+	f.Add([]byte("\x7fELF\x02\x01" + strings.Repeat("\xff", 300)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if isNativeImage(bytes.NewReader(b)) && !bytes.Contains(b, []byte(".svm_heap\x00")) {
+			t.Error("a native image without its section")
+		}
+	})
 }

@@ -17,6 +17,7 @@
 package jvms
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -47,12 +48,24 @@ type JVM struct {
 	Recorded       bool     `json:"recorded"` // maps a shared ring of heapcam
 	Probe          bool     `json:"probe"`    // has a library of heapcam loaded, at work or not
 	noPerf         bool     // it counts nothing: -XX:-UsePerfData
+	loading        loading  // of agents while it runs
+	other          string   // the kind of VM that it is in the place of HotSpot
+	graal          bool     // HotSpot with GraalVM's compiler
 	musl           bool
 	readable       bool // we may look at its maps, thus attach
 	noexec         bool // its /tmp
 	readonly       bool // its /tmp
 	shmFree        int64
 }
+
+// loading says what -XX:EnableDynamicAgentLoading is set to.
+type loading int
+
+const (
+	loadingDefault loading = iota // allowed; from JDK 21 on with a warning
+	loadingOn
+	loadingOff
+)
 
 // ID gives the short form of pid and start time that names a JVM everywhere: "4711-k3f9". The second part is base 36.
 func ID(pid int, startTicks uint64) string {
@@ -94,13 +107,15 @@ func Find(all []JVM, ref string) (JVM, error) {
 			return JVM{}, &AmbiguousError{ref, found}
 		}
 	}
-	return JVM{}, &NotFoundError{ref, number == nil && exists(pid)}
+	there := number == nil && exists(pid)
+	return JVM{}, &NotFoundError{Ref: ref, Process: there, NativeImage: there && runsNativeImage(pid)}
 }
 
 // fromPerf fills in what the counters say.
 func (j *JVM) fromPerf(p map[string]string) {
 	j.PerfData = true
 	j.VM = p["java.property.java.vm.name"]
+	j.other = cmp.Or(j.other, otherVM(j.VM))
 	j.Version = p["java.property.java.vm.version"]
 	j.Home = p["java.property.java.home"]
 	j.Major = major(p["java.property.java.version"])
@@ -142,6 +157,10 @@ func (j *JVM) fromArgs() {
 			j.AttachDisabled = true
 		case o == "-XX:-DisableAttachMechanism":
 			j.AttachDisabled = false
+		case o == "-XX:+EnableDynamicAgentLoading":
+			j.loading = loadingOn
+		case o == "-XX:-EnableDynamicAgentLoading":
+			j.loading = loadingOff
 		case o == "-XX:-UsePerfData":
 			j.noPerf = true
 		case o == "-XX:+UsePerfData":

@@ -214,6 +214,7 @@ func TestDoctor(t *testing.T) {
 		OldMajor:       func(j *JVM) { j.Major = 8 },
 		NoRights:       func(j *JVM) { j.readable = false },
 		AttachDisabled: func(j *JVM) { j.Args = []string{"-XX:+DisableAttachMechanism"}; j.fromArgs() },
+		NotHotSpot:     func(j *JVM) { j.other = openJ9 },
 		NoPerfData:     func(j *JVM) { j.Args = []string{"-XX:-UsePerfData"}; j.fromArgs() },
 	} {
 		j := good
@@ -227,13 +228,55 @@ func TestDoctor(t *testing.T) {
 		func(j *JVM) { j.Collector = "" },
 		func(j *JVM) { j.shmFree = 100 },
 		func(j *JVM) { j.Container = true },
-		func(j *JVM) { j.Major = newest() + 1 },
+		func(j *JVM) { j.Major, j.loading = newest()+1, loadingOn },
 		func(j *JVM) { j.musl = true },
 	} {
 		j := good
 		change(&j)
 		if v := Doctor(j); !v.Recordable || len(v.Warnings) != 1 {
 			t.Errorf("%+v", v)
+		}
+	}
+}
+
+// TestDynamicLoading: from JDK 21 on a JVM that would be attached to is noted, with ways around it; one that loads no
+// agents while it runs is refused, unless it has the probe already.
+func TestDynamicLoading(t *testing.T) {
+	const on, off = "-XX:+EnableDynamicAgentLoading", "-XX:-EnableDynamicAgentLoading"
+	for _, c := range []struct {
+		major  int
+		args   string
+		change func(*JVM)
+		ok     bool
+		note   bool
+	}{
+		{11, "", nil, true, false},
+		{17, "", nil, true, false},
+		{21, "", nil, true, true},
+		{25, "-Xmx1g", nil, true, true},
+		{25, on, nil, true, false},
+		{25, off + " " + on, nil, true, false},
+		{25, "", func(j *JVM) { j.Recorded = true }, true, false},
+		{25, "", func(j *JVM) { j.Probe = true }, true, false},
+		{25, off, nil, false, false},
+		{17, off, nil, false, false},
+		{25, on + " " + off, nil, false, false},
+		{25, off, func(j *JVM) { j.Recorded = true }, true, false},
+	} {
+		j := JVM{Major: c.major, Collector: "G1", PerfData: true, readable: true, shmFree: -1, Args: strings.Fields(c.args)}
+		if c.change != nil {
+			c.change(&j)
+		}
+		j.fromArgs()
+		v := Doctor(j)
+		if v.Recordable != c.ok || !c.ok && (v.Problem != AttachDisabled || !strings.Contains(v.Reason, off)) {
+			t.Errorf("%+v: %+v", c, v)
+		}
+		said := strings.Join(v.Warnings, "\n") + v.Remedy
+		named := strings.Contains(said, on) && strings.Contains(said, "heapcam run") &&
+			strings.Contains(said, "--java-tool-options")
+		if (len(v.Warnings) == 1) != c.note || named != (c.note || !c.ok) {
+			t.Errorf("%+v: %q %q", c, v.Warnings, v.Remedy)
 		}
 	}
 }

@@ -106,9 +106,7 @@ func (j *JVM) describe(p *procfs.Process) {
 		env := splitNul(p.Text("environ", procfs.MaxText))
 		j.Args = append(append(envOptions(env, "JAVA_TOOL_OPTIONS="), options...), envOptions(env, "_JAVA_OPTIONS=")...)
 	}
-	if !j.PerfData {
-		j.fromRelease(root)
-	}
+	j.fromRelease(root)
 	j.fromArgs()
 	j.Name = clean(j.Name)
 }
@@ -154,6 +152,11 @@ func (j *JVM) fromMaps(maps []byte) {
 		switch {
 		case base == "libjvm.so" && j.LibJVM == "":
 			j.LibJVM = clean(p)
+		case strings.HasPrefix(base, "libj9vm") && strings.Contains(base, ".so"):
+			j.other = openJ9
+			if j.LibJVM == "" { // a program of another kind may load it without the libjvm.so before it
+				j.LibJVM = clean(p)
+			}
 		case strings.HasPrefix(base, "ld-musl-"), strings.HasPrefix(base, "libc.musl-"):
 			j.musl = true
 		case strings.HasPrefix(base, "heapcam-") && strings.HasSuffix(base, ".ring"), base == "memfd:heapcam.ring":
@@ -227,7 +230,7 @@ func readOwned(tmp int, dir, name string, uid int) ([]byte, error) {
 // maxRelease bounds what is read of a JDK's release file.
 const maxRelease = 64 << 10
 
-// fromRelease reads JAVA_VERSION from the JDK's release file, when the counters do not say it.
+// fromRelease reads the JDK's release file: whose it is, and the version where the counters do not say it.
 func (j *JVM) fromRelease(root int) {
 	home := filepath.Dir(filepath.Dir(filepath.Dir(j.LibJVM)))
 	if !filepath.IsAbs(home) {
@@ -240,11 +243,10 @@ func (j *JVM) fromRelease(root int) {
 	defer f.Close()
 	b, _ := io.ReadAll(io.LimitReader(f, maxRelease))
 	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
-			j.Version = clean(strings.Trim(v, `"`))
-			j.Major = major(j.Version)
-			j.Home = home
-		}
+		j.releaseLine(line)
+	}
+	if j.Home == "" {
+		j.Home = home
 	}
 }
 

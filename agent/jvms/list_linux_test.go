@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -32,8 +33,12 @@ func compiled(t *testing.T) string {
 	if err := os.WriteFile(src, []byte(sleeper), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	javac := filepath.Join(filepath.Dir(java(t, "17")), "javac")
-	if out, err := exec.Command(javac, "-d", dir, src).CombinedOutput(); err != nil {
+	home, err := exec.Command("../../tools/jdk-home").Output()
+	if err != nil {
+		t.Skip("not run: JVMs (no JDK: tools/setup)")
+	}
+	javac := filepath.Join(strings.TrimSpace(string(home)), "bin", "javac")
+	if out, err := exec.Command(javac, "--release", "11", "-d", dir, src).CombinedOutput(); err != nil {
 		t.Skipf("not run: javac: %v %s", err, out)
 	}
 	return dir

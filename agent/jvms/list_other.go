@@ -18,5 +18,7 @@ func Watch(ctx context.Context, f func(added, ended []JVM)) error { return error
 
 func exists(pid int) bool { return false }
 
+func runsNativeImage(pid int) bool { return false }
+
 // Cgroup is "": there are none here.
 func Cgroup(int) string { return "" }

@@ -151,8 +151,8 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, attach.ErrPermission), errors.Is(err, fs.ErrPermission):
 		return exitDenied
-	case errors.Is(err, attach.ErrNotJVM), errors.Is(err, attach.ErrDisabled), errors.Is(err, attach.ErrTimeout),
-		errors.Is(err, attach.ErrReadOnly), errors.Is(err, probe.ErrNone):
+	case errors.Is(err, attach.ErrNotJVM), errors.Is(err, attach.ErrDisabled), errors.Is(err, attach.ErrLoading),
+		errors.Is(err, attach.ErrTimeout), errors.Is(err, attach.ErrReadOnly), errors.Is(err, probe.ErrNone):
 		return exitNoRecord
 	}
 	return exitFailed

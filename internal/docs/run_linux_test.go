@@ -199,11 +199,11 @@ type shop struct {
 // fixture makes it. A page's folder links to its files.
 func fixture(t *testing.T, bin string) *shop {
 	t.Helper()
-	javas, _ := filepath.Glob("/usr/lib/jvm/java-17-openjdk-*/bin/javac")
-	if len(javas) == 0 {
-		t.Skip("not run: the commands of the documents (no JDK 17: tools/setup)")
+	home, err := exec.Command(filepath.Join(root, "tools/jdk-home")).Output()
+	if err != nil {
+		t.Skip("not run: the commands of the documents (no JDK: tools/setup)")
 	}
-	jdk := filepath.Dir(javas[0])
+	jdk := filepath.Join(strings.TrimSpace(string(home)), "bin")
 	s := &shop{dir: t.TempDir()}
 	path := filepath.Dir(bin) + ":" + jdk + ":" + os.Getenv("PATH")
 	s.env = append(os.Environ(), "PATH="+path, "HOME="+s.dir, "DISPLAY=", "HEAPCAM_SOCKET="+s.dir+"/agent.sock",

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -83,8 +84,9 @@ func TestImage(t *testing.T) {
 	}
 	t.Cleanup(func() { run("rm", "-f", "-t", "2", "-a") })
 
-	// The image, of what `CGO_ENABLED=0 make build` makes.
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "context/bin/heapcam"),
+	// The image, of what `make images` makes.
+	build := exec.Command("go", "build", "-trimpath", "-o",
+		filepath.Join(dir, "context/bin/linux-"+runtime.GOARCH+"/heapcam"),
 		"../../cmd/heapcam")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "XDG_CACHE_HOME=") // with go's own cache
 	if out, err := build.CombinedOutput(); err != nil {

@@ -85,7 +85,11 @@ var classes = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(scratch, "classes")
 	home := jdks()[majors()[0]]
 	if home == "" {
-		home = jdks()[25]
+		found, err := exec.Command("../../tools/jdk-home").Output()
+		if err != nil {
+			return "", fmt.Errorf("tools/jdk-home: %w", err)
+		}
+		home = strings.TrimSpace(string(found))
 	}
 	src, err := filepath.Glob("java/*.java")
 	more, _ := filepath.Glob("java/leaks/*.java")

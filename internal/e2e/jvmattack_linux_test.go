@@ -189,7 +189,7 @@ func compiledProgram(t *testing.T, name, source string) string {
 }
 
 // TestDeniedCalls denies process_vm_readv, process_vm_writev and memfd_create, as seccomp filters of containers do. A
-// pipe copies instead, and the JVM is recorded, with -Xcheck:jni too.
+// file copies instead, and the JVM is recorded, with -Xcheck:jni too.
 func TestDeniedCalls(t *testing.T) {
 	t.Parallel()
 	lib, deny := probeLibrary(t), compiledProgram(t, "deny", denySource)

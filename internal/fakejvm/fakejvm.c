@@ -5,7 +5,7 @@
 // collected, the JVMTI and JNI functions that the probe calls, and a neighbour that handles page faults of its own, as
 // HotSpot does.
 //
-//	fakejvm PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]
+//	fakejvm PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION [NAME]]
 //
 // kill: another thread ends the process in the middle of the last collection's finish. It prints what it collected,
 // which is what a recording must hold.
@@ -24,7 +24,7 @@
 #define HEAP 0x680000000ull
 
 // ---- JVMTI and JNI, as far as the probe goes ------------------------------------------------------------------------
-static const char *version = "17.0.0";
+static const char *version = "17.0.0", *vm_name = "Fake VM";
 static bool without_jvmti;
 static jvmtiEventCallbacks callbacks;      // of the probe's first environment
 static jvmtiEventCallbacks last_callbacks; // of the one that it makes in VMInit
@@ -66,7 +66,7 @@ static jvmtiError JNICALL RawMonitorWait(jvmtiEnv *t, jrawMonitorID m, jlong ms)
 } // nobody notifies
 static jvmtiError JNICALL GetSystemProperty(jvmtiEnv *t, const char *name, char **v) {
     (void)t;
-    *v = copied(!strcmp(name, "java.vm.version") ? version : "Fake VM");
+    *v = copied(!strcmp(name, "java.vm.version") ? version : vm_name);
     return 0;
 }
 static jvmtiError JNICALL GetStackTrace(jvmtiEnv *t, jthread th, jint depth, jint max, jvmtiFrameInfo *f, jint *n) {
@@ -388,10 +388,11 @@ static DWORD WINAPI killer(void *p) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) return fprintf(stderr, "arguments: PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION]\n"), 2;
+    if (argc < 5) return fprintf(stderr, "arguments: PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION [NAME]]\n"), 2;
     int collections = atoi(argv[3]);
     without_jvmti = !strcmp(argv[4], "nojvmti");
     if (argc > 5) version = argv[5];
+    if (argc > 6) vm_name = argv[6];
     bool killed = !strcmp(argv[4], "kill");
     lazily = reserve(NULL, (size_t)PAGES * PAGE, false);
     handle_faults();

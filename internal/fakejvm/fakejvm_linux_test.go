@@ -26,19 +26,21 @@ func libcs(t *testing.T) map[string]string {
 }
 
 // build compiles the process: the VM as a shared library, as HotSpot is one, and a launcher.
-func build(t *testing.T, cc, dir string) string {
+func build(t *testing.T, cc, dir string, more ...string) string {
 	t.Helper()
-	headers, _ := filepath.Glob("/usr/lib/jvm/java-17-openjdk-*/include")
-	if len(headers) == 0 {
-		t.Skip("not run: a process with HotSpot's tables (no JDK 17: tools/setup)")
+	home, err := exec.Command("../../tools/jdk-home").Output()
+	if err != nil {
+		t.Skip("not run: a process with HotSpot's tables (no JDK: tools/setup)")
 	}
+	headers := filepath.Join(strings.TrimSpace(string(home)), "include")
 	launcher, program := filepath.Join(dir, "main.c"), filepath.Join(dir, "fakejvm")
 	text := "int fake(int, char **);\nint main(int c, char **v) { return fake(c, v); }\n"
 	if err := os.WriteFile(launcher, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", headers[0], "-isystem",
-		headers[0] + "/linux", "-pthread"}
+	flags := []string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem", headers, "-isystem",
+		headers + "/linux", "-pthread"}
+	flags = append(flags, more...)
 	lib := filepath.Join(dir, "libjvm.so")
 	for _, args := range [][]string{
 		{"-fPIC", "-shared", "-Dmain=fake", "fakejvm.c", "-o", lib, "-ldl"},
@@ -78,6 +80,8 @@ func TestFakeJVM(t *testing.T) {
 			dir := t.TempDir()
 			j := jvm{heapcam: heapcam, probe: probe, program: build(t, cc, dir), dir: dir}
 			t.Run("refuses in one line", j.refuses)
+			other := jvm{heapcam: heapcam, probe: probe, program: build(t, cc, t.TempDir(), "-DWITHOUT_TABLES")}
+			t.Run("refuses other VMs", func(t *testing.T) { refusesOthers(t, j, other) })
 			t.Run("is recorded", j.recorded)
 		})
 	}
@@ -99,6 +103,28 @@ func (j jvm) refuses(t *testing.T) {
 		_, log, err := j.run(of[0], of[1:]...)
 		if err != nil || strings.Count(log, "\n") != 1 || !strings.HasPrefix(log, "heapcam: ") {
 			t.Errorf("%q: %v, %q: want one line", of, err, log)
+		}
+	}
+}
+
+// refusesOthers: a VM that is not HotSpot gets one line and runs to its end. tables has HotSpot's tables, none has not.
+func refusesOthers(t *testing.T, tables, none jvm) {
+	for _, c := range []struct {
+		of         jvm
+		name, want string
+	}{
+		{tables, "Eclipse OpenJ9 VM", "Eclipse OpenJ9 VM is not HotSpot"},
+		{tables, "IBM J9 VM", "IBM J9 VM is not HotSpot"},
+		{tables, "Substrate VM", "Substrate VM is not HotSpot"},
+		{none, "Eclipse OpenJ9 VM", "Eclipse OpenJ9 VM is not HotSpot"},
+		{none, "OpenJDK 64-Bit Server VM", "OpenJDK 64-Bit Server VM is not HotSpot"},
+		{none, "Two\nlines\x1b[2J", "Two?lines?[2J is not HotSpot"},
+		{none, "", "this VM is not HotSpot"},
+	} {
+		said, log, err := c.of.run("", "3", "end", "21.0.5", c.name)
+		if err != nil || !strings.HasPrefix(said, "3 collections, ") || !strings.Contains(said, " 0 agent threads") ||
+			log != "heapcam: not recording this JVM: "+c.want+": heapcam records HotSpot JVMs alone\n" {
+			t.Errorf("%q: %v, %q, %q", c.name, err, said, log)
 		}
 	}
 }

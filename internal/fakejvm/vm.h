@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef _WIN32
+#ifdef WITHOUT_TABLES // as in a VM of another kind
+#define EXPORTED __attribute__((visibility("hidden")))
+#elif defined _WIN32
 #define EXPORTED __declspec(dllexport)
 #else
 #define EXPORTED __attribute__((visibility("default")))

@@ -72,3 +72,19 @@ func debIn(t *testing.T, dir string) string {
 	}
 	return debs[0]
 }
+
+// TestPackagedProbe: the deb has the probe where its environment file names it.
+func TestPackagedProbe(t *testing.T) {
+	deb, dir := packages(t), t.TempDir()
+	if out, err := exec.Command("dpkg-deb", "-x", deb, dir).CombinedOutput(); err != nil {
+		t.Skipf("not run: files of the deb (dpkg-deb: %v: %s)", err, out)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "usr/lib/heapcam/java.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lib, ok := strings.Cut(string(b), "\nJAVA_TOOL_OPTIONS=-agentpath:")
+	if st, err := os.Stat(filepath.Join(dir, strings.TrimSpace(lib))); !ok || err != nil || !st.Mode().IsRegular() {
+		t.Errorf("no library at %q: %v", lib, err)
+	}
+}

@@ -4,9 +4,13 @@ package kubernetes
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -62,6 +66,7 @@ func TestManifest(t *testing.T) {
 		len(s.Capabilities.Drop) != 1 || len(s.Capabilities.Add) != 5 {
 		t.Error("rights differ from what attaching needs")
 	}
+	architectures(t, pod)
 	// The configuration within is one that the agent takes.
 	tool, err := filepath.Abs("../../bin/heapcam")
 	if _, serr := os.Stat(tool); err != nil || serr != nil {
@@ -73,5 +78,36 @@ func TestManifest(t *testing.T) {
 	}
 	if out, err := exec.Command(tool, "config", "check", file).CombinedOutput(); err != nil {
 		t.Errorf("config check: %v\n%s", err, out)
+	}
+}
+
+// architectures demands that the pods go to the nodes that the image is built for, of each architecture that
+// tools/packages builds for and of no other, and that the Containerfile takes the program of the platform it builds for.
+func architectures(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	script, err1 := os.ReadFile("../../tools/packages")
+	file, err2 := os.ReadFile("../container/Containerfile")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`"bin/linux-\$arch/heapcam"`).Find(script)
+	built := regexp.MustCompile(`(?s)= images \].*?ARCHS:-([a-z0-9 ]+)\}`).FindSubmatch(script)
+	if m == nil || built == nil {
+		t.Fatal("tools/packages builds no programs for images")
+	}
+	if !regexp.MustCompile(`(?m)^ARG TARGETARCH\nCOPY bin/linux-\$\{TARGETARCH\}/heapcam /usr/bin/heapcam$`).Match(file) {
+		t.Error("the Containerfile does not take the program of its platform")
+	}
+	if _, ok := pod.NodeSelector[corev1.LabelArchStable]; ok || pod.NodeSelector[corev1.LabelOSStable] != "linux" {
+		t.Errorf("node selector %v", pod.NodeSelector)
+	}
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	if len(terms) != 1 || len(terms[0].MatchExpressions) != 1 {
+		t.Fatalf("node affinity %+v", terms)
+	}
+	arch := terms[0].MatchExpressions[0]
+	if arch.Key != corev1.LabelArchStable || arch.Operator != corev1.NodeSelectorOpIn ||
+		!slices.Equal(arch.Values, strings.Fields(string(built[1]))) {
+		t.Errorf("nodes %+v, programs for %s", arch, built[1])
 	}
 }

@@ -98,6 +98,22 @@ static bool too_old(JavaVM *v) {
     return true;
 }
 
+// OpenJ9 and native images have no tables of HotSpot's, whatever they are named; before JVMTI gives anything away.
+static bool is_hotspot(JavaVM *v) {
+    static const char *const others[] = {"J9", "Substrate VM"};
+    char name[80];
+    jvmti_property("java.vm.name", name, sizeof name);
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ') *c = '?';
+    void *library = os_library_of((void *)(*v)->GetEnv);
+    bool is = library && os_symbol(library, "gHotSpotVMStructs");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) is = is && !strstr(name, others[i]);
+    if (!is)
+        log_line("not recording this JVM: %s is not HotSpot: heapcam records HotSpot JVMs alone",
+                 name[0] ? name : "this VM");
+    return is;
+}
+
 static jint setup(JavaVM *v, char *options) {
     java_vm = v;
     if (!os_init()) {
@@ -112,6 +128,7 @@ static jint setup(JavaVM *v, char *options) {
         if (at_start) log_line("not recording this JVM: it does not offer JVMTI 11");
         return HC_LOAD_JVMTI; // a JVM that is still starting is asked again
     }
+    if (!is_hotspot(v)) return HC_LOAD_REFUSED;
     if (!take_capabilities()) return HC_LOAD_JVMTI;
     jvmtiEventCallbacks cb;
     memset(&cb, 0, sizeof cb);

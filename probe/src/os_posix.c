@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -22,9 +23,12 @@
 
 static unsigned keys; // of thread-specific storage: glibc has 1,024, musl 128, and musl checks no key that is too large
 
+static void look_for_filter(void);
+
 bool os_init(void) {
     long n = sysconf(_SC_THREAD_KEYS_MAX);
     keys = n > 0 && n < OS_KEYS ? (unsigned)n : OS_KEYS;
+    look_for_filter();
     return true;
 }
 
@@ -211,60 +215,84 @@ void guard_disarm(void) {
 
 _Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }
 
-// Where process_vm_readv is missing (qemu-user) or forbidden (seccomp), a pipe copies instead: the kernel checks both
-// addresses there too, and answers EFAULT. The pipe lives for one copy, so threads share nothing. It never waits: a new
-// pipe has room for a page even where a user has more of them than /proc/sys/fs/pipe-user-pages-soft.
-static volatile sig_atomic_t copy_by_pipe;
+// process_vm_readv copies what may not be there. Where it is missing (qemu-user) or refused, and where a seccomp filter is
+// in force, a file without a name copies instead: the kernel checks both addresses there too, and answers EFAULT. A filter
+// may end the process at a call that it does not know, and nobody can ask it. So below a filter nothing is called that the
+// JVM itself does not call: no pipe either. The file is in memory and lives for one copy, so threads share nothing.
+static volatile sig_atomic_t copy_by_file; // for good
 
-static bool close_both(const int p[2], bool ok) {
+// What /proc says needs no call that a filter may forbid. A filter that comes later the thread that it is for asks for
+// itself, before each call: of threads that the probe does not run on nothing follows.
+static void look_for_filter(void) {
+    char b[8192];
+    if (content("/proc/thread-self/status", b, sizeof b) <= 0) content("/proc/self/status", b, sizeof b);
+    const char *line = strstr(b, "\nSeccomp:");
+    if (line && strtoull(line + sizeof "\nSeccomp:" - 1, NULL, 10)) copy_by_file = 1;
+}
+
+static bool may_call(void) {
+    if (copy_by_file) return false;
+    int mode = (int)syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+    if (!mode || (mode < 0 && errno == EINVAL)) return errno = 0, true; // EINVAL: the kernel has no filters
+    copy_by_file = 1;
+    return false;
+}
+
+static int scratch(void) {
+    int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EMFILE && errno != ENFILE) errno = EPERM; // refused, whatever is wrong with the folder
+    return fd;
+}
+
+static bool give_back(int fd, bool ok) {
     int e = errno;
-    close(p[0]), close(p[1]);
-    errno = e;
+    close(fd);
+    errno = e == ENOSPC || e == EDQUOT ? EPERM : e;
     return ok;
 }
 
-static bool piped(void *dst, const void *src, size_t n) {
-    enum { AT_ONCE = 4096 }; // an empty pipe takes it whole, without waiting
-    int p[2];
-    if (pipe2(p, O_CLOEXEC | O_NONBLOCK)) return false;
+static bool copied(void *dst, const void *src, size_t n) {
+    enum { AT_ONCE = 64 << 10 };
+    int fd = scratch();
+    if (fd < 0) return false;
     bool ok = true;
     for (size_t done = 0, part; ok && done < n; done += part) {
         part = n - done < AT_ONCE ? n - done : AT_ONCE;
-        ok = write(p[1], (const char *)src + done, part) == (ssize_t)part &&
-             read(p[0], (char *)dst + done, part) == (ssize_t)part;
+        ok = lseek(fd, 0, SEEK_SET) == 0 && write(fd, (const char *)src + done, part) == (ssize_t)part &&
+             lseek(fd, 0, SEEK_SET) == 0 && read(fd, (char *)dst + done, part) == (ssize_t)part;
     }
-    return close_both(p, ok);
+    return give_back(fd, ok);
 }
 
-// Whether each of n bytes can be read, n at most a page: what takes one pipe for a MiB takes a pause no longer than
-// process_vm_readv does.
-static bool piped_bytes(const struct iovec *from, size_t n) {
-    int p[2];
-    if (pipe2(p, O_CLOEXEC | O_NONBLOCK)) return false;
-    return close_both(p, writev(p[1], from, (int)n) == (ssize_t)n);
+// Whether each of n bytes can be read: what takes one file for a MiB takes a pause no longer than process_vm_readv does.
+static bool readable(const struct iovec *from, size_t n) {
+    int fd = scratch();
+    return fd >= 0 && give_back(fd, writev(fd, from, (int)n) == (ssize_t)n);
 }
 static bool no_call(void) { return errno == ENOSYS || errno == EPERM || errno == EACCES; }
 
 bool safe_read(void *dst, uint64_t addr, size_t n) {
     struct iovec l = {dst, n}, r = {(void *)addr, n};
     errno = 0;
-    if (!copy_by_pipe) {
+    if (may_call()) {
         if (process_vm_readv(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n) return true;
         if (!no_call()) return false;
-        copy_by_pipe = 1;
+        copy_by_file = 1;
     }
-    return piped(dst, (const void *)addr, n);
+    errno = 0;
+    return copied(dst, (const void *)addr, n);
 }
 
 bool safe_write(uint64_t addr, const void *src, size_t n) {
     struct iovec l = {(void *)src, n}, r = {(void *)addr, n};
     errno = 0;
-    if (!copy_by_pipe) {
+    if (may_call()) {
         if (process_vm_writev(getpid(), &l, 1, &r, 1, 0) == (ssize_t)n) return true;
         if (!no_call()) return false;
-        copy_by_pipe = 1;
+        copy_by_file = 1;
     }
-    return piped((void *)addr, src, n);
+    errno = 0;
+    return copied((void *)addr, src, n);
 }
 
 // What a collection emptied it may have given back before it told us. The guard finds that out; where there is none
@@ -279,9 +307,9 @@ void need_memory(uint64_t lo, uint64_t hi) {
         for (uint64_t a = lo; a < hi && n < AT_ONCE; a = (a | (PAGE - 1)) + 1) from[n++] = (struct iovec){(void *)a, 1};
         // cppcheck-suppress legacyUninitvar ; the call fills it
         struct iovec to = {byte, n};
-        const ssize_t got = copy_by_pipe ? -1 : process_vm_readv(getpid(), &to, 1, from, n, 0);
-        if (got < 0 && no_call()) copy_by_pipe = 1;
-        if (copy_by_pipe ? !piped_bytes(from, n) : got != (ssize_t)n)
+        const ssize_t got = may_call() ? process_vm_readv(getpid(), &to, 1, from, n, 0) : -1;
+        if (got < 0 && no_call()) copy_by_file = 1;
+        if (copy_by_file ? !readable(from, n) : got != (ssize_t)n)
             violation("memory that was emptied has been given back", lo);
         lo = ((uint64_t)from[n - 1].iov_base | (PAGE - 1)) + 1;
     }

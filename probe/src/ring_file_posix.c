@@ -134,7 +134,7 @@ static bool whole(const struct os_ring *r) { return same_file(r, HC_RING_HEADER_
 // Between a look at the descriptor and a write to it the application may close it and open a file of its own, which
 // gets the number. So the bytes go through the mapping, which is ours, by a call that fails where a page is missing.
 // The descriptor is for processes that are refused this call.
-// EMFILE, ENFILE: a pipe was to copy in its place, and there is no descriptor left.
+// EMFILE, ENFILE: a file was to copy in its place, and there is no descriptor left.
 static bool refused(void) {
     return errno == EPERM || errno == ENOSYS || errno == EACCES || errno == EMFILE || errno == ENFILE;
 }

@@ -297,8 +297,8 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
     guard_without_handler = vm.check_jni = on(CHECK_JNI);
     if (vm.check_jni && !copies)
-        return fail(why, "-Xcheck:jni forbids the probe's signal handler, and neither process_vm_readv nor a pipe "
-                         "copies memory in its place (seccomp, or no descriptor is left)");
+        return fail(why, "-Xcheck:jni forbids the probe's signal handler, and neither process_vm_readv nor a file "
+                         "in /dev/shm copies memory in its place (seccomp, or no descriptor is left)");
     return true;
 }
 

@@ -1,18 +1,24 @@
-// copies.c: what copies memory in os_posix.c where a seccomp filter refuses process_vm_readv.
+// copies.c: what copies memory in os_posix.c where process_vm_readv must not be called.
 //
-//   copies ERRNO CASE    the calls are refused with ERRNO (0: they are not). Prints what is wrong; 1: something is
+//   copies HOW CASE    prints what is wrong; 1: something is. HOW is what the calls meet:
+//                      an errno (a seccomp filter refuses them; 0: nothing does), missing (they are refused without a
+//                      filter, as in qemu-user), kill (a filter ends the process at them, at pipe and at memfd_create),
+//                      blind (at prctl, too), later (as kill, after calls that worked)
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,15 +30,45 @@ enum { PAGE = 4096 };
 static int bad;
 #define CHECK(x) ((x) ? (void)0 : (void)(bad = 1, printf("line %d: %s (errno %d)\n", __LINE__, #x, errno)))
 
-static void refuse(unsigned e) {
+// What the probe calls, in the place of the C library's: where they are missing no filter says so.
+static bool missing;
+ssize_t process_vm_readv(pid_t p, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr,
+                         unsigned long flags) {
+    return missing ? errno = ENOSYS, -1 : syscall(SYS_process_vm_readv, p, l, nl, r, nr, flags);
+}
+ssize_t process_vm_writev(pid_t p, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr,
+                          unsigned long flags) {
+    return missing ? errno = ENOSYS, -1 : syscall(SYS_process_vm_writev, p, l, nl, r, nr, flags);
+}
+
+#define AT(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), BPF_STMT(BPF_RET | BPF_K, then)
+static void filter(unsigned then, bool more, bool blind) {
     struct sock_filter f[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                              BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-                              BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-                              BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | e),
+                              AT(SYS_process_vm_readv),
+                              AT(SYS_process_vm_writev),
+                              AT(more ? SYS_pipe2 : SYS_process_vm_readv),
+#ifdef SYS_pipe
+                              AT(more ? SYS_pipe : SYS_process_vm_readv),
+#endif
+                              AT(more ? SYS_memfd_create : SYS_process_vm_readv),
+                              AT(blind ? SYS_prctl : SYS_process_vm_readv),
                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog p = {sizeof f / sizeof *f, f};
-    if (!e) return;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p)) abort();
+}
+
+static void meet(const char *how) {
+    uint64_t from = 7, to = 0;
+    if (!strcmp(how, "missing"))
+        missing = true;
+    else if (!strcmp(how, "kill") || !strcmp(how, "blind"))
+        filter(SECCOMP_RET_KILL_PROCESS, true, *how == 'b');
+    else if (atoi(how))
+        filter(SECCOMP_RET_ERRNO | (unsigned)atoi(how), false, false);
+    CHECK(os_init()); // after the filter, as below a container
+    if (strcmp(how, "later")) return;
+    CHECK(safe_read(&to, (uint64_t)&from, sizeof to) && to == 7);
+    filter(SECCOMP_RET_KILL_PROCESS, true, false);
 }
 
 static int descriptors(void) {
@@ -78,7 +114,7 @@ static void pages(void) { // as in a pause of a JVM with -Xcheck:jni and 4 GiB o
     CHECK(guarded(walk, &all));
     uint64_t took = now_ns() - begin;
     printf("%llu ms for 4 GiB\n", (unsigned long long)took / 1000000);
-    CHECK(took < 5000000000ull); // 0.2 s; one pipe for each page takes many times as long
+    CHECK(took < 5000000000ull); // 0.2 s; one file for each page takes many times as long
     CHECK(!guarded(walk, &hole) && violated_at);
     hole.pages = 700;
     CHECK(guarded(walk, &hole));
@@ -95,13 +131,21 @@ static void exhausted(void) { // no descriptor is left: false, at once, and the 
     CHECK(!safe_write((uint64_t)b, &none, sizeof b) && errno == EMFILE);
 }
 
-static void many_pipes(void) { // a user with more pages of pipes than pipe-user-pages-soft gets small ones
-    struct rlimit many = {4096, 4096};
-    if (setrlimit(RLIMIT_NOFILE, &many)) return;
-    if (!geteuid() && setuid(65534)) abort(); // a capability lifts the limit
-    for (int n = 0, p[2]; n < 1500 && !pipe2(p, O_CLOEXEC | O_NONBLOCK); n++) {
-    }
-    copies();
+// No room in /dev/shm, or none that may be written to: refused, and no word of an address.
+static void no_room(void) {
+    char b[64], *m = holed(1, 1);
+    if (geteuid() || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", "/dev/shm", "tmpfs", 0, "size=4096"))
+        return (void)printf("not run: /dev/shm without room (needs root)\n");
+    int fd = open("/dev/shm/full", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && write(fd, m, PAGE) == PAGE);
+    errno = 0;
+    CHECK(!safe_read(b, (uint64_t)m, sizeof b) && errno == EPERM);
+    close(fd);
+    CHECK(!unlink("/dev/shm/full") && safe_read(b, (uint64_t)m, sizeof b));
+    CHECK(!mount(NULL, "/dev/shm", NULL, MS_REMOUNT | MS_RDONLY, NULL));
+    errno = 0;
+    CHECK(!safe_write((uint64_t)m, b, sizeof b) && errno == EPERM);
 }
 
 static void *reads(void *arg) {
@@ -134,10 +178,10 @@ int main(int n, char **a) {
         const char *name;
         void (*run)(void);
     } cases[] = {{"copies", copies},       {"pages", pages},         {"exhausted", exhausted},
-                 {"many_pipes", many_pipes}, {"threads", threads}};
+                 {"no_room", no_room}, {"threads", threads}};
     if (n != 3) return 2;
-    refuse((unsigned)atoi(a[1]));
     alarm(120); // whatever waits
+    meet(a[1]);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (!strcmp(a[2], cases[i].name)) return cases[i].run(), bad;
     return 2;
