@@ -33,6 +33,9 @@ type Config struct {
 	SampleEvery int
 	// The rest are probabilities of an epoch being such; 0 is never. Full collections also come when old space is full.
 	Full, Remark, EvacFail, Fault, Drop float64
+	// Scrub has G1 put fillers over dead objects of old regions between a Remark and the next Cleanup, as that of JDK 20
+	// and later does. Nothing reports them: Epoch.State, which has them, is what a reader knows at sync points only.
+	Scrub bool
 }
 
 // All gives a configuration in which every rare event happens.
@@ -175,7 +178,7 @@ func (m *Model) Step(wantSync bool) *Epoch {
 		kind = trace.PauseRemark
 	case m.owe == 0 && x < p.Full+p.Remark:
 		kind = trace.PauseCleanup
-	case m.r.IntN(3) == 0:
+	case m.r.IntN(3) == 0 && !m.mem.marking():
 		kind = trace.PauseMixed
 	}
 	return m.pause(kind, false)
@@ -201,6 +204,7 @@ func (m *Model) FullGC() *Epoch {
 
 // mutate is a phase: allocations, and deaths that nobody sees yet.
 func (m *Model) mutate() {
+	m.mem.scrub(false)
 	limit := m.cfg.Eden/4 + m.r.Uint64N(m.cfg.Eden)
 	for used := uint64(0); used < limit; {
 		t := m.typ(m.r.IntN(len(catalogue) - 1))

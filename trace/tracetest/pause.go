@@ -103,7 +103,24 @@ func (f *finish) collect() {
 	default:
 		f.pause.Flags |= trace.PauseEdenKept
 		if f.kind != trace.PauseWalk {
-			f.mem.sweep(&f.pl)
+			f.sweep()
+		}
+	}
+}
+
+// sweep is what a Remark or a Cleanup does.
+func (f *finish) sweep() {
+	if f.kind == trace.PauseCleanup {
+		f.mem.scrub(true)
+	}
+	f.mem.sweep(&f.pl)
+	if f.kind != trace.PauseRemark || !f.cfg.Scrub {
+		return
+	}
+	for _, o := range f.mem.mark() { // the JVM clears what refers to them weakly
+		if o.Sample != 0 {
+			f.e.SampleDead = append(f.e.SampleDead, o.Sample)
+			o.Sample = 0
 		}
 	}
 }
