@@ -97,6 +97,7 @@ func TestSumsEqualReplay(t *testing.T) {
 			cfg.Full, cfg.EvacFail, cfg.Fault, cfg.Drop = 0, 0, 0, 0
 		}
 		cfg.Scrub = true
+		cfg.Quiet, cfg.Forget, cfg.Untyped = 0.1, 0.5, 0.05
 		dir, err := os.MkdirTemp("", "sums")
 		if err != nil {
 			t.Fatal(err)

@@ -263,12 +263,42 @@ func (f *finish) record() {
 	} else {
 		f.recordObjects()
 	}
+	f.hush()
 	slices.SortFunc(e.Resolved, func(a, b trace.SampleAddr) int { return cmp(a.ID, b.ID) })
 	slices.Sort(e.SampleDead)
 	e.Regions = f.mem.regions()
 	e.Spaces = f.mem.spaces()
 	for i := range e.Spaces {
 		e.Spaces[i].UsedBefore = f.before[i].UsedAfter
+	}
+}
+
+// hush keeps back what became of samples, or says what was kept back.
+func (f *finish) hush() {
+	e, died := f.e, f.e.SampleDead[:0]
+	for _, id := range e.SampleDead {
+		if f.untold[id] == nil {
+			died = append(died, id)
+		}
+		delete(f.untold, id) // nobody will hear of it
+	}
+	e.SampleDead = died
+	switch {
+	case f.fault && f.cfg.Forget > 0 && f.r.Float64() < f.cfg.Forget:
+		e.Resolved, e.SampleDead = nil, nil
+	case f.cfg.Quiet > 0 && f.r.Float64() < f.cfg.Quiet:
+		for _, r := range e.Resolved {
+			f.untold[r.ID] = f.known[r.Addr]
+		}
+		f.untoldDead = append(f.untoldDead, e.SampleDead...)
+		e.Resolved, e.SampleDead = nil, nil
+	default:
+		for id, o := range f.untold {
+			e.Resolved = append(e.Resolved, trace.SampleAddr{ID: id, Addr: o.addr})
+		}
+		clear(f.untold)
+		e.SampleDead = append(e.SampleDead, f.untoldDead...)
+		f.untoldDead = nil
 	}
 }
 
@@ -378,7 +408,7 @@ func (m *Model) sync(kind uint64) trace.Block {
 	}
 	enc := trace.NewListEncoder(m.types)
 	live := func(o *obj) {
-		if x, ok := m.given[o.Sample]; ok {
+		if x, ok := m.given[o.Sample]; ok && m.untold[o.Sample] == nil {
 			s.Samples = append(s.Samples, trace.LiveSample{
 				ID: x.ID, Addr: o.addr, Frame: x.Frame, Thread: x.Thread, Birth: o.Born,
 				Interval: x.Interval, Size: x.Size,
