@@ -178,10 +178,11 @@ type sample struct {
 const maxFresh = 1 << 20
 
 // Live follows a stream as it is recorded. Its cost per epoch follows the census and what the samples do; a sync point
-// is scanned if its total is not what the census says, which is to say hardly ever but at the first. It is not safe for
-// concurrent use.
+// is scanned if its total is not what the census says, or after a marking of G1: hardly ever but at the first. It is not
+// safe for concurrent use.
 type Live struct {
 	recording   Recording
+	sweeps      trace.Sweeps
 	types       *trace.TypeTable
 	known       bool
 	total       Totals
@@ -198,7 +199,10 @@ func NewLive(types *trace.TypeTable) *Live {
 }
 
 // JVM takes in what the recording is a recording of.
-func (l *Live) JVM(j *trace.JVM) { l.recording.AtStart = j.Flags&trace.JVMAtStart != 0 }
+func (l *Live) JVM(j *trace.JVM) {
+	l.recording.AtStart = j.Flags&trace.JVMAtStart != 0
+	l.sweeps.JVM(j)
+}
 
 // Samples takes in samples of the phase.
 func (l *Live) Samples(ss []trace.Sample) {
@@ -217,6 +221,7 @@ func (l *Live) Held() int { return len(l.fresh) + len(l.live) }
 
 // Epoch takes in a collection.
 func (l *Live) Epoch(e *trace.Epoch) {
+	l.sweeps.Pause(&e.Pause)
 	if e.Pause.Flags&trace.PauseExact == 0 {
 		l.known = false
 	}
@@ -275,6 +280,7 @@ type found struct {
 // samples) leaves everything unknown.
 func (l *Live) Sync(s *trace.Sync) error {
 	if l.known && l.agrees(s) {
+		l.sweeps.Listed()
 		return nil
 	}
 	l.known = false
@@ -314,20 +320,24 @@ func (l *Live) Sync(s *trace.Sync) error {
 	}
 	l.live, l.known = live, len(s.Lists) > 0
 	if l.known {
+		l.sweeps.Listed()
 		l.settle()
 	}
 	return nil
 }
 
-// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, and no live sample
-// that is not known. It drops the live ones that the sync point does not name.
+// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, none of which G1
+// may have overwritten, and no live sample that is not known or has no type.
 func (l *Live) agrees(s *trace.Sync) bool {
-	if len(s.Lists) == 0 || l.total.sum() != (Count{s.Objects, s.Bytes}) {
+	if len(s.Lists) == 0 || l.sweeps.Doubt() || l.total.sum() != (Count{s.Objects, s.Bytes}) {
 		return false
 	}
 	n := 0
 	for _, x := range s.Samples {
-		if _, ok := l.live[x.ID]; ok {
+		if v, ok := l.live[x.ID]; ok {
+			if v.typ == 0 {
+				return false
+			}
 			n++
 		} else if _, ok := l.fresh[x.ID]; !ok {
 			return false

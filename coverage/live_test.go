@@ -45,6 +45,45 @@ func TestScans(t *testing.T) {
 	}
 }
 
+// TestFillerOfOneSize puts a filler over one dead object between two listings, after a Remark: there are as many
+// objects and bytes as before, of other classes.
+func TestFillerOfOneSize(t *testing.T) {
+	for _, between := range [][]uint64{{trace.PauseRemark, trace.PauseCleanup}, {trace.PauseRemark}, {trace.PauseYoung}} {
+		types := trace.NewTypeTable(8)
+		if err := types.DefineAll([]trace.Type{{ID: 1, Size: 24, Name: "x/T"},
+			{ID: 2, Size: 24, Name: "x/Filler"}}); err != nil {
+			t.Fatal(err)
+		}
+		l := NewLive(types)
+		l.JVM(&trace.JVM{Collector: trace.CollectorG1, Flags: trace.JVMAtStart})
+		gc := uint64(0)
+		collect := func(kind uint64) {
+			gc++
+			l.Epoch(&trace.Epoch{Pause: trace.Pause{GC: gc, Kind: kind, Flags: trace.PauseExact}})
+		}
+		list := func(typ uint32) {
+			enc := trace.NewListEncoder(types)
+			enc.Object(100, 1, 0)
+			enc.Object(103, typ, 0)
+			if err := l.Sync(&trace.Sync{GC: gc, Objects: 2, Bytes: 48, Lists: [][]byte{enc.Bytes()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		collect(trace.PauseYoung)
+		list(1)
+		for _, kind := range between {
+			collect(kind)
+		}
+		list(2)
+		if n := l.total.at(2).Objects; n != 1 && between[0] == trace.PauseRemark {
+			t.Errorf("%d fillers after pauses %v, 1 is listed", n, between)
+		}
+		if between[0] == trace.PauseYoung && l.scans != 1 {
+			t.Errorf("%d scans without a marking", l.scans)
+		}
+	}
+}
+
 func feed(t testing.TB, l *Live, b trace.Block) {
 	var err error
 	switch b.Kind {

@@ -87,6 +87,7 @@ type Cursor struct {
 	pending *Collection // read, its sync point may follow
 	lost    uint64      // epochs, since the newest collection
 	matcher match.Matcher
+	sweeps  trace.Sweeps
 	// beforePause: the state before the newest epoch, which is not exact, is still there.
 	beforePause bool
 }
@@ -224,7 +225,9 @@ func (r *Cursor) close() *Collection {
 func (r *Cursor) handle(b trace.Block) error {
 	switch b.Kind {
 	case trace.KindMeta:
-		return r.Meta(b)
+		err := r.Meta(b)
+		r.sweeps.JVM(&r.JVM)
+		return err
 	case trace.KindDefs:
 		return r.Define(b)
 	case trace.KindSamples:
@@ -277,6 +280,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 		}
 	}
 	r.gc = e.Pause.GC
+	r.sweeps.Pause(&e.Pause)
 	r.pending = newCollection(e, r.lost)
 	r.lost = 0
 	r.beforePause = false
@@ -371,6 +375,7 @@ func (r *Cursor) sync(b trace.Block) error {
 			s.Bytes, n, b)
 	}
 	r.Known, r.gc, r.beforePause = true, s.GC, false
+	r.sweeps.Listed()
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
 	r.matcher.Eden, r.matcher.Swept, r.matcher.Regions = s.Flags&trace.SyncEdenListed != 0, false, s.Regions
 	r.Adopt(s.Samples, r.Site, find)

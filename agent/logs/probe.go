@@ -70,4 +70,6 @@ var Probe = []ProbeLine{
 		"unknown=%llu untagged=%llu holes=%u", oracle, ""},
 	{debug, "oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx", oracle, ""},
 	{debug, "oracle: hole %#llx to %#llx", oracle, ""},
+	{debug, "oracle: no answer: %s", oracle, ""},
+	{debug, "oracle: no answer: JVMTI error %d", oracle, ""},
 }

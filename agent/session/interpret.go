@@ -130,7 +130,6 @@ func (s *Session) samples(b trace.Block, all []trace.Sample) {
 
 func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	p := &e.Pause
-	walk := p.Kind == trace.PauseWalk
 	s.in.depth = p.Depth
 	s.steer.budget.paused(p)
 	s.stamp(p.Start + p.Dur)
@@ -143,9 +142,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	if s.alarms.storm.pause(p) {
 		s.stormBegins(p.Start + p.Dur)
 	}
-	if !walk {
-		s.syncs.natural()
-	}
+	s.syncs.collection(p)
 	s.set(func(st *Status) {
 		st.Collections++
 		st.Missed += p.Missed()

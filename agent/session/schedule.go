@@ -32,8 +32,14 @@ func newSchedule(maxTraceSize int64, e *emergency.Control) schedule {
 	}
 }
 
-// natural says that a natural collection has passed.
-func (c *schedule) natural() {
+// forcedCause is what the JVM calls the cause of a collection that an agent forces, as an emergency of method gc does.
+const forcedCause = "JvmtiEnv ForceGarbageCollection"
+
+// collection says that a collection has passed. What an agent has forced is not natural.
+func (c *schedule) collection(p *trace.Pause) {
+	if p.Kind == trace.PauseWalk || p.Cause == forcedCause {
+		return
+	}
 	c.plan.Natural()
 	c.emergency.Natural()
 }

@@ -67,6 +67,37 @@ func TestScheduleAsks(t *testing.T) {
 	}
 }
 
+// TestScheduleNatural: the stop that an emergency makes, by a walk or by a collection, allows no other one; a
+// collection that the application caused does.
+func TestScheduleNatural(t *testing.T) {
+	c, emergencies := testSchedule(t)
+	c.began(true)
+	for _, x := range []struct {
+		pause trace.Pause
+		want  int
+	}{
+		{trace.Pause{Kind: trace.PauseWalk, Cause: "No GC"}, 1},
+		{trace.Pause{Kind: trace.PauseFull, Cause: "JvmtiEnv ForceGarbageCollection"}, 1},
+		{trace.Pause{Kind: trace.PauseFull, Cause: "System.gc()"}, 2},
+		{trace.Pause{Kind: trace.PauseYoung, Cause: "Allocation Failure"}, 3},
+	} {
+		for range 2 { // the first asks the probe, the second finds no room
+			if err := c.ask(time.Unix(1e9, 0), shmring.Status{}, ringstore.Stats{Rotate: true, Room: 1},
+				func() (uint64, error) { return 1, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.collection(&x.pause)
+		if err := c.ask(time.Unix(1e9, 0), shmring.Status{}, ringstore.Stats{Rotate: true, Room: 1},
+			func() (uint64, error) { return 1, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if *emergencies != x.want {
+			t.Errorf("%d emergencies after a pause of cause %q, want %d", *emergencies, x.pause.Cause, x.want)
+		}
+	}
+}
+
 // TestScheduleAdmits: listings that full collections force have a budget, by what they take as stored; others have
 // none.
 func TestScheduleAdmits(t *testing.T) {

@@ -37,12 +37,13 @@ func skimmed(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block)
 }
 
 // TestCounter holds a replay that only counts against one that follows objects, on random recordings with full
-// collections, lost epochs and walks; and the reports that the two make.
+// collections, lost epochs, walks and fillers over dead objects; and the reports that the two make.
 func TestCounter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.SampledFrom([]uint64{trace.DepthSurvivors, trace.DepthFull}).Draw(t, "depth")
-		m := tracetest.New(tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"),
-			depth))
+		cfg := tracetest.All(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), depth)
+		cfg.Scrub = rapid.Bool().Draw(t, "scrub")
+		m := tracetest.New(cfg)
 		bs := m.Head()
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			var e *tracetest.Epoch

@@ -7,16 +7,11 @@ import (
 
 // SinceSweep follows whether G1 may have freed or filled regions since the newest listing: of JDK 25 it puts fillers
 // over what is dead, and when such a region is freed the probe's census counts them, and the replay what it knew there.
-type SinceSweep struct {
-	Swept    bool
-	sweeping bool // a Remark, and no Cleanup yet
-}
+type SinceSweep struct{ trace.Sweeps }
 
 func (s *SinceSweep) Collection(c *heap.Collection) {
-	switch {
-	case c.Kind == trace.PauseRemark || c.Kind == trace.PauseCleanup:
-		s.Swept, s.sweeping = true, c.Kind == trace.PauseRemark
-	case c.Synced && !s.sweeping:
-		s.Swept = false
+	s.Pause(&c.Pause)
+	if c.Synced {
+		s.Listed()
 	}
 }

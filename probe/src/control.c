@@ -166,9 +166,11 @@ static void look_after_ring(struct turn *t) {
 
 static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
+    if (opt.late) os_sleep_us((uint32_t)opt.late * 1000);
     know_thread(jni);
+    // What was answered last, not what was asked last: a pause may have read a request before this thread's first turn.
     struct turn t = {
-        .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY), .redefine = *ring64(HC_RING_OFF_REDEFINE)};
+        .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY_DONE), .redefine = *ring64(HC_RING_OFF_REDEFINE_DONE)};
     t.checked = epoch_number();
     while (!atomic_load(&stopping)) {
         nap(50);

@@ -77,6 +77,8 @@ bool options_parse(const char *s) {
             opt.fault_at = n;
         else if (!strcmp(t, "fault_until"))
             opt.fault_until = n;
+        else if (!strcmp(t, "late"))
+            opt.late = n < 60000 ? (uint32_t)n : 0;
         else if (!strcmp(t, "first_type"))
             opt.first_type = n < UINT32_MAX ? (uint32_t)n : 0;
         else if (!strcmp(t, "names"))

@@ -138,8 +138,15 @@ void oracle(JNIEnv *jni) {
     jint n = 0;
     jclass *ks = NULL;
     char why[HC_MAX_REASON];
-    if (!vm_late(why)) return; // no collection may have come yet: the walk needs the reserve behind a TLAB
-    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &ks)) return;
+    if (!vm_late(why)) { // no collection may have come yet: the walk needs the reserve behind a TLAB
+        log_line("oracle: no answer: %s", why);
+        return;
+    }
+    jvmtiError r = (*jvmti)->GetLoadedClasses(jvmti, &n, &ks);
+    if (r) {
+        log_line("oracle: no answer: JVMTI error %d", (int)r);
+        return;
+    }
     o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);
     struct named *t = calloc((size_t)n + 1, sizeof *t);
     if (o_count && o_bytes && t) {

@@ -20,6 +20,9 @@ type memory interface {
 	young(pl *plan, mixed, fail bool) (failed bool)
 	full(pl *plan)
 	sweep(pl *plan) // Remark and Cleanup
+	mark() []*obj   // at a Remark with Config.Scrub: gives what is found dead
+	marking() bool  // there was such a Remark, and no Cleanup since
+	scrub(all bool) // puts fillers over what was found dead; all: at the Cleanup
 	wasOld(addr uint64) bool
 	spaces() []trace.Space
 	regions() []trace.RegionRun
@@ -229,6 +232,9 @@ func (c *contiguous) full(pl *plan) {
 }
 
 func (c *contiguous) sweep(*plan)                {}
+func (c *contiguous) mark() []*obj               { return nil }
+func (c *contiguous) marking() bool              { return false }
+func (c *contiguous) scrub(bool)                 {}
 func (c *contiguous) wasOld(addr uint64) bool    { return addr >= c.oldBase }
 func (c *contiguous) regions() []trace.RegionRun { return nil }
 

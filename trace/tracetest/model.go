@@ -33,6 +33,13 @@ type Config struct {
 	SampleEvery int
 	// The rest are probabilities of an epoch being such; 0 is never. Full collections also come when old space is full.
 	Full, Remark, EvacFail, Fault, Drop float64
+	// Scrub has G1 put fillers over dead objects of old regions between a Remark and the next Cleanup, as that of JDK 20
+	// and later does. Nothing reports them: Epoch.State, which has them, is what a reader knows at sync points only.
+	Scrub bool
+	// Quiet is the probability of an epoch that was written while somebody else wrote the ring: what became of samples
+	// stands in the next epoch that is not. Forget is that of a fault which leaves it untold for ever, and Untyped that of
+	// a sample whose class the probe did not know yet.
+	Quiet, Forget, Untyped float64
 }
 
 // All gives a configuration in which every rare event happens.
@@ -99,6 +106,8 @@ type Model struct {
 	owe              uint64 // reason of a sync point that is due, 0 none
 	samples          []trace.Sample
 	unresolved       map[uint64]*obj         // by sample id: allocated, not in the state
+	untold           map[uint64]*obj         // by sample id: in the state, which no epoch has said
+	untoldDead       []uint64                // samples that have died since, which no epoch has said
 	given            map[uint64]trace.Sample // all samples ever sent
 	allocated, bytes uint64
 }
@@ -121,8 +130,8 @@ func New(cfg Config) *Model {
 	m := &Model{
 		cfg: cfg, r: rand.New(rand.NewPCG(cfg.Seed, cfg.Collector<<8|cfg.Depth)), types: trace.NewTypeTable(cfg.Align),
 		have: map[string]bool{}, known: map[uint64]*obj{}, unresolved: map[uint64]*obj{},
-		given: map[uint64]trace.Sample{},
-		owe:   trace.SyncFirst, lost: true,
+		given: map[uint64]trace.Sample{}, untold: map[uint64]*obj{},
+		owe: trace.SyncFirst, lost: true,
 	}
 	m.mem = newMemory(m)
 	m.jvm = trace.JVM{
@@ -175,7 +184,7 @@ func (m *Model) Step(wantSync bool) *Epoch {
 		kind = trace.PauseRemark
 	case m.owe == 0 && x < p.Full+p.Remark:
 		kind = trace.PauseCleanup
-	case m.r.IntN(3) == 0:
+	case m.r.IntN(3) == 0 && !m.mem.marking():
 		kind = trace.PauseMixed
 	}
 	return m.pause(kind, false)
@@ -201,6 +210,7 @@ func (m *Model) FullGC() *Epoch {
 
 // mutate is a phase: allocations, and deaths that nobody sees yet.
 func (m *Model) mutate() {
+	m.mem.scrub(false)
 	limit := m.cfg.Eden/4 + m.r.Uint64N(m.cfg.Eden)
 	for used := uint64(0); used < limit; {
 		t := m.typ(m.r.IntN(len(catalogue) - 1))
@@ -272,6 +282,9 @@ func (m *Model) sample(o *obj) {
 		Interval: m.jvm.Interval,
 		Frame:    m.stack(),
 	})
+	if m.cfg.Untyped > 0 && m.r.Float64() < m.cfg.Untyped {
+		m.samples[len(m.samples)-1].Type = 0
+	}
 }
 
 // align rounds words up to the alignment of objects.

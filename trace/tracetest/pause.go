@@ -103,7 +103,24 @@ func (f *finish) collect() {
 	default:
 		f.pause.Flags |= trace.PauseEdenKept
 		if f.kind != trace.PauseWalk {
-			f.mem.sweep(&f.pl)
+			f.sweep()
+		}
+	}
+}
+
+// sweep is what a Remark or a Cleanup does.
+func (f *finish) sweep() {
+	if f.kind == trace.PauseCleanup {
+		f.mem.scrub(true)
+	}
+	f.mem.sweep(&f.pl)
+	if f.kind != trace.PauseRemark || !f.cfg.Scrub {
+		return
+	}
+	for _, o := range f.mem.mark() { // the JVM clears what refers to them weakly
+		if o.Sample != 0 {
+			f.e.SampleDead = append(f.e.SampleDead, o.Sample)
+			o.Sample = 0
 		}
 	}
 }
@@ -246,12 +263,42 @@ func (f *finish) record() {
 	} else {
 		f.recordObjects()
 	}
+	f.hush()
 	slices.SortFunc(e.Resolved, func(a, b trace.SampleAddr) int { return cmp(a.ID, b.ID) })
 	slices.Sort(e.SampleDead)
 	e.Regions = f.mem.regions()
 	e.Spaces = f.mem.spaces()
 	for i := range e.Spaces {
 		e.Spaces[i].UsedBefore = f.before[i].UsedAfter
+	}
+}
+
+// hush keeps back what became of samples, or says what was kept back.
+func (f *finish) hush() {
+	e, died := f.e, f.e.SampleDead[:0]
+	for _, id := range e.SampleDead {
+		if f.untold[id] == nil {
+			died = append(died, id)
+		}
+		delete(f.untold, id) // nobody will hear of it
+	}
+	e.SampleDead = died
+	switch {
+	case f.fault && f.cfg.Forget > 0 && f.r.Float64() < f.cfg.Forget:
+		e.Resolved, e.SampleDead = nil, nil
+	case f.cfg.Quiet > 0 && f.r.Float64() < f.cfg.Quiet:
+		for _, r := range e.Resolved {
+			f.untold[r.ID] = f.known[r.Addr]
+		}
+		f.untoldDead = append(f.untoldDead, e.SampleDead...)
+		e.Resolved, e.SampleDead = nil, nil
+	default:
+		for id, o := range f.untold {
+			e.Resolved = append(e.Resolved, trace.SampleAddr{ID: id, Addr: o.addr})
+		}
+		clear(f.untold)
+		e.SampleDead = append(e.SampleDead, f.untoldDead...)
+		f.untoldDead = nil
 	}
 }
 
@@ -361,7 +408,7 @@ func (m *Model) sync(kind uint64) trace.Block {
 	}
 	enc := trace.NewListEncoder(m.types)
 	live := func(o *obj) {
-		if x, ok := m.given[o.Sample]; ok {
+		if x, ok := m.given[o.Sample]; ok && m.untold[o.Sample] == nil {
 			s.Samples = append(s.Samples, trace.LiveSample{
 				ID: x.ID, Addr: o.addr, Frame: x.Frame, Thread: x.Thread, Birth: o.Born,
 				Interval: x.Interval, Size: x.Size,

@@ -12,8 +12,9 @@ type regional struct {
 	size    uint64 // words of a region
 	maxEden int
 	regs    []region
-	was     []uint64 // kinds before the pause
-	cur     int      // the eden region that is being filled, -1 if none
+	was     []uint64      // kinds before the pause
+	cur     int           // the eden region that is being filled, -1 if none
+	dead    map[*obj]bool // found by the marking that is under way; nil: none is
 }
 
 type region struct {
@@ -236,8 +237,69 @@ func (g *regional) sweep(pl *plan) {
 	g.reclaim(pl, trace.SpaceHumongous)
 }
 
+// mark finds what is dead in old regions, and the samples on it.
+func (g *regional) mark() (found []*obj) {
+	g.dead = map[*obj]bool{}
+	for i := range g.regs {
+		if g.regs[i].kind != trace.SpaceOld {
+			continue
+		}
+		for _, o := range g.regs[i].objs {
+			if o.dead && o.in {
+				g.dead[o] = true
+				found = append(found, o)
+			}
+		}
+	}
+	return found
+}
+
+func (g *regional) marking() bool { return g.dead != nil }
+
+// scrub puts one filler over each run of objects that the marking found dead, in some of the old regions.
+func (g *regional) scrub(all bool) {
+	if g.dead == nil {
+		return
+	}
+	for i := range g.regs {
+		r := &g.regs[i]
+		if r.kind != trace.SpaceOld || !all && g.m.r.IntN(3) > 0 {
+			continue
+		}
+		var objs []*obj
+		var run *obj
+		for _, o := range r.objs {
+			if !g.dead[o] {
+				objs, run = append(objs, o), nil
+				continue
+			}
+			delete(g.m.known, o.addr)
+			if run == nil || run.addr+run.Words != o.addr {
+				run = g.filler(o.addr)
+				objs = append(objs, run)
+			}
+			run.Words += o.Words
+			run.Length = (run.Words - 2) * 2
+		}
+		r.objs = objs
+	}
+	if all {
+		g.dead = nil
+	}
+}
+
+// filler gives a filler of no size yet that is in the state.
+func (g *regional) filler(addr uint64) *obj {
+	g.m.nextID++
+	f := &obj{addr: addr, dead: true, in: true, Object: Object{ID: g.m.nextID, Type: uint32(g.m.typ(filler).ID),
+		Born: g.m.gc, Space: trace.SpaceOld}}
+	g.m.known[addr] = f
+	return f
+}
+
 func (g *regional) full(pl *plan) {
 	g.snapshot()
+	g.dead = nil // a full collection ends the marking
 	var live []*obj
 	for i := range g.regs {
 		r := &g.regs[i]

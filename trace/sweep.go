@@ -1,0 +1,45 @@
+package trace
+
+// Sweeps follows whether G1 may have put fillers over dead objects, or freed their regions, since the newest listing.
+// Its markings do so from a Remark to the next Cleanup, and nothing reports it. Collections and listings come in the
+// order of the stream. The zero value has seen nothing.
+type Sweeps struct {
+	Swept bool // since the newest listing, as far as was seen
+
+	g1, atStart bool
+	gc          uint64
+	sweeping    bool // a Remark, and no Cleanup yet
+	sure        bool // sweeping is known: no collection is missing in which it could have changed
+}
+
+// JVM takes in what the recording is a recording of.
+func (s *Sweeps) JVM(j *JVM) { s.g1, s.atStart = j.Collector == CollectorG1, j.Flags&JVMAtStart != 0 }
+
+// Pause takes in a collection.
+func (s *Sweeps) Pause(p *Pause) {
+	if s.gc == 0 {
+		s.sure = s.atStart && p.GC == 1
+	} else if p.GC != s.gc+1 {
+		s.sure = false
+	}
+	s.gc = p.GC
+	switch p.Kind {
+	case PauseRemark:
+		s.Swept, s.sweeping, s.sure = true, true, true
+	case PauseCleanup:
+		s.Swept, s.sweeping, s.sure = true, false, true
+	case PauseFull: // it ends a marking
+		s.sweeping, s.sure = false, true
+	}
+}
+
+// Listed takes in that the newest collection has a listing.
+func (s *Sweeps) Listed() {
+	if !s.sweeping {
+		s.Swept = false
+	}
+}
+
+// Doubt says that the next listing may have fillers in the place of objects that are known, even if it has as many
+// objects and bytes.
+func (s *Sweeps) Doubt() bool { return s.g1 && (s.Swept || !s.sure) }
