@@ -161,7 +161,7 @@ func TestDocumentedCommands(t *testing.T) {
 }
 
 var (
-	status  = regexp.MustCompile(`\s*#.*exit status (\d+).*$`)
+	status  = regexp.MustCompile(`\s*#.*exit (?:status|code) (\d+).*$`)
 	endless = regexp.MustCompile(`^(?:bin/)?heapcam (?:view|agent)\b|--watch\b`)
 )
 
