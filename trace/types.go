@@ -86,7 +86,7 @@ type Space struct {
 	Kind, Bottom, Top, End, UsedBefore, UsedAfter uint64
 }
 
-// InUse sums spaces by what a course tells, bytes: all of them before the collection, and after it eden, survivors,
+// InUse sums spaces by the columns of a CollectionRow, bytes: all of them before the collection, and after it eden, survivors,
 // humongous objects and the rest.
 func InUse(spaces []Space) (before, eden, survivor, humongous, old uint64) {
 	for _, s := range spaces {

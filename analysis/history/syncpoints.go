@@ -39,7 +39,7 @@ func AtSyncPoints(r *heap.Replay) (*Histories, error) {
 		Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
 	r.OnSummary = func(s *trace.Summary) {
-		if s.At != 0 && len(s.Courses) > 0 && (len(all) == 0 || s.At > all[len(all)-1].At) {
+		if s.At != 0 && len(s.Collections) > 0 && (len(all) == 0 || s.At > all[len(all)-1].At) {
 			all = append(all, s)
 		}
 	}
@@ -49,7 +49,7 @@ func AtSyncPoints(r *heap.Replay) (*Histories, error) {
 	begin := 0.0
 	classes, bySite := map[sites.Class]*History{}, map[sites.Key]*History{}
 	for i, s := range all {
-		c := s.Courses[len(s.Courses)-1]
+		c := s.Collections[len(s.Collections)-1]
 		end := float64(c.Start+c.Dur) / 1e9
 		out.Collections = append(out.Collections, s.At)
 		if i == 0 {

@@ -293,7 +293,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			}
 		}
 	}
-	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Courses+sums.Types+sums.Sites, sums.Swept
+	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Collections+sums.Types+sums.Sites, sums.Swept
 	if v.Mismatches += sums.Different; sums.Different > 0 {
 		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay; the first: %s",
 			sums.Different,
