@@ -119,7 +119,7 @@ func TestSummaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(h *history.Histories, x history.History, gc uint64) (n heap.Count) {
+	at := func(h *history.HeapHistory, x history.History, gc uint64) (n heap.Count) {
 		for k, i := range x.At {
 			if h.Collections[i] <= gc {
 				n = heap.Count{Objects: x.Objects[k], Bytes: x.Bytes[k]}

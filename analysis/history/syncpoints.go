@@ -34,8 +34,8 @@ func (x *History) change(i int32, n living) {
 // AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder
 // wrote. r needs to hold no more than definitions and summaries; without any the histories have no collections. What
 // was too small to be in a summary counts as nothing there.
-func AtSyncPoints(r *heap.Replay) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.history/1", Collections: []uint64{}, Seconds: []float64{},
+func AtSyncPoints(r *heap.Replay) (*HeapHistory, error) {
+	out := &HeapHistory{Schema: "heapcam.history/1", Collections: []uint64{}, Seconds: []float64{},
 		Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
 	r.OnSummary = func(s *trace.Summary) {

@@ -39,7 +39,7 @@ var jsonDocs = []struct {
 	{"heapcam.diff2/1", "`heapcam diff --json` of two recordings", compare.Report{}},
 	{"heapcam.trend/1", "`heapcam trend --json`", analysis.TrendReport{}},
 	{"heapcam.survival/1", "`heapcam trend --survival --json`", history.SurvivalReport{}},
-	{"heapcam.history/1", "`heapcam history --json`", history.Histories{}},
+	{"heapcam.history/1", "`heapcam history --json`", history.HeapHistory{}},
 	{"heapcam.coverage/1", "`heapcam coverage --json`", sites.CoverageReport{}},
 	{"", "`heapcam coverage --calibrate --json`", sites.Calibration{}},
 	{"heapcam.verify/1", "`heapcam verify --json`", verifyReply{}},
